@@ -13,11 +13,7 @@ _PUBLIC = {
         "attacker_views",
     ),
     "shoal.advise.check": ("check",),
-    "shoal.advise.compare": ("compare",),
-    "shoal.advise.comparison": (
-        "Comparison",
-        "Recommendation",
-    ),
+    "shoal.advise.comparison": ("Recommendation",),
     "shoal.advise.estimate": (
         "Estimate",
         "estimate",
@@ -86,6 +82,10 @@ _PUBLIC = {
         "what_if",
     ),
     "shoal.policy.policy": ("Policy",),
+    "shoal.reports.comparison": (
+        "Comparison",
+        "compare",
+    ),
     "shoal.reports.dossier": ("dossier",),
     "shoal.reports.publication": (
         "Publication",
@@ -120,8 +120,6 @@ if TYPE_CHECKING:
     from shoal.advise.attacker_view import attacker_view as attacker_view
     from shoal.advise.attacker_view import attacker_views as attacker_views
     from shoal.advise.check import check as check
-    from shoal.advise.compare import compare as compare
-    from shoal.advise.comparison import Comparison as Comparison
     from shoal.advise.comparison import Recommendation as Recommendation
     from shoal.advise.estimate import Estimate as Estimate
     from shoal.advise.estimate import estimate as estimate
@@ -167,6 +165,8 @@ if TYPE_CHECKING:
     from shoal.ledgers.what_if import rehearse as rehearse
     from shoal.ledgers.what_if import what_if as what_if
     from shoal.policy.policy import Policy as Policy
+    from shoal.reports.comparison import Comparison as Comparison
+    from shoal.reports.comparison import compare as compare
     from shoal.reports.dossier import dossier as dossier
     from shoal.reports.publication import Publication as Publication
     from shoal.reports.publication import fuse as fuse

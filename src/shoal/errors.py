@@ -21,7 +21,7 @@ import signal
 import struct
 import tempfile
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import IO, Self
 
@@ -206,9 +206,10 @@ _panics_unsaid = _PanicsUnsaid()
 
 
 @contextmanager
-def library_errors_as(message: str) -> Iterator[None]:
-    """Convert what a library could not make sense of into an InputError with this message: its own
-    words may hold cells, and so does what it says of a panic on standard error.
+def library_errors_as(message: str | Callable[[BaseException], str]) -> Iterator[None]:
+    """Convert what a library could not make sense of into an InputError with this message, or the
+    one that follows from the kind of error: its own words may hold cells, and so does what it says
+    of a panic on standard error.
     """
     try:
         with _panics_unsaid:
@@ -216,7 +217,7 @@ def library_errors_as(message: str) -> Iterator[None]:
     except BaseException as failed:
         if not is_of_a_library(failed):
             raise
-        raise InputError(message) from None
+        raise InputError(message if isinstance(message, str) else message(failed)) from None
 
 
 @contextmanager

@@ -133,7 +133,7 @@ SELDOM_NEEDED = (
     "shoal.tables.aligned",
     "shoal.tables.bucketed",
     "shoal.tables.explain",
-    "shoal.tables.from_columns",
+    "shoal.policy.from_columns",
     "shoal.tables.past_memory",
     "shoal.tables.plan",
     "shoal.ledgers",

@@ -43,7 +43,8 @@ def test_every_cell_runs_in_order_and_shows_itself(path, tmp_path, monkeypatch, 
             shown += [text for text in said if text is not None]  # a figure has no HTML
     assert len(shown) >= 8
     assert all(text.strip() for text in shown)
-    assert {each.name for each in tmp_path.iterdir()} == {"report.html", "patients.policy.yaml"}
+    made = {"report.html", "patients.policy.yaml", "release.parquet"}
+    assert {each.name for each in tmp_path.iterdir()} == made | {"release.parquet.certificate.json"}
     numbers = [int(word) for word in capsys.readouterr().out.split() if word.isdigit()]
     estimate, true = numbers[-2:]
     assert abs(estimate - true) < 0.1 * true

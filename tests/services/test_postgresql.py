@@ -19,6 +19,7 @@ from shoal.connectors.database import tables
 from shoal.connectors.database.address import parse
 from shoal.connectors.database.connections import opened
 from shoal.connectors.database.session import DatabaseRefusal
+from shoal.connectors.dialect import Reading
 from shoal.connectors.outputs import certificate_beside
 from shoal.errors import InputError
 
@@ -155,10 +156,13 @@ def test_no_number_is_no_value_in_numbers_of_any_form_and_domain(pg):
             "",
             "'a' is of type integer[], column 'b' is of type json",
         ),
-        ("CREATE TABLE t (a text)", "", "has no primary key"),
-        ("CREATE VIEW t AS SELECT 1 AS a UNION ALL SELECT 1", "&order=a", "2 rows agree"),
         (
-            "CREATE VIEW t AS SELECT 0::float8 AS a UNION ALL SELECT '-0'",
+            "CREATE VIEW t AS SELECT 1 AS a, 2 AS b UNION ALL SELECT 1, 3",
+            "&order=a",
+            "2 rows agree",
+        ),
+        (
+            "CREATE VIEW t AS SELECT 0::float8 AS a, 2 AS b UNION ALL SELECT '-0', 3",
             "&order=a",
             "2 rows agree",
         ),
@@ -173,6 +177,17 @@ def test_a_table_that_can_not_be_read_is_refused_in_one_line(pg, made, more, tol
         files.read(pg.url("t", more=more))
     assert told in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("order", ["", "&order=*"])
+def test_a_table_without_a_key_and_a_dropped_column_of_any_type_are_read(pg, order):
+    pg.run(
+        "CREATE TABLE t (a text, b json, c int[], d bytea)",
+        "INSERT INTO t VALUES ('y', '{}', '{1}', 'x'), ('x', '[]', NULL, 'z'),"
+        " ('y', '{}', '{1}', 'x')",
+    )
+    reading = Reading(dropped=frozenset("bcd"))
+    assert files.read(pg.url("t", more=order), reading=reading).frame["a"].to_list() == [*"xyy"]
 
 
 def test_a_part_of_a_table_is_never_taken_for_the_whole(pg):

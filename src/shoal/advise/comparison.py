@@ -90,7 +90,7 @@ class Row:
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """Every method at every k on one table: rows by ascending k, and within it by ascending loss.
 
@@ -169,6 +169,11 @@ class Comparison:
             ],
             infer_schema_length=None,
         )
+
+    def __repr__(self) -> str:
+        """What was compared, and what is recommended."""
+        rows = f"{len(self.methods)} methods, k = {', '.join(map(str, self.ks))}"
+        return f"<Comparison of {rows}: {self.recommendation or 'nothing keeps every promise'}>"
 
     def _repr_html_(self) -> str:
         """The recommendation and the main figures, for a notebook."""

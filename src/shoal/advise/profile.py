@@ -13,6 +13,7 @@ import numpy as np
 
 from shoal.advise.propose import LookedAt, check_header
 from shoal.advise.risk import row_keys, together
+from shoal.data import notebook
 from shoal.data.classes import Classes
 from shoal.data.column_words import names_place
 from shoal.data.partition import Partition
@@ -22,13 +23,13 @@ from shoal.data.table import Column, Table
 from shoal.errors import InfeasibleError, InputError
 from shoal.policy.binding.files import Source, read_undeclared
 from shoal.policy.binding.table import bound_table
+from shoal.policy.from_columns import policy_of_frame
 from shoal.policy.loading import read_options
 from shoal.policy.parameters import suggestion
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.policy.proposal.cells import ColumnCells, in_order
 from shoal.policy.proposal.roles import MANY, Guess
 from shoal.recoding.recode import find_classes
-from shoal.tables.from_columns import policy_of_frame
 
 
 def profile(
@@ -183,7 +184,7 @@ class TakenForPeople:
     smallest: tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Profile:
     """A table as it is read.
 
@@ -205,6 +206,25 @@ class Profile:
     def to_dict(self) -> dict[str, Any]:
         """All of it, as JSON can hold it."""
         return {"schema": SCHEMA, **asdict(self)}
+
+    def __repr__(self) -> str:
+        """How large the table is, and what may number its people."""
+        who = next(
+            (" and ".join(one.columns) for one in self.candidates if one.columns), "no column"
+        )
+        return f"<Profile of {self.rows} rows, {len(self.columns)} columns; numbers people: {who}>"
+
+    def _repr_html_(self) -> str:
+        """Every column in counts, and who may be one person, for a notebook."""
+        columns = [(one.name, one.kind, one.values, one.missing) for one in self.columns]
+        people = [
+            (" and ".join(one.columns) or "every row", one.people, one.repeated, one.most_rows)
+            for one in self.candidates
+        ]
+        return notebook.section(
+            notebook.table(("column", "kind", "values", "missing"), columns),
+            notebook.table(("one person is", "people", "with several rows", "at most"), people),
+        )
 
 
 def _kind(cells: ColumnCells) -> str:

@@ -16,6 +16,7 @@ import numpy as np
 from shoal.advise.matching import hierarchy_files, with_hierarchies
 from shoal.advise.risk import row_keys, singled_out, table_risk
 from shoal.connectors.frames import Frame
+from shoal.data import notebook
 from shoal.data.column_words import is_no_header, looks_like_data
 from shoal.data.person.decision import Answer, asks_who, question_in_words, who_is_a_person
 from shoal.data.person_names import named_together, without_nobody
@@ -27,8 +28,10 @@ from shoal.policy.binding.files import Source, read_undeclared
 from shoal.policy.loading import one_line, read_options
 from shoal.policy.model import ReadOptions
 from shoal.policy.parameters import build
-from shoal.policy.proposal.cells import ColumnCells, as_read, notation_in
-from shoal.policy.proposal.roles import IS_IT_KNOWN, Guess, guess_of, with_one_subject
+from shoal.policy.policy import Policy
+from shoal.policy.proposal.cells import ColumnCells
+from shoal.policy.proposal.roles import IS_IT_KNOWN, Guess, guess_of, unread, with_one_subject
+from shoal.policy.proposal.written import as_read, notation_in
 
 
 def propose(frame: Frame, k: int = 10) -> str:
@@ -127,7 +130,9 @@ class LookedAt:
         guesses = {name: guess_of(column) for name, column in cells.items()}
         answer = who_is_a_person(table)
         guesses = with_one_subject(guesses, cells, answer)
-        return cls(table, said, found.questions, cells, guesses, answer)
+        texts = {name: unread(cells[name], guess) for name, guess in guesses.items()}
+        questions = {name: asked for name, asked in texts.items() if asked} | found.questions
+        return cls(table, said, questions, cells, guesses, answer)
 
     @property
     def missing_values(self) -> tuple[str, ...]:
@@ -318,7 +323,7 @@ class ProposedColumn:
         return f"{reason}; alone {share_text(self.alone)}, adds {share_text(self.adds)}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Proposal:
     """A first policy for a table.
 
@@ -370,6 +375,22 @@ class Proposal:
         if self.missing_values:
             content["missing_values"] = ["", *self.missing_values]
         return content | ({"read": dict(self.read)} if self.read else {}) | {"seed": 7}
+
+    @property
+    def policy(self) -> Policy:
+        """The policy, to be used once its questions are answered."""
+        return Policy.from_dict(self.content)
+
+    def __repr__(self) -> str:
+        """What is proposed, in a line; `text` is the whole policy."""
+        asked = f"{len(self.questions)} open question{'s' if len(self.questions) != 1 else ''}"
+        return f"<Proposal for {len(self.columns)} columns, k = {self.k}, {asked}>"
+
+    def _repr_html_(self) -> str:
+        """Each column with its role, why, and what is open, for a notebook."""
+        heads = ("column", "role", "why", "open question")
+        rows = [(column.name, column.role, column.why, column.ask) for column in self.columns]
+        return notebook.section(notebook.table(heads, rows))
 
     @property
     def text(self) -> str:

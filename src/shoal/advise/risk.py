@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.data import person_names
+from shoal.data import notebook, person_names
 from shoal.data.findings import finding_about
 from shoal.data.numbers import parse_numbers
 from shoal.data.progress import Progress, no_progress, tell
@@ -47,6 +47,14 @@ class Risk:
     alone: Mapping[str, int]
     without: Mapping[str, int]
     if_known: Mapping[str, int]
+
+    def _repr_html_(self) -> str:
+        """Who is alone, and by which column, for a notebook."""
+        rows = [(name, self.alone[name], self.without[name]) for name in self.quasi]
+        return notebook.section(
+            notebook.sentence(f"{self.lone} of {self.people} {self.unit} are alone."),
+            notebook.table(("column", "alone by it", "alone without it"), rows),
+        )
 
     @property
     def lone(self) -> int:

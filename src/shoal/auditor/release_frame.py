@@ -25,6 +25,8 @@ from shoal.data.release import PublishedColumn, read_column
 from shoal.data.schema import Attribute, Kind, Render, Role, Schema, Shown
 from shoal.data.table import encode_text
 from shoal.errors import InputError
+from shoal.policy.binding.notation import as_numbers
+from shoal.policy.policy import Policy
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -95,10 +97,11 @@ def read_release(
 ) -> ReleaseFrame[Any]:
     """A released file as a frame, certain to be the one that its certificate names.
 
-    certificate: by default PATH.certificate.json. numbers: published cells as they are; `interval`
-    makes a struct of lo and hi of each published number, `mid` the middle, or the mean where only
-    that is shown, and nothing where a cell shows no number. to: the kind of frame. check: whether
-    the file must have the hash that the certificate states. Raises InputError.
+    certificate: by default PATH.certificate.json; columns that it names as numbers are such unless
+    they show intervals. numbers: these as they are published; `interval` makes a struct of lo and
+    hi of each, `mid` the middle, or the mean where only that is shown, and nothing where a cell
+    shows no number. to: the kind of frame. check: whether the file must have the hash that the
+    certificate states. Raises InputError.
     """
     _check_choice("numbers", numbers, ("published", "interval", "mid"))
     _check_choice("to", to, ("polars", "pandas", "pyarrow"))
@@ -113,9 +116,21 @@ def read_release(
     dialect = said.get("dialect") or {}
     frame = files.read(path, allow_empty=True, reading=reading_as_stated(dialect)).frame
     columns = [dict(column) for column in said.get("columns") or []]
-    if numbers != "published":
-        frame = _with_numbers(frame, columns, dialect, numbers)
+    frame = _with_numbers(frame, columns, dialect, numbers)
     return ReleaseFrame(_as(frame, to), columns, proof)
+
+
+def numbers_of(
+    frame: pl.DataFrame, certificate: Certificate, policy: Policy, numbers: Numbers
+) -> pl.DataFrame:
+    """A released frame with its numbers as such, by its certificate and policy."""
+    _check_choice("numbers", numbers, ("interval", "mid"))
+    dialect = {
+        "decimal": policy.model.read.decimal,
+        "intervals": policy.model.render.intervals,
+        "mark": policy.model.render.suppressed,
+    }
+    return _with_numbers(frame, certificate["columns"], dialect, numbers)
 
 
 def _check_choice(name: str, value: str, known: tuple[str, ...]) -> None:
@@ -172,8 +187,13 @@ def _with_numbers(
         name = column["name"]
         if column.get("type") != "number" or name not in frame.columns:
             continue
+        is_shown = column["technique"] in SHOWN
+        if is_shown and numbers == "published":
+            continue
         cells = _plain(frame[name], notation, render)
-        if column["technique"] in SHOWN:
+        if numbers == "published":
+            cells = as_numbers(cells)
+        elif is_shown:
             cells = _of_cells(cells, SHOWN[column["technique"]], render, numbers)
         elif cells.dtype == pl.String:
             cells = cells.cast(pl.Float64, strict=False)

@@ -5,14 +5,14 @@ Cells are compared as text, and the mark is `*`; what a cell spans is not known,
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from shoal.auditor.checks import K_ANONYMITY, Stated
 from shoal.data.certificate import Certificate
 from shoal.errors import InputError
+from shoal.policy.from_columns import listed, named_twice, promises_of
 from shoal.policy.model import PolicyModel
 from shoal.policy.parameters import suggestion
 from shoal.policy.policy import Policy
@@ -73,28 +73,6 @@ def _policy(roles: Mapping[str, str], promises: Sequence[Mapping[str, Any]], **m
     return replace(Policy.from_dict(content | more), is_made_of_columns=True)
 
 
-def promises_of(
-    sensitive: Sequence[str], k: int, l: int | None, t: float | None
-) -> Sequence[Mapping[str, Any]]:
-    """What these numbers promise: k for all, l and t of every sensitive column."""
-    promises: list[Mapping[str, Any]] = [{"model": "k-anonymity", "k": k}]
-    for name in sensitive:
-        if l is not None:
-            promises.append({"model": "l-diversity", "attribute": name, "l": l, "kind": "distinct"})
-        if t is not None:
-            promises.append({"model": "t-closeness", "attributes": [name], "t": t})
-    return promises
-
-
-def named_twice(names: Iterable[str]) -> list[str]:
-    """A finding for every column that was given two roles."""
-    return [
-        f"column '{name}': is named twice; name it once"
-        for name, count in sorted(Counter(names).items())
-        if count > 1
-    ]
-
-
 def check_named(names: list[str], model: PolicyModel) -> None:
     """Raises InputError with every column that was named and is not in the release."""
     findings = [
@@ -110,28 +88,3 @@ def without_guesses(certificate: Certificate) -> Certificate:
     columns = [{**column, **dict.fromkeys(OF_COLUMNS)} for column in certificate["columns"]]
     utility = certificate["utility"] | dict.fromkeys(SPANS)
     return certificate.extended(policy=None, columns=columns, utility=utility)
-
-
-def given_words(words: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The words that say something, as Python's own values; None and empty lists say nothing."""
-    plain = {word: _plain(value) for word, value in words.items()}
-    return {
-        word: value
-        for word, value in plain.items()
-        if value is not None and not (isinstance(value, list | tuple) and not value)
-    }
-
-
-def _plain(value: Any) -> Any:
-    """Of an array, an index or a series the list of its cells, of NumPy's number Python's."""
-    for way in ("tolist", "to_list"):  # NumPy and pandas, polars
-        if hasattr(value, way):
-            return getattr(value, way)()
-    return value
-
-
-def listed(names: str | Iterable[str]) -> list[str]:
-    """Names of columns; a text is one name. A set is sorted, so that it is always the same list."""
-    if isinstance(names, str):
-        return [names]
-    return sorted(names, key=str) if isinstance(names, Set) else list(names)

@@ -19,9 +19,9 @@ from polars.io.plugins import register_io_source
 from shoal.connectors import delimited, files
 from shoal.connectors.dialect import UTF8, Dialect, Reading
 from shoal.connectors.files import SourceFile
-from shoal.connectors.location import Format, Location
+from shoal.connectors.location import PARQUET, Format, Location
 from shoal.connectors.record_ends import PIECE, Pieces
-from shoal.connectors.typed import plain, require_unfolded
+from shoal.connectors.typed import plain, require_unfolded, table_errors, without_records
 from shoal.data import cores
 from shoal.data.coded_table import Blank, CodedTable
 from shoal.data.regular_files import is_pipe, require_regular, unchanged
@@ -184,8 +184,9 @@ def _ahead(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _read_parquet(path: str | Path, room: Room) -> CodedTable:
-    with library_errors_as(f"file '{path}': is not a complete parquet file; write it again"):
+    with table_errors(path, PARQUET, f"file '{path}'"):
         schema = dict(pl.read_parquet_schema(path))
+        plain(without_records(schema), f"file '{path}'")
         growing = GrowingTable(schema, room)
         dtypes = growing.dtypes()
         texts = [pl.col(name).cast(pl.String).cast(dtypes[name]) for name in schema]
@@ -439,9 +440,9 @@ def _every(frames: Iterator[pl.DataFrame], every: int) -> tuple[pl.DataFrame, in
 
 
 def _of_parquet(path: str) -> Iterator[pl.DataFrame]:
-    with library_errors_as(f"file '{path}': is not a complete parquet file; write it again"):
+    with table_errors(path, PARQUET, f"file '{path}'"):
         require_unfolded([path], ".parquet", f"file '{path}'")
         schema = pl.read_parquet_schema(path)
-        plain(pl.DataFrame(schema=schema), f"file '{path}'")
+        plain(without_records(schema), f"file '{path}'")
         scanned = pl.scan_parquet(path, glob=False, low_memory=True)
         yield from scanned.collect_batches(chunk_size=PARQUET_ROWS, maintain_order=True)

@@ -407,6 +407,11 @@ def _start(content: bytes | Path, path: str) -> tuple[str, str]:
             f"file '{path}': is not UTF-8 text, or holds null characters; say what it is, such as"
             " --read encoding=utf-16-le"
         )
+    if "\r" in start and "\n" not in start:
+        raise InputError(
+            f"file '{path}': its lines end in carriage returns alone, as on old Macs; save it with"
+            " line ends of Unix or Windows"
+        )
     first_line = text.partition(b"\n")[0]
     if not is_utf8(first_line):
         check_encoding(content, path)

@@ -19,6 +19,7 @@ import time
 import zlib
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -28,7 +29,15 @@ from shoal.connectors import record_ends
 from shoal.connectors.delimited import is_utf8, with_outer_names
 from shoal.connectors.location import RECORD_LINES, STANDARD, Format, Location
 from shoal.connectors.page_sizes import unpacked_parts
-from shoal.connectors.typed import beyond_short, is_text, long_texts, plain
+from shoal.connectors.typed import (
+    INCOMPLETE,
+    beyond_short,
+    is_text,
+    long_texts,
+    plain,
+    table_errors,
+    without_records,
+)
 from shoal.data.json_objects import RepeatedKey, distinct_keys
 from shoal.data.schema import Fields
 from shoal.data.stream import Piece
@@ -468,23 +477,24 @@ class TableFeed:
 
     def __init__(self, path: str, kind: Format) -> None:
         self._path, self._at = path, 0
-        self._incomplete = f"source '{path}': is not a whole {kind[1:]} file; write it again"
+        self._errors = partial(table_errors, path, kind, f"source '{path}'")
+        incomplete = f"source '{path}': {INCOMPLETE.format(kind[1:])}"
         try:
-            with library_errors_as(self._incomplete), open(path, "rb") as file:
+            with self._errors(), open(path, "rb") as file:
                 self._table = pl.scan_parquet(path) if kind.is_parquet else pl.scan_ipc(path)
                 self._most = most_unpacked(os.stat(path).st_size)
                 schema = self._table.collect_schema()
                 self.names = schema.names()
-                for records, unpacked in unpacked_parts(path, kind, self._incomplete):
+                for records, unpacked in unpacked_parts(path, kind, incomplete):
                     self._require_room(beyond_short(unpacked, records, schema))
                 self._sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as failed:
             raise _unreadable(path, failed) from None
-        plain(pl.DataFrame(schema=schema), f"source '{path}'")
+        plain(without_records(schema), f"source '{path}'")
 
     def read(self) -> Piece:
         """The next records."""
-        with library_errors_as(self._incomplete):
+        with self._errors():
             frame = self._table.slice(self._at, SLICE).collect()
             self._require_room(frame.select(long_texts(frame.schema)).item())
         frame = plain(frame, f"source '{self._path}'")

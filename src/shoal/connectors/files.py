@@ -33,13 +33,15 @@ from shoal.connectors.typed import (
     plain,
     require_keys_shared,
     require_unfolded,
+    table_errors,
+    without_records,
 )
 from shoal.data import cores
 from shoal.data.regular_files import is_pipe, require_regular, sync, unchanged
 from shoal.data.table import Table
 from shoal.data.unpacking import is_packed, unpacked
 from shoal.data.warnings import ReleaseWarning
-from shoal.errors import InputError, library_errors_as
+from shoal.errors import InputError
 
 ROW_GROUP = 1 << 20
 """Records of a row group, whether a table is written at once or block by block."""
@@ -106,7 +108,7 @@ def read_as(
     if place.is_table:
         from shoal.connectors.database.release_tables import read_table
 
-        frame, digest = read_table(place.address)
+        frame, digest = read_table(place.address, reading)
         return SourceFile(Table(frame), digest)
     if place.is_many:
         return _read_parts(path, reading)
@@ -363,17 +365,17 @@ def _write(
 
 
 def _typed(path: str, kind: str, reading: Reading) -> pl.DataFrame:
-    incomplete = f"file '{path}': is not a complete {kind[1:]} file; write it again"
     # a name is a name, whatever characters it holds
-    with library_errors_as(incomplete), open(path, "rb") as file:
+    with table_errors(path, kind, f"file '{path}'"), open(path, "rb") as file:
         table = pl.scan_parquet(file) if kind == PARQUET else pl.scan_ipc(file)
-        names = pl.DataFrame(schema=table.collect_schema())
+        names = without_records(table.collect_schema())
         kept = plain(names, f"file '{path}'", reading)
         # a short file may hold very long lists, so those that nobody needs are not even looked at
         unread = [
             name
             for name in names.columns
-            if kept[name].dtype != names[name].dtype and _holds_lists(names[name].dtype)
+            if kept[name].dtype != names[name].dtype
+            and (names[name].dtype == pl.Binary or _holds_lists(names[name].dtype))
         ]
         frame = table.with_columns(pl.lit(None, pl.String).alias(name) for name in unread).collect()
     return plain(frame, f"file '{path}'", reading)

@@ -57,6 +57,25 @@ def table_of(frame: Frame | Table, allow_empty: bool = False, reading: Reading =
     return Table(plain(polars, "frame", reading))
 
 
+def _as_shown(frame: Any) -> Any:
+    """A pandas frame with periods and intervals as the texts that pandas shows of them; spans of
+    numbers that are ordered categories, such as of `pandas.cut`, stay in their order.
+    """
+    shown = {}
+    for place, dtype in enumerate(frame.dtypes):
+        cells, of = frame.iloc[:, place], getattr(dtype, "categories", None)
+        if of is not None and str(of.dtype).startswith("interval"):
+            shown[place] = cells.cat.rename_categories(of.astype(str))
+        elif str(dtype).startswith(("period", "interval")):
+            shown[place] = cells.astype(str).where(cells.notna(), None)
+    if not shown:
+        return frame
+    frame = frame.copy(deep=False)
+    for place, cells in shown.items():
+        frame.isetitem(place, cells)
+    return frame
+
+
 def _too_wide(frame: nw.DataFrame[IntoDataFrame]) -> list[str]:
     """Columns of decimals of 256 bits, at which Polars panics aloud."""
     native: Any = frame.to_native()
@@ -174,7 +193,8 @@ def _eager(frame: Frame) -> nw.DataFrame[IntoDataFrame]:
     try:
         known = nw.from_native(frame, eager_only=True, pass_through=True)
         if isinstance(known, nw.DataFrame):
-            return known
+            is_pandas = known.implementation.is_pandas()
+            return nw.from_native(_as_shown(known.to_native())) if is_pandas else known
         if isinstance(frame, ArrowStream):
             return nw.from_native(pl.DataFrame(frame), eager_only=True)
     except nw.exceptions.DuplicateError:

@@ -12,6 +12,7 @@ from shoal.errors import InputError
 PARQUET, ARROW, JSON_LINES, XLSX = ".parquet", ".arrow", ".jsonl", ".xlsx"
 DELIMITED = (".csv", ".tsv", ".txt", ".tab")
 TYPED = (PARQUET, ARROW)
+TABLES = (f".{database.SQLITE}", f".{database.POSTGRESQL}")
 PACKED = ".gz"
 FORMATS = (
     *(suffix + packed for suffix in DELIMITED for packed in ("", PACKED)),
@@ -48,6 +49,11 @@ class Format(str):
     def is_columnar(self) -> bool:
         """Whether it is Parquet or Arrow."""
         return self in TYPED
+
+    @property
+    def has_types(self) -> bool:
+        """Whether each column is of one type: Parquet, Arrow and tables in databases."""
+        return self.is_columnar or self in TABLES
 
     @property
     def is_typed(self) -> bool:

@@ -65,14 +65,15 @@ class ReleaseDraft(ABC):
 
 
 def check_output(output_path: str, replace: bool) -> None:
-    """Raises InputError, before any work, where a file or a folder can't be put there.
-
-    A table in a database is looked at when it is written.
-    """
+    """Raises InputError, before any work, where a release can't be put there."""
     place = Location(output_path)
     if place.is_folder:
         check_target(output_path, replace)
-    elif not place.is_table:
+    elif place.is_table:
+        from shoal.connectors.database.tables import check_release
+
+        check_release(place.address, replace)
+    else:
         files.check_writable(output_path)
 
 

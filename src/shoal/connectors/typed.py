@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, cast
 
@@ -23,6 +24,39 @@ FARTHEST_DAY = 95_000_000
 """Days from 1970, on either side, that can be written."""
 
 
+INCOMPLETE = "is not a complete {} file; write it again"
+_BEGINNINGS = {
+    b"PAR1": "is a Parquet file; name it .parquet",
+    b"ARRO": "is an Arrow file; name it .arrow",
+    b"\xff\xff\xff\xff": "is a stream of Arrow; write it as an Arrow file, or as .parquet",
+}
+MOST_DIGITS = 38
+
+
+def table_errors(path: str | Path, kind: str, what: str) -> AbstractContextManager[None]:
+    """Convert what Polars could not read of a Parquet or Arrow file into what is wrong with it."""
+    return library_errors_as(lambda failed: f"{what}: {_fault(failed, path, kind)}")
+
+
+def _fault(failed: BaseException, path: str | Path, kind: str) -> str:
+    if isinstance(failed, pl.exceptions.DuplicateError):
+        return "two columns have one name; rename one of them"
+    with open(path, "rb") as file:
+        head = file.read(1 << 12)
+    found = _BEGINNINGS.get(head[:4])
+    if found is not None and not found.endswith(kind):
+        return found
+    if found is None and b"\0" not in head and head.isascii():
+        return "is text; name it .csv or .jsonl"
+    return INCOMPLETE.format(kind[1:])
+
+
+def without_records(schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
+    """A table of these columns; of bytes where decimals have more digits than Polars reads."""
+    wide = {name for name, dtype in schema.items() if getattr(dtype, "precision", 0) > MOST_DIGITS}
+    return pl.DataFrame(schema={n: pl.Binary() if n in wide else schema[n] for n in schema})
+
+
 def require_unfolded(
     paths: Sequence[str | Path], kind: str, what: str, allowed: int | None = None
 ) -> None:
@@ -34,8 +68,8 @@ def require_unfolded(
     most = most_unpacked(sum(os.stat(path).st_size for path in paths), allowed)
     size = 0
     for path in paths:
-        incomplete = f"{what}: is not a complete {kind[1:]} file; write it again"
-        with library_errors_as(incomplete), open(path, "rb") as file:
+        incomplete = f"{what}: {INCOMPLETE.format(kind[1:])}"
+        with table_errors(path, kind, what), open(path, "rb") as file:
             table = pl.scan_parquet(file) if kind == ".parquet" else pl.scan_ipc(file)
             schema = table.collect_schema()
             long = 0
@@ -119,8 +153,9 @@ def _refuse(where: str, odd: Sequence[str]) -> None:
         hold = "column {} holds" if len(odd) == 1 else "columns {} hold"
         quoted = ", ".join(f"'{name}'" for name in odd)
         raise InputError(
-            f"{where}: {hold.format(quoted)} lists, objects, bytes, durations or days beyond all"
-            " calendars; give plain values, of a duration for instance its days"
+            f"{where}: {hold.format(quoted)} lists, objects, bytes, durations, decimals of more"
+            f" than {MOST_DIGITS} digits or days beyond all calendars; give plain values, of a"
+            " duration for instance its days"
         )
 
 

@@ -12,7 +12,7 @@ import posixpath
 import re
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import date, datetime, time, timedelta
 from functools import cache
@@ -85,7 +85,7 @@ def read(path: str | Path, reading: Reading) -> tuple[pl.DataFrame, tuple[Releas
         with library_errors_as(str(_damaged(path))):
             rows = book.get_sheet_by_name(sheet).to_python(skip_empty_area=False)
         hidden = _check_cells(path, seen, rows, reading.header)
-        frame = _table(rows, path, reading)
+        frame = _table(rows, path, reading, seen.masks)
     except (*DAMAGES, calamine.CalamineError):
         raise _damaged(path) from None
     filled = [bool(_filled(row)) for row in rows[reading.header :]]
@@ -180,7 +180,7 @@ def _sheet_name(book: Any, path: str | Path, named: str | None, visible: Any) ->
 def _walked(path: str | Path, parts: Sequence[str], sheet: str, reading: Reading) -> _Sheet:
     """What a sheet says of itself; raises InputError where calamine may not take it in."""
     with zipfile.ZipFile(path) as archive:
-        seen = _Sheet(_lengths(archive, parts))
+        seen = _Sheet(_lengths(archive, parts), _masks(archive, parts))
         seen.walk(archive, _part_of(archive, parts, sheet))
     _check_extent(path, seen, most_unpacked(os.stat(path).st_size, reading.unpacked))
     return seen
@@ -233,11 +233,14 @@ class _Sheet:
     last_row, last_column: the far corner. written: how many cells there are. characters: in all
     that name a shared text, whose lengths are given. errors, formulas: how many cells are errors,
     and formulas that nobody has computed. places: of the first of these. merged: ranges of cells.
-    hidden: the numbers of rows that are not shown.
+    hidden: the numbers of rows that are not shown. masks: by column, the digits to which its
+    numbers are filled up with zeros, 0 for those that aren't.
     """
 
-    def __init__(self, lengths: Sequence[int]) -> None:
-        self._lengths = lengths
+    def __init__(self, lengths: Sequence[int], masks: Mapping[int, int]) -> None:
+        self._lengths, self._masks = lengths, masks
+        self.masks: dict[int, set[int]] = {}
+        self._mask = 0
         self.last_row = self.last_column = self.written = self.characters = 0
         self.errors = self.formulas = 0
         self.places: list[str] = []
@@ -268,6 +271,8 @@ class _Sheet:
         elif local == "c":
             self._place, self._type = attributes.get("r", "?"), attributes.get("t", "")
             self._has_formula = self._has_value = False
+            style = attributes.get("s", "")
+            self._mask = self._masks.get(int(style), 0) if style.isdigit() else 0
             self._reached()
         elif local == "f":
             self._has_formula = True
@@ -310,6 +315,8 @@ class _Sheet:
             self._in_value = False
             if self._value and self._type != "str":
                 self._check_value("".join(self._value))
+            if self._type in ("", "n"):
+                self.masks.setdefault(self._column, set()).add(self._mask)
         if local != "c":
             return
         is_error = self._type == "e"
@@ -320,6 +327,7 @@ class _Sheet:
             self.places.append(self._place)
 
 
+_ZEROS = re.compile("0{2,15}")
 _PLACE = re.compile(r"([A-Za-z]{1,3})([0-9]{1,9})")
 
 
@@ -349,6 +357,29 @@ def _lengths(archive: zipfile.ZipFile, parts: Sequence[str]) -> list[int]:
     for part in shared:
         _parse(archive, part, begun, None, said)
     return lengths
+
+
+def _masks(archive: zipfile.ZipFile, parts: Sequence[str]) -> dict[int, int]:
+    """By the number of a style, the digits that its mask fills up, such as 5 of `00000`; else 0."""
+    codes: dict[str, str] = {}
+    found: dict[int, int] = {}
+    inside: list[str] = []
+
+    def begun(name: str, attributes: dict[str, str]) -> None:
+        inside.append(_local(name))
+        number = attributes.get("numFmtId", "")
+        if inside[-1] == "numFmt":
+            codes[number] = attributes.get("formatCode", "")
+        elif inside[-2:] == ["cellXfs", "xf"]:
+            code = codes.get(number, "")
+            found[len(found)] = len(code) if _ZEROS.fullmatch(code) else 0
+
+    def ended(_: str) -> None:
+        inside.pop()
+
+    for part in (part for part in parts if part.casefold().endswith("/styles.xml")):
+        _parse(archive, part, begun, ended)
+    return found
 
 
 def _hidden(rows: int) -> tuple[ReleaseWarning, ...]:
@@ -472,8 +503,10 @@ def _local(name: str) -> str:
 # Cells as text
 
 
-def _table(rows: list[list[Any]], path: str | Path, reading: Reading) -> pl.DataFrame:
-    """The rows below the names that are not blank, as text."""
+def _table(
+    rows: list[list[Any]], path: str | Path, reading: Reading, masks: Mapping[int, set[int]]
+) -> pl.DataFrame:
+    """The rows below the names that are not blank, as text. masks: as of `_Sheet`."""
     width = max((_filled(row) for row in rows), default=0)
     if not rows or not width:
         raise InputError(f"file '{path}': is empty; the first row must name the columns")
@@ -495,7 +528,13 @@ def _table(rows: list[list[Any]], path: str | Path, reading: Reading) -> pl.Data
                 f"column '{name}': {are} of more than 15 digits, all a spreadsheet keeps; store"
                 " them as text"
             )
-        columns[name] = pl.Series(name, [_text(c, reading) or None for c in cells], pl.String)
+        digits = masks.get(j + 1, {0})
+        width = max(digits) if len(digits) == 1 else 0
+        texts = [
+            _text(cell, reading).zfill(0 if isinstance(cell, str) else width) or None
+            for cell in cells
+        ]
+        columns[name] = pl.Series(name, texts, pl.String)
     InputError.raise_for(findings)
     return pl.DataFrame(columns)
 
@@ -511,7 +550,7 @@ def _is_too_long(cell: Any) -> bool:
 
 
 def _text(cell: Any, reading: Reading) -> str:
-    """A cell as text: whole numbers without a point, midnight as a date."""
+    """A cell as text: whole numbers without a point, midnight as a date, durations in hours."""
     if isinstance(cell, str):
         return cell
     if isinstance(cell, bool):
@@ -523,7 +562,14 @@ def _text(cell: Any, reading: Reading) -> str:
         cell = cell.date()
     if isinstance(cell, date) and reading.dates is not None:
         return cell.strftime(reading.dates)
-    return str(cell) if isinstance(cell, timedelta) else str(cell.isoformat())
+    return _hours(cell) if isinstance(cell, timedelta) else str(cell.isoformat())
+
+
+def _hours(duration: timedelta) -> str:
+    """Hours and minutes, and seconds where there are some, as `[h]:mm` shows them."""
+    minutes, seconds = divmod(round(abs(duration).total_seconds()), 60)
+    sign, rest = "-" * (duration < timedelta()), f":{seconds:02}" * (seconds > 0)
+    return f"{sign}{minutes // 60}:{minutes % 60:02}{rest}"
 
 
 # Out

@@ -10,7 +10,6 @@ written.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from decimal import Decimal
@@ -23,6 +22,7 @@ from shoal.data import cores
 from shoal.data.findings import AttributeFinding, finding_about
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
+from shoal.data.notation import PLAIN, advice_on
 from shoal.data.numbers import (
     FARTHEST,
     exact_text,
@@ -36,7 +36,6 @@ from shoal.data.room import IN_MEMORY, Room, blocks
 from shoal.data.schema import Attribute, Kind, Missing, Schema
 from shoal.data.table import Column, Table
 
-_DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
 _BLOCK = 1 << 16
 _ODD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio
 
@@ -160,9 +159,8 @@ def _numbers(
     findings = []
     bad = ~np.isfinite(values) & ~missing
     if bad.any():
-        remedy = "correct them, or list the text under 'missing_values'"
-        if all(_DECIMAL_COMMA.fullmatch(column.cells[i]) for i in np.flatnonzero(bad)):
-            remedy = "they have decimal commas: say --read decimal=,"
+        remedy = advice_on([column.cells[i] for i in np.flatnonzero(bad)], PLAIN)
+        remedy = remedy or "correct them, or list the text under 'missing_values'"
         findings.append(finding_about(column, bad, "with text that is not a number", remedy))
     alike = _alike(values, column.cells)
     if alike.any():

@@ -17,7 +17,8 @@ import polars as pl
 
 from shoal.data.schema import Render
 
-THOUSANDS = (".", ",", "'", "’", " ", "\u00a0", "\u202f")
+_ALIKE = ("'’", " \u00a0\u2009\u202f")
+THOUSANDS = (".", ",", *"".join(_ALIKE))
 _ISO_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _ISO_STAMP = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?")
 _CLOCK = re.compile(r"%-?[HIMSfpcXT]")
@@ -26,9 +27,9 @@ _BINS = Render(intervals="[{lo}, {hi})")
 
 @dataclass(frozen=True)
 class Notation:
-    """decimal: the decimal mark. thousands: what groups digits, None for nothing.
-
-    dates: a strptime form, None for ISO.
+    """decimal: the decimal mark. thousands: what groups digits, None for nothing; a blank stands
+    for blanks of any width, and an apostrophe for the curved one. dates: a strptime form, None for
+    ISO.
     """
 
     decimal: str = "."
@@ -49,15 +50,21 @@ class Notation:
         """The pattern of a number, without blanks around it."""
         mark = re.escape(self.decimal)
         # `12,` is a number where points are decimal, but commas may part what follows
-        whole, tail = r"\d+", (rf"{mark}\d*" if self.decimal == "." else rf"{mark}\d+")
+        whole, tail = "[0-9]+", (f"{mark}[0-9]*" if self.decimal == "." else f"{mark}[0-9]+")
         if self.thousands is not None:
-            whole = rf"(?:\d{{1,3}}(?:{re.escape(self.thousands)}\d{{3}})+|\d+)"
-        return rf"[-+]?(?:{whole}(?:{tail})?|{mark}\d+)(?:[eE][-+]?\d+)?"
+            whole = f"(?:[1-9][0-9]{{0,2}}(?:[{self.groups}][0-9]{{3}})+|[0-9]+)"
+        return f"[-+]?(?:{whole}(?:{tail})?|{mark}[0-9]+)(?:[eE][-+]?[0-9]+)?"
+
+    @property
+    def groups(self) -> str:
+        """All marks that group digits; empty where none does."""
+        mark = self.thousands or ""
+        return next((alike for alike in _ALIKE if mark and mark in alike), mark)
 
     def plain(self, number: str) -> str:
         """A number with a decimal point and without groups."""
         if self.thousands is not None:
-            number = number.replace(self.thousands, "")
+            number = re.sub(f"[{self.groups}]", "", number)
         return number.replace(self.decimal, ".")
 
     def own(self, number: str) -> str:
@@ -88,6 +95,23 @@ class Notation:
 
 
 PLAIN = Notation()
+NOTATIONS = [Notation(d, t) for t in (None, ",", ".", "'", " ") for d in ".," if d != t]
+
+
+def advice_on(numbers: list[str], asked: Notation) -> str | None:
+    """How --read makes numbers of all these texts, which are none as it was asked; None where it
+    can't.
+    """
+    for one in NOTATIONS:
+        if asked in (PLAIN, Notation(one.decimal, asked.thousands, asked.dates)) and all(
+            re.fullmatch(one.number, number.strip()) for number in numbers
+        ):
+            said = [] if one.decimal == asked.decimal else [f"--read decimal={one.decimal}"]
+            if one.thousands is not None:
+                option = f"thousands={one.thousands}"
+                said.append("--read " + (option if one.thousands in ".," else f'"{option}"'))
+            return f"their digits are written otherwise: say {' '.join(said)}" if said else None
+    return None
 
 
 def _is_iso(text: str) -> bool:

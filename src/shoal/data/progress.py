@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable
 
 Progress = Callable[[str], None]
@@ -12,6 +13,17 @@ they are known."""
 
 def no_progress(stage: str) -> None:
     """Progress that nobody watches."""
+
+
+def watched(progress: Progress | bool) -> Progress:
+    """What is told of each stage; `True` writes the stages to standard error."""
+    if callable(progress):
+        return progress
+    return _to_standard_error if progress else no_progress
+
+
+def _to_standard_error(stage: str) -> None:
+    print(f"progress: {stage}", file=sys.stderr, flush=True)
 
 
 def tell(progress: Progress, stage: str, done: int, total: int) -> None:

@@ -200,15 +200,16 @@ class Rehearsal:
 
 
 def rehearse(
-    frames: Sequence[Frame], policy: PolicyLike, *, progress: Progress = no_progress
+    frames: Sequence[Frame] | Frame, policy: PolicyLike, *, progress: Progress = no_progress
 ) -> list[Rehearsal]:
     """What `sticky` would have published of these increments, by mode, size and patience.
 
-    frames: the increments in their order. The modes are rehearsed whatever the policy says of
+    frames: the increments in their order, or one. Modes are rehearsed whatever the policy says of
     values over time; plain columns are left out. Raises InputError.
     """
     policy = Policy.of(policy)
-    return rehearsals([increment_of(frame, policy.tables) for frame in frames], policy, progress)
+    listed = frames if isinstance(frames, Sequence) else [frames]
+    return rehearsals([increment_of(frame, policy.tables) for frame in listed], policy, progress)
 
 
 def rehearsals(

@@ -136,7 +136,8 @@ class WriteOptions(_Options):
         [], description="Columns to add behind each number: its ends, their middle, its mean."
     )
     types: Literal["typed", "text"] | None = Field(
-        None, description="Declared numbers and dates as such, or as text; typed in Parquet, Arrow."
+        None,
+        description="Declared numbers and dates as such, or as text; typed in Parquet, Arrow, SQL.",
     )
 
     @field_validator("newline")
@@ -406,7 +407,7 @@ class PolicyModel(_Strict):
     def _promises_are_named(cls, promises: list[Json]) -> list[Json]:
         if any(not isinstance(promise.get("model"), str) for promise in promises):
             raise ValueError(f"each promise needs a 'model'; one of {', '.join(registry.models())}")
-        return promises
+        return [one for promise in promises for one in _of_each_attribute(promise)]
 
     @field_validator("method")
     @classmethod
@@ -520,6 +521,15 @@ def _with_plain_numbers(content: Any) -> Any:
     if isinstance(content, Integral):
         return int(content)
     return float(content) if isinstance(content, Real) else content
+
+
+def _of_each_attribute(promise: dict[str, Any]) -> list[dict[str, Any]]:
+    """l-diversity of several attributes as one promise each, which is all that it says."""
+    names = promise.get("attributes")
+    if promise["model"] != "l-diversity" or not isinstance(names, list) or "attribute" in promise:
+        return [promise]
+    rest = {key: value for key, value in promise.items() if key != "attributes"}
+    return [{**rest, "attribute": name} for name in names]
 
 
 def _tells_days(form: str) -> bool:

@@ -6,11 +6,12 @@ the data can tell, such as the domain of an undeclared number, is fixed when it 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 from shoal.connectors import files
 from shoal.data.json_objects import Json
@@ -31,6 +32,7 @@ from shoal.policy.consistency import (
     renders_two_tables,
     unserved_options,
 )
+from shoal.policy.given_trees import with_written_trees
 from shoal.policy.loading import (
     as_html,
     is_text,
@@ -43,7 +45,9 @@ from shoal.policy.model import PolicyModel
 from shoal.policy.parameters import build
 
 if TYPE_CHECKING:
+    from shoal.connectors.frames import Frame
     from shoal.policy.binding.files import PolicyTables
+    from shoal.policy.from_columns import Columns
 
 DEFAULT_METHOD = "rounded-partition"
 DEFAULT_OVER_HIERARCHIES = "lattice-peeling"  # and for long searches
@@ -51,7 +55,7 @@ SHOWN = ("quasi", "sensitive", "plain")
 DEFAULT_FOR_CLOSENESS = {"name": "tcloseness", "aim": "spans", "scale": "range"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Policy:
     """A whole, checked policy. `base` is the folder that its paths are relative to.
 
@@ -86,10 +90,26 @@ class Policy:
         cls, content: Mapping[str, Any], base: str | Path = ".", what: str = "policy"
     ) -> Policy:
         """A policy from plain dicts; raises InputError with every finding. what: its name there."""
-        model = checked(PolicyModel, content, what)
+        model = checked(PolicyModel, with_written_trees(content), what)
         InputError.raise_for(contradictions(model))
         model.add_person()
         return cls(model, Path(base))
+
+    @classmethod
+    def from_columns(cls, frame: Frame, **columns: Unpack[Columns]) -> Policy:
+        """The policy that the words of `shoal.publish` say of a frame: quasi, sensitive, subject,
+        plain, drop, other, k, l, t, method and seed; raises InputError with every finding.
+        """
+        from shoal.policy.from_columns import policy_of_words
+
+        return policy_of_words(frame, columns)
+
+    def __repr__(self) -> str:
+        """What it is about, in a line; `save` writes all of it."""
+        roles = Counter(attribute.role for attribute in self.model.attributes.values())
+        counted = ", ".join(f"{count} {role}" for role, count in roles.items())
+        promises = ", ".join(str(promise.get("model")) for promise in self.model.promises)
+        return f"<Policy of {counted}; {promises}; {self.method_name}>"
 
     def save(self, path: str | Path, overwrite: bool = False) -> None:
         """Writes a policy file (YAML, or JSON by its name) that reads as this policy.
@@ -110,7 +130,7 @@ class Policy:
         if isinstance(policy, dict):
             return cls.from_dict(policy)
         if not isinstance(policy, Policy):
-            proposed = "; of a proposal give '.content'" if hasattr(policy, "content") else ""
+            proposed = "; of a proposal give '.policy'" if hasattr(policy, "content") else ""
             raise InputError(
                 "policy: is not a policy; give a Policy, the path of one, or its content as dicts"
                 f"{proposed}"
@@ -174,6 +194,8 @@ class Policy:
         default = DEFAULT_OVER_HIERARCHIES if is_thorough else DEFAULT_METHOD
         method = dict(self.model.method or {"name": default})
         if name is not None and name != method["name"]:
+            if registry.verb_of(name) is None:
+                registry.method(name, "publish")  # says what it may be instead
             method = {"name": name}
         chosen = self._with(method=method | dict(settings or {}))
         if name is None and self.model.method is None:

@@ -8,33 +8,62 @@ releases, names are those of methods and attributes.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from shoal.advise.comparison import Comparison, Row
+from shoal.advise import comparison
+from shoal.advise.compare import compare as measure_all
+from shoal.advise.comparison import Row
 from shoal.data.language import gettext
 from shoal.reports import charts
 from shoal.reports.comparison_table import columns, faults, more_columns, percent, reasons
 from shoal.reports.pages import Content, render_template, write_page
 from shoal.version import VERSION
 
+Asked = ParamSpec("Asked")
+Measured = comparison.Comparison
 
-def write_comparison(comparison: Comparison, path: Path) -> None:
+
+class Comparison(comparison.Comparison):
+    """Methods and values of k, measured on one table: rows, advice and a figure."""
+
+    def plot(self) -> Figure:
+        """A figure of Matplotlib: what each method loses, leaves at risk and takes, over k."""
+        return charts.figure_of([chart_of(curves, self) for curves in CHARTS if self.releases])
+
+
+def _drawable(measure: Callable[Asked, comparison.Comparison]) -> Callable[Asked, Comparison]:
+    """A function whose comparison can be drawn."""
+
+    @wraps(measure)
+    def measured(*words: Asked.args, **more: Asked.kwargs) -> Comparison:
+        found = measure(*words, **more)
+        return Comparison(**{one.name: getattr(found, one.name) for one in fields(found)})
+
+    return measured
+
+
+compare = _drawable(measure_all)
+
+
+def write_comparison(comparison: Measured, path: Path) -> None:
     """The page, written whole or not at all."""
     write_page(render(comparison), path)
 
 
-def render(comparison: Comparison) -> str:
+def render(comparison: Measured) -> str:
     """The page; the same for the same measures."""
     return render_template("compare.html.j2", _content(comparison))
 
 
-def _content(comparison: Comparison) -> Content:
+def _content(comparison: Measured) -> Content:
     drawn = drawn_methods(comparison)
     return {
         "shoal": VERSION,
@@ -60,12 +89,12 @@ def _content(comparison: Comparison) -> Content:
     }
 
 
-def _command(comparison: Comparison) -> str:
+def _command(comparison: Measured) -> str:
     methods, ks = ",".join(comparison.methods), ",".join(map(str, comparison.ks))
     return f"shoal compare INPUT -p POLICY --methods {methods} --ks {ks} --seed {comparison.seed}"
 
 
-def _publish(comparison: Comparison) -> str:
+def _publish(comparison: Measured) -> str:
     """The command that publishes what is recommended; nothing where nothing is."""
     advice = comparison.recommendation
     if advice is None:
@@ -171,12 +200,12 @@ CHARTS = (
 )
 
 
-def drawn_methods(comparison: Comparison) -> tuple[str, ...]:
+def drawn_methods(comparison: Measured) -> tuple[str, ...]:
     """The methods that have a curve: those that lose least, where there are too many."""
     return comparison.methods[:MOST_CURVES]
 
 
-def chart_of(curves: Curves, comparison: Comparison) -> charts.Chart:
+def chart_of(curves: Curves, comparison: Measured) -> charts.Chart:
     """One chart with a curve for each of `drawn_methods`."""
     ks = tuple(k for k in comparison.ks if any(row.k == k for row in comparison.releases))
     methods = drawn_methods(comparison)
@@ -205,7 +234,7 @@ def style(i: int) -> dict[str, Any]:
     return {"color": COLOURS[i % len(COLOURS)], "marker": MARKERS[i % len(MARKERS)]}
 
 
-def _points(curves: Curves, comparison: Comparison, method: str) -> dict[int, float]:
+def _points(curves: Curves, comparison: Measured, method: str) -> dict[int, float]:
     """The figure at every k at which the method has a release; a logarithm leaves zeros out."""
     found = {row.k: curves.value(row) for row in comparison.releases if row.label == method}
     return {

@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
 from shoal.attacks.run.request import Asked, AttackRequest, asked_attacks
 from shoal.auditor import publication
-from shoal.connectors.frames import FrameT, table_of
+from shoal.auditor.release_frame import numbers_of
+from shoal.connectors.frames import FrameT, like, table_of
 from shoal.data import cores
-from shoal.data.progress import Progress, no_progress
+from shoal.data.certificate import Certificate
+from shoal.data.progress import Progress, no_progress, watched
 from shoal.errors import InputError
 from shoal.policy.agreement import AgreementLike
+from shoal.policy.from_columns import Columns
 from shoal.policy.policy import PolicyLike
 from shoal.reports.text import summary
 from shoal.tables import publish as job
-from shoal.tables.from_columns import Columns
 from shoal.tables.request import PublishRequest
 
 if TYPE_CHECKING:
@@ -51,8 +53,24 @@ class Publication(publication.Publication[FrameT]):
         return (
             f"Publication: {rows} rows, {columns} column{'s' if columns != 1 else ''}\n"
             f"{summary(self.certificate)}\n"
-            "data, certificate, policy, classes, warnings; report(path), plot(what)"
+            "data, certificate, policy, classes, warnings; save(path), numbers(how), report(path),"
+            " plot(what)"
         )
+
+    def save(self, path: str | Path, overwrite: bool = False) -> Certificate:
+        """Writes the release and its certificate, as `shoal publish` does, and returns the latter.
+
+        path: of any format, a folder or a table in a database; what is there is refused unless
+        `overwrite` is true. Raises InputError, and then nothing is written.
+        """
+        return job.save(self, str(path), overwrite)
+
+    def numbers(self, how: Literal["interval", "mid"] = "mid") -> FrameT:
+        """The published frame with numbers in place of intervals, as `read_release` gives them:
+        their middles, or structs of their ends.
+        """
+        frame = numbers_of(table_of(self.data).frame, self.certificate, self.policy, how)
+        return like(self.data, frame)
 
     def report(self, path: str | Path) -> None:
         """Writes the page that `shoal publish --report` writes; PATH ends in .html."""
@@ -112,7 +130,7 @@ def publish(
     attack: Asked = (),
     others: OthersLike | None = None,
     threads: int | None = None,
-    progress: Progress = no_progress,
+    progress: Progress | bool = False,
     **columns: Unpack[Columns],
 ) -> Publication[FrameT]:
     """One release of a pandas, polars or pyarrow frame; the same kind of frame comes back.
@@ -131,6 +149,9 @@ def publish(
     k: how many people must look alike; required. l, t: distinct values, and closeness to the whole
         table, of every sensitive column.
 
+    method: a method's name, or a dict with its `name` and parameters. seed: of random numbers. Both
+        and k may stand beside a policy, which they then change.
+    progress: True writes each stage to standard error; a function is called with its name.
     plan: a file; the plan in it is applied if it exists, else the one that was found is saved
         there. explain: why, in the certificate. Both are for methods of global recoding.
     require_together: the largest k of any promise must hold over all quasi-identifiers, too.
@@ -147,7 +168,7 @@ def publish(
         require_together=require_together,
         attack=AttackRequest(asked_attacks(attack)),
         others=others,
-        progress=progress,
+        progress=watched(progress),
     )
     with cores.using(threads):
         done = job.publication(frame, policy, request, columns)

@@ -128,7 +128,7 @@ class TableSink:
             if kept is None:
                 if step != 1 or session.columns(table):
                     raise self._changed
-                create_release(session, table, self._names)
+                create_release(session, table, dict.fromkeys(self._names))
                 kept = _Kept(self._identity, 0, 0, 0)
             as_left = (self._identity, self._done) == (kept.identity, kept.step)
             if not as_left or not self._has_own_columns(session, table):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,11 +15,12 @@ from shoal.attacks.run.attack import attacked
 from shoal.attacks.run.people import OTHER_METHOD, AttackedRelease
 from shoal.attacks.run.request import ALL, Asked, AttackRequest, asked_attacks, asked_of, unmeasured
 from shoal.auditor.audit import AuditResult, own_certificate, write_certificate
+from shoal.auditor.publication import Publication
 from shoal.connectors.frames import Frame, table_of
 from shoal.connectors.traces import read_trace
 from shoal.data.attack_scene import Recoding
 from shoal.data.certificate import Certificate
-from shoal.data.progress import Progress, no_progress
+from shoal.data.progress import Progress, no_progress, watched
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.binding.past_memory import refuse_whole
@@ -27,9 +29,9 @@ from shoal.tables.second_release import NOT_INSTALLED, replay_of, republisher
 
 
 def attack(
-    released: Frame,
-    policy: PolicyLike,
-    original: Frame,
+    released: Frame | Publication[Any],
+    policy: PolicyLike | None = None,
+    original: Frame | None = None,
     attacks: Asked = ALL,
     *,
     control: Frame | None = None,
@@ -37,9 +39,11 @@ def attack(
     others: OthersLike | None = None,
     folds: int = 1,
     trace: str | Path | ArrayLike | None = None,
-    progress: Progress = no_progress,
+    progress: Progress | bool = False,
 ) -> Certificate:
     """An audit's certificate of a released frame, with what attacks on it found under `attacks`.
+
+    released: a frame, or a publication, which brings its policy, its method and its trace.
 
     attacks: names, with parameters if need be (`inference:tolerance=0.1`, or a dict); `all` tries
     every one that has what it needs. control: people who are not in the release; by default some
@@ -48,7 +52,15 @@ def attack(
     stream the file that its `--trace` wrote, with the records in the order in which they were read.
     Raises InputError where tables, policy and attacks don't fit each other.
     """
-    policy = Policy.of(policy)
+    if isinstance(released, Publication):
+        policy = Policy.of(released.policy if policy is None else policy)
+        if policy.model.method is None:
+            policy = policy.with_method(released.certificate["method"]["name"])
+        trace, released = released.trace if trace is None else trace, released.data
+    if policy is None or original is None:
+        what = "policy" if policy is None else "original"
+        raise InputError(f"attack: needs the {what} of the release; give it")
+    policy, progress = Policy.of(policy), watched(progress)
     outside, listed = (
         None if frame is None else policy.tables.table_beside(table_of(frame), what)
         for frame, what in ((control, "control"), (external, "external"))

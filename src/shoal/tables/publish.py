@@ -10,7 +10,9 @@ import time
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
 
 from shoal.attacks.run.request import NO_ATTACK, AttackRequest, asked_of
 from shoal.auditor.description import described, file_metadata
@@ -18,7 +20,7 @@ from shoal.auditor.measure import measure, measure_two_tables
 from shoal.auditor.publication import Publication
 from shoal.auditor.verdict import require_kept
 from shoal.connectors import files
-from shoal.connectors.frames import Frame, FrameT, like, ordered_categories, table_of
+from shoal.connectors.frames import Frame, FrameT, like, table_of
 from shoal.connectors.location import FRAME, Location
 from shoal.connectors.outputs import check_not_read, described_second, second_output
 from shoal.connectors.release_drafts import FrameDraft, check_output, release_draft, second_draft
@@ -26,14 +28,14 @@ from shoal.connectors.traces import write_trace
 from shoal.data import cores
 from shoal.data.certificate import Certificate
 from shoal.data.faults import with_contradicted
+from shoal.data.formulas import unescaped
 from shoal.data.progress import Progress
 from shoal.data.release import Release
-from shoal.data.table import Table
+from shoal.data.table import Table, as_text
 from shoal.errors import InputError
 from shoal.policy.binding.columns import input_warnings
 from shoal.policy.binding.past_memory import refuse_whole, room_for
 from shoal.policy.binding.table import bound_table
-from shoal.policy.parameters import suggestion
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.tables.draft import (
     BOUNDED,
@@ -47,7 +49,7 @@ from shoal.tables.request import NOTHING_ELSE, PublishRequest
 
 if TYPE_CHECKING:
     from shoal.attacks.beside.guard import BesideGuard
-    from shoal.tables.from_columns import Columns
+    from shoal.policy.from_columns import Columns
     from shoal.tables.plan import Plan
 # what few publications ask for is imported where it is done
 
@@ -56,7 +58,7 @@ def publication(
     frame: FrameT, policy: PolicyLike | None, request: PublishRequest, columns: Columns
 ) -> Publication[FrameT]:
     """A release of a frame; what there is to warn about stands in its certificate."""
-    if policy is None and columns:
+    if policy is None and columns and columns.get("method") is None:
         _refuse_without_method(request)
     policy = _policy_of(frame, policy, columns)
     outcome = publish_file(frame, policy, FRAME, request)
@@ -70,34 +72,57 @@ def _refuse_without_method(request: PublishRequest) -> None:
     """Raises InputError for options that need a method, which columns alone can't name."""
     asked = [name for name in ("plan", "explain") if getattr(request, name)]
     InputError.raise_for(
-        f"{name}: is for methods of global recoding, which columns can't name; publish"
-        " without it, then again with the publication's own"
-        " policy.with_method('full-domain')"
+        f"{name}: is for methods of global recoding; name one, such as method='full-domain'"
         for name in asked
     )
 
 
 def _policy_of(frame: Frame, policy: PolicyLike | None, columns: Columns) -> Policy:
     """The policy that is given, or the one that columns and numbers say; raises InputError."""
-    from shoal.auditor.without_policy import given_words
-    from shoal.tables.from_columns import Columns, policy_of_frame, reading_for
+    from shoal.policy.from_columns import changed, policy_of_words, words_of_call
 
-    unknown = sorted(set(columns) - set(Columns.__annotations__))
-    if unknown:
-        hint = suggestion(unknown[0], Columns.__annotations__).rstrip()
-        raise TypeError(
-            f"publish() got an unexpected keyword argument '{unknown[0]}'"
-            + (f"; {hint}" if hint else "")
-        )
-    given = cast("Columns", given_words(columns))
     if policy is not None:
-        if given:
-            raise InputError("publish: takes a policy or columns, not both; leave out one of them")
-        return Policy.of(policy)
-    if not given:
-        raise InputError("publish: needs a policy, or 'quasi' and 'k'; give one of them")
-    table = table_of(frame, reading=reading_for(given))
-    return policy_of_frame(table, ordered_categories(frame), given)
+        given = words_of_call(columns)
+        if given.keys() - {"k", "method", "seed"}:
+            raise InputError(
+                "publish: takes a policy or columns, not both; leave out one of them. Beside a"
+                " policy go k, method and seed"
+            )
+        return changed(Policy.of(policy), given)
+    return policy_of_words(frame, columns)
+
+
+def save(publication: Publication[Any], path: str, overwrite: bool) -> Certificate:
+    """Writes a release that is a frame, and the certificate of what was written; see
+    `Publication.save`.
+    """
+    place, tables = Location(path), publication.policy.tables
+    if tables.is_pair:
+        raise InputError("publication: has two tables; 'shoal.publish_file' writes both")
+    if place.is_path and not overwrite and not place.is_folder and Path(path).exists():
+        raise InputError(f"output '{path}': exists already; name a new file, or say overwrite=True")
+    check_output(path, overwrite)
+    released, _ = tables.published_table(table_of(publication.data, allow_empty=True))
+    frame = tables.written_frame(released.frame, place.kind)
+    dialect = tables.output_dialect(path, None, path)
+    with release_draft(path, overwrite) as draft:
+        draft.write(frame, dialect)
+        back = tables.read_draft(draft, dialect)
+        if tables.model.write.formulas == "escape" and place.kind.is_delimited:
+            frame = unescaped(frame)
+        shown, _ = tables.published_table(_texts(frame))
+        if not _texts(back.table.frame).frame.equals(shown.frame):
+            raise InputError(f"output '{path}': does not read as written; take another format")
+        render, notation = tables.cells.render, tables.model.read.notation.written
+        described = draft.described(back.sha256, render, dialect, notation)
+        certificate = publication.certificate.extended(output=described)
+        draft.certify(certificate.to_json())
+    return certificate
+
+
+def _texts(frame: pl.DataFrame) -> Table:
+    """The cells of a table as texts; no value as an empty one."""
+    return Table(pl.DataFrame([as_text(column).fill_null("") for column in frame]))
 
 
 def publish_file(

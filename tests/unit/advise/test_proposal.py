@@ -19,14 +19,15 @@ from shoal.advise.propose import propose_policy
 from shoal.data.table import Table
 from shoal.data.warnings import ReleaseWarning
 from shoal.policy.loading import one_line
-from shoal.policy.proposal.cells import (
+from shoal.policy.proposal.written import (
     DECIMAL_OR_GROUPS,
     OTHER_FORM,
-    OTHER_MARK,
     WHICH_FIRST,
     notation_in,
 )
 from shoal.samples import patients, purchases
+
+OTHER_NUMBERS, OTHER_DATES = (OTHER_FORM.format(what) for what in ("numbers", "dates"))
 
 
 def settings(frame: pl.DataFrame, **more) -> dict[str, dict]:
@@ -52,10 +53,14 @@ def publishes(proposal: library.Proposal, frame: pl.DataFrame) -> bool:
         ({"x": ["1,234", "7"], "y": ["1,5", "?"]}, {"decimal": ","}, {}),
         ({"x": ["4.740,50", "7"]}, {"decimal": ",", "thousands": "."}, {}),
         ({"x": ["4,740.50", "7"]}, {"thousands": ","}, {}),
-        ({"x": ["4.740,50", "7"], "y": ["1.234", "2.345"]}, {}, {"x": OTHER_MARK}),
+        (
+            {"x": ["4.740,50", "7"], "y": ["1.234", "2.345"]},
+            {},
+            {"x": OTHER_NUMBERS},
+        ),
         ({"x": ["4,740.50", "4.740,50"]}, {}, {}),
         ({"x": ["47.40,50", "7"]}, {}, {}),
-        ({"x": ["12,5"], "y": ["1.5"]}, {}, {"x": OTHER_MARK}),
+        ({"x": ["12,5"], "y": ["1.5"]}, {}, {"x": OTHER_NUMBERS}),
         ({"x": ["12,5", "a"]}, {}, {}),
         ({"x": ["1", "2"]}, {}, {}),
         ({"x": ["31.12.2024", "1.2.2024"]}, {"dates": "%d.%m.%Y"}, {}),
@@ -64,7 +69,11 @@ def publishes(proposal: library.Proposal, frame: pl.DataFrame) -> bool:
         ({"x": ["31/12/2024"]}, {"dates": "%d/%m/%Y"}, {}),
         ({"x": ["1/2/2024"]}, {"dates": "%d/%m/%Y"}, {"x": WHICH_FIRST.format("%d/%m/%Y")}),
         ({"x": ["1/2/2024"], "y": ["12/31/2024"]}, {"dates": "%m/%d/%Y"}, {}),
-        ({"x": ["31.12.2024"], "y": ["31/12/2024"]}, {"dates": "%d.%m.%Y"}, {"y": OTHER_FORM}),
+        (
+            {"x": ["31.12.2024"], "y": ["31/12/2024"]},
+            {"dates": "%d.%m.%Y"},
+            {"y": OTHER_DATES},
+        ),
         ({"x": ["2024-12-31"]}, {}, {}),
         ({"x": ["32.12.2024"]}, {}, {}),
         ({"x": ["1/2"]}, {}, {}),
@@ -79,7 +88,7 @@ def test_decimal_marks_and_forms_of_dates_are_found_in_the_cells(columns, read, 
 
 def test_what_is_said_is_not_looked_for():
     frame = pl.DataFrame({"x": ["12,5"], "y": ["1/2/2024"]})
-    assert notation_in(Table(frame), {"decimal", "dates"}).read == {}
+    assert notation_in(Table(frame), {"decimal": ".", "dates": "%d/%m/%Y"}).read == {}
 
 
 def test_an_export_of_a_hospital_needs_no_options():

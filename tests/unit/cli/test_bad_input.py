@@ -441,7 +441,7 @@ def test_numbers_beyond_exact_comparison(refused, workplace):
 
 def test_decimal_commas_are_named(refused, workplace):
     append_row(workplace, GOOD.replace(",33,", ',"33,5",'))
-    refused("decimal commas: say --read decimal=,")
+    refused("digits are written otherwise: say --read decimal=,")
 
 
 def test_utf_16_without_a_mark(refused, workplace):

@@ -178,7 +178,9 @@ def test_a_point_is_never_taken_for_a_decimal_mark_where_commas_are_one(hospital
 def test_numbers_whose_thousands_are_grouped_without_a_word_about_them(hospital, shoal):
     policy = POLICY | {"read": {"encoding": "cp1252", "decimal": ",", "dates": "%d.%m.%Y"}}
     (hospital / "policy.yaml").write_text(yaml.safe_dump(policy))
-    refused(shoal, "2 cells are not numbers", "thousands have points: say --read thousands=.")
+    refused(
+        shoal, "2 cells are not numbers", "digits are written otherwise: say --read thousands=."
+    )
     (hospital / "in.csv").write_bytes(export().replace(b"1.200,25", b"12.00,25"))
     refused(shoal, "2 cells are not numbers", "such as --read decimal=.")
 
@@ -192,7 +194,7 @@ def test_decimal_commas_without_a_word_about_them(hospital, shoal):
     policy = POLICY | {"read": {"encoding": "cp1252", "dates": "%d.%m.%Y"}}
     (hospital / "policy.yaml").write_text(yaml.safe_dump(policy))
     (hospital / "in.csv").write_bytes(export().replace(b"1.200,25", b"1200,25"))
-    refused(shoal, "decimal commas: say --read decimal=,")
+    refused(shoal, "digits are written otherwise: say --read decimal=,")
 
 
 def test_an_encoding_that_lacks_a_character(hospital, shoal):

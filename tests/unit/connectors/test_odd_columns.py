@@ -8,6 +8,7 @@ from decimal import Decimal
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import shoal
@@ -24,8 +25,6 @@ POLICY = {
 AGES = [1, 1, 2, 2]
 PEOPLE = pd.DataFrame({"age": AGES})
 ODD = {
-    "periods": PEOPLE.assign(odd=pd.period_range("2020", periods=4, freq="M")),
-    "intervals": PEOPLE.assign(odd=pd.cut(range(4), 2)),
     "dicts": PEOPLE.assign(odd=[{"a": 1}, [2], ValueError(), {3}]),
     "structs": pl.DataFrame({"age": AGES, "odd": [{"a": [1]}] * 4}),
     "objects": pl.DataFrame({"age": AGES}).with_columns(
@@ -122,3 +121,55 @@ def test_lists_and_objects_beside_texts_in_json_lines_are_no_people(tmp_path, ce
     assert files.read(str(path), reading=Reading(dropped=frozenset({"odd"}))).frame.shape == (2, 2)
     path.write_text("".join(json.dumps(lines[0]) + "\n" for _ in lines))
     assert files.read(str(path)).frame["odd"].to_list() == ["[a, 1]"] * 2
+
+
+def test_periods_and_intervals_of_pandas_are_what_it_shows():
+    months = pd.Series(["2020-01", "2020-02", "2020-03", None], dtype="period[M]")
+    frame = pd.DataFrame({"month": months, "span": pd.interval_range(0, 4)})
+    frame["age"] = pd.cut(range(4), [-1, 1, 5])
+    table = shoal.publish(frame, quasi="age", plain=["month", "span"], k=2).data
+    assert sorted(table["month"].dropna()) == ["2020-01", "2020-02", "2020-03"]
+    assert sorted(table["span"]) == ["(0, 1]", "(1, 2]", "(2, 3]", "(3, 4]"]
+    assert table["age"].to_list() == ["(-1, 1]"] * 2 + ["(1, 5]"] * 2
+    proposed = shoal.propose_policy(frame).content["attributes"]["age"]
+    assert proposed["order"] == ["(-1, 1]", "(1, 5]"]
+    assert str(frame["month"].dtype) == "period[M]"
+
+
+FAULTS = {
+    "text.parquet": (b"sex,age\nf,1\n", "is text; name it .csv or .jsonl"),
+    "stream.arrow": (
+        b"\xff\xff\xff\xff" + 99 * b"\0",
+        "is a stream of Arrow; write",
+    ),
+    "arrow.parquet": (b"ARROW1\0\0", "is an Arrow file; name it .arrow"),
+    "cut.parquet": (b"PAR1\0\0", "is not a complete parquet file; write it again"),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize("memory", [(), ("--memory", "500MB")], ids=["", "memory"])
+def test_a_file_that_is_no_table_is_refused_by_what_it_is(
+    tmp_path, monkeypatch, capsys, name, memory
+):
+    monkeypatch.chdir(tmp_path)
+    content, said = FAULTS[name]
+    (tmp_path / name).write_bytes(content)
+    (tmp_path / "p.json").write_text(json.dumps(POLICY))
+    assert status_of(["publish", name, "-p", "p.json", "-o", "o.csv", *memory]) == 2
+    assert f"shoal: file '{name}': {said}" in capsys.readouterr().err
+
+
+def test_two_columns_of_one_name_in_parquet_are_said(tmp_path):
+    table = pa.table([pa.array(AGES), pa.array(AGES)], names=["age", "age"])
+    pq.write_table(table, tmp_path / "twice.parquet")
+    with pytest.raises(shoal.InputError, match="two columns have one name; rename"):
+        files.read(str(tmp_path / "twice.parquet"))
+
+
+def test_decimals_of_76_digits_in_parquet_are_dropped_or_refused_by_name(tmp_path):
+    pq.write_table(ODD["decimals of 76 digits"], tmp_path / "wide.parquet")
+    path = str(tmp_path / "wide.parquet")
+    assert shoal.publish_file(path, POLICY, str(tmp_path / "out.csv")).holds
+    with pytest.raises(shoal.InputError, match=r"column 'odd' holds .* 38 digits"):
+        files.read(path)

@@ -113,8 +113,7 @@ def test_one_number_is_one_text_in_a_column_of_whole_numbers_and_others(tmp_path
 @pytest.mark.parametrize(
     ("made", "address", "told"),
     [
-        ("CREATE TABLE t (a)", "?table=t", "has no primary key"),
-        ("CREATE TABLE t (a)", "?table=t&order=a", "2 rows agree"),
+        ("CREATE TABLE t (a, b)", "?table=t&order=a", "2 rows agree"),
         ("CREATE TABLE t (a)", "?table=t&order=b", "names column 'b'"),
         ("CREATE TABLE t (a)", "?table=u", "there is no such table"),
         ("CREATE TABLE t (a)", "?table=s.t", "&schema=NAME"),
@@ -157,7 +156,91 @@ def test_files_that_are_not_there_or_no_database_are_refused(tmp_path, monkeypat
         write(CELLS, "sqlite:///nowhere/out.db?table=t")
 
 
+@pytest.mark.parametrize("order", ["", "&order=rowid"])
+def test_a_table_without_a_key_is_read_in_the_order_of_its_rows(tmp_path, monkeypatch, order):
+    monkeypatch.chdir(tmp_path)
+    run("CREATE TABLE t (a)", "INSERT INTO t VALUES ('b'), ('a'), ('b')")
+    assert files.read(f"sqlite:///in.db?table=t{order}").frame["a"].to_list() == ["b", "a", "b"]
+
+
+@pytest.mark.parametrize("address", ["?table=t&order=*", "?table=v"])
+def test_a_view_and_who_asks_for_it_is_read_in_the_order_of_all_columns(
+    tmp_path, monkeypatch, address
+):
+    monkeypatch.chdir(tmp_path)
+    run(
+        "CREATE TABLE t (a, b)",
+        "CREATE VIEW v AS SELECT * FROM t",
+        "INSERT INTO t VALUES (2, 'x'), (1, 'z'), (2, 'x'), (1, 'y')",
+    )
+    rows = files.read(f"sqlite:///in.db{address}").frame.rows()
+    assert rows == [("1", "y"), ("1", "z"), ("2", "x"), ("2", "x")]
+
+
+def test_a_column_that_is_dropped_may_hold_bytes(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run(
+        "CREATE TABLE t (age INTEGER, photo BLOB)",
+        *(f"INSERT INTO t VALUES ({30 + i % 2}, x'00ff')" for i in range(8)),
+    )
+    policy = library.Policy.from_dict(
+        {
+            "version": 1,
+            "attributes": {"age": {"role": "quasi", "type": "number"}, "photo": {"role": "drop"}},
+            "promises": [{"model": "k-anonymity", "k": 4}],
+        }
+    )
+    assert library.publish_file("sqlite:///in.db?table=t", policy, "out.csv").holds
+
+
 # Publishing
+
+
+def test_numbers_days_and_ends_of_intervals_are_columns_of_such_types(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    frame = pl.DataFrame(
+        {
+            "age": [20 + i for i in range(20)],
+            "day": ["2024-03-01"] * 20,
+            "sum": [f"{i % 3}.50" for i in range(20)],
+            "sex": ["f", "m"] * 10,
+        }
+    )
+    frame.write_csv("in.csv")
+    number = {"type": "number"}
+    attributes = {
+        "age": {"role": "quasi", **number},
+        "day": {"role": "quasi", "hierarchy": {"dates": ["day", "month"]}},
+        "sum": {"role": "plain", **number},
+        "sex": {"role": "plain"},
+    }
+    policy = {
+        "version": 1,
+        "attributes": attributes,
+        "promises": [{"model": "k-anonymity", "k": 5}],
+        "write": {"numbers": ["lo", "hi"]},
+    }
+    assert library.publish_file("in.csv", policy, OUT).holds
+    with closing(sqlite3.connect("out.db")) as connection:
+        about = connection.execute("SELECT name, type FROM pragma_table_info('released')")
+        types = dict(about.fetchall())
+        total, low = connection.execute("SELECT sum(sum), min(age_lo) FROM released").fetchone()
+    assert types == {
+        "shoal_row": "INTEGER", "age": "TEXT", "age_lo": "bigint", "age_hi": "bigint",
+        "day": "date", "day_lo": "date", "day_hi": "date", "sum": "double precision",
+        "sex": "TEXT",
+    }  # fmt: skip
+    assert (total, low) == (sum(i % 3 + 0.5 for i in range(20)), 20)
+    assert all(check.ok is not False for check in library.verify(OUT, policy=policy))
+    assert library.audit_file(OUT, policy, "in.csv").holds
+
+
+def test_an_output_that_is_there_is_refused_before_anything_is_read(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write(CELLS, OUT)
+    with pytest.raises(InputError, match="is a release already"):
+        library.publish_file("missing.csv", {"version": 1, "attributes": {"a": {"role": "quasi"}},
+                             "promises": [{"model": "k-anonymity", "k": 5}]}, OUT)  # fmt: skip
 
 
 def test_a_release_goes_from_table_to_table_and_says_the_same_as_from_file_to_file(

@@ -594,3 +594,19 @@ def test_the_first_rows_of_a_sheet_that_reaches_too_far_are_not_shown(tmp_path, 
     assert workbooks.first_rows(path, Reading(), 5) == (["Data"], [])
     with pytest.raises(InputError, match="stands far from the others"):
         read(path)
+
+
+def test_zeros_that_a_mask_shows_are_kept_and_durations_are_hours(tmp_path):
+    book = xlsxwriter.Workbook(tmp_path / "masks.xlsx")
+    sheet = book.add_worksheet()
+    code, hours = (book.add_format({"num_format": mask}) for mask in ("00000", "[h]:mm"))
+    sheet.write_row(0, 0, ["plz", "mixed", "stay"])
+    for row, (plz, days) in enumerate([(1305, 2.5), (13053, 0.0625), (99, 1.000011574074074)], 1):
+        sheet.write_number(row, 0, plz, code)
+        sheet.write_number(row, 1, plz, code if row == 1 else None)
+        sheet.write_number(row, 2, days, hours)
+    book.close()
+    frame = files.read(str(tmp_path / "masks.xlsx")).frame
+    assert frame["plz"].to_list() == ["01305", "13053", "00099"]
+    assert frame["mixed"].to_list() == ["1305", "13053", "99"]
+    assert frame["stay"].to_list() == ["60:00", "1:30", "24:00:01"]

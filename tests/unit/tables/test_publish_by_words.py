@@ -189,7 +189,7 @@ def test_everything_that_is_wrong_is_reported_at_once(sample_table):
 
 def test_a_policy_and_words_are_one_too_many(sample_table, sample_policy):
     with pytest.raises(InputError, match="a policy or columns, not both"):
-        shoal.publish(sample_table, sample_policy, k=5)
+        shoal.publish(sample_table, sample_policy, quasi="age")
     shoal.publish(sample_table, sample_policy, subject=None, plain=())  # nothing is asked by these
 
 
@@ -280,20 +280,19 @@ def test_a_duration_is_refused_in_words_where_it_is_needed():
 def test_a_misspelt_keyword_and_a_proposal_are_shown_the_way_out(sample_table):
     with pytest.raises(TypeError, match="'sensitve'; did you mean 'sensitive'"):
         shoal.publish(sample_table, quasi="age", sensitve="disease", k=5)
-    with pytest.raises(InputError, match=r"of a proposal give '\.content'"):
+    with pytest.raises(InputError, match=r"of a proposal give '\.policy'"):
         shoal.publish(sample_table, shoal.propose_policy(sample_table))
 
 
-def test_what_needs_a_method_is_refused_with_the_policy_that_can_name_one(sample_table, tmp_path):
+def test_what_needs_a_method_is_refused_until_one_is_named(sample_table, tmp_path):
     words = {"quasi": ["age", "sex"], "other": "drop", "k": 5}
     plan = tmp_path / "plan.json"
-    with pytest.raises(InputError, match=r"^plan: is for .*policy\.with_method\('full-domain'\)"):
+    with pytest.raises(InputError, match=r"^plan: is for .* such as method='full-domain'"):
         shoal.publish(sample_table, plan=plan, **words)
     with pytest.raises(InputError, match=r"^explain: is for methods of global recoding"):
         shoal.publish(sample_table, explain=True, **words)
 
-    policy = shoal.publish(sample_table, **words).policy.with_method("full-domain")
-    shoal.publish(sample_table, policy, plan=plan, explain=True)
+    shoal.publish(sample_table, method="full-domain", plan=plan, explain=True, **words)
     assert plan.exists()
 
 

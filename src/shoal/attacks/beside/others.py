@@ -27,7 +27,6 @@ from shoal.auditor.audit import (
     policy_or_columns,
 )
 from shoal.auditor.stream_trace import StreamSource, audit_stream, read_source
-from shoal.auditor.without_policy import given_words
 from shoal.connectors import files
 from shoal.connectors.database.address import seen_from
 from shoal.connectors.frames import Frame
@@ -42,6 +41,7 @@ from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy.binding.files import PolicyTables
 from shoal.policy.consistency import checked
+from shoal.policy.from_columns import given_words
 from shoal.policy.loading import read_mapping
 from shoal.policy.model import _Strict
 from shoal.policy.policy import Policy, PolicyLike

@@ -208,10 +208,9 @@ def _column(name: str, category: str, base: str, kind: str) -> SqlColumn:
     text = f"{cell_of(name)}::text"
     shown = f"{_ONE_TEXT.get(base, '{}').format(cell_of(name))}::text"
     # by bytes, not by the language of the server; the text also parts what is equal otherwise
-    in_order = f'{text} COLLATE "C"'
-    if category != "S":
-        in_order = f"{cell_of(name)}, {in_order}"
-    return SqlColumn(name, shown, in_order, "" if fits else kind)
+    by_bytes = f'{text} COLLATE "C"'
+    in_order = by_bytes if category == "S" else f"{cell_of(name)}, {by_bytes}"
+    return SqlColumn(name, shown, in_order, by_bytes, "" if fits else kind)
 
 
 def _texts(frame: pl.DataFrame) -> list[str]:

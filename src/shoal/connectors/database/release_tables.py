@@ -52,7 +52,7 @@ from shoal.connectors.database.tables import (
     rows_sha256,
     target_findings,
 )
-from shoal.connectors.dialect import default_dialect
+from shoal.connectors.dialect import Reading, default_dialect
 from shoal.connectors.ledger.layout import mapping_in
 from shoal.errors import InputError
 
@@ -319,8 +319,8 @@ def _is_there(address: TableAddress, line: ListedRelease) -> bool:
 # Reading
 
 
-def read_table(address: TableAddress) -> tuple[pl.DataFrame, str]:
-    """The cells of a table as text, and their hash; raises InputError.
+def read_table(address: TableAddress, reading: Reading) -> tuple[pl.DataFrame, str]:
+    """The cells of a table as text, and their hash; raises InputError. reading: what is needed.
 
     Of a table that a ledger writes: those of the release that the address names, with the hash of
     its file; or else the table as of the last one.
@@ -330,7 +330,7 @@ def read_table(address: TableAddress) -> tuple[pl.DataFrame, str]:
         releases = _releases_in(session, table)
         if not releases:
             _refuse_number(address)
-            return rows_of_table(session, address, table)
+            return rows_of_table(session, address, table, reading)
         rows = TableRows.of(session, table)
         if address.release is None:
             last = releases[-1]

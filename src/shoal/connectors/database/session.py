@@ -33,7 +33,8 @@ class TableName:
 @dataclass(frozen=True)
 class SqlColumn:
     """A column of a table. as_text, in_order: SQL for its cells as text, and to sort by it, so that
-    whatever differs as text has one order.
+    whatever differs as text has one order. unneeded: SQL for cells of any type as some text, where
+    nobody needs them.
 
     unfit: its type, where its values have no one text; else empty.
     """
@@ -41,7 +42,13 @@ class SqlColumn:
     name: str
     as_text: str
     in_order: str
+    unneeded: str
     unfit: str = ""
+
+    @property
+    def of_any_type(self) -> SqlColumn:
+        """The same column where nobody needs its cells."""
+        return SqlColumn(self.name, self.unneeded, self.unneeded, self.unneeded)
 
 
 def quoted(name: str) -> str:
@@ -86,7 +93,9 @@ class Session(Protocol):
         """Its columns in their order; none where there is no such table."""
 
     def key(self, table: TableName) -> list[str]:
-        """The columns of its primary key."""
+        """The columns of its primary key, or what else tells its rows apart; none where nothing
+        does.
+        """
 
     def name_findings(self, names: Sequence[str]) -> list[str]:
         """What is wrong with names of tables or columns."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import polars as pl
+from polars import selectors
 
 from shoal.connectors.database.address import TableAddress
 from shoal.connectors.database.session import (
@@ -38,6 +39,8 @@ _WHY = {
     "SQLITE_TOOBIG": "has more than fits into a cell, or more columns than SQLite accepts",
     "SQLITE_INTERRUPT": f"was stopped, or takes more than a file of its size; {WAY_OUT}",
 }
+ROWID = "rowid"
+"""What SQLite itself numbers rows by, in tables without a primary key; no column of theirs."""
 STEPS = 16
 """Steps of SQLite's machine for each byte that a file may unpack to; tables need a few of these."""
 
@@ -99,7 +102,7 @@ class SqliteSession:
         sql = "SELECT name FROM pragma_table_xinfo($1, 'main') WHERE hidden <> 1"
         # by bytes: a collation of the table may take two texts for the same
         columns = [
-            SqlColumn(name, cell_of(name), f"{cell_of(name)} COLLATE BINARY")
+            SqlColumn(name, cell_of(name), f"{cell_of(name)} COLLATE BINARY", _hex(cell_of(name)))
             for name in self.query(sql, (table.name,)).to_series().to_list()
         ]
         if columns and self._computes(table):
@@ -108,10 +111,13 @@ class SqliteSession:
 
     def _computes(self, table: TableName) -> bool:
         """Whether a table shows more than cells that stand in the file."""
-        kept = "SELECT 1 FROM main.sqlite_schema WHERE lower(name) = lower($1) AND rootpage > 0"
         made = "SELECT 1 FROM pragma_table_xinfo($1, 'main') WHERE hidden > 1"
-        is_kept, is_made = (self.query(sql, (table.name,)).height for sql in (kept, made))
-        return is_made > 0 or not is_kept
+        return self.query(made, (table.name,)).height > 0 or not self._is_kept(table)
+
+    def _is_kept(self, table: TableName) -> bool:
+        """Whether its cells stand in the file, as those of views don't."""
+        kept = "SELECT 1 FROM main.sqlite_schema WHERE lower(name) = lower($1) AND rootpage > 0"
+        return self.query(kept, (table.name,)).height > 0
 
     def _require_room(self, table: TableName, columns: Sequence[SqlColumn]) -> None:
         """Raises DatabaseRefusal where a table shows more than `most` bytes; before it is sorted,
@@ -132,7 +138,8 @@ class SqliteSession:
 
     def key(self, table: TableName) -> list[str]:
         sql = "SELECT name FROM pragma_table_info($1, 'main') WHERE pk > 0 ORDER BY pk"
-        return self.query(sql, (table.name,)).to_series().to_list()
+        key = self.query(sql, (table.name,)).to_series().to_list()
+        return key or [ROWID] * self._is_kept(table)
 
     def name_findings(self, names: Sequence[str]) -> list[str]:
         findings = [
@@ -171,7 +178,8 @@ class SqliteSession:
         sql = f"INSERT INTO {table.quoted} ({names}) VALUES ({places})"
         with _in_our_words():
             for first in range(0, frame.height, BATCH):
-                self.connection.executemany(sql, frame.slice(first, BATCH).rows())
+                rows = frame.slice(first, BATCH).with_columns(selectors.date().cast(pl.String))
+                self.connection.executemany(sql, rows.rows())
 
     def run_deferred(self) -> None:
         """Nothing: SQLite's triggers run at once."""
@@ -204,6 +212,12 @@ def _made(path: Path) -> Path | None:
             "its file can't be made; name one in a folder that exists and is writable"
         ) from None
     return path
+
+
+def _hex(cell: str) -> str:
+    """Bytes and texts with null characters as hexadecimal digits, all else as it is."""
+    is_odd = f"typeof({cell}) = 'blob' OR instr({cell}, char(0)) > 0"
+    return f"CASE WHEN {is_odd} THEN hex({cell}) ELSE {cell} END"
 
 
 def _numbered(parameters: Sequence[str]) -> dict[str, str]:

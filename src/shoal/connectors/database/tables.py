@@ -1,6 +1,6 @@
 """Tables in databases, read whole in an order, and releases made in one transaction.
 
-    BEGIN; a new table of text is filled, read back and audited; it takes the name of the release;
+    BEGIN; a new table is filled, read back and audited; it takes the name of the release;
     its certificate goes into shoal_certificates(name, sha256, certificate, created); COMMIT
 
 A release has a column more, `shoal_row`, which numbers its rows from 1: a table has no order.
@@ -11,11 +11,12 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 import polars as pl
+from polars import selectors
 
 from shoal.connectors.database.address import (
     CERTIFICATES,
@@ -30,15 +31,21 @@ from shoal.connectors.database.session import (
     Session,
     SqlColumn,
     TableName,
+    cell_of,
     keep_line,
     kept_line,
     quoted,
     rows_as_text,
 )
+from shoal.connectors.dialect import AS_FOUND, Reading
 from shoal.data.table import names_like_patterns
 from shoal.errors import InputError
 
 ROW, RELEASE = "shoal_row", "shoal_release"
+EVERY = "*"
+"""What `order` names all columns by."""
+_TYPES: dict[object, str] = {pl.Int64: "bigint", pl.Float64: "double precision", pl.Date: "date"}
+"""What a column of a release is in SQL; all others are text."""
 _ABOUT = ("name", "sha256", "certificate", "created")
 
 
@@ -55,9 +62,12 @@ def _certificate(session: Session, table: TableName) -> str | None:
 
 
 def rows_of_table(
-    session: Session, address: TableAddress, table: TableName
+    session: Session, address: TableAddress, table: TableName, reading: Reading = AS_FOUND
 ) -> tuple[pl.DataFrame, str]:
-    """The cells of a table as text, in its order, and their hash; raises InputError."""
+    """The cells of a table as text, in its order, and their hash; raises InputError.
+
+    reading: which columns are needed; of others, cells of any type are some text.
+    """
     columns = session.columns(table)
     if not columns:
         hint = "; a schema is named by &schema=NAME" if "." in table.name else "; check its name"
@@ -65,41 +75,43 @@ def rows_of_table(
     names = [column.name for column in columns]
     if patterns := names_like_patterns(names, f"{address.where}: "):
         raise InputError.from_findings(patterns)
+    columns = [column if reading.needs(column.name) else column.of_any_type for column in columns]
     odd = [
         f"column '{column.name}' is of type {column.unfit}" for column in columns if column.unfit
     ]
     if odd:
         raise InputError(f"{address.where}: {', '.join(odd)}; give plain values, such as in a view")
     order = _order(session, address, table, columns)
-    by = ", ".join(column.in_order for column in order)
+    by = ", ".join(order.values())
     frame = rows_as_text(session, table, columns, f"ORDER BY {by}")
     if ROW in names:
         _check_numbers(frame[ROW], address)
         frame = frame.drop(ROW)
-    else:
-        _check_order(frame.select([column.name for column in order]), address)
+    elif order.keys() < set(names):
+        _check_order(frame.select(order.keys()), address)
     return frame, rows_sha256(frame)
 
 
 def _order(
     session: Session, address: TableAddress, table: TableName, columns: list[SqlColumn]
-) -> list[SqlColumn]:
-    """The columns that a table is sorted by; raises InputError where none are declared."""
-    by_name = {column.name: column for column in columns}
+) -> dict[str, str]:
+    """The columns that a table is sorted by, with the SQL for it: all, where nothing tells its rows
+    apart, since equal rows may change places.
+    """
+    by_name = {column.name: column.in_order for column in columns}
     if ROW in by_name:
-        return [by_name[ROW]]
-    names = list(address.order) or session.key(table)
-    unknown = [name for name in names if name not in by_name]
+        return {ROW: by_name[ROW]}
+    key = session.key(table)
+    names = list(address.order) or key or [EVERY]
+    if names == [EVERY]:
+        return by_name
+    hidden = {name: cell_of(name) for name in key}
+    unknown = [name for name in names if name not in hidden | by_name]
     if unknown:
         raise InputError(
             f"{address.where}: 'order' names column '{unknown[0]}', which is not there"
         )
-    if not names:
-        raise InputError(
-            f"{address.where}: has no primary key, so its rows have no order; name columns that"
-            " distinguish all of them with &order=A,B"
-        )
-    return [by_name[name] for name in names]
+    return {name: (hidden | by_name)[name] for name in names}
 
 
 def _check_order(key: pl.DataFrame, address: TableAddress) -> None:
@@ -137,12 +149,13 @@ class TableDraft:
     certificate: str = ""
 
     def write(self, frame: pl.DataFrame) -> None:
-        """Puts all records, as text."""
+        """Puts all records; whatever is neither number nor day as text."""
         findings = column_findings(self.session, frame.columns)
         InputError.raise_for(findings)
-        create_release(self.session, self.unnamed, frame.columns)
-        text = frame.select(pl.all().cast(pl.String))
-        self.session.insert(self.unnamed, numbered(text))
+        typed = selectors.by_dtype(pl.Int64, pl.Float64, pl.Date)
+        frame = frame.with_columns((~typed).cast(pl.String))
+        create_release(self.session, self.unnamed, frame.schema)
+        self.session.insert(self.unnamed, numbered(frame))
 
     def read(self) -> tuple[pl.DataFrame, str]:
         """What the database holds now."""
@@ -167,10 +180,10 @@ def column_findings(session: Session, names: Sequence[str]) -> list[str]:
     return [f"column {finding}" for finding in findings]
 
 
-def create_release(session: Session, table: TableName, names: Sequence[str]) -> None:
-    """An empty table for a release: its rows are numbered, its cells text."""
-    texts = ", ".join(f"{quoted(name)} text" for name in names)
-    session.execute(f"CREATE TABLE {table.quoted} ({ROW} {session.numbers}, {texts})")
+def create_release(session: Session, table: TableName, types: Mapping[str, object]) -> None:
+    """An empty table for a release, its rows numbered. types: of its columns."""
+    cells = ", ".join(f"{quoted(name)} {_TYPES.get(kind, 'text')}" for name, kind in types.items())
+    session.execute(f"CREATE TABLE {table.quoted} ({ROW} {session.numbers}, {cells})")
 
 
 def numbered(frame: pl.DataFrame, before: int = 0) -> pl.DataFrame:
@@ -196,6 +209,13 @@ def keep_certificate(
             f"output '{address.shown}': the database itself changed the release or its"
             f" certificate after the audit; remove the trigger or rule of '{CERTIFICATES}'"
         )
+
+
+def check_release(address: TableAddress, replace: bool) -> None:
+    """Raises InputError where no release can be put there."""
+    require_whole(address)
+    with opened(address, writing=True) as session:
+        _check_target(session, address, session.named(address), replace)
 
 
 @contextmanager

@@ -143,10 +143,12 @@ def _check_row_lengths(paths: Paths, report: _Report) -> None:
 def _check_roots(paths: Paths, report: _Report) -> None:
     roots = np.unique(paths.root_codes)
     if len(roots) > 1:
+        is_header = len(roots) == 2 and int((paths.root_codes == paths.root_codes[0]).sum()) == 1
+        hint = "; if its first line names the columns, take that out" if is_header else ""
         report.add(
             Fault.SEVERAL_ROOTS,
             len(roots),
-            f"has {len(roots)} roots; end every row in the same label, such as '*'",
+            f"has {len(roots)} roots; end every row in the same label, such as '*'{hint}",
             _labels(paths, roots),
         )
 

@@ -147,6 +147,10 @@ def _text(path: Path, attribute: str, encoding: str | None) -> str:
             if not content.startswith(b"\x1f\x8b"):
                 raise gzip.BadGzipFile
             content = unpacked(content, f"{about(attribute)}hierarchy '{path}'")
+        if content.startswith(b"PK\3\4"):
+            raise InputError(
+                f"{about(attribute)}hierarchy '{path}' is a workbook; save its sheet as .csv"
+            )
         return _decoded(content, encoding)
     except OSError as refused:
         why = refused.strerror or "is not a gzip file"

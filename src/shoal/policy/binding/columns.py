@@ -30,8 +30,9 @@ def check_columns(names: list[str], tables: PolicyTables, released: bool = False
     model = tables.model
     declared = model.attributes
     if not set(declared) & set(names):
-        # the names may be data: a table without a header
-        return [
+        otherwise = _written_otherwise(names, list(declared))
+        # or the names may be data: a table without a header
+        return otherwise or [
             f"columns: none of the {len(names)} names in the first line is in the policy; put a"
             " line that names the columns on top, say which line does, such as --read header=2, or"
             " give the policy of this table"
@@ -71,6 +72,26 @@ def check_columns(names: list[str], tables: PolicyTables, released: bool = False
             f" {'them' if absent[1:] else 'it'} out or correct the name"
         )
     return findings
+
+
+def _written_otherwise(names: list[str], declared: list[str]) -> list[str]:
+    """A finding where the first line has the policy's names, but not as they stand there."""
+    near = {_bare(name): name for name in names}
+    alike = [(near[_bare(name)], name) for name in declared if _bare(name) in near]
+    first, *others = declared
+    if len(names) == 1 and others and all(name in names[0] for name in declared):
+        mark = names[0].partition(first)[2][:1]
+        return [
+            f"columns: the first line is one name, in which '{mark}' parts those of the policy; say"
+            f' --read "delimiter={mark}"'
+        ]
+    if not alike:
+        return []
+    shown = ", ".join(f"'{name}' for '{other}'" for name, other in alike[:3])
+    return [
+        f"columns: {len(alike)} of {len(names)} names differ from those of the policy only by"
+        f" {_WAYS} ({shown}{', ...' if alike[3:] else ''}); write both alike"
+    ]
 
 
 def _named(names: list[str]) -> str:
@@ -134,8 +155,14 @@ def _renamed(names: list[str], others: list[str]) -> str:
     """The question whether some names stand for others; nothing where none is near."""
     # a name is only proposed for the one that it is nearest to
     mine = {name: [other for other in others if nearest(other, names) == name] for name in names}
-    near = [f"'{other}' for '{name}'" for name in names if (other := nearest(name, mine[name]))]
-    return f"did you mean {', '.join(near)}? " if near else ""
+    same = {name: other for name in names for other in others if _bare(other) == _bare(name)}
+    near = [
+        f"'{other}' for '{name}'"
+        for name in names
+        if (other := same.get(name) or nearest(name, mine[name]))
+    ]
+    ways = f"names differ only by {_WAYS}: " if same else ""
+    return f"{ways}did you mean {', '.join(near)}? " if near else ""
 
 
 # Columns that `other: plain` would publish though they look like one that the policy names.
@@ -144,6 +171,7 @@ def _renamed(names: list[str], others: list[str]) -> str:
 # that somebody else made, `Age` beside `age` may hold what `age` hides.
 
 
+_WAYS = "capitals, blanks, marks or how letters are composed"
 REMOVED = ("identifier", "subject", "time", "operation", "drop")
 
 # letters of other scripts that look like Latin ones, in small letters

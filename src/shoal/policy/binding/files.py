@@ -321,10 +321,13 @@ class PolicyTables:
     def written_frame(self, frame: pl.DataFrame, kind: Format | None) -> pl.DataFrame:
         """A release as it is written: derived columns, types, decimal marks and forms of dates.
 
-        kind: of the file; None for a frame.
+        kind: of the file; None for a frame. A database shows its numbers and days in one form.
         """
         frame = self.cells.with_derived(frame)
-        types = self.model.write.types or ("typed" if kind and kind.is_columnar else "text")
+        notation = self.model.read.notation
+        is_plain = notation.has_plain_numbers and notation.dates is None
+        has_types = kind is not None and kind.has_types and (kind.is_columnar or is_plain)
+        types = self.model.write.types or ("typed" if has_types else "text")
         if types == "typed":
             frame = self.cells.typed(frame)
         if kind and kind.is_delimited:

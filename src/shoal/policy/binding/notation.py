@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property, partial
 
@@ -14,7 +13,7 @@ import polars as pl
 from shoal.data.derived import PARTS, Spans, spans_of_bins, spans_of_dates, spans_of_numbers
 from shoal.data.findings import listed_rows
 from shoal.data.hierarchies.dates import is_period
-from shoal.data.notation import Notation, PublishedNumbers, map_cells
+from shoal.data.notation import Notation, PublishedNumbers, advice_on, map_cells
 from shoal.data.numbers import MOST_EXACT, exact_text, parse_numbers
 from shoal.data.release import read_column
 from shoal.data.schema import Attribute, Kind, Render, Role, Schema, Shown
@@ -125,8 +124,8 @@ class CellNotation:
                 for cell in lost
                 if self.model.is_value(cell) and _is_odd(cell, declared, render)
             ]
-            if odd and is_number(declared) and _are_grouped(odd, notation):
-                remedy = "their thousands have points: say --read thousands=."
+            if odd and is_number(declared):
+                remedy = advice_on(odd, notation) or remedy
             if odd:
                 rows = column.cast(pl.String).is_in(odd).arg_true().to_list()
                 told = remedy.format("it" if len(rows) == 1 else "them")
@@ -165,7 +164,7 @@ class CellNotation:
                 continue
             text = column.cast(pl.String)
             if is_number(attribute):
-                numbers = _numbers(text)
+                numbers = as_numbers(text)
                 is_leaf = attribute.hierarchy is not None and name not in self._sources
                 if not is_leaf or as_text(numbers).equals(as_text(text)):
                     frame = frame.with_columns(numbers)
@@ -222,14 +221,6 @@ class CellNotation:
         attribute = Attribute(cells.name, Role.QUASI, Kind.NUMBER, shown=Shown(declared.render))
         schema = Schema((), missing_values=tuple(self.model.missing_values), render=self.render)
         return spans_of_numbers(read_column(attribute, encode_text(cells), schema), self.render)
-
-
-def _are_grouped(cells: list[str], notation: Notation) -> bool:
-    """Whether cells are numbers once points group their digits."""
-    if notation.thousands is not None or notation.decimal == ".":
-        return False
-    grouped = re.compile(replace(notation, thousands=".").number)
-    return all(grouped.fullmatch(cell.strip()) for cell in cells)
 
 
 def _is_odd(cell: str, declared: AttributePolicy, render: Render | None) -> bool:
@@ -329,7 +320,10 @@ def _gathered(spans: Spans, asked: Derived, codes: object) -> pl.Series:
 _DAY = r"^\d{4}-\d\d-\d\d$"
 
 
-def _numbers(text: pl.Series) -> pl.Series:
+def as_numbers(text: pl.Series) -> pl.Series:
+    """Texts as whole numbers or floats; as they are where some are none, or would lose digits."""
+    if text.dtype not in TEXTS:
+        return text
     numbers = text.str.strip_chars().replace("", None).cast(pl.Float64, strict=False)
     if _says_more(text, numbers) or not bool(numbers.drop_nulls().is_finite().all()):
         return text

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,15 +11,15 @@ import numpy as np
 import polars as pl
 
 from shoal.data.column_words import words_of
-from shoal.data.notation import Notation, PublishedNumbers, map_cells
 from shoal.data.numbers import FARTHEST
-from shoal.data.table import Column, Table
+from shoal.data.table import Column
 
 NO_VALUE = ("", "?", "*", "NA", "N/A", "n/a", "NULL", "null", "nan", "NaN")
 NO_NUMBER = ("None", "-")  # among numbers and dates; elsewhere they may be answers
 MOST_PLACEHOLDERS = 3
 PLACEHOLDERS = [sign * (10**n - 1) for n in (5, 4, 3, 2, 1) for sign in (-1, 1)] + [-1, -88, -77]
 FEWEST = 10  # distinct numbers or dates beside which another cell is in doubt
+NEARLY_ALL = 0.9  # share of texts that have a form
 _ISO = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?$"
 _DIGITS = r"^\d+$"
 
@@ -31,7 +30,8 @@ class ColumnCells:
 
     cells: as they are written. values: the same without blanks around them. absent: cells that
     seem to stand for no value. doubtful: those of them that somebody has to confirm, with how many
-    records hold each. filled: records with a value. records: all of the table.
+    records hold each. filled: records with a value. records: all of the table. odd: records whose
+    value is none of the numbers or dates that nearly all others are.
     """
 
     name: str
@@ -41,13 +41,14 @@ class ColumnCells:
     filled: int
     records: int
     doubtful: Mapping[str, int] = field(default_factory=dict)
+    odd: int = 0
 
     @classmethod
     def of(cls, column: Column) -> ColumnCells:
         cells = pl.Series(column.name, column.cells, dtype=pl.String)
         values = cells.str.strip_chars()
         is_value, counts = ~values.is_in(NO_VALUE), column.counts()
-        is_doubtful = _are_placeholders(values)
+        is_doubtful = are_placeholders(values)
         fewer = is_value & ~is_doubtful & ~values.is_in(NO_NUMBER)
         numbers = _numbers(values.filter(fewer))
         if numbers is not None or _are_iso_days(values.filter(fewer)):
@@ -56,13 +57,15 @@ class ColumnCells:
                 far = values.filter(fewer).filter(pl.Series(_far(numbers)))
                 is_doubtful |= values.is_in(far.implode())
             is_value &= ~is_doubtful
+            odd = 0
         else:
             is_doubtful &= False
+            odd = int(counts[(fewer & ~_form_of_most(values, fewer)).to_numpy()].sum())
         doubtful = {cells[i]: int(counts[i]) for i in is_doubtful.arg_true()}
         filled = int(counts[is_value.to_numpy()].sum())
         absent = tuple(cells.filter(~is_value & (values != "*")).to_list())
         kept = cells.filter(is_value), values.filter(is_value)
-        return cls(column.name, *kept, absent, filled, len(column.codes), doubtful)
+        return cls(column.name, *kept, absent, filled, len(column.codes), doubtful, odd)
 
     def is_value(self, column: Column) -> np.ndarray:
         """(column's cells,) bool, which of them hold a value. column: the one these are of."""
@@ -110,14 +113,30 @@ class ColumnCells:
         return ""
 
     @property
+    def unread(self) -> str:
+        """What they seem to be although they are read as text; empty where nothing is open."""
+        if self.odd:
+            return ODD.format(self.odd)
+        for seems, pattern in () if self.numbers is not None else _UNREAD.items():
+            odd = self.distinct - int(self.values.str.contains(f"^(?:{pattern})$").sum())
+            if are_few(odd, self.distinct):
+                return UNREAD.format(seems)
+        return ""
+
+    @property
     def are_phrases(self) -> bool:
         """Whether most of them have several words."""
         return bool(2 * self.values.str.contains(r"\p{L}\s+\S").sum() > self.distinct)
 
     @cached_property
+    def have_leading_zeros(self) -> bool:
+        """Whether they are numbers as codes are: some begin with a zero before another digit."""
+        return self.numbers is not None and bool(self.values.str.contains(r"^0\d").any())
+
+    @cached_property
     def code_length(self) -> int | None:
-        """Digits of numbers that begin with zeros, as codes do; None for others."""
-        if not self.values.str.contains(r"^0\d").any():
+        """Digits of codes that begin with zeros and have equally many; None for others."""
+        if not self.have_leading_zeros:
             return None
         lengths = self.values.str.len_chars()
         is_code = self.values.str.contains(_DIGITS).all() and lengths.n_unique() == 1
@@ -135,9 +154,6 @@ class ColumnCells:
             return False
         assert self.numbers is not None
         return bool(self.numbers.max() - self.numbers.min() + 1 == self.distinct)
-
-
-NEARLY_ALL = 0.9
 
 
 def _are_ibans(values: pl.Series) -> bool:
@@ -160,12 +176,37 @@ _FORMS: dict[str, tuple[str, Callable[[pl.Series], bool]]] = {
 }
 """By form, its pattern, and what else must be true of those that fit it."""
 
+ODD = "cells that are not numbers or dates as all others are: {}; can they be corrected?"
+UNREAD = "its cells look like {}, but are read as texts; can they be written plainly?"
+_GROUPED = r"(?:\p{Nd}+|\p{Nd}{1,3}(?:[.,'’\s]\p{Nd}{3})+)(?:[.,](?:\p{Nd}+|[-–—]+))?"
+_UNIT = r"(?:\p{Sc}|CHF|EUR|USD|GBP|CNY|RMB|JPY|S?Fr\.|元|円|万|%|‰|kg|cm)"
+_DAY_CLOCK = r"(?:,?[ T]+\d{1,2}:\d\d.*)?"
+_UNREAD = {
+    "amounts with a unit, a sign or digits of another script": (
+        rf"\(?[-+−]?\s*{_UNIT}?\s*[-+−]?{_GROUPED}\s*{_UNIT}?\s*[-−]?\)?"
+    ),
+    "dates of another form": (
+        r"(?:\p{L}+\.?,? )?\d{1,2}(?:st|nd|rd|th)?(?:[./ -]|de)*\p{L}{3,}\.?(?:[./ -]|de)*\d{2,4}"
+        + _DAY_CLOCK
+        + r"|\d{1,2}[./-]\d{1,2}[./-]\d{2}"
+        + _DAY_CLOCK
+        + r"|(?:明治|大正|昭和|平成|令和|[MTSHR])(?:\d{1,2}|元)[年./-]\d{1,2}[月./-]\d{1,2}日?"
+    ),
+    "times": r"\d{1,3}:\d\d(?::\d\d)?(?: ?[AaPp]\.?[Mm]\.?)?|\d{1,2}[时時]\d{1,2}分",
+}
+"""By what they seem to be, the pattern of cells that `read` has no form for."""
 
-def _are_placeholders(values: pl.Series) -> pl.Series:
+
+def are_placeholders(values: pl.Series) -> pl.Series:
     """(values,) bool, up to three texts without a digit where all of many others have one."""
     is_word = ~values.str.contains(r"\d") & ~values.is_in([*NO_VALUE, *NO_NUMBER])
     is_few = is_word.sum() <= MOST_PLACEHOLDERS and values.str.contains(r"\d").sum() >= FEWEST
     return is_word & is_few
+
+
+def are_few(odd: int, values: int) -> bool:
+    """Whether so few texts are odd that all others show what the values are."""
+    return odd == 0 or (odd <= MOST_PLACEHOLDERS and values - odd >= FEWEST)
 
 
 def _far(numbers: np.ndarray) -> np.ndarray:
@@ -187,9 +228,20 @@ def _numbers(values: pl.Series) -> np.ndarray | None:
 
 
 def _are_iso_days(values: pl.Series) -> bool:
-    if not len(values) or not values.str.contains(_ISO).all():
-        return False
-    return not values.str.head(10).str.to_date("%Y-%m-%d", strict=False).has_nulls()
+    return len(values) > 0 and bool(_is_iso_day(values).all())
+
+
+def _is_iso_day(values: pl.Series) -> pl.Series:
+    days = values.str.head(10).str.to_date("%Y-%m-%d", strict=False)
+    return values.str.contains(_ISO) & days.is_not_null()
+
+
+def _form_of_most(values: pl.Series, kept: pl.Series) -> pl.Series:
+    """(values,) bool, the numbers where nearly all of those kept are, or dates; else all."""
+    for is_one in (values.cast(pl.Float64, strict=False).is_not_null(), _is_iso_day(values)):
+        if are_few(int((kept & ~is_one).sum()), int(kept.sum())):
+            return is_one
+    return pl.repeat(True, len(values), dtype=pl.Boolean, eager=True)
 
 
 # Labels that are spans of numbers, such as `[0-10)`, `10-19`, `<5`, `80+`; put in their order.
@@ -226,143 +278,3 @@ def _ends(label: str) -> tuple[float, float] | None:
     if above is not None:
         return float(above[2] or above[3]), float("inf")
     return (float(label), float(label)) if _ONE.fullmatch(label) else None
-
-
-# How numbers and dates are written, found in the cells: decimal marks, groups of digits, local
-# forms of dates.
-#
-# A table has one way to write numbers and one form of dates besides ISO: those are what the
-# policy's block `read` can say. Where cells leave it open, or columns disagree, a question says
-# so.
-
-
-_DAYS = {
-    "%d.%m.%Y": r"\d{1,2}\.\d{1,2}\.\d{4}",
-    "%d/%m/%Y": r"\d{1,2}/\d{1,2}/\d{4}",
-    "%m/%d/%Y": r"\d{1,2}/\d{1,2}/\d{4}",
-}
-_CLOCKS = {"": "", " %H:%M": r" \d{1,2}:\d{2}", " %H:%M:%S": r" \d{1,2}:\d{2}:\d{2}"}
-_COMMAS = r"^[+-]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?$"
-_GROUPED_BY_COMMAS = r"^[+-]?(\d{1,3}(,\d{3})+|\d+)(\.\d+)?$"
-_GROUPS = r"^[+-]?\d{1,3}(,\d{3})+$"
-_POINTS = r"^[+-]?\d*\.\d+$"
-
-WHICH_FIRST = "day or month first? 'read' takes its dates for {}"
-OTHER_FORM = "its dates are not written as those of other columns; which are to be converted?"
-DECIMAL_OR_GROUPS = "does its comma mark decimals or group digits? 'read' takes it for a decimal"
-OTHER_MARK = "its numbers have a decimal comma, those of others a point; which are to be converted?"
-
-
-@dataclass(frozen=True)
-class FoundNotation:
-    """read: what to say in the policy's block `read`. questions: by column."""
-
-    read: dict[str, str] = field(default_factory=dict)
-    questions: dict[str, str] = field(default_factory=dict)
-
-
-def notation_in(table: Table, known: Iterable[str] = ()) -> FoundNotation:
-    """How cells write numbers and dates. known: keys of `read` that are said already."""
-    read: dict[str, str] = {}
-    questions: dict[str, str] = {}
-    kinds = table.frame.schema
-    texts = {}
-    for name in (name for name in table.names if kinds[name] == pl.String):
-        values = pl.Series(table.column(name).cells, dtype=pl.String).str.strip_chars()
-        values = values.filter(~values.is_in([*NO_VALUE, *NO_NUMBER]) & ~_are_placeholders(values))
-        if len(values):
-            texts[name] = values
-    if "dates" not in known:
-        _find_dates(texts, read, questions)
-    if not {"decimal", "thousands"} & {*known}:
-        _find_commas(texts, read, questions)
-    return FoundNotation(read, questions)
-
-
-def as_read(frame: pl.DataFrame, notation: Notation) -> pl.DataFrame:
-    """Columns of numbers and dates in this notation, as Shoal reads them."""
-    numbers = PublishedNumbers.of(notation, None)
-    readers: list[Callable[[str], str | None]] = []
-    if not notation.has_plain_numbers:
-        readers.append(lambda cell: numbers.translated(cell, notation.plain))
-    if notation.dates is not None:
-        readers.append(notation.day)
-    for name, dtype in frame.schema.items():
-        for reader in readers if dtype == pl.String else ():
-            cells, lost = map_cells(frame[name], reader)
-            left = pl.Series(lost, dtype=pl.String).str.strip_chars().unique()
-            left = left.filter(~left.is_in([*NO_VALUE, *NO_NUMBER]))
-            if len(left) <= MOST_PLACEHOLDERS and not left.str.contains(r"\d").any():
-                frame = frame.with_columns(cells.alias(name))
-                break
-    return frame
-
-
-def _find_dates(
-    texts: dict[str, pl.Series], read: dict[str, str], questions: dict[str, str]
-) -> None:
-    fitting = {name: _forms(values) for name, values in texts.items()}
-    fitting = {name: forms for name, forms in fitting.items() if forms}
-    if not fitting:
-        return
-    # the form that most columns have; of two that fit as many, the first: day before month
-    form, _ = Counter(form for forms in fitting.values() for form in forms).most_common(1)[0]
-    read["dates"] = form
-    agreed = set.intersection(*(set(forms) for forms in fitting.values() if form in forms))
-    for name, forms in fitting.items():
-        if form not in forms:
-            questions[name] = OTHER_FORM
-        elif len(agreed) > 1:
-            questions[name] = WHICH_FIRST.format(form)
-
-
-def _forms(values: pl.Series) -> list[str]:
-    """The forms that all of these texts have, days that are none left out."""
-    return [
-        day + clock
-        for day, digits in _DAYS.items()
-        for clock, time in _CLOCKS.items()
-        if re.fullmatch(digits + time, values[0])  # most columns end here
-        and values.str.contains(f"^{digits}{time}$").all()
-        and not _stamps(values, day, clock).has_nulls()
-    ]
-
-
-def _stamps(values: pl.Series, day: str, clock: str) -> pl.Series:
-    if clock:
-        return values.str.to_datetime(day + clock, strict=False)
-    return values.str.to_date(day, strict=False)
-
-
-def _have_both(values: pl.Series) -> bool:
-    """Whether a number has a comma and a point, so that one of them groups its digits."""
-    return bool((values.str.contains(",") & values.str.contains(r"\.")).any())
-
-
-def _find_commas(
-    texts: dict[str, pl.Series], read: dict[str, str], questions: dict[str, str]
-) -> None:
-    with_commas = {
-        name: values
-        for name, values in texts.items()
-        if values.str.contains(_COMMAS).all() and values.str.contains(",").any()
-    }
-    if not with_commas:
-        if any(
-            _have_both(values) and values.str.contains(_GROUPED_BY_COMMAS).all()
-            for values in texts.values()
-        ):
-            read["thousands"] = ","
-        return
-    if any(values.str.contains(_POINTS).all() for values in texts.values()):
-        questions.update(dict.fromkeys(with_commas, OTHER_MARK))
-        return
-    read["decimal"] = ","
-    if any(_have_both(values) for values in with_commas.values()):
-        read["thousands"] = "."
-    is_sure = not all(
-        values.filter(values.str.contains(",")).str.contains(_GROUPS).all()
-        for values in with_commas.values()
-    )
-    if not is_sure:
-        questions.update(dict.fromkeys(with_commas, DECIMAL_OR_GROUPS))

@@ -77,11 +77,8 @@ class Guess:
 
 def guess_of(column: ColumnCells) -> Guess:
     """The column's role by its own name and cells; who numbers people is decided over all."""
-    for rule in _RULES:
-        guess = rule(column)
-        if guess is not None:
-            return guess
-    return _category(column)
+    guesses = (rule(column) for rule in _RULES)
+    return next((guess for guess in guesses if guess is not None), None) or _category(column)
 
 
 def _empty(column: ColumnCells) -> Guess | None:
@@ -135,7 +132,8 @@ def _all_different(column: ColumnCells) -> Guess | None:
     if name.is_number and (column.numbers is None or column.are_whole):
         return Guess({"role": "identifier"}, "a number that differs for every record: removed")
     if column.numbers is None:
-        return Guess({"role": "identifier"}, "text that differs for every record: removed")
+        removed = Guess({"role": "identifier"}, "text that differs for every record: removed")
+        return None if column.unread else removed
     if column.counts_records and column.records >= FEW_RECORDS:
         return Guess({"role": "identifier"}, "it counts the records: removed")
     return None
@@ -177,7 +175,7 @@ def _code(column: ColumnCells) -> Guess | None:
             "codes that others may know; digits are hidden from the right",
         )
     named = CODE & set(column.words) and column.distinct <= MANY and column.are_whole
-    if length is None and not named:
+    if not column.have_leading_zeros and not named:
         return None
     return Guess({"role": "quasi"}, "codes that others may know; a hierarchy would lose less")
 
@@ -193,6 +191,13 @@ def _number(column: ColumnCells) -> Guess | None:
         rounded["round"] = max(_step(column.numbers), 2 if column.are_whole else 0)
     settings = {"role": "quasi", "type": "number", "domain": domain, **rounded}
     return Guess(settings, "others may know it")
+
+
+def unread(column: ColumnCells, guess: Guess) -> str:
+    """What is open about cells that a guess takes for texts; empty where nothing is."""
+    is_code = guess.role == "sensitive" and column.odd > 0
+    is_of_texts = guess.role in ("quasi", "sensitive", "drop") and len(guess.settings) == 1
+    return column.unread if is_of_texts and not is_code else ""
 
 
 def advised_step(column: ColumnCells) -> int | float | None:

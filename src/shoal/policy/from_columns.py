@@ -8,21 +8,22 @@ digits lose digits from the right, and all else is a value or nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Literal, TypedDict
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from typing import Any, Literal, TypedDict, cast
 
 import numpy as np
 import polars as pl
 
-from shoal.auditor.without_policy import listed, named_twice, promises_of
 from shoal.connectors.dialect import Reading
+from shoal.connectors.frames import Frame, ordered_categories, table_of
 from shoal.data.column_words import words_of
 from shoal.data.numbers import FARTHEST, parse_numbers
 from shoal.data.single_ends import outward_domain
 from shoal.data.table import Column, Table
 from shoal.errors import InputError
 from shoal.policy.consistency import quoted
-from shoal.policy.parameters import nearest
+from shoal.policy.parameters import nearest, suggestion
 from shoal.policy.policy import Policy
 
 Names = str | Collection[str]
@@ -46,7 +47,8 @@ class Columns(TypedDict, total=False):
     plain: columns that are published as they are. drop: columns that are removed. other: `plain` or
         `drop` for columns that nobody named; else they are an error.
     k: how many people must look alike; required. l, t: distinct values, and closeness to the whole
-        table, of every sensitive column.
+        table, of every sensitive column. method: a method's name, or a dict with its `name` and
+        parameters. seed: of random numbers.
     """
 
     quasi: Names | Mapping[str, Settings | None]
@@ -58,6 +60,29 @@ class Columns(TypedDict, total=False):
     k: int
     l: int | None
     t: float | None
+    method: str | Settings | None
+    seed: int | None
+
+
+def words_of_call(columns: Mapping[str, Any]) -> Columns:
+    """The words that say something; raises TypeError for one that is unknown."""
+    unknown = sorted(set(columns) - set(Columns.__annotations__))
+    if unknown:
+        hint = suggestion(unknown[0], Columns.__annotations__).rstrip()
+        raise TypeError(
+            f"publish() got an unexpected keyword argument '{unknown[0]}'"
+            + (f"; {hint}" if hint else "")
+        )
+    return cast("Columns", given_words(columns))
+
+
+def policy_of_words(frame: Frame, columns: Mapping[str, Any]) -> Policy:
+    """The policy that the words of a call say of a frame; raises InputError with every finding."""
+    asked = words_of_call(columns)
+    if not asked:
+        raise InputError("publish: needs a policy, or 'quasi' and 'k'; give one of them")
+    table = table_of(frame, reading=reading_for(asked))
+    return policy_of_frame(table, ordered_categories(frame), asked)
 
 
 def reading_for(asked: Columns) -> Reading:
@@ -100,11 +125,21 @@ def policy_of_frame(table: Table, orders: Mapping[str, list[str]], asked: Column
         "attributes": attributes,
         "promises": promises_of(sensitive, asked["k"], l, t),
     }
-    if asked.get("other") is not None:
-        content["other"] = asked.get("other")
-    policy = Policy.from_dict(content)
+    content |= {key: asked[key] for key in ("other", "seed") if asked.get(key) is not None}
+    policy = changed(Policy.from_dict(content), {"method": asked.get("method")})
     _check_names(table.names, given_names, asked.get("other"))
     return policy
+
+
+def changed(policy: Policy, asked: Columns) -> Policy:
+    """The policy with another k, method or seed, where one is named; raises InputError."""
+    k, method, seed = asked.get("k"), asked.get("method"), asked.get("seed")
+    if k is not None:
+        policy = policy.with_k(k)
+    if method is not None:
+        given = {"name": method} if isinstance(method, str) else dict(method)
+        policy = policy.with_method(given.pop("name", None), given)
+    return policy if seed is None else policy.with_seed(seed)
 
 
 def _check(asked: Columns, named: Sequence[str]) -> None:
@@ -221,3 +256,53 @@ def _is_number(column: Column, cells: Sequence[str]) -> bool:
     A column that came as numbers is one though it holds what is none, which is then an error.
     """
     return bool(cells) and (column.was_number or all(map(NUMBER.fullmatch, cells)))
+
+
+# Words of a call
+
+
+def promises_of(
+    sensitive: Sequence[str], k: int, l: int | None, t: float | None
+) -> Sequence[Mapping[str, Any]]:
+    """What these numbers promise: k for all, l and t of every sensitive column."""
+    promises: list[Mapping[str, Any]] = [{"model": "k-anonymity", "k": k}]
+    for name in sensitive:
+        if l is not None:
+            promises.append({"model": "l-diversity", "attribute": name, "l": l, "kind": "distinct"})
+        if t is not None:
+            promises.append({"model": "t-closeness", "attributes": [name], "t": t})
+    return promises
+
+
+def named_twice(names: Iterable[str]) -> list[str]:
+    """A finding for every column that was given two roles."""
+    return [
+        f"column '{name}': is named twice; name it once"
+        for name, count in sorted(Counter(names).items())
+        if count > 1
+    ]
+
+
+def given_words(words: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The words that say something, as Python's own values; None and empty lists say nothing."""
+    plain = {word: _plain(value) for word, value in words.items()}
+    return {
+        word: value
+        for word, value in plain.items()
+        if value is not None and not (isinstance(value, list | tuple) and not value)
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Of an array, an index or a series the list of its cells, of NumPy's number Python's."""
+    for way in ("tolist", "to_list"):  # NumPy and pandas, polars
+        if hasattr(value, way):
+            return getattr(value, way)()
+    return value
+
+
+def listed(names: str | Iterable[str]) -> list[str]:
+    """Names of columns; a text is one name. A set is sorted, so that it is always the same list."""
+    if isinstance(names, str):
+        return [names]
+    return sorted(names, key=str) if isinstance(names, Set) else list(names)

@@ -1,0 +1,111 @@
+"""A scikit-learn transformer: k-anonymous columns for a model, all values recoded alike."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import polars as pl
+
+from shoal.connectors.frames import FrameT, like, table_of
+from shoal.errors import MissingExtraError
+from shoal.policy.binding.table import bound_table
+from shoal.policy.from_columns import Names, Settings, policy_of_words
+from shoal.policy.policy import Policy, PolicyLike
+from shoal.reports.publication import publish
+
+try:
+    from sklearn.base import BaseEstimator, TransformerMixin
+    from sklearn.utils.validation import check_is_fitted
+except ImportError:
+    raise MissingExtraError.of("shoal.sklearn needs scikit-learn", "ml") from None
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+METHOD = "full-domain"
+
+
+class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Recodes quasi-identifiers by levels that keep every promise on the records it was fitted to.
+
+    `fit` publishes a frame by the method `full-domain` and keeps its plan; `transform` applies the
+    plan: rows stay in their order, and a value that the plan does not know becomes `*`. Promises
+    hold for the records of `fit` and no others: what `transform` makes of other people's is for a
+    model, not for publication.
+
+    policy: as of `shoal.publish`; or, without one, its words. Frames of pandas, Polars or pyarrow
+    go in and come out, without identifiers and dropped columns.
+
+    policy_, plan_: what was asked, and what becomes of each value; both are the owner's. levels_:
+        the level of each quasi-identifier. certificate_: what was measured on the records of `fit`.
+    """
+
+    def __init__(
+        self,
+        policy: PolicyLike | None = None,
+        *,
+        quasi: Names | Mapping[str, Settings | None] = (),
+        sensitive: Names = (),
+        subject: str | None = None,
+        plain: Names = (),
+        drop: Names = (),
+        other: str | None = None,
+        k: int | None = None,
+        l: int | None = None,
+        t: float | None = None,
+    ) -> None:
+        self.policy = policy
+        self.quasi = quasi
+        self.sensitive = sensitive
+        self.subject = subject
+        self.plain = plain
+        self.drop = drop
+        self.other = other
+        self.k = k
+        self.l = l
+        self.t = t
+
+    def fit(self, X: Any, y: object = None) -> Anonymizer:
+        """Finds the levels; raises as `shoal.publish` where no release keeps the promises."""
+        words = {name: value for name, value in self.get_params().items() if name != "policy"}
+        if self.policy is None:
+            policy = policy_of_words(X, words)
+        else:
+            policy = Policy.of(self.policy)
+            policy = policy if self.k is None else policy.with_k(self.k)
+        self.policy_ = policy.with_method(METHOD, {"suppression": 0.0})
+        release = publish(X, self.policy_)
+        found: Any = release.found
+        self.plan_ = found.draft.plan
+        self.certificate_ = release.certificate
+        self.levels_ = release.certificate["method"]["search_statistics"]["levels"]
+        self.feature_names_in_ = np.array(table_of(X).names, dtype=object)
+        self.n_features_in_ = len(self.feature_names_in_)
+        self.names_out_ = np.array(table_of(release.data).names, dtype=object)
+        return self
+
+    def transform(self, X: FrameT) -> FrameT:
+        """The frame with every value generalized by the plan."""
+        check_is_fitted(self)
+        table = table_of(X)
+        bound = bound_table(table, self.policy_)
+        (columns,) = self.plan_.rounds
+        recoded = {}
+        for encoded in bound.encoded.attributes:
+            name, render = encoded.attribute.name, bound.schema.render
+            texts = pl.Series([*columns[name].texts(encoded, render)], dtype=pl.String)
+            ranks = encoded.rank_of_code[encoded.codes]
+            recoded[name] = texts.fill_null(render.suppressed).gather(ranks)
+        shown = table.frame.select(self.names_out_.tolist()).with_columns(
+            cells.alias(name) for name, cells in recoded.items()
+        )
+        made = like(X, shown)
+        if hasattr(X, "index"):
+            cast("Any", made).index = X.index
+        return made
+
+    def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
+        """The columns that come out."""
+        check_is_fitted(self)
+        return self.names_out_

@@ -1,0 +1,197 @@
+"""What Python adds to files and commands: words, results that show, save and hand on themselves."""
+
+from __future__ import annotations
+
+import pandas as pd
+import polars as pl
+import pytest
+from matplotlib.figure import Figure
+
+import shoal
+from shoal.errors import InputError
+
+TREE = {"female": "any", "male": "any", "diverse": "any"}
+LEVELS = pl.DataFrame({"value": [*TREE], "top": ["any"] * 3})
+OUTPUTS = [
+    "o.csv",
+    "o.tsv.gz",
+    "o.parquet",
+    "o.arrow",
+    "o.jsonl",
+    "o.xlsx",
+    "o/",
+    "sqlite:///o.db?table=t",
+]
+
+
+@pytest.fixture(scope="module")
+def people() -> pl.DataFrame:
+    return shoal.sample("patients", n=400, seed=7)
+
+
+@pytest.fixture(scope="module")
+def release(people) -> shoal.Publication:
+    words = {"sensitive": "disease", "subject": "patient", "plain": "ward", "other": "drop"}
+    quasi = {"age": {"round": 5}, "sex": {}, "zip": {}}
+    return shoal.publish(people, quasi=quasi, k=10, l=2, **words)
+
+
+# Words
+
+
+def test_k_method_and_seed_stand_beside_a_policy_or_columns(people, release):
+    again = shoal.publish(people, release.policy, k=20, method="mondrian", seed=3)
+    assert again.certificate["promises"][0]["asked"] == 20
+    assert again.certificate["method"]["name"] == "mondrian"
+    assert again.certificate["seed"] == 3
+    method = {"name": "mondrian", "cut": "nearest"}
+    words = {"quasi": ["age", "sex"], "other": "drop", "k": 5}
+    assert shoal.publish(people, method=method, **words).certificate["method"]["parameters"][
+        "cut"
+    ] == "nearest"  # fmt: skip
+    policy = shoal.Policy.from_columns(people, method=method, **words)
+    assert policy.method_settings == {"cut": "nearest"}
+    with pytest.raises(InputError, match="did you mean 'mondrian'"):
+        policy.with_method("mondrain")
+
+
+@pytest.mark.parametrize(
+    "tree", [TREE, LEVELS, LEVELS.to_pandas(), shoal.Hierarchy.from_paths(LEVELS.rows())]
+)
+def test_a_hierarchy_is_a_dict_of_parents_a_frame_or_an_object(people, tree, tmp_path):
+    settings = {"sex": {"hierarchy": tree}}
+    done = shoal.publish(people, quasi=settings, other="drop", k=200, method="full-domain")
+    assert done.data["sex"].unique().to_list() == ["any"]
+    done.policy.save(tmp_path / "p.yaml")
+    assert shoal.Policy.load(tmp_path / "p.yaml").model == done.policy.model
+
+
+def test_a_hierarchy_that_goes_in_a_circle_is_refused(people):
+    for circle in ({"a": "b", "b": "a"}, {"female": "a", "a": "b", "b": "a"}):
+        with pytest.raises(InputError, match="attribute 'sex': its hierarchy goes in a circle"):
+            shoal.publish(people, quasi={"sex": {"hierarchy": circle}}, other="drop", k=5)
+
+
+def test_l_diversity_of_several_attributes_is_one_promise_each(people, release):
+    content = release.policy.model.model_dump(exclude_unset=True)
+    promise = {"model": "l-diversity", "attributes": ["disease", "ward"], "l": 2}
+    content["attributes"]["ward"] = {"role": "sensitive"}
+    policy = shoal.Policy.from_dict(content | {"promises": [content["promises"][0], promise]})
+    found = shoal.publish(people, policy).certificate["promises"]
+    assert [one["attributes"] for one in found[1:]] == [["disease"], ["ward"]]
+
+
+def test_a_proposal_is_a_policy_once_it_is_answered(people):
+    proposal = shoal.propose_policy(people)
+    with pytest.raises(InputError, match="open question"):
+        shoal.publish(people, proposal.policy)
+
+
+def test_one_increment_needs_no_list():
+    frame = shoal.sample("wearables", n=200, seed=1)
+    policy = shoal.Policy.from_columns(
+        frame, quasi=["age"], subject="wearer", sensitive="weight", k=3, other="drop"
+    )
+    assert shoal.rehearse(frame, policy) == shoal.rehearse([frame], policy)
+
+
+def test_progress_true_writes_the_stages_to_standard_error(people, release, capsys):
+    shoal.publish(people, release.policy, progress=True)
+    said = capsys.readouterr()
+    assert "progress: reading the table\n" in said.err
+    assert not said.out
+
+
+def test_an_attack_on_a_publication_takes_its_policy_method_and_trace(people, release):
+    found = shoal.attack(release, original=people, attacks=["homogeneity"])
+    assert found["attacks"]["homogeneity"]
+    with pytest.raises(InputError, match="attack: needs the original"):
+        shoal.attack(release)
+
+
+# Results
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_a_saved_release_is_the_one_that_its_certificate_names(
+    release, people, name, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    certificate = release.save(name)
+    assert certificate["output"]["sha256"]
+    assert all(check.ok is not False for check in shoal.verify(name, policy=release.policy))
+    read = shoal.read_release(name)
+    assert read.data["age"].to_list() == release.data["age"].to_list()
+    with pytest.raises(InputError, match="already"):
+        release.save(name)
+    release.save(name, overwrite=True)
+
+
+def test_numbers_in_place_of_intervals(release):
+    middles = release.numbers("mid")["age"]
+    ends = release.numbers("interval")["age"].struct.unnest()
+    assert middles.to_list() == ((ends["lo"] + ends["hi"]) / 2).to_list()
+    with pytest.raises(InputError, match="choose one of interval, mid"):
+        release.numbers("middle")
+
+
+def test_numbers_that_are_published_as_they_are_come_back_as_numbers(people, tmp_path):
+    attributes = {
+        "age": {"role": "quasi", "type": "number"},
+        "charge": {"role": "sensitive", "type": "number"},
+    }
+    promises = [{"model": "k-anonymity", "k": 5}]
+    policy = {"version": 1, "attributes": attributes, "other": "drop", "promises": promises}
+    shoal.publish(people, policy).save(tmp_path / "o.csv")
+    data = shoal.read_release(tmp_path / "o.csv").data
+    assert data["charge"].dtype.is_integer()
+    assert data["age"].dtype == pl.String
+
+
+def test_every_result_is_short_in_a_console_and_a_table_in_a_notebook(people, release):
+    compared = shoal.compare(people, release.policy, methods=["mondrian"], ks=[5])
+    results = [
+        release, release.policy, release.certificate, compared, shoal.propose_policy(people),
+        shoal.profile(people), shoal.risk(people, release.policy),
+    ]  # fmt: skip
+    for result in results:
+        assert len(repr(result)) < 400, type(result)
+        assert "<table>" in result._repr_html_(), type(result)
+    assert isinstance(compared.plot(), Figure)
+
+
+# scikit-learn
+
+
+def test_the_transformer_finds_levels_and_applies_them(people):
+    sklearn = pytest.importorskip("shoal.sklearn")
+    from sklearn.base import clone
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder
+
+    frame = people.to_pandas()[["name", "patient", "age", "sex", "zip"]]
+    frame.index = pd.RangeIndex(1000, 1000 + len(frame))
+    words = {"quasi": ["age", "sex", "zip"], "subject": "patient", "drop": "name"}
+    anonymizer = sklearn.Anonymizer(k=5, **words)
+    shown = anonymizer.fit_transform(frame)
+    assert list(shown.columns) == list(anonymizer.get_feature_names_out()) == words["quasi"]
+    assert shown.index.equals(frame.index)
+    assert anonymizer.certificate_.holds
+    assert anonymizer.levels_.keys() == set(words["quasi"])
+    assert shoal.audit(shown, quasi=words["quasi"], k=5).holds
+    wanted = shoal.publish(frame, anonymizer.policy_)
+    order = wanted.trace.argsort()
+    assert shown.reset_index(drop=True).equals(wanted.data.iloc[order].reset_index(drop=True))
+
+    later = frame.head(3).assign(sex=["female", "male", "unheard of"])
+    assert anonymizer.transform(later)["sex"].to_list()[2] in ("*", shown["sex"].iloc[0])
+    ill = people["disease"] == "influenza"
+    model = make_pipeline(
+        clone(anonymizer), OneHotEncoder(handle_unknown="ignore"), LogisticRegression()
+    )
+    assert len(model.fit(frame[:300], ill[:300]).predict(frame[300:])) == 100
+    with pytest.raises(InputError, match="'zip': in the policy, not in the data"):
+        anonymizer.transform(frame.drop(columns="zip"))
+    policy = sklearn.Anonymizer(wanted.policy, k=7).fit(frame)
+    assert policy.certificate_["promises"][0]["asked"] == 7
