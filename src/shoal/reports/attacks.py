@@ -650,7 +650,7 @@ def attack_section(
         "more_found": len(rows_of(certificate)) - MOST_RANKED,
         "tried": _tried(tried),
         "much_found": much_found(certificate),
-        "attack_bars": charts.attacks_chart(found).svg("attacks") if found else None,
+        "attack_bars": charts.attacks_chart(found) if found else None,
         "control": tried.get("control"),
     }
 
