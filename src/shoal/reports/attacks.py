@@ -656,8 +656,10 @@ def attack_section(
 
 
 def _tried(found: Findings) -> str:
-    """How many of the attacks that there are were tried, and which were not; empty if all were."""
-    names = sorted(registry.attacks())
+    """How many of the attacks that there are were tried, and which were not; empty if all were, or
+    none.
+    """
+    names = sorted(registry.attacks() if found else ())
     lacking = [name.replace("-", " ") for name in names if name not in found]
     if not lacking:
         return ""

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from shoal.auditor.dossier.context import Heading
 from shoal.auditor.publication import Found
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import PromiseReport
@@ -41,6 +40,7 @@ from shoal.reports.in_short import alone_if_known, in_short, listed
 from shoal.reports.limits import hidden_from, limits, who_pays
 from shoal.reports.pages import (
     Content,
+    Heading,
     Measured,
     measured_of,
     number_text,
