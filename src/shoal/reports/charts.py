@@ -130,7 +130,7 @@ class Chart:
         line of text each.
         """
         x, y = self.x, self.y
-        left = max(map(text_width, y.ticks.values())) + (20 if y.label else 7)
+        left = max(map(text_width, y.ticks.values()), default=0) + (20 if y.label else 7)
         right = max(self.room, max(map(text_width, x.ticks.values()), default=0) / 2)
         extent = np.array([WIDTH - left - right, self.height - TOP - BOTTOM])
 

@@ -177,27 +177,22 @@ def chart_of(curves: Curves, comparison: Comparison) -> charts.Chart:
     ks = tuple(k for k in comparison.ks if any(row.k == k for row in comparison.releases))
     methods = drawn_methods(comparison)
     points = {method: _points(curves, comparison, method) for method in methods}
-
-    x = charts.Axis(
-        "k", ks[0] / 1.08, ks[-1] * 1.08, {k: f"{k:,}" for k in _ticks(ks)}, False, is_log=True
-    )
+    ticks = {float(k): f"{k:,}" for k in _ticks(ks)}
+    x = charts.Axis("k", ks[0] / 1.08, ks[-1] * 1.08, ticks, has_grid=False, is_log=True)
     bounds = [] if curves.bound is None else [curves.bound(k) for k in ks]
     shown = [value for found in points.values() for value in found.values()] + bounds[:1]
-    if curves.is_log:
-        y = _log_axis(curves.axis, shown)
-    else:
-        y = charts.axis_up_to(curves.axis, max(shown, default=0))
+    up_to = charts.axis_up_to(curves.axis, max(shown, default=0))
+    y = _log_axis(curves.axis, shown) if curves.is_log else up_to
+    leaders, names = _names(x, y, points)
     shapes = []
-    if bounds:  # what lies above them
+    if bounds:  # what lies above them is shaded
         above = charts.line_of([*ks, ks[-1], ks[0]], [*bounds, y.high, y.high])
         shapes.append(charts.Shape(above, "grid", opacity=0.5))
-    shapes += [
-        charts.Shape(charts.line_of([*found], [*found.values()]), width=1.5, **style(i))
-        for i, found in enumerate(points.values())
-    ]
-    leaders, names = _names(x, y, points)
-    room = 25 + max((charts.text_width(name.words) for name in names), default=0)
+    for i, found in enumerate(points.values()):
+        curve = charts.line_of([*found], [*found.values()])
+        shapes.append(charts.Shape(curve, width=1.5, **style(i)))
     shapes += leaders
+    room = 25 + max((charts.text_width(name.words) for name in names), default=0)
     return charts.Chart(curves.title, _told(curves, points), HEIGHT, x, y, shapes, names, room)
 
 

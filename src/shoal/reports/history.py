@@ -95,7 +95,11 @@ def _charts(releases: Sequence[ReleaseAudit]) -> list[tuple[str, charts.Chart]]:
         gettext("People in a class, on average"): sizes,
     }
     numbers = [release.number for release in releases]
-    return [(title, _chart(title, numbers, values)) for title, values in drawn.items() if values]
+    return [
+        (title, _chart(title, numbers, values))
+        for title, values in drawn.items()
+        if values and None not in values
+    ]
 
 
 def _chart(title: str, numbers: Sequence[int], values: Sequence[float]) -> charts.Chart:
