@@ -287,9 +287,9 @@ def _digest(folder: Path) -> str:
 
 def _time_kernels(seconds: list[float]) -> None:
     """From now on every call of a kernel from Python adds its CPU time; all are compiled by now."""
-    from numba.core.dispatcher import Dispatcher
+    from shoal.data.numba_kernels import LateKernel
 
-    def timed(kernel: Dispatcher) -> Callable[..., Any]:
+    def timed(kernel: LateKernel) -> Callable[..., Any]:
         def call(*arguments: Any) -> Any:
             begun = time.thread_time()
             answer = kernel(*arguments)
@@ -302,7 +302,7 @@ def _time_kernels(seconds: list[float]) -> None:
     for name, module in list(sys.modules.items()):
         if name.startswith("shoal."):
             for key, value in list(vars(module).items()):
-                if isinstance(value, Dispatcher):
+                if isinstance(value, LateKernel):
                     setattr(module, key, wrapped.setdefault(id(value), timed(value)))
 
 

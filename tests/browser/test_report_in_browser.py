@@ -48,11 +48,17 @@ document.querySelectorAll("iframe").forEach(frame => {
     const inside = frame.contentDocument, root = inside.documentElement;
     const height = element => element.getBoundingClientRect().height;
     const letters = [...inside.querySelectorAll("svg text")].map(height);
+    const isOut = text => {
+      const own = text.getBoundingClientRect(), chart = text.closest("svg").getBoundingClientRect();
+      return own.left < chart.left - 1 || own.right > chart.right + 1
+        || own.top < chart.top - 1 || own.bottom > chart.bottom + 1;
+    };
     const line = {
       width: frame.width, reaches: root.scrollWidth,
       sections: inside.querySelectorAll("section").length,
       charts: [...inside.querySelectorAll("svg")].filter(s => height(s) > 60).length,
       letters: Math.min(...letters),
+      cut: [...inside.querySelectorAll("svg text")].filter(isOut).length,
       hidden: [...inside.querySelectorAll(".scroll")]
         .filter(box => box.scrollWidth > box.clientWidth).length,
       loaded: frame.contentWindow.performance.getEntriesByType("resource").length,
@@ -124,6 +130,7 @@ def test_it_fits_the_window_and_shows_everything(found, width):
 @pytest.mark.parametrize("width", [400, 1100])
 def test_letters_in_charts_can_be_read(found, width):
     assert found[width]["letters"] >= 8
+    assert found[width]["cut"] == 0
 
 
 def test_it_loads_nothing(found):
@@ -141,4 +148,5 @@ def test_a_comparison_fits_the_window_and_its_table_too(compared, width):
 @pytest.mark.parametrize("width", [400, 1100])
 def test_letters_in_curves_can_be_read(compared, width):
     assert compared[width]["letters"] >= 8
+    assert compared[width]["cut"] == 0
     assert compared[width]["loaded"] == 0

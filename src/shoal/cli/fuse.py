@@ -124,7 +124,7 @@ def fuse(
             )
             if report is not None:
                 from shoal.auditor.audit import audit_file
-                from shoal.auditor.dossier.context import Heading
+                from shoal.reports.pages import Heading
                 from shoal.reports.release import write_report
 
                 progress("drawing the report")

@@ -18,7 +18,7 @@ from shoal.data.option import Option, Request, option
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
-    from shoal.auditor.dossier.context import Heading
+    from shoal.reports.pages import Heading
 
 # How a command is made of what its function is asked.
 
@@ -179,7 +179,7 @@ class Run(Request):
         """What a report is of, if there is one; raises InputError where a context can't be read."""
         if self.report is None:
             return None
-        from shoal.auditor.dossier.context import Heading
+        from shoal.reports.pages import Heading
 
         return Heading.of(released, self.about)
 

@@ -17,21 +17,14 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import tempfile
 from collections.abc import Callable
-from functools import cache, cached_property
+from functools import cache, cached_property, update_wrapper
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, TypeVar
-
-import numba
-from numba import njit
-from numba.core.caching import FunctionCache, IndexDataCacheFile
-from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler
-from numba.core.runtime.nrt import rtsys
-from numba.cpython import hashing  # noqa: F401  gives compiled code its functions
+from typing import Any, TypeVar, cast
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
@@ -39,11 +32,6 @@ IMPORT = re.compile(
     r"^\s*(?:from|import)\s+(\w+(?:\.\w+)*?\.kernels)\b([^\n(#]*(?:\([^)]*\))?)", re.MULTILINE
 )
 """An import of kernels: the package that holds them, whosever it is, and what follows."""
-
-LOADS_ALONE = ((0, 61), (0, 68))
-"""The first and the last version of Numba tried whose compiled code needs no more of it than its
-runtime and the functions of hashing.
-"""
 
 
 def needs_cache_place(package: Path, home: Path) -> bool:
@@ -65,7 +53,8 @@ def _find_cache_place() -> None:
     if "NUMBA_CACHE_DIR" not in os.environ and needs_cache_place(Path(__file__).parent, _home()):
         # fresh and private: what is loaded from it is code
         os.environ["NUMBA_CACHE_DIR"] = tempfile.mkdtemp(prefix="shoal-kernels-")
-        numba.config.reload_config()
+        if "numba" in sys.modules:  # else it reads the environment when it is loaded
+            sys.modules["numba"].config.reload_config()
 
 
 _find_cache_place()
@@ -75,44 +64,14 @@ def outer(function: Kernel) -> Kernel:
     """Compile a kernel that Python calls; it runs without the interpreter lock, and its code is
     kept on disk.
     """
-    return _kept_on_disk(njit(nogil=True, no_cfunc_wrapper=True)(function))
-
-
-class _Part(JITCodeLibrary):  # type: ignore[misc]
-    """Code that the kernels which call it take up as it is, to optimise it with their own."""
-
-    def _optimize_final_module(self) -> None:
-        """Left to those kernels."""
-
-    def _finalize_final_module(self) -> None:
-        self._finalized = True
-
-    @property
-    def codegen(self) -> Any:
-        return self
-
-    def set_env(self, *_: Any) -> None:
-        """What needs an environment, as printing does, raises."""
-
-
-class _PartCompiler(Compiler):  # type: ignore[misc]
-    def __init__(self, types: Any, target: Any, _: Any, *others: Any) -> None:
-        super().__init__(types, target, _Part(target.codegen(), "part"), *others)
-
-
-_PART = {
-    "nogil": True,
-    "no_cpython_wrapper": True,
-    "no_cfunc_wrapper": True,
-    "pipeline_class": _PartCompiler,
-}
+    return _late(function)
 
 
 def inner(function: Kernel) -> Kernel:
     """Compile a kernel that only kernels call: as `outer`, without the wrapper that a call from
     Python needs, and without machine code of its own.
     """
-    return njit(**_PART)(function)
+    return _late(function, is_part=True)
 
 
 def inlined(function: Kernel) -> Kernel:
@@ -121,7 +80,46 @@ def inlined(function: Kernel) -> Kernel:
     For what hot loops call with many arrays: around a call that stays one, references to every
     array are counted, which can take longer than the call.
     """
-    return njit(forceinline=True, **_PART)(function)
+    return _late(function, is_part=True, forceinline=True)
+
+
+def _late(function: Kernel, is_part: bool = False, **options: bool) -> Kernel:
+    is_off = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
+    return function if is_off else cast(Kernel, LateKernel(function, is_part, options))
+
+
+class LateKernel:
+    """A kernel that loads Numba when it is first called, compiled into another, or asked for more
+    than its function, `py_func`.
+
+    The stamp is made at once: of the contents that were imported, whatever the file holds later.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], is_part: bool, options: dict[str, bool]
+    ) -> None:
+        """is_part: whether only kernels call it."""
+        update_wrapper(self, function)
+        self.py_func, self._is_part, self._options = function, is_part, options
+        self._stamp: str | None
+        try:
+            self._stamp = digest(Path(function.__code__.co_filename))
+        except OSError:
+            self._stamp = None  # frozen: Numba's is that of the executable, which holds all kernels
+
+    @cached_property
+    def _dispatcher(self) -> Any:
+        from shoal.data.kernel_cache import dispatcher_of
+
+        return dispatcher_of(self.py_func, self._stamp, self._is_part, self._options)
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._dispatcher(*arguments)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # what copying and pickling ask for
+            raise AttributeError(name)
+        return getattr(self._dispatcher, name)
 
 
 @cache
@@ -167,74 +165,3 @@ def _kernels_of(package: str) -> dict[str, Path]:
         found = None
     folders = [] if found is None else list(found.submodule_search_locations or ())
     return {path.stem: path for folder in folders for path in Path(folder).glob("*.py")}
-
-
-class _Index(IndexDataCacheFile):
-    """The index of a function's compiled code; empty where it can't be read.
-
-    Numba unpickles an index before it compares the stamp, and the signatures in it name classes of
-    kernel files: after an upgrade one of these may be gone.
-    """
-
-    def _load_index(self) -> Any:
-        try:
-            return super()._load_index()
-        except Exception:
-            return {}
-
-
-class _FollowingCache(FunctionCache):
-    """Numba's cache of a function's compiled code, with a stamp that follows imports.
-
-    stamp: None for Numba's own.
-    """
-
-    def __init__(self, function: Callable[..., Any], stamp: str | None) -> None:
-        super().__init__(function)
-        if stamp is not None:
-            self._cache_file = _Index(self._cache_path, self._impl.filename_base, stamp)
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Compiled code from disk, as Numba loads it, but without what only its compiler needs.
-
-        Numba first loads everything that it can compile, parts of SciPy included where that is
-        installed, which takes a short run longer than its kernels do. The compiler loads it itself.
-        """
-        if not LOADS_ALONE[0] <= numba.version_info.short <= LOADS_ALONE[1]:
-            return super().load_overload(sig, target_context)
-        rtsys.initialize(target_context)  # compiled code allocates by it
-        with self._guard_against_spurious_io_errors():
-            return self._load_overload(sig, target_context)
-
-    def has_code(self) -> bool:
-        """Whether compiled code of this function is on disk, and not out of date."""
-        return bool(self._cache_file._load_index())
-
-
-class _CacheAtFirst:
-    """A function's cache, made when it is first asked: few are, since the compiled code of a kernel
-    holds that of the kernels it calls.
-
-    The stamp is made at once: of the contents that were imported, whatever the file holds later.
-    """
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._function = function
-        try:
-            self._stamp = digest(Path(function.__code__.co_filename))
-        except OSError:
-            self._stamp = None  # frozen: Numba's is that of the executable, which holds all kernels
-
-    @cached_property
-    def _cache(self) -> _FollowingCache:
-        return _FollowingCache(self._function, self._stamp)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._cache, name)
-
-
-def _kept_on_disk(dispatcher: Any) -> Any:
-    # not with NUMBA_DISABLE_JIT, where it is the plain function
-    if hasattr(dispatcher, "enable_caching"):
-        dispatcher._cache = _CacheAtFirst(dispatcher.py_func)
-    return dispatcher

@@ -3,6 +3,8 @@
 Compiling the kernels of a first run takes seconds, their work on a thousand records a fraction of
 one. So a kernel that knows a bound on its passes runs as plain Python while that takes far less
 time than compiling it would; unless compiled code is there already, in this process or on disk.
+Where it lies on disk only Numba knows, which takes a while to load: all kernels together may run
+as long as that before anybody asks.
 
 Both give the same bytes. Their numbers differ in one thing: plain Python meets NumPy's scalars,
 which overflow where compiled code goes on in 64 bits. An overflow is noticed here, and the kernel
@@ -11,6 +13,7 @@ compiled and run on the arguments as they were.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
@@ -28,7 +31,11 @@ SHARE = 0.25
 """Of the time that compiling takes, what a process may spend on running a kernel without it: each
 run of a table of middle size pays that again, compiling is paid once."""
 
+LOADING = 0.2
+"""Seconds that a process takes to load Numba."""
+
 _compiles: bool | None = None
+_spent = 0.0
 
 
 @contextmanager
@@ -47,27 +54,33 @@ def always(compiled: bool) -> Iterator[None]:
         _compiles = before
 
 
-def uncompiled_up_to(passes: Callable[..., int]) -> Callable[[Any], Any]:
+def uncompiled_up_to(
+    passes: Callable[..., int], plain: Callable[..., Any] | None = None
+) -> Callable[[Any], Any]:
     """For an outer kernel: plain Python while a call makes few passes and nothing is compiled.
 
     passes: of the same arguments, at most how many times the innermost loops are gone through.
+    plain: does the same with fewer of them, as by whole arrays; else the kernel's own code runs.
     Other kernels can't call a kernel that is marked so.
     """
-    return lambda kernel: _AtFirst(kernel, passes) if hasattr(kernel, "py_func") else kernel
+    return lambda kernel: _AtFirst(kernel, passes, plain) if hasattr(kernel, "py_func") else kernel
 
 
 class _AtFirst:
     """A kernel that is compiled late."""
 
-    def __init__(self, compiled: Any, passes: Callable[..., int]) -> None:
-        self.compiled = compiled
+    def __init__(
+        self, compiled: Any, passes: Callable[..., int], plain: Callable[..., Any] | None
+    ) -> None:
+        self.compiled, self._by_arrays = compiled, plain
         self.__doc__ = compiled.__doc__
         self._passes = passes
         self._seconds = 0.0
         self._is_compiled = False
 
     def __call__(self, *arguments: Any) -> Any:
-        if not self._is_compiled and (self._is_dear(arguments) or self._has_code()):
+        global _spent
+        if not self._is_compiled and self._is_sooner_compiled(arguments):
             self._is_compiled = True
         if self._is_compiled:
             return self.compiled(*arguments)
@@ -82,7 +95,9 @@ class _AtFirst:
                     array[...] = old
             return self.compiled(*arguments)
         finally:
-            self._seconds += thread_time() - started
+            took = thread_time() - started
+            self._seconds += took
+            _spent += took
 
     def plain(self, *arguments: Any) -> Any:
         """What plain Python finds; raises FloatingPointError or OverflowError where its numbers are
@@ -91,12 +106,14 @@ class _AtFirst:
         with np.errstate(over="raise", divide="raise", invalid="raise"):
             return _as_compiled(self._plain[0](*arguments))
 
-    def _is_dear(self, arguments: tuple[Any, ...]) -> bool:
-        """Whether the kernel is sooner compiled than run so often."""
+    def _is_sooner_compiled(self, arguments: tuple[Any, ...]) -> bool:
         if _compiles is not None:
-            return _compiles
+            return _compiles or self._has_code()
+        seconds = self._passes(*arguments) / PASSES
+        if "numba" not in sys.modules and _spent + seconds <= LOADING:
+            return False
         _, compiling = self._plain
-        return self._seconds + self._passes(*arguments) / PASSES > SHARE * compiling
+        return self._seconds + seconds > SHARE * compiling or self._has_code()
 
     def _has_code(self) -> bool:
         return bool(self.compiled.overloads) or self.compiled._cache.has_code()
@@ -106,7 +123,8 @@ class _AtFirst:
         """The kernel without its compiler, and about how many seconds that would take."""
         functions: dict[FunctionType, FunctionType] = {}
         plain = _uncompiled(self.compiled.py_func, functions)
-        return plain, SECONDS_PER_BYTE * sum(len(f.__code__.co_code) for f in functions)
+        seconds = SECONDS_PER_BYTE * sum(len(f.__code__.co_code) for f in functions)
+        return self._by_arrays or plain, seconds
 
 
 def _uncompiled(

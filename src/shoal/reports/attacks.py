@@ -650,14 +650,16 @@ def attack_section(
         "more_found": len(rows_of(certificate)) - MOST_RANKED,
         "tried": _tried(tried),
         "much_found": much_found(certificate),
-        "attack_bars": charts.attacks_chart(found).svg("attacks") if found else None,
+        "attack_bars": charts.attacks_chart(found) if found else None,
         "control": tried.get("control"),
     }
 
 
 def _tried(found: Findings) -> str:
-    """How many of the attacks that there are were tried, and which were not; empty if all were."""
-    names = sorted(registry.attacks())
+    """How many of the attacks that there are were tried, and which were not; empty if all were, or
+    none.
+    """
+    names = sorted(registry.attacks() if found else ())
     lacking = [name.replace("-", " ") for name in names if name not in found]
     if not lacking:
         return ""

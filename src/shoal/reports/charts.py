@@ -1,4 +1,4 @@
-"""Charts: inline SVG for pages, and figures for notebooks.
+"""Charts: what is drawn, in the units of its axes, and as inline SVG for pages.
 
 In a page: no font, script or file from elsewhere, the same bytes for the same figures.
 Colours are CSS variables of the page, so that charts follow it into dark mode and print. Before and
@@ -7,116 +7,202 @@ after differ in lightness as well as in hue.
 
 from __future__ import annotations
 
-import re
 import textwrap
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from io import BytesIO
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Literal
+from typing import TypeAlias
+from unicodedata import east_asian_width
 
-import matplotlib as mpl
 import numpy as np
-from markupsafe import Markup, escape
-from matplotlib.axes import Axes
-from matplotlib.backends.backend_svg import FigureCanvasSVG
-from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from numpy.typing import ArrayLike
 
 from shoal.data.language import gettext
-from shoal.data.printable import printable, readable
+from shoal.data.printable import printable
+from shoal.data.single_ends import step_of
 
-WIDTH = 4.7
+WIDTH, LETTER = 340.0, 10.0  # of a chart, and the height of its letters, in points
+TOP, BOTTOM = 18.0, 30.0  # its room above and below the axes
+NARROW, BROAD = frozenset("fijlrt.,:;'|!()[] "), frozenset("mwMW@%…")
 MOST_LETTERS = 24
-# what is drawn in this colour takes the page's variable of that name
-INK, MUTED, GRID = "#101112", "#606162", "#d0d1d2"
-BEFORE, AFTER, MARK = "#a0a9b2", "#0b62a4", "#b3450a"
 ORIGINAL, RELEASE = gettext("original"), gettext("release")
-NAMES = ("ink", "muted", "grid", "before", "after", "mark")
-VARIABLES = dict(zip((INK, MUTED, GRID, BEFORE, AFTER, MARK), NAMES, strict=True))
-COLOURS = re.compile(rf"(?:{'|'.join(VARIABLES)})\b")
-SETTINGS: Any = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "shoal",
-    "text.parse_math": False,
-    "font.size": 9,
-    "axes.edgecolor": GRID,
-    "axes.labelcolor": MUTED,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.axisbelow": True,
-    "grid.color": GRID,
-    "grid.linewidth": 0.6,
-    "text.color": INK,
-    "xtick.color": GRID,
-    "ytick.color": GRID,
-    "xtick.labelcolor": MUTED,
-    "ytick.labelcolor": INK,
-    "legend.frameon": False,
-}
+
+Numbers: TypeAlias = Sequence[float] | np.ndarray
 
 
-class NotebookFigure(Figure):
-    """A figure that a notebook shows although nobody imported pyplot."""
+@dataclass(frozen=True)
+class Axis:
+    """An axis between two numbers. ticks: what is written at which number.
 
-    def _repr_svg_(self) -> str:
-        drawn = BytesIO()
-        with _settings():
-            FigureCanvasSVG(self).print_svg(drawn)
-        return drawn.getvalue().decode()
+    has_grid: lines cross the chart at the ticks.
+    """
+
+    label: str
+    low: float
+    high: float
+    ticks: Mapping[float, str]
+    has_grid: bool = True
+    is_log: bool = False
+
+    def shares(self, numbers: np.ndarray) -> np.ndarray:
+        """How far along the axis the numbers are: 0 at its low end, 1 at its high end."""
+        scale = np.log if self.is_log else np.positive
+        low, high = scale(self.low), scale(self.high)
+        return (scale(numbers) - low) / (high - low)
+
+    def number_at(self, share: float) -> float:
+        """The number so far along the axis."""
+        if self.is_log:
+            return self.low * (self.high / self.low) ** share
+        return self.low + share * (self.high - self.low)
+
+
+def round_axis(
+    label: str, low: float, high: float, most: int, *, whole: bool = False, has_grid: bool = True
+) -> Axis:
+    """An axis with ticks at round numbers: as many steps as have room, at most `most`."""
+    ticks: dict[float, str] = {}
+    for parts in range(most, 0, -1):
+        step = max(step_of(20 * (high - low) / parts), 1.0 if whole else 0.0)
+        first, last = int(np.ceil(low / step - 1e-9)), int(np.floor(high / step + 1e-9))
+        ticks = {i * step: f"{i * step:,.10g}" for i in range(first, last + 1)}
+        if sum(map(text_width, ticks.values())) < 0.6 * WIDTH:
+            break
+    return Axis(label, low, high, ticks, has_grid)
+
+
+def axis_up_to(label: str, highest: float, *, whole: bool = False, most: int = 6) -> Axis:
+    """An axis from 0 to a little above the highest number."""
+    return round_axis(label, 0.0, 1.05 * highest or 1.0, most, whole=whole)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Lines, or areas where the line has no width.
+
+    points: (parts, corners, 2) float64 in the units of the axes. colour: a variable of the page, or
+    as #rrggbb. name: in the legend, if any. marker: at every corner.
+    """
+
+    points: np.ndarray
+    colour: str
+    name: str = ""
+    width: float = 0.0
+    is_dashed: bool = False
+    opacity: float = 1.0
+    marker: str = ""
+
+
+@dataclass(frozen=True)
+class Text:
+    """Words at a place in the units of the axes, moved by points to the right and down.
+
+    The middle of the lines is at the place, as is their start, middle or end, as anchor says.
+    """
+
+    x: float
+    y: float
+    words: str
+    right: float = 0.0
+    down: float = 0.0
+    colour: str = "ink"
+    anchor: str = "start"
+    is_turned: bool = False
 
 
 @dataclass(frozen=True)
 class Chart:
-    """What is drawn, for a page or for a figure. description: in words; height: in inches."""
+    """What is drawn, for a page or for a figure. description: in words; height, and the room that
+    texts need right of the axes: in points.
+    """
 
     title: str
     description: str
     height: float
-    draw: Callable[[Axes], None]
+    x: Axis
+    y: Axis
+    shapes: Sequence[Shape]
+    texts: Sequence[Text] = ()
+    room: float = 0.0
 
-    def svg(self, key: str) -> Markup:
-        """The chart as an element of a page. key: makes its ids unlike those of other charts."""
-        with _settings():
-            figure = Figure(figsize=(WIDTH, self.height), layout="constrained")
-            canvas = FigureCanvasSVG(figure)
-            figure.patch.set_alpha(0.0)
-            axes = figure.subplots()
-            axes.patch.set_alpha(0.0)
-            self.draw(axes)
-            drawn = BytesIO()
-            nothing: dict[str, None] = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-            canvas.print_svg(drawn, metadata=nothing)
-        return _inlined(drawn.getvalue().decode(), key, self.title, self.description)
+    def on_page(self) -> tuple[list[Shape], list[Text]]:
+        """All that a page draws, axes and legend included, in points from the upper left corner; a
+        line of text each.
+        """
+        x, y = self.x, self.y
+        left = max(map(text_width, y.ticks.values()), default=0) + (20 if y.label else 7)
+        right = max(self.room, max(map(text_width, x.ticks.values()), default=0) / 2)
+        extent = np.array([WIDTH - left - right, self.height - TOP - BOTTOM])
+
+        def placed(points: np.ndarray) -> np.ndarray:
+            shares = [x.shares(points[..., 0]), 1 - y.shares(points[..., 1])]
+            return np.round(np.stack(shares, axis=-1) * extent + (left, TOP), 1)
+
+        floor, middle = y.number_at(0), x.number_at(0.5)
+        levels = [floor, *(y.ticks if y.has_grid else ())]
+        upright = list(x.ticks if x.has_grid else ())
+        shapes = [
+            Shape(boxes(x.low, x.high, levels, levels)[:, :2], "grid", width=0.6),
+            Shape(boxes(upright, upright, y.low, y.high)[:, 1:3], "grid", width=0.6),
+            *self.shapes,
+        ]
+        texts = [
+            *(Text(at, floor, name, 0, 9, "muted", "middle") for at, name in x.ticks.items()),
+            *(Text(x.low, at, name, -5, anchor="end") for at, name in y.ticks.items()),
+            Text(middle, floor, x.label, 0, 22, "muted", "middle"),
+            Text(x.low, y.number_at(0.5), y.label, 10 - left, 0, "muted", "middle", True),
+            *self.texts,
+        ]
+        shapes = [replace(shape, points=placed(shape.points)) for shape in shapes]
+        places = placed(np.array([(text.x, text.y) for text in texts]))
+        lines = [line for text, at in zip(texts, places, strict=True) for line in _lines(text, *at)]
+        named = [shape for shape in self.shapes if shape.name]
+        widths = [text_width(shape.name) + 30 for shape in named]
+        at = max(0.0, min(left, WIDTH - sum(widths)))
+        for shape, width in zip(named, widths, strict=True):
+            mark = line_of([at, at + 14], [7.0, 7.0])
+            shapes.append(replace(shape, points=mark, width=shape.width or 6.0))
+            lines.append(Text(at + 18, 10.5, shape.name))
+            at += width
+        return shapes, lines
 
 
-def figure_of(charts: Sequence[Chart]) -> NotebookFigure:
-    """One figure with all the charts, two in a row."""
-    columns = min(len(charts), 2)
-    rows = [charts[i : i + columns] for i in range(0, len(charts), columns)]
-    heights = [max(chart.height for chart in row) + 0.35 for row in rows]
-    with _settings():
-        figure = NotebookFigure(figsize=(WIDTH * columns, sum(heights)), layout="constrained")
-        grid = figure.subplots(len(rows), columns, squeeze=False, height_ratios=heights)
-        for axes, chart in zip(grid.flat, charts, strict=False):
-            chart.draw(axes)
-            axes.set_title(shortened(chart.title), loc="left", pad=18, fontsize=10)
-        for axes in grid.flat[len(charts) :]:
-            axes.set_axis_off()
-    return figure
+def _lines(text: Text, x: float, y: float) -> list[Text]:
+    """The lines of a text, whose middle is at this point of the page before it is moved."""
+    lines = text.words.split("\n")
+    top = y + text.down + LETTER * (0.9 - 0.55 * len(lines))
+    return [
+        replace(text, x=x + text.right, y=round(top + 1.1 * LETTER * i, 1), words=line)
+        for i, line in enumerate(lines)
+        if line
+    ]
 
 
-@contextmanager
-def _settings() -> Iterator[None]:
-    """Our own settings, whatever the user's are."""
-    with warnings.catch_warnings(), mpl.rc_context():
-        # a letter that our own font lacks is the reader's font's business
-        warnings.simplefilter("ignore")
-        mpl.rcdefaults()
-        mpl.rcParams.update(SETTINGS)
-        yield
+def boxes(left: ArrayLike, right: ArrayLike, low: ArrayLike, high: ArrayLike) -> np.ndarray:
+    """Rectangles between these sides; (m, 4, 2) float64, the corners of each from low left on to
+    the right.
+    """
+    x0, x1, y0, y1 = np.broadcast_arrays(np.atleast_1d(left), right, low, high)
+    return np.array([[x0, x1, x1, x0], [y0, y0, y1, y1]], dtype=np.float64).T
+
+
+def line_of(x: ArrayLike, y: ArrayLike) -> np.ndarray:
+    """The points of one line; (1, m, 2)."""
+    return np.stack([x, y], axis=-1)[None]
+
+
+def text_width(text: str) -> float:
+    """Roughly how wide the longest line of a text is, in points, in a broad font."""
+    return LETTER * max(sum(map(_letter_width, line)) for line in text.split("\n"))
+
+
+def _letter_width(letter: str) -> float:
+    if letter in BROAD or east_asian_width(letter) in "WF":
+        return 1.0
+    return 0.36 if letter in NARROW else 0.62
+
+
+# The charts of reports
 
 
 def class_sizes_chart(sizes: np.ndarray, counts: np.ndarray, asked: int | None, unit: str) -> Chart:
@@ -127,39 +213,23 @@ def class_sizes_chart(sizes: np.ndarray, counts: np.ndarray, asked: int | None, 
     usual = sizes <= most
     edges, heights = _grouped(sizes[usual], counts[usual])
     larger = int(counts[~usual].sum())
-
-    def draw(axes: Axes) -> None:
-        axes.bar(edges[:-1], heights, np.diff(edges) * 0.9, align="edge", color=AFTER)
-        if asked is not None:  # a class left of the line would have too few
-            axes.axvline(asked - 0.6, color=MARK, linewidth=1.4, linestyle=(0, (4, 2)))
-            axes.text(
-                asked - 0.6,
-                axes.get_ylim()[1],
-                gettext("k = {asked} asked", asked=asked),
-                color=MARK,
-                va="bottom",
-                ha="left",
-            )
-            axes.set_xlim(
-                left=min(asked - 0.6, float(edges[0])) - 0.02 * float(edges[-1] - edges[0])
-            )
-        if larger:
-            axes.text(
-                1,
-                1,
-                gettext("{larger:,} larger, up to {max:,}", larger=larger, max=sizes.max()),
-                transform=axes.transAxes,
-                va="bottom",
-                ha="right",
-            )
-        axes.set_xlabel(gettext("{unit} in a class", unit=unit))
-        axes.set_ylabel(gettext("classes"))
-        axes.grid(axis="y")
-        axes.xaxis.set_major_locator(MaxNLocator(8, integer=True, min_n_ticks=1))
-        axes.yaxis.set_major_locator(MaxNLocator(5, integer=True, min_n_ticks=1))
-        for axis in (axes.xaxis, axes.yaxis):
-            axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-
+    y = axis_up_to(gettext("classes"), heights.max(), whole=True)
+    shapes = [Shape(boxes(edges[:-1], edges[:-1] + 0.9 * np.diff(edges), 0, heights), "after")]
+    texts, low = [], float(edges[0])
+    if asked is not None:  # a class left of the line would have too few
+        at = asked - 0.6
+        low = min(at, low)
+        line = line_of([at, at], [0, y.high])
+        shapes.append(Shape(line, "mark", width=1.4, is_dashed=True))
+        text = gettext("k = {asked} asked", asked=asked)
+        texts.append(Text(at, y.high, text, 0, -7, "mark"))
+    low -= 0.02 * (edges[-1] - low)
+    x = round_axis(
+        gettext("{unit} in a class", unit=unit), low, edges[-1], 8, whole=True, has_grid=False
+    )
+    if larger:
+        text = gettext("{larger:,} larger, up to {max:,}", larger=larger, max=sizes.max())
+        texts.append(Text(x.high, y.high, text, 0, -7, anchor="end"))
     description = gettext(
         "{sum:,} classes of {min:,} to {max:,} {unit}",
         sum=int(counts.sum()),
@@ -167,7 +237,7 @@ def class_sizes_chart(sizes: np.ndarray, counts: np.ndarray, asked: int | None, 
         max=int(sizes.max()),
         unit=unit,
     )
-    return Chart(gettext("Class sizes"), description, 2.5, draw)
+    return Chart(gettext("Class sizes"), description, 180, x, y, shapes, texts)
 
 
 def _usual_size(sizes: np.ndarray, counts: np.ndarray) -> int:
@@ -191,22 +261,16 @@ def _grouped(
 
 def losses_chart(losses: dict[str, float | None]) -> Chart:
     """Loss of every quasi-identifier in percent, one bar each."""
-
-    def draw(axes: Axes) -> None:
-        places = np.arange(len(losses), dtype=np.float64)
-        shares = np.array([100 * (loss or 0.0) for loss in losses.values()])
-        axes.barh(places, shares, 0.62, color=AFTER)
-        for place, share, loss in zip(places, shares, losses.values(), strict=True):
-            text = gettext("not known") if loss is None else f"{share:.1f} %"
-            axes.text(share + 1.2, place, text, va="center", ha="left", color=INK)
-        axes.set_xlim(0, 112)
-        axes.set_xticks([0, 25, 50, 75, 100])
-        axes.set_xlabel(gettext("% of the detail lost"))
-        _name_rows(axes, list(losses))
-        axes.grid(axis="x")
-
+    shares = [100 * (loss or 0.0) for loss in losses.values()]
+    bars = [_bars(shares, 0.0, 0.31, "after")]
+    texts = []
+    for row, (share, loss) in enumerate(zip(shares, losses.values(), strict=True)):
+        words = gettext("not known") if loss is None else f"{share:.1f} %"
+        texts.append(Text(share, row, words, 4))
+    x = Axis(gettext("% of the detail lost"), 0, 115, {at: f"{at}" for at in (0, 25, 50, 75, 100)})
     known = [f"{name} {100 * loss:.1f} %" for name, loss in losses.items() if loss is not None]
-    return Chart(gettext("Loss per attribute"), "; ".join(known), 0.75 + 0.27 * len(losses), draw)
+    title, height = gettext("Loss per attribute"), 54 + 20 * len(losses)
+    return Chart(title, "; ".join(known), height, x, _rows(list(losses)), bars, texts)
 
 
 def attacks_chart(
@@ -217,63 +281,52 @@ def attacks_chart(
     bars: by row the share and both ends of its interval of each group, None where there is none.
     """
     groups = (
-        (gettext("in the release"), AFTER),
-        (gettext("not in it"), BEFORE),
-        (gettext("by chance"), MARK),
+        (gettext("in the release"), "after"),
+        (gettext("not in it"), "before"),
+        (gettext("by chance"), "mark"),
     )
-
-    def draw(axes: Axes) -> None:
-        for i, (group, colour) in enumerate(groups):
-            shown = [(place, parts[i]) for place, (_, parts) in enumerate(bars)]
-            rows = [[place + 0.26 * (i - 1), *part] for place, part in shown if part is not None]
-            if rows:
-                _whiskered(axes, np.array(rows), group, colour)
-        _name_rows(axes, [name for name, _ in bars], lines=2)
-        axes.set_xlim(0, 100)
-        axes.set_xlabel(gettext("% of people or of trials"))
-        axes.grid(axis="x")
-        _legend(axes, "lower right", 1.0, ncols=3, handlelength=1.0, columnspacing=1.0)
-
+    shapes, whiskers = [], []
+    for i, (group, colour) in enumerate(groups):
+        shown = [parts[i] or (0.0, 0.0, 0.0) for _, parts in bars]
+        if any(parts[i] is not None for _, parts in bars):
+            shapes.append(_bars([part[0] for part in shown], 0.26 * (i - 1), 0.12, colour, group))
+        for row, (_, low, high) in enumerate(shown):
+            if high > low:
+                ends, at = [low, low, low, high, high, high], row + 0.26 * (i - 1)
+                whiskers.append(line_of(ends, at + 0.07 * np.array([-1, 1, 0, 0, -1, 1])))
+    if whiskers:
+        shapes.append(Shape(np.concatenate(whiskers), "ink", width=0.9))
+    x = round_axis(gettext("% of people or of trials"), 0, 100, 5)
+    y = _rows([name for name, _ in bars], lines=2)
     said = "; ".join(f"{name}: {parts[0][0]:.1f} %" for name, parts in bars if parts[0])
-    return Chart(gettext("Attacks"), said, 0.9 + 0.36 * len(bars), draw)
-
-
-def _whiskered(axes: Axes, rows: np.ndarray, group: str, colour: str) -> None:
-    """Bars with their intervals; rows: (m, 4) place, share and both ends."""
-    place, share, low, high = rows.T
-    axes.barh(place, share, 0.24, color=colour, label=group)
-    wide = high > low
-    reach = np.stack([share - low, high - share])[:, wide]
-    axes.errorbar(
-        share[wide],
-        place[wide],
-        xerr=np.maximum(reach, 0),
-        fmt="none",
-        ecolor=INK,
-        elinewidth=0.9,
-        capsize=2,
-    )
+    return Chart(gettext("Attacks"), said, 65 + 26 * len(bars), x, y, shapes)
 
 
 def labels_chart(
     title: str, labels: Sequence[str], before: np.ndarray | None, after: np.ndarray
 ) -> Chart:
     """Two bars per label, in percent of the records. before: NaN where nothing is shown."""
+    bars = [_bars(after, 0.0, 0.3, "after")]
+    if before is not None:
+        bars = [
+            _bars(np.nan_to_num(before), -0.2, 0.18, "before", ORIGINAL),
+            _bars(after, 0.2, 0.18, "after", RELEASE),
+        ]
+    x = axis_up_to(gettext("% of the records"), max(shape.points.max() for shape in bars), most=7)
+    height = 61 + 21 * len(labels)
+    return Chart(title, _told(labels, before, after), height, x, _rows(labels), bars)
 
-    def draw(axes: Axes) -> None:
-        places = np.arange(len(labels), dtype=np.float64)
-        if before is None:
-            axes.barh(places, after, 0.6, color=AFTER)
-        else:
-            axes.barh(places - 0.2, np.nan_to_num(before), 0.36, color=BEFORE, label=ORIGINAL)
-            axes.barh(places + 0.2, after, 0.36, color=AFTER, label=RELEASE)
-            _legend(axes, "lower left", 0, ncols=2, borderpad=0.2, handlelength=1.3)
-        _name_rows(axes, labels)
-        axes.set_xlim(left=0)
-        axes.set_xlabel(gettext("% of the records"))
-        axes.grid(axis="x")
 
-    return Chart(title, _told(labels, before, after), 0.85 + 0.29 * len(labels), draw)
+def _bars(lengths: Numbers, middle: float, half: float, colour: str, name: str = "") -> Shape:
+    """A bar in each row. middle, half: where in its row it lies, and half its breadth."""
+    rows = np.arange(len(lengths)) + middle
+    return Shape(boxes(0, lengths, rows + half, rows - half), colour, name)
+
+
+def _rows(names: Sequence[str], lines: int = 1) -> Axis:
+    """Names from the top down. lines: that each may take."""
+    ticks = {float(row): _wrapped(name, lines) for row, name in enumerate(names)}
+    return Axis("", len(names) - 0.5, -0.5, ticks, has_grid=False)
 
 
 def intervals_chart(
@@ -286,42 +339,33 @@ def intervals_chart(
     shown.
     """
     step = float(np.diff(edges).min())
+    height = gettext("% of the records")
+    if step != 1:
+        height = gettext("% of the records per {step:,.6g}", step=step)
 
-    def draw(axes: Axes) -> None:
-        per_step = step / np.diff(edges)
-        if before is not None:
-            axes.stairs(
-                np.nan_to_num(before) * per_step,
-                edges,
-                fill=True,
-                color=BEFORE,
-                label=ORIGINAL,
-            )
-        axes.stairs(
-            after * per_step,
-            edges,
-            color=AFTER,
-            linewidth=1.7,
-            baseline=None,
-            label=RELEASE,
-        )
-        if before is not None:
-            _legend(axes, "lower left", 0, ncols=2, borderpad=0.2, handlelength=1.3)
-        axes.set_ylim(bottom=0)
-        axes.set_xlabel(title)
-        height = gettext("% of the records")
-        if step != 1:
-            height = gettext("% of the records per {step:,.6g}", step=step)
-        axes.set_ylabel(height)
-        axes.xaxis.set_major_locator(MaxNLocator(7))
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
-        axes.yaxis.set_major_locator(MaxNLocator(5))
-        axes.grid(axis="y")
+    def stairs(shares: np.ndarray) -> np.ndarray:
+        return np.repeat(np.nan_to_num(shares) * step / np.diff(edges), 2)
 
+    outline = line_of(np.repeat(edges, 2)[1:-1], stairs(after))
+    shapes = [Shape(outline, "after", width=1.7)]
+    if before is not None:
+        area = line_of(np.repeat(edges, 2), np.pad(stairs(before), 1))
+        shapes = [Shape(area, "before", ORIGINAL), replace(shapes[0], name=RELEASE)]
+    x = round_axis(shortened(title), edges[0], edges[-1], 7, has_grid=False)
+    y = axis_up_to(height, max(shape.points[..., 1].max() for shape in shapes))
     labels = [
         gettext("{low:,.6g} to {high:,.6g}", low=low, high=high) for low, high in pairwise(edges)
     ]
-    return Chart(title, _told(labels, before, after), 2.5, draw)
+    return Chart(title, _told(labels, before, after), 180, x, y, shapes)
+
+
+def curve_chart(title: str, description: str, label: str, x: Numbers, y: Numbers) -> Chart:
+    """One curve over whole numbers. label: what they are; x, y: (m,)."""
+    low, high = min(x, default=0), max(x, default=1)
+    margin = 0.03 * (high - low) or 0.5
+    over = round_axis(label, low - margin, high + margin, 8, whole=True, has_grid=False)
+    curve = Shape(line_of(x, y), "after", width=1.5, marker="dot")
+    return Chart(title, description, 165, over, axis_up_to("", max(y, default=0)), [curve])
 
 
 def _told(labels: Sequence[str], before: np.ndarray | None, after: np.ndarray) -> str:
@@ -336,19 +380,6 @@ def _told(labels: Sequence[str], before: np.ndarray | None, after: np.ndarray) -
     return "; ".join(parts)
 
 
-def _name_rows(axes: Axes, names: Sequence[str], lines: int = 1) -> None:
-    """Names at the left, the first at the top. lines: that each may take."""
-    axes.set_yticks(np.arange(len(names)), [_wrapped(name, lines) for name in names])
-    axes.set_ylim(len(names) - 0.5, -0.5)
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)
-
-
-def _legend(axes: Axes, loc: Literal["lower left", "lower right"], x: float, **spaces: Any) -> None:
-    """The names of what is drawn, above the axes. loc: the corner that stands at x."""
-    axes.legend(loc=loc, bbox_to_anchor=(x, 1.0), borderaxespad=0, labelcolor=INK, **spaces)
-
-
 def _wrapped(name: str, lines: int) -> str:
     """A name on at most these lines, cut short where they are not enough."""
     if lines == 1:
@@ -360,27 +391,3 @@ def shortened(text: str) -> str:
     """The text on one line of bounded length, without what can't be printed."""
     clean = printable(text)
     return clean if len(clean) <= MOST_LETTERS else clean[: MOST_LETTERS - 1] + "…"
-
-
-def _inlined(svg: str, key: str, title: str, description: str) -> Markup:
-    body = svg[svg.index("<svg") :]
-    view = re.search(r'viewBox="([^"]+)"', body)
-    assert view is not None
-    body = body[body.index(">") + 1 :]
-    body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
-    body = re.sub(r"<!--.*?-->", "", body, flags=re.DOTALL)
-    body = re.sub(r"<[^>]*>", lambda tag: _adapted(tag[0], key), body)
-    body = re.sub(r"\n\s*", "\n", body)
-    head = (
-        f'<svg viewBox="{view[1]}" role="img" aria-labelledby="{key}-title {key}-text"><title'
-        f' id="{key}-title">{escape(title)}</title><desc'
-        f' id="{key}-text">{escape(description)}</desc>'
-    )
-    return Markup(readable(head + body.strip()))
-
-
-def _adapted(tag: str, key: str) -> str:
-    """A tag with ids of its own and the page's colours."""
-    tag = re.sub(r'\bid="', f'id="{key}-', tag)
-    tag = tag.replace("url(#", f"url(#{key}-").replace('xlink:href="#', f'href="#{key}-')
-    return COLOURS.sub(lambda found: f"var(--{VARIABLES[found[0]]}, {found[0]})", tag)

@@ -7,16 +7,14 @@ releases, names are those of methods and attributes.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
-from typing import Any, ParamSpec
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from shoal.advise import comparison
 from shoal.advise.compare import compare as measure_all
@@ -27,6 +25,9 @@ from shoal.reports.comparison_table import columns, faults, more_columns, percen
 from shoal.reports.pages import Content, render_template, write_page
 from shoal.version import VERSION
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 Asked = ParamSpec("Asked")
 Measured = comparison.Comparison
 
@@ -36,7 +37,9 @@ class Comparison(comparison.Comparison):
 
     def plot(self) -> Figure:
         """A figure of Matplotlib: what each method loses, leaves at risk and takes, over k."""
-        return charts.figure_of([chart_of(curves, self) for curves in CHARTS if self.releases])
+        from shoal.reports.figures import figure_of  # which few comparisons need
+
+        return figure_of([chart_of(curves, self) for curves in CHARTS if self.releases])
 
 
 def _drawable(measure: Callable[Asked, comparison.Comparison]) -> Callable[Asked, Comparison]:
@@ -74,7 +77,7 @@ def _content(comparison: Measured) -> Content:
         "ranked": {k: comparison.ranked(k) for k in comparison.ks},
         "percent": percent,
         "curves": [
-            (curves.caption, chart_of(curves, comparison).svg(curves.key))
+            (curves.caption, chart_of(curves, comparison))
             for curves in CHARTS
             if comparison.releases
         ],
@@ -115,12 +118,14 @@ def _publish(comparison: Measured) -> str:
 
 # Okabe and Ito's colours where they can be read on white and on black alike, the page's ink, a
 # violet and an ochre
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", charts.INK, "#8a63d2", "#a6761d")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "ink", "#8a63d2", "#a6761d")
+MARKERS = ("circle", "square", "up", "diamond", "down", "plus", "cross")
 MOST_CURVES = len(COLOURS)
+MOST_TICKS = 9  # of a logarithmic axis
 NEAR = 0.045  # ticks nearer than this share of the axis would write over one another
-HEIGHT = 2.9  # inches of a chart
-LINE = 0.066  # of a chart's height, which a line of a name takes
+HEIGHT = 215  # points of a chart
+LINE = 0.067  # of the axes' height, which a line of a name takes
+LOWEST, HIGHEST = -0.15, 1.1  # of the axes' height, where names may stand
 BESIDE = 1.07  # of the axes' width, where names begin
 LETTERS = 19  # of a name on one line
 
@@ -132,7 +137,6 @@ class Curves:
     bound: the most that k allows; what lies above is shaded.
     """
 
-    key: str
     title: str
     axis: str
     caption: str
@@ -154,7 +158,6 @@ def _mean_risk(row: Row) -> float | None:
 
 CHARTS = (
     Curves(
-        "gcp",
         gettext("Loss over k"),
         gettext("detail lost (gcp), %"),
         gettext(
@@ -164,7 +167,6 @@ CHARTS = (
         lambda row: 100 * row.loss,
     ),
     Curves(
-        "risk",
         gettext("Risk over k"),
         gettext("mean risk to be named, %"),
         gettext(
@@ -176,7 +178,6 @@ CHARTS = (
         bound=lambda k: 100 / k,
     ),
     Curves(
-        "discernibility",
         gettext("Discernibility over k"),
         gettext("discernibility / (records × k)"),
         gettext(
@@ -187,7 +188,6 @@ CHARTS = (
         _crowd,
     ),
     Curves(
-        "seconds",
         gettext("Time over k"),
         gettext("CPU seconds of the method"),
         gettext(
@@ -210,28 +210,28 @@ def chart_of(curves: Curves, comparison: Measured) -> charts.Chart:
     ks = tuple(k for k in comparison.ks if any(row.k == k for row in comparison.releases))
     methods = drawn_methods(comparison)
     points = {method: _points(curves, comparison, method) for method in methods}
-
-    def draw(axes: Axes) -> None:
-        for i, method in enumerate(methods):
-            axes.plot(
-                list(points[method]),
-                list(points[method].values()),
-                linewidth=1.5,
-                markersize=4.5,
-                clip_on=False,
-                **style(i),
-            )
-        _scale(axes, curves, ks)
-        if curves.bound is not None:
-            _shade(axes, ks, [curves.bound(k) for k in ks])
-        _name_curves(axes, points)
-
-    return charts.Chart(curves.title, _told(curves, points), HEIGHT, draw)
+    ticks = {float(k): f"{k:,}" for k in _ticks(ks)}
+    x = charts.Axis("k", ks[0] / 1.08, ks[-1] * 1.08, ticks, has_grid=False, is_log=True)
+    bounds = [] if curves.bound is None else [curves.bound(k) for k in ks]
+    shown = [value for found in points.values() for value in found.values()] + bounds[:1]
+    up_to = charts.axis_up_to(curves.axis, max(shown, default=0))
+    y = _log_axis(curves.axis, shown) if curves.is_log else up_to
+    leaders, names = _names(x, y, points)
+    shapes = []
+    if bounds:  # what lies above them is shaded
+        above = charts.line_of([*ks, ks[-1], ks[0]], [*bounds, y.high, y.high])
+        shapes.append(charts.Shape(above, "grid", opacity=0.5))
+    for i, found in enumerate(points.values()):
+        curve = charts.line_of([*found], [*found.values()])
+        shapes.append(charts.Shape(curve, width=1.5, **style(i)))
+    shapes += leaders
+    room = 25 + max((charts.text_width(name.words) for name in names), default=0)
+    return charts.Chart(curves.title, _told(curves, points), HEIGHT, x, y, shapes, names, room)
 
 
 def style(i: int) -> dict[str, Any]:
     """Colour and marker of the curve of this number."""
-    return {"color": COLOURS[i % len(COLOURS)], "marker": MARKERS[i % len(MARKERS)]}
+    return {"colour": COLOURS[i % len(COLOURS)], "marker": MARKERS[i % len(MARKERS)]}
 
 
 def _points(curves: Curves, comparison: Measured, method: str) -> dict[int, float]:
@@ -247,42 +247,25 @@ def _points(curves: Curves, comparison: Measured, method: str) -> dict[int, floa
 # Names at the ends of curves
 
 
-def _name_curves(axes: Axes, points: Mapping[str, Mapping[int, float]]) -> None:
-    """Each name behind its curve's marker right of the axes, near the curve's last point."""
-    to_share = axes.transData + axes.transAxes.inverted()
-    named = [(i, name) for i, name in enumerate(points) if points[name]]
-    ends = [list(points[name].items())[-1] for _, name in named]
-    wanted = [float(to_share.transform(end)[1]) for end in ends]
-    names = [in_lines(name) for _, name in named]
-    places = apart(wanted, [LINE * len(lines) for lines in names])
-    for (i, _), end, lines, place in zip(named, ends, names, places, strict=True):
-        axes.annotate(
-            "",
-            xy=end,
-            xytext=(BESIDE, place),
-            textcoords="axes fraction",
-            annotation_clip=False,
-            arrowprops={
-                "arrowstyle": "-",
-                "color": style(i)["color"],
-                "linewidth": 0.6,
-                "shrinkA": 2,
-                "shrinkB": 4,
-            },
-        )
-        axes.plot(
-            [BESIDE], [place], transform=axes.transAxes, clip_on=False, markersize=4.5, **style(i)
-        )
-        axes.text(
-            BESIDE + 0.025,
-            place,
-            "\n".join(lines),
-            transform=axes.transAxes,
-            color=charts.INK,  # a thin letter needs more contrast than a curve
-            fontsize=8,
-            va="center",
-            ha="left",
-        )
+def _names(
+    x: charts.Axis, y: charts.Axis, points: Mapping[str, Mapping[int, float]]
+) -> tuple[list[charts.Shape], list[charts.Text]]:
+    """Each name right of the axes, near its curve's last point; a line leads to it."""
+    named = [
+        (i, name, [*found.items()][-1]) for i, (name, found) in enumerate(points.items()) if found
+    ]
+    names = [in_lines(name) for _, name, _ in named]
+    wanted = y.shares(np.array([end[1] for *_, end in named]))
+    places = apart(wanted.tolist(), [LINE * len(lines) for lines in names])
+    beside = x.number_at(BESIDE)
+    leaders, texts = [], []
+    for (i, _, end), lines, place in zip(named, names, places, strict=True):
+        at = y.number_at(place)
+        leader = charts.line_of([end[0], beside], [end[1], at])
+        leaders.append(charts.Shape(leader, width=0.6, **style(i)))
+        # a thin letter needs more contrast than a curve
+        texts.append(charts.Text(beside, at, "\n".join(lines), 7))
+    return leaders, texts
 
 
 def in_lines(name: str) -> list[str]:
@@ -298,7 +281,8 @@ def in_lines(name: str) -> list[str]:
 def apart(wanted: Sequence[float], heights: Sequence[float]) -> list[float]:
     """Places nearest to those wanted at which names of these heights don't overlap.
 
-    Neighbours that would overlap form a block, which is centred on what its names want.
+    Neighbours that would overlap form a block, which is centred on what its names want, as far as
+    the chart goes.
     """
     order = np.argsort(wanted, kind="stable")
     blocks: list[list[int]] = []
@@ -320,37 +304,22 @@ def apart(wanted: Sequence[float], heights: Sequence[float]) -> list[float]:
 
 def _bottom(block: Sequence[int], wanted: Sequence[float], heights: Sequence[float]) -> float:
     centre = sum(wanted[i] for i in block) / len(block)
-    return centre - sum(heights[i] for i in block) / 2
+    height = sum(heights[i] for i in block)
+    return max(LOWEST, min(centre - height / 2, HIGHEST - height))
 
 
 # Axes
 
 
-def _scale(axes: Axes, curves: Curves, ks: tuple[int, ...]) -> None:
-    axes.set_xscale("log")
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.set_xticks(_ticks(ks))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda k, _: f"{k:,.0f}"))
-    axes.set_xlim(ks[0] / 1.08, ks[-1] * 1.08)
-    axes.set_xlabel("k")
-    axes.set_ylabel(curves.axis)
-    if curves.is_log:
-        axes.set_yscale("log")
-        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axes.yaxis.set_minor_locator(NullLocator())
-    else:
-        axes.set_ylim(bottom=0)
-        axes.yaxis.set_major_locator(MaxNLocator(6))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
-    axes.grid(axis="y")
-
-
-def _shade(axes: Axes, ks: Sequence[int], bounds: Sequence[float]) -> None:
-    """What lies above the bounds; the axis keeps its ends, but for the first bound."""
-    low, high = axes.get_ylim()
-    high = max(high, 1.15 * bounds[0])
-    axes.fill_between(ks, bounds, high, color=charts.GRID, alpha=0.6, linewidth=0, zorder=0)
-    axes.set_ylim(low, high)
+def _log_axis(label: str, shown: Sequence[float]) -> charts.Axis:
+    """A logarithmic axis from a round number below what is shown to one above it."""
+    low, high = min(shown, default=1) / 1.01, max(shown, default=1) * 1.01
+    powers = 10.0 ** np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1)
+    ticks = [float(factor * power) for power in powers for factor in (1, 2, 5)]
+    ticks = ticks[bisect_right(ticks, low) - 1 : bisect_left(ticks, high) + 1]
+    step = 1 if len(ticks) <= MOST_TICKS else 3
+    named = {at: f"{at:,.6g}" for at in ticks[::step]}
+    return charts.Axis(label, ticks[0], ticks[-1], named, is_log=True)
 
 
 def _ticks(ks: tuple[int, ...]) -> list[int]:

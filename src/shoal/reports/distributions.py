@@ -21,7 +21,6 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from shoal.data.encoding import EncodedAttribute
 from shoal.data.hierarchies.hierarchy import Hierarchy
@@ -30,7 +29,7 @@ from shoal.data.numbers import weighted_sum
 from shoal.data.people import unit
 from shoal.data.release import PublishedColumn
 from shoal.data.schema import Attribute, Kind
-from shoal.errors import InputError
+from shoal.data.single_ends import step_of
 from shoal.policy.model import AttributePolicy
 from shoal.reports import charts
 from shoal.reports.pages import Measured
@@ -363,9 +362,7 @@ def round_edges(lo: float, hi: float, whole: bool) -> np.ndarray:
     whole: an interval a..b holds the whole numbers a to b - 1.
     """
     wide = (hi - lo + 1) if whole else (hi - lo) or max(abs(lo), 1.0)
-    rough = wide / MOST_INTERVALS
-    power = 10.0 ** np.floor(np.log10(rough))
-    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough * (1 - 1e-9))
+    step = step_of(20 * wide / MOST_INTERVALS)
     if whole:
         step = max(1.0, float(np.rint(step)))
     first, last = int(np.floor(lo / step)), int(np.floor(hi / step))
@@ -440,21 +437,3 @@ def shares(measured: Measured, found: Distribution) -> tuple[np.ndarray | None, 
     records = max(measured.release.records, 1)
     before = None if found.before is None else 100 * found.before / records
     return before, 100 * found.after / records
-
-
-def figure_of_release(measured: Measured, what: str) -> Figure:
-    """The figure of a release that a notebook asked for: `sizes`, `columns` or `loss`."""
-    found: list[charts.Chart | None]
-    if what == "loss":
-        columns = measured.certificate["columns"] or []
-        losses = {one["name"]: one["loss"] for one in columns if one["role"] == "quasi"}
-        found = [charts.losses_chart(drawn_of(losses))]
-    elif what == "sizes":
-        found = [sizes_chart(measured)]
-    else:
-        shown = distributions_of(measured, drawn_of(losses_of(measured)))
-        found = [distribution_chart(measured, each) for each in shown]
-    drawn = [chart for chart in found if chart is not None]
-    if not drawn:
-        raise InputError(f"plot '{what}': the release has nothing to draw; all of it is suppressed")
-    return charts.figure_of(drawn)

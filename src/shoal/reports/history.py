@@ -10,9 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import yaml
-from markupsafe import Markup
-from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from shoal.auditor.ledger.history import LedgerAudit, ReleaseAudit
 from shoal.data.certificate import Certificate
@@ -80,7 +77,7 @@ def _content(found: LedgerAudit) -> pages.Content:
     }
 
 
-def _charts(releases: Sequence[ReleaseAudit]) -> list[tuple[str, Markup]]:
+def _charts(releases: Sequence[ReleaseAudit]) -> list[tuple[str, charts.Chart]]:
     """Growth, loss and classes over the releases."""
     table: list[int] = []
     for release in releases:
@@ -91,38 +88,21 @@ def _charts(releases: Sequence[ReleaseAudit]) -> list[tuple[str, Markup]]:
     losses = [release.certificate["utility"]["gcp"] for release in releases]
     sizes = [release.certificate["classes"]["mean"] for release in releases]
     drawn = {
-        "growth": (gettext("Records of the whole table"), table),
-        "loss": (
-            gettext("Detail lost in each release (gcp), %"),
-            [] if None in losses else [100 * loss for loss in losses],
+        gettext("Records of the whole table"): table,
+        gettext("Detail lost in each release (gcp), %"): (
+            [] if None in losses else [100 * loss for loss in losses]
         ),
-        "size": (gettext("People in a class, on average"), sizes),
+        gettext("People in a class, on average"): sizes,
     }
     numbers = [release.number for release in releases]
     return [
-        (title, _chart(key, title, numbers, values))
-        for key, (title, values) in drawn.items()
-        if values
+        (title, _chart(title, numbers, values))
+        for title, values in drawn.items()
+        if values and None not in values
     ]
 
 
-def _chart(key: str, title: str, numbers: Sequence[int], values: Sequence[float]) -> Markup:
-    def draw(axes: Axes) -> None:
-        axes.plot(
-            numbers,
-            values,
-            color=charts.AFTER,
-            marker="o",
-            linewidth=1.5,
-            markersize=4.5,
-            clip_on=False,
-        )
-        axes.set_ylim(bottom=0)
-        axes.set_xlabel(gettext("release"))
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
-        axes.grid(axis="y")
-
+def _chart(title: str, numbers: Sequence[int], values: Sequence[float]) -> charts.Chart:
     caption = gettext(
         "{title}: {first:,.4g} in release {from_release}, {last:,.4g} in release {to_release}",
         title=title,
@@ -131,7 +111,7 @@ def _chart(key: str, title: str, numbers: Sequence[int], values: Sequence[float]
         last=values[-1],
         to_release=numbers[-1],
     )
-    return charts.Chart(title, caption, 2.4, draw).svg(key)
+    return charts.curve_chart(title, caption, gettext("release"), numbers, values)
 
 
 # A stream: what it promised, and how it went.
@@ -152,7 +132,7 @@ def write_report(
     write_page(render_template("stream.html.j2", content), path)
 
 
-def over_time(history: np.ndarray) -> list[tuple[str, Markup]]:
+def over_time(history: np.ndarray) -> list[tuple[str, charts.Chart]]:
     """Loss, delay, use of earlier clusters and size of new ones, each against records that have
     left.
     """
@@ -166,16 +146,15 @@ def over_time(history: np.ndarray) -> list[tuple[str, Markup]]:
     return [
         (
             gettext("Information loss (gcp), percent"),
-            _curve("loss", gettext("Loss"), left, 100 * _ratio(loss, published)),
+            _curve(gettext("Loss"), left, 100 * _ratio(loss, published)),
         ),
         (
             gettext("Delay, records that arrived while one waited"),
-            _curve("delay", gettext("Delay"), left, _ratio(delay, decided)),
+            _curve(gettext("Delay"), left, _ratio(delay, decided)),
         ),
         (
             gettext("Records published under earlier clusters, percent"),
             _curve(
-                "reuse",
                 gettext("Use of earlier clusters"),
                 left,
                 100 * _ratio(kinds["reuse"], published),
@@ -183,7 +162,7 @@ def over_time(history: np.ndarray) -> list[tuple[str, Markup]]:
         ),
         (
             gettext("Records in a new cluster"),
-            _curve("sizes", gettext("Size of new clusters"), left, _ratio(kinds["new"], made)),
+            _curve(gettext("Size of new clusters"), left, _ratio(kinds["new"], made)),
         ),
     ]
 
@@ -193,17 +172,8 @@ def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
         return np.where(below > 0, above / below, np.nan)
 
 
-def _curve(key: str, title: str, left: np.ndarray, values: np.ndarray) -> Markup:
+def _curve(title: str, left: np.ndarray, values: np.ndarray) -> charts.Chart:
     known = ~np.isnan(values)
-
-    def draw(axes: Axes) -> None:
-        axes.plot(
-            left[known], values[known], color=charts.AFTER, linewidth=1.4, marker="o", markersize=2
-        )
-        axes.set_xlabel(gettext("records that have left"))
-        axes.set_ylim(bottom=0)
-        axes.grid(True)
-
     description = "nothing"
     if known.any():
         description = gettext(
@@ -212,10 +182,6 @@ def _curve(key: str, title: str, left: np.ndarray, values: np.ndarray) -> Markup
             last=values[known][-1],
             max=values[known].max(),
         )
-    chart = charts.Chart(
-        title,
-        gettext("{title} over time: {description}", title=title, description=description),
-        2.1,
-        draw,
-    )
-    return chart.svg(f"stream-{key}")
+    said = gettext("{title} over time: {description}", title=title, description=description)
+    label = gettext("records that have left")
+    return charts.curve_chart(title, said, label, left[known], values[known])

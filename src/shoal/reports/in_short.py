@@ -7,9 +7,8 @@ what is open. From the certificate alone, so that a page and a dossier say the s
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from shoal.auditor.ledger.history import LedgerAudit, ReleaseAudit
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import BesideReport, ColumnReport, PromiseReport
 from shoal.data.fault_words import fault_sentences
@@ -18,6 +17,9 @@ from shoal.data.people import ASSUMED, Unit, span_text, unit
 from shoal.data.warnings import GRAVE
 from shoal.reports.pages import number_text, percent_text
 from shoal.reports.text import worst_columns
+
+if TYPE_CHECKING:
+    from shoal.auditor.ledger.history import LedgerAudit, ReleaseAudit
 
 BY_RELEASE = "release by release"  # how a stream is measured that is not read again as a whole
 K_ANONYMITY, CLOSENESS = "k-anonymity", "t-closeness"

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from shoal.auditor.audit import AuditResult
 from shoal.auditor.publication import Found
 from shoal.connectors import files
 from shoal.data import language
@@ -21,6 +20,10 @@ from shoal.data.schema import Schema
 from shoal.data.truth import Truth
 from shoal.policy.policy import Policy
 from shoal.tables.draft import Outcome
+
+if TYPE_CHECKING:
+    from shoal.auditor.audit import AuditResult
+    from shoal.auditor.dossier.context import ContextLike
 
 Content: TypeAlias = Mapping[str, Any]
 """What a template takes, by the names in it."""
@@ -99,11 +102,36 @@ class Measured:
 def measured_of(found: Found, policy: Policy) -> Measured:
     """What a publish or an audit found."""
     certificate, release = found.certificate, found.release
-    if isinstance(found, AuditResult):
-        return Measured(certificate, release, found.problem.schema, policy, found.truth, {})
-    assert isinstance(found, Outcome)
-    draft = found.draft
-    return Measured(certificate, release, draft.problem.schema, policy, draft.truth, draft.reasons)
+    if isinstance(found, Outcome):
+        draft = found.draft
+        schema, truth, reasons = draft.problem.schema, draft.truth, draft.reasons
+        return Measured(certificate, release, schema, policy, truth, reasons)
+    audited = cast("AuditResult", found)
+    return Measured(certificate, release, audited.problem.schema, policy, audited.truth, {})
+
+
+class Heading(NamedTuple):
+    """What a page is of: the name of the file, and what its context states of who releases it to
+    whom, and why.
+    """
+
+    file: str = ""
+    title: str = ""
+    owner: str = ""
+    recipient: str = ""
+    purpose: str = ""
+
+    @classmethod
+    def of(cls, released: str, given: ContextLike | None) -> Heading:
+        """Raises InputError where the context can't be read."""
+        name = "" if "://" in released or released == "-" else Path(released).name
+        if given is None:
+            return cls(name)
+        from shoal.auditor.dossier.context import read_context
+
+        context = read_context(given).context
+        stated = (context.title, context.controller.name, context.recipient.who, context.purpose)
+        return cls(name, *(text or "" for text in stated))
 
 
 def number_text(value: object) -> str:

@@ -89,7 +89,7 @@ class Publication(publication.Publication[FrameT]):
 
         What it shows of the original keeps the rule of reports: no bar of fewer than k people.
         """
-        from shoal.reports.distributions import figure_of_release
+        from shoal.reports.figures import figure_of_release
 
         if what not in PLOTS:
             raise InputError(f"plot '{what}': is unknown; choose one of {', '.join(PLOTS)}")

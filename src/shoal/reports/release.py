@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from shoal.auditor.dossier.context import Heading
 from shoal.auditor.publication import Found
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import PromiseReport
@@ -41,6 +40,7 @@ from shoal.reports.in_short import alone_if_known, in_short, listed
 from shoal.reports.limits import hidden_from, limits, who_pays
 from shoal.reports.pages import (
     Content,
+    Heading,
     Measured,
     measured_of,
     number_text,
@@ -91,10 +91,10 @@ def _content(measured: Measured, heading: Heading) -> Content:
             )
             for name, count in hidden_from(measured.release).items()
         ],
-        "sizes": None if sizes is None else sizes.svg("sizes"),
+        "sizes": sizes,
         "attackers": _attackers(certificate),
         **attack_section(certificate),
-        "losses": charts.losses_chart(drawn).svg("losses"),
+        "losses": charts.losses_chart(drawn),
         "undrawn": len(losses) - len(drawn),
         "attributes": [
             _attribute(measured, a, c, losses)
@@ -103,7 +103,7 @@ def _content(measured: Measured, heading: Heading) -> Content:
         "utility": [_measure(name, score) for name, score in certificate["utility"].items()],
         "downstream": downstream and list(downstream_sentences(downstream)),
         "comparisons": [
-            _comparison(measured, i, d) for i, d in enumerate(distributions_of(measured, drawn))
+            _comparison(measured, found) for found in distributions_of(measured, drawn)
         ],
         "least": least_shown(measured),
         "columns": {a.name: _fate(a, measured) for a in schema.attributes},
@@ -265,13 +265,12 @@ def _attribute(
 # Before and after
 
 
-def _comparison(measured: Measured, index: int, found: Distribution) -> Content:
+def _comparison(measured: Measured, found: Distribution) -> Content:
     """One chart, the figures behind it, and what it can't show."""
     before, after = shares(measured, found)
-    chart = distribution_chart(measured, found)
     return {
         "name": found.name,
-        "chart": None if chart is None else chart.svg(f"attribute{index}"),
+        "chart": distribution_chart(measured, found),
         "rows": [
             (label, None if before is None or np.isnan(before[i]) else before[i] / 100, share / 100)
             for i, (label, share) in enumerate(zip(found.labels, after, strict=False))

@@ -102,7 +102,7 @@ def _draft(asked: Asked, tell: Tell, line: Line) -> Asked:
 
 def _heading(folder: Path) -> Any:
     """What a draft's report says of itself, by the answers that are there."""
-    from shoal.auditor.dossier.context import Heading
+    from shoal.reports.pages import Heading
 
     context = folder.parent.parent / "release.yaml"
     return Heading.of(DATA, context if context.is_file() else None)
@@ -284,10 +284,10 @@ def _release(asked: Asked, tell: Tell, line: Line) -> Asked:
     import zipfile
 
     from shoal.attacks.beside.others import audited
-    from shoal.auditor.dossier.context import Heading
     from shoal.auditor.signatures import open_key
     from shoal.policy.policy import Policy
     from shoal.reports.dossier import dossier
+    from shoal.reports.pages import Heading
 
     key, passphrase = asked.get("key"), asked.get("passphrase")
     signer = open_key(key, lambda _: passphrase) if key else None

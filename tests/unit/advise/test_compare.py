@@ -27,7 +27,7 @@ from shoal.data import uncompiled
 from shoal.errors import InfeasibleError, InputError
 from shoal.policy import registry
 from shoal.policy.policy import Policy
-from shoal.reports.comparison import MOST_CURVES, apart, in_lines, render, style
+from shoal.reports.comparison import HIGHEST, LOWEST, MOST_CURVES, apart, in_lines, render, style
 from shoal.reports.comparison_table import as_text, columns, faults, more_columns
 from unit.reports.test_report import Page
 
@@ -521,7 +521,7 @@ def test_one_k_and_ks_side_by_side_are_drawn(sample_table, sample_policy):
 def test_no_two_of_at_most_seven_curves_share_a_colour_or_a_marker():
     assert MOST_CURVES == 7
     looks = [style(i) for i in range(MOST_CURVES)]
-    for part in ("color", "marker"):
+    for part in ("colour", "marker"):
         assert len({look[part] for look in looks}) == MOST_CURVES
 
 
@@ -548,6 +548,12 @@ def test_names_at_the_ends_of_curves_keep_their_order_and_never_overlap(names):
         assert places[high] - places[low] >= (heights[low] + heights[high]) / 2 - 1e-9
     if len(names) == 1:
         assert places == pytest.approx(wanted)
+    if sum(heights) < HIGHEST - LOWEST:
+        ends = [
+            (place - height / 2, place + height / 2)
+            for place, height in zip(places, heights, strict=True)
+        ]
+        assert all(LOWEST - 1e-9 <= low < high <= HIGHEST + 1e-9 for low, high in ends)
 
 
 def test_two_names_that_want_one_place_share_it():

@@ -14,7 +14,7 @@ from shoal.errors import InputError
 NOTHING_NEW = """
 import sys, tempfile
 from pathlib import Path
-from numba.core.registry import CPUDispatcher
+from shoal.data.numba_kernels import LateKernel
 import shoal
 from shoal.samples import write_sample
 from shoal.advise.warmup import warm_up
@@ -27,7 +27,7 @@ def signatures():
         for name, module in list(sys.modules.items())
         if name.startswith("shoal.")
         for each in vars(module).values()
-        if isinstance(each, CPUDispatcher)
+        if isinstance(each, LateKernel)
         for signature in each.overloads
     }
 

@@ -118,9 +118,9 @@ def test_every_plot_is_a_figure_that_draws_itself(release, tmp_path):
         assert len(figure.axes) == count
         assert figure._repr_svg_().rstrip().endswith("</svg>")
         figure.savefig(tmp_path / f"{what}.png")
-    bars = release.plot("loss").axes[0].patches
+    (bars,) = release.plot("loss").axes[0].collections
     losses = [column["loss"] for column in release.certificate["columns"]]
-    assert [bar.get_width() / 100 for bar in bars] == pytest.approx(
+    assert [bar.vertices[:, 0].max() / 100 for bar in bars.get_paths()] == pytest.approx(
         [loss for loss in losses if loss is not None]
     )
     with pytest.raises(InputError, match="choose one of sizes, columns, loss"):

@@ -18,7 +18,7 @@ import shoal
 from shoal.cli import progress
 from shoal.cli.progress import watched_compiler
 from shoal.connectors import record_ends
-from shoal.data import numba_kernels
+from shoal.data import kernel_cache, numba_kernels
 from shoal.data.numba_kernels import digest, imported_kernels, needs_cache_place
 from shoal.search.kernels import annealing, near_records, nearest_class, sorted_cut
 from shoal.tables.kernels import class_refinement
@@ -77,7 +77,8 @@ def kernels_in(folder):
     for name in ("kernels", "data"):
         (package / name).mkdir(parents=True)
     (package / "__init__.py").touch()
-    shutil.copy(numba_kernels.__file__, package / "data")
+    for module in (numba_kernels, kernel_cache):
+        shutil.copy(module.__file__, package / "data")
     write_helper(folder, "    return value + 1")
     (package / "kernels" / "between.py").write_text(
         "from shoal.kernels import helper\nfrom shoal.data.numba_kernels import inner\n\n"
@@ -226,7 +227,7 @@ def test_compiled_code_of_the_comparators_is_kept_on_disk():
     for kernel in (one_pass.one_pass, fuzzy_centres.fuzzy_shares):
         source = Path(kernel.py_func.__code__.co_filename)
         assert source.parent == OF_PAPERS
-        assert kernel._cache._stamp == digest(source)
+        assert kernel._stamp == digest(source)
 
 
 def names_in(kernel) -> set[str]:

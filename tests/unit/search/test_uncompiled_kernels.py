@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import subprocess
+import sys
 from copy import deepcopy
 from pathlib import Path
 
@@ -156,6 +158,31 @@ def test_what_is_on_disk_or_asked_to_be_compiled_is_never_run_plain():
     with always(compiled=True):
         kernel(np.ones(2))
     assert kernel.compiled.overloads
+
+
+def test_nobody_asks_the_disk_before_plain_calls_took_as_long_as_loading_numba(monkeypatch):
+    kernel = kernel_of(doubled, uncompiled.PASSES * uncompiled.LOADING / 2)
+    kernel.compiled._cache.has_code = lambda: True
+    monkeypatch.setattr(uncompiled, "_spent", 0.0)
+    assert kernel._is_sooner_compiled((np.ones(2),))  # Numba is loaded here
+    monkeypatch.delitem(sys.modules, "numba")
+    assert not kernel._is_sooner_compiled((np.ones(2),))
+    monkeypatch.setattr(uncompiled, "_spent", uncompiled.LOADING)
+    assert kernel._is_sooner_compiled((np.ones(2),))
+
+
+def test_publishing_the_first_sample_never_loads_numba(tmp_path):
+    sample("patients", 1000, 7).write_csv(tmp_path / "patients.csv")
+    (tmp_path / "policy.yaml").write_text(generators()["patients"].POLICY)
+    script = (
+        "import sys; from shoal.cli.main import status_of; assert status_of(['publish',"
+        " 'patients.csv', '-p', 'policy.yaml', '-o', 'out.csv', '-q', '--report', 'r.html']) == 0;"
+        " print(*{'numba', 'matplotlib'} & set(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == []
 
 
 def test_plain_runs_that_are_timed_stay_plain_however_long_they_take():

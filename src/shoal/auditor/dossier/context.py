@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import date as Day
 from importlib.resources import files as resources
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -225,26 +225,6 @@ def read_context(given: ContextLike) -> ContextFile:
         return ContextFile(_checked(given), None)
     content = read_mapping(Path(given), "context")
     return ContextFile(_checked(content), hashlib.sha256(Path(given).read_bytes()).hexdigest())
-
-
-class Heading(NamedTuple):
-    """What a page is of: the name of the file, and what its context states of who releases it to
-    whom, and why.
-    """
-
-    file: str = ""
-    title: str = ""
-    owner: str = ""
-    recipient: str = ""
-    purpose: str = ""
-
-    @classmethod
-    def of(cls, released: str, given: ContextLike | None) -> Heading:
-        """Raises InputError where the context can't be read."""
-        name = "" if "://" in released or released == "-" else Path(released).name
-        context = Context(version=1) if given is None else read_context(given).context
-        stated = (context.title, context.controller.name, context.recipient.who, context.purpose)
-        return cls(name, *(text or "" for text in stated))
 
 
 def _checked(content: Mapping[str, Any]) -> Context:

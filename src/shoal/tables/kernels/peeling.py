@@ -13,9 +13,49 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.data.numba_kernels import outer
+from shoal.data.uncompiled import uncompiled_up_to
 from shoal.search.kernels.key_table import bits_for, place_of
 
 
+def _by_arrays(rows, amounts, people, parts, place, vectors, first, k, ask, group, count):
+    """What `peel` does, with whole arrays for each vector."""
+    left = rows
+    for v in range(first, len(vectors)):
+        if len(left) == 0:
+            break
+        start = place[np.arange(place.shape[0]), vectors[v]]
+        keys = parts[start + left[:, :-1]].sum(axis=1)
+        _, units, of_unit = np.unique(keys, return_index=True, return_inverse=True)
+        if len(people):  # where another person's or group's units begin
+            order = np.argsort(of_unit, kind="stable")
+            pairs = np.stack([of_unit[order], people[left[order, -1]]])
+            is_new = np.append(True, (pairs[:, 1:] != pairs[:, :-1]).any(axis=0))
+            size = np.bincount(pairs[0], is_new)
+        else:
+            size = np.bincount(of_unit, amounts[left[:, -1]])
+        large = np.flatnonzero(size >= k)
+        if len(large) == 0:
+            continue
+        number = np.full(len(size), -1, dtype=np.int32)
+        number[large[np.argsort(units[large])]] = np.arange(count, count + len(large))
+        taken = number[of_unit]
+        group[left[taken >= 0, -1]] = taken[taken >= 0]
+        count += len(large)
+        if ask:
+            return v + 1, count
+        stay = left[taken < 0]
+        rows[: len(stay)] = stay
+        left = rows[: len(stay)]
+    return len(vectors), count
+
+
+# whole arrays take some microseconds for each vector, and a 16th of a pass for each unit
+@uncompiled_up_to(
+    lambda rows, amounts, people, parts, place, vectors, first, *_: (
+        (len(vectors) - first) * (20 + len(rows) // 16)
+    ),
+    _by_arrays,
+)
 @outer
 def peel(rows, amounts, people, parts, place, vectors, first, k, ask, group, count):
     """Takes groups of k people away, vector by vector from `first` on; returns (next vector,

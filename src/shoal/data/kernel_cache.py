@@ -1,0 +1,100 @@
+"""The compiled code of kernels on disk, as Numba keeps it; importing this imports Numba.
+
+What Numba marks with a stamp of one source file has here the stamp of `numba_kernels`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numba
+from numba import njit
+from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
+from numba.core.runtime.nrt import rtsys
+from numba.cpython import hashing  # noqa: F401  gives compiled code its functions
+
+LOADS_ALONE = ((0, 61), (0, 68))
+"""The first and the last version of Numba tried whose compiled code needs no more of it than its
+runtime and the functions of hashing.
+"""
+
+
+def dispatcher_of(
+    function: Callable[..., Any], stamp: str | None, is_part: bool, options: dict[str, bool]
+) -> Any:
+    """What compiles the function when it is called, and keeps its code on disk; of a part, for the
+    kernels that call it.
+    """
+    options = {"nogil": True, "no_cfunc_wrapper": True, **options}
+    if is_part:
+        return njit(no_cpython_wrapper=True, pipeline_class=_PartCompiler, **options)(function)
+    dispatcher = njit(**options)(function)
+    dispatcher._cache = _FollowingCache(function, stamp)
+    return dispatcher
+
+
+class _Part(JITCodeLibrary):  # type: ignore[misc]
+    """Code that the kernels which call it take up as it is, to optimise it with their own."""
+
+    def _optimize_final_module(self) -> None:
+        """Left to those kernels."""
+
+    def _finalize_final_module(self) -> None:
+        self._finalized = True
+
+    @property
+    def codegen(self) -> Any:
+        return self
+
+    def set_env(self, *_: Any) -> None:
+        """What needs an environment, as printing does, raises."""
+
+
+class _PartCompiler(Compiler):  # type: ignore[misc]
+    def __init__(self, types: Any, target: Any, _: Any, *others: Any) -> None:
+        super().__init__(types, target, _Part(target.codegen(), "part"), *others)
+
+
+class _Index(IndexDataCacheFile):
+    """The index of a function's compiled code; empty where it can't be read.
+
+    Numba unpickles an index before it compares the stamp, and the signatures in it name classes of
+    kernel files: after an upgrade one of these may be gone.
+    """
+
+    def _load_index(self) -> Any:
+        try:
+            return super()._load_index()
+        except Exception:
+            return {}
+
+
+class _FollowingCache(FunctionCache):
+    """Numba's cache of a function's compiled code, with a stamp that follows imports.
+
+    stamp: None for Numba's own.
+    """
+
+    def __init__(self, function: Callable[..., Any], stamp: str | None) -> None:
+        super().__init__(function)
+        if stamp is not None:
+            self._cache_file = _Index(self._cache_path, self._impl.filename_base, stamp)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Compiled code from disk, as Numba loads it, but without what only its compiler needs.
+
+        Numba first loads everything that it can compile, parts of SciPy included where that is
+        installed, which takes a short run longer than its kernels do. The compiler loads it itself.
+        """
+        if not LOADS_ALONE[0] <= numba.version_info.short <= LOADS_ALONE[1]:
+            return super().load_overload(sig, target_context)
+        rtsys.initialize(target_context)  # compiled code allocates by it
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
+
+    def has_code(self) -> bool:
+        """Whether compiled code of this function is on disk, and not out of date."""
+        return bool(self._cache_file._load_index())
