@@ -22,6 +22,7 @@ from shoal.data.certificate_shape import COLUMN, ColumnReport, PolicyFile, Polic
 from shoal.data.json_objects import Json
 from shoal.data.notation import Notation
 from shoal.data.people import UNKNOWN as ROWS
+from shoal.data.regular_files import readable
 from shoal.data.release import read_column
 from shoal.data.schema import Attribute, Kind, Render, Role, Schema, Shown
 from shoal.data.single_ends import TOLERATED, single_end_warnings
@@ -323,10 +324,6 @@ def _by_content(settings: Json, key: str, base: Path) -> None:
 
 
 def _sha256(path: Path) -> str:
-    try:
-        return files.file_sha256(path)
-    except OSError as failed:
-        raise InputError(
-            f"policy: its file '{path}' can't be read ({failed.strerror}); check its name and"
-            " permissions"
-        ) from None
+    with readable(f"policy: file '{path}'"):
+        sha256 = files.file_sha256(path)
+    return sha256

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 from shoal.connectors.files import file_sha256
 from shoal.connectors.party.tls import Peer, fingerprint_of
 from shoal.data.json_objects import Json
-from shoal.data.regular_files import require_regular
+from shoal.data.regular_files import readable, require_regular
 from shoal.data.taxonomy import IndexedRequirement
 from shoal.errors import InputError
 from shoal.policy import registry
@@ -151,14 +151,9 @@ class Agreement:
 
     def _certificate(self, name: str) -> bytes:
         require_regular(self.base / name, "certificate")
-        try:
-            with open(self.base / name, "rb") as file:
-                # a longer one is none, and is refused as such
-                return file.read(LARGEST_CERTIFICATE)
-        except OSError as failed:
-            raise InputError(
-                f"certificate '{name}': can't be read ({failed.strerror}); check the name"
-            ) from None
+        with readable(f"certificate '{name}'"), open(self.base / name, "rb") as file:
+            content = file.read(LARGEST_CERTIFICATE)  # a longer one is none, and is refused as such
+        return content
 
     # What is published
 

@@ -22,7 +22,7 @@ from shoal.data.encoding import EncodedAttribute, span_ends
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.numbers import alike
 from shoal.data.recoding import GlobalRecoding, code_texts
-from shoal.data.regular_files import require_regular
+from shoal.data.regular_files import readable, require_regular
 from shoal.data.schema import Kind, Render
 from shoal.errors import UNREADABLE, InputError, PromiseError
 from shoal.policy.binding.table import BoundTable
@@ -101,7 +101,8 @@ class Plan:
         """The plan in a file; raises InputError where it holds none."""
         require_regular(path, "plan")
         try:
-            content = json.loads(Path(path).read_text("utf-8"))
+            with readable(f"plan '{path}'"):
+                content = json.loads(Path(path).read_text("utf-8"))
             if content["schema"] != SCHEMA:
                 raise KeyError
             rounds = tuple(
@@ -114,10 +115,6 @@ class Plan:
             if not isinstance(method["name"], str) or not isinstance(method["parameters"], dict):
                 raise ValueError
             return cls(method, suppression, rounds)
-        except OSError as failed:
-            raise InputError(
-                f"plan '{path}': can't be read ({failed.strerror}); check its name"
-            ) from None
         except UNREADABLE:
             raise InputError(
                 f"plan '{path}': holds no plan of this version; save it again with --plan"
