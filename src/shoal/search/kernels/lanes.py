@@ -57,7 +57,7 @@ def _compiled(returned: types.Type, write: Callable[..., Any]) -> Callable[[Any]
         taken = signature(plain)
         places = [Parameter("_", Parameter.POSITIONAL_ONLY), *taken.parameters.values()]
         typed.__signature__ = taken.replace(parameters=places)  # type: ignore[attr-defined]
-        return plain if config.DISABLE_JIT else intrinsic(typed)
+        return plain if config.DISABLE_JIT else intrinsic(typed)  # type: ignore[attr-defined]
 
     return mark
 
