@@ -23,6 +23,7 @@ from shoal.auditor.reading import read_release
 from shoal.connectors.frames import table_of
 from shoal.connectors.traces import rows_given
 from shoal.data.classes import Classes
+from shoal.data.notebook import Figures
 from shoal.data.people import UNITS, people_key
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import PublishedColumn, Release, spans_cover
@@ -71,8 +72,8 @@ class Learnt:
         return self.values[0] if self.values else None
 
 
-@dataclass(frozen=True)
-class AttackerView:
+@dataclass(frozen=True, repr=False)
+class AttackerView(Figures):
     """One row of the original, from 1, as an attacker finds it.
 
     known: quasi-identifiers in the original. shown: the cells of its class; None where it is not

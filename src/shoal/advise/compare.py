@@ -31,7 +31,7 @@ from shoal.data.classes import Classes
 from shoal.data.cut import Cut
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
-from shoal.data.progress import Progress, no_progress, tell
+from shoal.data.progress import Progress, tell, watched
 from shoal.data.table import Table
 from shoal.data.uncompiled import always
 from shoal.errors import InfeasibleError, InputError
@@ -55,7 +55,7 @@ def compare(
     attack: bool = False,
     on_row: Callable[[Row], object] | None = None,
     skip: Collection[tuple[str, int]] = (),
-    progress: Progress = no_progress,
+    progress: Progress | bool = False,
 ) -> Comparison:
     """Every method at every k, each release measured as `publish` measures it; none is published.
 
@@ -68,6 +68,7 @@ def compare(
     raises ends the comparison. skip: labels of methods and ks that are measured already;
     `Comparison.joined` puts the rest to them.
     """
+    progress = watched(progress)
     policy = Policy.of(policy)
     policy.refuse_two_tables("compare")
     # what is asked is judged before a large file is read

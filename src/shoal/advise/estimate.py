@@ -22,6 +22,7 @@ import polars as pl
 from shoal.connectors import files
 from shoal.data import cores
 from shoal.data.cores import available
+from shoal.data.notebook import Figures
 from shoal.data.numbers import exact_sum
 from shoal.data.progress import Progress, no_progress
 from shoal.errors import InputError
@@ -182,8 +183,8 @@ class MeasuredRun:
     less_memory: int | None
 
 
-@dataclass(frozen=True)
-class Estimate:
+@dataclass(frozen=True, repr=False)
+class Estimate(Figures):
     """What publishing a table costs on this machine, from a run that was measured on it.
 
     seconds: CPU seconds of each stage. wall: seconds by number of cores, if they are idle and the

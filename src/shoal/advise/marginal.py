@@ -10,6 +10,7 @@ from shoal.auditor.publication import Publication
 from shoal.auditor.reading import read_release
 from shoal.data.classes import Classes
 from shoal.data.matrix import Matrix
+from shoal.data.notebook import Figures
 from shoal.data.numbers import exact_sum
 from shoal.data.progress import Progress, no_progress, tell
 from shoal.data.release import Release
@@ -53,8 +54,8 @@ class SmallerK:
     loss: float | None
 
 
-@dataclass(frozen=True)
-class Marginal:
+@dataclass(frozen=True, repr=False)
+class Marginal(Figures):
     """What every quasi-identifier costs, the column that loses most first.
 
     loss: of the release. smaller_k: None where the policy promises no k above 2.

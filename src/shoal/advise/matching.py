@@ -15,6 +15,7 @@ import polars as pl
 from shoal.data.hierarchies.diagnostics import diagnose
 from shoal.data.hierarchies.paths import Paths
 from shoal.data.hierarchies.table import read_paths
+from shoal.data.notebook import Figures
 from shoal.data.person.columns import NO_VALUE
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Column
@@ -44,8 +45,8 @@ class Coverage:
     missing_rows: int
 
 
-@dataclass(frozen=True)
-class HierarchyMatch:
+@dataclass(frozen=True, repr=False)
+class HierarchyMatch(Figures):
     """A table of a folder.
 
     column: the one that it fits best, None where none. fits: every column of which it covers at

@@ -19,6 +19,28 @@ MOST_ROWS = 10
 MOST_LETTERS = 80  # of a cell
 
 
+class Figures:
+    """A dataclass that shows its figures: in a line, and as a table in a notebook. Of a collection
+    it is how many there are, so that no value of the data is shown.
+    """
+
+    def _figures(self) -> list[tuple[str, object]]:
+        held = ((name, getattr(self, name)) for name in self.__dataclass_fields__)  # type: ignore[attr-defined]
+        return [
+            (name, value if isinstance(value, int | float | str) else len(value))
+            for name, value in held
+            if isinstance(value, int | float | str | list | tuple | dict | set)
+        ]
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={str(value)[:MOST_LETTERS]}" for name, value in self._figures())
+        return f"<{type(self).__name__} {shown}>"
+
+    def _repr_html_(self) -> str:
+        heads, cells = zip(*self._figures(), strict=True)
+        return section(table(heads, [cells]))
+
+
 def section(*parts: str) -> str:
     """Parts made by the functions here, one below the other."""
     return f"<div>{''.join(parts)}</div>"

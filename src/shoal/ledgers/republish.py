@@ -31,6 +31,7 @@ from shoal.connectors.ledger.private import (
 from shoal.connectors.location import Location
 from shoal.connectors.outputs import check_not_read
 from shoal.data.certificate import Certificate
+from shoal.data.notebook import Figures
 from shoal.data.person_names import without_nobody
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table, texts_of
@@ -44,8 +45,8 @@ from shoal.policy.policy import Policy, PolicyLike
 DEFAULT_METHOD = "crp"
 
 
-@dataclass(frozen=True)
-class Republication(Generic[FrameT]):
+@dataclass(frozen=True, repr=False)
+class Republication(Figures, Generic[FrameT]):
     """What became of an increment.
 
     release: its number, None where all of it waits. certificate: of that release.

@@ -24,6 +24,7 @@ from shoal.connectors.ledger import Ledger
 from shoal.connectors.ledger.private import DeferredRecords, PanelState
 from shoal.data.certificate import Certificate
 from shoal.data.ledger_view import CARRIED, LOCKSTEP, TOGETHER, Panel
+from shoal.data.notebook import Figures
 from shoal.data.partition import Partition
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table, texts_of
@@ -49,8 +50,8 @@ WARM = 200
 """Records that the kernels are compiled with."""
 
 
-@dataclass(frozen=True)
-class Prospect:
+@dataclass(frozen=True, repr=False)
+class Prospect(Figures):
     """What one method would do with an increment.
 
     certificate: of its release, None where there would be none. told: why there would be none, or
@@ -172,8 +173,8 @@ PATIENCE = (1, 2, 4)
 OVER_TIME = {LOCKSTEP: "any", TOGETHER: "fresh", CARRIED: "steady"}
 
 
-@dataclass(frozen=True)
-class Rehearsal:
+@dataclass(frozen=True, repr=False)
+class Rehearsal(Figures):
     """What one setting would have published of a series of increments.
 
     patience: None where the mode has none. arrived: records that came. published: of those, how

@@ -19,6 +19,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from shoal.data import certificate_shape as shape
+from shoal.data.notebook import Figures
 from shoal.data.regular_files import path_text
 from shoal.errors import UNREADABLE, CheckpointError, PromiseError
 from shoal.version import VERSION
@@ -147,8 +148,8 @@ class Alarm:
     text: str
 
 
-@dataclass(frozen=True)
-class StreamStatus:
+@dataclass(frozen=True, repr=False)
+class StreamStatus(Figures):
     """How a stream is doing, by its last commit.
 
     content: `status.json`. alarms: what to look at first, first.

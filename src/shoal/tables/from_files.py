@@ -9,7 +9,7 @@ from shoal.auditor import audit as audit_job
 from shoal.connectors import engines
 from shoal.data import cores, room
 from shoal.data.certificate import Certificate
-from shoal.data.progress import Progress, no_progress
+from shoal.data.progress import Progress, watched
 from shoal.data.regular_files import path_text, require_name
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.tables import publish as publish_job
@@ -27,7 +27,7 @@ def publish_file(
     memory: int | str | None = None,
     engine: str | None = None,
     threads: int | None = None,
-    progress: Progress = no_progress,
+    progress: Progress | bool = False,
 ) -> Certificate:
     """One release from file to file, as `shoal publish` writes it: whole, with its certificate.
 
@@ -52,7 +52,7 @@ def publish_file(
             require_together=require_together,
             trace=None if trace is None else path_text(trace, "trace"),
             replace=replace,
-            progress=progress,
+            progress=watched(progress),
         )
         outcome = publish_job.publish_file(
             path_text(table, "table"), Policy.of(policy), path_text(output, "output"), request
@@ -71,7 +71,7 @@ def audit_file(
     memory: int | str | None = None,
     engine: str | None = None,
     threads: int | None = None,
-    progress: Progress = no_progress,
+    progress: Progress | bool = False,
 ) -> Certificate:
     """What a released file promises, measured; `certificate.holds` says whether all of it is kept.
 
@@ -84,5 +84,5 @@ def audit_file(
             Policy.of(policy),
             None if original is None else path_text(original, "original"),
             trace_path=None if trace is None else path_text(trace, "trace"),
-            progress=progress,
+            progress=watched(progress),
         ).certificate

@@ -8,6 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import shoal
+from shoal.data.notebook import Figures
 from shoal.errors import InputError
 
 TREE = {"female": "any", "male": "any", "diverse": "any"}
@@ -153,11 +154,24 @@ def test_every_result_is_short_in_a_console_and_a_table_in_a_notebook(people, re
     results = [
         release, release.policy, release.certificate, compared, shoal.propose_policy(people),
         shoal.profile(people), shoal.risk(people, release.policy),
+        shoal.marginal(people, release.policy, release=release),
+        shoal.attacker_view(release, release.policy, people, "most-exposed"),
     ]  # fmt: skip
     for result in results:
         assert len(repr(result)) < 400, type(result)
+        assert "influenza" not in repr(result)
         assert "<table>" in result._repr_html_(), type(result)
     assert isinstance(compared.plot(), Figure)
+
+
+RESULTS = (
+    "AttackerView Estimate HierarchyMatch LedgerAudit Marginal Prospect Rehearsal Republication"
+)
+
+
+@pytest.mark.parametrize("name", [*RESULTS.split(), "Republication", "StreamStatus"])
+def test_what_other_functions_return_shows_figures_too(name):
+    assert issubclass(getattr(shoal, name), Figures)
 
 
 # scikit-learn

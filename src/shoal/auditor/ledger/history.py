@@ -35,6 +35,7 @@ from shoal.connectors import files
 from shoal.connectors.ledger import Ledger
 from shoal.connectors.ledger.private import Identities, KnownPeople
 from shoal.data.certificate import Certificate
+from shoal.data.notebook import Figures
 from shoal.data.person_names import as_compared, same_value
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release
@@ -149,8 +150,8 @@ class ReleaseAudit:
         }
 
 
-@dataclass(frozen=True)
-class LedgerAudit:
+@dataclass(frozen=True, repr=False)
+class LedgerAudit(Figures):
     """What was found on a whole ledger.
 
     damage: what the chain of hashes shows; where there is any, nothing is measured. attacks: what

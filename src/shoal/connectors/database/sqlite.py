@@ -225,17 +225,17 @@ def _numbered(parameters: Sequence[str]) -> dict[str, str]:
 
 
 def _texts(names: list[str], rows: list[tuple[object, ...]]) -> pl.DataFrame:
-    """Cells as text; a column may hold several types, as SQLite's do."""
+    """Cells as text; a column may hold several types, as SQLite's do. names: places from 0."""
     cells = list(zip(*rows, strict=True)) if rows else [()] * len(names)
     return pl.DataFrame([_column(name, list(c)) for name, c in zip(names, cells, strict=True)])
 
 
 def _column(name: str, cells: list[object]) -> pl.Series:
     if bytes in set(map(type, cells)):
-        raise DatabaseRefusal("a column holds bytes (BLOB); give plain values")
+        raise DatabaseRefusal(f"column {int(name) + 1} holds bytes (BLOB); give plain values")
     texts = [cell if cell is None else str(cell) for cell in cells]
     if any(text is not None and "\0" in text for text in texts):
-        raise DatabaseRefusal("a column holds null characters; take them out")
+        raise DatabaseRefusal(f"column {int(name) + 1} holds null characters; take them out")
     return pl.Series(name, texts, dtype=pl.String)
 
 
