@@ -332,13 +332,13 @@ def nobody(empty: int, below: int) -> tuple[ReleaseWarning, ...]:
     return tuple(said)
 
 
-def checked_ids(column: pl.Series, party: str) -> pl.Series:
-    """The ids as they are compared.
+def checked_ids(column: pl.Series, party: str, no_names: Iterable[str]) -> pl.Series:
+    """The ids as they are compared. no_names: texts that name nobody, as `PolicyModel.no_names`.
 
     Raises InputError where a record has no id, or two records have the same.
     """
     ids = names_of(column)
-    empty = int((ids == "").sum())
+    empty = int(ids.is_in(names_of_nobody(no_names)).sum())
     repeated = ids.len() - ids.n_unique()
     findings = []
     if empty:
