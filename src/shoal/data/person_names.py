@@ -235,12 +235,13 @@ def are_spelled_apart(names: pl.Series) -> bool:
 
 def bare_names(names: pl.Series) -> pl.Series:
     """Names without capitals, zeros in front and `.0`; of several columns, of each."""
-    return _joined_columns([_bare(part) for part in _columns_of(names)])
+    return _joined_columns([bare(part) for part in _columns_of(names)])
 
 
-def _bare(names: pl.Series) -> pl.Series:
-    bare = names.str.to_lowercase().str.replace(r"(\d)\.0+$", "${1}").str.strip_chars_start("0")
-    return bare.replace("", "0")
+def bare(names: pl.Series) -> pl.Series:
+    """Names of one column without capitals, zeros in front and `.0`."""
+    found = names.str.to_lowercase().str.replace(r"(\d)\.0+$", "${1}").str.strip_chars_start("0")
+    return found.replace("", "0")
 
 
 def _columns_of(names: pl.Series) -> list[pl.Series]:
@@ -273,13 +274,13 @@ def _spellings(names: pl.Series) -> Iterator[pl.Series]:
 
 
 def _spellings_of_one(names: pl.Series) -> Iterator[pl.Series]:
-    bare = _bare(names)
-    upper = bare.str.to_uppercase()
-    yield from (bare, upper, upper.str.head(1) + bare.str.slice(1), bare + ".0")
+    lower = bare(names)
+    upper = lower.str.to_uppercase()
+    yield from (lower, upper, upper.str.head(1) + lower.str.slice(1), lower + ".0")
     yield from (names.str.to_lowercase(), names.str.to_uppercase())
-    is_number = bare.str.contains(r"^\d+$")
+    is_number = lower.str.contains(r"^\d+$")
     for width in range(2, WIDEST + 1):
-        yield bare.str.zfill(width).zip_with(is_number, names)
+        yield lower.str.zfill(width).zip_with(is_number, names)
 
 
 # Rows without any value.
@@ -332,13 +333,13 @@ def nobody(empty: int, below: int) -> tuple[ReleaseWarning, ...]:
     return tuple(said)
 
 
-def checked_ids(column: pl.Series, party: str) -> pl.Series:
-    """The ids as they are compared.
+def checked_ids(column: pl.Series, party: str, no_names: Iterable[str]) -> pl.Series:
+    """The ids as they are compared. no_names: texts that name nobody, as `PolicyModel.no_names`.
 
     Raises InputError where a record has no id, or two records have the same.
     """
     ids = names_of(column)
-    empty = int((ids == "").sum())
+    empty = int(ids.is_in(names_of_nobody(no_names)).sum())
     repeated = ids.len() - ids.n_unique()
     findings = []
     if empty:

@@ -7,6 +7,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import unquote
 
 from shoal.errors import InputError
 
@@ -26,9 +27,14 @@ LONGEST_NAME = 255
 
 
 def require_name(path: str) -> None:
-    """Raises InputError for what no file can be called; addresses pass."""
-    is_long = any(len(os.fsencode(name)) > LONGEST_NAME for name in path.split("/"))
-    if "://" not in path and ("\0" in path or is_long):
+    """Raises InputError for what no file can be called, or certificates can't; addresses may be
+    long.
+    """
+    if any("\ud800" <= sign <= "\udfff" for sign in path):
+        raise InputError("file: its name is not UTF-8; rename it")
+    is_address = "://" in path
+    is_long = any(len(name.encode()) > LONGEST_NAME for name in path.split("/"))
+    if "\0" in (unquote(path) if is_address else path) or (is_long and not is_address):
         raise InputError(
             f"file: a name of more than {LONGEST_NAME} bytes, or with a null character, can't be a"
             " file's; give it a shorter one"

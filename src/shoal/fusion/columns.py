@@ -206,7 +206,7 @@ class PartyInput:
             if domain.name in party.attributes:
                 cells[j], outside = domain.cells_of(table.column(domain.name), name)
                 findings += outside
-        ids = checked_ids(table.frame[join], name)
+        ids = checked_ids(table.frame[join], name, agreement.policy.model.no_names)
         InputError.raise_for(findings + missing)
         plain = {n: table.column(n) for n, a in party.attributes.items() if a.role == "plain"}
         return cls(ids, cells, plain, label)

@@ -130,7 +130,6 @@ def new_files(folder: str, taken: Mapping[str, int], most: int) -> tuple[list[Ne
             f"source '{folder}': holds other folders; an engine reads a stream from the files of"
             " one folder"
         )
-    _require_utf8(folder, files)
     changed = sum(taken.get(one.name, one.size) != one.size for one in files)
     if changed:
         raise CheckpointError(
@@ -152,15 +151,6 @@ def new_files(folder: str, taken: Mapping[str, int], most: int) -> tuple[list[Ne
             break
         batch.append(one)
     return batch, len(batch) < len(fresh)
-
-
-def _require_utf8(folder: str, found: Sequence[NewFile]) -> None:
-    """Python carries other names in surrogates, which no checkpoint or certificate can hold."""
-    odd = sum(any("\ud800" <= sign <= "\udfff" for sign in one.name) for one in found)
-    if odd:
-        raise InputError(
-            f"source '{folder}': {odd} of its files have names that are not UTF-8; rename them"
-        )
 
 
 def column_names(path: str, record_lines: int, fields: Fields) -> list[str]:

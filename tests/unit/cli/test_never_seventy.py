@@ -141,6 +141,30 @@ def test_half_a_character(capsys):
     assert "UTF-8" in refusal("publish c.csv -p p.json -o o.csv --method \udcff", capsys)
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "publish c.csv -p p.json -o",
+        "stream c.csv -p p.json --checkpoint ck -o",
+        "profile",
+        "policy init",
+        "verify",
+    ],
+)
+@pytest.mark.parametrize(
+    "place",
+    ["\udcff.csv", "sqlite:///c.db?table=\udcff", "sqlite:///\udcff?table=t"],
+)
+def test_a_place_whose_name_is_not_utf_8(command, place, capsys):
+    Path("\udcff.csv").write_text(ROWS)
+    assert "its name is not UTF-8" in refusal(f"{command} {place}", capsys)
+
+
+@pytest.mark.parametrize("place", ["sqlite:///c.db%00?table=t", "sqlite:///c.db?table=%00"])
+def test_a_table_whose_name_holds_a_null_character(place, capsys):
+    assert "null character" in refusal(f"publish c.csv -p p.json -o {place}", capsys)
+
+
 @pytest.mark.parametrize("option", ["--trace p.json -o", "--dead-letters h.csv -o"])
 def test_a_stream_writes_over_nothing_that_it_reads(option, capsys):
     changed("p.json", ["attributes", "sex", "hierarchy"], "h.csv")

@@ -465,6 +465,33 @@ def test_publish_warns_of_profiles_where_nothing_numbers_people():
         library.publish(frame, quasi=["age", "gender"], k=5, other="drop")
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        pl.col("email").str.to_lowercase(),
+        pl.col("email") + " ",
+        pl.col("email") + "\u200b",
+        pl.col("email").str.replace("A", "\uff21"),
+    ],
+)
+@pytest.mark.parametrize("is_encoded", [False, True])
+def test_people_whose_two_records_spell_them_otherwise_are_asked_about(other, is_encoded):
+    rng = np.random.default_rng(1)
+    once = pl.DataFrame(
+        {
+            "email": [f"Ann{number}@x.org" for number in range(200)],
+            "age": rng.integers(18, 90, 200),
+            "zip": rng.integers(13000, 13100, 200),
+        }
+    )
+    table = Table(pl.concat([once, once.with_columns(other.alias("email"))]))
+    if is_encoded:
+        table.encode(["email"])
+    (asked,) = who_is_a_person(table).candidates
+    found = (asked.columns, asked.people, asked.records, asked.agreeing)
+    assert found == (("email",), 200, 400, ("age", "zip"))
+
+
 def test_the_certificate_and_python_say_it_too(twice):
     policy = {
         "version": 1,

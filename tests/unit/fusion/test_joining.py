@@ -35,7 +35,12 @@ def normalized(identity: str) -> str:
 
 
 def ids_of(cells: list[str]) -> list[str]:
-    return checked_ids(pl.Series("id", cells, dtype=pl.String), "bank").to_list()
+    return checked_ids(pl.Series("id", cells, dtype=pl.String), "bank", ["*"]).to_list()
+
+
+def test_the_mark_for_no_value_is_nobodys_id():
+    with pytest.raises(InputError, match="column 'id' names nobody in 2 records"):
+        ids_of(["p1", "\uff0a ", "p2", ""])
 
 
 def joined(tables: list[list[str]], keyed: bool = False) -> list[list[str]]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote, unquote
 
+from shoal.data.regular_files import require_name
 from shoal.errors import InputError
 
 SQLITE, POSTGRESQL = "sqlite", "postgresql"
@@ -97,6 +98,7 @@ def seen_from(folder: Path, name: str) -> str:
 
 def parse(text: str) -> TableAddress:
     """The table that an address names; raises InputError, whose message holds no password."""
+    require_name(text)
     bare = without_password(text)
     text = _secrets.get(bare, text)
     start, userinfo, rest, options = _parted(text)

@@ -18,6 +18,7 @@ import polars as pl
 
 from shoal.data.column_words import DATE
 from shoal.data.person.names import PERSONAL, ColumnName, name_of
+from shoal.data.person_names import bare, names_of
 from shoal.data.table import Table, as_text, encode_text
 
 MOST_CELLS = 1_000
@@ -254,12 +255,13 @@ class PersonColumn:
 
     @cached_property
     def people(self) -> People:
-        """The records by the value that they hold here."""
+        """The records by the value that they hold here, however it is spelled."""
         if self._is_encoded:
             codes = self._table.column(self.title).codes
-            return People(codes, self._is_value[codes], len(self._is_value))
+            different, number = np.unique(_keys(self._cells), return_inverse=True)
+            return People(number[codes], self._is_value[codes], len(different))
         texts = self._texts(slice(None))
-        return People(texts.hash().to_numpy(), is_value(texts))
+        return People(_keys(texts), is_value(texts))
 
     def among(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """What some records hold: (rows,) int64 codes, and whether it is a value."""
@@ -292,6 +294,10 @@ class PersonColumn:
         if self._is_encoded:
             return self._cells.gather(self._table.column(self.title).codes[rows])
         return as_text(self._table.frame[self.title][rows])
+
+
+def _keys(texts: pl.Series) -> np.ndarray:
+    return bare(names_of(texts)).hash().to_numpy()
 
 
 def is_value(texts: pl.Series) -> np.ndarray:

@@ -76,8 +76,12 @@ class _Sample:
     @classmethod
     def of(cls, people: People, parts: Sequence[PersonColumn]) -> _Sample:
         rows = people.sampled(MOST_ROWS)
-        # by codes, which are the same on all machines, as keys need not be
-        number = np.unique(mixed(*(part.among(rows)[0] for part in parts)), return_inverse=True)[1]
+        # by codes, which are the same on all machines, as keys need not be; the least of a key's
+        codes = np.unique(mixed(*(part.among(rows)[0] for part in parts)), return_inverse=True)[1]
+        keys = np.unique(people.keys[rows], return_inverse=True)[1]
+        number = np.full(len(rows), len(rows))
+        np.minimum.at(number, keys, codes)
+        number = number[keys]
         drawn = np.random.default_rng(4).random(len(rows))
         order = np.lexsort((drawn, number))
         rows, number = rows[order], number[order]
