@@ -20,6 +20,7 @@ import polars as pl
 
 from shoal.connectors.party.messages import LinkLost, MessageKind, said_by
 from shoal.connectors.party.tls import Identity
+from shoal.data.person_names import spelled_apart
 from shoal.data.progress import Progress, no_progress
 from shoal.data.row_order import published_order
 from shoal.data.table import encode_text
@@ -36,7 +37,6 @@ from shoal.fusion.secure_rounds import ClearRounds, MpycRounds, Rounds, rounds_o
 from shoal.fusion.transcript import FusionResult, Recorder, RunStatistics
 from shoal.fusion.wire.link import PartyLink
 from shoal.policy.agreement import Agreement
-from shoal.policy.binding.columns import spelled_apart
 from shoal.protocols import BiddingParty, FusionParty, TurnParty
 
 FEW_ROWS = 2_000  # a step on so many takes less time than compiling its loops
