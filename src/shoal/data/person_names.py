@@ -15,7 +15,7 @@ import polars as pl
 
 from shoal.data.room import IN_MEMORY, Room, blocks
 from shoal.data.table import Column, as_text, encode_text
-from shoal.data.warnings import EMPTY_ROWS, ROWS_APART, ReleaseWarning
+from shoal.data.warnings import EMPTY_ROWS, ROWS_APART, WRITTEN_ALIKE, ReleaseWarning
 from shoal.errors import InputError
 
 UNSEEN = (
@@ -87,6 +87,29 @@ def alike_values(column: Column, is_person: bool, missing_values: list[str]) -> 
         shown = shown.str.strip_chars_start("0")
     alike = alike_texts(shown)
     return sum(alike), len(alike)
+
+
+def spelled_apart(
+    column: Column, role: str, missing_values: list[str], is_listed: bool = False
+) -> list[ReleaseWarning]:
+    """A warning where values of a column differ in their spelling alone; counts alone.
+
+    is_listed: whether a hierarchy lists each of them.
+    """
+    values, texts = alike_values(column, role == "subject", missing_values)
+    if values == texts:
+        return []
+    signs, what = "blanks", "but records with them are taken to differ"
+    if role == "subject":
+        signs, what = "zeros in front, '.0'", "and each of them counts as a person"
+    if role == "sensitive":
+        what = "but its hierarchy lists each" if is_listed else "and l counts them so"
+    text = (
+        f"attribute '{column.name}': {values} of its values are only {texts} if capitals, {signs}"
+        f" and signs that nobody sees are left out of account, {what}; if they mean the"
+        " same, write them alike in the data, then publish"
+    )
+    return [ReleaseWarning(WRITTEN_ALIKE, text, column.name)]
 
 
 def unlisted_codes(column: Column, missing_values: list[str]) -> int:

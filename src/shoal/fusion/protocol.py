@@ -20,6 +20,7 @@ import polars as pl
 
 from shoal.connectors.party.messages import LinkLost, MessageKind, said_by
 from shoal.connectors.party.tls import Identity
+from shoal.data.person_names import spelled_apart
 from shoal.data.progress import Progress, no_progress
 from shoal.data.row_order import published_order
 from shoal.data.table import encode_text
@@ -36,7 +37,6 @@ from shoal.fusion.secure_rounds import ClearRounds, MpycRounds, Rounds, rounds_o
 from shoal.fusion.transcript import FusionResult, Recorder, RunStatistics
 from shoal.fusion.wire.link import PartyLink
 from shoal.policy.agreement import Agreement
-from shoal.policy.binding.columns import spelled_apart
 from shoal.protocols import BiddingParty, FusionParty, TurnParty
 
 FEW_ROWS = 2_000  # a step on no more takes less time than compiling its loops
@@ -190,8 +190,6 @@ class PartyProtocol:
                 recalled = recalled_by_all(self._conversation, self._past, ids)
                 rows = rows[recalled.published]
             self._statistics.people = len(rows)
-            people = encode_text(party_input.ids.gather(rows))
-            warnings = spelled_apart(people, "subject", [])
         shared = SharedColumns(self._conversation, party_input, rows)
         with phase("label"):
             labels, classes = shared.label(sender)
@@ -216,6 +214,8 @@ class PartyProtocol:
             table = pl.DataFrame({name: columns[name] for name in self._agreement.published})
             policy = self._agreement.policy
             published = table[published_order(table, policy.quasi, policy.render)]
+            people = encode_text(party_input.ids.gather(rows))
+            warnings = spelled_apart(people, "subject", [])
             self._seal(published)
         by_row = table if self._keeps_rows else None
         report, ledger = self._report(), None

@@ -10,8 +10,8 @@ import polars as pl
 from shoal.data.column_words import copied_columns, is_no_header, looks_like_data, named_by_a_record
 from shoal.data.derived import PARTS
 from shoal.data.person.decision import who_is_a_person
-from shoal.data.person_names import alike_values, unlisted_codes
-from shoal.data.table import Column, Table, names_like_patterns
+from shoal.data.person_names import spelled_apart, unlisted_codes
+from shoal.data.table import Table, names_like_patterns
 from shoal.data.two_tables import GROUP
 from shoal.data.warnings import NAMES_LIKE_DATA, PEOPLE_ASSUMED, WRITTEN_ALIKE, ReleaseWarning
 from shoal.errors import InputError
@@ -245,29 +245,6 @@ def written_alike(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
         listed = attribute.hierarchy is not None
         found += spelled_apart(table.column(name), role, model.missing_values, listed)
     return found
-
-
-def spelled_apart(
-    column: Column, role: str, missing_values: list[str], is_listed: bool = False
-) -> list[ReleaseWarning]:
-    """A warning where values of a column differ in their spelling alone; counts alone.
-
-    is_listed: whether a hierarchy lists each of them.
-    """
-    values, texts = alike_values(column, role == "subject", missing_values)
-    if values == texts:
-        return []
-    signs, what = "blanks", "but records with them are taken to differ"
-    if role == "subject":
-        signs, what = "zeros in front, '.0'", "and each of them counts as a person"
-    if role == "sensitive":
-        what = "but its hierarchy lists each" if is_listed else "and l counts them so"
-    text = (
-        f"attribute '{column.name}': {values} of its values are only {texts} if capitals, {signs}"
-        f" and signs that nobody sees are left out of account, {what}; if they mean the"
-        " same, write them alike in the data, then publish"
-    )
-    return [ReleaseWarning(WRITTEN_ALIKE, text, column.name)]
 
 
 _ALIKE = ("quasi", "sensitive", "subject")
