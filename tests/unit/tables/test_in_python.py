@@ -76,7 +76,7 @@ def test_a_hierarchy_that_goes_in_a_circle_is_refused(people):
 def test_a_hierarchy_with_a_value_that_is_a_group_is_refused(people):
     for rows in ([("x", "*", None), ("a", "x", "*")], [("a", "x", "*"), ("x", "*", None)]):
         tree = pl.DataFrame(rows, schema=["0", "1", "2"], orient="row")
-        with pytest.raises(InputError, match="'sex': .* both a value and a group"):
+        with pytest.raises(InputError, match=r"'sex': .* both a value and a group"):
             shoal.publish(people, quasi={"sex": {"hierarchy": tree}}, other="drop", k=5)
 
 
