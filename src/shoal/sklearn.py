@@ -30,9 +30,9 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Recodes quasi-identifiers by levels that keep every promise on the records it was fitted to.
 
     `fit` publishes a frame by the method `full-domain` and keeps its plan; `transform` applies the
-    plan: rows stay in their order, and a value that the plan does not know becomes `*`. Promises
-    hold for the records of `fit` and no others: what `transform` makes of other people's is for a
-    model, not for publication.
+    plan: rows stay in their order, a value that the plan does not know becomes `*`, and a number
+    beyond its domain is refused. Promises hold for the records of `fit` and no others: what
+    `transform` makes of other people's is for a model, not for publication.
 
     policy: as of `shoal.publish`; or, without one, its words. Frames of pandas, Polars or pyarrow
     go in and come out, without identifiers and dropped columns.

@@ -29,20 +29,12 @@ def with_written_trees(content: Any) -> Any:
 
 
 def _is_written(hierarchy: object) -> bool:
-    """Whether a policy file could say it: a path, or a maker."""
-    if hierarchy is None or isinstance(hierarchy, str):
-        return True
-    is_parents = isinstance(hierarchy, dict) and all(
-        isinstance(label, str) for pair in hierarchy.items() for label in pair
-    )
-    is_made = isinstance(hierarchy, dict) and (
-        not hierarchy or (len(hierarchy) == 1 and hierarchy.keys() <= registry.makers().keys())
-    )
-    return is_made or not (is_parents or hasattr(hierarchy, "columns") or _is_tree(hierarchy))
-
-
-def _is_tree(hierarchy: object) -> bool:
-    return isinstance(hierarchy, Hierarchy) or hasattr(hierarchy, "__arrow_c_stream__")
+    """Whether it is what a policy file could say: a path, a maker, or nothing that is known."""
+    if isinstance(hierarchy, dict):
+        is_made = len(hierarchy) == 1 and hierarchy.keys() <= registry.makers().keys()
+        return is_made or not hierarchy or any(not isinstance(v, str) for v in hierarchy.values())
+    is_frame = hasattr(hierarchy, "columns") or hasattr(hierarchy, "__arrow_c_stream__")
+    return not (is_frame or isinstance(hierarchy, Hierarchy))
 
 
 def _written(hierarchy: Any, name: str) -> dict[str, Any]:
@@ -56,23 +48,27 @@ def _written(hierarchy: Any, name: str) -> dict[str, Any]:
     tree: dict[str, Any] = {}
     for leaf, *above in paths:
         branch = tree
-        for label in reversed(above):
+        for label in filter(None, reversed(above)):  # rows may be of unequal length
             branch = branch.setdefault(label, {})
-        branch[leaf] = None
+            if branch is None:
+                break
+        if branch is None or branch.setdefault(leaf) is not None:
+            raise InputError(
+                f"attribute '{name}': its hierarchy has a label that is both a value and a group;"
+                " rename one"
+            )
     return {Tree.kind: tree}
 
 
 def _paths(parents: Mapping[str, str], name: str) -> list[list[str]]:
     """From each label that is no parent up to its root."""
+    groups = set(parents.values())
     paths = []
-    for leaf in parents.keys() - set(parents.values()):
+    for leaf in (label for label in parents if label not in groups):
         path = [leaf]
-        while path[-1] in parents:
+        while path[-1] in parents and len(path) <= len(parents):
             path.append(parents[path[-1]])
-            if len(path) > len(parents) + 1:
-                break
         paths.append(path)
-    if not paths or max(map(len, paths)) > len(parents) + 1:
+    if not paths or any(path[-1] in parents for path in paths):
         raise InputError(f"attribute '{name}': its hierarchy goes in a circle; end it in a root")
-    order = list(parents)
-    return sorted(paths, key=lambda path: order.index(path[0]))
+    return paths

@@ -73,6 +73,13 @@ def test_a_hierarchy_that_goes_in_a_circle_is_refused(people):
             shoal.publish(people, quasi={"sex": {"hierarchy": circle}}, other="drop", k=5)
 
 
+def test_a_hierarchy_with_a_value_that_is_a_group_is_refused(people):
+    for rows in ([("x", "*", None), ("a", "x", "*")], [("a", "x", "*"), ("x", "*", None)]):
+        tree = pl.DataFrame(rows, schema=["0", "1", "2"], orient="row")
+        with pytest.raises(InputError, match=r"'sex': .* both a value and a group"):
+            shoal.publish(people, quasi={"sex": {"hierarchy": tree}}, other="drop", k=5)
+
+
 def test_l_diversity_of_several_attributes_is_one_promise_each(people, release):
     content = release.policy.model.model_dump(exclude_unset=True)
     promise = {"model": "l-diversity", "attributes": ["disease", "ward"], "l": 2}
