@@ -279,8 +279,8 @@ def policy_sha256(policy: Policy, verb: str = "publish") -> str:
     """
     if verb == "republish":
         policy = policy.with_shuffled_rows()
-    elif verb in DEFAULT_METHODS and policy.model.method is None:
-        policy = policy.with_method(DEFAULT_METHODS[verb])
+    elif verb in DEFAULT_METHODS:
+        policy = policy.or_method(DEFAULT_METHODS[verb])
     content = policy.model.model_dump(mode="json", exclude_unset=True)
     if verb == "republish":
         content = {key: value for key, value in content.items() if key not in FREE}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -104,11 +105,13 @@ def republish(
     Otherwise nothing is written.
     """
     from shoal.auditor.ledger.export import check_outside
-    from shoal.ledgers.republish import republish_file
+    from shoal.connectors.ledger import Ledger
+    from shoal.ledgers.republish import republish_file, with_its_method
 
     check_outside(asked.ledger, report)
     signer = opened(sign)
-    policy = asked.overrides.policy(asked.policy, "republish", "crp")
+    with_method = partial(with_its_method, ledger=Ledger(asked.ledger), explicit=False)
+    policy = asked.overrides.policy(asked.policy, "republish", with_method)
     options.check_outputs(report=report, inputs=[asked.increment, str(asked.policy), *policy.files])
     if asked.what_if and asked.output is not None and not asked.earlier:
         raise InputError("--what-if: writes nothing; leave out --output")

@@ -188,5 +188,5 @@ class AuditRequest(Request, kw_only=True):
         changes = options.Overrides(k=self.k, read=self.read, write=self.write)
         if self.policy is None:
             return self.columns.policy(changes)
-        verb = ("stream", "fads") if is_stream else ()
-        return changes.policy(self.policy, *verb).with_reference(self.reference)
+        policy = changes.policy(self.policy).with_reference(self.reference)
+        return policy.or_method("fads") if is_stream else policy
