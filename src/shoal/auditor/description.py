@@ -18,7 +18,7 @@ from typing import Any, cast
 from shoal.auditor.findings import of_cells, of_people
 from shoal.connectors import files
 from shoal.data.certificate import Certificate
-from shoal.data.certificate_shape import COLUMN, ColumnReport, PolicyFile, PolicyIdentity
+from shoal.data.certificate_shape import ColumnReport, PolicyFile, PolicyIdentity
 from shoal.data.notation import Notation
 from shoal.data.people import UNKNOWN as ROWS
 from shoal.data.release import read_column
@@ -159,7 +159,7 @@ def with_derived(columns: list[ColumnReport], problem: Problem) -> list[ColumnRe
                 continue
             said = dict.fromkeys(("role", "technique"), DERIVED)
             said |= {"name": derived.name, "type": derived.kind, "derived_from": derived.source}
-            found.append(cast(ColumnReport, dict.fromkeys(COLUMN) | said))
+            found.append(cast(ColumnReport, dict.fromkeys(ColumnReport.__annotations__) | said))
     return found
 
 
@@ -187,7 +187,7 @@ def _stated(
         "technique": _technique(attribute, problem) if is_published else REMOVED,
         "round": attribute.round if is_published and attribute is not None else None,
     }
-    return cast(ColumnReport, dict.fromkeys(COLUMN) | stated)
+    return cast(ColumnReport, dict.fromkeys(ColumnReport.__annotations__) | stated)
 
 
 def _technique(attribute: Attribute | None, problem: Problem) -> str:
