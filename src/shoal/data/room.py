@@ -50,8 +50,10 @@ def limit() -> int | None:
 
 @contextmanager
 def using(asked: int | str | None) -> Iterator[None]:
-    """So many bytes inside the block, such as 700MB; all there are for None."""
-    token = _asked.set(bytes_of(asked) if isinstance(asked, str) else asked)
+    """At most this much memory inside the block, such as 700MB; None: as much as around it."""
+    limit_around = _asked.get()
+    wanted = bytes_of(asked) if isinstance(asked, str) else asked
+    token = _asked.set(limit_around if wanted is None else wanted)
     try:
         yield
     finally:

@@ -505,6 +505,9 @@ def test_the_verbs_take_the_option(
     assert status_of(["audit", str(out), "--original", str(table), *more]) == 0
     assert status_of(["verify", str(out), *more]) == 0
     assert status_of(["audit", str(out), "-p", str(asked), "--memory", "lots"]) == 2
+    capsys.readouterr()
+    assert status_of(["verify", str(out), "--memory", "200MB"]) == 2, "it was ignored"
+    assert "200 MB is too little for this table; allow 300 MB" in capsys.readouterr().err
 
 
 def test_what_reads_a_whole_table_is_refused_before_anything_is_written(
