@@ -8,28 +8,31 @@ that putting it twice changes nothing.
 from __future__ import annotations
 
 import gzip
-import hashlib
 import io
+import os
 import sys
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from shoal.connectors.dialect import default_dialect
+from shoal.connectors.location import Location
 from shoal.data.schema import Role, Schema
 from shoal.errors import CheckpointError, PromiseError
 from shoal.protocols import Sink
 from shoal.streams import kafka
-from shoal.streams.checkpoint import Checkpoint, SharedCheckpoint
+from shoal.streams.checkpoint import Checkpoint, SharedCheckpoint, moved
 from shoal.streams.options import StreamOptions
 from shoal.streams.stream_tables import TableSink
 
 PRIVATE = ("people", "trace")  # outputs that show more than the release: their owner's alone
 PIECE = 1 << 20  # bytes of a file that are read at once
+TAIL = 4096  # bytes at the end of an output, by which a file in its place is known
 
 
 class RowFormat:
@@ -173,14 +176,16 @@ class Outputs:
         sink.pending = self.format.joined(sink.pending, content)
 
     def require_untouched(self) -> None:
-        """Raises CheckpointError where a new checkpoint would go on in a file that has content."""
-        for name in ("sink", "trace"):
-            output = self.by_name.get(name)
-            if output is not None and output.path.exists() and output.path.stat().st_size:
-                raise CheckpointError(
-                    f"output '{output.path}': exists, but the checkpoint is new; name a fresh file,"
-                    " or the checkpoint that it belongs to"
-                )
+        """Raises CheckpointError where a new stream would go on in a file that has content, or
+        replace it.
+        """
+        what = "is there already; name a new file"
+        if self._options.checkpoint is not None:
+            what = "exists, but the checkpoint is new; name a new file, or its own checkpoint"
+        for name in (self._options.sink, self._options.trace or "-"):
+            is_file = Location(name).is_path and Path(name).is_file()
+            if is_file and Path(name).stat().st_size:
+                raise CheckpointError(f"output '{name}': {what}")
 
     def taken_rows(self) -> bytes:
         """Takes the rows of the step out of the buffer; the commit itself writes them."""
@@ -188,24 +193,28 @@ class Outputs:
         rows, sink.pending = sink.pending, b""
         return rows
 
-    def snapshot(self) -> dict[str, dict[str, int]]:
+    def snapshot(self) -> dict[str, dict[str, Any]]:
         """How much of each output is committed."""
         outputs = self.by_name.items()
         return {
             "lengths": {name: output.length for name, output in outputs},
             "crcs": {name: output.crc for name, output in outputs if output.is_private},
+            "tails": {name: sha256(output.tail).hexdigest() for name, output in outputs},
         }
 
     def write_segment(self, step: int) -> dict[str, dict[str, Any]]:
         """Keeps what the step adds in a hidden file, so that it can be put after a crash.
 
-        Returns what a snapshot has to hold for that.
+        Returns what a snapshot has to hold for that. Raises CheckpointError where a file is not as
+        the step before left it.
         """
+        for name, output in self.by_name.items():
+            self._require_as_left(name, output)
         pending = b"".join(output.pending for output in self.by_name.values())
         self._checkpoint.write(self._segment(step), pending)
         return {
             "sizes": {name: len(output.pending) for name, output in self.by_name.items()},
-            "segment": {"size": len(pending), "sha256": hashlib.sha256(pending).hexdigest()},
+            "segment": {"size": len(pending), "sha256": sha256(pending).hexdigest()},
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -233,7 +242,7 @@ class Outputs:
                 f"checkpoint '{self._checkpoint.folder}': lacks a file that it had written; begin a"
                 " new one"
             ) from None
-        known, digest = state["segment"], hashlib.sha256(content).hexdigest()
+        known, digest = state["segment"], sha256(content).hexdigest()
         if len(content) != known["size"] or digest != known["sha256"]:
             raise self._damaged(self._segment(step).name)
         for output in self.by_name.values():
@@ -242,7 +251,10 @@ class Outputs:
         start = 0
         for name, size in state["sizes"].items():
             output = self[name]
-            self._require_as_left(name, output, size)
+            tail = self._require_as_left(name, output, size)
+            if "tails" in state and sha256(tail).hexdigest() != state["tails"][name]:
+                raise moved(output.path)
+            output.tail = tail
             output.pending = content[start : start + size]
             start += size
             self._put(name, step)
@@ -260,7 +272,7 @@ class Outputs:
                     crc = zlib.crc32(piece, crc)
         if length != output.length or crc != output.crc:
             is_inside = output.path.parent == self._checkpoint.folder
-            raise self._damaged(output.path.name if is_inside else str(output.path))
+            raise self._damaged(output.path.name) if is_inside else moved(output.path)
 
     def _damaged(self, name: str) -> CheckpointError:
         return CheckpointError(
@@ -268,16 +280,30 @@ class Outputs:
             " in another folder"
         )
 
-    def _require_as_left(self, name: str, output: Output, size: int) -> None:
-        """Raises CheckpointError where an output is neither as before the step nor as after it."""
-        if name == "sink" and (self.format.in_parts or self._options.by_transactions):
-            return
-        length = output.path.stat().st_size if output.path.exists() else 0
-        if not output.length <= length <= output.length + size:
-            what = "was changed since the stream wrote it" if output.path.exists() else "is gone"
-            raise CheckpointError(
-                f"output '{output.path}': {what}; put it back, or begin a new checkpoint"
-            )
+    def _require_as_left(self, name: str, output: Output, more: int | None = None) -> bytes:
+        """Raises CheckpointError where an output is not as the last step left it; returns its tail.
+
+        more: bytes of a step that may stand behind that; None: none, and the file is the one that
+        this run wrote, if it has written.
+        """
+        by_steps = name == "sink" and (self.format.in_parts or self._options.by_transactions)
+        if by_steps or (more is None and output.stamp is None):
+            return b""
+        try:
+            with open(output.path, "rb") as file:
+                found = os.fstat(file.fileno())
+                file.seek(max(output.length - TAIL, 0))
+                tail = file.read(min(output.length, TAIL))
+        except FileNotFoundError:
+            if output.length:
+                raise moved(output.path) from None
+            return b""
+        is_same = more is not None or (
+            output.stamp == (found.st_dev, found.st_ino) and tail == output.tail
+        )
+        if not is_same or not output.length <= found.st_size <= output.length + (more or 0):
+            raise moved(output.path)
+        return tail
 
     def put(self, step: int) -> None:
         """Appends all that is pending to the outputs."""
@@ -292,6 +318,8 @@ class Outputs:
             # behind the committed length, so that the same again changes nothing
             path, rows = output.path, output.pending
             self._checkpoint.put(path, output.length, rows, output.is_private)
+            found = path.stat()
+            output.stamp, output.tail = (found.st_dev, found.st_ino), (output.tail + rows)[-TAIL:]
         output.length += len(output.pending)
         if output.is_private:
             output.crc = zlib.crc32(output.pending, output.crc)
@@ -309,7 +337,8 @@ class Output:
     """A file that only ever grows, how much of it is committed, and what comes next.
 
     crc: of what is committed, if the output is private; readers of the others compare the hash in
-    the certificate.
+    the certificate. tail: its last bytes, at most TAIL. stamp: device and inode of the file, once
+    this run has written it.
     """
 
     path: Path
@@ -317,6 +346,8 @@ class Output:
     length: int = 0
     crc: int = 0
     pending: bytes = b""
+    tail: bytes = b""
+    stamp: tuple[int, int] | None = None
 
 
 class PartsSink:

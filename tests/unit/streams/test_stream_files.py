@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
+from zlib import crc32
 
 import numpy as np
 import polars as pl
@@ -14,6 +15,7 @@ import yaml
 import shoal
 from sample_policies import PURCHASES
 from shoal.samples import purchases
+from shoal.streams.checkpoint import FORMAT
 from stream_cases import policy_of, stream_of
 
 STREAM = "stream p.csv -p policy.yaml -q".split()
@@ -369,13 +371,27 @@ def test_more_bad_records_than_are_listed_are_counted(shop, shoal):
     assert told[-1] == "shoal: and 5 more that were read with them"
 
 
-def test_a_checkpoint_of_another_policy_is_refused(shop, shoal):
+def test_a_checkpoint_of_another_policy_is_refused(shop, shoal, monkeypatch):
     run = (*STREAM, "-o", "out.csv", "--checkpoint", "ck")
     assert shoal(*run).status == 0
-    found = shoal(*run, "--set", "delta=700")
-    assert found.status == 2
-    assert "another policy" in found.err
+    for more, differing in (
+        (("--set", "delta=700"), "another policy"),
+        (("-o", "other.csv", "--record-lines", "7"), "another --record-lines, other outputs"),
+        (("--k", "20", "--trace", "t.jsonl"), "another policy, other outputs"),
+        (("--reference", "p.csv"), "another reference"),
+    ):
+        found = shoal(*run, *more)
+        assert found.status == 2
+        assert f"was made under {differing}; resume with what it was begun with" in found.err
     assert shoal(*run).status == 0  # finished: the certificate is written again, nothing else
+    for version, status in (("0.1.9", 0), ("0.2.0", 2)):
+        monkeypatch.setattr("shoal.streams.publishing.VERSION", version)
+        assert shoal(*run).status == status
+    assert "was made under another version of Shoal; resume" in shoal(*run).err
+    head, _, rest = (shop / "ck" / "CURRENT").read_bytes().partition(b"\n")[2].partition(b"\n")
+    head = head.replace(FORMAT.encode(), b"shoal.checkpoint/3")
+    (shop / "ck" / "CURRENT").write_bytes(b"%d\n%s\n%s" % (crc32(head), head, rest))
+    assert "checkpoint: was written by another version of Shoal" in shoal(*run).err
 
 
 def test_a_checkpoint_refuses_another_source_and_a_changed_sink(shop, shoal):
@@ -383,9 +399,9 @@ def test_a_checkpoint_refuses_another_source_and_a_changed_sink(shop, shoal):
     shoal(*run)
     rows = (shop / "out.csv").read_bytes()
     (shop / "out.csv").write_bytes(rows[:-100])
-    assert "was changed since the stream wrote it" in shoal(*run).err
+    assert "output 'out.csv': was moved, shortened or changed since" in shoal(*run).err
     (shop / "out.csv").unlink()
-    assert "output 'out.csv': is gone; put it back, or begin" in shoal(*run).err
+    assert "output 'out.csv': was moved, shortened or changed since" in shoal(*run).err
     (shop / "out.csv").write_bytes(rows)
     (shop / "p.csv").write_bytes((shop / "p.csv").read_bytes()[:-50])
     assert "is not the one that the checkpoint was made with" in shoal(*run).err
