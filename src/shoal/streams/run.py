@@ -121,12 +121,14 @@ def _one_time_run(
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="shoal-stream-")))
         stack.enter_context(remove_uncommitted_certificate(options.sink))
         run = Run(request, feed, Checkpoint(folder, durable=False), clock)
+        run.outputs.require_untouched()
         for name in ("sink", "trace"):
             output = run.outputs.by_name.get(name)
             if output is None or output.path.parent == folder or options.place.is_standard:
                 continue
             draft = files.atomic_write(str(output.path), output.is_private)
             output.path = stack.enter_context(draft)
+        stack.enter_context(run.status.reporting())
         yield run
 
 
@@ -203,15 +205,13 @@ class Run(Publishing):
 
     def _commit(self) -> None:
         self._step += 1
-        if self._options.checkpoint is None:
-            self.outputs.put(self._step)
-            return
-        state = {
-            **self._snapshot(),
-            "identity": self._identity,
-            **self.outputs.write_segment(self._step),
-        }
-        self._checkpoint.commit(state)
+        if self._options.checkpoint is not None:
+            state = {
+                **self._snapshot(),
+                "identity": self._identity,
+                **self.outputs.write_segment(self._step),
+            }
+            self._checkpoint.commit(state)
         self.outputs.put(self._step)
         self.outputs.remove_segment(self._step - 1)
         self.status.commit(self._step, self.counters)
