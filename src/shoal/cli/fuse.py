@@ -81,7 +81,6 @@ def show(
 def run(
     asked: PartyRequest,
     as_json: bool = options.JSON,
-    quiet: bool = options.QUIET,
     *,
     watched: options.Watched,
 ) -> None:
@@ -93,7 +92,7 @@ def run(
         raise InputError("-o -: the release goes to a file; name one")
 
     def progress(stage: str) -> None:
-        if not quiet:
+        if not watched.quiet:
             say(f"progress: {stage}")
 
     certificate = take_part(asked, progress)
@@ -101,7 +100,7 @@ def run(
         metrics.note({"fusion_records": ("Records released.", certificate["records"]["out"])})
     if certificate is not None and as_json:
         typer.echo(certificate.to_json(), nl=False)
-    elif certificate is not None and not quiet:
+    elif certificate is not None and not watched.quiet:
         say(fusion_summary(certificate, f"{asked.output} and {asked.output}.certificate.json"))
 
 

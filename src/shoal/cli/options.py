@@ -166,6 +166,7 @@ class Watched(Request):
         choices=("plain", "json"),
         within="shoal.cli.progress",
     )
+    quiet: bool = QUIET
 
 
 SIGN = option("--sign KEY", "Sign the certificate with this private key. Extra: sign.")

@@ -103,7 +103,6 @@ def republish(
     sign: Path | None = options.SIGN,
     as_json: bool = options.JSON,
     report: Path | None = option("--report FILE.html", "Write a report over the whole history."),
-    quiet: bool = options.QUIET,
     *,
     watched: options.Watched,
 ) -> None:
@@ -118,7 +117,7 @@ def republish(
 
     check_outside(asked.ledger, report)
     signer = opened(sign)
-    ledger = Ledger(asked.ledger)
+    ledger, quiet = Ledger(asked.ledger), watched.quiet
     with_method = partial(with_its_method, ledger=ledger, explicit=False)
     policy = asked.overrides.policy(asked.policy, "republish", with_method)
     options.check_outputs(report=report, inputs=[asked.increment, str(asked.policy), *policy.files])

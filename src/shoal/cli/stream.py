@@ -57,11 +57,10 @@ def stream(
     policy: Path = POLICY,
     wanted: StreamOptions,
     overrides: Overrides,
+    watched: options.Watched,
     as_json: bool = options.JSON,
     report: Path | None = options.REPORT,
-    quiet: bool = options.QUIET,
     engine: str | None = options.ENGINE,
-    watched: options.Watched,
 ) -> None:
     """Publish records as they arrive; with --checkpoint, resumes exactly where it stopped."""
     from shoal.streams.run import stream_file
@@ -73,7 +72,7 @@ def stream(
     named = [wanted.source, wanted.sink, wanted.trace, wanted.dead_letters]
     options.check_outputs(report=report, inputs=[*named, *wanted.read])
     try:
-        with shown(quiet) as progress:
+        with shown(watched.quiet) as progress:
             certificate, history = stream_file(wanted, asked, progress=progress)
             if report is not None:
                 from shoal.reports.history import write_report
@@ -89,7 +88,7 @@ def stream(
     show_warnings(certificate)
     if as_json:
         typer.echo(certificate.to_json(), nl=False)
-    elif not quiet and wanted.sink != "-":
+    elif not watched.quiet and wanted.sink != "-":
         written = listed([wanted.sink, wanted.certificate_path, report])
         say(summary(certificate, written))
     bad = certificate["records"]["rejected"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -230,9 +230,8 @@ def with_its_method(policy: Policy, ledger: Ledger, *, explicit: bool = True) ->
     """
     last = max(ledger.releases(), default=0)
     default = "crp" if policy.operation is None else "m-invariance"
-    known: dict[str, Any] = {"name": default, "parameters": {}}
-    if last:
-        known |= mapping_in(ledger.certificate(last), "method")
+    stated = mapping_in(ledger.certificate(last), "method") if last else {}
+    known: Mapping[str, Any] = {"name": default, "parameters": {}, **stated}
     policy = policy.or_method(known["name"], known["parameters"])
     if last and not explicit and policy.method_name != known["name"]:
         raise InputError(

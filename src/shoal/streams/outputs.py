@@ -193,7 +193,7 @@ class Outputs:
         rows, sink.pending = sink.pending, b""
         return rows
 
-    def snapshot(self) -> dict[str, dict[str, Any]]:
+    def snapshot(self) -> dict[str, dict[str, int] | dict[str, str]]:
         """How much of each output is committed."""
         outputs = self.by_name.items()
         return {

@@ -330,7 +330,7 @@ def check_terms(folder: Path, begun: object, terms: Mapping[str, Any]) -> None:
     )
 
 
-def _mapping(text: object) -> dict[str, Any]:
+def _mapping(text: object) -> Mapping[str, Any]:
     try:
         found = json.loads(str(text))
     except ValueError:
