@@ -67,13 +67,17 @@ class ReleaseDraft(ABC):
 def check_output(output_path: str, replace: bool) -> None:
     """Raises InputError, before any work, where a file or a folder can't be put there.
 
-    A table in a database is looked at when it is written.
+    replace: whether what is there gives way. A table in a database is looked at when it is written.
     """
     place = Location(output_path)
     if place.is_folder:
         check_target(output_path, replace)
     elif not place.is_table:
         files.check_writable(output_path)
+        if not (replace or place.is_standard) and Path(output_path).exists():
+            raise InputError(
+                f"output '{output_path}': is there already; name a new file, or say --replace"
+            )
 
 
 @contextmanager
@@ -82,7 +86,8 @@ def release_draft(
 ) -> Iterator[ReleaseDraft]:
     """A draft that is committed if the block succeeds, else removed with all that it held.
 
-    replace: whether an earlier release in a folder or a database gives way; a file always does.
+    replace: whether an earlier release in a folder or a database gives way; a file always does, as
+    `check_output` has looked at it.
     second: where the `second_draft` goes that is committed before it; it is removed again if this
     one can't be.
     """

@@ -31,7 +31,7 @@ class PublishOptions(Request):
         "--trace FILE", "Whose row is whose (JSON lines); private. Audits count with it."
     )
     replace: bool = option(
-        "--replace", "Puts it in place of an earlier release of that folder or table.", False
+        "--replace", "Puts it in place of what has that name: a file, folder or table.", False
     )
 
 

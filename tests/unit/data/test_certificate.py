@@ -42,7 +42,8 @@ def handmade(tmp_path) -> Path:
 
 
 def publish(folder: Path, name: str = "out.csv") -> dict:
-    command = ["publish", folder / "in.csv", "-p", folder / "p.yaml", "-o", folder / name, "-q"]
+    command = ["publish", folder / "in.csv", "-p", folder / "p.yaml", "-o", folder / name]
+    command += ["--replace", "-q"]
     assert status_of([str(part) for part in command]) == 0
     return json.loads((folder / f"{name}.certificate.json").read_text())
 

@@ -50,7 +50,7 @@ def folder(tmp_path, monkeypatch) -> Path:
 
 
 def published(shoal, output: str = "out.csv", kinds: str = ALL) -> dict[str, dict]:
-    more = ("-p", "policy.yaml", "-o", output, "--metadata", kinds)
+    more = ("-p", "policy.yaml", "-o", output, "--replace", "--metadata", kinds)
     result = shoal("publish", "in put.csv", *more)
     assert result.status == 0, result.err
     return {

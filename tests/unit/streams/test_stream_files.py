@@ -897,3 +897,14 @@ def test_keys_that_come_and_go(tmp_path, monkeypatch, shoal, changed, at, other,
     assert look.out.startswith(said) == done.err.startswith(f"shoal: {said}") == bool(status)
     if not aside:  # a table of the same lines is read alike
         assert shoal("publish", "in.jsonl", "-p", "p.json", "-o", "whole.csv", "-q").status == 0
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.parquet"])
+@pytest.mark.parametrize("more", [(), ("--checkpoint", "ck")])
+def test_a_new_stream_replaces_no_file(shop, shoal, name, more):
+    (shop / name).write_text("mine")
+    refused = shoal(*STREAM, "-o", name, *more)
+    assert refused.status == 2
+    assert f"output '{name}': " in refused.err
+    assert "name a new file" in refused.err
+    assert (shop / name).read_text() == "mine"

@@ -127,7 +127,7 @@ def certified(certificate: Any) -> dict[str, Any]:
 def published(table: Path, asked: Policy, out: Path, limit: int | None = None) -> tuple[bytes, Any]:
     with room.using(limit):
         certificate = publish_file(
-            str(table), asked, str(out), PublishRequest(trace=f"{out}.trace")
+            str(table), asked, str(out), PublishRequest(trace=f"{out}.trace", replace=True)
         ).certificate
     assert ("memory" in certificate["scale"]) == (limit is not None)
     return out.read_bytes(), certified(certificate)
