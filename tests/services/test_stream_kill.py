@@ -17,9 +17,11 @@ import time
 from itertools import pairwise
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from sample_policies import PURCHASES
+from shoal.auditor.verify import verify
 from shoal.connectors import files
 from shoal.policy.policy import Policy
 from shoal.samples import purchases
@@ -436,6 +438,25 @@ def test_a_followed_file_that_shrinks_or_is_replaced_stops_the_stream(shop, chan
         process.kill()
     assert process.returncode == 2
     assert said in err
+
+
+def test_a_folder_that_rolls_holds_every_row_once_however_often_its_stream_is_killed(shop):
+    options = "stream p.csv -p policy.yaml -o out/ --roll 8KB --checkpoint ck -q".split()
+    command = [sys.executable, "-c", SMALL_PIECES, *options]
+
+    def start():
+        return subprocess.Popen(command, cwd=shop, stderr=subprocess.DEVNULL)
+
+    killed_at_work(start, shop / "ck", times=8)
+    manifest, *parts = sorted((shop / "out").iterdir())
+    assert (manifest.name, len(parts) > 3) == ("_shoal.json", True)
+    assert all(check.ok is not False for check in verify("out", policy="policy.yaml"))
+    assert not [*(shop / "ck" / "rows").iterdir()]
+    finished(shop / "one")
+    rows = pl.concat(map(pl.read_parquet, parts))
+    assert rows.equals(pl.read_csv("one/out.csv", infer_schema=False))
+    parts[0].unlink()
+    assert start().wait(timeout=60) == 2
 
 
 def moved(path):

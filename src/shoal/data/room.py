@@ -67,11 +67,14 @@ def needs_whole(what: str) -> InputError:
     )
 
 
-def bytes_of(size: str) -> int:
-    """The bytes that a size such as 700MB or 1.5GiB names; raises InputError for any other text."""
+def bytes_of(size: str, option: str = "memory") -> int:
+    """The bytes that a size such as 700MB or 1.5GiB names; raises InputError for any other text.
+
+    option: what a message calls it.
+    """
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?I?)B?\s*", size.upper())
     if found is None or found[2] not in _UNITS:
-        raise InputError(f"memory '{size}': is not a size; give one such as 700MB or 2GiB")
+        raise InputError(f"{option} '{size}': is not a size; give one such as 700MB or 2GiB")
     return int(float(found[1]) * _UNITS[found[2]])
 
 

@@ -170,7 +170,8 @@ def moved(output: Path) -> CheckpointError:
     """What is raised where a file is not as the last step left it."""
     return CheckpointError(
         f"output '{output}': was moved, shortened or changed since the stream wrote it; put it"
-        " back, and the same command resumes, or begin a new checkpoint"
+        " back, and the same command resumes, or begin a new checkpoint; a folder gets files that"
+        " rotate: -o NAME/"
     )
 
 

@@ -99,10 +99,16 @@ class RowFormat:
             raise PromiseError("the rows of a step are not read as they were measured; withheld")
         return content
 
-    def join_parts(self, folder: Path, nothing: pl.DataFrame, draft: Path) -> None:
-        """Writes one table of all parts, read and written piece by piece."""
+    def join_parts(
+        self, folder: Path, nothing: pl.DataFrame, draft: Path, more: bytes = b""
+    ) -> None:
+        """Writes one table of all parts, read and written piece by piece. more: packed rows that
+        follow them.
+        """
         parts = sorted(folder.glob("*.parquet")) if folder.exists() else []
-        rows = pl.scan_parquet(parts) if parts else nothing.lazy()
+        tables = [pl.scan_parquet(part) for part in parts]
+        tables += [self.read_back(more).lazy()] if more else []
+        rows = pl.concat(tables) if tables else nothing.lazy()
         try:
             if self._kind.is_parquet:
                 rows.sink_parquet(draft)

@@ -14,8 +14,10 @@ import yaml
 
 import shoal
 from sample_policies import PURCHASES
+from shoal.auditor.verify import verify
 from shoal.samples import purchases
 from shoal.streams.checkpoint import FORMAT
+from shoal.streams.stream_status import StatusWriter
 from stream_cases import policy_of, stream_of
 
 STREAM = "stream p.csv -p policy.yaml -q".split()
@@ -908,3 +910,47 @@ def test_a_new_stream_replaces_no_file(shop, shoal, name, more):
     assert f"output '{name}': " in refused.err
     assert "name a new file" in refused.err
     assert (shop / name).read_text() == "mine"
+
+
+def test_a_folder_may_get_a_file_a_day_and_verifies_at_any_time(
+    shop, shoal, small_pieces, monkeypatch
+):
+    """Each commit is on another day, as it seems, than the part before it."""
+    monkeypatch.setattr("shoal.streams.rolling._day", lambda seconds=None: int(seconds is None))
+    run = (*STREAM, "-o", "out/", "--checkpoint", "ck", "--roll", "day")
+    real = StatusWriter.commit
+    seen = []
+
+    def look(status, step, counters):
+        real(status, step, counters)
+        if Path("out/_shoal.json").exists():
+            seen.append([check.ok for check in verify("out", policy="policy.yaml")])
+
+    with monkeypatch.context() as watched:
+        watched.setattr(StatusWriter, "commit", look)
+        assert shoal(*run).status == 0
+    assert len(seen) > 3
+    assert not any(False in checks for checks in seen)
+    manifest = json.loads(Path("out/_shoal.json").read_text())
+    assert sum(entry["records"] for entry in manifest["output"]["files"]) == 3000
+    assert shoal(*run).status == 0, "it has ended: the manifest is written again"
+    assert shoal("audit", "out", "-p", "policy.yaml", "-q").status == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("-o out/", "a folder gets file after file; give --checkpoint"),
+        ("-o out.csv --roll day", "--roll: is for files of a folder; end the name of the output"),
+        ("-o out/ --checkpoint ck --roll often", "--roll 'often': is not a size; give one such as"),
+        ("-o out.csv/ --checkpoint ck", "is a folder; name it without a file's suffix"),
+        ("-o out/ --checkpoint out/ck", "one lies in another; give each a folder of its own"),
+        ("-o full/ --checkpoint ck", "output 'full': exists, but the checkpoint is new"),
+    ],
+)
+def test_what_no_folder_can_be_is_refused(shop, shoal, words, said):
+    Path("full").mkdir()
+    Path("full/mine.txt").touch()
+    found = shoal(*STREAM, *words.split())
+    assert (found.status, said in found.err) == (2, True), found.err
+    assert not [*Path().glob("out*")]
