@@ -9,7 +9,6 @@ from pathlib import Path
 from shoal.connectors.location import JSON_LINES, RECORD_LINES, Format, Location
 from shoal.data.option import Request, option
 from shoal.data.regular_files import require_name
-from shoal.data.room import bytes_of
 from shoal.errors import InputError
 
 PARTITIONERS = ("murmur2", "crc32")
@@ -107,6 +106,8 @@ class StreamOptions(Request):
         """From which size on a file of a folder is whole; None where it holds a day. Raises
         InputError where --roll is neither.
         """
+        from shoal.data.room import bytes_of  # NumPy, which no help needs
+
         return None if self.roll == DAY else bytes_of(self.roll or ROLLED, "--roll")
 
     @property
