@@ -1,5 +1,5 @@
 """Counts and times for Prometheus, in a text file that its node exporter collects: no value of the
-data. Every figure has the label `run`, the file's name, so that several files never say the same.
+data. Every figure has the label `run`, the file's name, so that figures of several files differ.
 """
 
 from __future__ import annotations

@@ -535,8 +535,8 @@ def test_joint_closeness_is_kept_to_the_reference_that_the_policy_names(shop, sh
         (pl.col("category") != shown["category"][0]) | (pl.col("channel") != shown["channel"][0])
     )
     lacking.write_csv("reference.csv")
-    assert shoal(*run[:-1]).status == 0
-    reasons = (shop / "out.csv.dead-letters.jsonl").read_text()
+    assert shoal(*STREAM, "-o", "lacking.csv").status == 0
+    reasons = (shop / "lacking.csv.dead-letters.jsonl").read_text()
     assert (
         "attributes 'category', 'channel': values that the reference does not show together"
         in reasons
