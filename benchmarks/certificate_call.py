@@ -18,6 +18,7 @@ import polars as pl
 from shoal import Policy, verify
 from shoal.connectors.files import file_sha256
 from shoal.tables import publish as publishing
+from shoal.tables.request import PublishRequest
 
 FOR_THE_CERTIFICATE = ("described", "file_metadata", "input_warnings")
 
@@ -45,7 +46,7 @@ def main(table: str, policy_path: str, out: str) -> None:
         setattr(publishing, name, counted(name, getattr(publishing, name)))
     for _ in range(2):
         spent.update(dict.fromkeys(spent, 0.0))
-        publish = timed(publishing.publish_file, table, policy, out)
+        publish = timed(publishing.publish_file, table, policy, out, PublishRequest(replace=True))
         certificate = dict(spent)
         verified = {
             "alone": timed(verify, out),

@@ -60,7 +60,7 @@ def _compared(
     for turn in range(asked.repeats + 1):
         publish = ("-p", policy, "-q", "-o")
         runs = (
-            processes.shoal("publish", files[0], *publish, files[1], env=ONE_THREAD),
+            processes.shoal("publish", files[0], *publish, files[1], "--replace", env=ONE_THREAD),
             processes.shoal("publish", original, *publish, release, "--replace", env=ONE_THREAD),
             processes.script("database_floor.py", "copy", original, release, again, env=ONE_THREAD),
         )

@@ -312,6 +312,7 @@ def _compile_times(asked: argparse.Namespace, folder: Path) -> tuple[list[float]
 
     command = _prepared(Case("first run", {"name": "rounded-partition"}, 1000), folder)[0]
     command[command.index("out.csv")] = str(folder / "out.csv")
+    command.append("--replace")
     seconds: tuple[list[float], list[float]] = ([], [])
     for turn in range(asked.compiles):
         order = ((0, asked.base.resolve()), (1, HERE.parents[1]))

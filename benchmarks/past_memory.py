@@ -43,7 +43,7 @@ def measure(asked: Any) -> Any:
         processes.script("inputs.py", "table", source, rows, ",".join(columns))
         content = adult.policy(adult.EIGHT, k=K, method={"name": "rounded-partition"})
         policy = policy_file(folder / "policy.json", content)
-        command = ["publish", str(source), "-p", str(policy), "--quiet", "-o"]
+        command = ["publish", str(source), "-p", str(policy), "--quiet", "--replace", "-o"]
         found: dict[str, list[dict[str, float]]] = {"without": [], "within": []}
         for _ in range(asked.repeats):
             for name, more in (("without", []), ("within", ["--memory", str(LIMIT)])):

@@ -163,7 +163,7 @@ def _one_million(asked: Asked) -> list[Figure]:
         processes.script("inputs.py", "table", folder / "in.csv", rows, columns)
         processes.script("inputs.py", "table", folder / "few.csv", 100, columns)
         policy = policy_file(folder / "policy.json", adult.policy(adult.SIX, K))
-        more = ("-p", policy, "-o", folder / "published.csv", "-q")
+        more = ("-p", policy, "-o", folder / "published.csv", "-q", "--replace")
         processes.shoal("publish", folder / "in.csv", *more, env=ONE_THREAD)
         for turn in range(asked.repeats):
             asked.say(f"peers: {rows:,} records, turn {turn + 1} of {asked.repeats}")

@@ -122,7 +122,7 @@ def _adult(folder: Path, asked: Asked) -> list[Figure]:
         "inputs.py", "table", source, asked.rows or 0, ",".join([*adult.EIGHT, "income"])
     )
     policy = policy_file(folder / "policy.json", adult.policy(adult.EIGHT, k=K))
-    publish = ("publish", source, "-p", policy, "-o", out, "-q")
+    publish = ("publish", source, "-p", policy, "-o", out, "-q", "--replace")
 
     def first(*empty: str) -> float:
         with tempfile.TemporaryDirectory(dir=folder) as fresh:

@@ -66,7 +66,17 @@ def _sized(rows: int, asked: Asked) -> list[Figure]:
         for turn in range(asked.repeats):
             asked.say(f"whole_process: {rows:,} records, turn {turn + 1} of {asked.repeats}")
             for label, more in SETTINGS.items():
-                arguments = ("publish", source, "-p", policy, "-o", published, "-q", *more)
+                arguments = (
+                    "publish",
+                    source,
+                    "-p",
+                    policy,
+                    "-o",
+                    published,
+                    "-q",
+                    "--replace",
+                    *more,
+                )
                 used[label].append(processes.shoal(*arguments, env=ONE_THREAD))
             bare = processes.script(
                 "polars_floor.py", source, folder / "published.arrow", again, env=ONE_THREAD

@@ -454,7 +454,7 @@ def publish_formats(at: Recorder) -> None:
         at.run(f"publish {PATIENTS} -o out.{form} -q")
     for form in ("tsv", "jsonl.gz", "xlsx", "parquet", "arrow"):
         at.run(f"sample patients -n 200 --seed 7 -o read.{form} -q")
-        at.run(f"publish read.{form} -p patients.policy.yaml -o again.csv -q")
+        at.run(f"publish read.{form} -p patients.policy.yaml -o again.csv --replace -q")
     at.run(f"publish {PATIENTS} -o folder/ -q")
     at.run(f"publish {PATIENTS} -o folder/")
     at.run(f"publish {PATIENTS} -o folder/ --replace")
@@ -465,13 +465,15 @@ def publish_formats(at: Recorder) -> None:
     at.run(f"publish {PATIENTS} -o -")
     table = Path("patients.csv").read_bytes()
     at.run("publish - -p patients.policy.yaml -o - -q", stdin=table)
-    at.run("publish - -p patients.policy.yaml -o out.csv", stdin=table)
+    at.run("publish - -p patients.policy.yaml -o out.csv --replace", stdin=table)
     Path("latin.csv").write_bytes(
         table.replace(b",", b";").replace(b"north", "nörth".encode("cp1252"))
     )
     words = "--read encoding=cp1252 --read delimiter=;"
-    at.run(f"publish latin.csv -p patients.policy.yaml -o out.csv {words}")
-    at.run(f"publish latin.csv -p patients.policy.yaml -o out.csv {words} --write delimiter=|")
+    publish = f"publish latin.csv -p patients.policy.yaml -o out.csv {words}"
+    at.run(publish)
+    at.run(f"{publish} --replace")
+    at.run(f"{publish} --replace --write delimiter=|")
     at.run("audit out.csv -p patients.policy.yaml")
     at.run(
         f"verify out.csv -p patients.policy.yaml --original latin.csv {words} --write delimiter=|"
@@ -554,7 +556,7 @@ def global_recoding(at: Recorder) -> None:
     _patients(at)
     method = "--method full-domain --set suppression=0.1"
     at.run(f"publish {PATIENTS} -o out.csv {method} --explain --report report.html")
-    at.run(f"publish {PATIENTS} -o out.csv {method} --plan plan.json")
+    at.run(f"publish {PATIENTS} -o out.csv --replace {method} --plan plan.json")
     at.run("sample patients -n 200 --seed 8 -o later.csv -q")
     at.run(
         "publish later.csv -p patients.policy.yaml -o later-out.csv --method full-domain"

@@ -28,6 +28,7 @@ from shoal.policy import registry
 from shoal.policy.policy import Policy
 from shoal.samples import patients
 from shoal.tables.publish import publish_file
+from shoal.tables.request import PublishRequest
 from thorough import LONG, every
 from warm_interpreters import SHOAL
 
@@ -128,7 +129,7 @@ def test_killed_between_any_two_steps_on_disk_a_release_is_whole_or_not_there(
         if there[0]:
             assert {name: file_sha256(name) for name in expected} == expected
             assert all(check.ok is not False for check in verify("out.csv", policy=policy))
-        publish_file("patients.csv", policy, "out.csv")
+        publish_file("patients.csv", policy, "out.csv", PublishRequest(replace=True))
         assert {name: file_sha256(name) for name in expected} == expected
         assert sorted(path.name for path in Path().iterdir()) == sorted(
             ["patients.csv", *everything]

@@ -14,11 +14,14 @@ import subprocess
 import sys
 import threading
 import time
+from itertools import pairwise
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from sample_policies import PURCHASES
+from shoal.auditor.verify import verify
 from shoal.connectors import files
 from shoal.policy.policy import Policy
 from shoal.samples import purchases
@@ -435,6 +438,91 @@ def test_a_followed_file_that_shrinks_or_is_replaced_stops_the_stream(shop, chan
         process.kill()
     assert process.returncode == 2
     assert said in err
+
+
+def test_a_folder_that_rolls_holds_every_row_once_however_often_its_stream_is_killed(shop):
+    options = "stream p.csv -p policy.yaml -o out/ --roll 8KB --checkpoint ck -q".split()
+    command = [sys.executable, "-c", SMALL_PIECES, *options]
+
+    def start():
+        return subprocess.Popen(command, cwd=shop, stderr=subprocess.DEVNULL)
+
+    killed_at_work(start, shop / "ck", times=8)
+    manifest, *parts = sorted((shop / "out").iterdir())
+    assert (manifest.name, len(parts) > 3) == ("_shoal.json", True)
+    assert all(check.ok is not False for check in verify("out", policy="policy.yaml"))
+    assert not [*(shop / "ck" / "rows").iterdir()]
+    finished(shop / "one")
+    rows = pl.concat(map(pl.read_parquet, parts))
+    assert rows.equals(pl.read_csv("one/out.csv", infer_schema=False))
+    parts[0].unlink()
+    assert start().wait(timeout=60) == 2
+
+
+def moved(path):
+    path.rename(path.with_name("rotated"))
+
+
+def moved_and_made_anew(path):
+    moved(path)
+    path.touch()
+
+
+def cut(path):
+    os.truncate(path, 1000)
+
+
+def edited(path):
+    content = path.read_bytes()
+    moved(path)
+    path.write_bytes(content.replace(b"5", b"6"))
+
+
+def with_more(path):
+    with open(path, "ab") as file:
+        file.write(b"somebody's")
+
+
+SPOILED = [moved, moved_and_made_anew, cut, edited, Path.unlink, with_more]
+
+
+@pytest.mark.parametrize(
+    ("name", "spoil"), [*(("out.csv", spoil) for spoil in SPOILED), ("t.jsonl", moved)]
+)
+def test_an_output_that_was_moved_or_shortened_stops_the_stream_until_it_is_back(shop, spoil, name):
+    """It went on in a file that began with as many null characters, which the certificate named."""
+    whole = (shop / "p.csv").read_bytes()
+    ends = [at for at, sign in enumerate(whole) if sign == 10]
+    places = [0, ends[1500] + 1, ends[3000] + 1, len(whole)]
+    parts = [whole[first:end] for first, end in pairwise(places)]
+    (shop / "p.csv").write_bytes(parts[0])
+    options = "-p policy.yaml -o out.csv --trace t.jsonl --checkpoint ck --follow -q"
+    command = [*SHOAL, "stream", "p.csv", *options.split()]
+    process = subprocess.Popen(command, cwd=shop, stderr=subprocess.PIPE)
+    try:
+        for least, part in ((1200, parts[1]), (2700, parts[2])):
+            until(lambda least=least: rows(shop) >= least, process)
+            if part is parts[2]:
+                time.sleep(0.3)
+                left = (shop / name).read_bytes()
+                spoil(shop / name)
+            with open(shop / "p.csv", "ab") as file:
+                file.write(part)
+        _, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    said = f"output '{name}': was moved, shortened or changed since the stream wrote it; put it"
+    assert (process.returncode, said in err.decode()) == (2, True), err
+    found = (shop / name).read_bytes() if (shop / name).exists() else b""
+    assert b"\0" not in found
+    resumed = [*command[:-2], "-q"]
+    if spoil is not edited:  # its length and its end are as they were
+        again = subprocess.run(resumed, cwd=shop, stderr=subprocess.PIPE)
+        assert (again.returncode, said in again.stderr.decode()) == (2, True), again.stderr
+    (shop / name).write_bytes(left)
+    assert subprocess.run(resumed, cwd=shop).returncode == 0
+    (shop / "p.csv").write_bytes(whole)
+    assert [(shop / one).read_bytes() for one in FILES] == finished(shop / "whole")
 
 
 @pytest.mark.parametrize("sink", ["out.csv", "out.parquet"])

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
+import republish_cases
 from shoal.cli.main import status_of
+from shoal.connectors.files import file_sha256
+from shoal.policy.policy import Policy
+from shoal.web.job import _republish
 from shoal.web.watch import line
 
 
@@ -51,3 +57,16 @@ def test_a_watched_folder_lies_below_the_start(visitor):
 def test_a_line_leaves_out_what_is_not_known():
     assert line([1.0, None, 1.0])["path"].count(",") == 2
     assert line([], 5)["path"] == ""
+
+
+def test_an_increment_of_the_page_keeps_the_parameters_of_its_ledger(tmp_path):
+    attributes = republish_cases.POLICY["attributes"] | {"beat": {"role": "drop"}}
+    policy = Policy.from_dict(republish_cases.POLICY | {"attributes": attributes})
+    ledger, increment = tmp_path / "L", tmp_path / "i.csv"
+    asked = policy.with_method("m-invariance", {"m": 3})
+    republish_cases.append(ledger, republish_cases.wearers(60, 1), asked)
+    republish_cases.wearers(60, 2).write_csv(increment)
+    job = {"folder": str(ledger), "increment": str(increment), "method": "m-invariance"}
+    _republish(job | {"sha256": file_sha256(increment)}, lambda stage: None, None)
+    certificate = json.loads((ledger / "0002" / "certificate.json").read_text())
+    assert certificate["method"] == {"name": "m-invariance", "parameters": {"m": 3}}

@@ -367,7 +367,8 @@ def measured_run(shape: Shape, records: int, less_records: int) -> MeasuredRun:
         for n in (less_records, records):
             files.write(shape.table(n), source)
             watch = _Watch()
-            publish_file(str(source), shape.policy, str(release), PublishRequest(progress=watch))
+            request = PublishRequest(replace=True, progress=watch)
+            publish_file(str(source), shape.policy, str(release), request)
             memory.append(_most_memory())
         return MeasuredRun(
             records,

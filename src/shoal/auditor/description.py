@@ -18,7 +18,7 @@ from typing import Any, cast
 from shoal.auditor.findings import of_cells, of_people
 from shoal.connectors import files
 from shoal.data.certificate import Certificate
-from shoal.data.certificate_shape import COLUMN, ColumnReport, PolicyFile, PolicyIdentity
+from shoal.data.certificate_shape import ColumnReport, PolicyFile, PolicyIdentity
 from shoal.data.json_objects import Json
 from shoal.data.notation import Notation
 from shoal.data.people import UNKNOWN as ROWS
@@ -162,7 +162,7 @@ def with_derived(columns: list[ColumnReport], problem: Problem) -> list[ColumnRe
                 continue
             said = dict.fromkeys(("role", "technique"), DERIVED)
             said |= {"name": derived.name, "type": derived.kind, "derived_from": derived.source}
-            found.append(cast(ColumnReport, dict.fromkeys(COLUMN) | said))
+            found.append(cast(ColumnReport, dict.fromkeys(ColumnReport.__annotations__) | said))
     return found
 
 
@@ -190,7 +190,7 @@ def _stated(
         "technique": _technique(attribute, problem) if is_published else REMOVED,
         "round": attribute.round if is_published and attribute is not None else None,
     }
-    return cast(ColumnReport, dict.fromkeys(COLUMN) | stated)
+    return cast(ColumnReport, dict.fromkeys(ColumnReport.__annotations__) | stated)
 
 
 def _technique(attribute: Attribute | None, problem: Problem) -> str:
@@ -282,8 +282,8 @@ def policy_sha256(policy: Policy, verb: str = "publish") -> str:
     """
     if verb == "republish":
         policy = policy.with_shuffled_rows()
-    elif verb in DEFAULT_METHODS and policy.model.method is None:
-        policy = policy.with_method(DEFAULT_METHODS[verb])
+    elif verb in DEFAULT_METHODS:
+        policy = policy.or_method(DEFAULT_METHODS[verb])
     content = policy.model.model_dump(mode="json", exclude_unset=True)
     if verb == "republish":
         content = {key: value for key, value in content.items() if key not in FREE}

@@ -78,21 +78,29 @@ def show(
 
 
 @app.command("run")
-def run(asked: PartyRequest, as_json: bool = options.JSON, quiet: bool = options.QUIET) -> None:
+def run(
+    asked: PartyRequest,
+    as_json: bool = options.JSON,
+    *,
+    watched: options.Watched,
+) -> None:
     """Run one party of a fusion on this machine; the others run the same command on theirs."""
+    from shoal.connectors import metrics
     from shoal.fusion.party import take_part
 
     if asked.output == "-":
         raise InputError("-o -: the release goes to a file; name one")
 
     def progress(stage: str) -> None:
-        if not quiet:
+        if not watched.quiet:
             say(f"progress: {stage}")
 
     certificate = take_part(asked, progress)
+    if certificate is not None:
+        metrics.note({"fusion_records": ("Records released.", certificate["records"]["out"])})
     if certificate is not None and as_json:
         typer.echo(certificate.to_json(), nl=False)
-    elif certificate is not None and not quiet:
+    elif certificate is not None and not watched.quiet:
         say(fusion_summary(certificate, f"{asked.output} and {asked.output}.certificate.json"))
 
 

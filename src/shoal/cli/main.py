@@ -5,10 +5,12 @@ from __future__ import annotations
 import atexit
 import errno
 import gc
+import json
 import os
 import signal
 import sys
 from contextlib import suppress
+from itertools import pairwise
 from types import FrameType
 from typing import NoReturn
 
@@ -22,6 +24,7 @@ from shoal.version import VERSION
 
 INTERRUPTED = 130
 INTERNAL_ERROR = 70
+NOTHING_WRITTEN = "interrupted; nothing was written"
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 BLAS_THREADS = "OPENBLAS_NUM_THREADS"
 YOUNG_OBJECTS = 250_000  # more than the imports of a short command leave
@@ -93,19 +96,22 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def status_of(arguments: list[str]) -> int:
-    """Run one command; errors become one line on standard error and an exit status."""
+    """Run one command; errors become one line on standard error and an exit status, and with --json
+    an object on standard output.
+    """
+
+    def fail(status: int, message: object, findings: tuple[str, ...] = ()) -> int:
+        _say(arguments, status, [printable(str(line)) for line in (message, *findings)])
+        return status
+
     try:
         arguments = [without_password(argument) for argument in arguments]
         status = int(app(arguments, standalone_mode=False) or 0)
-        if status == INTERRUPTED:
-            _say("interrupted; nothing was written")
-        return status
+        return fail(status, NOTHING_WRITTEN) if status == INTERRUPTED else status
     except ShoalError as error:
-        _say(error.args[0], error.findings)
-        return error.exit_status
+        return fail(error.exit_status, error.args[0], error.findings)
     except (KeyboardInterrupt, typer.Abort):
-        _say("interrupted; nothing was written")
-        return INTERRUPTED
+        return fail(INTERRUPTED, NOTHING_WRITTEN)
     except typer.Exit as stop:
         return stop.exit_code
     except SystemExit as stop:  # from a verb that has itself said how it was stopped
@@ -113,42 +119,46 @@ def status_of(arguments: list[str]) -> int:
         if isinstance(stop.__context__, BrokenPipeError):
             if _only_lists(arguments):
                 return 0  # whoever closed it has seen enough, as `head` has
-            _say("standard output: was closed before all was shown; keep its reader open")
-            return InputError.exit_status
+            return fail(
+                InputError.exit_status,
+                "standard output: was closed before all was shown; keep its reader open",
+            )
         return stop.code if isinstance(stop.code, int) else INTERNAL_ERROR
     except typer.TyperException as usage:
         if not usage.format_message():  # the help was shown instead
             return 2
-        _say(usage_sentence(usage, arguments))
-        return 2
+        return fail(2, usage_sentence(usage, arguments))
     except MemoryError:
-        _say("memory: there is not enough of it for this; give less data, or see --memory")
-        return InputError.exit_status
+        return fail(
+            InputError.exit_status,
+            "memory: there is not enough of it for this; give less data, or see --memory",
+        )
     except BaseException as bug:
         # compiled code gives a stop back in its own words, and Python 3.11 where a class is made
         if isinstance(bug.__cause__, KeyboardInterrupt):
-            _say("interrupted; nothing was written")
-            return INTERRUPTED
+            return fail(INTERRUPTED, NOTHING_WRITTEN)
         if isinstance(bug, OSError) and bug.errno in NO_ROOM:
-            _say(f"output: writing failed ({bug.strerror}); free some space or name another place")
-            return InputError.exit_status
+            return fail(
+                InputError.exit_status,
+                f"output: writing failed ({bug.strerror}); free some space or name another place",
+            )
         if os.environ.get("SHOAL_DEBUG") == "1":
             raise
         failed = bug.strerror if isinstance(bug, OSError) else None
         if isinstance(bug, RuntimeError) and str(bug).startswith("Symlink loop"):  # pathlib's own
             failed = os.strerror(errno.ELOOP)
         if failed is not None:
-            _say(
+            return fail(
+                InputError.exit_status,
                 f"a file or folder: reading or writing failed ({failed}); check the names and"
-                " rights of all that the command reads and writes"
+                " rights of all that the command reads and writes",
             )
-            return InputError.exit_status
         # an exception's own text may hold cell values, so only its kind is shown
-        _say(
+        return fail(
+            INTERNAL_ERROR,
             f"internal error ({type(bug).__name__}); run again with SHOAL_DEBUG=1 and report the"
-            " trace"
+            " trace",
         )
-        return INTERNAL_ERROR
 
 
 def _only_lists(arguments: list[str]) -> bool:
@@ -160,10 +170,17 @@ def _only_lists(arguments: list[str]) -> bool:
     )
 
 
-def _say(message: object, findings: tuple[str, ...] = ()) -> None:
+def _say(arguments: list[str], status: int, lines: list[str]) -> None:
+    from shoal.cli.progress import say, using
+
+    is_log_json = "--log=json" in arguments or ("--log", "json") in pairwise(arguments)
     with suppress(BrokenPipeError):  # nobody reads it; the exit status says as much
-        for line in (message, *findings):
-            print(f"shoal: {printable(str(line))}", file=sys.stderr)
+        with using("json" if is_log_json else "plain"):
+            for line in lines:
+                say(f"shoal: {line}", "error")
+        if "--json" in arguments:
+            error = {"status": status, "message": lines[0], "findings": lines[1:]}
+            typer.echo(json.dumps({"error": error}, indent=2, ensure_ascii=False))
 
 
 if __name__ == "__main__":

@@ -150,6 +150,25 @@ JSON = option("--json", "Print the certificate on standard output.", False)
 REPORT = option("--report FILE.html", "Write a report to hand on.")
 QUIET = option("-q, --quiet", "No progress, no summary.", False)
 
+
+class Watched(Request):
+    """How whoever watches a run is served."""
+
+    metrics: Path | None = option(
+        "--metrics FILE.prom",
+        "Counts and times for Prometheus, in a file for its node exporter.",
+        within="shoal.connectors.metrics",
+    )
+    log: str = option(
+        "--log",
+        "Messages on standard error: plain, or json, an object a line.",
+        "plain",
+        choices=("plain", "json"),
+        within="shoal.cli.progress",
+    )
+    quiet: bool = QUIET
+
+
 SIGN = option("--sign KEY", "Sign the certificate with this private key. Extra: sign.")
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -63,7 +65,7 @@ class _Watcher(threading.Thread):
     def run(self) -> None:
         if self._over.wait(PATIENCE):
             return
-        if sys.stderr.isatty():
+        if sys.stderr.isatty() and not _Log.is_json:
             self._spin()
         while not self._over.wait(0.2):
             self._tell()
@@ -98,9 +100,29 @@ class _Watcher(threading.Thread):
 # What commands say and answer: what was counted, as sentences or JSON, and what was written.
 
 
-def say(line: str) -> None:
-    """A line, or several, on standard error."""
-    typer.echo(line, err=True)
+class _Log:
+    is_json = False
+
+
+@contextmanager
+def using(log: str) -> Iterator[None]:
+    """What is said inside the block is plain, or JSON."""
+    before, _Log.is_json = _Log.is_json, log == "json"
+    try:
+        yield
+    finally:
+        _Log.is_json = before
+
+
+def say(text: str, level: str = "info") -> None:
+    """A line, or several, on standard error; as JSON if that was asked."""
+    if not _Log.is_json:
+        typer.echo(text, err=True)
+        return
+    for line in text.splitlines():
+        said = re.sub("^(shoal|progress): ", "", line)
+        entry = {"time": datetime.now(UTC).isoformat(), "level": level, "message": said}
+        typer.echo(json.dumps(entry, ensure_ascii=False), err=True)
 
 
 class Counted(Protocol):
@@ -171,7 +193,7 @@ def show_warnings(certificate: Certificate) -> None:
     """A line each on standard error, the grave ones first."""
     for warning in sorted(certificate.warnings, key=lambda one: one.severity != GRAVE):
         grave = "grave: " if warning.severity == GRAVE else ""
-        say(f"shoal: {grave}{printable(warning.text)}")
+        say(f"shoal: {grave}{printable(warning.text)}", "warning")
 
 
 def show_attacks(certificate: Certificate) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shlex
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,13 +32,17 @@ app = typer.Typer(help="Read and verify a ledger of releases.", no_args_is_help=
 def verify(
     ledger: str = option("DIR", "The ledger, or the table in a database that it writes.", ...),
     noted: str | None = option("--noted HASH", "A hash noted earlier: the chain must hold it."),
+    as_json: bool = option("--json", "Print the releases and the last hash as JSON.", False),
     quiet: bool = options.QUIET,
 ) -> None:
     """Check the chain of hashes; name changed, missing or reordered releases (exit status 1)."""
     from shoal.auditor.ledger.export import unmarked, verify_ledger
 
     releases, head = verify_ledger(ledger, noted=noted)
-    if not quiet:
+    if as_json:
+        found = {"releases": releases, "head": head, "notes": unmarked(ledger)}
+        typer.echo(json.dumps(found, indent=2))
+    elif not quiet:
         say(_whole_chain(releases, head))
         for note in unmarked(ledger):
             say(f"shoal: {note}")
@@ -97,18 +103,23 @@ def republish(
     sign: Path | None = options.SIGN,
     as_json: bool = options.JSON,
     report: Path | None = option("--report FILE.html", "Write a report over the whole history."),
-    quiet: bool = options.QUIET,
+    *,
+    watched: options.Watched,
 ) -> None:
     """Append the next release of a growing table to a ledger, if safe beside all earlier ones.
 
     Otherwise nothing is written.
     """
     from shoal.auditor.ledger.export import check_outside
-    from shoal.ledgers.republish import republish_file
+    from shoal.connectors import metrics
+    from shoal.connectors.ledger import Ledger
+    from shoal.ledgers.republish import republish_file, with_its_method
 
     check_outside(asked.ledger, report)
     signer = opened(sign)
-    policy = asked.overrides.policy(asked.policy, "republish", "crp")
+    ledger, quiet = Ledger(asked.ledger), watched.quiet
+    with_method = partial(with_its_method, ledger=ledger, explicit=False)
+    policy = asked.overrides.policy(asked.policy, "republish", with_method)
     options.check_outputs(report=report, inputs=[asked.increment, str(asked.policy), *policy.files])
     if asked.what_if and asked.output is not None and not asked.earlier:
         raise InputError("--what-if: writes nothing; leave out --output")
@@ -122,6 +133,12 @@ def republish(
             output=asked.output,
             allow_leaks=asked.allow_leaks,
             progress=progress,
+        )
+        metrics.note(
+            {
+                "ledger_releases": ("Releases of the ledger.", len(ledger.releases())),
+                "ledger_waiting_records": ("Records that wait.", done.waiting),
+            }
         )
         out = None if done.release is None else f"release {done.release:04d}"
         with published_already(out):

@@ -23,6 +23,7 @@ from shoal.streams.options import StreamOptions
 def stream_status(
     checkpoint: Path = option("DIR", "The stream's --checkpoint folder.", ...),
     as_json: bool = option("--json", "Print all of it as JSON.", False),
+    strict: bool = option("--strict", "Exit status 1 if a running stream is silent, too.", False),
 ) -> None:
     """Say how a running stream is doing, by its last commit: verdict, counts, loss, waits, and what
     to look at. Reads no record, and the stream does not notice. Exit status 1 where a release broke
@@ -47,6 +48,7 @@ def stream_status(
             for line in status_lines(one):
                 typer.echo(f"  {line}" if name else line)
     good = all(one.holds and not one.is_mostly_aside for one in found.values())
+    good &= not strict or not any(one.is_silent for one in found.values())
     raise typer.Exit(0 if good else 1)
 
 
@@ -55,9 +57,9 @@ def stream(
     policy: Path = POLICY,
     wanted: StreamOptions,
     overrides: Overrides,
+    watched: options.Watched,
     as_json: bool = options.JSON,
     report: Path | None = options.REPORT,
-    quiet: bool = options.QUIET,
     engine: str | None = options.ENGINE,
 ) -> None:
     """Publish records as they arrive; with --checkpoint, resumes exactly where it stopped."""
@@ -65,12 +67,12 @@ def stream(
 
     if wanted.sink == "-" and as_json:
         raise InputError("--json and -o -: both want standard output; write the stream to a file")
-    asked = overrides.policy(policy, "stream", "fads")
+    asked = overrides.policy(policy, "stream", lambda found: found.or_method("fads"))
     wanted = replace(wanted, read=(str(policy), *asked.files))
     named = [wanted.source, wanted.sink, wanted.trace, wanted.dead_letters]
     options.check_outputs(report=report, inputs=[*named, *wanted.read])
     try:
-        with shown(quiet) as progress:
+        with shown(watched.quiet) as progress:
             certificate, history = stream_file(wanted, asked, progress=progress)
             if report is not None:
                 from shoal.reports.history import write_report
@@ -86,7 +88,7 @@ def stream(
     show_warnings(certificate)
     if as_json:
         typer.echo(certificate.to_json(), nl=False)
-    elif not quiet and wanted.sink != "-":
+    elif not watched.quiet and wanted.sink != "-":
         written = listed([wanted.sink, wanted.certificate_path, report])
         say(summary(certificate, written))
     bad = certificate["records"]["rejected"]

@@ -65,7 +65,10 @@ class ReleaseDraft(ABC):
 
 
 def check_output(output_path: str, replace: bool) -> None:
-    """Raises InputError, before any work, where a release can't be put there."""
+    """Raises InputError, before any work, where a release can't be put there.
+
+    replace: whether what is there gives way.
+    """
     place = Location(output_path)
     if place.is_folder:
         check_target(output_path, replace)
@@ -75,6 +78,10 @@ def check_output(output_path: str, replace: bool) -> None:
         check_release(place.address, replace)
     else:
         files.check_writable(output_path)
+        if not (replace or place.is_standard) and Path(output_path).exists():
+            raise InputError(
+                f"output '{output_path}': is there already; name a new file, or say --replace"
+            )
 
 
 @contextmanager
@@ -83,7 +90,8 @@ def release_draft(
 ) -> Iterator[ReleaseDraft]:
     """A draft that is committed if the block succeeds, else removed with all that it held.
 
-    replace: whether an earlier release in a folder or a database gives way; a file always does.
+    replace: whether an earlier release in a folder or a database gives way; a file always does, as
+    `check_output` has looked at it.
     second: where the `second_draft` goes that is committed before it; it is removed again if this
     one can't be.
     """

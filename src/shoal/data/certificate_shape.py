@@ -227,7 +227,7 @@ class ColumnReport(TypedDict):
     single_ends: Share | None
     alone_in: Share | None
     derived_from: str | None
-    alone_if_known: int | None
+    alone_if_known: NotRequired[int | None]
 
 
 class TogetherReport(TypedDict):
@@ -342,7 +342,7 @@ FIGURES = named(nullable(NUMBER))
 SIZES = _of(SizesReport)
 PROMISE, OF_PROMISE = keys_of(PromiseReport)
 OF_GROUPS = {key: OF_PROMISE[key] for key in ("classes", "risk")}
-COLUMN, _ = keys_of(ColumnReport)
+COLUMN, OF_LATER_COLUMNS = keys_of(ColumnReport)
 OUTPUT = {"bytes": nullable(WHOLE), "format": TEXT, "dialect": _of(DialectReport)}
 SECOND = record({"sha256": SHA256, "bytes": nullable(WHOLE)})
 WITHHELD = {"withheld": WHOLE}
@@ -478,6 +478,6 @@ def _since_2(verb: str, by_release: bool) -> dict[str, Rule]:
         "policy": _of(PolicyIdentity | None if verb == "audit" else PolicyIdentity),
         "people": one_of(*people),
         "together": NOTHING if by_release else _of(TogetherReport),
-        "columns": many(record(COLUMN | unsaid)),
+        "columns": many(record(COLUMN | unsaid, OF_LATER_COLUMNS)),
         "warnings": many(record(FINDING, OF_FINDING)),
     }

@@ -50,8 +50,10 @@ def limit() -> int | None:
 
 @contextmanager
 def using(asked: int | str | None) -> Iterator[None]:
-    """So many bytes inside the block, such as 700MB; all there are for None."""
-    token = _asked.set(bytes_of(asked) if isinstance(asked, str) else asked)
+    """At most this much memory inside the block, such as 700MB; None: as much as around it."""
+    limit_around = _asked.get()
+    wanted = bytes_of(asked) if isinstance(asked, str) else asked
+    token = _asked.set(limit_around if wanted is None else wanted)
     try:
         yield
     finally:
@@ -65,11 +67,14 @@ def needs_whole(what: str) -> InputError:
     )
 
 
-def bytes_of(size: str) -> int:
-    """The bytes that a size such as 700MB or 1.5GiB names; raises InputError for any other text."""
+def bytes_of(size: str, option: str = "memory") -> int:
+    """The bytes that a size such as 700MB or 1.5GiB names; raises InputError for any other text.
+
+    option: what a message calls it.
+    """
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?I?)B?\s*", size.upper())
     if found is None or found[2] not in _UNITS:
-        raise InputError(f"memory '{size}': is not a size; give one such as 700MB or 2GiB")
+        raise InputError(f"{option} '{size}': is not a size; give one such as 700MB or 2GiB")
     return int(float(found[1]) * _UNITS[found[2]])
 
 

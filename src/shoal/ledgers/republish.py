@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Generic, cast
+from typing import Any, Generic, cast
 
 from shoal.auditor.ledger.export import check_outside, disagreements
 from shoal.auditor.ledger.terms import check_policy, check_same, policy_files
@@ -23,6 +23,7 @@ from shoal.connectors.database.address import SQLITE, TableAddress, parse
 from shoal.connectors.database.release_tables import ListedRelease, ReleaseRows
 from shoal.connectors.frames import Frame, FrameT, like
 from shoal.connectors.ledger import CERTIFICATE, DATA, Ledger, TableNote, sha256_of
+from shoal.connectors.ledger.layout import mapping_in
 from shoal.connectors.ledger.private import (
     REPLACED,
     DeferredRecords,
@@ -41,8 +42,6 @@ from shoal.ledgers.next_release import plan, write_and_audit
 from shoal.policy.binding.columns import check_increment, input_warnings
 from shoal.policy.binding.files import PolicyTables
 from shoal.policy.policy import Policy, PolicyLike
-
-DEFAULT_METHOD = "crp"
 
 
 @dataclass(frozen=True, repr=False)
@@ -136,7 +135,7 @@ def republish_file(
         source = policy.tables.read_original(source, allow_empty=True)
     started = time.process_time()
     policy.require_answers()
-    policy = policy.as_in_a_series(DEFAULT_METHOD)
+    policy = with_its_method(policy, ledger).with_shuffled_rows()
     terms = Terms(policy, policy.build_method("republish"), ledger)
     check_policy(policy, terms.method)
     check_increment(source.frame, policy.tables)
@@ -221,6 +220,27 @@ def increment_of(frame: Frame, tables: PolicyTables) -> files.SourceFile:
     digest = hashlib.sha256(text.encode()).hexdigest()
     records, remarks = without_nobody(records, tables.model.missing_values)
     return files.SourceFile(Table(tables.original_frame(records)), digest, remarks=remarks)
+
+
+def with_its_method(policy: Policy, ledger: Ledger, *, explicit: bool = True) -> Policy:
+    """The policy with the method of a ledger's last release, where it names none; of a new ledger
+    with `m-invariance` if records may leave or change, else `crp`.
+
+    explicit: whether a policy that names another method than the ledger's changes it; else that
+    raises InputError.
+    """
+    last = max(ledger.releases(), default=0)
+    default = "crp" if policy.operation is None else "m-invariance"
+    stated = mapping_in(ledger.certificate(last), "method") if last else {}
+    known: Mapping[str, Any] = {"name": default, "parameters": {}, **stated}
+    policy = policy.or_method(known["name"], known["parameters"])
+    if last and not explicit and policy.method_name != known["name"]:
+        raise InputError(
+            f"ledger '{ledger.path}': its last release is by '{known['name']}', and the policy"
+            f" names '{policy.method_name}'; keep the ledger's with --method {known['name']}, or"
+            f" change it with --method {policy.method_name}"
+        )
+    return policy
 
 
 def check_ledger(ledger: Ledger, tables: PolicyTables, looks_back: bool) -> None:

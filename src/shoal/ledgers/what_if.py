@@ -34,10 +34,10 @@ from shoal.ledgers.increment import INSERT, Terms, tokens_of
 from shoal.ledgers.methods.sticky import Sticky
 from shoal.ledgers.next_release import plan, write_and_audit
 from shoal.ledgers.republish import (
-    DEFAULT_METHOD,
     check_ledger,
     increment_of,
     republish_file,
+    with_its_method,
 )
 from shoal.ledgers.returning import ReturningPlan, in_order_of_names, place_returning, records_of
 from shoal.policy import registry
@@ -108,10 +108,10 @@ def prospects(
     source: SourceFile, policy: Policy, ledger_path: Path, progress: Progress
 ) -> list[Prospect]:
     """What each method of re-publication would do with records that were read already."""
-    policy = policy.as_in_a_series(DEFAULT_METHOD)
+    ledger = Ledger(ledger_path)
+    policy = with_its_method(policy, ledger).with_shuffled_rows()
     check_increment(source.frame, policy.tables)
     with tempfile.TemporaryDirectory(prefix="shoal-what-if-") as folder:
-        ledger = Ledger(ledger_path)
         if not ledger.exists:
             ledger = Ledger(Path(folder) / "ledger")  # nothing is begun by asking
         with ledger.locked():
@@ -220,7 +220,7 @@ def rehearsals(
     subject = policy.subject
     if subject is None:
         raise InputError("rehearsal: needs a subject, by which people are recognized")
-    policy = policy.as_in_a_series(METHOD).with_method(METHOD)
+    policy = policy.with_method(METHOD).with_shuffled_rows()
     for source in sources:
         check_increment(source.frame, policy.tables)
     key = secrets.token_bytes(32)  # people are as good by any name

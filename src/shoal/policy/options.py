@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -44,12 +44,15 @@ class Overrides(Request):
     write: list[str] | None = WRITE
 
     def policy(
-        self, path: Path, verb: str = "publish", default_method: str | None = None
+        self,
+        path: Path,
+        verb: str = "publish",
+        with_default: Callable[[Policy], Policy] | None = None,
     ) -> Policy:
         """The policy in the file with these changes; raises InputError.
 
-        verb: that the method must serve. default_method: the verb's own, where neither the command
-        nor the policy names one.
+        verb: that the method must serve. with_default: gives the policy the method of the verb or
+        of the ledger, where the command names none.
         """
         from shoal.policy.policy import Policy
 
@@ -57,9 +60,10 @@ class Overrides(Request):
         if self.k is not None:
             policy = policy.with_k(self.k)
         is_default = self.method is None and policy.model.method is None
-        method = default_method if is_default else self.method
-        if method is not None or self.settings:
-            policy = policy.with_method(method, parsed(self.settings or []))
+        if self.method is None and with_default is not None:
+            policy = with_default(policy)
+        if self.method is not None or self.settings:
+            policy = policy.with_method(self.method, parsed(self.settings or []))
         if is_default and self.settings:
             policy.require_fit(verb)
         return policy if self.seed is None else policy.with_seed(self.seed)

@@ -232,11 +232,9 @@ class Policy:
         is_input = dialect is not None and dialect.get("order", default) == "input"
         return replace(self, is_certified_in_order=True) if is_input else self
 
-    def as_in_a_series(self, default_method: str) -> Policy:
-        """The policy with shuffled rows and a method, where it says nothing about them."""
-        is_named = self.model.method is not None
-        named = self if is_named else self.with_method(default_method, {})
-        return named.with_shuffled_rows()
+    def or_method(self, name: str, parameters: Mapping[str, Any] | None = None) -> Policy:
+        """The policy with this method, where it names none."""
+        return self if self.model.method is not None else self.with_method(name, parameters)
 
     def with_shuffled_rows(self) -> Policy:
         """The policy, its rows not in the input's order unless it says so, as in a series.

@@ -142,11 +142,16 @@ class Checkpoint:
 
     def put(self, path: Path, at: int, content: bytes, is_private: bool = False) -> None:
         """Makes a file end with this content, beginning at byte `at`; the same again changes
-        nothing.
+        nothing. Raises CheckpointError, and leaves the file, if it is shorter.
         """
-        with open(
-            os.open(path, os.O_CREAT | os.O_RDWR, 0o600 if is_private else 0o666), "r+b"
-        ) as file:
+        try:
+            made = os.O_RDWR if at else os.O_RDWR | os.O_CREAT
+            handle = os.open(path, made, 0o600 if is_private else 0o666)
+        except FileNotFoundError:
+            raise moved(path) from None
+        with open(handle, "r+b") as file:
+            if os.fstat(handle).st_size < at:
+                raise moved(path)
             file.truncate(at)
             if is_private and not at:
                 path.chmod(0o600)  # somebody else may have made it, so as to read it
@@ -159,6 +164,15 @@ class Checkpoint:
     def _sync_folder(self) -> None:
         if self._durable:
             sync(self.folder)
+
+
+def moved(output: Path) -> CheckpointError:
+    """What is raised where a file is not as the last step left it."""
+    return CheckpointError(
+        f"output '{output}': was moved, shortened or changed since the stream wrote it; put it"
+        " back, and the same command resumes, or begin a new checkpoint; a folder gets files that"
+        " rotate: -o NAME/"
+    )
 
 
 def packed(state: dict[str, Any]) -> bytes:
@@ -189,7 +203,10 @@ def unpacked(content: bytes) -> dict[str, Any]:
         raise ValueError("the head is damaged")
     described = json.loads(head)
     if described["format"] not in (FORMAT, EARLIER):
-        raise ValueError("another format")
+        raise CheckpointError(
+            "checkpoint: was written by another version of Shoal; resume with that version, or end"
+            " the stream by it and begin a new checkpoint"
+        )
     state: dict[str, Any] = {}
     at = 0
     for name, entry in described["entries"].items():
@@ -343,6 +360,8 @@ class SharedCheckpoint(Checkpoint):
         """
         handle = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
         try:
+            if os.fstat(handle).st_size < at:
+                raise moved(path)
             while content:
                 written = os.pwrite(handle, content, at)
                 at, content = at + written, content[written:]

@@ -12,6 +12,7 @@ from shoal.data.regular_files import require_name
 from shoal.errors import InputError
 
 PARTITIONERS = ("murmur2", "crc32")
+DAY, ROLLED = "day", "100MB"
 
 
 class StreamOptions(Request):
@@ -50,6 +51,9 @@ class StreamOptions(Request):
         "How producers map keys to a topic's partitions: murmur2 (Java) or crc32.",
         PARTITIONERS[0],
         choices=PARTITIONERS,
+    )
+    roll: str | None = option(
+        "--roll SIZE|day", "Of a folder, -o out/: when its next file begins; 100MB by default."
     )
     shards: int | None = option(
         "--shards N", "With --engine: streams that people are divided among; fixed at the start."
@@ -93,6 +97,20 @@ class StreamOptions(Request):
         return self.place.is_topic or self.place.is_table
 
     @property
+    def is_rolling(self) -> bool:
+        """Whether rows go to a folder, file by file."""
+        return self.place.is_path and self.place.is_folder
+
+    @property
+    def most_bytes(self) -> int | None:
+        """From which size on a file of a folder is whole; None where it holds a day. Raises
+        InputError where --roll is neither.
+        """
+        from shoal.data.room import bytes_of  # NumPy, which no help needs
+
+        return None if self.roll == DAY else bytes_of(self.roll or ROLLED, "--roll")
+
+    @property
     def outputs(self) -> list[Path]:
         """The files that were named to be written."""
         return _paths_of(self.sink, self.trace, self.dead_letters)
@@ -122,10 +140,17 @@ class StreamOptions(Request):
         written = self.outputs
         findings = [
             *self._contradictions(written),
-            *(f"output '{path}': {_UNWRITABLE}" for path in written if not _is_writable(path)),
+            *(f"output '{path}': {_UNWRITABLE}" for path in written if not self._may_be(path)),
         ]
+        _ = self.most_bytes
         InputError.raise_for(findings)
         _ = self.format  # raises where no format has that suffix
+
+    def _may_be(self, output: Path) -> bool:
+        """Whether an output can be written there."""
+        is_sink = self.is_rolling and output == Path(self.sink).resolve()
+        is_free = is_sink or not output.is_dir()
+        return is_free and output.parent.is_dir() and os.access(output.parent, os.W_OK)
 
     def _contradictions(self, written: list[Path]) -> list[str]:
         read = _paths_of(self.source, self.reference, *self.read)
@@ -144,6 +169,20 @@ class StreamOptions(Request):
             findings.append(
                 "output '-': standard output can't be resumed; write to a file, or leave out"
                 " --checkpoint"
+            )
+        if self.is_rolling and self.checkpoint is None:
+            findings.append(
+                f"output '{self.sink}': a folder gets file after file; give --checkpoint, so that"
+                " each is put once"
+            )
+        if self.is_rolling and self.checkpoint is not None:
+            findings += _nested([Path(self.sink), self.checkpoint])
+        if self.is_rolling and Path(self.sink).suffix:
+            findings.append(f"output '{self.sink}': is a folder; name it without a file's suffix")
+        if self.roll is not None and not self.is_rolling:
+            findings.append(
+                f"--roll: is for files of a folder; end the name of the output with '/', as"
+                f" '{self.sink}/', or leave it out"
             )
         if self.follow and self.checkpoint is None:
             findings.append(
@@ -172,10 +211,6 @@ def refuse_table(source: str) -> None:
 
 
 _UNWRITABLE = "can't be written; name a file in a folder that exists and is writable"
-
-
-def _is_writable(path: Path) -> bool:
-    return not path.is_dir() and path.parent.is_dir() and os.access(path.parent, os.W_OK)
 
 
 def _paths_of(*names: str | None) -> list[Path]:
@@ -236,6 +271,7 @@ def _unfit_options(options: StreamOptions) -> list[str]:
         for name, is_given, instead in (
             ("--trace", options.trace is not None, "no trace is written"),
             ("--deadline", options.deadline is not None, "batches have no clock"),
+            ("--roll", options.roll is not None, "each batch is a file of its own"),
         )
         if is_given
     ]

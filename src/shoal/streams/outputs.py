@@ -8,28 +8,31 @@ that putting it twice changes nothing.
 from __future__ import annotations
 
 import gzip
-import hashlib
 import io
+import os
 import sys
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from shoal.connectors.dialect import default_dialect
+from shoal.connectors.location import Location
 from shoal.data.schema import Role, Schema
 from shoal.errors import CheckpointError, PromiseError
 from shoal.protocols import Sink
 from shoal.streams import kafka
-from shoal.streams.checkpoint import Checkpoint, SharedCheckpoint
+from shoal.streams.checkpoint import Checkpoint, SharedCheckpoint, moved
 from shoal.streams.options import StreamOptions
 from shoal.streams.stream_tables import TableSink
 
 PRIVATE = ("people", "trace")  # outputs that show more than the release: their owner's alone
 PIECE = 1 << 20  # bytes of a file that are read at once
+TAIL = 4096  # bytes at the end of an output, by which a file in its place is known
 
 
 class RowFormat:
@@ -96,10 +99,16 @@ class RowFormat:
             raise PromiseError("the rows of a step are not read as they were measured; withheld")
         return content
 
-    def join_parts(self, folder: Path, nothing: pl.DataFrame, draft: Path) -> None:
-        """Writes one table of all parts, read and written piece by piece."""
+    def join_parts(
+        self, folder: Path, nothing: pl.DataFrame, draft: Path, more: bytes = b""
+    ) -> None:
+        """Writes one table of all parts, read and written piece by piece. more: packed rows that
+        follow them.
+        """
         parts = sorted(folder.glob("*.parquet")) if folder.exists() else []
-        rows = pl.scan_parquet(parts) if parts else nothing.lazy()
+        tables = [pl.scan_parquet(part) for part in parts]
+        tables += [self.read_back(more).lazy()] if more else []
+        rows = pl.concat(tables) if tables else nothing.lazy()
         try:
             if self._kind.is_parquet:
                 rows.sink_parquet(draft)
@@ -173,14 +182,16 @@ class Outputs:
         sink.pending = self.format.joined(sink.pending, content)
 
     def require_untouched(self) -> None:
-        """Raises CheckpointError where a new checkpoint would go on in a file that has content."""
-        for name in ("sink", "trace"):
-            output = self.by_name.get(name)
-            if output is not None and output.path.exists() and output.path.stat().st_size:
-                raise CheckpointError(
-                    f"output '{output.path}': exists, but the checkpoint is new; name a fresh file,"
-                    " or the checkpoint that it belongs to"
-                )
+        """Raises CheckpointError where a new stream would go on in a file that has content, or
+        replace it.
+        """
+        what = "is there already; name a new file"
+        if self._options.checkpoint is not None:
+            what = "exists, but the checkpoint is new; name a new file, or its own checkpoint"
+        for name in (self._options.sink, self._options.trace or "-"):
+            is_file = Location(name).is_path and Path(name).is_file()
+            if is_file and Path(name).stat().st_size:
+                raise CheckpointError(f"output '{name}': {what}")
 
     def taken_rows(self) -> bytes:
         """Takes the rows of the step out of the buffer; the commit itself writes them."""
@@ -199,13 +210,16 @@ class Outputs:
     def write_segment(self, step: int) -> dict[str, dict[str, Any]]:
         """Keeps what the step adds in a hidden file, so that it can be put after a crash.
 
-        Returns what a snapshot has to hold for that.
+        Returns what a snapshot has to hold for that. Raises CheckpointError where a file is not as
+        the step before left it.
         """
+        for name, output in self.by_name.items():
+            self._require_as_left(name, output)
         pending = b"".join(output.pending for output in self.by_name.values())
         self._checkpoint.write(self._segment(step), pending)
         return {
             "sizes": {name: len(output.pending) for name, output in self.by_name.items()},
-            "segment": {"size": len(pending), "sha256": hashlib.sha256(pending).hexdigest()},
+            "segment": {"size": len(pending), "sha256": sha256(pending).hexdigest()},
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -235,13 +249,13 @@ class Outputs:
                 f"checkpoint '{self._checkpoint.folder}': lacks a file that it had written; begin a"
                 " new one"
             ) from None
-        known, digest = state["segment"], hashlib.sha256(content).hexdigest()
+        known, digest = state["segment"], sha256(content).hexdigest()
         if len(content) != known["size"] or digest != known["sha256"]:
             raise self._damaged(self._segment(step).name)
         start = 0
         for name, size in state["sizes"].items():
             output = self[name]
-            self._require_as_left(name, output, size)
+            self._require_put(name, output, size)
             output.pending = content[start : start + size]
             start += size
             self._put(name, step)
@@ -255,24 +269,41 @@ class Outputs:
     def require_as_put(self) -> None:
         """Raises CheckpointError where an output is not what was put, before it is certified."""
         for name, output in self.by_name.items():
-            self._require_as_left(name, output, 0)
+            self._require_put(name, output, 0)
 
-    def _require_as_left(self, name: str, output: Output, size: int) -> None:
-        """Raises CheckpointError where an output is neither as before the step nor as after it.
+    def _require_put(self, name: str, output: Output, more: int) -> None:
+        """Raises CheckpointError where an output is neither as before a step nor as after it.
 
-        What stands behind the committed bytes may be half a step, and is written again.
+        more: bytes of the step. What stands behind the committed bytes may be half of it, and is
+        written again.
         """
-        if name == "sink" and (self._options.by_transactions or self._options.place.is_standard):
+        asked = self._options
+        if name == "sink" and (
+            asked.by_transactions or asked.place.is_standard or asked.is_rolling
+        ):
             return
-        fits = output.length <= output.found_length <= output.length + size
+        fits = output.length <= output.found_length <= output.length + more
         if fits and output.committed_crc() == output.crc:
             return
         if output.path.parent == self._checkpoint.folder:
             raise self._damaged(output.path.name)
-        what = "was changed since the stream wrote it" if output.path.exists() else "is gone"
-        raise CheckpointError(
-            f"output '{output.path}': {what}; put it back, or begin a new checkpoint"
-        )
+        raise moved(output.path)
+
+    def _require_as_left(self, name: str, output: Output) -> None:
+        """Raises CheckpointError where a file that this run wrote is not as it left it."""
+        by_steps = name == "sink" and (self.format.in_parts or self._options.by_transactions)
+        if by_steps or output.stamp is None:
+            return
+        try:
+            with open(output.path, "rb") as file:
+                found = os.fstat(file.fileno())
+                file.seek(max(output.length - TAIL, 0))
+                tail = file.read(TAIL)
+        except FileNotFoundError:
+            raise moved(output.path) from None
+        is_same = output.stamp == (found.st_dev, found.st_ino) and tail.endswith(output.tail)
+        if not is_same or found.st_size != output.length:
+            raise moved(output.path)
 
     def put(self, step: int) -> None:
         """Appends all that is pending to the outputs."""
@@ -287,6 +318,8 @@ class Outputs:
             # behind the committed length, so that the same again changes nothing
             path, rows = output.path, output.pending
             self._checkpoint.put(path, output.length, rows, output.is_private)
+            found = path.stat()
+            output.stamp, output.tail = (found.st_dev, found.st_ino), (output.tail + rows)[-TAIL:]
         output.length += len(output.pending)
         output.crc = zlib.crc32(output.pending, output.crc)
         output.pending = b""
@@ -303,7 +336,8 @@ class Output:
     """A file that only ever grows, or a folder of parts; how much of it is committed, and what
     comes next.
 
-    crc: of what is committed.
+    crc: of what is committed. tail: its last bytes, at most TAIL. stamp: device and inode of the
+    file, once this run has written it.
     """
 
     path: Path
@@ -311,6 +345,8 @@ class Output:
     length: int = 0
     crc: int = 0
     pending: bytes = b""
+    tail: bytes = b""
+    stamp: tuple[int, int] | None = None
 
     @property
     def _files(self) -> list[Path]:

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from shoal.connectors import metrics
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress
 from shoal.errors import CheckpointError, InputError
@@ -25,7 +26,7 @@ from shoal.streams.certify import NOTHING, union_certificate, write_certificate
 from shoal.streams.checkpoint import CURRENT, SharedCheckpoint, SharedStream
 from shoal.streams.kafka import Arrived, TransactionLost
 from shoal.streams.kafka_group import Group, Keyed, Mark, PartitionFeed, Writer, gone
-from shoal.streams.publishing import Publishing, StreamRequest, hash_of
+from shoal.streams.publishing import Publishing, StreamRequest, check_terms, settled
 from shoal.streams.stream_status import is_stop
 
 TELL_EVERY = 2.0  # seconds between two lines of progress
@@ -76,6 +77,7 @@ def _require_fit(request: StreamRequest, partitions: int) -> None:
         for name, given, instead in (
             ("--trace", options.trace, "no trace is written"),
             ("--dead-letters", options.dead_letters, "the checkpoint has a list for each"),
+            ("--metrics", metrics.are_asked() or None, "'shoal stream-status' shows each"),
         )
         if given is not None
     ]
@@ -113,11 +115,7 @@ def _shared_stream(request: StreamRequest, group: Group, partitions: int) -> Sha
             f"checkpoint '{folder}': was started with another source, sink or --partitioner; use"
             " the same ones, or name another folder"
         )
-    if found.policy != hash_of(request.fixed):
-        raise CheckpointError(
-            f"checkpoint '{folder}': was made under another policy; give every process the one that"
-            " the stream started with, or begin a new stream, into a new topic"
-        )
+    check_terms(folder, found.policy, request.fixed)
     return found
 
 
@@ -146,7 +144,7 @@ def _wanted(request: StreamRequest, group: Group, partitions: int) -> SharedStre
         partitions,
         columns,
         partitioner,
-        hash_of(request.fixed),
+        settled(request.fixed),
     )
     for partition, arrived in enumerate(first):
         feed = _feed(shared, request, group, partition)

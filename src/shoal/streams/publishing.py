@@ -11,6 +11,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -130,14 +131,11 @@ class Publishing(ABC):
         self._arrival_times: list[tuple[float, int]] = []
         self._started = time.process_time()
         self._read_before = 0
-        self._fingerprint = hash_of(
-            {
-                **request.fixed_for(feed.names, reference),
-                "outputs": self._outputs_that_stay(),
-                "shoal": VERSION,
-                "polars": pl.__version__,
-            }
-        )
+        self._terms = {
+            **request.fixed_for(feed.names, reference),
+            "outputs": self._outputs_that_stay(),
+            "version": VERSION.rpartition(".")[0],
+        }
 
     # stopping and resuming
 
@@ -145,12 +143,7 @@ class Publishing(ABC):
         """Goes on where a snapshot was taken; raises CheckpointError if it belongs to another
         stream or does not fit.
         """
-        if state.get("policy") != self._fingerprint:
-            raise CheckpointError(
-                f"checkpoint '{self._checkpoint.folder}': was made under another policy, or for"
-                " other columns, outputs or versions; use what it was started with, or begin a"
-                " new one in another folder"
-            )
+        check_terms(self._checkpoint.folder, state.get("policy"), self._terms)
         try:
             self._take_up(state)
         except UNFIT:
@@ -165,7 +158,7 @@ class Publishing(ABC):
         """What every subclass commits with a step."""
         now = self._clock()
         return {
-            "policy": self._fingerprint,
+            "policy": settled(self._terms),
             "columns": self._feed.names,
             "step": self._step,
             "place": self._feed.place,
@@ -295,6 +288,54 @@ def _refused(bad: list[tuple[int, str]]) -> InputError:
 def hash_of(fixed: Mapping[str, Any]) -> str:
     """One text that two streams share if they agree in everything named here."""
     return hashlib.sha256(json.dumps(fixed, sort_keys=True).encode()).hexdigest()
+
+
+# What may not change while a stream goes on.
+
+DIFFERENT = {
+    "policy": "another policy",
+    "shuffled": "another policy",
+    "hierarchies": "other hierarchies",
+    "reference": "another reference",
+    "columns": "other columns",
+    "record_lines": "another --record-lines",
+    "outputs": "other outputs",
+    "version": "another version of Shoal",
+}
+
+
+def settled(terms: Mapping[str, Any]) -> str:
+    """A text by which `check_terms` knows these terms again, and whatever of them differs."""
+    return json.dumps({name: hash_of(value) for name, value in terms.items()}, sort_keys=True)
+
+
+def check_terms(folder: Path, begun: object, terms: Mapping[str, Any]) -> None:
+    """Raises CheckpointError with everything in which a stream differs from the one that was begun.
+
+    begun: what `settled` gave, or the hash of all that earlier versions wrote.
+    """
+    earlier = {name: value for name, value in terms.items() if name != "version"}
+    if "version" in terms:
+        earlier |= {"shoal": VERSION, "polars": pl.__version__}
+    now = settled(terms)
+    if begun in (now, hash_of(earlier)):
+        return
+    known, given = (_mapping(text) for text in (begun, now))
+    differing = [word for name, word in DIFFERENT.items() if given.get(name) != known.get(name)]
+    every = ["another policy, other columns, outputs or versions"]
+    what = ", ".join(dict.fromkeys(differing if known else every))
+    raise CheckpointError(
+        f"checkpoint '{folder}': was made under {what}; resume with what it was begun with. To"
+        " change that, end the stream first, without --follow, and begin a new checkpoint"
+    )
+
+
+def _mapping(text: object) -> Mapping[str, Any]:
+    try:
+        found = json.loads(str(text))
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 # The lines of a trace: what became of every record.

@@ -39,6 +39,8 @@ from shoal.streams.checkpoint import Checkpoint
 from shoal.streams.options import StreamOptions
 from shoal.streams.partitions import TELL_EVERY, stream_partitions
 from shoal.streams.publishing import Publishing, StreamRequest
+from shoal.streams.rolling import RollingFolder
+from shoal.streams.shard_files import batch_folder
 from shoal.streams.sharded import stream_sharded
 from shoal.streams.stream_status import is_stop
 
@@ -100,9 +102,13 @@ def _resumable_run(
     with checkpoint.held():
         _require_columns(options, checkpoint, feed.names)
         run = Run(request, feed, checkpoint, clock)
-        run.resume()
         try:
-            with run.status.reporting():
+            with ExitStack() as stack:
+                if options.is_rolling:
+                    folder = stack.enter_context(batch_folder(options.sink))
+                    run.rolling = RollingFolder(folder, options, checkpoint.folder)
+                run.resume()
+                stack.enter_context(run.status.reporting())
                 yield run
         except (KeyboardInterrupt, SystemError) as stop:
             if not is_stop(stop):
@@ -121,12 +127,14 @@ def _one_time_run(
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="shoal-stream-")))
         stack.enter_context(remove_uncommitted_certificate(options.sink))
         run = Run(request, feed, Checkpoint(folder, durable=False), clock)
+        run.outputs.require_untouched()
         for name in ("sink", "trace"):
             output = run.outputs.by_name.get(name)
             if output is None or output.path.parent == folder or options.place.is_standard:
                 continue
             draft = files.atomic_write(str(output.path), output.is_private)
             output.path = stack.enter_context(draft)
+        stack.enter_context(run.status.reporting())
         yield run
 
 
@@ -149,6 +157,7 @@ class Run(Publishing):
     _identity = ""  # where rows go to a topic or table: by which these know the stream
     _input: str | None = None
     _joined: Path | None = None  # one table of all parts, at the end
+    rolling: RollingFolder | None = None  # or the folder of their tables
     _since = _last_line = 0.0  # of the run, and its last line of progress
 
     # resuming
@@ -160,6 +169,8 @@ class Run(Publishing):
             self._identity = secrets.token_hex(8)
             self.outputs.connect(self._identity, self._step)
             self.outputs.require_untouched()
+            if self.rolling is not None:
+                self.rolling.require_untouched()
             self.status.begin(self._step, self.counters)
             return
         self._resume_from(state)
@@ -169,7 +180,12 @@ class Run(Publishing):
         super()._take_up(state)
         self._identity = str(state["identity"])
         self.outputs.connect(self._identity, self._step)
+        if self.rolling is not None:
+            self.rolling.take_up(state)
         self.outputs.put_segment(self._step, state)
+        if self.rolling is not None:
+            self.rolling.put(self.outputs["sink"], self.so_far)
+            self.rolling.require_as_left()
 
     # working
 
@@ -203,16 +219,23 @@ class Run(Publishing):
 
     def _commit(self) -> None:
         self._step += 1
-        if self._options.checkpoint is None:
-            self.outputs.put(self._step)
-            return
-        state = {
-            **self._snapshot(),
-            "identity": self._identity,
-            **self.outputs.write_segment(self._step),
-        }
-        self._checkpoint.commit(state)
+        sink, rolled = self.outputs["sink"], dict[str, Any]()
+        if self.rolling is not None:
+            form, nothing = self.outputs.format, self.core.nothing
+            self.rolling.require_as_left()
+            self.rolling.add_due(self._step, sink, form, nothing, self.counters.closed)
+            rolled |= self.rolling.snapshot
+        if self._options.checkpoint is not None:
+            state = {
+                **self._snapshot(),
+                "identity": self._identity,
+                **rolled,
+                **self.outputs.write_segment(self._step),
+            }
+            self._checkpoint.commit(state)
         self.outputs.put(self._step)
+        if self.rolling is not None:
+            self.rolling.put(sink, self.so_far)
         self.outputs.remove_segment(self._step - 1)
         self.status.commit(self._step, self.counters)
 
@@ -225,13 +248,14 @@ class Run(Publishing):
         """
         self.outputs.require_as_put()
         with ExitStack() as stack:
-            if self.outputs.format.in_parts:
+            if self.outputs.format.in_parts and self.rolling is None:
                 stack.enter_context(remove_uncommitted_certificate(self._options.sink))
                 self._joined = stack.enter_context(files.atomic_write(self._options.sink))
                 self.outputs.format.join_parts(
                     self.outputs["sink"].path, self.core.nothing, self._joined
                 )
-            can_be_read = self._options.place.is_path or self._options.place.is_table
+            is_file = self._options.place.is_path and self.rolling is None
+            can_be_read = is_file or self._options.place.is_table
             is_whole = self._options.measured == "whole" and can_be_read and self.counters.published
             certificate = self._measured(progress) if is_whole else self.so_far()
             if self._options.checkpoint is None:
@@ -259,6 +283,8 @@ class Run(Publishing):
         """Writes the certificate beside the sink."""
         if self._options.place.is_table:
             self.outputs.certify(certificate.to_json())
+        elif self.rolling is not None:
+            self.rolling.certify(certificate)
         elif not self._options.place.is_standard:
             path = self._options.certificate_path
             write_certificate(certificate, path)
@@ -286,10 +312,10 @@ class Run(Publishing):
 
     def _read_and_written(self, digest: str | None) -> dict[str, Any]:
         render = self.core.schema.render
-        return {
-            "input": {"sha256": self._input or self._feed.sha256},
-            "output": output_of(self._options, self._published, digest, render),
-        }
+        output = output_of(self._options, self._published, digest, render)
+        if self.rolling is not None:
+            output = self.rolling.described(render)
+        return {"input": {"sha256": self._input or self._feed.sha256}, "output": output}
 
     def _tell(self, progress: Progress) -> None:
         now = self._clock()

@@ -14,11 +14,12 @@ put again.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -41,7 +42,7 @@ from shoal.streams.certify import (
 from shoal.streams.checkpoint import Checkpoint
 from shoal.streams.core import StreamCore
 from shoal.streams.options import refuse_table, unfit_for_engine
-from shoal.streams.publishing import StreamRequest, hash_of
+from shoal.streams.publishing import StreamRequest, check_terms, settled
 from shoal.streams.shard import (
     Advance,
     Committed,
@@ -138,19 +139,14 @@ class ShardedRun:
         """Resumes from the checkpoint; raises CheckpointError where it is another stream's."""
         found = self._state
         found.require_same(self._checkpoint.folder, self._options)
-        if found.fixed != self._fixed(found.names):
-            raise CheckpointError(
-                f"checkpoint '{self._checkpoint.folder}': was made under another policy, or for"
-                " other columns, options or versions; use what it was started with, or begin a new"
-                " one in another folder"
-            )
+        check_terms(self._checkpoint.folder, found.fixed, self._terms(found.names))
         self._output.require_no_later(found.files)
         self._put()
         self._output.require_as_left(found.files)
 
-    def _fixed(self, names: list[str]) -> str:
+    def _terms(self, names: list[str]) -> Mapping[str, Any]:
         """What may not change between two runs of one stream."""
-        return hash_of(self._request.fixed_for(names, self._reference))
+        return self._request.fixed_for(names, self._reference)
 
     @cached_property
     def _reference(self) -> files.SourceFile | None:
@@ -185,7 +181,7 @@ class ShardedRun:
         return Committed(
             source=str(Path(options.source).resolve()),
             sink=str(Path(options.sink).resolve()),
-            fixed=self._fixed(names),
+            fixed=settled(self._terms(names)),
             shards=options.shards,
             names=names,
         )

@@ -42,10 +42,10 @@ def stream(
     that of the policy, if it names one. Raises InputError where something does not fit.
     """
     asked = Policy.of(policy)
-    if method is not None or parameters or asked.model.method is None:
-        asked = asked.with_method(
-            method or (asked.model.method or {"name": DEFAULT_METHOD})["name"], parameters
-        )
+    if method is None:
+        asked = asked.or_method(DEFAULT_METHOD)
+    if method is not None or parameters:
+        asked = asked.with_method(method, parameters)
     asked.build_method("stream")
     return Stream(asked, reference)
 
@@ -198,9 +198,7 @@ def stream_file(
     that shows domains and values which the policy leaves open. follow: whether to wait for more
     until interrupted.
     """
-    asked = Policy.of(policy)
-    if asked.model.method is None:
-        asked = asked.with_method(DEFAULT_METHOD)
+    asked = Policy.of(policy).or_method(DEFAULT_METHOD)
     options = StreamOptions(
         path_text(source, "source"),
         path_text(output, "output"),

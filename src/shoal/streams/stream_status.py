@@ -18,6 +18,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from shoal.connectors import metrics
 from shoal.data import certificate_shape as shape
 from shoal.data.notebook import Figures
 from shoal.data.regular_files import path_text
@@ -39,7 +40,7 @@ USUAL_GAPS = 3  # times as long as usual without a commit: silent
 SOONEST = 5.0  # seconds; nobody is silent before
 RISING = 1.25  # times the loss since the start
 RUNNING, ENDED, STOPPED, BROKEN, FAILED = "running", "ended", "stopped", "broken", "failed"
-MOSTLY_ASIDE = "records set aside"
+MOSTLY_ASIDE, SILENT = "records set aside", "silent"
 COUNTS = ("came", "published", "decided", "reused", "loss")
 
 
@@ -167,6 +168,11 @@ class StreamStatus(Figures):
         return bool(self.content["verdict"]["holds"])
 
     @property
+    def is_silent(self) -> bool:
+        """Whether the stream runs, as it seems, and has not committed for long."""
+        return any(alarm.kind == SILENT for alarm in self.alarms)
+
+    @property
     def is_mostly_aside(self) -> bool:
         """Whether more than half of the last records could not be taken."""
         return bool(self.content.get("mostly_aside"))
@@ -243,7 +249,7 @@ def _alarms(content: Mapping[str, Any], now: float) -> list[Alarm]:
     gap = content["usual_gap"]
     if state == RUNNING and now - at > max(USUAL_GAPS * (gap or 0.0), SOONEST):
         seconds = now - at
-        found.append(Alarm("silent", at, f"no commit for {seconds:.0f} s"))
+        found.append(Alarm(SILENT, at, f"no commit for {seconds:.0f} s"))
     recent, whole = content["recent"]["loss"], content["loss"]
     if recent is not None and whole and recent > RISING * whole:
         text = f"{100 * recent:.1f} % lately, {100 * whole:.1f} % since the start"
@@ -291,7 +297,7 @@ class StatusWriter:
         if is_resumed and self._folder is not None:
             # a run that was killed left the status of the commit before
             self._content = self._counted(step, counters)
-            write_status(self._folder, self._content)
+            self._write()
 
     def waited(self, longest: float) -> None:
         """The longest wait of records that leave in the step that is about to be committed."""
@@ -299,7 +305,7 @@ class StatusWriter:
 
     def commit(self, step: int, counters: StreamCounters) -> None:
         """The status after a commit. step: its number."""
-        if self._folder is None:
+        if self._folder is None and not metrics.are_asked():
             return
         now, totals = time.time(), _totals(counters)
         done = {name: totals[name] - self._done[name] for name in totals}
@@ -310,7 +316,12 @@ class StatusWriter:
         if counters.closed:
             self._log.note(ENDED, now)
         self._content = self._counted(step, counters)
-        write_status(self._folder, self._content)
+        self._write()
+
+    def _write(self) -> None:
+        if self._folder is not None:
+            write_status(self._folder, self._content)
+        metrics.note(_figures(self._content))
 
     @contextmanager
     def reporting(self) -> Iterator[None]:
@@ -323,7 +334,7 @@ class StatusWriter:
 
     def stopped(self, cause: BaseException) -> None:
         """Says why a run ended before its source did."""
-        if self._folder is None or not self._content:
+        if not self._content:
             return
         state = STOPPED if is_stop(cause) else FAILED
         state = BROKEN if isinstance(cause, PromiseError) else state
@@ -331,7 +342,7 @@ class StatusWriter:
         self._log.note(state, now)
         verdict = self._content["verdict"] | {"holds": state != BROKEN}
         self._content |= {"at": now, "state": state, "verdict": verdict, "log": self._log.content()}
-        write_status(self._folder, self._content)
+        self._write()
 
     def _counted(self, step: int, counters: StreamCounters) -> dict[str, Any]:
         now, decided = time.time(), counters.decided
@@ -369,6 +380,27 @@ class StatusWriter:
             "usual_gap": self._log.usual_gap,
             "log": self._log.content(),
         }
+
+
+def _figures(status: Mapping[str, Any]) -> metrics.Figures:
+    """What Prometheus is to know of a status."""
+    verdict, recent, wait = (status[part] for part in ("verdict", "recent", "wait"))
+    records = {**status["records"]}
+    waiting = records.pop("waiting")
+    states = dict.fromkeys((RUNNING, ENDED, STOPPED, BROKEN, FAILED), 0.0) | {status["state"]: 1.0}
+    return {
+        "stream_records_total": ("Records by what became of them.", records),
+        "stream_waiting_records": ("Records that wait.", waiting),
+        "stream_state": ("1 for the state that the stream is in.", states),
+        "stream_holds": ("Whether every release keeps every promise.", float(verdict["holds"])),
+        "stream_releases_total": ("Releases.", verdict["releases"]),
+        "stream_least_class_people": ("People in the least class.", verdict["least_class"]),
+        "stream_loss_ratio": ("Information loss since the start.", status["loss"]),
+        "stream_recent_loss_ratio": ("Information loss lately.", recent["loss"]),
+        "stream_longest_wait_records": ("The longest wait, in records.", wait["longest"]),
+        "stream_commits_total": ("Commits.", status["commits"]),
+        "stream_last_commit_timestamp_seconds": ("When it last committed.", status["at"]),
+    }
 
 
 def is_stop(cause: BaseException) -> bool:

@@ -36,7 +36,7 @@ def publish_file(
     is a `ReleaseWarning` as well.
 
     table, output: names as of the command: files, folders that end in `/`, tables in databases.
-    replace: whether an earlier release in a folder or a database gives way.
+    replace: whether a file, or an earlier release in a folder or a database, gives way.
     require_together: the largest k of any promise must hold over all quasi-identifiers, too.
     trace: a private file to write, for audits: the row of the table behind each published one.
     memory: bytes that may be used, or a size such as `"700MB"`; a table that does not fit is worked

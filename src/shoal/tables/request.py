@@ -31,7 +31,7 @@ class PublishOptions(Request):
         "--trace FILE", "Whose row is whose (JSON lines); private. Audits count with it."
     )
     replace: bool = option(
-        "--replace", "Puts it in place of an earlier release of that folder or table.", False
+        "--replace", "Puts it in place of what has that name: a file, folder or table.", False
     )
 
 
@@ -188,5 +188,5 @@ class AuditRequest(Request, kw_only=True):
         changes = options.Overrides(k=self.k, read=self.read, write=self.write)
         if self.policy is None:
             return self.columns.policy(changes)
-        verb = ("stream", "fads") if is_stream else ()
-        return changes.policy(self.policy, *verb).with_reference(self.reference)
+        policy = changes.policy(self.policy).with_reference(self.reference)
+        return policy.or_method("fads") if is_stream else policy

@@ -399,10 +399,11 @@ def _republish(asked: Asked, tell: Tell, line: Line) -> Asked:
     from shoal.auditor.ledger.terms import policy_of
     from shoal.connectors.ledger import Ledger
     from shoal.errors import InputError
-    from shoal.ledgers.republish import republish_file
+    from shoal.ledgers.republish import republish_file, with_its_method
 
     folder = Path(asked["folder"])
-    policy = policy_of(Ledger(folder)).with_method(asked["method"], {})
+    own = with_its_method(policy_of(Ledger(folder)), Ledger(folder))
+    policy = own.with_method(asked["method"], {})
     source = policy.tables.read_original(asked["increment"], allow_empty=True)
     if source.sha256 != asked["sha256"]:
         raise InputError("increment: is not the one that was signed off; try it again")

@@ -68,7 +68,8 @@ def publish(tmp_path, monkeypatch, shoal):
         rows = "Köln;Rhein;*\nBonn;Rhein;*\n"
         Path("ort.csv").write_bytes(rows.encode(beside or how.get("encoding", "utf-8")))
         Path("p.yaml").write_text(yaml.safe_dump(policy(how, **more)))
-        done = shoal("publish", "in.csv", "-p", "p.yaml", "-o", "out.csv", "-q", *options)
+        own = ("-p", "p.yaml", "-o", "out.csv", "--replace", "-q")
+        done = shoal("publish", "in.csv", *own, *options)
         assert done.status == 0, done.err
         audit = shoal("audit", "out.csv", "-p", "p.yaml", "--original", "in.csv", "-q")
         assert audit.status == 0, audit.err

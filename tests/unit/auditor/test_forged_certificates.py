@@ -396,7 +396,7 @@ def test_a_finding_in_the_words_of_an_earlier_version_is_still_that_finding(warn
     policy = warned / "policy.yaml"
     policy.write_text(policy.read_text().replace("    round: 5\n", ""))
     command = ["publish", "in.csv", "-p", "policy.yaml", "-o", "out.csv", "--trace", "t.jsonl"]
-    assert status_of([*(str(warned / c) if "." in c else c for c in command), "-q"]) == 0
+    assert status_of([*(str(warned / c) if "." in c else c for c in command), "--replace"]) == 0
     honest = content_of(warned)["warnings"]
     (ends,) = (one for one in honest if one["code"] == "single-ends")
     share = re.search(r"In (\d+) of 100 ranges", ends["text"])[1]

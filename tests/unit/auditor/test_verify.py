@@ -37,7 +37,7 @@ def released(tmp_path_factory) -> Path:
 
 def _publish(folder: Path, name: str, *more: str) -> int:
     arguments = ["publish", folder / "in.csv", "-p", folder / "in.policy.yaml"]
-    arguments += ["-o", folder / name, "--method", "mondrian", "-q", *more]
+    arguments += ["-o", folder / name, "--method", "mondrian", "--replace", "-q", *more]
     arguments += ["--trace", folder / "trace.jsonl"]
     return status_of([str(argument) for argument in arguments])
 

@@ -586,7 +586,8 @@ def test_a_list_of_people_is_read_like_the_original(tmp_path, monkeypatch, shoal
         for file, people in (("in.csv", frame), ("list.csv", frame.drop("farbe"))):
             Path(file).write_bytes(people.write_csv(separator=";").encode(encoding))
         Path("policy.yaml").write_text(yaml.safe_dump(policy | {"read": dialects[name]}))
-        result = shoal("publish", "in.csv", "-p", "policy.yaml", "-o", "out.csv", "-q")
+        output = ("-o", "out.csv", "--replace", "-q")
+        result = shoal("publish", "in.csv", "-p", "policy.yaml", *output)
         assert result.status == 0, result.err
         attack = ("--attack", "linkability", "--external", "list.csv", "--original", "in.csv")
         result = shoal("audit", "out.csv", "-p", "policy.yaml", *attack, "-o", "found.json", "-q")

@@ -42,7 +42,8 @@ def handmade(tmp_path) -> Path:
 
 
 def publish(folder: Path, name: str = "out.csv") -> dict:
-    command = ["publish", folder / "in.csv", "-p", folder / "p.yaml", "-o", folder / name, "-q"]
+    command = ["publish", folder / "in.csv", "-p", folder / "p.yaml", "-o", folder / name]
+    command += ["--replace", "-q"]
     assert status_of([str(part) for part in command]) == 0
     return json.loads((folder / f"{name}.certificate.json").read_text())
 
@@ -218,8 +219,8 @@ def test_publish_verifies_with_and_without_the_original(tmp_path, method, order)
     for subject in ("subject", "drop"):
         content["attributes"]["patient"]["role"] = subject
         (tmp_path / "p.json").write_text(json.dumps(content))
-        command = ["publish", source, "-p", tmp_path / "p.json", "-o", tmp_path / "out.csv", "-q"]
-        assert status_of([str(part) for part in command]) == 0
+        command = ["publish", source, "-p", tmp_path / "p.json", "-o", tmp_path / "out.csv"]
+        assert status_of([*map(str, command), "--replace", "-q"]) == 0
         alone = assert_verifies(tmp_path / "out.csv", policy=tmp_path / "p.json")
         assert alone["policy"] is True
         assert alone["columns"] is True

@@ -74,7 +74,7 @@ NAMES = [
 
 
 def published(shoal, output: str, *more: str) -> dict:
-    result = shoal("publish", "in.csv", "-p", "policy.yaml", "-o", output, *more)
+    result = shoal("publish", "in.csv", "-p", "policy.yaml", "-o", output, "--replace", *more)
     assert result.status == 0, result.err
     with open(f"{output}.certificate.json") as file:
         return json.load(file)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import count
 from pathlib import Path
 
 import polars as pl
@@ -116,6 +117,51 @@ def test_signatures_refuse_who_waits_and_comes_again(tmp_path):
         InputError, match="some people have several records, including those that wait"
     ):
         append(tmp_path / "L", again, asked)
+
+
+@pytest.fixture
+def next_release(tmp_path, shoal):
+    """Appends new people to one ledger by the command line; the method of their release."""
+
+    seeds = count(1)
+
+    def append_by(content, *options):
+        (tmp_path / "p.json").write_text(json.dumps(content))
+        wearers(60, next(seeds)).with_columns(change=pl.lit("insert")).write_csv(tmp_path / "i.csv")
+        named = ("republish", tmp_path / "i.csv", "-p", tmp_path / "p.json", "-q", *options)
+        done = shoal(*named, "--ledger", tmp_path / "L", "--json")
+        return json.loads(done.out)["method"] if done.status == 0 else done.err
+
+    return append_by
+
+
+DROPPED = POLICY["attributes"] | {"beat": {"role": "drop"}}
+OPERATED = POLICY | {"attributes": DROPPED | {"change": {"role": "operation"}}}
+
+
+def test_a_ledger_keeps_the_method_of_its_last_release_and_its_parameters(next_release):
+    """One run without --method went on by `crp`, and nobody could be deleted any more."""
+    dropped = POLICY | {"attributes": DROPPED | {"change": {"role": "drop"}}}
+    begun = next_release(dropped, "--method", "m-invariance", "--set", "m=3")
+    assert begun == {"name": "m-invariance", "parameters": {"m": 3}}
+    assert next_release(dropped) == begun
+    refused = next_release(dropped | {"method": {"name": "crp"}})
+    assert "its last release is by 'm-invariance', and the policy names 'crp'; keep" in refused
+    assert next_release(dropped, "--method", "crp")["name"] == "crp", "named on the command line"
+    assert next_release(dropped)["name"] == "crp"
+
+
+def test_a_column_of_operations_means_m_invariance(next_release):
+    """A ledger that began by `crp` could never delete what its policy says may be deleted."""
+    assert next_release(OPERATED)["name"] == "m-invariance"
+
+
+def test_a_last_release_whose_method_was_changed_by_hand_is_damage(next_release, tmp_path):
+    next_release(OPERATED)
+    path = tmp_path / "L" / "0001" / "certificate.json"
+    for method in (7, {"name": 7}, {"name": "crp", "parameters": 7}, {"name": "none"}):
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"method": method}))
+        assert next_release(OPERATED).startswith("shoal: ")
 
 
 def test_an_empty_increment_changes_nothing(tmp_path):

@@ -50,7 +50,7 @@ def folder(tmp_path, monkeypatch) -> Path:
 
 
 def published(shoal, output: str = "out.csv", kinds: str = ALL) -> dict[str, dict]:
-    more = ("-p", "policy.yaml", "-o", output, "--metadata", kinds)
+    more = ("-p", "policy.yaml", "-o", output, "--replace", "--metadata", kinds)
     result = shoal("publish", "in put.csv", *more)
     assert result.status == 0, result.err
     return {
@@ -70,7 +70,7 @@ def test_every_form_fits_its_schema(folder, shoal, output):
 def test_metadata_of_an_earlier_release_is_named(folder, shoal):
     published(shoal, kinds="croissant,datapackage")
     publish = ("publish", "in put.csv", "-p", "policy.yaml", "-o", "out.csv", "-q")
-    said = shoal(*publish, "--metadata", "croissant").err
+    said = shoal(*publish, "--replace", "--metadata", "croissant").err
     assert "metadata 'out.csv.datapackage.json': describes an earlier release" in said
     assert "croissant" not in said
 

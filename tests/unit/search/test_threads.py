@@ -72,7 +72,7 @@ def test_the_command_writes_the_same_bytes_and_certificate(
         out, audited = tmp_path / f"out{threads}.csv", tmp_path / f"audit{threads}.json"
         with_policy = ["-p", str(tmp_path / "policy.json"), "--threads", str(threads), "-q"]
         original = str(tmp_path / "people.csv")
-        assert status_of(["publish", original, "-o", str(out), *with_policy]) == 0
+        assert status_of(["publish", original, "-o", str(out), "--replace", *with_policy]) == 0
         audit = ["audit", str(out), "--original", original, "-o", str(audited)]
         assert status_of([*audit, *with_policy]) == 0
         releases.add(out.read_bytes())

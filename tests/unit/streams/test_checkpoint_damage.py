@@ -122,8 +122,8 @@ def test_a_snapshot_whose_head_is_nested_too_deeply_is_refused(stopped):
     ("name", "output", "told"),
     [
         ("state/people", "people", "its file 'people' is damaged"),
-        ("t.jsonl", "trace", "output 't.jsonl': was changed since the stream wrote it"),
-        ("out.csv", "sink", "output 'out.csv': was changed since the stream wrote it"),
+        ("t.jsonl", "trace", "output 't.jsonl': was moved, shortened or changed"),
+        ("out.csv", "sink", "output 'out.csv': was moved, shortened or changed"),
     ],
 )
 def test_every_committed_byte_of_an_output_is_checked(resume, name, output, told):
@@ -134,7 +134,9 @@ def test_every_committed_byte_of_an_output_is_checked(resume, name, output, told
     assert 0 < committed < len(whole)
     for at in flips(path):
         if at < committed:
-            with pytest.raises(CheckpointError, match=told):
+            with pytest.raises(
+                CheckpointError, match=told
+            ):
                 resume()
         elif at % 50 == 0:
             resume()
@@ -164,7 +166,7 @@ def test_an_output_that_was_changed_while_the_stream_ran_is_not_certified(
     monkeypatch.setattr(Checkpoint, "commit", spoiling)
     said = shoal(*STREAM, "--trace", "t.jsonl", "--measure", "release")
     assert (said.status, said.err.count("\n")) == (2, 1)
-    assert "output 'out.csv': was changed since the stream wrote it" in said.err
+    assert "output 'out.csv': was moved, shortened or changed" in said.err
     assert Path("out.csv.certificate.json").read_bytes() == so_far
 
 

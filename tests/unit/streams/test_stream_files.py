@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
+from zlib import crc32
 
 import numpy as np
 import polars as pl
@@ -13,7 +14,10 @@ import yaml
 
 import shoal
 from sample_policies import PURCHASES
+from shoal.auditor.verify import verify
 from shoal.samples import purchases
+from shoal.streams.checkpoint import FORMAT
+from shoal.streams.stream_status import StatusWriter
 from stream_cases import policy_of, stream_of
 
 STREAM = "stream p.csv -p policy.yaml -q".split()
@@ -369,13 +373,27 @@ def test_more_bad_records_than_are_listed_are_counted(shop, shoal):
     assert told[-1] == "shoal: and 5 more that were read with them"
 
 
-def test_a_checkpoint_of_another_policy_is_refused(shop, shoal):
+def test_a_checkpoint_of_another_policy_is_refused(shop, shoal, monkeypatch):
     run = (*STREAM, "-o", "out.csv", "--checkpoint", "ck")
     assert shoal(*run).status == 0
-    found = shoal(*run, "--set", "delta=700")
-    assert found.status == 2
-    assert "another policy" in found.err
+    for more, differing in (
+        (("--set", "delta=700"), "another policy"),
+        (("-o", "other.csv", "--record-lines", "7"), "another --record-lines, other outputs"),
+        (("--k", "20", "--trace", "t.jsonl"), "another policy, other outputs"),
+        (("--reference", "p.csv"), "another reference"),
+    ):
+        found = shoal(*run, *more)
+        assert found.status == 2
+        assert f"was made under {differing}; resume with what it was begun with" in found.err
     assert shoal(*run).status == 0  # finished: the certificate is written again, nothing else
+    for version, status in (("0.1.9", 0), ("0.2.0", 2)):
+        monkeypatch.setattr("shoal.streams.publishing.VERSION", version)
+        assert shoal(*run).status == status
+    assert "was made under another version of Shoal; resume" in shoal(*run).err
+    head, _, rest = (shop / "ck" / "CURRENT").read_bytes().partition(b"\n")[2].partition(b"\n")
+    head = head.replace(FORMAT.encode(), b"shoal.checkpoint/3")
+    (shop / "ck" / "CURRENT").write_bytes(b"%d\n%s\n%s" % (crc32(head), head, rest))
+    assert "checkpoint: was written by another version of Shoal" in shoal(*run).err
 
 
 def test_a_checkpoint_refuses_another_source_and_a_changed_sink(shop, shoal):
@@ -383,11 +401,11 @@ def test_a_checkpoint_refuses_another_source_and_a_changed_sink(shop, shoal):
     shoal(*run)
     rows = (shop / "out.csv").read_bytes()
     (shop / "out.csv").write_bytes(rows[:-100])
-    assert "was changed since the stream wrote it" in shoal(*run).err
+    assert "output 'out.csv': was moved, shortened or changed since" in shoal(*run).err
     (shop / "out.csv").write_bytes(rows[:-100] + rows[-100:].upper())
-    assert "was changed since the stream wrote it" in shoal(*run).err
+    assert "output 'out.csv': was moved, shortened or changed since" in shoal(*run).err
     (shop / "out.csv").unlink()
-    assert "output 'out.csv': is gone; put it back, or begin" in shoal(*run).err
+    assert "output 'out.csv': was moved, shortened or changed since" in shoal(*run).err
     (shop / "out.csv").write_bytes(rows)
     (shop / "p.csv").write_bytes((shop / "p.csv").read_bytes()[:-50])
     assert "is not the one that the checkpoint was made with" in shoal(*run).err
@@ -519,8 +537,8 @@ def test_joint_closeness_is_kept_to_the_reference_that_the_policy_names(shop, sh
         (pl.col("category") != shown["category"][0]) | (pl.col("channel") != shown["channel"][0])
     )
     lacking.write_csv("reference.csv")
-    assert shoal(*run[:-1]).status == 0
-    reasons = (shop / "out.csv.dead-letters.jsonl").read_text()
+    assert shoal(*STREAM, "-o", "lacking.csv").status == 0
+    reasons = (shop / "lacking.csv.dead-letters.jsonl").read_text()
     assert (
         "attributes 'category', 'channel': values that the reference does not show together"
         in reasons
@@ -883,3 +901,58 @@ def test_keys_that_come_and_go(tmp_path, monkeypatch, shoal, changed, at, other,
     assert look.out.startswith(said) == done.err.startswith(f"shoal: {said}") == bool(status)
     if not aside:  # a table of the same lines is read alike
         assert shoal("publish", "in.jsonl", "-p", "p.json", "-o", "whole.csv", "-q").status == 0
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.parquet"])
+@pytest.mark.parametrize("more", [(), ("--checkpoint", "ck")])
+def test_a_new_stream_replaces_no_file(shop, shoal, name, more):
+    (shop / name).write_text("mine")
+    refused = shoal(*STREAM, "-o", name, *more)
+    assert refused.status == 2
+    assert f"output '{name}': " in refused.err
+    assert "name a new file" in refused.err
+    assert (shop / name).read_text() == "mine"
+
+
+def test_a_folder_may_get_a_file_a_day_and_verifies_at_any_time(
+    shop, shoal, small_pieces, monkeypatch
+):
+    """Each commit is on another day, as it seems, than the part before it."""
+    monkeypatch.setattr("shoal.streams.rolling._day", lambda seconds=None: int(seconds is None))
+    run = (*STREAM, "-o", "out/", "--checkpoint", "ck", "--roll", "day")
+    real = StatusWriter.commit
+    seen = []
+
+    def look(status, step, counters):
+        real(status, step, counters)
+        if Path("out/_shoal.json").exists():
+            seen.append([check.ok for check in verify("out", policy="policy.yaml")])
+
+    with monkeypatch.context() as watched:
+        watched.setattr(StatusWriter, "commit", look)
+        assert shoal(*run).status == 0
+    assert len(seen) > 3
+    assert not any(False in checks for checks in seen)
+    manifest = json.loads(Path("out/_shoal.json").read_text())
+    assert sum(entry["records"] for entry in manifest["output"]["files"]) == 3000
+    assert shoal(*run).status == 0, "it has ended: the manifest is written again"
+    assert shoal("audit", "out", "-p", "policy.yaml", "-q").status == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("-o out/", "a folder gets file after file; give --checkpoint"),
+        ("-o out.csv --roll day", "--roll: is for files of a folder; end the name of the output"),
+        ("-o out/ --checkpoint ck --roll often", "--roll 'often': is not a size; give one such as"),
+        ("-o out.csv/ --checkpoint ck", "is a folder; name it without a file's suffix"),
+        ("-o out/ --checkpoint out/ck", "one lies in another; give each a folder of its own"),
+        ("-o full/ --checkpoint ck", "output 'full': exists, but the checkpoint is new"),
+    ],
+)
+def test_what_no_folder_can_be_is_refused(shop, shoal, words, said):
+    Path("full").mkdir()
+    Path("full/mine.txt").touch()
+    found = shoal(*STREAM, *words.split())
+    assert (found.status, said in found.err) == (2, True), found.err
+    assert not [*Path().glob("out*")]

@@ -386,7 +386,8 @@ def test_neither_file_is_left_where_the_release_is_withheld(folder):
         Path(name).unlink()
     frequent = EXAMPLE.with_columns(pl.Series("disease", list("aaaaabc")))
     frequent.write_csv("in.csv")
-    assert status_of(["publish", "in.csv", "-p", "p.json", "-o", "r.csv", "-q"]) == 3
+    again = ["publish", "in.csv", "-p", "p.json", "-o", "r.csv", "-q", "--replace"]
+    assert status_of(again) == 3
     assert not [*Path().glob("r*")]
 
 

@@ -127,7 +127,7 @@ def certified(certificate: Any) -> dict[str, Any]:
 def published(table: Path, asked: Policy, out: Path, limit: int | None = None) -> tuple[bytes, Any]:
     with room.using(limit):
         certificate = publish_file(
-            str(table), asked, str(out), PublishRequest(trace=f"{out}.trace")
+            str(table), asked, str(out), PublishRequest(trace=f"{out}.trace", replace=True)
         ).certificate
     assert ("memory" in certificate["scale"]) == (limit is not None)
     return out.read_bytes(), certified(certificate)
@@ -505,6 +505,9 @@ def test_the_verbs_take_the_option(
     assert status_of(["audit", str(out), "--original", str(table), *more]) == 0
     assert status_of(["verify", str(out), *more]) == 0
     assert status_of(["audit", str(out), "-p", str(asked), "--memory", "lots"]) == 2
+    capsys.readouterr()
+    assert status_of(["verify", str(out), "--memory", "200MB"]) == 2, "it was ignored"
+    assert "200 MB is too little for this table; allow 300 MB" in capsys.readouterr().err
 
 
 def test_a_release_past_memory_is_summed_up(

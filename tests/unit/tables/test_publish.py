@@ -338,14 +338,14 @@ def test_an_older_release_stays_when_the_new_one_is_withheld(workplace, shoal, m
         (workplace / "out.csv").read_bytes(),
         (workplace / "out.csv.certificate.json").read_bytes(),
     )
-    assert (
-        shoal("publish", "patients.csv", "-p", "policy.yaml", "-o", "out.csv", "--k", "5000").status
-        == 3
-    )
-    assert (
-        (workplace / "out.csv").read_bytes(),
-        (workplace / "out.csv.certificate.json").read_bytes(),
-    ) == before
+    for more, status in (((), 2), (("--replace", "--k", "5000"), 3)):
+        again = shoal("publish", "patients.csv", "-p", "policy.yaml", "-o", "out.csv", *more)
+        assert again.status == status
+        assert ("output 'out.csv': is there already" in again.err) == (status == 2)
+        assert (
+            (workplace / "out.csv").read_bytes(),
+            (workplace / "out.csv.certificate.json").read_bytes(),
+        ) == before
 
 
 def test_the_same_people_in_another_order_give_the_same_release(sample_table, sample_policy):

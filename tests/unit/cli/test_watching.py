@@ -1,0 +1,116 @@
+"""What whoever watches runs is given: metrics, messages and errors as JSON, statuses."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from republish_cases import POLICY, wearers
+from sample_policies import PURCHASES
+from shoal.samples import purchases
+
+STREAM = "stream p.csv -p policy.yaml -o out.csv".split()
+REPUBLISH = "republish i.csv -p p.json --ledger L".split()
+
+
+@pytest.fixture(autouse=True)
+def shop(tmp_path, monkeypatch):
+    purchases.generate(1000, 2).write_csv(tmp_path / "p.csv")
+    (tmp_path / "policy.yaml").write_text(PURCHASES.replace("delta: 1000", "delta: 300"))
+    (tmp_path / "p.json").write_text(json.dumps(POLICY))
+    wearers(43, 1).write_csv(tmp_path / "i.csv")
+    monkeypatch.chdir(tmp_path)
+
+
+def metrics(name: str) -> dict[str, float]:
+    """The figures of a file as Prometheus reads it, each described once, before it."""
+    lines = Path(name).read_text().splitlines()
+    described = [line.split()[2] for line in lines if line.startswith("# TYPE")]
+    assert len(set(described)) == len(described)
+    found = {}
+    for line in lines:
+        if not line.startswith("#"):
+            metric, labels, value = re.fullmatch(r"(\w+)\{(.*)\} (\S+)", line).groups()
+            assert metric in described
+            assert f'run="{Path(name).stem}"' in labels
+            state = re.search(r'state="(.*)"', labels)
+            found[metric if state is None else f"{metric} {state[1]}"] = float(value)
+    return found
+
+
+@pytest.mark.parametrize("more", [(), ("--checkpoint", "ck")])
+def test_a_stream_writes_metrics_at_each_commit_and_at_its_end(shoal, more):
+    assert shoal(*STREAM, *more, "-q", "--metrics", "s.prom").status == 0
+    found = metrics("s.prom")
+    assert found["shoal_stream_records_total came"] == 1000
+    assert found["shoal_stream_records_total published"] == 1000
+    assert found["shoal_stream_waiting_records"] == 0
+    assert found["shoal_stream_state ended"] == found["shoal_stream_holds"] == 1
+    assert found["shoal_run_success"] == 1
+    assert (
+        found["shoal_run_ended_timestamp_seconds"] >= found["shoal_run_started_timestamp_seconds"]
+    )
+
+
+def test_a_run_that_fails_says_so_in_its_metrics(shoal):
+    assert shoal(*STREAM, "-q", "--metrics", "s.prom", "--k", "5000").status != 0
+    assert metrics("s.prom")["shoal_run_success"] == 0
+    assert shoal("party", "run", "a", "none.yaml", "--metrics", "party.prom").status == 2
+    assert metrics("party.prom")["shoal_run_success"] == 0
+    refused = shoal(*STREAM, "--metrics", "metrics.txt")
+    assert (refused.status, "end its name with it" in refused.err) == (2, True)
+    assert not Path("metrics.txt").exists()
+
+
+def test_a_ledger_says_what_it_holds_in_metrics_and_as_json(shoal):
+    assert shoal(*REPUBLISH, "-q", "--metrics", "r.prom").status == 0
+    found = metrics("r.prom")
+    assert (found["shoal_ledger_releases"], found["shoal_run_success"]) == (1, 1)
+    assert "shoal_ledger_waiting_records" in found
+    verified = shoal("ledger", "verify", "L", "--json")
+    said = json.loads(verified.out)
+    assert (verified.status, said["releases"], said["notes"]) == (0, 1, [])
+    assert shoal("ledger", "verify", "L", "--noted", said["head"], "-q").status == 0
+    damaged = Path("L/0001/data.csv")
+    damaged.write_bytes(damaged.read_bytes()[:-5])
+    error = json.loads(shoal("ledger", "verify", "L", "--json").out)["error"]
+    assert (error["status"], "release 0001" in error["message"]) == (1, True)
+
+
+def test_messages_are_json_where_that_is_asked(shoal):
+    for command, status in ((STREAM, 0), (REPUBLISH, 0), ((*STREAM, "--k", "x"), 2)):
+        done = shoal(*command, "--log", "json")
+        assert done.status == status
+        said = [json.loads(line) for line in done.err.splitlines()]
+        assert {"time", "level", "message"} == set().union(*said)
+        assert said[-1]["level"] == ("error" if status else "info")
+        assert not any(one["message"].startswith("shoal: ") for one in said)
+    assert shoal(*STREAM, "--k", "x").err.startswith("shoal: "), "said plainly again"
+
+
+def test_what_fails_under_json_prints_an_error_object(shoal):
+    for command in (
+        "publish p.csv -p policy.yaml -o none/out.csv --json",
+        "publish p.csv -p policy.yaml --json",
+        "audit p.csv -p none.yaml --json",
+        "stream-status ck --json",
+    ):
+        done = shoal(*command.split())
+        error = json.loads(done.out)["error"]
+        assert error["status"] == done.status == 2
+        assert [error["message"], *error["findings"]] == [
+            line.removeprefix("shoal: ") for line in done.err.splitlines()
+        ]
+
+
+def test_a_silent_stream_is_a_failure_only_where_that_is_asked(shoal):
+    assert shoal(*STREAM, "-q", "--checkpoint", "ck").status == 0
+    assert shoal("stream-status", "ck", "--strict").status == 0, "it has ended"
+    status = json.loads(Path("ck/status.json").read_text())
+    running = status | {"state": "running", "at": status["at"] - 3600}
+    Path("ck/status.json").write_text(json.dumps(running))
+    assert shoal("stream-status", "ck").status == 0
+    assert shoal("stream-status", "ck", "--strict").status == 1
