@@ -92,7 +92,7 @@ COMMANDS = [
     "audit R -p P",
     "audit R -p P --original T",
     "audit R --qi age,sex --k 3",
-    "audit R -p P --original T --attack all",
+    "attack R -p P --original T",
     "audit s.csv -p P --original t.csv --trace s.trace",
     "audit --ledger led",
     "verify R",
@@ -108,7 +108,7 @@ COMMANDS = [
     "republish T -p P --ledger led --what-if",
     "ledger verify led",
     "ledger export led -o O",
-    "attacker-view R -p P",
+    "attack R -p P --original T --person 1",
     "hierarchies match T --folder .",
     "hierarchies edit zip.csv '{put: 9, under: 1}' -o -",
     "party show parties.yaml",
@@ -358,7 +358,7 @@ def run(words: list[str], folder: Path, remembered: Path) -> list[str]:
     if "memory: there is not" in err:
         problems.append("memory")
     is_name = "in the data, not in the policy" in err  # what the first line holds names a column
-    if CELL in err and words[0] != "attacker-view" and not is_name:
+    if CELL in err and "--person" not in words and not is_name:
         problems.append(f"cell: {err.strip()[:300]}")
     if status == 2 and not err.startswith(("shoal: ", "Usage")):
         problems.append(f"no clear line: {err[:200]!r}")

@@ -534,19 +534,18 @@ def publish_attacked(at: Recorder) -> None:
     at.run("sample patients -n 60 --seed 9 -o others.csv -q")
     at.run(f"publish {PATIENTS} -o first.csv -q --k 4 --trace f.jsonl")
     at.run(f"publish {PATIENTS} -o out.csv --attack all --report report.html --trace t.jsonl")
-    options = "--control others.csv --external others.csv --folds 2"
     Path("others.yaml").write_text("releases: [{release: first.csv, trace: f.jsonl}]")
-    options += " --others others.yaml"
-    at.run(f"publish {PATIENTS} -o all.csv --attack all {options} --json")
+    at.run(f"publish {PATIENTS} -o all.csv --attack all --others others.yaml --json")
     original = "-p patients.policy.yaml --original patients.csv --trace t.jsonl"
-    at.run(f"audit out.csv {original} --attack singling-out,linkability --control others.csv")
-    at.run(f"audit out.csv {original} --attack inference:tolerance=0.1 --folds 2")
-    at.run(f"audit out.csv {original} --attack all --others others.yaml --report audit.html")
-    at.run(f"audit out.csv {original} --attack no-such", said=False)
-    at.run(f"attacker-view out.csv {original}")
-    at.run(f"attacker-view out.csv {original} --row 3 --json")
-    at.run(f"attacker-view out.csv {original} --row most-distorted")
-    at.run(f"attacker-view out.csv {original} --row 9999")
+    at.run(f"attack out.csv {original} --attack singling-out,linkability --control others.csv")
+    at.run(f"attack out.csv {original} --attack inference:tolerance=0.1 --folds 2")
+    options = "--control others.csv --external others.csv --folds 2 --others others.yaml"
+    at.run(f"attack out.csv {original} {options} --report audit.html")
+    at.run(f"attack out.csv {original} --attack no-such", said=False)
+    at.run(f"attack out.csv {original} --person most-exposed")
+    at.run(f"attack out.csv {original} --person 3 --json")
+    at.run(f"attack out.csv {original} --person most-distorted")
+    at.run(f"attack out.csv {original} --person 9999")
 
 
 @scene()
@@ -641,7 +640,7 @@ def streams(at: Recorder) -> None:
     audit = "audit out.csv -p stream.yaml --original purchases.csv --trace trace.jsonl"
     at.run(audit)
     at.run(f"{audit} --json -q --report audit.html")
-    at.run(f"{audit} --attack all")
+    at.run(audit.replace("audit", "attack"))
     at.run("audit out.csv -p stream.yaml")
     at.run("verify out.csv -p stream.yaml")
     table = Path("purchases.csv").read_bytes()
@@ -698,7 +697,7 @@ def ledgers(at: Recorder) -> None:
     at.run(f"republish wearables-4.csv {policy} --ledger crp --what-if")
     at.run("audit --ledger crp")
     at.run("audit --ledger crp --json -q --report history.html")
-    at.run("audit --ledger crp --attack all")
+    at.run("attack --ledger crp")
     at.run("ledger verify crp")
     at.run(f"ledger verify crp --noted {'0' * 64}")
     at.run("ledger export crp -o table.csv")
@@ -800,7 +799,7 @@ def _bodies_policy(path: str, more: dict[str, Any], method: dict[str, Any]) -> N
 
 
 def _looked_at(at: Recorder, ledger: str) -> None:
-    at.run(f"audit --ledger {ledger} --attack all --report {ledger}.html")
+    at.run(f"attack --ledger {ledger} --report {ledger}.html")
     at.run(f"ledger verify {ledger}")
     at.run(f"ledger export {ledger} -o {ledger}.csv")
 
@@ -1006,7 +1005,7 @@ def helps(at: Recorder) -> None:
 
 COMMANDS = (
     "publish,republish,stream,stream-status,ledger,ledger verify,ledger export,audit,verify,key,"
-    "key new,sign,dossier,profile,risk,compare,marginal,levels,attacker-view,fuse,party,party init,"
+    "key new,sign,dossier,profile,risk,compare,marginal,levels,attack,fuse,party,party init,"
     "party show,party run,methods,warmup,sweep,estimate,ui,policy,policy init,policy check,"
     "policy schema,hierarchies,hierarchies match,hierarchies edit,reproduce,sample"
 ).split(",")

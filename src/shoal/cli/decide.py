@@ -1,6 +1,4 @@
-"""What a release costs and shows: shoal profile, risk, compare, marginal, levels, attacker-view,
-estimate.
-"""
+"""What a release costs: shoal profile, risk, compare, marginal, levels, estimate."""
 
 from __future__ import annotations
 
@@ -10,8 +8,8 @@ from typing import Any
 
 import typer
 
-from shoal.cli.options import check_outputs
-from shoal.cli.progress import Figures, answer, say, shown
+from shoal.cli.options import check_outputs, is_number
+from shoal.cli.progress import Figures, say, shown
 from shoal.data.option import Request, option
 from shoal.data.printable import printable
 from shoal.data.progress import Progress
@@ -92,45 +90,6 @@ def estimate(
     )
 
 
-# shoal attacker-view
-
-
-class ViewRequest(Request):
-    """Whom an attacker looks for, in which release."""
-
-    released: str = option("RELEASED", "The released table.", ...)
-    policy: Path = options.POLICY
-    original: str = option("--original FILE", "The table it was made from.", ...)
-    row: str = option(
-        "--row N",
-        "A row of the original from 1, 'most-exposed' or 'most-distorted'.",
-        "most-exposed",
-    )
-    trace: str | None = option("--trace", "Whose row is whose, as its --trace wrote it.")
-    read: list[str] | None = options.READ
-    write: list[str] | None = options.WRITE
-
-
-def attacker_view(
-    asked: ViewRequest,
-    as_json: bool = option("--json", "Print it as JSON.", False),
-    quiet: bool = NO_PROGRESS,
-) -> None:
-    """Show what an attacker who knows one person's quasi-identifiers sees of them in a release. It
-    prints values of the table: on your own screen only.
-    """
-    from shoal.advise.attacker_view import attacker_view as viewed
-    from shoal.reports.advice_in_words import attacker_lines
-
-    policy = options.Overrides(read=asked.read, write=asked.write).policy(asked.policy)
-    row = int(asked.row) if _is_number(asked.row, 16) else asked.row
-    with shown(quiet) as progress:
-        view = viewed(
-            asked.released, policy, asked.original, row, trace=asked.trace, progress=progress
-        )
-    answer(view, attacker_lines, as_json, ensure_ascii=False)
-
-
 # shoal levels, shoal marginal
 
 
@@ -165,17 +124,12 @@ def _all_named(texts: Iterable[str]) -> dict[str, int]:
     found: dict[str, int] = {}
     for text in texts:
         name, _, level = text.rpartition(":")
-        if not name or not _is_number(level):
+        if not name or not is_number(level):
             raise InputError(f"--at '{text}': is not COLUMN:LEVEL; write for instance --at zip:2")
         if name in found:
             raise InputError(f"--at: names '{name}' twice; give each column one level")
         found[name] = int(level)
     return found
-
-
-def _is_number(text: str, digits: int = 10) -> bool:
-    """Whether a text is a whole number of fewer digits."""
-    return text.isascii() and text.isdigit() and len(text) < digits
 
 
 def marginal(
@@ -281,7 +235,7 @@ def _skipped(texts: list[str] | None) -> list[tuple[str, int]]:
     findings = [
         f"--skip '{text}': is not a point; write K:METHOD, for instance 10:mondrian"
         for text, k, _, method in parted
-        if not (_is_number(k) and method)
+        if not (is_number(k) and method)
     ]
     InputError.raise_for(findings)
     return [(method, int(k)) for _, k, _, method in parted]
@@ -293,7 +247,7 @@ def _numbers(ks: str) -> list[int]:
     findings = [
         f"--ks '{item}': is not a whole number; write for instance --ks 5,10,50"
         for item in items
-        if not _is_number(item)
+        if not is_number(item)
     ]
     InputError.raise_for(findings)
     return [int(item) for item in items]

@@ -128,6 +128,11 @@ def _filled(owner: Any, given: Mapping[str, Any]) -> Any:
     return owner(**values)
 
 
+def is_number(text: str) -> bool:
+    """Whether a text is a whole number of fewer than ten digits."""
+    return text.isascii() and text.isdigit() and len(text) < 10
+
+
 # Options that several verbs have.
 
 THREADS = option(

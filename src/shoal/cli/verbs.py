@@ -37,7 +37,7 @@ PANELS = {
     "Check and hand on": (
         "audit",
         "verify",
-        "attacker-view",
+        "attack",
         "stream-status",
         "ledger",
         "dossier",
@@ -52,13 +52,14 @@ GROUPS = ("party", "policy", "hierarchies", "ledger", "key")
 """Verbs that have commands of their own."""
 
 _BESIDE = {
+    "attack": "audit",
     "sign": "key",
     "dossier": "verify",
     "stream_status": "stream",
     "ledger": "republish",
     "party": "fuse",
     **dict.fromkeys(("profile", "risk", "compare", "marginal", "levels"), "decide"),
-    **dict.fromkeys(("estimate", "attacker_view"), "decide"),
+    "estimate": "decide",
     **dict.fromkeys(("methods", "sample", "sweep", "warmup"), "machine"),
 }
 """Verbs that stand in the file of another."""
@@ -147,11 +148,14 @@ def _hide_types_of_flags(command: Any) -> None:
 
 # Messages about a command that was typed wrongly, in our words.
 
+_UNKNOWN_COMMAND = re.compile("No such command '(.+?)'")
+
 
 def usage_sentence(usage: Any, arguments: Sequence[str]) -> str:
     """What is wrong with the arguments, and where the help of that command is."""
     said = (
-        _without_its_group(usage)
+        _instead(usage)
+        or _without_its_group(usage)
         or _unknown_option(usage)
         or _missing_arguments(usage)
         or _in_our_words(usage.format_message())
@@ -174,7 +178,7 @@ def _in_our_words(usage: str) -> str:
 
 def _without_its_group(usage: Any) -> str | None:
     """What is wrong where the command of a group was typed without the group; else None."""
-    unknown = re.match("No such command '(.+?)'", usage.format_message())
+    unknown = _UNKNOWN_COMMAND.match(usage.format_message())
     context = getattr(usage, "ctx", None)
     if unknown is None or context is None or context.parent is not None:
         return None
@@ -186,16 +190,30 @@ def _without_its_group(usage: Any) -> str | None:
     return f"{unknown[0]}; did you mean {' or '.join(within)}" if within else None
 
 
-_RELEASES = "'releases: [{release: FILE, policy: FILE, original: FILE, trace: FILE}]'"
-IN_OTHERS = {
+_FILE = "into a file and name that with --others"
+_RELEASES = f"'releases: [{{release: FILE, policy: FILE, original: FILE, trace: FILE}}]' {_FILE}"
+_ATTACK = "'shoal attack RELEASED -p POLICY --original FILE"
+INSTEAD = {
     **dict.fromkeys(("--beside", "--with", "--earlier"), _RELEASES),
     **dict.fromkeys(("--beside-policy", "--earlier-policy", "--beside-original"), _RELEASES),
     **dict.fromkeys(("--beside-trace", "--earlier-trace"), _RELEASES),
-    "--attacker": "'attacker: own'",
-    "--strict": "'strict: true'",
-    "--same": "'same: [A=B]'",
+    "--attacker": f"'attacker: own' {_FILE}",
+    "--strict": f"'strict: true' {_FILE}",
+    "--same": f"'same: [A=B]' {_FILE}",
+    "--attack": f"{_ATTACK} --attack NAME,...'",
+    **dict.fromkeys(("--control", "--external", "--folds"), f"{_ATTACK} ...' with it"),
+    "attacker-view": f"{_ATTACK} --person ROW'",
 }
-"""By an option of earlier versions, what the file of other releases says instead."""
+"""What to write instead of a command of earlier versions, or of an option of `OF_OPTIONS`."""
+OF_OPTIONS = ("publish", "audit")
+
+
+def _instead(usage: Any) -> str | None:
+    """What to write instead of a command or an option of earlier versions; None of any other."""
+    unknown = _UNKNOWN_COMMAND.match(usage.format_message())
+    name = unknown[1] if unknown else getattr(usage, "option_name", None)
+    known = unknown or getattr(getattr(usage, "ctx", None), "info_name", "") in OF_OPTIONS
+    return f"{name}: write {INSTEAD[name]}" if known and name in INSTEAD else None
 
 
 def _unknown_option(usage: Any) -> str | None:
@@ -203,9 +221,6 @@ def _unknown_option(usage: Any) -> str | None:
     alike = getattr(usage, "possibilities", None)
     if alike is None:
         return None
-    key = IN_OTHERS.get(usage.option_name)
-    if key is not None and usage.ctx.info_name in ("publish", "audit"):
-        return f"{usage.option_name}: write {key} into a file and name that with --others"
     # a hidden option is one that only says where else to look
     hidden = {
         name

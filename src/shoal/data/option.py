@@ -17,7 +17,8 @@ class Option:
     what it does. default: `...` where it must be given. low, high: the bounds of a number. choices:
     all that it takes. is_hidden: whether the help passes over it. within: the module whose `using`
     holds for the whole command. needs: options of which one must be given with it, as far as the
-    command has any. why: what is said where none is. takes_no: options that do not go with it.
+    command has any. why: what is said where none is. takes_no: options that do not go with it, as
+    far as the command has them.
     """
 
     form: str

@@ -1,11 +1,11 @@
-"""What a publish is asked beside its table and its policy, and what an audit is asked."""
+"""What publish, audit and attack are asked."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shoal.attacks.run.options import Attacks
+from shoal.attacks.run.options import AttackersTables, Attacks, OtherReleases
 from shoal.data.option import Request, option
 from shoal.data.progress import Progress, no_progress
 from shoal.errors import InputError
@@ -71,13 +71,13 @@ class PublishCommand(Request, kw_only=True):
         return PublishRequest(**vars(self.given), attack=attack, others=others, progress=progress)
 
 
-# An audit, of one table unless it is said otherwise.
+# An audit or an attack, of one table unless it is said otherwise.
 
 _OF_POLICY = ("policy", "original", "reference", "trace", "record_lines", "downstream")
 _OF_ONE_TABLE = (
     *_OF_POLICY,
     *("require_together", "sign", "about", "qi", "subject", "sensitive", "l", "t", "read", "write"),
-    *("control", "external", "folds"),
+    *("control", "external", "folds", "person", "memory"),
 )
 
 
@@ -136,20 +136,20 @@ _OF_TEXT = {
 """What an audit without a policy can follow: how text is written, not what it means."""
 
 
-class AuditRequest(Request, kw_only=True):
-    """What an audit is asked: of one table, of a ledger or of a fusion's messages."""
+class ReleaseRequest(Request, kw_only=True):
+    """Which release is looked at, and what there is beside it."""
 
     released: str | None = option(
         "RELEASED",
         "The released table, ours or not; else --ledger (or the table in a database that"
-        " the ledger writes, with --ledger) or --transcript.",
+        " the ledger writes, with --ledger).",
     )
     policy: Path | None = option(
         "-p, --policy", "The policy (YAML, JSON or TOML); a ledger has its own."
     )
     ledger: Path | None = option(
         "--ledger DIR",
-        "Audit all releases of a ledger, alone and together.",
+        "All releases of a ledger, alone and together.",
         takes_no=(*_OF_ONE_TABLE, "transcript"),
     )
     original: str | None = option(
@@ -167,26 +167,55 @@ class AuditRequest(Request, kw_only=True):
     record_lines: int | None = option(
         "--record-lines", "Of a stream: what its --record-lines was; 100 if none.", low=1
     )
-    downstream: bool = option(
-        "--downstream", "Train on the release, test on --original; random counts. Extra: ml.", False
-    )
     k: int | None = options.K
-    columns: ReleasedColumns
     read: list[str] | None = options.READ
     write: list[str] | None = options.WRITE
     output: str | None = option("-o, --output", "Write the certificate to this file.")
+
+    @property
+    def changes(self) -> options.Overrides:
+        """What is changed in the policy."""
+        return options.Overrides(k=self.k, read=self.read, write=self.write)
+
+    def policy_asked(self, is_stream: bool) -> Policy:
+        """The policy that is given; raises InputError."""
+        assert self.policy is not None
+        verb = ("stream", "fads") if is_stream else ()
+        return self.changes.policy(self.policy, *verb).with_reference(self.reference)
+
+
+class AuditRequest(ReleaseRequest, kw_only=True):
+    """What an audit is asked: of one table, of a ledger or of a fusion's messages."""
+
+    downstream: bool = option(
+        "--downstream", "Train on the release, test on --original; random counts. Extra: ml.", False
+    )
+    columns: ReleasedColumns
     transcript: Path | None = option(
         "--transcript DIR",
         "Prove that a fusion's messages say no more than its table.",
-        takes_no=("released", *_OF_ONE_TABLE, "attack", "others", "k", "output", "report"),
+        takes_no=("released", *_OF_ONE_TABLE, "others", "k", "output", "report"),
     )
     require_together: bool = options.TOGETHER
-    attacks: Attacks
+    beside: OtherReleases
 
     def policy_asked(self, is_stream: bool) -> Policy:
         """The policy that is given, or that the columns say; raises InputError."""
-        changes = options.Overrides(k=self.k, read=self.read, write=self.write)
         if self.policy is None:
-            return self.columns.policy(changes)
-        verb = ("stream", "fads") if is_stream else ()
-        return changes.policy(self.policy, *verb).with_reference(self.reference)
+            return self.columns.policy(self.changes)
+        return super().policy_asked(is_stream)
+
+
+class AttackCommand(ReleaseRequest, kw_only=True):
+    """What attackers try on a release."""
+
+    person: str | None = option(
+        "--person ROW",
+        "Instead, what they see of one person, values included: a row of the original from 1,"
+        " 'most-exposed' or 'most-distorted'.",
+        takes_no=(
+            *("reference", "record_lines", "k", "output", "report"),
+            *("attack", "control", "external", "folds", "others"),
+        ),
+    )
+    beside: AttackersTables

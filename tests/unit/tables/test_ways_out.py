@@ -104,8 +104,8 @@ def test_an_audit_attacks_with_the_method_that_the_certificate_names(tmp_path, m
     content.pop("method", None)
     Path("policy.yaml").write_text(yaml.safe_dump(content))
     assert shoal("publish", "in.csv", "-p", "policy.yaml", "-o", "out.csv", "-q").status == 0
-    audit = ("audit", "out.csv", "-p", "policy.yaml", "--original", "in.csv", "-q")
-    attack = (*audit, "--attack", "inference", "-o", "found.json")
+    attack = ("attack", "out.csv", "-p", "policy.yaml", "--original", "in.csv", "-q")
+    attack = (*attack, "--attack", "inference", "-o", "found.json")
     assert shoal(*attack).status == 0
     control = json.loads(Path("found.json").read_text())["attacks"]["control"]
     assert control["kind"] == "republished"
@@ -144,8 +144,8 @@ def test_a_certificate_of_another_file_or_with_a_plan_says_nothing_about_the_met
         ("audit", "gone", "-p", "policy.yaml"),
         ("audit", "out.csv", "-p", "policy.yaml", "--original", "gone"),
         (
-            *("audit", "out.csv", "-p", "policy.yaml", "--original", "in.csv"),
-            *("--attack", "all", "--control", "gone"),
+            *("attack", "out.csv", "-p", "policy.yaml", "--original", "in.csv"),
+            *("--control", "gone"),
         ),
     ],
 )
