@@ -564,11 +564,11 @@ def global_recoding(at: Recorder) -> None:
         " --set rounds=3"
     )
     at.run(f"publish {PATIENTS} -o none.csv --plan plan.json --method mondrian")
-    at.run(f"levels {PATIENTS} {method} --at age:1 --at zip:3")
-    at.run(f"levels {PATIENTS} {method} --at age:1 --json")
-    at.run(f"levels {PATIENTS} {method} --at age:9")
-    at.run(f"marginal {PATIENTS} {method}")
-    at.run(f"marginal {PATIENTS} --json -q")
+    at.run(f"compare {PATIENTS} {method} --levels age:1 --levels zip:3")
+    at.run(f"compare {PATIENTS} {method} --levels age:1 --json")
+    at.run(f"compare {PATIENTS} {method} --levels age:9")
+    at.run(f"compare {PATIENTS} {method} --columns")
+    at.run(f"compare {PATIENTS} --columns --json -q")
 
 
 @scene()
@@ -807,8 +807,8 @@ def _looked_at(at: Recorder, ledger: str) -> None:
 @scene()
 def signatures(at: Recorder) -> None:
     _patients(at)
-    at.run("key new owner", said=False)
-    at.run("key new owner")
+    at.run("sign --new-key owner", said=False)
+    at.run("sign --new-key owner")
     at.run(f"publish {PATIENTS} -o out.csv --sign owner.pem -q")
     at.run("verify out.csv --trust owner.pub.pem", said=False)
     at.run(f"publish {PATIENTS} -o later.csv -q")
@@ -871,8 +871,7 @@ def decisions(at: Recorder) -> None:
     at.run(f"profile {PATIENTS}")
     at.run(f"profile {PATIENTS} --json -q")
     at.run("profile patients.csv --qi age,zip --k 3")
-    at.run(f"risk {PATIENTS}")
-    at.run(f"risk {PATIENTS} --json --k 3")
+    at.run(f"profile {PATIENTS} --json --k 3")
     at.run(
         f"compare {PATIENTS} --methods mondrian,full-domain,rounded-partition:refine=none"
         " --ks 5,20,900"
@@ -954,8 +953,6 @@ def refusals(at: Recorder) -> None:
     at.run("party show missing.yaml")
     at.run("reproduce no-such", said=False)
     at.run("warmup --verb no-such")
-    at.run("estimate --records 0 --quasi 3")
-    at.run("estimate --records 10")
     at.run("ui patients.csv --no-browser")
     at.run("ui project --tables missing --no-browser")
     for name, changes in POLICIES_AT_FAULT.items():
@@ -994,19 +991,16 @@ POLICIES_AT_FAULT: dict[str, dict[str, Any]] = {
 
 @scene()
 def helps(at: Recorder) -> None:
-    """The help of every command, and the drafts that killed runs left."""
+    """The help of every command."""
     at.run("--help")
     for command in COMMANDS:
         at.run(f"{command} --help")
-    Path(".out.csv.0123456789abcdef.part").write_text("a draft")
-    at.run("sweep out.csv")
-    at.run("sweep .")
 
 
 COMMANDS = (
-    "publish,republish,stream,stream-status,ledger,ledger verify,ledger export,audit,verify,key,"
-    "key new,sign,dossier,profile,risk,compare,marginal,levels,attack,fuse,party,party init,"
-    "party show,party run,methods,warmup,sweep,estimate,ui,policy,policy init,policy check,"
+    "publish,republish,stream,stream-status,ledger,ledger verify,ledger export,audit,verify,"
+    "sign,dossier,profile,compare,attack,fuse,party,party init,"
+    "party show,party run,methods,warmup,ui,policy,policy init,policy check,"
     "policy schema,hierarchies,hierarchies match,hierarchies edit,reproduce,sample"
 ).split(",")
 
@@ -1015,8 +1009,9 @@ COMMANDS = (
 def machine(at: Recorder) -> None:
     """What a machine takes; the figures themselves are its own."""
     at.run("warmup --verb publish", said=False)
-    at.run("estimate --records 100000 --quasi 3", said=False)
-    at.run("estimate --records 100000 --quasi 3 --json", said=False)
+    _patients(at)
+    at.run(f"publish {PATIENTS} -o out.csv --dry-run", said=False)
+    at.run(f"publish {PATIENTS} -o out.csv --dry-run --json", said=False)
 
 
 @scene()

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from shoal.cli import options
-from shoal.cli.key import opened
 from shoal.cli.progress import answer, say, show_attacks, show_warnings, shown
+from shoal.cli.sign import opened
 from shoal.data.printable import printable, printable_lines
 from shoal.errors import InputError
 from shoal.reports.text import history_summary, summary

@@ -76,7 +76,7 @@ def _parameter(name: str, kind: Any, asked: Option) -> inspect.Parameter:
     flags = [word.rstrip(",") for word in words if word.startswith("-")]
     made: Any = typer.Option(*flags) if flags else typer.Argument()
     made.metavar, made.help = " ".join(words[len(flags) :]) or None, asked.help
-    made.min, made.max, made.hidden = asked.low, asked.high, asked.is_hidden
+    made.min, made.max = asked.low, asked.high
     default = inspect.Parameter.empty if asked.default is ... else asked.default
     kind = Annotated[kind, made]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)

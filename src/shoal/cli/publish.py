@@ -5,8 +5,16 @@ from __future__ import annotations
 import typer
 
 from shoal.cli import options
-from shoal.cli.key import opened
-from shoal.cli.progress import listed, published_already, say, show_attacks, show_warnings, shown
+from shoal.cli.progress import (
+    Figures,
+    listed,
+    published_already,
+    say,
+    show_attacks,
+    show_warnings,
+    shown,
+)
+from shoal.cli.sign import opened
 from shoal.data.printable import printable, printable_lines
 from shoal.errors import InputError
 from shoal.reports.text import summary
@@ -30,6 +38,8 @@ def publish(asked: PublishCommand, run: options.Run) -> None:
     from shoal.tables.publish import publish_file
 
     output, given, report = asked.output, asked.given, run.report
+    if asked.dry_run:
+        return _estimate(asked, run)
     if output == "-" and run.as_json:
         raise InputError("--json and -o -: both want standard output; write the release to a file")
     if output == "-" and run.sign is not None:
@@ -95,3 +105,17 @@ def publish(asked: PublishCommand, run: options.Run) -> None:
 
         for line in explanation_sentences(outcome.certificate["explanation"]):
             say(printable(line))
+
+
+def _estimate(asked: PublishCommand, run: options.Run) -> None:
+    """Shows what the publication would take."""
+    from shoal.advise.estimate import estimate_of
+    from shoal.reports.advice_in_words import estimate_lines
+
+    policy = asked.overrides.policy(asked.policy)
+    Figures(as_json=run.as_json, quiet=run.quiet).show(
+        lambda progress: estimate_of(
+            asked.input_path, policy, asked.output, cores=run.threads, progress=progress
+        ),
+        estimate_lines,
+    )

@@ -28,11 +28,7 @@ PANELS = {
         "policy",
         "hierarchies",
         "profile",
-        "risk",
         "compare",
-        "marginal",
-        "levels",
-        "estimate",
     ),
     "Check and hand on": (
         "audit",
@@ -42,25 +38,22 @@ PANELS = {
         "ledger",
         "dossier",
         "sign",
-        "key",
     ),
-    "Tools": ("ui", "methods", "sample", "sweep", "warmup"),
+    "Tools": ("ui", "methods", "sample", "warmup"),
 }
 PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}
 VERBS = tuple(PANEL_OF)
-GROUPS = ("party", "policy", "hierarchies", "ledger", "key")
+GROUPS = ("party", "policy", "hierarchies", "ledger")
 """Verbs that have commands of their own."""
 
 _BESIDE = {
     "attack": "audit",
-    "sign": "key",
     "dossier": "verify",
     "stream_status": "stream",
     "ledger": "republish",
     "party": "fuse",
-    **dict.fromkeys(("profile", "risk", "compare", "marginal", "levels"), "decide"),
-    "estimate": "decide",
-    **dict.fromkeys(("methods", "sample", "sweep", "warmup"), "machine"),
+    **dict.fromkeys(("profile", "compare"), "decide"),
+    **dict.fromkeys(("methods", "sample", "warmup"), "machine"),
 }
 """Verbs that stand in the file of another."""
 
@@ -203,6 +196,12 @@ INSTEAD = {
     "--attack": f"{_ATTACK} --attack NAME,...'",
     **dict.fromkeys(("--control", "--external", "--folds"), f"{_ATTACK} ...' with it"),
     "attacker-view": f"{_ATTACK} --person ROW'",
+    "risk": "'shoal profile INPUT -p POLICY'",
+    "marginal": "'shoal compare INPUT -p POLICY --columns'",
+    "levels": "'shoal compare INPUT -p POLICY --levels COLUMN:LEVEL'",
+    "estimate": "'shoal publish INPUT -p POLICY -o OUTPUT --dry-run'",
+    "key": "'shoal sign --new-key NAME'",
+    "sweep": "nothing: the next run that writes into a folder deletes what killed ones left there",
 }
 """What to write instead of a command of earlier versions, or of an option of `OF_OPTIONS`."""
 OF_OPTIONS = ("publish", "audit")
@@ -221,14 +220,7 @@ def _unknown_option(usage: Any) -> str | None:
     alike = getattr(usage, "possibilities", None)
     if alike is None:
         return None
-    # a hidden option is one that only says where else to look
-    hidden = {
-        name
-        for parameter in usage.ctx.command.params
-        if getattr(parameter, "hidden", False)
-        for name in parameter.opts
-    }
-    known = " or ".join(name for name in alike if name not in hidden)
+    known = " or ".join(alike)
     return f"{usage.message}; did you mean {known}" if known else str(usage.message)
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import typer
 
 from shoal.cli import options
-from shoal.cli.key import opened
 from shoal.cli.progress import say, shown
+from shoal.cli.sign import opened
 from shoal.data.option import Request, option
 from shoal.errors import InputError
 from shoal.policy.options import Overrides

@@ -64,6 +64,12 @@ class PublishCommand(Request, kw_only=True):
         "--metadata KIND,...", "Describes the release: datapackage, croissant."
     )
     attacks: Attacks
+    dry_run: bool = option(
+        "--dry-run",
+        "Writes nothing: tells from an invented table of that size which time, memory and disk it"
+        " would take here.",
+        False,
+    )
 
     def request(self, policy: Policy, progress: Progress) -> PublishRequest:
         """All that is asked of a release by a policy; raises InputError."""

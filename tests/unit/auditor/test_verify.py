@@ -452,7 +452,7 @@ def test_what_was_not_measured_again_takes_three_short_lines_and_stands_whole_in
 @pytest.fixture
 def key(folder, monkeypatch) -> Path:
     monkeypatch.delenv("SHOAL_KEY_PASSPHRASE", raising=False)
-    assert status_of(["key", "new", str(folder / "k"), "--unprotected"]) == 0
+    assert status_of(["sign", "--new-key", str(folder / "k"), "--unprotected"]) == 0
     return folder / "k.pem"
 
 
@@ -527,7 +527,7 @@ def test_trust_asks_for_a_signature(folder, key, capsys):
 
 
 def test_another_key_is_not_trusted(folder, key):
-    assert status_of(["key", "new", str(folder / "other"), "--unprotected"]) == 0
+    assert status_of(["sign", "--new-key", str(folder / "other"), "--unprotected"]) == 0
     assert sign(folder, key) == 0
     assert signature(folder, folder / "other.pub.pem").startswith("FAIL signature")
     assert signature(folder, folder / "other.pub.pem", folder / "k.pub.pem").startswith("ok")
@@ -593,9 +593,9 @@ def test_a_key_that_others_can_read_is_refused(folder, key, mode, capsys):
 
 def test_a_key_is_never_overwritten(folder, key, capsys):
     before = key.read_bytes()
-    assert status_of(["key", "new", str(folder / "k"), "--unprotected"]) == 2
+    assert status_of(["sign", "--new-key", str(folder / "k"), "--unprotected"]) == 2
     key.unlink()
-    assert status_of(["key", "new", str(folder / "k"), "--unprotected"]) == 2
+    assert status_of(["sign", "--new-key", str(folder / "k"), "--unprotected"]) == 2
     assert not key.exists()
     assert before
     assert "a key is never overwritten" in capsys.readouterr().err
@@ -663,29 +663,29 @@ def test_what_is_not_a_public_key_is_refused(folder, key, tmp_path, capsys):
 
 def test_a_passphrase_protects_the_key(folder, monkeypatch, capsys):
     monkeypatch.setenv("SHOAL_KEY_PASSPHRASE", "horse battery")
-    assert status_of(["key", "new", str(folder / "safe")]) == 0
+    assert status_of(["sign", "--new-key", str(folder / "safe")]) == 0
     assert b"ENCRYPTED" in (folder / "safe.pem").read_bytes()
     assert sign(folder, folder / "safe.pem") == 0
     assert "fewer than" not in capsys.readouterr().err
     monkeypatch.setenv("SHOAL_KEY_PASSPHRASE", "short")
-    assert status_of(["key", "new", str(folder / "weak")]) == 0
+    assert status_of(["sign", "--new-key", str(folder / "weak")]) == 0
     assert "the passphrase has fewer than 12 characters" in capsys.readouterr().err
     monkeypatch.setenv("SHOAL_KEY_PASSPHRASE", "wrong")
     assert sign(folder, folder / "safe.pem") == 2
     assert "the passphrase is wrong; correct SHOAL_KEY_PASSPHRASE" in capsys.readouterr().err
     for unfit in ("x" * 2000, "half a character \udcff"):
         monkeypatch.setenv("SHOAL_KEY_PASSPHRASE", unfit)
-        assert status_of(["key", "new", str(folder / "unfit")]) == 2
+        assert status_of(["sign", "--new-key", str(folder / "unfit")]) == 2
         assert "take another" in capsys.readouterr().err
     for empty in ("", " " * 20):
         monkeypatch.setenv("SHOAL_KEY_PASSPHRASE", empty)
-        assert status_of(["key", "new", str(folder / "empty")]) == 2
+        assert status_of(["sign", "--new-key", str(folder / "empty")]) == 2
         assert not (folder / "empty.pem").exists()
 
 
 def test_nobody_is_asked_where_there_is_no_terminal(folder, key, monkeypatch):
     environment = {k: v for k, v in os.environ.items() if k != "SHOAL_KEY_PASSPHRASE"}
-    command = [sys.executable, "-m", "shoal", "key", "new", str(folder / "safe")]
+    command = [sys.executable, "-m", "shoal", "sign", "--new-key", str(folder / "safe")]
     done = subprocess.run(
         command, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment
     )
@@ -696,7 +696,7 @@ def test_nobody_is_asked_where_there_is_no_terminal(folder, key, monkeypatch):
 def test_the_extra_is_named_where_it_is_missing(folder, key, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives", None)
     assert sign(folder, key) == 4
-    assert status_of(["key", "new", str(folder / "new")]) == 4
+    assert status_of(["sign", "--new-key", str(folder / "new")]) == 4
     trusting = ["verify", str(folder / "out.csv"), "--trust", str(folder / "k.pub.pem")]
     assert status_of(trusting) == 4
     assert status_of(["verify", str(folder / "out.csv")]) == 0

@@ -36,8 +36,7 @@ def test_an_option_of_no_command_points_to_the_help_of_all(shoal):
 @pytest.mark.parametrize(
     ("option", "meant"),
     [
-        ("--method", "; did you mean --methods"),
-        ("--sett", "; did you mean --seed or --quiet"),
+        ("--sett", "; did you mean --set or --seed or --quiet"),
         ("--zzz", ""),
     ],
 )
