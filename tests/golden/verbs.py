@@ -476,8 +476,8 @@ def publish_formats(at: Recorder) -> None:
     at.run(
         f"verify out.csv -p patients.policy.yaml --original latin.csv {words} --write delimiter=|"
     )
-    kinds = "datapackage,croissant"
-    at.run(f"publish {PATIENTS} -o described.csv --metadata {kinds} -q")
+    at.run(f"publish {PATIENTS} -o described.csv -q")
+    at.run("dossier described.csv --metadata datapackage,croissant -q")
 
 
 @scene()
@@ -809,7 +809,8 @@ def signatures(at: Recorder) -> None:
     _patients(at)
     at.run("sign --new-key owner", said=False)
     at.run("sign --new-key owner")
-    at.run(f"publish {PATIENTS} -o out.csv --sign owner.pem -q")
+    at.run(f"publish {PATIENTS} -o out.csv -q")
+    at.run("sign out.csv --key owner.pem", said=False)
     at.run("verify out.csv --trust owner.pub.pem", said=False)
     at.run(f"publish {PATIENTS} -o later.csv -q")
     at.run("verify later.csv --trust owner.pub.pem")
@@ -921,10 +922,8 @@ def refusals(at: Recorder) -> None:
     at.run(f"{publish} --method mondrian --set cut=no-such")
     at.run(f"{publish} --method no-such", said=False)
     at.run(f"{publish} --read encoding=no-such")
-    at.run(f"{publish} --metadata no-such")
     at.run(f"{publish} --memory much")
     at.run(f"{publish} --report page.txt")
-    at.run(f"{publish} --sign missing.pem")
     at.run(f"{publish} --engine spark")
     at.run("publish patients.csv -p patients.policy.yaml -o out.unknown")
     at.run("publish patients.csv -p patients.policy.yaml -o patients.csv")

@@ -12,7 +12,6 @@ import typer
 
 from shoal.cli import options
 from shoal.cli.progress import answer, say, show_attacks, show_warnings, shown
-from shoal.cli.sign import opened
 from shoal.data.printable import printable, printable_lines
 from shoal.errors import InputError
 from shoal.reports.text import history_summary, summary
@@ -105,7 +104,6 @@ def _measured(
 
     released, original = asked.released, asked.original
     assert released is not None
-    signer = opened(run.sign)
     is_stream = _is_stream(asked)
     policy = asked.policy_asked(is_stream)
     if asked.record_lines is not None and not is_stream:
@@ -131,8 +129,6 @@ def _measured(
             output=asked.output,
             downstream=downstream,
         )
-        if signer is not None and asked.output is not None and result.certificate.holds:
-            signer.sign(asked.output)
         if run.report is not None:
             from shoal.reports.release import write_report
 
@@ -153,8 +149,6 @@ def _measured(
             from shoal.reports.text import downstream_sentences
 
             say(printable_lines(downstream_sentences(certificate["downstream"])))
-    if signer is not None and not certificate.holds:
-        say("shoal: the certificate is not signed: not everything holds")
     return certificate
 
 

@@ -161,32 +161,20 @@ SIGN = option("--sign KEY", "Sign the certificate with this private key. Extra: 
 class Run(Request):
     """What is handed on with the certificate of a table, and what works on it."""
 
-    sign: Path | None = option(
-        SIGN.form,
-        SIGN.help,
-        needs=("output",),
-        why="audit --sign: signs the certificate; name a file for it with --output",
-    )
     as_json: bool = JSON
     report: Path | None = REPORT
-    about: Path | None = option(
-        "--context FILE",
-        "A context of 'shoal dossier': the report shows who and why.",
-        needs=("report",),
-        why="--context: a report shows it; name one with --report",
-    )
     quiet: bool = QUIET
     engine: str | None = ENGINE
     memory: str | None = MEMORY
     threads: int | None = THREADS
 
     def heading(self, released: str) -> Heading | None:
-        """What a report is of, if there is one; raises InputError where a context can't be read."""
+        """What a report is of, if there is one."""
         if self.report is None:
             return None
         from shoal.auditor.dossier.context import Heading
 
-        return Heading.of(released, self.about)
+        return Heading.of(released, None)
 
 
 PAGES = (".html", ".htm")

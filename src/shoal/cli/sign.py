@@ -22,7 +22,8 @@ LEAST_CHARACTERS = 12  # of a passphrase that is accepted without a word
 
 
 def sign(
-    released: str | None = option("FILE", "The release; signs FILE.certificate.json."),
+    released: str | None = option("FILE", "The release."),
+    certificate: Path | None = option("[CERT]", "Its certificate; else FILE.certificate.json."),
     key: Path | None = option(
         "--key KEY",
         "The private key, in PEM. Extra: sign.",
@@ -39,7 +40,7 @@ def sign(
         "--unprotected", "No passphrase: whoever has the file can sign.", False, needs=("new_key",)
     ),
 ) -> None:
-    """Sign the certificate of a release: writes FILE.certificate.json.sig, 64 bytes.
+    """Sign the certificate of a release: writes its CERT.sig, 64 bytes.
     Refused where a promise does not hold."""
     from shoal.auditor.signatures import check_new, open_key
     from shoal.auditor.signatures import new_key as made
@@ -54,7 +55,7 @@ def sign(
     if released is None or key is None:
         raise InputError("sign: needs FILE and --key, or --new-key; see 'shoal sign --help'")
     signer = open_key(key, passphrase_of)
-    say(f"wrote {sign_file(released, signer)}, by {signer.fingerprint}")
+    say(f"wrote {sign_file(released, signer, certificate)}, by {signer.fingerprint}")
 
 
 def opened(key: Path | None) -> Signer | None:

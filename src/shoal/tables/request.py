@@ -60,9 +60,6 @@ class PublishCommand(Request, kw_only=True):
     )
     overrides: options.Overrides
     given: PublishOptions
-    metadata: str | None = option(
-        "--metadata KIND,...", "Describes the release: datapackage, croissant."
-    )
     attacks: Attacks
     dry_run: bool = option(
         "--dry-run",
@@ -82,7 +79,7 @@ class PublishCommand(Request, kw_only=True):
 _OF_POLICY = ("policy", "original", "reference", "trace", "record_lines", "downstream")
 _OF_ONE_TABLE = (
     *_OF_POLICY,
-    *("require_together", "sign", "about", "qi", "subject", "sensitive", "l", "t", "read", "write"),
+    *("require_together", "qi", "subject", "sensitive", "l", "t", "read", "write"),
     *("control", "external", "folds", "person", "memory"),
 )
 

@@ -460,8 +460,8 @@ def signature(folder: Path, *trust: Path) -> str:
     return str(shoal.verify(folder / "out.csv", trust=trust)[-1])
 
 
-def sign(folder: Path, key: Path) -> int:
-    return status_of(["sign", str(folder / "out.csv"), "--key", str(key)])
+def sign(folder: Path, key: Path, *certificate: Path) -> int:
+    return status_of(["sign", *map(str, (folder / "out.csv", *certificate)), "--key", str(key)])
 
 
 def test_a_signature_is_64_bytes_and_verifies(folder, key):
@@ -559,10 +559,9 @@ def test_what_does_not_hold_is_not_signed(folder, key, change, capsys):
 
 def test_an_audit_that_finds_a_broken_promise_is_not_signed(folder, key, capsys):
     command = ["audit", folder / "out.csv", "-p", folder / "in.policy.yaml", "--k", "500", "-q"]
-    command += ["-o", folder / "a.json", "--sign", key]
-    assert status_of([str(part) for part in command]) == 1
-    assert "the certificate is not signed" in capsys.readouterr().err
-    assert (folder / "a.json").exists()
+    assert status_of([str(part) for part in [*command, "-o", folder / "a.json"]]) == 1
+    assert sign(folder, key, folder / "a.json") == 1
+    assert "nothing is signed" in capsys.readouterr().err
     assert not (folder / "a.json.sig").exists()
 
 
@@ -573,11 +572,10 @@ def test_a_new_release_in_the_same_place_takes_the_old_signature_away(folder, ke
     assert stale.exists()  # nothing was published, so it is still about what is there
     assert _publish(folder, "out.csv") == 0
     assert not stale.exists()
-    assert _publish(folder, "out.csv", "--sign", str(key)) == 0
-    assert stale.exists()
     command = ["audit", folder / "out.csv", "-p", folder / "in.policy.yaml", "-q"]
     command = [str(part) for part in [*command, "-o", folder / "a.json"]]
-    assert status_of([*command, "--sign", str(key)]) == 0
+    assert status_of(command) == 0
+    assert sign(folder, key, folder / "a.json") == 0
     assert (folder / "a.json.sig").exists()
     assert status_of(command) == 0
     assert not (folder / "a.json.sig").exists()
@@ -703,27 +701,11 @@ def test_the_extra_is_named_where_it_is_missing(folder, key, monkeypatch, capsys
     assert "[sign]" in capsys.readouterr().err
 
 
-# --sign
-
-
-def test_publish_signs_what_it_publishes(folder, key):
-    assert _publish(folder, "signed.csv", "--sign", str(key)) == 0
-    checks = shoal.verify(folder / "signed.csv", trust=[folder / "k.pub.pem"])
-    assert by_name(checks)["signature"] is True
-
-
-def test_a_key_that_can_not_be_opened_ends_a_command_before_any_work(folder):
-    assert _publish(folder, "never.csv", "--sign", str(folder / "none.pem")) == 2
-    assert not (folder / "never.csv").exists()
-    assert not (folder / "never.csv.certificate.json").exists()
-
-
-def test_an_audit_signs_the_certificate_that_it_writes(folder, key, capsys):
+def test_the_certificate_of_an_audit_is_signed_where_it_is_named(folder, key):
     audit = ["audit", str(folder / "out.csv"), "-p", str(folder / "in.policy.yaml"), "-q"]
-    assert status_of([*audit, "--sign", str(key)]) == 2
-    assert "name a file for it with --output" in capsys.readouterr().err
     proof = folder / "again.json"
-    assert status_of([*audit, "--sign", str(key), "-o", str(proof)]) == 0
+    assert status_of([*audit, "-o", str(proof)]) == 0
+    assert sign(folder, key, proof) == 0
     checks = shoal.verify(folder / "out.csv", proof, trust=[folder / "k.pub.pem"])
     assert by_name(checks)["signature"] is True
 
