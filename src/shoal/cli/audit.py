@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
@@ -21,14 +21,12 @@ if TYPE_CHECKING:
     from shoal.attacks.run.options import OtherReleases
     from shoal.attacks.run.request import AttackRequest
     from shoal.auditor.audit import AuditResult
-    from shoal.data.certificate import Certificate
     from shoal.policy.policy import Policy
 
 
 def audit(asked: AuditRequest, run: options.Run) -> None:
     """Measure what a released table promises; exit status 1 when a promise does not hold."""
     from shoal.attacks.run.request import NO_ATTACK
-    from shoal.auditor.verdict import is_below
 
     if asked.ledger is not None:
         raise typer.Exit(_audit_ledger(asked, run, asked.beside))
@@ -43,9 +41,7 @@ def audit(asked: AuditRequest, run: options.Run) -> None:
         raise InputError(
             "--downstream: compares with the original, record by record; give it with --original"
         )
-    certificate = _measured(asked, run, lambda policy: NO_ATTACK, asked.beside, asked.downstream)
-    fails = not certificate.holds or (asked.require_together and is_below(certificate))
-    raise typer.Exit(1 if fails else 0)
+    _measure(asked, run, lambda policy: NO_ATTACK, asked.beside, asked.downstream)
 
 
 def attack(asked: AttackCommand, run: options.Run) -> None:
@@ -64,8 +60,7 @@ def attack(asked: AttackCommand, run: options.Run) -> None:
     if asked.person is not None:
         _view(asked, asked.person, run)
         return
-    certificate = _measured(asked, run, asked.beside.request, asked.beside)
-    raise typer.Exit(0 if certificate.holds else 1)
+    _measure(asked, run, asked.beside.request, asked.beside)
 
 
 def _view(asked: AttackCommand, person: str, run: options.Run) -> None:
@@ -90,15 +85,16 @@ def _is_stream(asked: ReleaseRequest) -> bool:
     return asked.trace is not None and is_of_stream(asked.trace)
 
 
-def _measured(
+def _measure(
     asked: ReleaseRequest,
     run: options.Run,
     attacks: Callable[[Policy], AttackRequest],
     beside: OtherReleases,
     downstream: bool = False,
-) -> Certificate:
-    """The certificate of one released table, which is written and shown."""
+) -> NoReturn:
+    """Writes and shows the certificate of one released table; ends with the exit status."""
     from shoal.attacks.beside.others import OtherRelease
+    from shoal.auditor.verdict import is_below
     from shoal.policy.binding.past_memory import refuse_whole
     from shoal.tables.attack import attack_file
 
@@ -149,7 +145,8 @@ def _measured(
             from shoal.reports.text import downstream_sentences
 
             say(printable_lines(downstream_sentences(certificate["downstream"])))
-    return certificate
+    is_broken = policy.model.require_together and is_below(certificate)
+    raise typer.Exit(0 if certificate.holds and not is_broken else 1)
 
 
 def _caveats(result: AuditResult, original: str | None, is_stream: bool) -> Iterator[str]:

@@ -197,6 +197,7 @@ INSTEAD = {
     **dict.fromkeys(("--control", "--external", "--folds"), f"{_ATTACK} ...' with it"),
     "--sign": "'shoal sign FILE --key KEY' afterwards",
     "--metadata": "'shoal dossier RELEASED --metadata KIND,...' afterwards",
+    "--require-together": "'require_together: true' into the policy",
     "--context": "'shoal dossier RELEASED --context FILE'",
     "attacker-view": f"{_ATTACK} --person ROW'",
     "risk": "'shoal profile INPUT -p POLICY'",

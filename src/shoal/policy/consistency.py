@@ -133,6 +133,8 @@ def unserved_options(model: PolicyModel, verb: str) -> Iterator[str]:
             f"accept: attacks are judged by 'publish', and by audits of a table; leave it out"
             f" for '{verb}'"
         )
+    if model.require_together:
+        yield f"require_together: is judged by 'publish' and 'audit'; leave it out for '{verb}'"
     for block, options, served in zip(
         ("read", "write"), (model.read, model.write), SERVED[verb], strict=True
     ):

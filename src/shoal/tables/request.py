@@ -26,7 +26,6 @@ class PublishOptions(Request):
     explain: bool = option(
         "--explain", "Says why records and columns were given up, and what would be cheaper.", False
     )
-    require_together: bool = options.TOGETHER
     trace: str | None = option(
         "--trace FILE", "Whose row is whose (JSON lines); private. Audits count with it."
     )
@@ -36,11 +35,18 @@ class PublishOptions(Request):
 
 
 class PublishRequest(PublishOptions):
-    """All that is asked. attack: what is tried on it. others: as in `shoal.publish`."""
+    """All that is asked. require_together: whatever the policy says. attack: what is tried on it.
+    others: as in `shoal.publish`.
+    """
 
+    require_together: bool = False
     attack: AttackRequest | None = None
     others: OthersLike | None = None
     progress: Progress = no_progress
+
+    def is_together(self, policy: Policy) -> bool:
+        """Whether k must hold over all quasi-identifiers together."""
+        return self.require_together or policy.model.require_together
 
 
 NOTHING_ELSE = PublishRequest()
@@ -79,7 +85,7 @@ class PublishCommand(Request, kw_only=True):
 _OF_POLICY = ("policy", "original", "reference", "trace", "record_lines", "downstream")
 _OF_ONE_TABLE = (
     *_OF_POLICY,
-    *("require_together", "qi", "subject", "sensitive", "l", "t", "read", "write"),
+    *("qi", "subject", "sensitive", "l", "t", "read", "write"),
     *("control", "external", "folds", "person", "memory"),
 )
 
@@ -199,7 +205,6 @@ class AuditRequest(ReleaseRequest, kw_only=True):
         "Prove that a fusion's messages say no more than its table.",
         takes_no=("released", *_OF_ONE_TABLE, "others", "k", "output", "report"),
     )
-    require_together: bool = options.TOGETHER
     beside: OtherReleases
 
     def policy_asked(self, is_stream: bool) -> Policy:
