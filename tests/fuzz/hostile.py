@@ -119,7 +119,7 @@ COMMANDS = [
     "sign --new-key o --unprotected",
     "sample patients -n 20 -o O",
     "hierarchies edit zip.csv '[{rename: 9, to: 8}]' --data T --column zip",
-    "policy schema",
+    "policy check --schema",
     "warmup --verb publish",
     "publish T -p P -o O --dry-run",
     "reproduce rounded-partition --quick --out .",

@@ -504,7 +504,7 @@ def publish_and_verify(at: Recorder) -> None:
         "audit out.csv -p patients.policy.yaml --original patients.csv --trace t.jsonl"
         " --memory 700MB"
     )
-    at.run("audit out.csv --qi age,sex --qi zip --k 5 --sensitive disease --l 2 --t 0.9")
+    at.run("audit out.csv --qi age,sex --qi zip --k 5 --sensitive disease:l=2:t=0.9")
     at.run("audit patients.csv --qi age,sex --k 2 --subject patient")
     at.run(
         "audit out.csv -p patients.policy.yaml --original patients.csv --trace t.jsonl --downstream"
@@ -867,7 +867,7 @@ def decisions(at: Recorder) -> None:
     at.run("policy check proposed.yaml patients.csv")
     at.run("policy check patients.policy.yaml patients.csv")
     at.run("policy check patients.policy.yaml")
-    at.run("policy schema", said=False)  # lists every method
+    at.run("policy check --schema", said=False)  # lists every method
     at.run("methods", said=False)
     at.run("methods --json", said=False)
     at.run(f"profile {PATIENTS}")
@@ -1001,7 +1001,7 @@ COMMANDS = (
     "publish,republish,stream,stream-status,ledger,ledger verify,ledger export,audit,verify,"
     "sign,dossier,profile,compare,attack,fuse,party,party init,"
     "party show,party run,methods,warmup,ui,policy,policy init,policy check,"
-    "policy schema,hierarchies,hierarchies match,hierarchies edit,reproduce,sample"
+    "hierarchies,hierarchies match,hierarchies edit,reproduce,sample"
 ).split(",")
 
 

@@ -177,7 +177,7 @@ def _caveats(result: AuditResult, original: str | None, is_stream: bool) -> Iter
     ):
         yield (
             "t-closeness was measured to the published file itself; name what the stream was"
-            " compared with in the policy (reference) or with --reference"
+            " compared with in the policy (reference)"
         )
 
 

@@ -197,6 +197,8 @@ INSTEAD = {
     **dict.fromkeys(("--control", "--external", "--folds"), f"{_ATTACK} ...' with it"),
     "--sign": "'shoal sign FILE --key KEY' afterwards",
     "--metadata": "'shoal dossier RELEASED --metadata KIND,...' afterwards",
+    "--reference": "'reference: TABLE' into the policy",
+    **dict.fromkeys(("--l", "--t"), "'--sensitive COLUMN:l=N:t=T' beside --qi of audit"),
     "--require-together": "'require_together: true' into the policy",
     "--context": "'shoal dossier RELEASED --context FILE'",
     "attacker-view": f"{_ATTACK} --person ROW'",
@@ -204,6 +206,7 @@ INSTEAD = {
     "marginal": "'shoal compare INPUT -p POLICY --columns'",
     "levels": "'shoal compare INPUT -p POLICY --levels COLUMN:LEVEL'",
     "estimate": "'shoal publish INPUT -p POLICY -o OUTPUT --dry-run'",
+    "schema": "'shoal policy check --schema'",
     "key": "'shoal sign --new-key NAME'",
     "sweep": "nothing: the next run that writes into a folder deletes what killed ones left there",
 }

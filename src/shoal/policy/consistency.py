@@ -362,7 +362,7 @@ def _fraction(value: Any) -> Fraction:
 # What a checker found wrong with a file of keys and values, in plain words.
 
 
-POLICY_KEYS = "'shoal policy schema' lists its keys"
+POLICY_KEYS = "'shoal policy check --schema' lists its keys"
 Place = tuple[str | int, ...]
 ModelT = TypeVar("ModelT", bound=BaseModel)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -82,10 +83,10 @@ class PublishCommand(Request, kw_only=True):
 
 # An audit or an attack, of one table unless it is said otherwise.
 
-_OF_POLICY = ("policy", "original", "reference", "trace", "record_lines", "downstream")
+_OF_POLICY = ("policy", "original", "trace", "record_lines", "downstream")
 _OF_ONE_TABLE = (
     *_OF_POLICY,
-    *("qi", "subject", "sensitive", "l", "t", "read", "write"),
+    *("qi", "subject", "sensitive", "read", "write"),
     *("control", "external", "folds", "person", "memory"),
 )
 
@@ -102,12 +103,28 @@ class ReleasedColumns(Request):
         "--subject", "With --qi: the column that names the person.", needs=("qi",)
     )
     sensitive: list[str] | None = option(
-        "--sensitive C,D", "With --qi: sensitive columns.", needs=("qi",)
+        "--sensitive C,D[:l=N][:t=T]",
+        "With --qi: sensitive columns, the fewest values that a class may have of each, and the"
+        " bound of t-closeness.",
+        needs=("qi",),
     )
-    l: int | None = option(
-        "--l", "With --sensitive: least number of distinct values.", needs=("qi",)
-    )
-    t: float | None = option("--t", "With --sensitive: the bound of t-closeness.", needs=("qi",))
+
+    def bounds(self) -> tuple[list[str], int | None, float | None]:
+        """The sensitive columns with l and t; raises InputError."""
+        parts = [re.split(r":(?=[lt]=)", text) for text in self.sensitive or []]
+        settings = {setting for _, *more in parts for setting in more}
+        stated = dict(setting.split("=", 1) for setting in settings)
+        try:
+            if len(stated) < len(settings):
+                raise ValueError
+            l, t = stated.get("l"), stated.get("t")
+            bounds = None if l is None else int(l), None if t is None else float(t)
+        except ValueError:
+            raise InputError(
+                "--sensitive: needs one whole number as l and one number as t for all columns;"
+                " write for instance --sensitive disease,ward:l=3:t=0.2"
+            ) from None
+        return options.names([columns for columns, *_ in parts]), *bounds
 
     def policy(self, changes: options.Overrides) -> Policy:
         """The policy that the options say; raises InputError.
@@ -118,13 +135,9 @@ class ReleasedColumns(Request):
 
         if changes.k is None:
             raise InputError("audit --qi: needs --k; say how many people must look alike")
+        sensitive, l, t = self.bounds()
         policy = policy_of_columns(
-            options.names(self.qi),
-            changes.k,
-            subject=self.subject,
-            sensitive=options.names(self.sensitive),
-            l=self.l,
-            t=self.t,
+            options.names(self.qi), changes.k, subject=self.subject, sensitive=sensitive, l=l, t=t
         )
         read, write = options.files_options(changes.read, changes.write)
         findings = [
@@ -170,9 +183,6 @@ class ReleaseRequest(Request, kw_only=True):
         needs=("original",),
         why="--trace: can only be checked against the source; give it with --original",
     )
-    reference: str | None = option(
-        "--reference TABLE", "Of a stream: the table that t-closeness was declared to."
-    )
     record_lines: int | None = option(
         "--record-lines", "Of a stream: what its --record-lines was; 100 if none.", low=1
     )
@@ -190,7 +200,7 @@ class ReleaseRequest(Request, kw_only=True):
         """The policy that is given; raises InputError."""
         assert self.policy is not None
         verb = ("stream", "fads") if is_stream else ()
-        return self.changes.policy(self.policy, *verb).with_reference(self.reference)
+        return self.changes.policy(self.policy, *verb)
 
 
 class AuditRequest(ReleaseRequest, kw_only=True):
@@ -222,7 +232,7 @@ class AttackCommand(ReleaseRequest, kw_only=True):
         "Instead, what they see of one person, values included: a row of the original from 1,"
         " 'most-exposed' or 'most-distorted'.",
         takes_no=(
-            *("reference", "record_lines", "k", "output", "report"),
+            *("record_lines", "k", "output", "report"),
             *("attack", "control", "external", "folds", "others"),
         ),
     )

@@ -414,7 +414,7 @@ def test_closeness_needs_a_table_that_all_shards_compare_with(tmp_path: Path) ->
     with pytest.raises(InputError, match=r"t-closeness.*reference"):
         streamed(tmp_path, policy)
     write(frame, tmp_path / "reference.csv")
-    named = policy.with_reference(str(tmp_path / "reference.csv"))
+    named = policy._with(reference=str(tmp_path / "reference.csv"))
     streamed(tmp_path, named)
     for shard, rows in enumerate(local_runs(named, frame, SHARDS)):
         assert published(tmp_path / "out", shard).equals(rows)
