@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -18,18 +18,13 @@ from shoal.reports.text import history_summary, summary
 from shoal.tables.request import AttackCommand, AuditRequest, ReleaseRequest
 
 if TYPE_CHECKING:
-    from shoal.attacks.run.options import OtherReleases
-    from shoal.attacks.run.request import AttackRequest
     from shoal.auditor.audit import AuditResult
-    from shoal.policy.policy import Policy
 
 
 def audit(asked: AuditRequest, run: options.Run) -> None:
     """Measure what a released table promises; exit status 1 when a promise does not hold."""
-    from shoal.attacks.run.request import NO_ATTACK
-
     if asked.ledger is not None:
-        raise typer.Exit(_audit_ledger(asked, run, asked.beside))
+        raise typer.Exit(_audit_ledger(asked, run))
     if asked.transcript is not None:
         raise typer.Exit(_audit_transcript(asked.transcript, run.as_json, run.quiet))
     if asked.released is None or (asked.policy is None and asked.columns.qi is None):
@@ -41,17 +36,15 @@ def audit(asked: AuditRequest, run: options.Run) -> None:
         raise InputError(
             "--downstream: compares with the original, record by record; give it with --original"
         )
-    _measure(asked, run, lambda policy: NO_ATTACK, asked.beside, asked.downstream)
+    _measure(asked, run, asked.downstream)
 
 
 def attack(asked: AttackCommand, run: options.Run) -> None:
     """Audit a release, and count how often attackers get what they look for; exit status 1 when a
     promise does not hold, or what the policy accepts of attacks.
     """
-    from shoal.attacks.run.request import ALL
-
     if asked.ledger is not None:
-        raise typer.Exit(_audit_ledger(asked, run, asked.beside, asked.beside.names or (ALL,)))
+        raise typer.Exit(_audit_ledger(asked, run))
     if None in (asked.released, asked.policy, asked.original):
         raise InputError(
             "attack: is tried by whoever has the original, on the people in it; give RELEASED,"
@@ -60,7 +53,7 @@ def attack(asked: AttackCommand, run: options.Run) -> None:
     if asked.person is not None:
         _view(asked, asked.person, run)
         return
-    _measure(asked, run, asked.beside.request, asked.beside)
+    _measure(asked, run)
 
 
 def _view(asked: AttackCommand, person: str, run: options.Run) -> None:
@@ -85,26 +78,19 @@ def _is_stream(asked: ReleaseRequest) -> bool:
     return asked.trace is not None and is_of_stream(asked.trace)
 
 
-def _measure(
-    asked: ReleaseRequest,
-    run: options.Run,
-    attacks: Callable[[Policy], AttackRequest],
-    beside: OtherReleases,
-    downstream: bool = False,
-) -> NoReturn:
+def _measure(asked: ReleaseRequest, run: options.Run, downstream: bool = False) -> NoReturn:
     """Writes and shows the certificate of one released table; ends with the exit status."""
     from shoal.attacks.beside.others import OtherRelease
     from shoal.auditor.verdict import is_below
     from shoal.policy.binding.past_memory import refuse_whole
     from shoal.tables.attack import attack_file
 
-    released, original = asked.released, asked.original
+    released, original, beside = asked.released, asked.original, asked.beside
     assert released is not None
     is_stream = _is_stream(asked)
     policy = asked.policy_asked(is_stream)
     if asked.record_lines is not None and not is_stream:
         raise InputError("--record-lines: is how a stream read its source; give it with --trace")
-    heading = run.heading(released)
     inputs = [released, original, str(asked.policy or "-"), *policy.files, *beside.files]
     options.check_outputs(asked.output, report=run.report, inputs=inputs)
     whole = {"--trace": is_stream, "--report": run.report, "--others": beside.others}
@@ -119,17 +105,18 @@ def _measure(
         )
         result = attack_file(
             own,
-            attacks(policy),
+            beside.request(policy),
             progress,
             others=beside.beside,
             output=asked.output,
             downstream=downstream,
         )
         if run.report is not None:
+            from shoal.auditor.dossier.context import Heading
             from shoal.reports.release import write_report
 
             progress("drawing the report")
-            write_report(result, policy, run.report, heading)
+            write_report(result, policy, run.report, Heading.of(released))
     certificate = result.certificate
     show_warnings(certificate)
     for caveat in _caveats(result, original, is_stream):
@@ -181,9 +168,7 @@ def _caveats(result: AuditResult, original: str | None, is_stream: bool) -> Iter
         )
 
 
-def _audit_ledger(
-    asked: ReleaseRequest, run: options.Run, beside: OtherReleases, attack: tuple[str, ...] = ()
-) -> int:
+def _audit_ledger(asked: ReleaseRequest, run: options.Run) -> int:
     """Audits a whole ledger, and tries attacks on its newest release; the exit status."""
     from shoal.attacks.run.ledger import audit_ledger
     from shoal.auditor.ledger.export import check_outside
@@ -201,9 +186,9 @@ def _audit_ledger(
     options.check_outputs(output, report=report, inputs=[])
     with shown(run.quiet) as progress:
         result = audit_ledger(
-            ledger, k=asked.k, attack=attack, table=asked.released, progress=progress
+            ledger, k=asked.k, attack=asked.beside.names, table=asked.released, progress=progress
         )
-        others = beside.beside
+        others = asked.beside.beside
         if others is not None and not result.damage:
             from shoal.attacks.beside.audit import audit_together
             from shoal.attacks.beside.sources import of_ledger

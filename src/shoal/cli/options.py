@@ -9,16 +9,13 @@ from dataclasses import fields
 from functools import wraps
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
 import typer
 from typer.models import ArgumentInfo
 
 from shoal.data.option import Option, Request, option
 from shoal.errors import InputError
-
-if TYPE_CHECKING:
-    from shoal.auditor.dossier.context import Heading
 
 # How a command is made of what its function is asked.
 
@@ -167,14 +164,6 @@ class Run(Request):
     engine: str | None = ENGINE
     memory: str | None = MEMORY
     threads: int | None = THREADS
-
-    def heading(self, released: str) -> Heading | None:
-        """What a report is of, if there is one."""
-        if self.report is None:
-            return None
-        from shoal.auditor.dossier.context import Heading
-
-        return Heading.of(released, None)
 
 
 PAGES = (".html", ".htm")

@@ -35,7 +35,6 @@ def publish(asked: PublishCommand, run: options.Run) -> None:
         return _estimate(asked, run)
     if output == "-" and run.as_json:
         raise InputError("--json and -o -: both want standard output; write the release to a file")
-    heading = run.heading(output)
     policy = asked.overrides.policy(asked.policy)
     inputs = [
         asked.input_path,
@@ -57,10 +56,11 @@ def publish(asked: PublishCommand, run: options.Run) -> None:
         outcome = publish_file(asked.input_path, policy, output, request)
         with published_already("the release" if output == "-" else f"'{output}'"):
             if report is not None:
+                from shoal.auditor.dossier.context import Heading
                 from shoal.reports.release import write_report
 
                 progress("drawing the report")
-                write_report(outcome, policy, report, heading)
+                write_report(outcome, policy, report, Heading.of(output))
     show_warnings(outcome.certificate)
     for sentence in outdated_metadata(output):
         say(f"shoal: {printable(sentence)}")

@@ -24,21 +24,9 @@ from shoal.cli import options
 # in the order of the help
 PANELS = {
     "Publish": ("publish", "republish", "stream", "fuse", "party"),
-    "Prepare": (
-        "policy",
-        "hierarchies",
-        "profile",
-        "compare",
-    ),
-    "Check and hand on": (
-        "audit",
-        "verify",
-        "attack",
-        "stream-status",
-        "ledger",
-        "dossier",
-        "sign",
-    ),
+    "Prepare": ("policy", "hierarchies", "profile", "compare"),
+    "Check": ("audit", "verify", "attack", "stream-status", "ledger"),
+    "Hand on": ("dossier", "sign"),
     "Tools": ("ui", "methods", "sample", "warmup"),
 }
 PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}

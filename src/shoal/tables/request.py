@@ -190,6 +190,7 @@ class ReleaseRequest(Request, kw_only=True):
     read: list[str] | None = options.READ
     write: list[str] | None = options.WRITE
     output: str | None = option("-o, --output", "Write the certificate to this file.")
+    beside: OtherReleases
 
     @property
     def changes(self) -> options.Overrides:
@@ -215,7 +216,6 @@ class AuditRequest(ReleaseRequest, kw_only=True):
         "Prove that a fusion's messages say no more than its table.",
         takes_no=("released", *_OF_ONE_TABLE, "others", "k", "output", "report"),
     )
-    beside: OtherReleases
 
     def policy_asked(self, is_stream: bool) -> Policy:
         """The policy that is given, or that the columns say; raises InputError."""
@@ -227,6 +227,7 @@ class AuditRequest(ReleaseRequest, kw_only=True):
 class AttackCommand(ReleaseRequest, kw_only=True):
     """What attackers try on a release."""
 
+    beside: AttackersTables
     person: str | None = option(
         "--person ROW",
         "Instead, what they see of one person, values included: a row of the original from 1,"
@@ -236,4 +237,3 @@ class AttackCommand(ReleaseRequest, kw_only=True):
             *("attack", "control", "external", "folds", "others"),
         ),
     )
-    beside: AttackersTables

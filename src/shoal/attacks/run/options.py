@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -38,6 +39,17 @@ class OtherReleases(Request):
         beside = self.beside
         return [] if self.others is None or beside is None else [self.others, *beside.files]
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The attacks that are asked for."""
+        return ()
+
+    def request(self, policy: Policy) -> AttackRequest:
+        """What is asked of a release by a policy; raises InputError."""
+        from shoal.attacks.run.request import AttackRequest
+
+        return AttackRequest(self.names)
+
 
 class Attacks(OtherReleases):
     """What attacks are tried on a release."""
@@ -53,12 +65,6 @@ class Attacks(OtherReleases):
 
         return attack_names(self.attack) if self.attack else ()
 
-    def request(self, policy: Policy) -> AttackRequest:
-        """What is asked of a release by a policy."""
-        from shoal.attacks.run.request import AttackRequest
-
-        return AttackRequest(self.names)
-
 
 class AttackersTables(Attacks):
     """What attacks are tried, and what they are given."""
@@ -72,16 +78,20 @@ class AttackersTables(Attacks):
     )
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The attacks that are named; else all."""
+        return super().names or ("all",)
+
+    @property
     def files(self) -> list[str]:
         """All files that are read."""
         return [*super().files, *filter(None, (self.control, self.external))]
 
     def request(self, policy: Policy) -> AttackRequest:
         """What is asked, with its tables; raises InputError."""
-        from shoal.attacks.run.request import ALL, AttackRequest
-
         control, external = (
             None if name is None else policy.tables.read_beside(name, f"file '{name}'")
             for name in (self.control, self.external)
         )
-        return AttackRequest(self.names or (ALL,), control, external, folds=self.folds)
+        asked = super().request(policy)
+        return replace(asked, control=control, external=external, folds=self.folds)

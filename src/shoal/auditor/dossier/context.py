@@ -239,7 +239,7 @@ class Heading(NamedTuple):
     purpose: str = ""
 
     @classmethod
-    def of(cls, released: str, given: ContextLike | None) -> Heading:
+    def of(cls, released: str, given: ContextLike | None = None) -> Heading:
         """Raises InputError where the context can't be read."""
         name = "" if "://" in released or released == "-" else Path(released).name
         context = Context(version=1) if given is None else read_context(given).context
