@@ -26,7 +26,7 @@ from shoal.data.numbers import exact_sum
 from shoal.data.progress import Progress, no_progress
 from shoal.errors import InputError
 from shoal.policy.binding.past_memory import floor, room_for
-from shoal.policy.policy import Policy
+from shoal.policy.policy import Policy, PolicyLike
 from shoal.tables.publish import publish_file
 from shoal.tables.request import PublishRequest
 
@@ -61,7 +61,7 @@ def estimate(
 
 def estimate_of(
     table: str,
-    policy: Policy,
+    policy: PolicyLike,
     output: str,
     *,
     cores: int | None = None,
@@ -70,6 +70,7 @@ def estimate_of(
     """What publishing this table costs: as `estimate` of its size, its k, and the distinct values
     of its quasi-identifiers. Raises InputError where it can't be read, or published at that size.
     """
+    policy = Policy.of(policy)
     progress("reading the table")
     read = policy.tables.read_original(table, room_for(table, beside=output)).table
     other = sum(policy.role_of(name) in ("sensitive", "plain") for name in read.names)

@@ -43,32 +43,23 @@ def attack(asked: AttackCommand, run: options.Run) -> None:
     """Audit a release, and count how often attackers get what they look for; exit status 1 when a
     promise does not hold, or what the policy accepts of attacks.
     """
+    from shoal.advise.attacker_view import attacker_view
+    from shoal.reports.advice_in_words import attacker_lines
+
     if asked.ledger is not None:
         raise typer.Exit(_audit_ledger(asked, run))
-    if None in (asked.released, asked.policy, asked.original):
+    released, original = asked.released, asked.original
+    if released is None or asked.policy is None or original is None:
         raise InputError(
             "attack: is tried by whoever has the original, on the people in it; give RELEASED,"
             " --policy and --original, or --ledger"
         )
-    if asked.person is not None:
-        _view(asked, asked.person, run)
-        return
-    _measure(asked, run)
-
-
-def _view(asked: AttackCommand, person: str, run: options.Run) -> None:
-    """Shows what an attacker who knows one person's quasi-identifiers sees of them."""
-    from shoal.advise.attacker_view import attacker_view
-    from shoal.reports.advice_in_words import attacker_lines
-
-    assert asked.released is not None
-    assert asked.original is not None
-    row = int(person) if options.is_number(person) else person
+    if asked.person is None:
+        _measure(asked, run)
+    row = int(asked.person) if options.is_number(asked.person) else asked.person
     policy = asked.policy_asked(False)
     with shown(run.quiet) as progress:
-        view = attacker_view(
-            asked.released, policy, asked.original, row, trace=asked.trace, progress=progress
-        )
+        view = attacker_view(released, policy, original, row, trace=asked.trace, progress=progress)
     answer(view, attacker_lines, run.as_json, ensure_ascii=False)
 
 
@@ -105,7 +96,7 @@ def _measure(asked: ReleaseRequest, run: options.Run, downstream: bool = False) 
         )
         result = attack_file(
             own,
-            beside.request(policy),
+            beside.request(policy.tables),
             progress,
             others=beside.beside,
             output=asked.output,

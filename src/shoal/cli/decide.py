@@ -18,7 +18,6 @@ from shoal.policy import options
 
 if TYPE_CHECKING:
     from shoal.policy.binding.files import Source
-    from shoal.policy.policy import Policy
 
 INPUT = option("INPUT", "The table; '-' reads CSV from standard input.", ...)
 NO_PROGRESS = option("-q, --quiet", "No progress.", False)
@@ -120,7 +119,7 @@ def compare(
 
     one = asked.overrides
     if asked.columns or asked.levels:
-        _show_costs(asked, one.policy(asked.policy), Figures(as_json=as_json, quiet=quiet))
+        _show_costs(asked, Figures(as_json=as_json, quiet=quiet))
         return
     if one.k is not None or one.method is not None or one.settings or one.write:
         raise InputError(
@@ -161,12 +160,12 @@ def compare(
     raise typer.Exit(1 if faults(comparison) else 0)
 
 
-def _show_costs(asked: CompareRequest, policy: Policy, figures: Figures) -> None:
+def _show_costs(asked: CompareRequest, figures: Figures) -> None:
     """Shows what columns or levels cost, by releases that are not written."""
     from shoal.advise.marginal import lattice_walk, marginal
     from shoal.reports.advice_in_words import level_lines, marginal_lines
 
-    levels = _all_named(asked.levels or ())
+    policy, levels = asked.overrides.policy(asked.policy), _all_named(asked.levels or ())
 
     def around(progress: Progress) -> dict[str, Any]:
         walk = lattice_walk(asked.input_path, policy, progress=progress)

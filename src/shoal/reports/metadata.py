@@ -13,7 +13,6 @@ from pathlib import Path, PurePath
 from typing import Any, TypeAlias
 from urllib.parse import quote
 
-from shoal.auditor.verify import Proof, verify_by
 from shoal.connectors.files import atomic_write
 from shoal.connectors.location import Location
 from shoal.data.certificate import Certificate
@@ -56,6 +55,8 @@ def write_metadata(
     certificate: by default the one beside the release. Raises InputError, and PromiseError where
     the release fails `verify`.
     """
+    from shoal.auditor.verify import Proof, verify_by  # which a publication does without
+
     place = Location(released)
     if place.is_table or place.is_folder:
         raise InputError(

@@ -45,10 +45,6 @@ class PublishRequest(PublishOptions):
     others: OthersLike | None = None
     progress: Progress = no_progress
 
-    def is_together(self, policy: Policy) -> bool:
-        """Whether k must hold over all quasi-identifiers together."""
-        return self.require_together or policy.model.require_together
-
 
 NOTHING_ELSE = PublishRequest()
 
@@ -77,7 +73,7 @@ class PublishCommand(Request, kw_only=True):
 
     def request(self, policy: Policy, progress: Progress) -> PublishRequest:
         """All that is asked of a release by a policy; raises InputError."""
-        attack, others = self.attacks.request(policy), self.attacks.beside
+        attack, others = self.attacks.request(policy.tables), self.attacks.beside
         return PublishRequest(**vars(self.given), attack=attack, others=others, progress=progress)
 
 

@@ -11,7 +11,7 @@ from shoal.data.option import Request, option
 if TYPE_CHECKING:
     from shoal.attacks.beside.others import Others
     from shoal.attacks.run.request import AttackRequest
-    from shoal.policy.policy import Policy
+    from shoal.policy.binding.files import PolicyTables
 
 
 class OtherReleases(Request):
@@ -44,8 +44,8 @@ class OtherReleases(Request):
         """The attacks that are asked for."""
         return ()
 
-    def request(self, policy: Policy) -> AttackRequest:
-        """What is asked of a release by a policy; raises InputError."""
+    def request(self, tables: PolicyTables) -> AttackRequest:
+        """What is asked of a release; raises InputError. tables: how its policy reads others."""
         from shoal.attacks.run.request import AttackRequest
 
         return AttackRequest(self.names)
@@ -87,11 +87,11 @@ class AttackersTables(Attacks):
         """All files that are read."""
         return [*super().files, *filter(None, (self.control, self.external))]
 
-    def request(self, policy: Policy) -> AttackRequest:
+    def request(self, tables: PolicyTables) -> AttackRequest:
         """What is asked, with its tables; raises InputError."""
         control, external = (
-            None if name is None else policy.tables.read_beside(name, f"file '{name}'")
+            None if name is None else tables.read_beside(name, f"file '{name}'")
             for name in (self.control, self.external)
         )
-        asked = super().request(policy)
+        asked = super().request(tables)
         return replace(asked, control=control, external=external, folds=self.folds)
