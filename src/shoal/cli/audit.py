@@ -76,15 +76,15 @@ def _measure(asked: ReleaseRequest, run: options.Run, downstream: bool = False) 
     from shoal.policy.binding.past_memory import refuse_whole
     from shoal.tables.attack import attack_file
 
-    released, original, beside = asked.released, asked.original, asked.beside
+    released, original, attacks = asked.released, asked.original, asked.attacks
     assert released is not None
     is_stream = _is_stream(asked)
     policy = asked.policy_asked(is_stream)
     if asked.record_lines is not None and not is_stream:
         raise InputError("--record-lines: is how a stream read its source; give it with --trace")
-    inputs = [released, original, str(asked.policy or "-"), *policy.files, *beside.files]
+    inputs = [released, original, str(asked.policy or "-"), *policy.files, *attacks.files]
     options.check_outputs(asked.output, report=run.report, inputs=inputs)
-    whole = {"--trace": is_stream, "--report": run.report, "--others": beside.others}
+    whole = {"--trace": is_stream, "--report": run.report, "--others": attacks.others}
     refuse_whole({**whole, "--downstream": downstream}, released, original)
     with shown(run.quiet) as progress:
         own = OtherRelease(
@@ -96,9 +96,9 @@ def _measure(asked: ReleaseRequest, run: options.Run, downstream: bool = False) 
         )
         result = attack_file(
             own,
-            beside.request(policy.tables),
+            attacks.request(policy.tables),
             progress,
-            others=beside.beside,
+            others=attacks.beside,
             output=asked.output,
             downstream=downstream,
         )
@@ -177,9 +177,9 @@ def _audit_ledger(asked: ReleaseRequest, run: options.Run) -> int:
     options.check_outputs(output, report=report, inputs=[])
     with shown(run.quiet) as progress:
         result = audit_ledger(
-            ledger, k=asked.k, attack=asked.beside.names, table=asked.released, progress=progress
+            ledger, k=asked.k, attack=asked.attacks.names, table=asked.released, progress=progress
         )
-        others = asked.beside.beside
+        others = asked.attacks.beside
         if others is not None and not result.damage:
             from shoal.attacks.beside.audit import audit_together
             from shoal.attacks.beside.sources import of_ledger

@@ -186,7 +186,7 @@ class ReleaseRequest(Request, kw_only=True):
     read: list[str] | None = options.READ
     write: list[str] | None = options.WRITE
     output: str | None = option("-o, --output", "Write the certificate to this file.")
-    beside: OtherReleases
+    attacks: OtherReleases
 
     @property
     def changes(self) -> options.Overrides:
@@ -223,7 +223,7 @@ class AuditRequest(ReleaseRequest, kw_only=True):
 class AttackCommand(ReleaseRequest, kw_only=True):
     """What attackers try on a release."""
 
-    beside: AttackersTables
+    attacks: AttackersTables
     person: str | None = option(
         "--person ROW",
         "Instead, what they see of one person, values included: a row of the original from 1,"
