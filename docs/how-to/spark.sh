@@ -30,6 +30,3 @@ other: drop
 YAML
 shoal publish patients/ -p policy.yaml -o published/ --engine spark
 shoal audit published/ -p policy.yaml --original patients/ --engine spark
-
-# after a driver was killed: what it left, with codes of persons in it
-shoal sweep published

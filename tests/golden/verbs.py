@@ -478,8 +478,8 @@ def publish_formats(at: Recorder) -> None:
     at.run(
         f"verify out.csv -p patients.policy.yaml --original latin.csv {words} --write delimiter=|"
     )
-    kinds = "datapackage,croissant"
-    at.run(f"publish {PATIENTS} -o described.csv --metadata {kinds} -q")
+    at.run(f"publish {PATIENTS} -o described.csv -q")
+    at.run("dossier described.csv --metadata datapackage,croissant -q")
 
 
 @scene()
@@ -488,7 +488,8 @@ def publish_and_verify(at: Recorder) -> None:
     at.run(f"publish {PATIENTS} -o out.csv --report report.html --trace t.jsonl")
     at.run(f"publish {PATIENTS} -o json.csv --json")
     at.run(f"publish {PATIENTS} -o k.csv --k 12 --seed 1 --method mondrian --set cut=nearest")
-    at.run(f"publish {PATIENTS} -o together.csv --require-together")
+    _policy("together.yaml", "patients.policy.yaml", require_together=True)
+    at.run("publish patients.csv -p together.yaml -o together.csv")
     at.run(f"publish {PATIENTS} -o memory.csv --memory 700MB --threads 1")
     at.run("audit out.csv -p patients.policy.yaml")
     at.run("audit out.csv -p patients.policy.yaml --original patients.csv")
@@ -505,7 +506,7 @@ def publish_and_verify(at: Recorder) -> None:
         "audit out.csv -p patients.policy.yaml --original patients.csv --trace t.jsonl"
         " --memory 700MB"
     )
-    at.run("audit out.csv --qi age,sex --qi zip --k 5 --sensitive disease --l 2 --t 0.9")
+    at.run("audit out.csv --qi age,sex --qi zip --k 5 --sensitive disease:l=2:t=0.9")
     at.run("audit patients.csv --qi age,sex --k 2 --subject patient")
     at.run(
         "audit out.csv -p patients.policy.yaml --original patients.csv --trace t.jsonl --downstream"
@@ -536,19 +537,18 @@ def publish_attacked(at: Recorder) -> None:
     at.run("sample patients -n 60 --seed 9 -o others.csv -q")
     at.run(f"publish {PATIENTS} -o first.csv -q --k 4 --trace f.jsonl")
     at.run(f"publish {PATIENTS} -o out.csv --attack all --report report.html --trace t.jsonl")
-    options = "--control others.csv --external others.csv --folds 2"
     Path("others.yaml").write_text("releases: [{release: first.csv, trace: f.jsonl}]")
-    options += " --others others.yaml"
-    at.run(f"publish {PATIENTS} -o all.csv --attack all {options} --json")
+    at.run(f"publish {PATIENTS} -o all.csv --attack all --others others.yaml --json")
     original = "-p patients.policy.yaml --original patients.csv --trace t.jsonl"
-    at.run(f"audit out.csv {original} --attack singling-out,linkability --control others.csv")
-    at.run(f"audit out.csv {original} --attack inference:tolerance=0.1 --folds 2")
-    at.run(f"audit out.csv {original} --attack all --others others.yaml --report audit.html")
-    at.run(f"audit out.csv {original} --attack no-such", said=False)
-    at.run(f"attacker-view out.csv {original}")
-    at.run(f"attacker-view out.csv {original} --row 3 --json")
-    at.run(f"attacker-view out.csv {original} --row most-distorted")
-    at.run(f"attacker-view out.csv {original} --row 9999")
+    at.run(f"attack out.csv {original} --attack singling-out,linkability --control others.csv")
+    at.run(f"attack out.csv {original} --attack inference:tolerance=0.1 --folds 2")
+    options = "--control others.csv --external others.csv --folds 2 --others others.yaml"
+    at.run(f"attack out.csv {original} {options} --report audit.html")
+    at.run(f"attack out.csv {original} --attack no-such", said=False)
+    at.run(f"attack out.csv {original} --person most-exposed")
+    at.run(f"attack out.csv {original} --person 3 --json")
+    at.run(f"attack out.csv {original} --person most-distorted")
+    at.run(f"attack out.csv {original} --person 9999")
 
 
 @scene()
@@ -567,11 +567,11 @@ def global_recoding(at: Recorder) -> None:
         " --set rounds=3"
     )
     at.run(f"publish {PATIENTS} -o none.csv --plan plan.json --method mondrian")
-    at.run(f"levels {PATIENTS} {method} --at age:1 --at zip:3")
-    at.run(f"levels {PATIENTS} {method} --at age:1 --json")
-    at.run(f"levels {PATIENTS} {method} --at age:9")
-    at.run(f"marginal {PATIENTS} {method}")
-    at.run(f"marginal {PATIENTS} --json -q")
+    at.run(f"compare {PATIENTS} {method} --levels age:1 --levels zip:3")
+    at.run(f"compare {PATIENTS} {method} --levels age:1 --json")
+    at.run(f"compare {PATIENTS} {method} --levels age:9")
+    at.run(f"compare {PATIENTS} {method} --columns")
+    at.run(f"compare {PATIENTS} --columns --json -q")
 
 
 @scene()
@@ -643,7 +643,7 @@ def streams(at: Recorder) -> None:
     audit = "audit out.csv -p stream.yaml --original purchases.csv --trace trace.jsonl"
     at.run(audit)
     at.run(f"{audit} --json -q --report audit.html")
-    at.run(f"{audit} --attack all")
+    at.run(audit.replace("audit", "attack"))
     at.run("audit out.csv -p stream.yaml")
     at.run("verify out.csv -p stream.yaml")
     table = Path("purchases.csv").read_bytes()
@@ -700,7 +700,7 @@ def ledgers(at: Recorder) -> None:
     at.run(f"republish wearables-4.csv {policy} --ledger crp --what-if")
     at.run("audit --ledger crp")
     at.run("audit --ledger crp --json -q --report history.html")
-    at.run("audit --ledger crp --attack all")
+    at.run("attack --ledger crp")
     at.run("ledger verify crp")
     at.run(f"ledger verify crp --noted {'0' * 64}")
     at.run("ledger export crp -o table.csv")
@@ -802,7 +802,7 @@ def _bodies_policy(path: str, more: dict[str, Any], method: dict[str, Any]) -> N
 
 
 def _looked_at(at: Recorder, ledger: str) -> None:
-    at.run(f"audit --ledger {ledger} --attack all --report {ledger}.html")
+    at.run(f"attack --ledger {ledger} --report {ledger}.html")
     at.run(f"ledger verify {ledger}")
     at.run(f"ledger export {ledger} -o {ledger}.csv")
 
@@ -810,9 +810,10 @@ def _looked_at(at: Recorder, ledger: str) -> None:
 @scene()
 def signatures(at: Recorder) -> None:
     _patients(at)
-    at.run("key new owner", said=False)
-    at.run("key new owner")
-    at.run(f"publish {PATIENTS} -o out.csv --sign owner.pem -q")
+    at.run("sign --new-key owner", said=False)
+    at.run("sign --new-key owner")
+    at.run(f"publish {PATIENTS} -o out.csv -q")
+    at.run("sign out.csv --key owner.pem", said=False)
     at.run("verify out.csv --trust owner.pub.pem", said=False)
     at.run(f"publish {PATIENTS} -o later.csv -q")
     at.run("verify later.csv --trust owner.pub.pem")
@@ -868,14 +869,13 @@ def decisions(at: Recorder) -> None:
     at.run("policy check proposed.yaml patients.csv")
     at.run("policy check patients.policy.yaml patients.csv")
     at.run("policy check patients.policy.yaml")
-    at.run("policy schema", said=False)  # lists every method
+    at.run("policy check --schema", said=False)  # lists every method
     at.run("methods", said=False)
     at.run("methods --json", said=False)
     at.run(f"profile {PATIENTS}")
     at.run(f"profile {PATIENTS} --json -q")
     at.run("profile patients.csv --qi age,zip --k 3")
-    at.run(f"risk {PATIENTS}")
-    at.run(f"risk {PATIENTS} --json --k 3")
+    at.run(f"profile {PATIENTS} --json --k 3")
     at.run(
         f"compare {PATIENTS} --methods mondrian,full-domain,rounded-partition:refine=none"
         " --ks 5,20,900"
@@ -925,10 +925,8 @@ def refusals(at: Recorder) -> None:
     at.run(f"{publish} --method mondrian --set cut=no-such")
     at.run(f"{publish} --method no-such", said=False)
     at.run(f"{publish} --read encoding=no-such")
-    at.run(f"{publish} --metadata no-such")
     at.run(f"{publish} --memory much")
     at.run(f"{publish} --report page.txt")
-    at.run(f"{publish} --sign missing.pem")
     at.run(f"{publish} --engine spark")
     at.run("publish patients.csv -p patients.policy.yaml -o out.unknown")
     at.run("publish patients.csv -p patients.policy.yaml -o patients.csv")
@@ -957,8 +955,6 @@ def refusals(at: Recorder) -> None:
     at.run("party show missing.yaml")
     at.run("reproduce no-such", said=False)
     at.run("warmup --verb no-such")
-    at.run("estimate --records 0 --quasi 3")
-    at.run("estimate --records 10")
     at.run("ui patients.csv --no-browser")
     at.run("ui project --tables missing --no-browser")
     for name, changes in POLICIES_AT_FAULT.items():
@@ -997,20 +993,17 @@ POLICIES_AT_FAULT: dict[str, dict[str, Any]] = {
 
 @scene()
 def helps(at: Recorder) -> None:
-    """The help of every command, and the drafts that killed runs left."""
+    """The help of every command."""
     at.run("--help")
     for command in COMMANDS:
         at.run(f"{command} --help")
-    Path(".out.csv.0123456789abcdef.part").write_text("a draft")
-    at.run("sweep out.csv")
-    at.run("sweep .")
 
 
 COMMANDS = (
-    "publish,republish,stream,stream-status,ledger,ledger verify,ledger export,audit,verify,key,"
-    "key new,sign,dossier,profile,risk,compare,marginal,levels,attacker-view,fuse,party,party init,"
-    "party show,party run,methods,warmup,sweep,estimate,ui,policy,policy init,policy check,"
-    "policy schema,hierarchies,hierarchies match,hierarchies edit,reproduce,sample"
+    "publish,republish,stream,stream-status,ledger,ledger verify,ledger export,audit,verify,"
+    "sign,dossier,profile,compare,attack,fuse,party,party init,"
+    "party show,party run,methods,warmup,ui,policy,policy init,policy check,"
+    "hierarchies,hierarchies match,hierarchies edit,reproduce,sample"
 ).split(",")
 
 
@@ -1018,8 +1011,9 @@ COMMANDS = (
 def machine(at: Recorder) -> None:
     """What a machine takes; the figures themselves are its own."""
     at.run("warmup --verb publish", said=False)
-    at.run("estimate --records 100000 --quasi 3", said=False)
-    at.run("estimate --records 100000 --quasi 3 --json", said=False)
+    _patients(at)
+    at.run(f"publish {PATIENTS} -o out.csv --dry-run", said=False)
+    at.run(f"publish {PATIENTS} -o out.csv --dry-run --json", said=False)
 
 
 @scene()

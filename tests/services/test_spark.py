@@ -26,6 +26,7 @@ from shoal.auditor.audit import audit_file
 from shoal.auditor.verify import verify
 from shoal.connectors import engines
 from shoal.connectors.engines import Engine
+from shoal.connectors.sweeping import sweep
 from shoal.errors import InputError
 from shoal.streams.run import stream_file
 from shoal.tables.publish import publish_file
@@ -207,10 +208,7 @@ def test_a_killed_command_leaves_nothing_that_is_listed_and_the_next_sweeps(
     left = {path.name for path in tmp_path.iterdir()} - {"policy.json"}
     assert left
     assert all(name.startswith(".out.") for name in left)
-    done = subprocess.run(
-        [sys.executable, "-m", "shoal", "sweep", "out"], cwd=tmp_path, check=True, env=environment
-    )
-    assert done.returncode == 0
+    sweep(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {"policy.json"}
 
 

@@ -214,7 +214,7 @@ def test_the_levels_of_a_same_for_all_recoding_are_walked(opened):
     there = re.search(r"/compare\?at=[\d.]+", page.text)[0]
     page = opened.until(there, "Around another same-for-all recoding Steps of")
     assert "Back to the best" in page.words
-    assert "shoal levels ../patients.csv -p runs/0002/policy.yaml --at age:" in page.words
+    assert "shoal compare ../patients.csv -p runs/0002/policy.yaml --levels age:" in page.words
     opened.until("/compare?at=99.99.99.99.99", "Around the best")  # there are no such levels
 
 

@@ -26,8 +26,8 @@ from shoal.data.notebook import Figures
 from shoal.data.numbers import exact_sum
 from shoal.data.progress import Progress, no_progress
 from shoal.errors import InputError
-from shoal.policy.binding.past_memory import floor
-from shoal.policy.policy import Policy
+from shoal.policy.binding.past_memory import floor, room_for
+from shoal.policy.policy import Policy, PolicyLike
 from shoal.tables.publish import publish_file
 from shoal.tables.request import PublishRequest
 
@@ -56,9 +56,37 @@ def estimate(
     InputError for a size that can't be published.
     """
     _check(records, quasi, k, other, values, cores)
+    shape = Shape(quasi, k, other, None if values is None else (values,) * quasi)
+    return _estimated(records, shape, cores, progress)
+
+
+def estimate_of(
+    table: str,
+    policy: PolicyLike,
+    output: str,
+    *,
+    cores: int | None = None,
+    progress: Progress = no_progress,
+) -> Estimate:
+    """What publishing this table costs: as `estimate` of its size, its k, and the distinct values
+    of its quasi-identifiers. Raises InputError where it can't be read, or published at that size.
+    """
+    policy = Policy.of(policy)
+    progress("reading the table")
+    read = policy.tables.read_original(table, room_for(table, beside=output)).table
+    other = sum(policy.role_of(name) in ("sensitive", "plain") for name in read.names)
+    values = tuple(len(read.column(name).cells) for name in policy.quasi)
+    shape = Shape(len(values), max(policy.required_k or 2, 2), other, values)
+    _check(read.records, shape.quasi, shape.k, shape.other, None, cores)
+    return _estimated(read.records, shape, cores, progress)
+
+
+def _estimated(records: int, shape: Shape, cores: int | None, progress: Progress) -> Estimate:
+    """What publishing an invented table of this shape costs."""
     progress("publishing an invented table, to measure this machine")
+    quasi, k, other = shape.quasi, shape.k, shape.other
     measured = max(min(records, RECORDS), 2 * LESS_RECORDS)
-    run = run_apart(Shape(quasi, k, other, values), measured, LESS_RECORDS)
+    run = run_apart(shape, measured, LESS_RECORDS)
     stages = stages_of(run, records, k)
     counted = sorted({*CORES, cores or available()})
     out = round(run.bytes_out * records / run.records)
@@ -312,14 +340,14 @@ class Shape:
     quasi: int
     k: int = 10
     other: int = 1
-    values: int | None = None
+    values: tuple[int, ...] | None = None
 
     def table(self, records: int) -> pl.DataFrame:
         """A table of this number of records; low values are frequent, as people's are uneven."""
         rng = np.random.default_rng(1)
         columns = {}
         for column in range(self.quasi):
-            values = self.values or FEW[column % len(FEW)]
+            values = (self.values or FEW)[column % len(self.values or FEW)]
             codes = (values * rng.random(records) ** 2).astype(np.int32)
             columns[f"q{column}"] = 10 ** len(str(values)) + codes  # as many digits each
         for column in range(self.other):

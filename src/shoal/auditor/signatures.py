@@ -79,7 +79,9 @@ def check_new(name: str) -> None:
     _library()
     if name.endswith(".pem"):
         stem = name.removesuffix(".pem").removesuffix(".pub")
-        raise InputError(f"key '{name}': .pem is added to the name; write 'shoal key new {stem}'")
+        raise InputError(
+            f"key '{name}': .pem is added to the name; write 'shoal sign --new-key {stem}'"
+        )
     for path in _paths(name):
         if path.exists() or path.is_symlink():
             raise InputError(
@@ -149,8 +151,8 @@ def open_key(path: str | Path, ask: Ask) -> Signer:
         key = None
     if not isinstance(key, ed25519.Ed25519PrivateKey):
         raise InputError(
-            f"key '{path}': is not an Ed25519 private key in PEM; make one with 'shoal key new"
-            " NAME'"
+            f"key '{path}': is not an Ed25519 private key in PEM; make one with 'shoal sign"
+            " --new-key NAME'"
         )
     return Signer(key)
 
@@ -174,8 +176,8 @@ def read_trusted(paths: Sequence[str | Path]) -> list[PublicKey]:
             key = serialization.load_pem_public_key(path.read_bytes())
         if not isinstance(key, ed25519.Ed25519PublicKey):
             raise InputError(
-                f"key '{path}': is not an Ed25519 public key in PEM; 'shoal key new NAME' writes"
-                " one to NAME.pub.pem"
+                f"key '{path}': is not an Ed25519 public key in PEM; 'shoal sign --new-key NAME'"
+                " writes one to NAME.pub.pem"
             )
         keys.append(PublicKey(path.name, key))
     return keys

@@ -52,7 +52,7 @@ def require_together_kept(certificate: Certificate, consequence: str) -> None:
         raise PromiseError(
             f"all quasi-identifiers together: k = {found['asked']} asked, {found['min']} measured,"
             f" {found['below']} of {found['people']} below; the release is withheld, {consequence}."
-            " Promise k over all of them, or leave out --require-together"
+            " Promise k over all of them, or leave out what requires it (require_together)"
         )
 
 

@@ -418,28 +418,28 @@ def _signature(proof: Proof, keys: Sequence[Any]) -> Check:
 # A name under a certificate, and by it under the release that the certificate names.
 
 
-def sign_file(path: str, signer: Signer) -> str:
+def sign_file(path: str, signer: Signer, certificate: str | Path | None = None) -> str:
     """Signs the certificate of a release, if it is that file's, every promise holds in it and
     nothing in the two files denies it.
 
-    Returns the path of the signature. Raises InputError, or PromiseError where a promise does not
-    hold or `verify` of the two files fails.
+    certificate: by default the one beside the release. Returns the path of the signature. Raises
+    InputError, or PromiseError where a promise does not hold or `verify` of the two files fails.
     """
     place = Location(path)
-    if place.is_table:
+    if place.is_table and certificate is None:
         raise InputError(
-            f"table '{path}': its certificate is in the database; write one to a file and sign"
-            " that: 'shoal audit ... -o FILE --sign KEY'"
+            f"table '{path}': its certificate is in the database; write one to a file by 'shoal"
+            " audit ... -o CERT' and name that: 'shoal sign TABLE CERT --key KEY'"
         )
-    if not Path(path).exists():
+    if not place.is_table and not Path(path).exists():
         raise InputError(f"file '{path}': is not there; check its name")
-    beside = Path(place.certificate)
+    beside = Path(place.certificate if certificate is None else certificate)
     if not beside.exists():
         raise InputError(
             f"file '{path}': has no certificate beside it, '{beside.name}'; only that is signed, so"
             " fetch it with the release"
         )
-    proof = Proof.of(path)
+    proof = Proof.of(path, certificate)
     if not proof.certificate.holds:
         raise PromiseError(
             f"certificate '{proof.path}': states a promise that does not hold, or faults; nothing"

@@ -1,4 +1,4 @@
-"""shoal audit"""
+"""shoal audit, shoal attack"""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
 from shoal.cli import options
-from shoal.cli.key import opened
-from shoal.cli.progress import say, show_attacks, show_warnings, shown
+from shoal.cli.progress import answer, say, show_attacks, show_warnings, shown
 from shoal.data.printable import printable, printable_lines
 from shoal.errors import InputError
 from shoal.reports.text import history_summary, summary
-from shoal.tables.request import AuditRequest
+from shoal.tables.request import AttackCommand, AuditRequest, ReleaseRequest
 
 if TYPE_CHECKING:
     from shoal.auditor.audit import AuditResult
@@ -24,40 +23,69 @@ if TYPE_CHECKING:
 
 def audit(asked: AuditRequest, run: options.Run) -> None:
     """Measure what a released table promises; exit status 1 when a promise does not hold."""
-    from shoal.attacks.beside.others import OtherRelease
-    from shoal.auditor.verdict import is_below
-    from shoal.connectors.traces import is_of_stream
-    from shoal.policy.binding.past_memory import refuse_whole
-    from shoal.tables.attack import attack_file
-
-    if run.memory is not None and (asked.ledger or asked.transcript) is not None:
-        raise InputError(
-            "--memory: is kept for one table; leave it out with --ledger, --transcript"
-        )
     if asked.ledger is not None:
         raise typer.Exit(_audit_ledger(asked, run))
     if asked.transcript is not None:
         raise typer.Exit(_audit_transcript(asked.transcript, run.as_json, run.quiet))
-    released, original, qi = asked.released, asked.original, asked.columns.qi
-    if released is None or (asked.policy is None and qi is None):
+    if asked.released is None or (asked.policy is None and asked.columns.qi is None):
         raise InputError(
             "audit: needs RELEASED and --policy or --qi, or --ledger or --transcript; see 'shoal"
             " audit --help'"
         )
-    signer = opened(run.sign)
-    is_stream = asked.trace is not None and is_of_stream(asked.trace)
-    policy = asked.policy_asked(is_stream)
-    if asked.downstream and (original is None or is_stream):
+    if asked.downstream and (asked.original is None or _is_stream(asked)):
         raise InputError(
             "--downstream: compares with the original, record by record; give it with --original"
         )
+    _measure(asked, run, asked.downstream)
+
+
+def attack(asked: AttackCommand, run: options.Run) -> None:
+    """Audit a release, and count how often attackers get what they look for; exit status 1 when a
+    promise does not hold, or what the policy accepts of attacks.
+    """
+    from shoal.advise.attacker_view import attacker_view
+    from shoal.reports.advice_in_words import attacker_lines
+
+    if asked.ledger is not None:
+        raise typer.Exit(_audit_ledger(asked, run))
+    released, original = asked.released, asked.original
+    if released is None or asked.policy is None or original is None:
+        raise InputError(
+            "attack: is tried by whoever has the original, on the people in it; give RELEASED,"
+            " --policy and --original, or --ledger"
+        )
+    if asked.person is None:
+        _measure(asked, run)
+    row = int(asked.person) if options.is_number(asked.person) else asked.person
+    policy = asked.policy_asked(False)
+    with shown(run.quiet) as progress:
+        view = attacker_view(released, policy, original, row, trace=asked.trace, progress=progress)
+    answer(view, attacker_lines, run.as_json, ensure_ascii=False)
+
+
+def _is_stream(asked: ReleaseRequest) -> bool:
+    from shoal.connectors.traces import is_of_stream
+
+    return asked.trace is not None and is_of_stream(asked.trace)
+
+
+def _measure(asked: ReleaseRequest, run: options.Run, downstream: bool = False) -> NoReturn:
+    """Writes and shows the certificate of one released table; ends with the exit status."""
+    from shoal.attacks.beside.others import OtherRelease
+    from shoal.auditor.verdict import is_below
+    from shoal.policy.binding.past_memory import refuse_whole
+    from shoal.tables.attack import attack_file
+
+    released, original, attacks = asked.released, asked.original, asked.attacks
+    assert released is not None
+    is_stream = _is_stream(asked)
+    policy = asked.policy_asked(is_stream)
     if asked.record_lines is not None and not is_stream:
         raise InputError("--record-lines: is how a stream read its source; give it with --trace")
-    heading = run.heading(released)
-    inputs = [released, original, str(asked.policy or "-"), *policy.files, *asked.attacks.files]
+    inputs = [released, original, str(asked.policy or "-"), *policy.files, *attacks.files]
     options.check_outputs(asked.output, report=run.report, inputs=inputs)
-    whole = {"--trace": is_stream, "--report": run.report, "--others": asked.attacks.others}
-    refuse_whole({**whole, "--downstream": asked.downstream}, released, original)
+    whole = {"--trace": is_stream, "--report": run.report, "--others": attacks.others}
+    refuse_whole({**whole, "--downstream": downstream}, released, original)
     with shown(run.quiet) as progress:
         own = OtherRelease(
             release=released,
@@ -68,19 +96,18 @@ def audit(asked: AuditRequest, run: options.Run) -> None:
         )
         result = attack_file(
             own,
-            asked.attacks.request(policy),
+            attacks.request(policy.tables),
             progress,
-            others=asked.attacks.beside,
+            others=attacks.beside,
             output=asked.output,
-            downstream=asked.downstream,
+            downstream=downstream,
         )
-        if signer is not None and asked.output is not None and result.certificate.holds:
-            signer.sign(asked.output)
         if run.report is not None:
+            from shoal.reports.pages import Heading
             from shoal.reports.release import write_report
 
             progress("drawing the report")
-            write_report(result, policy, run.report, heading)
+            write_report(result, policy, run.report, Heading.of(released))
     certificate = result.certificate
     show_warnings(certificate)
     for caveat in _caveats(result, original, is_stream):
@@ -92,14 +119,12 @@ def audit(asked: AuditRequest, run: options.Run) -> None:
         if "attacks" in certificate:
             show_attacks(certificate)
         _print_beside(certificate.get("beside"))
-        if asked.downstream:
+        if downstream:
             from shoal.reports.text import downstream_sentences
 
             say(printable_lines(downstream_sentences(certificate["downstream"])))
-    if signer is not None and not certificate.holds:
-        say("shoal: the certificate is not signed: not everything holds")
-    fails = not certificate.holds or (asked.require_together and is_below(certificate))
-    raise typer.Exit(1 if fails else 0)
+    is_broken = policy.model.require_together and is_below(certificate)
+    raise typer.Exit(0 if certificate.holds and not is_broken else 1)
 
 
 def _caveats(result: AuditResult, original: str | None, is_stream: bool) -> Iterator[str]:
@@ -130,12 +155,12 @@ def _caveats(result: AuditResult, original: str | None, is_stream: bool) -> Iter
     ):
         yield (
             "t-closeness was measured to the published file itself; name what the stream was"
-            " compared with in the policy (reference) or with --reference"
+            " compared with in the policy (reference)"
         )
 
 
-def _audit_ledger(asked: AuditRequest, run: options.Run) -> int:
-    """Audits a whole ledger; the exit status."""
+def _audit_ledger(asked: ReleaseRequest, run: options.Run) -> int:
+    """Audits a whole ledger, and tries attacks on its newest release; the exit status."""
     from shoal.attacks.run.ledger import audit_ledger
     from shoal.auditor.ledger.export import check_outside
     from shoal.auditor.ledger.history import write_audit
@@ -144,20 +169,23 @@ def _audit_ledger(asked: AuditRequest, run: options.Run) -> int:
     ledger, output, report = asked.ledger, asked.output, run.report
     assert ledger is not None
     if asked.released is not None and not Location(asked.released).is_table:
-        raise options.takes_no("audit --ledger", ["RELEASED"])
+        raise InputError(
+            "RELEASED: is the table in a database that the ledger writes, beside --ledger; leave it"
+            " out"
+        )
     check_outside(ledger, report, output)
     options.check_outputs(output, report=report, inputs=[])
     with shown(run.quiet) as progress:
         result = audit_ledger(
             ledger, k=asked.k, attack=asked.attacks.names, table=asked.released, progress=progress
         )
-        beside = asked.attacks.beside
-        if beside is not None and not result.damage:
+        others = asked.attacks.beside
+        if others is not None and not result.damage:
             from shoal.attacks.beside.audit import audit_together
             from shoal.attacks.beside.sources import of_ledger
 
-            releases = [of_ledger(ledger, "--ledger"), *beside.judged(progress)]
-            result = replace(result, beside=audit_together(releases, beside, progress))
+            releases = [of_ledger(ledger, "--ledger"), *others.judged(progress)]
+            result = replace(result, beside=audit_together(releases, others, progress))
         if report is not None:
             from shoal.reports.history import write_history_report
 

@@ -1,16 +1,14 @@
-"""What a release costs and shows: shoal profile, risk, compare, marginal, levels, attacker-view,
-estimate.
-"""
+"""What a table holds, and what a release of it would cost: shoal profile, shoal compare."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from shoal.cli.options import check_outputs
+from shoal.cli.options import check_outputs, is_number
 from shoal.cli.progress import Figures, answer, say, shown
 from shoal.data.option import Request, option
 from shoal.data.printable import printable
@@ -18,187 +16,58 @@ from shoal.data.progress import Progress
 from shoal.errors import InfeasibleError, InputError
 from shoal.policy import options
 
+if TYPE_CHECKING:
+    from shoal.policy.binding.files import Source
+
 INPUT = option("INPUT", "The table; '-' reads CSV from standard input.", ...)
 NO_PROGRESS = option("-q, --quiet", "No progress.", False)
-
-
-def risk(
-    *,
-    input_path: str = INPUT,
-    policy: Path = options.POLICY,
-    k: int | None = options.K,
-    read: list[str] | None = options.READ,
-    figures: Figures,
-) -> None:
-    """Count how many people of a table are alone by what others could know, what each column gives
-    away, and who hides among how many already. Publishes nothing, shows no cell.
-    """
-    from shoal.advise.risk import risk as measured
-    from shoal.reports.advice_in_words import risk_lines
-
-    asked = options.Overrides(k=k, read=read).policy(policy)
-    figures.show(lambda progress: measured(input_path, asked, progress=progress), risk_lines)
 
 
 def profile(
     *,
     input_path: str = INPUT,
     policy: Path | None = option(
-        "-p, --policy", "A policy: what follows if rows are taken for people."
+        "-p, --policy", "A policy: who is alone, and what follows if rows are taken for people."
     ),
     qi: list[str] | None = option(
-        "--qi A,B", "Instead of a policy: columns that others could know."
+        "--qi A,B", "Instead of a policy: columns that others could know.", takes_no=("policy",)
     ),
-    k: int = option("--k", "With --qi: the k to try.", 10, low=2),
+    k: int | None = option("--k", "Overrides the policy's k; with --qi, 10.", low=2),
     read: list[str] | None = options.READ,
     figures: Figures,
 ) -> None:
-    """Count what every column of a table holds, and who may be one person in it. Shows no cell."""
+    """Count what every column of a table holds, who may be one person in it, and, by a policy, how
+    many people are alone by what others could know. Publishes nothing, shows no cell.
+    """
     from shoal.advise.profile import profile as profiled
-    from shoal.reports.advice_in_words import profile_lines
+    from shoal.advise.risk import risk as measured
+    from shoal.policy.binding.files import read_undeclared
+    from shoal.reports.advice_in_words import profile_lines, risk_lines
 
+    asked = None if policy is None else options.Overrides(k=k, read=read).policy(policy)
     read_as, quasi = options.files_options(read)[0], options.names(qi)
-    figures.show(
-        lambda progress: profiled(
-            input_path, read=read_as, policy=policy, quasi=quasi, k=k, progress=progress
-        ),
-        profile_lines,
-    )
-
-
-def estimate(
-    *,
-    records: int = option("--records N", "Records of the table.", ...),
-    quasi: int = option("--quasi N", "Its quasi-identifiers.", ...),
-    k: int = option("--k N", "How many must look alike.", 10),
-    other: int = option("--other N", "Columns that are published as they are.", 1),
-    values: int | None = option(
-        "--values N", "Distinct values of each quasi-identifier; default few, as a census has them."
-    ),
-    cores: int | None = option("--cores N", "Estimate the time on N cores, too; default: yours."),
-    figures: Figures,
-) -> None:
-    """Tell what publishing a large table would take on this machine: seconds, memory and disk.
-    Publishes an invented table to measure it, and reads none of yours.
-    """
-    from shoal.advise.estimate import estimate as estimated
-    from shoal.reports.advice_in_words import estimate_lines
-
-    figures.show(
-        lambda progress: estimated(
-            records, quasi, k=k, other=other, values=values, cores=cores, progress=progress
-        ),
-        estimate_lines,
-    )
-
-
-# shoal attacker-view
-
-
-class ViewRequest(Request):
-    """Whom an attacker looks for, in which release."""
-
-    released: str = option("RELEASED", "The released table.", ...)
-    policy: Path = options.POLICY
-    original: str = option("--original FILE", "The table it was made from.", ...)
-    row: str = option(
-        "--row N",
-        "A row of the original from 1, 'most-exposed' or 'most-distorted'.",
-        "most-exposed",
-    )
-    trace: str | None = option("--trace", "Whose row is whose, as its --trace wrote it.")
-    read: list[str] | None = options.READ
-    write: list[str] | None = options.WRITE
-
-
-def attacker_view(
-    asked: ViewRequest,
-    as_json: bool = option("--json", "Print it as JSON.", False),
-    quiet: bool = NO_PROGRESS,
-) -> None:
-    """Show what an attacker who knows one person's quasi-identifiers sees of them in a release. It
-    prints values of the table: on your own screen only.
-    """
-    from shoal.advise.attacker_view import attacker_view as viewed
-    from shoal.reports.advice_in_words import attacker_lines
-
-    policy = options.Overrides(read=asked.read, write=asked.write).policy(asked.policy)
-    row = int(asked.row) if _is_number(asked.row, 16) else asked.row
-    with shown(quiet) as progress:
-        view = viewed(
-            asked.released, policy, asked.original, row, trace=asked.trace, progress=progress
+    with shown(figures.quiet) as progress:
+        source: Source = input_path
+        if asked is not None and input_path == "-":  # which can be read once
+            source = read_undeclared(input_path, asked.model.read, progress)[0].frame
+        found = profiled(
+            source, read=read_as, policy=asked, quasi=quasi, k=k or 10, progress=progress
         )
-    answer(view, attacker_lines, as_json, ensure_ascii=False)
-
-
-# shoal levels, shoal marginal
-
-
-def levels(
-    *,
-    input_path: str = INPUT,
-    policy: Path = options.POLICY,
-    at: list[str] | None = option(
-        "--at COLUMN:LEVEL",
-        "The level of a column, repeatable; columns that are not named are at level 0.",
-    ),
-    overrides: options.Overrides,
-    figures: Figures,
-) -> None:
-    """Measure the loss and safety of levels of a global recoding, and of those one step coarser or
-    finer. Publishes nothing.
-    """
-    from shoal.advise.marginal import lattice_walk
-    from shoal.reports.advice_in_words import level_lines
-
-    asked = overrides.policy(policy)
-    named = _all_named(at or ())
-
-    def around(progress: Progress) -> dict[str, Any]:
-        walk = lattice_walk(input_path, asked, progress=progress)
-        return walk.around(dict.fromkeys(walk.heights, 0) | named)
-
-    figures.show(around, level_lines)
-
-
-def _all_named(texts: Iterable[str]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for text in texts:
-        name, _, level = text.rpartition(":")
-        if not name or not _is_number(level):
-            raise InputError(f"--at '{text}': is not COLUMN:LEVEL; write for instance --at zip:2")
-        if name in found:
-            raise InputError(f"--at: names '{name}' twice; give each column one level")
-        found[name] = int(level)
-    return found
-
-
-def _is_number(text: str, digits: int = 10) -> bool:
-    """Whether a text is a whole number of fewer digits."""
-    return text.isascii() and text.isdigit() and len(text) < digits
-
-
-def marginal(
-    *,
-    input_path: str = INPUT,
-    policy: Path = options.POLICY,
-    overrides: options.Overrides,
-    figures: Figures,
-) -> None:
-    """Measure what each quasi-identifier costs: its own loss, and what the other columns would lose
-    in a release without it. Publishes in memory, once for each; writes nothing.
-    """
-    from shoal.advise.marginal import marginal as measured
-    from shoal.reports.advice_in_words import marginal_lines
-
-    asked = overrides.policy(policy)
-    figures.show(lambda progress: measured(input_path, asked, progress=progress), marginal_lines)
+        risk = None if asked is None else measured(source, asked, progress=progress)
+    answer(
+        found.to_dict() | ({} if risk is None else {"risk": risk.to_dict()}),
+        lambda _: [*profile_lines(found), *([] if risk is None else ["", *risk_lines(risk)])],
+        figures.as_json,
+    )
 
 
 # shoal compare
 
 
-class CompareRequest(Request):
+_OF_METHODS = ("methods", "ks", "skip", "output", "attack", "report")
+
+
+class CompareRequest(Request, kw_only=True):
     """Which methods are compared at which k, and how."""
 
     input_path: str = INPUT
@@ -216,10 +85,20 @@ class CompareRequest(Request):
         "--skip K:METHOD", "A point that is measured already; repeatable."
     )
     output: str | None = option("-o, --output", "The rows as JSON; '-' prints them.")
-    settings: list[str] | None = option("--set", "Not here: see --methods.", is_hidden=True)
-    seed: int | None = options.SEED
-    read: list[str] | None = options.READ
     attack: bool = option("--attack", "Also try attacks on each release, beside its loss.", False)
+    columns: bool = option(
+        "--columns",
+        "Instead: what each quasi-identifier loses, and what the others would lose without it.",
+        False,
+        takes_no=("levels", *_OF_METHODS),
+    )
+    levels: list[str] | None = option(
+        "--levels COLUMN:LEVEL",
+        "Instead: loss and safety of these levels of a global recoding, repeatable, others at 0,"
+        " and of those one step coarser or finer.",
+        takes_no=_OF_METHODS,
+    )
+    overrides: options.Overrides
 
 
 def compare(
@@ -229,7 +108,8 @@ def compare(
     quiet: bool = NO_PROGRESS,
 ) -> None:
     """Compare methods and values of k on one table: loss, risk, time and every promise, measured;
-    recommends one of them. Publishes nothing.
+    recommends one of them. Or measure what columns, or levels of a global recoding, cost.
+    Publishes nothing.
 
     Exit status 1 when a release would break a promise, 3 when no method reaches any k.
     """
@@ -237,13 +117,18 @@ def compare(
     from shoal.connectors.files import atomic_write
     from shoal.reports.comparison_table import as_text, faults, reasons
 
-    if asked.settings:
+    one = asked.overrides
+    if asked.columns or asked.levels:
+        _show_costs(asked, Figures(as_json=as_json, quiet=quiet))
+        return
+    if one.k is not None or one.method is not None or one.settings or one.write:
         raise InputError(
-            "--set: does not say of which method; write --methods mondrian:cut=nearest"
+            "--k, --method, --set and --write: are of one release; give them with --columns or"
+            " --levels, or write --methods mondrian:cut=nearest and --ks 5,10"
         )
+    policy = one.policy(asked.policy)
     output = None if asked.output == "-" else asked.output
     as_json = as_json or asked.output == "-"
-    policy = options.Overrides(seed=asked.seed, read=asked.read).policy(asked.policy)
     inputs = [asked.input_path, str(asked.policy), *policy.files]
     check_outputs(output, report=report, inputs=inputs)
     check_outputs(report=report, inputs=[output])
@@ -275,13 +160,46 @@ def compare(
     raise typer.Exit(1 if faults(comparison) else 0)
 
 
+def _show_costs(asked: CompareRequest, figures: Figures) -> None:
+    """Shows what columns or levels cost, by releases that are not written."""
+    from shoal.advise.marginal import lattice_walk, marginal
+    from shoal.reports.advice_in_words import level_lines, marginal_lines
+
+    policy, levels = asked.overrides.policy(asked.policy), _all_named(asked.levels or ())
+
+    def around(progress: Progress) -> dict[str, Any]:
+        walk = lattice_walk(asked.input_path, policy, progress=progress)
+        return walk.around(dict.fromkeys(walk.heights, 0) | levels)
+
+    if levels:
+        figures.show(around, level_lines)
+    else:
+        figures.show(
+            lambda progress: marginal(asked.input_path, policy, progress=progress), marginal_lines
+        )
+
+
+def _all_named(texts: Iterable[str]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for text in texts:
+        name, _, level = text.rpartition(":")
+        if not name or not is_number(level):
+            raise InputError(
+                f"--levels '{text}': is not COLUMN:LEVEL; write for instance --levels zip:2"
+            )
+        if name in found:
+            raise InputError(f"--levels: names '{name}' twice; give each column one level")
+        found[name] = int(level)
+    return found
+
+
 def _skipped(texts: list[str] | None) -> list[tuple[str, int]]:
     """Methods and values of k to leave out; raises InputError with each that is not a point."""
     parted = [(text, *text.partition(":")) for text in texts or []]
     findings = [
         f"--skip '{text}': is not a point; write K:METHOD, for instance 10:mondrian"
         for text, k, _, method in parted
-        if not (_is_number(k) and method)
+        if not (is_number(k) and method)
     ]
     InputError.raise_for(findings)
     return [(method, int(k)) for _, k, _, method in parted]
@@ -293,7 +211,7 @@ def _numbers(ks: str) -> list[int]:
     findings = [
         f"--ks '{item}': is not a whole number; write for instance --ks 5,10,50"
         for item in items
-        if not _is_number(item)
+        if not is_number(item)
     ]
     InputError.raise_for(findings)
     return [int(item) for item in items]

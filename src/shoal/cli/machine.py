@@ -1,4 +1,4 @@
-"""What there is, and making it ready: shoal methods, sample, warmup, sweep."""
+"""What there is, and making it ready: shoal methods, sample, warmup."""
 
 from __future__ import annotations
 
@@ -10,31 +10,6 @@ import typer
 from shoal.cli import options
 from shoal.cli.progress import listed, say, shown
 from shoal.data.option import option
-
-# shoal sweep
-
-
-def sweep(
-    outputs: list[str] = option(
-        "OUTPUT...", "Outputs of publish, or folders that hold some.", ..., low=1
-    ),
-    quiet: bool = options.QUIET,
-) -> None:
-    """Delete the drafts that killed runs left beside outputs; never a release, nor one at work."""
-    from shoal.connectors.sweeping import Swept, sweep_output
-
-    found = Swept()
-    for output in outputs:
-        swept = sweep_output(output)
-        found = Swept(found.deleted + swept.deleted, found.kept + swept.kept)
-    if not quiet:
-        kept = f"; {found.kept} kept: at work, or another's" if found.kept else ""
-        say(f"deleted {_counted(found.deleted)}{kept}")
-
-
-def _counted(drafts: int) -> str:
-    return "1 draft" if drafts == 1 else f"{drafts} drafts"
-
 
 # shoal warmup
 

@@ -163,11 +163,7 @@ def status_of(arguments: list[str]) -> int:
 
 def _only_lists(arguments: list[str]) -> bool:
     """Whether a command shows what there is, and no data or verdict is lost at its end."""
-    return (
-        arguments[:1] == ["methods"]
-        or arguments[:2] == ["policy", "schema"]
-        or ("--help" in arguments)
-    )
+    return arguments[:1] == ["methods"] or not {"--schema", "--help"}.isdisjoint(arguments)
 
 
 def _say(arguments: list[str], status: int, lines: list[str]) -> None:

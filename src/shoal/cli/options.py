@@ -9,16 +9,13 @@ from dataclasses import fields
 from functools import wraps
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
 import typer
 from typer.models import ArgumentInfo
 
 from shoal.data.option import Option, Request, option
 from shoal.errors import InputError
-
-if TYPE_CHECKING:
-    from shoal.reports.pages import Heading
 
 # How a command is made of what its function is asked.
 
@@ -76,7 +73,7 @@ def _parameter(name: str, kind: Any, asked: Option) -> inspect.Parameter:
     flags = [word.rstrip(",") for word in words if word.startswith("-")]
     made: Any = typer.Option(*flags) if flags else typer.Argument()
     made.metavar, made.help = " ".join(words[len(flags) :]) or None, asked.help
-    made.min, made.max, made.hidden = asked.low, asked.high, asked.is_hidden
+    made.min, made.max = asked.low, asked.high
     default = inspect.Parameter.empty if asked.default is ... else asked.default
     kind = Annotated[kind, made]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
@@ -128,6 +125,11 @@ def _filled(owner: Any, given: Mapping[str, Any]) -> Any:
     return owner(**values)
 
 
+def is_number(text: str) -> bool:
+    """Whether a text is a whole number of fewer than ten digits."""
+    return text.isascii() and text.isdigit() and len(text) < 10
+
+
 # Options that several verbs have.
 
 THREADS = option(
@@ -175,32 +177,12 @@ SIGN = option("--sign KEY", "Sign the certificate with this private key. Extra: 
 class Run(Request):
     """What is handed on with the certificate of a table, and what works on it."""
 
-    sign: Path | None = option(
-        SIGN.form,
-        SIGN.help,
-        needs=("output",),
-        why="audit --sign: signs the certificate; name a file for it with --output",
-    )
     as_json: bool = JSON
     report: Path | None = REPORT
-    about: Path | None = option(
-        "--context FILE",
-        "A context of 'shoal dossier': the report shows who and why.",
-        needs=("report",),
-        why="--context: a report shows it; name one with --report",
-    )
     quiet: bool = QUIET
     engine: str | None = ENGINE
     memory: str | None = MEMORY
     threads: int | None = THREADS
-
-    def heading(self, released: str) -> Heading | None:
-        """What a report is of, if there is one; raises InputError where a context can't be read."""
-        if self.report is None:
-            return None
-        from shoal.reports.pages import Heading
-
-        return Heading.of(released, self.about)
 
 
 PAGES = (".html", ".htm")

@@ -73,10 +73,13 @@ def _write(text: str, output: str) -> None:
 
 @app.command("check")
 def check(
-    policy: Path = option("POLICY", "The policy file.", ...),
+    policy: Path | None = option("POLICY", "The policy file."),
     data: str | None = option("DATA", "The table it is for."),
     show_values: bool = option(
         "--show-values", "Print the values that are at fault: on your own screen only.", False
+    ),
+    schema: bool = option(
+        "--schema", "Print the JSON Schema of a policy file, and end.", False, takes_no=("policy",)
     ),
     read: list[str] | None = READ,
 ) -> None:
@@ -84,7 +87,13 @@ def check(
     there are any.
     """
     from shoal.advise.check import check_files, remarks
+    from shoal.policy.loading import json_schema
 
+    if schema:
+        typer.echo(json.dumps(json_schema(), indent=2))
+        return
+    if policy is None:
+        raise InputError("policy check: needs POLICY, or --schema; see 'shoal policy check --help'")
     findings = check_files(policy, data, files_options(read)[0])
     for finding in findings:
         say(f"shoal: {printable(finding.message)}")
@@ -98,11 +107,3 @@ def check(
         for remark in remarks(Overrides(read=read).policy(policy), str(data)):
             say(f"shoal: {printable(remark)}")
     say("the policy is sound" + ("" if data is None else " and fits the data"))
-
-
-@app.command("schema")
-def schema() -> None:
-    """Print the JSON Schema of a policy file."""
-    from shoal.policy.loading import json_schema
-
-    typer.echo(json.dumps(json_schema(), indent=2))

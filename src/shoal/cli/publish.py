@@ -5,8 +5,15 @@ from __future__ import annotations
 import typer
 
 from shoal.cli import options
-from shoal.cli.key import opened
-from shoal.cli.progress import listed, published_already, say, show_attacks, show_warnings, shown
+from shoal.cli.progress import (
+    Figures,
+    listed,
+    published_already,
+    say,
+    show_attacks,
+    show_warnings,
+    shown,
+)
 from shoal.data.printable import printable, printable_lines
 from shoal.errors import InputError
 from shoal.reports.text import summary
@@ -20,32 +27,15 @@ def publish(asked: PublishCommand, run: options.Run) -> None:
     from shoal.connectors.location import Location
     from shoal.data.two_tables import sensitive_path
     from shoal.policy.binding.past_memory import refuse_whole
-    from shoal.reports.metadata import (
-        check_kinds,
-        kinds_of,
-        metadata_path,
-        outdated_metadata,
-        write_metadata,
-    )
+    from shoal.reports.metadata import outdated_metadata
     from shoal.tables.publish import publish_file
 
     output, given, report = asked.output, asked.given, run.report
+    if asked.dry_run:
+        return _estimate(asked, run)
     if output == "-" and run.as_json:
         raise InputError("--json and -o -: both want standard output; write the release to a file")
-    if output == "-" and run.sign is not None:
-        raise InputError("--sign and -o -: there is no certificate file; write the release to one")
-    if run.sign is not None and Location(output).is_table:
-        raise InputError(
-            "--sign: signs a certificate in a file; write one with 'shoal audit ... -o FILE --sign"
-            " KEY'"
-        )
-    kinds = kinds_of(asked.metadata)
-    check_kinds(kinds, output)
-    heading = run.heading(output)
-    signer = opened(run.sign)
     policy = asked.overrides.policy(asked.policy)
-    if kinds:
-        policy.refuse_two_tables("--metadata")
     inputs = [
         asked.input_path,
         output,
@@ -58,23 +48,21 @@ def publish(asked: PublishCommand, run: options.Run) -> None:
     inputs += asked.attacks.files
     options.check_outputs(given.plan, inputs=inputs)
     inputs += [] if given.plan is None else [given.plan]
-    described_in = [metadata_path(output, kind) for kind in kinds]
-    options.check_outputs(*described_in, report=report, inputs=inputs)
+    options.check_outputs(report=report, inputs=inputs)
     options.check_outputs(given.trace, inputs=[*inputs, str(report)])
     refuse_whole({"--report": report}, asked.input_path)
     with shown(run.quiet) as progress:
         request = asked.request(policy, progress)
         outcome = publish_file(asked.input_path, policy, output, request)
         with published_already("the release" if output == "-" else f"'{output}'"):
-            signed = [] if signer is None else [signer.sign(Location(output).certificate)]
-            described = write_metadata(outcome.certificate, output, kinds)
             if report is not None:
+                from shoal.reports.pages import Heading
                 from shoal.reports.release import write_report
 
                 progress("drawing the report")
-                write_report(outcome, policy, report, heading)
+                write_report(outcome, policy, report, Heading.of(output))
     show_warnings(outcome.certificate)
-    for sentence in outdated_metadata(output, kinds):
+    for sentence in outdated_metadata(output):
         say(f"shoal: {printable(sentence)}")
     if run.as_json:
         typer.echo(outcome.certificate.to_json(), nl=False)
@@ -82,7 +70,7 @@ def publish(asked: PublishCommand, run: options.Run) -> None:
         saved = None if given.plan is None or outcome.draft.plan is None else given.plan
         second = sensitive_path(output) if policy.is_in_two_tables else None
         released = [] if output == "-" else [output, second, Location(output).certificate]
-        written = [*released, *signed, saved, given.trace, *described, report]
+        written = [*released, saved, given.trace, report]
         say(summary(outcome.certificate, listed(written) or None))
         if "attacks" in outcome.certificate:
             show_attacks(outcome.certificate)
@@ -95,3 +83,17 @@ def publish(asked: PublishCommand, run: options.Run) -> None:
 
         for line in explanation_sentences(outcome.certificate["explanation"]):
             say(printable(line))
+
+
+def _estimate(asked: PublishCommand, run: options.Run) -> None:
+    """Shows what the publication would take."""
+    from shoal.advise.estimate import estimate_of
+    from shoal.reports.advice_in_words import estimate_lines
+
+    policy = asked.overrides.policy(asked.policy)
+    Figures(as_json=run.as_json, quiet=run.quiet).show(
+        lambda progress: estimate_of(
+            asked.input_path, policy, asked.output, cores=run.threads, progress=progress
+        ),
+        estimate_lines,
+    )

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from shoal.cli import options
-from shoal.cli.key import opened
 from shoal.cli.progress import listed, published_already, say, show_warnings, shown
+from shoal.cli.sign import opened
 from shoal.data.option import Request, option
 from shoal.errors import InputError
 from shoal.policy.options import POLICY, Overrides

@@ -24,42 +24,24 @@ from shoal.cli import options
 # in the order of the help
 PANELS = {
     "Publish": ("publish", "republish", "stream", "fuse", "party"),
-    "Prepare": (
-        "policy",
-        "hierarchies",
-        "profile",
-        "risk",
-        "compare",
-        "marginal",
-        "levels",
-        "estimate",
-    ),
-    "Check and hand on": (
-        "audit",
-        "verify",
-        "attacker-view",
-        "stream-status",
-        "ledger",
-        "dossier",
-        "sign",
-        "key",
-    ),
-    "Tools": ("ui", "methods", "sample", "sweep", "warmup"),
+    "Prepare": ("policy", "hierarchies", "profile", "compare"),
+    "Check": ("audit", "verify", "attack", "stream-status", "ledger"),
+    "Hand on": ("dossier", "sign"),
+    "Tools": ("ui", "methods", "sample", "warmup"),
 }
 PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}
 VERBS = tuple(PANEL_OF)
-GROUPS = ("party", "policy", "hierarchies", "ledger", "key")
+GROUPS = ("party", "policy", "hierarchies", "ledger")
 """Verbs that have commands of their own."""
 
 _BESIDE = {
-    "sign": "key",
+    "attack": "audit",
     "dossier": "verify",
     "stream_status": "stream",
     "ledger": "republish",
     "party": "fuse",
-    **dict.fromkeys(("profile", "risk", "compare", "marginal", "levels"), "decide"),
-    **dict.fromkeys(("estimate", "attacker_view"), "decide"),
-    **dict.fromkeys(("methods", "sample", "sweep", "warmup"), "machine"),
+    **dict.fromkeys(("profile", "compare"), "decide"),
+    **dict.fromkeys(("methods", "sample", "warmup"), "machine"),
 }
 """Verbs that stand in the file of another."""
 
@@ -147,11 +129,14 @@ def _hide_types_of_flags(command: Any) -> None:
 
 # Messages about a command that was typed wrongly, in our words.
 
+_UNKNOWN_COMMAND = re.compile("No such command '(.+?)'")
+
 
 def usage_sentence(usage: Any, arguments: Sequence[str]) -> str:
     """What is wrong with the arguments, and where the help of that command is."""
     said = (
-        _without_its_group(usage)
+        _instead(usage)
+        or _without_its_group(usage)
         or _unknown_option(usage)
         or _missing_arguments(usage)
         or _in_our_words(usage.format_message())
@@ -174,7 +159,7 @@ def _in_our_words(usage: str) -> str:
 
 def _without_its_group(usage: Any) -> str | None:
     """What is wrong where the command of a group was typed without the group; else None."""
-    unknown = re.match("No such command '(.+?)'", usage.format_message())
+    unknown = _UNKNOWN_COMMAND.match(usage.format_message())
     context = getattr(usage, "ctx", None)
     if unknown is None or context is None or context.parent is not None:
         return None
@@ -186,16 +171,43 @@ def _without_its_group(usage: Any) -> str | None:
     return f"{unknown[0]}; did you mean {' or '.join(within)}" if within else None
 
 
-_RELEASES = "'releases: [{release: FILE, policy: FILE, original: FILE, trace: FILE}]'"
-IN_OTHERS = {
+_FILE = "into a file and name that with --others"
+_RELEASES = f"'releases: [{{release: FILE, policy: FILE, original: FILE, trace: FILE}}]' {_FILE}"
+_ATTACK = "'shoal attack RELEASED -p POLICY --original FILE"
+INSTEAD = {
     **dict.fromkeys(("--beside", "--with", "--earlier"), _RELEASES),
     **dict.fromkeys(("--beside-policy", "--earlier-policy", "--beside-original"), _RELEASES),
     **dict.fromkeys(("--beside-trace", "--earlier-trace"), _RELEASES),
-    "--attacker": "'attacker: own'",
-    "--strict": "'strict: true'",
-    "--same": "'same: [A=B]'",
+    "--attacker": f"'attacker: own' {_FILE}",
+    "--strict": f"'strict: true' {_FILE}",
+    "--same": f"'same: [A=B]' {_FILE}",
+    "--attack": f"{_ATTACK} --attack NAME,...'",
+    **dict.fromkeys(("--control", "--external", "--folds"), f"{_ATTACK} ...' with it"),
+    "--sign": "'shoal sign FILE --key KEY' afterwards",
+    "--metadata": "'shoal dossier RELEASED --metadata KIND,...' afterwards",
+    "--reference": "'reference: TABLE' into the policy",
+    **dict.fromkeys(("--l", "--t"), "'--sensitive COLUMN:l=N:t=T' beside --qi of audit"),
+    "--require-together": "'require_together: true' into the policy",
+    "--context": "'shoal dossier RELEASED --context FILE'",
+    "attacker-view": f"{_ATTACK} --person ROW'",
+    "risk": "'shoal profile INPUT -p POLICY'",
+    "marginal": "'shoal compare INPUT -p POLICY --columns'",
+    "levels": "'shoal compare INPUT -p POLICY --levels COLUMN:LEVEL'",
+    "estimate": "'shoal publish INPUT -p POLICY -o OUTPUT --dry-run'",
+    "schema": "'shoal policy check --schema'",
+    "key": "'shoal sign --new-key NAME'",
+    "sweep": "nothing: the next run that writes into a folder deletes what killed ones left there",
 }
-"""By an option of earlier versions, what the file of other releases says instead."""
+"""What to write instead of a command of earlier versions, or of an option of `OF_OPTIONS`."""
+OF_OPTIONS = ("publish", "audit")
+
+
+def _instead(usage: Any) -> str | None:
+    """What to write instead of a command or an option of earlier versions; None of any other."""
+    unknown = _UNKNOWN_COMMAND.match(usage.format_message())
+    name = unknown[1] if unknown else getattr(usage, "option_name", None)
+    known = unknown or getattr(getattr(usage, "ctx", None), "info_name", "") in OF_OPTIONS
+    return f"{name}: write {INSTEAD[name]}" if known and name in INSTEAD else None
 
 
 def _unknown_option(usage: Any) -> str | None:
@@ -203,17 +215,7 @@ def _unknown_option(usage: Any) -> str | None:
     alike = getattr(usage, "possibilities", None)
     if alike is None:
         return None
-    key = IN_OTHERS.get(usage.option_name)
-    if key is not None and usage.ctx.info_name in ("publish", "audit"):
-        return f"{usage.option_name}: write {key} into a file and name that with --others"
-    # a hidden option is one that only says where else to look
-    hidden = {
-        name
-        for parameter in usage.ctx.command.params
-        if getattr(parameter, "hidden", False)
-        for name in parameter.opts
-    }
-    known = " or ".join(name for name in alike if name not in hidden)
+    known = " or ".join(alike)
     return f"{usage.message}; did you mean {known}" if known else str(usage.message)
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import typer
 
 from shoal.cli import options
-from shoal.cli.key import opened
-from shoal.cli.progress import say, shown
+from shoal.cli.progress import listed, say, shown
+from shoal.cli.sign import opened
 from shoal.data.option import Request, option
 from shoal.errors import InputError
 from shoal.policy.options import Overrides
@@ -98,6 +98,10 @@ class DossierRequest(Request, kw_only=True):
         " gbt-42460, hipaa-expert, ico-2025, ipc-ontario-2025, iso-27559, korea-2026,"
         " owasp-aisvs, tc260-2025.",
     )
+    metadata: str | None = option(
+        "--metadata KIND,...",
+        "Describes the release in files beside it: datapackage, croissant. Needs no --context.",
+    )
     complete: bool = option("--complete", "Exit status 1 while something is open.", False)
     template: bool = option("--template", "Print an empty context file, and end.", False)
     schema: bool = option("--schema", "Print the JSON Schema of a context file, and end.", False)
@@ -122,6 +126,15 @@ def dossier(asked: DossierRequest, quiet: bool = options.QUIET) -> None:
     if asked.template or asked.schema:
         typer.echo(empty_context() if asked.template else json_schema(), nl=not asked.template)
         return
+    from shoal.reports.metadata import kinds_of, write_metadata
+
+    kinds = kinds_of(asked.metadata)
+    if asked.released is not None and kinds:
+        described = write_metadata(asked.released, asked.certificate, kinds)
+        if not quiet:
+            say(f"wrote {listed(described)}")
+        if asked.context is None:
+            return
     if asked.released is None or asked.context is None:
         lacking = "RELEASED" if asked.released is None else "--context"
         raise InputError(

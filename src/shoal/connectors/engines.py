@@ -2,7 +2,7 @@
 
 The engine's workers see the folder beside the table or the release that `open` makes for codes and
 results. It is its owner's alone, as what lies in it is personal, and is deleted in the end; that
-of a driver that was killed is deleted by the next run, or by `shoal sweep`.
+of a driver that was killed is deleted by the next run that writes there.
 """
 
 from __future__ import annotations

@@ -15,7 +15,6 @@ import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from shoal.errors import InputError
@@ -27,17 +26,18 @@ except ImportError:  # not on Windows, where drafts of killed runs stay
 
 DRAFT_BYTES = 8
 """Of a draft's random name."""
+_DRAFT = re.compile(rf"\..+\.[0-9a-f]{{{2 * DRAFT_BYTES}}}\.part", re.DOTALL)
 
 
 @contextmanager
 def draft_beside(target: Path, output: str, is_folder: bool = False) -> Iterator[Path]:
     """A new file or folder, its owner's alone until it takes its place; else it is deleted at the
-    end. What dead writers left of the same target is deleted first.
+    end. What dead writers left in that folder, of any output, is deleted first.
 
     output: the target in messages. Raises InputError where nothing can be made there.
     """
     with suppress(OSError):  # a folder that may be written to, but not listed
-        sweep(target.parent, target.name)
+        sweep(target.parent)
     draft, lock = _locked_draft(target, output, is_folder)
     try:
         yield draft
@@ -74,50 +74,21 @@ def _locked_draft(target: Path, output: str, is_folder: bool) -> tuple[Path, int
         os.close(lock)  # swept away by another run between its making and its lock
 
 
-@dataclass(frozen=True)
-class Swept:
-    """How many drafts were deleted, and how many stay: they are at work, or another user's."""
-
-    deleted: int = 0
-    kept: int = 0
-
-
-def sweep_output(output: str | Path) -> Swept:
-    """Deletes what dead runs left of an output; of every output in it where it is a folder.
-
-    Raises InputError where there is no such folder, or one that can't be listed.
-    """
-    target = Path(output)
-    folder, name = (target, None) if target.is_dir() else (target.parent, target.name)
-    try:
-        found = sweep(folder, name)
-        if target.is_dir() and target.name:
-            beside = sweep(target.parent, target.name)
-            found = Swept(found.deleted + beside.deleted, found.kept + beside.kept)
-    except OSError:
-        raise InputError(
-            f"'{output}': is not in a folder that can be read; name an output, or its folder"
-        ) from None
-    return found
-
-
-def sweep(folder: Path, name: str | None) -> Swept:
-    """Deletes the drafts of dead runs in a folder. name: of the output; None for any.
+def sweep(folder: Path) -> None:
+    """Deletes the drafts of dead runs in a folder; never a release, nor the draft of a run at work.
 
     Raises OSError where the folder can't be listed.
     """
     if fcntl is None:
-        return Swept()
-    of = ".+" if name is None else re.escape(name)
-    form = re.compile(rf"\.{of}\.[0-9a-f]{{{2 * DRAFT_BYTES}}}\.part", re.DOTALL)
-    drafts = [folder / one for one in os.listdir(folder) if form.fullmatch(one)]
-    deleted = sum(_is_deleted(draft) for draft in drafts)
-    return Swept(deleted, len(drafts) - deleted)
+        return
+    for name in os.listdir(folder):
+        if _DRAFT.fullmatch(name):
+            _delete_dead(folder / name)
 
 
-def _is_deleted(draft: Path) -> bool:
+def _delete_dead(draft: Path) -> None:
     """Deletes it, unless it is another's or its writer lives."""
-    try:
+    with suppress(OSError):
         handle = os.open(draft, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -127,6 +98,3 @@ def _is_deleted(draft: Path) -> bool:
                 draft.unlink()
         finally:
             os.close(handle)
-    except OSError:
-        return False
-    return True

@@ -15,9 +15,9 @@ from typing import Any, ClassVar, dataclass_transform
 class Option:
     """form: as the manual shows it, such as `-o, --output FILE`, or `SOURCE` for an argument. help:
     what it does. default: `...` where it must be given. low, high: the bounds of a number. choices:
-    all that it takes. is_hidden: whether the help passes over it. within: the module whose `using`
-    holds for the whole command. needs: options of which one must be given with it, as far as the
-    command has any. why: what is said where none is. takes_no: options that do not go with it.
+    all that it takes. within: the module whose `using` holds for the whole command. needs: options
+    of which one must be given with it, as far as the command has any. why: what is said where none
+    is. takes_no: options that do not go with it, as far as the command has them.
     """
 
     form: str
@@ -26,7 +26,6 @@ class Option:
     low: float | None = None
     high: float | None = None
     choices: tuple[str, ...] = ()
-    is_hidden: bool = False
     within: str | None = None
     needs: tuple[str, ...] = ()
     why: str = ""

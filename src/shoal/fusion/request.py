@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shoal.data.option import Request, option
-from shoal.policy.options import METHOD, SEED, SETTINGS, TOGETHER, K, parsed
+from shoal.policy.options import METHOD, SEED, SETTINGS, K, parsed
 
 if TYPE_CHECKING:
     from shoal.policy.agreement import Agreement
@@ -43,7 +43,11 @@ class FuseRequest(Request):
     method: str | None = METHOD
     settings: list[str] | None = SETTINGS
     seed: int | None = SEED
-    require_together: bool = TOGETHER
+    require_together: bool = option(
+        "--require-together",
+        "Fails unless the largest k holds over all quasi-identifiers together.",
+        False,
+    )
 
     def agreement(self) -> Agreement:
         """The agreement of all parties with what the command changes; raises InputError."""

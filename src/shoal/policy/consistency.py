@@ -134,6 +134,8 @@ def unserved_options(model: PolicyModel, verb: str) -> Iterator[str]:
             f"accept: attacks are judged by 'publish', and by audits of a table; leave it out"
             f" for '{verb}'"
         )
+    if model.require_together:
+        yield f"require_together: is judged by 'publish' and 'audit'; leave it out for '{verb}'"
     for block, options, served in zip(
         ("read", "write"), (model.read, model.write), SERVED[verb], strict=True
     ):
@@ -361,7 +363,7 @@ def _fraction(value: Any) -> Fraction:
 # What a checker found wrong with a file of keys and values, in plain words.
 
 
-POLICY_KEYS = "'shoal policy schema' lists its keys"
+POLICY_KEYS = "'shoal policy check --schema' lists its keys"
 Place = tuple[str | int, ...]
 ModelT = TypeVar("ModelT", bound=BaseModel)
 

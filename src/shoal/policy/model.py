@@ -392,6 +392,13 @@ class PolicyModel(_Strict):
     population: PopulationPolicy | None = Field(
         None, description="The people whom the table was drawn from, for attacks on it."
     )
+    require_together: bool = Field(
+        False,
+        description=(
+            "Whether a release is withheld where the largest k does not hold over all"
+            " quasi-identifiers together."
+        ),
+    )
     render: RenderPolicy = Field(default_factory=lambda: RenderPolicy.model_validate({}))
     read: ReadOptions = Field(default_factory=lambda: ReadOptions.model_validate({}))
     write: WriteOptions = Field(default_factory=lambda: WriteOptions.model_validate({}))

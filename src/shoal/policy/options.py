@@ -25,11 +25,6 @@ WRITE = option(
     "--write KEY=VALUE",
     "How the release is written, such as encoding=utf-8, delimiter=;; repeatable.",
 )
-TOGETHER = option(
-    "--require-together",
-    "Fails unless the largest k holds over all quasi-identifiers together.",
-    False,
-)
 SEED = option("--seed", "Overrides the policy's seed.")
 
 

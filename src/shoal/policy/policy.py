@@ -161,10 +161,6 @@ class Policy:
             return None
         return files.read(self.reference, reading=reading_beside(self.model.read)).table
 
-    def with_reference(self, path: str | None) -> Policy:
-        """The policy with another reference, if one is given; path: from here."""
-        return self if path is None else self._with(reference=str(Path(path).resolve()))
-
     @property
     def quasi(self) -> list[str]:
         return self.model.quasi

@@ -18,7 +18,7 @@ from shoal.connectors.location import Location
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import PromiseReport
 from shoal.data.numbers import number_text
-from shoal.errors import InputError
+from shoal.errors import InputError, PromiseError
 
 
 def kinds_of(text: str | None) -> list[str]:
@@ -33,41 +33,45 @@ def kinds_of(text: str | None) -> list[str]:
     return list(dict.fromkeys(kinds))
 
 
-def check_kinds(kinds: Sequence[str], output_path: str) -> None:
-    """Raises InputError, before any work is done, where a release can't be described so."""
-    place = Location(output_path)
-    if kinds and place.is_standard:
-        raise InputError("--metadata and -o -: there is no file to describe; write to one")
-    if kinds and (place.is_table or place.is_folder):
-        raise InputError(
-            "--metadata: describes a file, not a folder or a table in a database; leave it out, or"
-            " write to a file"
-        )
-
-
 def metadata_path(output_path: str, kind: str) -> str:
     """Where the metadata of a kind goes."""
     return f"{output_path}.{kind}.json"
 
 
-def outdated_metadata(output_path: str, kinds: Sequence[str]) -> list[str]:
-    """A sentence for each metadata file beside a new release that is not of these kinds: it is of
-    an earlier release.
-    """
-    others = (metadata_path(output_path, kind) for kind in FORMS if kind not in kinds)
+def outdated_metadata(output_path: str) -> list[str]:
+    """A sentence for each metadata file beside a new release: it is of an earlier one."""
     return [
         f"metadata '{path}': describes an earlier release; delete it, or write it again"
-        for path in others
+        for path in (metadata_path(output_path, kind) for kind in FORMS)
         if Location(output_path).is_path and Path(path).is_file()
     ]
 
 
-def write_metadata(certificate: Certificate, output_path: str, kinds: Sequence[str]) -> list[str]:
-    """Writes the metadata of these kinds, each whole; their paths."""
-    if not kinds:
-        return []
-    release = describe(certificate, output_path)
-    contents = {metadata_path(output_path, kind): FORMS[kind](release) for kind in kinds}
+def write_metadata(
+    released: str, certificate: str | Path | None, kinds: Sequence[str]
+) -> list[str]:
+    """Writes the metadata of these kinds beside a release, each whole; their paths.
+
+    certificate: by default the one beside the release. Raises InputError, and PromiseError where
+    the release fails `verify`.
+    """
+    from shoal.auditor.verify import Proof, verify_by  # which a publication does without
+
+    place = Location(released)
+    if place.is_table or place.is_folder:
+        raise InputError(
+            "--metadata: describes a file, not a folder or a table in a database; leave it out"
+        )
+    proof = Proof.of(released, certificate)
+    failed = [
+        f"{check.name}: {check.text}" for check in verify_by(released, proof) if check.ok is False
+    ]
+    if failed:
+        raise PromiseError(
+            f"release '{released}': fails verify, {failed[0]}; no metadata was written", failed[1:]
+        )
+    release = describe(proof.certificate, released)
+    contents = {metadata_path(released, kind): FORMS[kind](release) for kind in kinds}
     for path, content in contents.items():
         with atomic_write(path) as draft:
             draft.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", "utf-8")
@@ -162,10 +166,13 @@ class Description:
 
 def describe(certificate: Certificate, output_path: str) -> Description:
     """The description of a released file; raises InputError where the certificate has none."""
-    if not certificate.get("columns") or not certificate.get("output"):
+    output = certificate.get("output") or {}
+    if not certificate.get("columns") or not output.get("dialect"):
         raise InputError(
             "metadata: the certificate names no columns; publish or audit the file again"
         )
+    if output.get("sensitive") is not None:
+        raise InputError("--metadata: is for releases of one table, and this one has two")
     columns = tuple(
         _column(stated) for stated in certificate["columns"] if stated["technique"] != "removed"
     )

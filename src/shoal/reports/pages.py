@@ -122,7 +122,7 @@ class Heading(NamedTuple):
     purpose: str = ""
 
     @classmethod
-    def of(cls, released: str, given: ContextLike | None) -> Heading:
+    def of(cls, released: str, given: ContextLike | None = None) -> Heading:
         """Raises InputError where the context can't be read."""
         name = "" if "://" in released or released == "-" else Path(released).name
         if given is None:

@@ -94,7 +94,7 @@ def attack_file(
     if others is not None:
         releases, request = others.read(policy, request, progress)
     if request.attacks and not own.is_stream:
-        refuse_whole({"--attack": request.attacks}, own.release, own.original)
+        refuse_whole({"an attack": request.attacks}, own.release, own.original)
     found = audited(own, policy, progress, downstream)
     certificate = found.result.certificate
     if request.attacks:

@@ -135,7 +135,9 @@ def publish_coded(
         formulas = formula_sentences_of(back.table) if kind.is_delimited else ()
         of_formulas = [ReleaseWarning(FORMULA_CELLS, sentence) for sentence in formulas]
         certificate = certificate.warned(*remarks, *of_formulas)
-        require_kept(certificate, WITHHELD, request.require_together)
+        require_kept(
+            certificate, WITHHELD, request.require_together or policy.model.require_together
+        )
         if request.trace is not None:  # whose row is whose, for the owner alone
             write_trace(draft.truth.trace, request.trace)
         draft_file.certify(certificate.to_json())

@@ -194,7 +194,9 @@ def publish_file(
                 | described_second(None if beside_it is None else beside_it.path, back.second),
             )
         certificate = certificate.warned(*remarks, *formulas)
-        require_kept(certificate, WITHHELD, request.require_together)
+        require_kept(
+            certificate, WITHHELD, request.require_together or policy.model.require_together
+        )
         _save_plan(draft.plan, request.plan)
         if request.trace is not None:  # whose row is whose, for the owner alone
             write_trace(draft.truth.trace, request.trace)

@@ -1,11 +1,12 @@
-"""What a publish is asked beside its table and its policy, and what an audit is asked."""
+"""What publish, audit and attack are asked."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shoal.attacks.run.options import Attacks
+from shoal.attacks.run.options import AttackersTables, Attacks, OtherReleases
 from shoal.data.option import Request, option
 from shoal.data.progress import Progress, no_progress
 from shoal.errors import InputError
@@ -26,7 +27,6 @@ class PublishOptions(Request):
     explain: bool = option(
         "--explain", "Says why records and columns were given up, and what would be cheaper.", False
     )
-    require_together: bool = options.TOGETHER
     trace: str | None = option(
         "--trace FILE", "Whose row is whose (JSON lines); private. Audits count with it."
     )
@@ -36,8 +36,11 @@ class PublishOptions(Request):
 
 
 class PublishRequest(PublishOptions):
-    """All that is asked. attack: what is tried on it. others: as in `shoal.publish`."""
+    """All that is asked. require_together: whatever the policy says. attack: what is tried on it.
+    others: as in `shoal.publish`.
+    """
 
+    require_together: bool = False
     attack: AttackRequest | None = None
     others: OthersLike | None = None
     progress: Progress = no_progress
@@ -60,24 +63,27 @@ class PublishCommand(Request, kw_only=True):
     )
     overrides: options.Overrides
     given: PublishOptions
-    metadata: str | None = option(
-        "--metadata KIND,...", "Describes the release: datapackage, croissant."
-    )
     attacks: Attacks
+    dry_run: bool = option(
+        "--dry-run",
+        "Writes nothing: tells from an invented table of that size which time, memory and disk it"
+        " would take here.",
+        False,
+    )
 
     def request(self, policy: Policy, progress: Progress) -> PublishRequest:
         """All that is asked of a release by a policy; raises InputError."""
-        attack, others = self.attacks.request(policy), self.attacks.beside
+        attack, others = self.attacks.request(policy.tables), self.attacks.beside
         return PublishRequest(**vars(self.given), attack=attack, others=others, progress=progress)
 
 
-# An audit, of one table unless it is said otherwise.
+# An audit or an attack, of one table unless it is said otherwise.
 
-_OF_POLICY = ("policy", "original", "reference", "trace", "record_lines", "downstream")
+_OF_POLICY = ("policy", "original", "trace", "record_lines", "downstream")
 _OF_ONE_TABLE = (
     *_OF_POLICY,
-    *("require_together", "sign", "about", "qi", "subject", "sensitive", "l", "t", "read", "write"),
-    *("control", "external", "folds"),
+    *("qi", "subject", "sensitive", "read", "write"),
+    *("control", "external", "folds", "person", "memory"),
 )
 
 
@@ -93,12 +99,28 @@ class ReleasedColumns(Request):
         "--subject", "With --qi: the column that names the person.", needs=("qi",)
     )
     sensitive: list[str] | None = option(
-        "--sensitive C,D", "With --qi: sensitive columns.", needs=("qi",)
+        "--sensitive C,D[:l=N][:t=T]",
+        "With --qi: sensitive columns, the fewest values that a class may have of each, and the"
+        " bound of t-closeness.",
+        needs=("qi",),
     )
-    l: int | None = option(
-        "--l", "With --sensitive: least number of distinct values.", needs=("qi",)
-    )
-    t: float | None = option("--t", "With --sensitive: the bound of t-closeness.", needs=("qi",))
+
+    def bounds(self) -> tuple[list[str], int | None, float | None]:
+        """The sensitive columns with l and t; raises InputError."""
+        parts = [re.split(r":(?=[lt]=)", text) for text in self.sensitive or []]
+        settings = {setting for _, *more in parts for setting in more}
+        stated = dict(setting.split("=", 1) for setting in settings)
+        try:
+            if len(stated) < len(settings):
+                raise ValueError
+            l, t = stated.get("l"), stated.get("t")
+            bounds = None if l is None else int(l), None if t is None else float(t)
+        except ValueError:
+            raise InputError(
+                "--sensitive: needs one whole number as l and one number as t for all columns;"
+                " write for instance --sensitive disease,ward:l=3:t=0.2"
+            ) from None
+        return options.names([columns for columns, *_ in parts]), *bounds
 
     def policy(self, changes: options.Overrides) -> Policy:
         """The policy that the options say; raises InputError.
@@ -109,13 +131,9 @@ class ReleasedColumns(Request):
 
         if changes.k is None:
             raise InputError("audit --qi: needs --k; say how many people must look alike")
+        sensitive, l, t = self.bounds()
         policy = policy_of_columns(
-            options.names(self.qi),
-            changes.k,
-            subject=self.subject,
-            sensitive=options.names(self.sensitive),
-            l=self.l,
-            t=self.t,
+            options.names(self.qi), changes.k, subject=self.subject, sensitive=sensitive, l=l, t=t
         )
         read, write = options.files_options(changes.read, changes.write)
         findings = [
@@ -136,20 +154,20 @@ _OF_TEXT = {
 """What an audit without a policy can follow: how text is written, not what it means."""
 
 
-class AuditRequest(Request, kw_only=True):
-    """What an audit is asked: of one table, of a ledger or of a fusion's messages."""
+class ReleaseRequest(Request, kw_only=True):
+    """Which release is looked at, and what there is beside it."""
 
     released: str | None = option(
         "RELEASED",
         "The released table, ours or not; else --ledger (or the table in a database that"
-        " the ledger writes, with --ledger) or --transcript.",
+        " the ledger writes, with --ledger).",
     )
     policy: Path | None = option(
         "-p, --policy", "The policy (YAML, JSON or TOML); a ledger has its own."
     )
     ledger: Path | None = option(
         "--ledger DIR",
-        "Audit all releases of a ledger, alone and together.",
+        "All releases of a ledger, alone and together.",
         takes_no=(*_OF_ONE_TABLE, "transcript"),
     )
     original: str | None = option(
@@ -161,32 +179,57 @@ class AuditRequest(Request, kw_only=True):
         needs=("original",),
         why="--trace: can only be checked against the source; give it with --original",
     )
-    reference: str | None = option(
-        "--reference TABLE", "Of a stream: the table that t-closeness was declared to."
-    )
     record_lines: int | None = option(
         "--record-lines", "Of a stream: what its --record-lines was; 100 if none.", low=1
     )
-    downstream: bool = option(
-        "--downstream", "Train on the release, test on --original; random counts. Extra: ml.", False
-    )
     k: int | None = options.K
-    columns: ReleasedColumns
     read: list[str] | None = options.READ
     write: list[str] | None = options.WRITE
     output: str | None = option("-o, --output", "Write the certificate to this file.")
+    attacks: OtherReleases
+
+    @property
+    def changes(self) -> options.Overrides:
+        """What is changed in the policy."""
+        return options.Overrides(k=self.k, read=self.read, write=self.write)
+
+    def policy_asked(self, is_stream: bool) -> Policy:
+        """The policy that is given; raises InputError."""
+        assert self.policy is not None
+        policy = self.changes.policy(self.policy)
+        return policy.or_method("fads") if is_stream else policy
+
+
+class AuditRequest(ReleaseRequest, kw_only=True):
+    """What an audit is asked: of one table, of a ledger or of a fusion's messages."""
+
+    downstream: bool = option(
+        "--downstream", "Train on the release, test on --original; random counts. Extra: ml.", False
+    )
+    columns: ReleasedColumns
     transcript: Path | None = option(
         "--transcript DIR",
         "Prove that a fusion's messages say no more than its table.",
-        takes_no=("released", *_OF_ONE_TABLE, "attack", "others", "k", "output", "report"),
+        takes_no=("released", *_OF_ONE_TABLE, "others", "k", "output", "report"),
     )
-    require_together: bool = options.TOGETHER
-    attacks: Attacks
 
     def policy_asked(self, is_stream: bool) -> Policy:
         """The policy that is given, or that the columns say; raises InputError."""
-        changes = options.Overrides(k=self.k, read=self.read, write=self.write)
         if self.policy is None:
-            return self.columns.policy(changes)
-        policy = changes.policy(self.policy).with_reference(self.reference)
-        return policy.or_method("fads") if is_stream else policy
+            return self.columns.policy(self.changes)
+        return super().policy_asked(is_stream)
+
+
+class AttackCommand(ReleaseRequest, kw_only=True):
+    """What attackers try on a release."""
+
+    attacks: AttackersTables
+    person: str | None = option(
+        "--person ROW",
+        "Instead, what they see of one person, values included: a row of the original from 1,"
+        " 'most-exposed' or 'most-distorted'.",
+        takes_no=(
+            *("record_lines", "k", "output", "report"),
+            *("attack", "control", "external", "folds", "others"),
+        ),
+    )

@@ -123,9 +123,9 @@ def _command(server: Server, run: Run, levels: dict[str, int]) -> str:
     """The command that measures the same, under the policy of the draft."""
     is_own = server.asked_of(run)["base"] == str(run.folder)
     policy = f"runs/{run.name}/policy.yaml" if is_own else "policy.yaml"
-    words = ["shoal", "levels", server.project.table_in_commands, "-p", policy]
+    words = ["shoal", "compare", server.project.table_in_commands, "-p", policy]
     for name, level in levels.items():
-        words += ["--at", f"{name}:{level}"]
+        words += ["--levels", f"{name}:{level}"]
     return shell(words)
 
 

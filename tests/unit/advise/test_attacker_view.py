@@ -160,7 +160,7 @@ def test_the_command_shows_values_on_standard_output_alone(tmp_path, capsys, mon
     RELEASED.write_csv("r.csv")
     ORIGINAL.write_csv("o.csv")
     (tmp_path / "p.json").write_text(json.dumps(POLICY))
-    asked = ["attacker-view", "r.csv", "-p", "p.json", "--original", "o.csv", "--row", "6"]
+    asked = ["attack", "r.csv", "-p", "p.json", "--original", "o.csv", "--person", "6"]
     before = sorted(tmp_path.iterdir())
     assert status_of(asked) == 0
     shown = capsys.readouterr()

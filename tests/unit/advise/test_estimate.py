@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, replace
+from pathlib import Path
 
+import polars as pl
 import pytest
+import yaml
 
 import shoal
 from shoal.advise import estimate as job
@@ -139,7 +142,7 @@ def test_the_measured_run_publishes_such_a_table_and_tells_every_stage():
 
 
 def test_the_invented_table_has_the_shape_that_was_asked_for():
-    few, many = Shape(9, other=2).table(3_000), Shape(1, values=1_000).table(30_000)
+    few, many = Shape(9, other=2).table(3_000), Shape(1, values=(1_000,)).table(30_000)
     assert few.shape == (3_000, 11)
     assert [few[f"q{i}"].n_unique() for i in range(9)] == [*job.FEW, job.FEW[0]]
     assert many["q0"].n_unique() > 900
@@ -165,16 +168,25 @@ def test_a_run_that_fails_is_said(monkeypatch):
         run_apart(Shape(2), 400, 300)
 
 
-def test_the_command_prints_the_same_as_text_and_as_json(ran, shoal):
-    told = shoal("estimate", "--records", "3000000", "--quasi", "8", "--cores", "4")
-    assert told.status == 0
-    assert "3,000,000 records, 8 quasi-identifiers, k = 10" in told.out
-    assert "disk 90 MB read, 180 MB written" in told.out
-    found = shoal("estimate", "--records", "3000000", "--quasi", "8", "--json", "-q")
-    content = json.loads(found.out)
-    assert content["memory"] == 840_000_000
-    assert set(content["wall"]) >= {"1", "2", "4", "8", "16"}
+def test_the_command_takes_its_figures_from_table_and_policy(ran, tmp_path, monkeypatch, shoal):
+    monkeypatch.chdir(tmp_path)
+    assert shoal("sample", "patients", "-n", "300", "-o", "in.csv", "-q").status == 0
+    before = sorted(tmp_path.iterdir())
+    asked = ("publish", "in.csv", "-p", "in.policy.yaml", "-o", "out.csv", "--dry-run")
+    told = shoal(*asked, "--threads", "3")
+    assert told.status == 0, told.err
+    assert "300 records, 4 quasi-identifiers, k = 10, by the rounded partition" in told.out
+    content = json.loads(shoal(*asked, "--k", "5", "--json", "-q").out)
+    assert content["k"] == 5
     assert content["cpu_seconds"] == pytest.approx(sum(content["seconds"].values()))
+    assert sorted(tmp_path.iterdir()) == before
+    shape = ran[0][0]
+    frame = pl.read_csv("in.csv", infer_schema=False)
+    names = yaml.safe_load(Path("in.policy.yaml").read_text())["attributes"]
+    quasi = [name for name, one in names.items() if one["role"] == "quasi"]
+    assert shape.values == tuple(frame[name].n_unique() for name in quasi)
+    shown = [name for name, one in names.items() if one["role"] in ("sensitive", "plain")]
+    assert (shape.quasi, shape.other) == (len(quasi), len(shown))
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def test_the_command_says_what_the_walk_does_of_safe_and_unsafe_levels(
     Path("p.yaml").write_text(yaml.safe_dump(POLICY))
     walk, are_safe = lattice_walk(FRAME, POLICY), set()
     for zip_level in (0, 3):
-        command = f"levels t.csv -p p.yaml --at age:1 --at zip:{zip_level} -q".split()
+        command = f"compare t.csv -p p.yaml --levels age:1 --levels zip:{zip_level} -q".split()
         assert status_of([*command, "--json"]) == 0
         found = json.loads(capsys.readouterr().out)
         assert found == walk.around({"age": 1, "sex": 0, "zip": zip_level})
@@ -63,9 +63,9 @@ def test_the_command_says_what_the_walk_does_of_safe_and_unsafe_levels(
         assert f"age 1, sex 0, zip {zip_level}" in capsys.readouterr().out
     assert are_safe == {True, False}
     for wrong in ("zip", "zip:x", "ship:1", "zip:" + "1" * 5000):
-        assert status_of(["levels", "t.csv", "-p", "p.yaml", "--at", wrong, "-q"]) == 2
+        assert status_of(["compare", "t.csv", "-p", "p.yaml", "--levels", wrong, "-q"]) == 2
     capsys.readouterr()
-    assert status_of("levels t.csv -p p.yaml --at zip:1 --at zip:2 -q".split()) == 2
+    assert status_of("compare t.csv -p p.yaml --levels zip:1 --levels zip:2 -q".split()) == 2
     assert "names 'zip' twice" in capsys.readouterr().err
 
 

@@ -73,9 +73,9 @@ def test_the_command(tmp_path, capsys):
     table, policy = tmp_path / "t.csv", tmp_path / "p.json"
     FRAME.write_csv(table)
     policy.write_text(json.dumps(POLICY))
-    assert status_of(["marginal", str(table), "-p", str(policy), "--k", "6", "-q"]) == 0
+    assert status_of(["compare", "--columns", str(table), "-p", str(policy), "--k", "6", "-q"]) == 0
     assert capsys.readouterr().out.startswith("mondrian, k = 6: ")
-    assert status_of(["marginal", str(table), "-p", str(policy), "--json", "-q"]) == 0
+    assert status_of(["compare", "--columns", str(table), "-p", str(policy), "--json", "-q"]) == 0
     figures = json.loads(capsys.readouterr().out)
     assert figures["schema"] == "shoal.marginal/1"
     assert len(figures["columns"]) == 3

@@ -141,12 +141,12 @@ def test_the_command_prints_figures_and_no_cell(tmp_path, capsys):
     frame().with_columns(pl.col("sex").replace({"f": "canary"})).write_csv(table)
     policy = tmp_path / "p.json"
     policy.write_text(json.dumps(POLICY))
-    assert status_of(["risk", str(table), "-p", str(policy), "-q"]) == 0
+    assert status_of(["profile", str(table), "-p", str(policy), "-q"]) == 0
     shown = capsys.readouterr().out
     assert "2 of 4 people (50 %)" in shown
     assert "canary" not in shown
-    assert status_of(["risk", str(table), "-p", str(policy), "--json", "--k", "3"]) == 0
-    figures = json.loads(capsys.readouterr().out)
+    assert status_of(["profile", str(table), "-p", str(policy), "--json", "--k", "3"]) == 0
+    figures = json.loads(capsys.readouterr().out)["risk"]
     assert figures == shoal.risk(str(table), POLICY).to_dict() | {
         "k": 3,
         "below_k": 4,

@@ -62,7 +62,7 @@ def test_an_audit_compares_with_an_earlier_release_and_a_list(folder):
     Path("others.yaml").write_text("releases: [{release: old.csv}]")
     arguments = ["--others", "others.yaml", "--external", "patients.csv", "-o", "certificate.json"]
     original = ["--original", "patients.csv", "--attack", "intersection,linkability"]
-    run("audit", "out.csv", "-p", "policy.yaml", *original, *arguments, "-q")
+    run("attack", "out.csv", "-p", "policy.yaml", *original, *arguments, "-q")
     found = section()
     assert found["intersection"]["linked"]["below_k"]["share"] > 0
     assert found["linkability"]["order"][0]["agree"]["share"] == 1
@@ -126,14 +126,14 @@ def test_a_population_makes_the_risks_true_ones(folder):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--attack", "all"], "give it with --original"),
-        (["--control", "patients.csv"], "name them with --attack"),
+        ([], "give RELEASED, --policy and --original, or --ledger"),
+        (["--original", "patients.csv", "--person", "1", "--folds", "2"], "takes no --folds"),
         (["--original", "patients.csv", "--attack", "guessing"], "unknown"),
         (["--original", "patients.csv", "--attack", "population"], "population"),
     ],
 )
 def test_what_can_not_be_tried_is_refused(folder, capsys, words, said):
-    run("audit", "out.csv", "-p", "policy.yaml", *words, expect=2)
+    run("attack", "out.csv", "-p", "policy.yaml", *words, expect=2)
     assert said in capsys.readouterr().err
 
 

@@ -117,7 +117,7 @@ def test_an_attack_that_a_ledger_has_no_meaning_for_is_refused_by_name(tmp_path)
 def test_the_command_prints_writes_and_draws_what_attacks_found(tmp_path, shoal):
     ledger = grown(tmp_path / "L", 2, 60, policy("static-2"), allow_leaks=True)
     output, page = tmp_path / "audit.json", tmp_path / "page.html"
-    found = shoal("audit", "--ledger", ledger, "--attack", "all", "-o", output, "--report", page)
+    found = shoal("attack", "--ledger", ledger, "-o", output, "--report", page)
     assert found.status == 1
     assert "Attacks try; they don't prove." in found.err
     assert "Whoever also has the earlier release" in found.err
@@ -129,7 +129,7 @@ def test_the_command_prints_writes_and_draws_what_attacks_found(tmp_path, shoal)
 @pytest.mark.parametrize("option", [("--control", "c.csv"), ("--folds", "2")])
 def test_what_a_ledger_has_itself_is_not_given(tmp_path, shoal, option):
     ledger = grown(tmp_path / "L", 1, 30)
-    found = shoal("audit", "--ledger", ledger, "--attack", "all", *option)
+    found = shoal("attack", "--ledger", ledger, *option)
     assert found.status == 2
     assert f"--ledger: takes no {option[0]}" in found.err
 

@@ -299,11 +299,11 @@ def test_a_stream_of_the_same_records_is_joined_by_its_trace(adult, data_folder,
     assert shoal(*table, "-o", files["table"], "-q").status == 0
     stream = ("stream", tmp_path / "in.csv", "-p", tmp_path / "stream.json", "--trace", trace)
     assert shoal(*stream, "-o", files["stream"], "-q").status == 0
-    audit = ("audit", files["table"], "-p", tmp_path / "table.json", "--attack", "intersection")
+    attack = ("attack", files["table"], "-p", tmp_path / "table.json", "--attack", "intersection")
     other = {"release": "stream.csv", "policy": "stream.json", "trace": "t.jsonl"}
     (tmp_path / "others.json").write_text(json.dumps({"releases": [other]}))
     given = ("--original", tmp_path / "in.csv", "--others", tmp_path / "others.json")
-    assert shoal(*audit, *given, "-o", certificate, "-q").status == 0
+    assert shoal(*attack, *given, "-o", certificate, "-q").status == 0
     joint = json.loads(certificate.read_text())["attacks"]["intersection"]
     values = [joint[key]["attributes"]["occupation"]["certain"] for key in ("linked", "unlinked")]
     shares = [joint["linked"]["alone"]["share"], *(value["share"] for value in values)]

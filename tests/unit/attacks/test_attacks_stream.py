@@ -16,7 +16,7 @@ from sample_policies import PURCHASES
 from shoal.errors import InputError
 from shoal.samples import purchases
 
-AUDIT = ("audit", "out.csv", "-p", "policy.yaml", "--original", "p.csv", "--trace", "t.jsonl")
+ATTACK = ("attack", "out.csv", "-p", "policy.yaml", "--original", "p.csv", "--trace", "t.jsonl")
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def section(name="c.json"):
 
 
 def test_a_stream_is_attacked_by_its_trace(shop, shoal):
-    found = shoal(*AUDIT, "--attack", "all", "-o", "c.json", "-q")
+    found = shoal(*ATTACK, "--attack", "all", "-o", "c.json", "-q")
     assert found.status == 0
     assert set(section()["skipped"]) == {"intersection", "population"}
     assert section()["control"]["kind"] == "none"
@@ -43,7 +43,7 @@ def test_a_stream_is_attacked_by_its_trace(shop, shoal):
 
 
 def test_shares_of_people_count_people_not_purchases(shop, shoal):
-    shoal(*AUDIT, "--attack", "homogeneity,singling-out", "-o", "c.json", "-q")
+    shoal(*ATTACK, "--attack", "homogeneity,singling-out", "-o", "c.json", "-q")
     source, trace = pl.read_csv("p.csv"), pl.read_ndjson("t.jsonl").sort("row")
     out = pl.read_csv("out.csv")
     cells = out.select("age", "income", "city", "channel").rows()
@@ -59,7 +59,7 @@ def test_shares_of_people_count_people_not_purchases(shop, shoal):
 
 
 def test_the_same_attacks_from_python(shop, shoal):
-    shoal(*AUDIT, "--attack", "linkability,inference", "-o", "c.json", "-q")
+    shoal(*ATTACK, "--attack", "linkability,inference", "-o", "c.json", "-q")
     names = ["linkability", "inference"]
     tables = pl.read_csv("out.csv", infer_schema=False), pl.read_csv("p.csv", infer_schema=False)
     found = package.attack(tables[0], "policy.yaml", tables[1], names, trace="t.jsonl")
@@ -79,7 +79,7 @@ def test_frames_of_a_stream_are_audited_by_the_default_method_as_its_files_are(s
 def test_other_people_are_a_streams_control(shop, shoal):
     purchases.generate(200, 2).write_csv("others.csv")
     names = ("--attack", "membership", "--control", "others.csv")
-    assert shoal(*AUDIT, *names, "-o", "c.json", "-q").status == 0
+    assert shoal(*ATTACK, *names, "-o", "c.json", "-q").status == 0
     assert section()["control"]["kind"] == "given"
     assert section()["membership"]["advantage"] is not None
     out, source, others = (
@@ -101,7 +101,7 @@ def test_a_stream_beside_a_table_of_the_same_records_is_intersected(shop, shoal)
     text = Path("policy.yaml").read_text() + "render: {order: input}\n"
     Path("ordered.yaml").write_text(text)
     Path("others.yaml").write_text("releases: [{release: other.csv, policy: ordered.yaml}]")
-    found = shoal(*AUDIT, "--attack", "intersection", "--others", "others.yaml", "-o", "c.json")
+    found = shoal(*ATTACK, "--attack", "intersection", "--others", "others.yaml", "-o", "c.json")
     assert found.status == 0, found.err
     assert section()["intersection"]["aligned_by"] == "order"
     assert section()["intersection"]["linked"]["below_k"]["share"] > 0
@@ -126,7 +126,7 @@ def test_two_streams_of_the_same_records_are_joined_by_their_traces(shop, shoal)
     again = ("stream", "p.csv", "-p", "short.yaml", "-o", "two.csv")
     assert shoal(*again, "--trace", "two.jsonl").status == 0
     Path("others.yaml").write_text("releases: [{release: two.csv, trace: two.jsonl}]")
-    found = shoal(*AUDIT, "--attack", "intersection", "--others", "others.yaml", "-o", "c.json")
+    found = shoal(*ATTACK, "--attack", "intersection", "--others", "others.yaml", "-o", "c.json")
     assert found.status == 0, found.err
     who = pl.read_csv("p.csv")["customer"].to_list()
     rows = [by_record("out.csv", "t.jsonl"), by_record("two.csv", "two.jsonl")]

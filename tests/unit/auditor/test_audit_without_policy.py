@@ -60,16 +60,16 @@ def test_withheld_records_may_hide_who_they_are_of(released):
 
 def test_sensitive_columns_are_measured_as_by_hand(released):
     """Of the second class everybody has flu: l = 1. In all, flu is 3/4: |1/2 - 3/4| = 1/4."""
-    options = ("--qi", "age", "--qi", "sex", "--k", "2", "--sensitive", "disease")
-    status, certificate = audit(released, *options, "--l", "2", "--t", "0.2")
+    options = ("--qi", "age", "--qi", "sex", "--k", "2", "--sensitive")
+    status, certificate = audit(released, *options, "disease:l=2:t=0.2")
     assert status == 1
     assert measured(certificate) == [
         ("k-anonymity", 2, True),
         ("l-diversity", 1, False),
         ("t-closeness", pytest.approx(0.25), False),
     ]
-    assert audit(released, *options, "--l", "1", "--t", "0.25")[0] == 0
-    assert audit(released, *options, "--t", "0")[0] == 1
+    assert audit(released, *options, "disease:l=1:t=0.25")[0] == 0
+    assert audit(released, *options, "disease:t=0")[0] == 1
 
 
 def test_what_cells_span_is_not_guessed(released):
@@ -96,10 +96,12 @@ REFUSED = [
     (("--qi", "age", "--k", "1"), "promise 'k-anonymity'"),
     (("--qi", "age,age", "--k", "2"), "column 'age': is named twice"),
     (("--qi", ",", "--k", "2"), "no quasi-identifier"),
-    (("--qi", "age", "--k", "2", "--l", "2"), "name one as sensitive"),
+    (("--qi", "age", "--k", "2", "--sensitive", ":l=2"), "name one as sensitive"),
+    (("--qi", "age", "--k", "2", "--sensitive", "disease:l=two"), "needs one whole number as l"),
+    (("--qi", "age", "--k", "2", "--sensitive", "disease:l=2,x:l=3"), "needs one whole number"),
     (("--qi", "age", "--k", "2", "-p", "p.yaml"), "takes no --policy"),
     (("--qi", "age", "--k", "2", "--original", "o.csv"), "takes no --original"),
-    (("--l", "2", "--k", "2", "-p", "p.yaml"), "takes no --l"),
+    (("--sensitive", "x", "--k", "2", "-p", "p.yaml"), "takes no --sensitive"),
     ((), "needs RELEASED and --policy or --qi"),
 ]
 

@@ -418,7 +418,7 @@ def test_sign_signs_the_json(released, tmp_path, shoal, monkeypatch):
     from shoal.auditor.signatures import read_trusted
 
     monkeypatch.chdir(tmp_path)
-    assert shoal("key", "new", "k", "--unprotected").status == 0
+    assert shoal("sign", "--new-key", "k", "--unprotected").status == 0
     command = ["dossier", released / "out.csv", "--context", released / "release.yaml", "-q"]
     assert shoal(*command, "--sign", "k.pem").status == 2
     assert shoal(*command, "-o", "d.html", "--sign", "k.pem").status == 0
@@ -433,7 +433,7 @@ def test_trust_gives_no_dossier_of_a_release_that_none_of_the_keys_signed(
 ):
     pytest.importorskip("cryptography")
     monkeypatch.chdir(tmp_path)
-    assert [shoal("key", "new", name, "--unprotected").status for name in "ab"] == [0, 0]
+    assert [shoal("sign", "--new-key", name, "--unprotected").status for name in "ab"] == [0, 0]
     for name in ("out.csv", "out.csv.certificate.json"):
         shutil.copy(released / name, tmp_path / name)
     command = ["dossier", "out.csv", "--context", released / "release.yaml", "-o", "d.html"]

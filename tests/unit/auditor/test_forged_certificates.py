@@ -753,7 +753,7 @@ def test_no_name_in_a_certificate_passes_for_a_line_of_verify(folder, capsys):
 
 def test_what_is_forged_is_not_signed_by_its_owner(folder, capsys):
     """The attack: change a certificate before its owner signs it."""
-    assert status_of(["key", "new", str(folder / "k"), "--unprotected"]) == 0
+    assert status_of(["sign", "--new-key", str(folder / "k"), "--unprotected"]) == 0
     sign = ["sign", str(folder / "out.csv"), "--key", str(folder / "k.pem")]
     honest = (folder / "out.csv.certificate.json").read_bytes()
     for change in (with_k(50), CONTRADICTIONS["risk of other groups"]):

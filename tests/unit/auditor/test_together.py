@@ -74,23 +74,30 @@ def test_the_command_warns_draws_amber_and_fails_where_it_is_required(folder, sh
     assert page.count(TEXT) == 2  # in the box, and in the certificate
     assert "4 of 4 alone" in page
     assert "2 classes of 2" in page
-    assert shoal(*told, "--require-together").status == 1
-    (folder / "p.yaml").write_text(yaml.safe_dump(policy([SETS[0]], job={"role": "plain"})))
-    done = shoal(*told, "--require-together", "--report", "r.html")
+    required = {"require_together": True}
+    (folder / "p.yaml").write_text(yaml.safe_dump(policy() | required))
+    assert shoal(*told).status == 1
+    other = policy([SETS[0]], job={"role": "plain"}) | required
+    (folder / "p.yaml").write_text(yaml.safe_dump(other))
+    done = shoal(*told, "--report", "r.html")
     assert done.status == 0
     assert "if 'job' is known too, 4 of 4 records are alone" in done.err
 
 
 def test_publish_may_require_it(folder, shoal):
-    (folder / "p.yaml").write_text(yaml.safe_dump(policy() | {"method": {"name": "full-domain"}}))
+    asked = policy() | {"method": {"name": "full-domain"}}
+    (folder / "p.yaml").write_text(yaml.safe_dump(asked))
+    (folder / "strict.yaml").write_text(yaml.safe_dump(asked | {"require_together": True}))
     told = ("publish", "t.csv", "-p", "p.yaml", "-o", "out.csv", "-q")
-    found = shoal(*told, "--require-together")
+    found = shoal(*told, "-p", "strict.yaml")
     assert found.status == 1
     assert "all quasi-identifiers together: k = 2 asked, 1 measured, 4 of 4 below" in found.err
     assert not (folder / "out.csv").exists()
     assert shoal(*told).status == 0
     with pytest.raises(library.PromiseError, match="all quasi-identifiers together"):
         library.publish(PAIRS, folder / "p.yaml", require_together=True)
+    with pytest.raises(library.InputError, match="require_together: is judged by 'publish' and"):
+        library.Policy.load(folder / "strict.yaml").check_files("stream")
     with pytest.warns(ReleaseWarning, match="4 of 4 alone"):
         library.publish(PAIRS, folder / "p.yaml")
 

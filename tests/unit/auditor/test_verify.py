@@ -452,7 +452,7 @@ def test_what_was_not_measured_again_takes_three_short_lines_and_stands_whole_in
 @pytest.fixture
 def key(folder, monkeypatch) -> Path:
     monkeypatch.delenv("SHOAL_KEY_PASSPHRASE", raising=False)
-    assert status_of(["key", "new", str(folder / "k"), "--unprotected"]) == 0
+    assert status_of(["sign", "--new-key", str(folder / "k"), "--unprotected"]) == 0
     return folder / "k.pem"
 
 
@@ -460,8 +460,8 @@ def signature(folder: Path, *trust: Path) -> str:
     return str(shoal.verify(folder / "out.csv", trust=trust)[-1])
 
 
-def sign(folder: Path, key: Path) -> int:
-    return status_of(["sign", str(folder / "out.csv"), "--key", str(key)])
+def sign(folder: Path, key: Path, *certificate: Path) -> int:
+    return status_of(["sign", *map(str, (folder / "out.csv", *certificate)), "--key", str(key)])
 
 
 def test_a_signature_is_64_bytes_and_verifies(folder, key):
@@ -527,7 +527,7 @@ def test_trust_asks_for_a_signature(folder, key, capsys):
 
 
 def test_another_key_is_not_trusted(folder, key):
-    assert status_of(["key", "new", str(folder / "other"), "--unprotected"]) == 0
+    assert status_of(["sign", "--new-key", str(folder / "other"), "--unprotected"]) == 0
     assert sign(folder, key) == 0
     assert signature(folder, folder / "other.pub.pem").startswith("FAIL signature")
     assert signature(folder, folder / "other.pub.pem", folder / "k.pub.pem").startswith("ok")
@@ -559,10 +559,9 @@ def test_what_does_not_hold_is_not_signed(folder, key, change, capsys):
 
 def test_an_audit_that_finds_a_broken_promise_is_not_signed(folder, key, capsys):
     command = ["audit", folder / "out.csv", "-p", folder / "in.policy.yaml", "--k", "500", "-q"]
-    command += ["-o", folder / "a.json", "--sign", key]
-    assert status_of([str(part) for part in command]) == 1
-    assert "the certificate is not signed" in capsys.readouterr().err
-    assert (folder / "a.json").exists()
+    assert status_of([str(part) for part in [*command, "-o", folder / "a.json"]]) == 1
+    assert sign(folder, key, folder / "a.json") == 1
+    assert "nothing is signed" in capsys.readouterr().err
     assert not (folder / "a.json.sig").exists()
 
 
@@ -573,11 +572,10 @@ def test_a_new_release_in_the_same_place_takes_the_old_signature_away(folder, ke
     assert stale.exists()  # nothing was published, so it is still about what is there
     assert _publish(folder, "out.csv") == 0
     assert not stale.exists()
-    assert _publish(folder, "out.csv", "--sign", str(key)) == 0
-    assert stale.exists()
     command = ["audit", folder / "out.csv", "-p", folder / "in.policy.yaml", "-q"]
     command = [str(part) for part in [*command, "-o", folder / "a.json"]]
-    assert status_of([*command, "--sign", str(key)]) == 0
+    assert status_of(command) == 0
+    assert sign(folder, key, folder / "a.json") == 0
     assert (folder / "a.json.sig").exists()
     assert status_of(command) == 0
     assert not (folder / "a.json.sig").exists()
@@ -593,9 +591,9 @@ def test_a_key_that_others_can_read_is_refused(folder, key, mode, capsys):
 
 def test_a_key_is_never_overwritten(folder, key, capsys):
     before = key.read_bytes()
-    assert status_of(["key", "new", str(folder / "k"), "--unprotected"]) == 2
+    assert status_of(["sign", "--new-key", str(folder / "k"), "--unprotected"]) == 2
     key.unlink()
-    assert status_of(["key", "new", str(folder / "k"), "--unprotected"]) == 2
+    assert status_of(["sign", "--new-key", str(folder / "k"), "--unprotected"]) == 2
     assert not key.exists()
     assert before
     assert "a key is never overwritten" in capsys.readouterr().err
@@ -663,29 +661,29 @@ def test_what_is_not_a_public_key_is_refused(folder, key, tmp_path, capsys):
 
 def test_a_passphrase_protects_the_key(folder, monkeypatch, capsys):
     monkeypatch.setenv("SHOAL_KEY_PASSPHRASE", "horse battery")
-    assert status_of(["key", "new", str(folder / "safe")]) == 0
+    assert status_of(["sign", "--new-key", str(folder / "safe")]) == 0
     assert b"ENCRYPTED" in (folder / "safe.pem").read_bytes()
     assert sign(folder, folder / "safe.pem") == 0
     assert "fewer than" not in capsys.readouterr().err
     monkeypatch.setenv("SHOAL_KEY_PASSPHRASE", "short")
-    assert status_of(["key", "new", str(folder / "weak")]) == 0
+    assert status_of(["sign", "--new-key", str(folder / "weak")]) == 0
     assert "the passphrase has fewer than 12 characters" in capsys.readouterr().err
     monkeypatch.setenv("SHOAL_KEY_PASSPHRASE", "wrong")
     assert sign(folder, folder / "safe.pem") == 2
     assert "the passphrase is wrong; correct SHOAL_KEY_PASSPHRASE" in capsys.readouterr().err
     for unfit in ("x" * 2000, "half a character \udcff"):
         monkeypatch.setenv("SHOAL_KEY_PASSPHRASE", unfit)
-        assert status_of(["key", "new", str(folder / "unfit")]) == 2
+        assert status_of(["sign", "--new-key", str(folder / "unfit")]) == 2
         assert "take another" in capsys.readouterr().err
     for empty in ("", " " * 20):
         monkeypatch.setenv("SHOAL_KEY_PASSPHRASE", empty)
-        assert status_of(["key", "new", str(folder / "empty")]) == 2
+        assert status_of(["sign", "--new-key", str(folder / "empty")]) == 2
         assert not (folder / "empty.pem").exists()
 
 
 def test_nobody_is_asked_where_there_is_no_terminal(folder, key, monkeypatch):
     environment = {k: v for k, v in os.environ.items() if k != "SHOAL_KEY_PASSPHRASE"}
-    command = [sys.executable, "-m", "shoal", "key", "new", str(folder / "safe")]
+    command = [sys.executable, "-m", "shoal", "sign", "--new-key", str(folder / "safe")]
     done = subprocess.run(
         command, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment
     )
@@ -696,34 +694,18 @@ def test_nobody_is_asked_where_there_is_no_terminal(folder, key, monkeypatch):
 def test_the_extra_is_named_where_it_is_missing(folder, key, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives", None)
     assert sign(folder, key) == 4
-    assert status_of(["key", "new", str(folder / "new")]) == 4
+    assert status_of(["sign", "--new-key", str(folder / "new")]) == 4
     trusting = ["verify", str(folder / "out.csv"), "--trust", str(folder / "k.pub.pem")]
     assert status_of(trusting) == 4
     assert status_of(["verify", str(folder / "out.csv")]) == 0
     assert "[sign]" in capsys.readouterr().err
 
 
-# --sign
-
-
-def test_publish_signs_what_it_publishes(folder, key):
-    assert _publish(folder, "signed.csv", "--sign", str(key)) == 0
-    checks = shoal.verify(folder / "signed.csv", trust=[folder / "k.pub.pem"])
-    assert by_name(checks)["signature"] is True
-
-
-def test_a_key_that_can_not_be_opened_ends_a_command_before_any_work(folder):
-    assert _publish(folder, "never.csv", "--sign", str(folder / "none.pem")) == 2
-    assert not (folder / "never.csv").exists()
-    assert not (folder / "never.csv.certificate.json").exists()
-
-
-def test_an_audit_signs_the_certificate_that_it_writes(folder, key, capsys):
+def test_the_certificate_of_an_audit_is_signed_where_it_is_named(folder, key):
     audit = ["audit", str(folder / "out.csv"), "-p", str(folder / "in.policy.yaml"), "-q"]
-    assert status_of([*audit, "--sign", str(key)]) == 2
-    assert "name a file for it with --output" in capsys.readouterr().err
     proof = folder / "again.json"
-    assert status_of([*audit, "--sign", str(key), "-o", str(proof)]) == 0
+    assert status_of([*audit, "-o", str(proof)]) == 0
+    assert sign(folder, key, proof) == 0
     checks = shoal.verify(folder / "out.csv", proof, trust=[folder / "k.pub.pem"])
     assert by_name(checks)["signature"] is True
 

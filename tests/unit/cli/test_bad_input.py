@@ -128,7 +128,8 @@ def test_a_column_that_is_there_under_another_name_is_asked_about_where_others_a
         ),
         (
             lambda p: p.update(shoes=1),
-            "policy 'policy.yaml', shoes: is not a known key; 'shoal policy schema' lists its keys",
+            "policy 'policy.yaml', shoes: is not a known key; 'shoal policy check --schema' lists"
+            " its keys",
         ),
     ],
 )
@@ -672,7 +673,7 @@ def test_an_option_of_another_kind_is_named_with_a_way_out(workplace, shoal, com
     assert (found.status, found.err) == (2, f"shoal: {says}; see 'shoal {command[0]} --help'\n")
 
 
-@pytest.mark.parametrize("command", [("methods",), ("policy", "schema"), ("--help",)])
+@pytest.mark.parametrize("command", [("methods",), ("policy", "check", "--schema"), ("--help",)])
 def test_a_list_ends_silently_once_its_reader_has_seen_enough(command):
     """As under `head`."""
     found = with_standard_output_closed(*command)

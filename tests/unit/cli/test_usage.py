@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from shoal.cli.verbs import INSTEAD
 from shoal.errors import InputError
 from shoal.policy.loading import read_options
 from shoal.policy.options import files_options
@@ -35,14 +36,23 @@ def test_an_option_of_no_command_points_to_the_help_of_all(shoal):
 @pytest.mark.parametrize(
     ("option", "meant"),
     [
-        ("--method", "; did you mean --methods"),
-        ("--sett", "; did you mean --seed or --quiet"),
+        ("--sett", "; did you mean --set or --seed or --quiet"),
         ("--zzz", ""),
     ],
 )
 def test_options_that_are_suggested_are_in_the_help(option, meant, shoal):
     result = shoal("compare", "in.csv", option, "1")
     assert result.err == f"shoal: No such option: {option}{meant}; see 'shoal compare --help'\n"
+
+
+@pytest.mark.parametrize("old", INSTEAD)
+def test_an_old_spelling_is_refused_with_the_new_one_named(old, shoal):
+    is_option = old.startswith("-")
+    result = shoal("audit", "out.csv", old) if is_option else shoal(old, "out.csv")
+    assert result.status == 2
+    whose = "shoal audit" if is_option else "shoal"
+    assert result.err == f"shoal: {old}: write {INSTEAD[old]}; see '{whose} --help'\n"
+    assert not is_option or "No such option" in shoal("compare", "in.csv", "--earlier").err
 
 
 @pytest.mark.parametrize(

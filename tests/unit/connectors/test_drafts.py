@@ -69,8 +69,8 @@ def test_the_draft_of_a_living_run_stays(tmp_path):
         living.wait()
 
 
-def test_what_is_not_a_draft_of_this_target_stays(tmp_path):
-    strange = (".out.csv.part", ".out.csv.0123.part", ".other.csv." + "0" * 16 + ".part")
+def test_what_is_not_a_draft_stays(tmp_path):
+    strange = (".out.csv.part", ".out.csv.0123.part", ".other.csv." + "g" * 16 + ".part")
     for name in strange:
         (tmp_path / name).write_text("mine")
     with atomic_write(str(tmp_path / "out.csv")) as draft:

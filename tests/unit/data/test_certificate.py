@@ -265,7 +265,7 @@ def test_a_fusion_is_signed_and_verifies_with_its_agreement(tmp_path, monkeypatc
     pytest.importorskip("cryptography")
     monkeypatch.chdir(tmp_path)
     assert status_of(["sample", "bank", "-n", "200", "--seed", "3", "-o", "demo", "-q"]) == 0
-    assert status_of(["key", "new", "k", "--unprotected"]) == 0
+    assert status_of(["sign", "--new-key", "k", "--unprotected"]) == 0
     command = ["fuse", "demo/bank.parties.yaml", "-o", "out.csv", "-q", "--sign", "k.pem"]
     assert status_of(command) == 0
     path = tmp_path / "out.csv"

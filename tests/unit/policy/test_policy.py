@@ -78,7 +78,7 @@ def test_schema_accepts_the_samples_policy_and_refuses_nonsense():
 
 
 def test_schema_on_the_command_line_is_json(shoal):
-    result = shoal("policy", "schema")
+    result = shoal("policy", "check", "--schema")
     assert result.status == 0
     assert json.loads(result.out)["title"] == "Shoal policy"
 

@@ -93,7 +93,7 @@ def test_a_policy_without_it_is_what_it_was():
 
 
 def test_the_schema_lists_it(shoal):
-    schema = json.loads(shoal("policy", "schema").out)
+    schema = json.loads(shoal("policy", "check", "--schema").out)
     assert schema["properties"]["subject"]["anyOf"][0]["type"] == "array"
 
 

@@ -50,8 +50,10 @@ def folder(tmp_path, monkeypatch) -> Path:
 
 
 def published(shoal, output: str = "out.csv", kinds: str = ALL) -> dict[str, dict]:
-    more = ("-p", "policy.yaml", "-o", output, "--replace", "--metadata", kinds)
+    more = ("-p", "policy.yaml", "-o", output, "--replace")
     result = shoal("publish", "in put.csv", *more)
+    assert result.status == 0, result.err
+    result = shoal("dossier", output, "--metadata", kinds)
     assert result.status == 0, result.err
     return {
         kind: json.loads(Path(metadata_path(output, kind)).read_text("utf-8"))
@@ -68,11 +70,11 @@ def test_every_form_fits_its_schema(folder, shoal, output):
 
 
 def test_metadata_of_an_earlier_release_is_named(folder, shoal):
-    published(shoal, kinds="croissant,datapackage")
+    published(shoal, kinds="croissant")
     publish = ("publish", "in put.csv", "-p", "policy.yaml", "-o", "out.csv", "-q")
-    said = shoal(*publish, "--replace", "--metadata", "croissant").err
-    assert "metadata 'out.csv.datapackage.json': describes an earlier release" in said
-    assert "croissant" not in said
+    said = shoal(*publish, "--replace").err
+    assert "metadata 'out.csv.croissant.json': describes an earlier release" in said
+    assert "datapackage" not in said
 
 
 @pytest.mark.parametrize("output", ["out.parquet", "out.jsonl", "out.csv.gz"])
@@ -125,16 +127,22 @@ def test_no_value_of_the_original_and_no_name_of_it_is_reported(folder, shoal):
 
 
 @pytest.mark.parametrize(
-    ("more", "says"),
+    ("words", "says"),
     [
-        (("-o", "out.csv", "--metadata", "dcat,rdf"), "--metadata 'dcat': is unknown"),
-        (("-o", "-", "--metadata", "croissant"), "--metadata and -o -"),
-        (("-o", "out/", "--metadata", "croissant"), "--metadata: describes a file"),
+        (("out.csv", "--metadata", "dcat,rdf"), "--metadata 'dcat': is unknown"),
+        (("out/", "--metadata", "croissant"), "--metadata: describes a file"),
+        (("out.csv", "forged.json", "--metadata", "croissant"), "no metadata was written"),
     ],
 )
-def test_what_cannot_be_described_is_refused_before_any_work(folder, shoal, more, says):
+def test_what_cannot_be_described_is_refused(folder, shoal, words, says):
+    for output in ("out.csv", "out/"):
+        done = shoal("publish", "in put.csv", "-p", "policy.yaml", "-o", output)
+        assert done.status == 0, done.err
+    stated = json.loads(Path("out.csv.certificate.json").read_text())
+    stated["records"]["out"] += 1
+    Path("forged.json").write_text(json.dumps(stated))
     before = sorted(folder.iterdir())
-    result = shoal("publish", "in put.csv", "-p", "policy.yaml", *more)
-    assert result.status == 2
+    result = shoal("dossier", *words)
+    assert result.status in (1, 2)
     assert says in result.err
     assert sorted(folder.iterdir()) == before

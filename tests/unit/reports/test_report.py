@@ -16,6 +16,7 @@ import yaml
 
 from sample_policies import PATIENTS
 from shoal.auditor.audit import AuditResult
+from shoal.auditor.dossier.context import Heading
 from shoal.auditor.measure import measure
 from shoal.data.table import Table
 from shoal.errors import InputError
@@ -636,12 +637,17 @@ def test_the_columns_that_lost_most_are_drawn_in_their_order():
 
 @pytest.fixture
 def reported(tmp_path, shoal, monkeypatch):
-    """Publishes patients with a report, under more options; the page."""
+    """Publishes patients with a report, under more options or with a context; the page."""
     monkeypatch.chdir(tmp_path)
     assert shoal("sample", "patients", "-n", "300", "-o", "in.csv", "-q").status == 0
     words = "publish in.csv -p in.policy.yaml -o out.csv --method mondrian -q".split()
 
-    def run(*more: str) -> str:
+    def run(*more: str, context: dict | None = None) -> str:
+        if context is not None:
+            policy = Policy.load("in.policy.yaml")
+            outcome = publish_file("in.csv", policy, "out.csv")
+            write_report(outcome, policy, Path("r.html"), Heading.of("out.csv", context))
+            return Path("r.html").read_text("utf-8")
         done = shoal(*words, *more, "--report", "r.html")
         assert done.status == 0, done.err
         return Path("r.html").read_text("utf-8")
@@ -651,8 +657,7 @@ def reported(tmp_path, shoal, monkeypatch):
 
 def test_a_report_names_its_file_its_day_its_title_and_its_owner(reported):
     given = {"version": 1, "title": "Waiting times", "controller": {"name": "Ward <5>"}}
-    Path("release.yaml").write_text(yaml.safe_dump(given))
-    head = reported("--context", "release.yaml").partition("<div")[0].partition("<header>")[2]
+    head = reported(context=given).partition("<div")[0].partition("<header>")[2]
     assert "<h1>Waiting times</h1>" in head
     assert re.search(r"out\.csv, Ward &lt;5&gt;, 20\d\d-\d\d-\d\d\.", head)
     assert "<h1>Release report</h1>" in reported()
@@ -661,8 +666,8 @@ def test_a_report_names_its_file_its_day_its_title_and_its_owner(reported):
 def test_a_report_says_who_releases_it_to_whom_and_why_or_that_nobody_says_so(reported):
     box = reported().partition('<div class="verdict')[2].partition("</div>")[0]
     assert "Not stated: who releases this, to whom and for what purpose." in box
-    Path("r.yaml").write_text(yaml.safe_dump({"version": 1, "purpose": "Study.", "title": "x"}))
-    box = reported("--context", "r.yaml").partition('<div class="verdict')[2].partition("</div>")[0]
+    page = reported(context={"version": 1, "purpose": "Study.", "title": "x"})
+    box = page.partition('<div class="verdict')[2].partition("</div>")[0]
     assert "Purpose: Study." in box
     assert "Not stated: who releases this and to whom." in box
 
@@ -675,15 +680,6 @@ def test_a_report_says_of_how_many_people_a_column_is_hidden_entirely(reported):
     for name in ("age", "sex", "zip", "education"):
         assert (name in hidden) == bool((published[name] == "*").any())
     assert ("No cell hides its value entirely." in section) != bool(hidden)
-
-
-def test_a_context_without_a_report_is_refused(reported, shoal):
-    given = ("--context", "release.yaml")
-    done = shoal("publish", "in.csv", "-p", "in.policy.yaml", "-o", "out.csv", *given)
-    assert (done.status, done.err) == (
-        2,
-        "shoal: --context: a report shows it; name one with --report\n",
-    )
 
 
 def test_raw_names_of_measures_stand_in_the_appendix_alone(reported):

@@ -496,7 +496,9 @@ def test_t_closeness_is_kept_to_a_declared_reference(shop, shoal, method):
     assert 0 < closeness["measured"] <= 0.2
     audit = ("audit", "out.csv", "-p", "policy.yaml", "--original", "p.csv", "--trace", "t.jsonl")
     assert "measured to the published file itself" in shoal(*audit).err
-    told = shoal(*audit, "--reference", "reference.csv", "--json")
+    named = (shop / "policy.yaml").read_text() + "reference: reference.csv\n"
+    (shop / "named.yaml").write_text(named)
+    told = shoal(*audit, "-p", "named.yaml", "--json")
     assert closeness in json.loads(told.out)["promises"]
     faults = json.loads(told.out)["faults"]
     # the policy's method is fads

@@ -73,14 +73,14 @@ def test_a_release_that_is_not_there_is_said_to_be_so(folder):
 
 def test_a_key_is_named_without_its_suffix(folder, shoal):
     for name in ("x.pem", "x.pub.pem"):
-        result = shoal("key", "new", name, "--unprotected")
+        result = shoal("sign", "--new-key", name, "--unprotected")
         assert result.status == 2
-        assert "write 'shoal key new x'" in result.err
+        assert "write 'shoal sign --new-key x'" in result.err
     assert not list(folder.glob("x*"))
 
 
 def test_only_a_certificate_is_signed(folder, shoal):
-    assert shoal("key", "new", "k", "--unprotected").status == 0
+    assert shoal("sign", "--new-key", "k", "--unprotected").status == 0
     Path("out.csv.certificate.json").unlink()
     result = shoal("sign", "out.csv", "--key", "k.pem")
     assert result.status == 2
@@ -104,8 +104,8 @@ def test_an_audit_attacks_with_the_method_that_the_certificate_names(tmp_path, m
     content.pop("method", None)
     Path("policy.yaml").write_text(yaml.safe_dump(content))
     assert shoal("publish", "in.csv", "-p", "policy.yaml", "-o", "out.csv", "-q").status == 0
-    audit = ("audit", "out.csv", "-p", "policy.yaml", "--original", "in.csv", "-q")
-    attack = (*audit, "--attack", "inference", "-o", "found.json")
+    attack = ("attack", "out.csv", "-p", "policy.yaml", "--original", "in.csv", "-q")
+    attack = (*attack, "--attack", "inference", "-o", "found.json")
     assert shoal(*attack).status == 0
     control = json.loads(Path("found.json").read_text())["attacks"]["control"]
     assert control["kind"] == "republished"
@@ -144,8 +144,8 @@ def test_a_certificate_of_another_file_or_with_a_plan_says_nothing_about_the_met
         ("audit", "gone", "-p", "policy.yaml"),
         ("audit", "out.csv", "-p", "policy.yaml", "--original", "gone"),
         (
-            *("audit", "out.csv", "-p", "policy.yaml", "--original", "in.csv"),
-            *("--attack", "all", "--control", "gone"),
+            *("attack", "out.csv", "-p", "policy.yaml", "--original", "in.csv"),
+            *("--control", "gone"),
         ),
     ],
 )
@@ -173,7 +173,7 @@ def test_a_table_that_is_there_is_read_by_its_ending(folder, shoal):
     ],
 )
 def test_a_certificate_in_place_of_its_release_names_the_release(command, folder, shoal):
-    assert shoal("key", "new", "k", "--unprotected").status == 0
+    assert shoal("sign", "--new-key", "k", "--unprotected").status == 0
     Path("context.yaml").write_text("version: 1\n")
     certificate = "out.csv.certificate.json"
     result = shoal(*(part.format(certificate) for part in command))

@@ -1,41 +1,27 @@
-"""Which attacks publish and audit are asked to try, and beside which other releases."""
+"""Which attacks a command is asked to try on a release, and beside which other releases."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from shoal.data.option import Request, option
-from shoal.errors import InputError
 
 if TYPE_CHECKING:
     from shoal.attacks.beside.others import Others
     from shoal.attacks.run.request import AttackRequest
-    from shoal.policy.policy import Policy
+    from shoal.policy.binding.files import PolicyTables
 
 
-class Attacks(Request):
-    """What attacks are tried on a release, what they are given, and other releases."""
+class OtherReleases(Request):
+    """Other releases that a release stands beside."""
 
-    attack: list[str] | None = option(
-        "--attack all|NAME,...",
-        "Try these attacks; an audit needs --original.",
-        needs=("original", "ledger"),
-        why="--attack: is tried by whoever has the original, on the people in it; give it with"
-        " --original",
-    )
-    control: str | None = option(
-        "--control FILE", "People who are not in the release, for comparison."
-    )
-    external: str | None = option("--external FILE", "A list of people that an attacker may hold.")
-    folds: int | None = option(
-        "--folds", "How often other people are left out as the control; 1.", low=1, high=5
-    )
     others: str | None = option(
         "--others FILE",
         "A file (YAML) that lists other releases of the same people.",
         needs=("original", "ledger"),
-        why="audit --others: finds people again by the original; give it with --original",
+        why="--others: finds people again by the original; give it with --original",
     )
 
     @cached_property
@@ -50,9 +36,27 @@ class Attacks(Request):
     @property
     def files(self) -> list[str]:
         """All files that are read."""
-        named = [self.control, self.external, self.others]
-        named += [] if self.beside is None else self.beside.files
-        return [name for name in named if name is not None]
+        beside = self.beside
+        return [] if self.others is None or beside is None else [self.others, *beside.files]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The attacks that are asked for."""
+        return ()
+
+    def request(self, tables: PolicyTables) -> AttackRequest:
+        """What is asked of a release; raises InputError. tables: how its policy reads others."""
+        from shoal.attacks.run.request import AttackRequest
+
+        return AttackRequest(self.names)
+
+
+class Attacks(OtherReleases):
+    """What attacks are tried on a release."""
+
+    attack: list[str] | None = option(
+        "--attack all|NAME,...", "Try these attacks; 'shoal attack' tries all."
+    )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -61,17 +65,33 @@ class Attacks(Request):
 
         return attack_names(self.attack) if self.attack else ()
 
-    def request(self, policy: Policy) -> AttackRequest:
-        """What is asked, with its tables; raises InputError."""
-        from shoal.attacks.run.request import AttackRequest
 
-        is_given = (self.control, self.external, self.folds) != (None, None, None)
-        if not self.attack and is_given and not policy.model.accept:
-            raise InputError(
-                "--control, --external and --folds: belong to attacks; name them with --attack"
-            )
+class AttackersTables(Attacks):
+    """What attacks are tried, and what they are given."""
+
+    control: str | None = option(
+        "--control FILE", "People who are not in the release, for comparison."
+    )
+    external: str | None = option("--external FILE", "A list of people that an attacker may hold.")
+    folds: int = option(
+        "--folds", "How often other people are left out as the control.", 1, low=1, high=5
+    )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The attacks that are named; else all."""
+        return super().names or ("all",)
+
+    @property
+    def files(self) -> list[str]:
+        """All files that are read."""
+        return [*super().files, *filter(None, (self.control, self.external))]
+
+    def request(self, tables: PolicyTables) -> AttackRequest:
+        """What is asked, with its tables; raises InputError."""
         control, external = (
-            None if name is None else policy.tables.read_beside(name, f"file '{name}'")
+            None if name is None else tables.read_beside(name, f"file '{name}'")
             for name in (self.control, self.external)
         )
-        return AttackRequest(self.names, control, external, folds=self.folds or 1)
+        asked = super().request(tables)
+        return replace(asked, control=control, external=external, folds=self.folds)

@@ -1,4 +1,4 @@
-"""shoal key, shoal sign"""
+"""shoal sign"""
 
 from __future__ import annotations
 
@@ -20,38 +20,42 @@ if TYPE_CHECKING:
 PASSPHRASE = "SHOAL_KEY_PASSPHRASE"
 LEAST_CHARACTERS = 12  # of a passphrase that is accepted without a word
 
-app = typer.Typer(help="Make keys to sign certificates with.", no_args_is_help=True)
-
-
-@app.command("new")
-def new(
-    name: str = option("NAME", "Writes NAME.pem, private, and NAME.pub.pem.", ...),
-    unprotected: bool = option(
-        "--unprotected", "No passphrase: whoever has the file can sign.", False
-    ),
-) -> None:
-    """Make an Ed25519 key pair and print its fingerprint. The passphrase is asked for twice, or
-    read from SHOAL_KEY_PASSPHRASE.
-    """
-    from shoal.auditor.signatures import check_new, new_key
-
-    check_new(name)
-    fingerprint = new_key(name, None if unprotected else _new_passphrase(name))
-    say(f"wrote {name}.pem, to keep private, and {name}.pub.pem, to hand out")
-    typer.echo(fingerprint)
-
 
 def sign(
-    released: str = option("FILE", "The release; signs FILE.certificate.json.", ...),
-    key: Path = option("--key KEY", "The private key, in PEM. Extra: sign.", ...),
+    released: str | None = option("FILE", "The release."),
+    certificate: Path | None = option("[CERT]", "Its certificate; else FILE.certificate.json."),
+    key: Path | None = option(
+        "--key KEY",
+        "The private key, in PEM. Extra: sign.",
+        needs=("released",),
+        takes_no=("new_key",),
+    ),
+    new_key: str | None = option(
+        "--new-key NAME",
+        "Instead, makes an Ed25519 key pair: NAME.pem, private, and NAME.pub.pem. Asks for its"
+        " passphrase twice, or reads SHOAL_KEY_PASSPHRASE.",
+        takes_no=("released",),
+    ),
+    unprotected: bool = option(
+        "--unprotected", "No passphrase: whoever has the file can sign.", False, needs=("new_key",)
+    ),
 ) -> None:
-    """Sign the certificate of a release: writes FILE.certificate.json.sig, 64 bytes.
+    """Sign the certificate of a release: writes its CERT.sig, 64 bytes.
     Refused where a promise does not hold."""
-    from shoal.auditor.signatures import open_key
+    from shoal.auditor.signatures import check_new, open_key
+    from shoal.auditor.signatures import new_key as made
     from shoal.auditor.verify import sign_file
 
+    if new_key is not None:
+        check_new(new_key)
+        fingerprint = made(new_key, None if unprotected else _new_passphrase(new_key))
+        say(f"wrote {new_key}.pem, to keep private, and {new_key}.pub.pem, to hand out")
+        typer.echo(fingerprint)
+        return
+    if released is None or key is None:
+        raise InputError("sign: needs FILE and --key, or --new-key; see 'shoal sign --help'")
     signer = open_key(key, passphrase_of)
-    say(f"wrote {sign_file(released, signer)}, by {signer.fingerprint}")
+    say(f"wrote {sign_file(released, signer, certificate)}, by {signer.fingerprint}")
 
 
 def opened(key: Path | None) -> Signer | None:
