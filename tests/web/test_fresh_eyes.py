@@ -7,6 +7,7 @@ import re
 import polars as pl
 import pytest
 
+from shoal.web.frame import in_fields
 from web.test_page import draft
 from web.visitor import Visitor
 
@@ -49,3 +50,35 @@ def test_people_with_several_rows_are_spoken_of_and_a_draft_is_no_release(opened
     assert said in words
     assert "It is not released yet: don’t send it to anybody." in words
     assert re.search(r"\d+ values, shown in \d+ ways", words)
+
+
+def test_the_next_table_of_a_form_keeps_how_the_first_was_read(visitor, tables):
+    names = [f"{name};" for name in ("A", "B", "C", "D", "E", "F")]
+    for month, amounts in (("1", ("1.234,50", "7,25")), ("2", ("1.234", "2.500"))):
+        rows = [f"{name}{amounts[number % 2]}\n" for number, name in enumerate(names * 10)]
+        (tables / f"m{month}.csv").write_text("ward;amount\n" + "".join(rows), "utf-8")
+    visitor.post("/table", path="m1.csv")
+    read = visitor.server.read_options
+    assert read == {"decimal": ",", "thousands": "."}
+    visitor.server.project.edit_policy(
+        "by hand", visitor.server.project.policy | {"read": read | {"unpacked": "1GB"}}, None
+    )
+    visitor.get("/open")
+    page = visitor.send("table-form", path="m2.csv", look="1")
+    assert '<option value="." selected>point: 2.500' in page.text
+    visitor.send("table-form", path="m2.csv")
+    assert visitor.server.read_options == read | {"unpacked": "1GB"}
+
+
+def test_a_finding_names_the_field_of_the_page_and_not_an_option(visitor, tables):
+    (tables / "t.csv").write_text("Visits,,\nward,age,sex\nA,1,f\n")
+    visitor.get("/open")
+    page = visitor.send("table-form", path="t.csv")
+    said = page.text.partition('id="error"')[2].partition("</div>")[0]
+    assert "as a title has</strong>" in said
+    assert "line 2 seems to name the columns and is marked below: open it again" in said
+    visitor.send("table-form")
+    assert visitor.server.read_options == {"header": 2}
+    assert in_fields("correct it, or say --read decimal=., or --read delimiter=, if so") == (
+        "correct it, or say “Decimal mark” . under Open, or “Between cells” , under Open if so"
+    )

@@ -22,6 +22,18 @@ def part_of(page, id_: str) -> str:
     return "<details" + before.rpartition("<details")[2] + after
 
 
+def test_a_result_says_what_each_column_keeps_and_counts_all_that_is_not_in_the_release(opened):
+    opened.edit("k", k="4")
+    stated = opened.server.project.run(draft(opened)).certificate
+    said = opened.get("/result").words
+    gone = [c["name"] for c in stated["columns"] if c["technique"] == "removed"]
+    assert {c["role"] for c in stated["columns"]} >= {"identifier", "subject"}
+    assert f"besides {len(gone)} columns that are not in the release" in said
+    assert "rows show the exact value" in said
+    assert "% of the whole span between least and greatest" in said
+    assert re.search(r"an average range covers [\d.]+ % of the rows", said)
+
+
 def test_what_goes_out_as_it_is_stands_beside_the_button_and_answers_reach_the_report(opened):
     of_role(opened, "charge", "plain")
     opened.edit("k", k="4")

@@ -140,6 +140,12 @@ class Certificate(Mapping[str, Any]):
         return tuple(one for one in self.warnings if one.severity == GRAVE)
 
     @property
+    def removed(self) -> list[str]:
+        """The columns of the input that are not in the release."""
+        columns = self.get("columns") or []
+        return [column["name"] for column in columns if column["technique"] == "removed"]
+
+    @property
     def light(self) -> str:
         """`red` unless everything holds, `amber` if a finding is grave, else `green`."""
         if not self.holds:

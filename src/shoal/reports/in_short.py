@@ -47,9 +47,7 @@ def in_short(certificate: Certificate) -> list[Line]:
 
 def _published(certificate: Certificate) -> Iterator[str]:
     records, counted = certificate["records"], unit(certificate)
-    columns = _columns(certificate)
-    shown = [c for c in columns if c["technique"] != "removed"]
-    removed = [c["name"] for c in columns if c["technique"] == "removed"]
+    shown = len(_columns(certificate)) - len(certificate.removed)
     people = certificate["subjects"]
     what = ngettext("{count:,} record", "{count:,} records", records["out"])
     if people is not None and counted.many == "people":
@@ -57,9 +55,9 @@ def _published(certificate: Certificate) -> Iterator[str]:
     elif certificate.get("people") == ASSUMED:
         what += gettext(", each taken to be a person")
     yield what + (
-        ngettext(", in {count:,} column", ", in {count:,} columns", len(shown)) if shown else ""
+        ngettext(", in {count:,} column", ", in {count:,} columns", shown) if shown else ""
     )
-    if removed:
+    if removed := certificate.removed:
         yield gettext("Removed: {removed}", removed=listed(removed))
 
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from shoal.data.language import gettext
-from shoal.data.release import Release
+from shoal.data.release import PublishedColumn, Release
 from shoal.data.schema import Role, Shown
+from shoal.data.true_values import TrueValues
 from shoal.reports.in_short import linked_rows
 from shoal.reports.pages import Measured
 
@@ -210,6 +211,45 @@ def who_pays(release: Release) -> WhoPays | None:
         rows=int(same.sum()) if shown[at] >= 0 else 0,
         columns=tuple(column.name for column, width in wide if width >= NEARLY_ALL),
     )
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What readers still see of a column.
+
+    exact: records that show their one value. covered: of numbers, the share of all records whose
+    values the cell of a record covers, on average; None of others.
+    """
+
+    exact: int
+    covered: float | None
+
+
+def kept(release: Release) -> dict[str, Kept]:
+    """By quasi-identifier, what readers still see of it; suppressed records show nothing."""
+    return {
+        column.name: Kept(
+            int(
+                release.cell_counts[column.name][
+                    (column.lo == column.hi) & (column.widths == 0)
+                ].sum()
+            ),
+            _covered(column, release.originals.get(column.name)),
+        )
+        for column in release.columns
+    }
+
+
+def _covered(column: PublishedColumn, true: TrueValues | None) -> float | None:
+    values = np.array([]) if true is None else true.numbers
+    values = np.sort(values[~np.isnan(values)])
+    lo, hi = (column.lo, column.hi) if column.observed_bounds is None else column.observed_bounds
+    inside = np.searchsorted(values, hi, "right") - np.searchsorted(values, lo)
+    inside = np.where(np.isneginf(column.lo), len(values), inside)
+    often = np.bincount(column.codes, minlength=len(inside)) * ~np.isnan(column.lo)
+    if not len(values) or not often.any():
+        return None
+    return float(np.average(inside / len(values), weights=often))
 
 
 def hidden_from(release: Release) -> dict[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -301,6 +302,7 @@ def environment() -> Environment:
         "percent": percent,
         "ago": ago,
         "size": size_text,
+        "in_fields": in_fields,
         "yaml_line": yaml_line,
     }
     return found
@@ -332,6 +334,28 @@ def size_text(size: float) -> str:
             return f"{size:.0f} {unit}"
         size /= 1000
     return f"{size:.1f} GB"
+
+
+FIELDS = {
+    "delimiter": gettext("Between cells"),
+    "decimal": gettext("Decimal mark"),
+    "thousands": gettext("Thousands mark"),
+    "dates": gettext("Dates"),
+    "encoding": gettext("Letters (encoding)"),
+    "header": gettext("Line with the headings"),
+    "sheet": gettext("Sheet of a workbook"),
+}
+"""What Open asks about how a table is written, by key of `read`."""
+
+
+def in_fields(message: str) -> str:
+    """A message with the page's field in place of what a shell takes as `--read`."""
+
+    def field(found: re.Match[str]) -> str:
+        key, value = found.groups()
+        return gettext("“{field}” {value} under Open", field=FIELDS[key], value=value)
+
+    return re.sub(rf"--read ({'|'.join(FIELDS)})=(\S[^\s,;]*)", field, message)
 
 
 def percent(share: float | None) -> str:

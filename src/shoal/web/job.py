@@ -142,13 +142,16 @@ def _shown(measured: Any) -> Asked:
 
 
 def _paid(measured: Any) -> Asked:
-    """Who pays most for the release, and why rows are suppressed: counts and names of columns."""
+    """Who pays most for the release, what is kept of each column, and why rows are suppressed:
+    counts and names of columns.
+    """
     from dataclasses import asdict
 
-    from shoal.reports.limits import who_pays
+    from shoal.reports.limits import kept, who_pays
 
     found = who_pays(measured.release)
-    return {"who_pays": found and asdict(found), "reasons": dict(measured.reasons)}
+    shown = {name: asdict(one) for name, one in kept(measured.release).items()}
+    return {"who_pays": found and asdict(found), "kept": shown, "reasons": dict(measured.reasons)}
 
 
 def _numbers(values: Any) -> list[float | None]:

@@ -95,10 +95,10 @@ async def _measured(server: Server, run: Run) -> Context:
         "worst_risk": _one_in(risk.get("prosecutor_max")),
         "worst_before": gettext("1 in 1") if before and before.get("lone") else "",
         "loss": (stated.get("utility") or {}).get("gcp"),
-        "left_out": sum(c["role"] == "drop" for c in stated.get("columns") or ()),
+        "left_out": len(Certificate(stated).removed),
         "suppressed": stated["records"]["suppressed"],
         "largest": largest,
-        "columns": [_suffers(server, run, column) for column in losses],
+        "columns": [_suffers(server, run, column, shown) for column in losses],
         "smaller_k": _prices(run).get("smaller_k"),
         "has_prices": bool(_prices(run)),
         "is_pricing": any(j.kind == "marginal" for j in server.jobs.open),
@@ -170,8 +170,9 @@ def _largest_change(shown: Context) -> Context | None:
     return worst
 
 
-def _suffers(server: Server, run: Run, column: Context) -> Context:
+def _suffers(server: Server, run: Run, column: Context, shown: Context) -> Context:
     listed = _prices(run).get("columns") or []
+    kept = (shown.get("kept") or {}).get(column["name"]) or {}
     price: Context = next((one for one in listed if one["name"] == column["name"]), {})
     exact = column.get("distinct_in"), column.get("distinct_out")
     return {
@@ -186,6 +187,9 @@ def _suffers(server: Server, run: Run, column: Context) -> Context:
         )
         if all(exact)
         else "",
+        "exact": kept.get("exact"),
+        "covered": kept.get("covered"),
+        "is_number": column["type"] == "number",
         "others": price.get("others"),
         "without": price.get("others_without"),
         "why_not": price.get("why_not"),

@@ -13,7 +13,7 @@ from shoal.data.language import gettext, ngettext
 from shoal.errors import InputError
 from shoal.web import policy_text
 from shoal.web.edits import Form, edited, lines_of, one, subject_of, with_missing
-from shoal.web.frame import frame, page
+from shoal.web.frame import FIELDS, frame, page
 from shoal.web.policy_text import Context, has_comments, only_changes, read, touched_lines, written
 from shoal.web.project import POLICY, PROJECT, Stale
 from shoal.web.screens import open_screen, without_shell
@@ -21,7 +21,6 @@ from shoal.web.server import COMMENT, Server
 from shoal.web.work import Refused
 
 SCREENS = ("open", "columns", "hierarchies", "promises", "compare", "result", "release", "history")
-READ = ("delimiter", "decimal", "dates", "encoding", "sheet")
 
 
 def form_of(request: Request) -> Form:
@@ -61,7 +60,7 @@ async def table(request: Request) -> Response:
         return await _looked_into(request, form, path)
     before = server.project.policy.get("missing_values") or []
     try:
-        await server.choose_table(path, _read_of(form))
+        await server.choose_table(path, _read_of(server, form))
     except Refused as refused:
         return await _looked_into(request, form, path, refused)
     if server.too_large:
@@ -76,7 +75,7 @@ async def _looked_into(
     """The form with what was chosen, how the table begins, and why it can't be opened."""
     server, named = request.app.state.server, one(form, "path")
     context = await open_screen(server, str(Path(named).parent) if named else "")
-    asked = {"table": str(path), "read": _read_of(form)}
+    asked = {"table": str(path), "read": _read_of(server, form)}
     beginning = await server.desk.look("show_beginning", **asked)
     context |= {
         "chosen": named,
@@ -87,16 +86,26 @@ async def _looked_into(
     }
     if refused is not None:
         said = [without_shell(line) for line in (refused.message, *refused.findings)]
+        header = beginning["read"].get("header")
+        if header != asked["read"].get("header"):
+            found = gettext(
+                "line {header} seems to name the columns and is marked below: open it again",
+                header=header,
+            )
+            said = [said[0].partition(";")[0], found]
         context["error"] = {"message": said[0], "findings": said[1:]}
     return page(request, context, 422 if refused else 200)
 
 
-def _read_of(form: Form) -> Context:
-    found: Context = {name: one(form, name) for name in READ if one(form, name)}
-    header = one(form, "header")
+def _read_of(server: Server, form: Form) -> Context:
+    """How the form says that the table is written, and what the policy says and no form asks."""
+    asked = {name: form[name][-1] for name in FIELDS if any(form.get(name, ()))}
+    header = asked.pop("header", "")
     if header.isdecimal() and int(header[:9]) > 1:
-        found["header"] = int(header[:9])
-    return found
+        asked["header"] = int(header[:9])
+    return {
+        name: value for name, value in server.read_options.items() if name not in FIELDS
+    } | asked
 
 
 def _set_missing(server: Server, form: Form, before: list[str]) -> None:

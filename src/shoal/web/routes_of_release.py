@@ -45,6 +45,7 @@ from shoal.web.sign_off import (
     FEWEST_SIGNS,
     REJECT,
     SIGNED,
+    UNSIGNED,
     context_of,
     decisions,
     digest,
@@ -165,22 +166,26 @@ def _require_open(server: Server, run: Run) -> None:
 
 
 async def sign(request: Request) -> Response:
-    """A decision over the hashes of a draft; a refusal is kept like an approval."""
+    """A decision over the hashes of a draft, a refusal like an approval; or what somebody has
+    typed of one and not sent.
+    """
     server, form = request.app.state.server, form_of(request)
     run = _draft(server, form)
+    entry = {part: one(form, part) or None for part in ("name", "role", "decision", "comment")}
+    if one(form, "kept"):  # on the way to something else
+        policy_text.write(run.folder / UNSIGNED, json.dumps(entry))
+        return RedirectResponse("/release", 303)
     _unchanged(server, form)
-    decision, name = one(form, "decision"), one(form, "name")
-    if decision not in (ACCEPT, REJECT) or not name:
+    if entry["decision"] not in (ACCEPT, REJECT) or not entry["name"]:
         raise InputError("sign-off: needs a name and a decision")
     own = hashes(server.project, run)
     if one(form, "shown") != digest(own):
         raise InputError("sign-off: the draft is not the one that was shown; look at it again")
-    entry = {"name": name, "role": one(form, "role") or None, "decision": decision}
-    entry["comment"] = one(form, "comment") or None
     when = datetime.now().astimezone().isoformat(timespec="seconds")
     kept = [*signed(run), {**entry, "at": when, "hashes": own}]
     policy_text.write(run.folder / SIGNED, json.dumps(kept, indent=1))
-    word = gettext("accepted") if decision == ACCEPT else gettext("refused")
+    (run.folder / UNSIGNED).unlink(missing_ok=True)
+    word = gettext("accepted") if entry["decision"] == ACCEPT else gettext("refused")
     text = written(with_sign_offs(server.project, run))
     server.project.edit(
         gettext("draft {number} {word}", number=run.number, word=word), {RELEASE: text}, None
@@ -510,6 +515,7 @@ async def release_screen(server: Server) -> Context:
         "others": others_of(server, run),
         "unread": _unread(server, run),
         "decisions": [one | {"is_own": is_own(server.project, one)} for one in signed(run)],
+        "unsigned": policy_text.json_of(run.folder / UNSIGNED, {}),
         "asked_by": server.project.about.get("asked_by"),
         "own_hashes": own,
         "shown": digest(own),

@@ -13,7 +13,7 @@ from shoal.data.person.decision import asks_who, question_in_words
 from shoal.data.warnings import GRAVE
 from shoal.web import pictures, policy_text
 from shoal.web.edits import APART, ROLES, promises_about, said_of, subject_of
-from shoal.web.frame import checked_now, frame, person_answered, size_text
+from shoal.web.frame import FIELDS, checked_now, frame, in_fields, person_answered, size_text
 from shoal.web.pictures import compared_points
 from shoal.web.policy_text import Context
 from shoal.web.project import Run
@@ -34,40 +34,37 @@ KINDS = {
 }
 
 WAYS = {
-    "delimiter": (
-        gettext("Between cells"),
-        {
-            ",": gettext("comma"),
-            ";": gettext("semicolon"),
-            "\\t": gettext("tab"),
-            "|": gettext("bar"),
-        },
-    ),
-    "decimal": (gettext("Decimal mark"), {",": gettext("comma: 2,5"), ".": gettext("point: 2.5")}),
-    "dates": (
-        gettext("Dates"),
-        {
-            "%Y-%m-%d": "2031-12-24",
-            "%d.%m.%Y": "24.12.2031",
-            "%d/%m/%Y": "24/12/2031",
-            "%m/%d/%Y": "12/24/2031",
-            "%d-%m-%Y": "24-12-2031",
-            "%Y/%m/%d": "2031/12/24",
-        },
-    ),
-    "encoding": (
-        gettext("Letters (encoding)"),
-        {
-            "utf-8": "UTF-8",
-            "cp1252": gettext("Western Europe, Windows"),
-            "cp1250": gettext("Central Europe, Windows"),
-            "mac_roman": gettext("Western Europe, older Macs"),
-            "gb18030": gettext("Chinese"),
-            "cp932": gettext("Japanese"),
-        },
-    ),
+    "delimiter": {
+        ",": gettext("comma"),
+        ";": gettext("semicolon"),
+        "\\t": gettext("tab"),
+        "|": gettext("bar"),
+    },
+    "decimal": {",": gettext("comma: 2,5"), ".": gettext("point: 2.5")},
+    "thousands": {
+        ".": gettext("point: 2.500"),
+        ",": gettext("comma: 2,500"),
+        "'": gettext("apostrophe: 2'500"),
+        " ": gettext("blank: 2 500"),
+    },
+    "dates": {
+        "%Y-%m-%d": "2031-12-24",
+        "%d.%m.%Y": "24.12.2031",
+        "%d/%m/%Y": "24/12/2031",
+        "%m/%d/%Y": "12/24/2031",
+        "%d-%m-%Y": "24-12-2031",
+        "%Y/%m/%d": "2031/12/24",
+    },
+    "encoding": {
+        "utf-8": "UTF-8",
+        "cp1252": gettext("Western Europe, Windows"),
+        "cp1250": gettext("Central Europe, Windows"),
+        "mac_roman": gettext("Western Europe, older Macs"),
+        "gb18030": gettext("Chinese"),
+        "cp932": gettext("Japanese"),
+    },
 }
-"""How a table may be written: by key of `read`, what is asked and what to choose from."""
+"""How a table may be written: by key of `read`, what to choose from."""
 
 
 # Open
@@ -102,6 +99,7 @@ async def open_screen(server: Server, below: str) -> Context:
         "read": server.read_options,
         "missing": project.policy.get("missing_values") or [""],
         "ways": WAYS,
+        "fields": FIELDS,
         "kinds": KINDS,
         "is_sample": bool(server.sample_of),
         "too_large": server.too_large,
@@ -298,7 +296,7 @@ async def findings(server: Server) -> list[Context]:
 
 def without_shell(message: str) -> str:
     """A message without what to type in a shell, since the page has a control for it."""
-    parts = message.split("; ")
+    parts = in_fields(message).split("; ")
     return "; ".join(part for part in parts if not re.search("--[a-z]|shoal policy check", part))
 
 

@@ -13,7 +13,7 @@ from shoal.web import policy_text
 from shoal.web.policy_text import Context, read, sha256
 from shoal.web.project import ASKED, CERTIFICATE, DATA, RELEASE, TRACE, Project, Run
 
-SIGNED = "signed.json"
+SIGNED, UNSIGNED = "signed.json", "unsigned.json"
 ACCEPT, REJECT = "accept", "reject"
 FEWEST_SIGNS, FEWEST_LETTERS = 15, 6
 """Of the words that accept a grave finding, and different ones among them: "ok" tells readers of

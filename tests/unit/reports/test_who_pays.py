@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from shoal.reports.limits import WhoPays, hidden_from, who_pays
+from shoal.data.true_values import TrueValues
+from shoal.reports.limits import Kept, WhoPays, hidden_from, kept, who_pays
 
 
 def column(name, codes, widths):
@@ -43,6 +44,28 @@ def test_whom_a_column_is_hidden_from_is_counted_in_people():
     assert hidden_from(of_people) == {"age": 2}
     of_records = SimpleNamespace(columns=(age, sex), classes=SimpleNamespace(subjects=None))
     assert hidden_from(of_records) == {"age": 3}
+
+
+def test_what_is_kept_of_a_column_is_exact_rows_and_whom_an_average_range_covers():
+    counts = {"age": np.array([2, 1, 0]), "town": np.array([3])}
+    age = SimpleNamespace(
+        name="age", codes=np.array([0, 0, 1, 2]), cells=("1-2", "90", "*"), observed_bounds=None,
+        lo=np.array([1, 90, -np.inf]), hi=np.array([2, 90, np.inf]), widths=np.array([0.1, 0, 1]),
+    )  # fmt: skip
+    town = SimpleNamespace(
+        name="town", codes=np.zeros(4, int), cells=("x",), observed_bounds=None,
+        lo=np.array([0]), hi=np.array([3]), widths=np.array([1.0]),
+    )  # fmt: skip
+    found = kept(
+        SimpleNamespace(
+            columns=(age, town),
+            cell_counts=counts,
+            originals={"age": TrueValues.of(np.array([1.0, 2, 90, np.nan]))},
+        )
+    )
+    # two rows cover two of three values, one row covers its own, the suppressed one all
+    assert found["age"] == Kept(exact=1, covered=pytest.approx((2 / 3 + 2 / 3 + 1 / 3 + 1) / 4))
+    assert found["town"] == Kept(exact=0, covered=None)
 
 
 def test_where_a_width_is_not_known_nothing_is_said():

@@ -67,6 +67,30 @@ def test_answers_are_asked_about_kept_and_refused_one_by_one(gate, opened):
     assert context_of(opened.server.project)["threshold"]["max"] == 0.1
 
 
+def test_who_stays_where_a_page_was_about_to_be_left_goes_on_with_what_was_saved(gate, opened):
+    gate.on("dialog", lambda dialog: dialog.dismiss())
+    gate.fill("[name=purpose]", "Planning")
+    gate.click("#lacking a[href='#asked'] >> nth=0")
+    gate.fill("[name='threshold.max']", "much")  # can't be saved: the browser asks
+    gate.fill("#sign-form [name=name]", "Ada")
+    gate.fill("#sign-form [name=comment]", "seen")
+    gate.click(".steps a[href='/columns']")
+    gate.wait_for_selector("#answers-saved")
+    gate.fill("[name=who]", "Health services")
+    gate.fill("[name='threshold.max']", "0.1")
+    gate.click("#answers button.main")
+    gate.wait_for_selector("#policy >> text=Health services")
+    assert not gate.query_selector("#error")
+    # a sign-off that was begun is there again, and signs nothing
+    gate.click(".steps a[href='/columns']")
+    gate.wait_for_url("**/columns")
+    gate.goto(f"{opened.server.door.origin}/release")
+    assert gate.input_value("#sign-form [name=name]") == "Ada"
+    assert gate.input_value("#sign-form [name=comment]") == "seen"
+    assert not gate.query_selector("#sign .ok")
+    assert "sign_off" not in context_of(opened.server.project)
+
+
 def test_the_focus_stays_with_a_column_that_is_left_out(context, opened):
     number = opened.server.project.about["columns"].index("patient") + 1
     opened.edit("role", column=str(number), role="plain")

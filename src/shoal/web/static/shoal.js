@@ -18,8 +18,7 @@ const folds = () => [...document.querySelectorAll("details > summary")];
 const isChanged = field => field.options ? field.selectedIndex !== Math.max([...field.options].findIndex(option => option.defaultSelected), 0)
   : isChoice(field) ? field.checked !== field.defaultChecked : field.value !== field.defaultValue;
 const changed = place => [...place.querySelectorAll(":is(input:not([type=hidden]), textarea, select)[name]")].filter(isChanged);
-let saved = []; // what the answer that leads elsewhere has saved
-const unsaved = () => changed(document.querySelector("main")).filter(field => field.form?.method === "post" && !field.form.matches("[data-auto], [data-look]") && !saved.some(one => isSent(field, one)));
+const unsaved = () => changed(document.querySelector("main")).filter(field => field.form?.method === "post" && !field.form.matches("[data-auto], [data-look]"));
 addEventListener("beforeunload", event => { if (unsaved().length) event.preventDefault(); });
 const isSent = (field, sent) => field.form?.id === sent.id && sent.data.getAll(field.name).includes(field.value) === (!isChoice(field) || field.checked);
 
@@ -112,12 +111,10 @@ async function send(form, submitter) {
       }
       if (following) { waiting.shift(); continue; }
       waiting.length = 0;
-      if (leaving && response.ok) { saved = sending; location.href = leaving; }
-      else {
-        await show(response, next, sending);
-        const field = form.noValidate && document.querySelector("form[novalidate] input:invalid");
-        if (field) { unfold(field); field.reportValidity(); }
-      }
+      await show(response, next, sending); // before the page is left, too: who is asked may stay
+      const field = form.noValidate && document.querySelector("form[novalidate] input:invalid");
+      if (leaving && response.ok) location.href = leaving;
+      else if (field) { unfold(field); field.reportValidity(); }
     }
   } catch { say(words.unreachable); }
   waiting.length = 0;
@@ -131,7 +128,7 @@ const unfold = element => element?.closest("details")?.setAttribute("open", "");
 
 // Answers that are not saved yet are saved before anything else is done, or the page is left.
 function saveFirst(other) {
-  for (const form of document.querySelectorAll("form[data-first]")) if (form !== other && changed(form).length) send(form, null);
+  for (const form of document.querySelectorAll("form[data-first]")) if (form !== other && changed(form).length) send(form, form.querySelector("[name=kept]"));
 }
 
 async function again() {
