@@ -26,6 +26,7 @@ from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.parameters import suggestion
 
+Promise = dict[str, Any]
 ORDERS = ("frequency", "alphabetical")
 
 
@@ -403,7 +404,7 @@ class PolicyModel(_Strict):
 
     @field_validator("promises")
     @classmethod
-    def _promises_are_named(cls, promises: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def _promises_are_named(cls, promises: list[Promise]) -> list[Promise]:
         if any(not isinstance(promise.get("model"), str) for promise in promises):
             raise ValueError(f"each promise needs a 'model'; one of {', '.join(registry.models())}")
         return [one for promise in promises for one in _of_each_attribute(promise)]
@@ -522,7 +523,7 @@ def _with_plain_numbers(content: Any) -> Any:
     return float(content) if isinstance(content, Real) else content
 
 
-def _of_each_attribute(promise: dict[str, Any]) -> list[dict[str, Any]]:
+def _of_each_attribute(promise: Promise) -> list[Promise]:
     """l-diversity of several attributes as one promise each, which is all that it says."""
     names = promise.get("attributes")
     if promise["model"] != "l-diversity" or not isinstance(names, list) or "attribute" in promise:
