@@ -26,7 +26,7 @@ from shoal.data.schema import Attribute, Kind, Render, Role, Schema, Shown
 from shoal.data.table import encode_text
 from shoal.errors import InputError
 from shoal.policy.binding.notation import as_numbers
-from shoal.policy.policy import Policy
+from shoal.policy.model import PolicyModel
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -121,14 +121,15 @@ def read_release(
 
 
 def numbers_of(
-    frame: pl.DataFrame, certificate: Certificate, policy: Policy, numbers: Numbers
+    frame: pl.DataFrame, certificate: Certificate, model: PolicyModel, numbers: Numbers
 ) -> pl.DataFrame:
     """A released frame with its numbers as such, by its certificate and policy."""
     _check_choice("numbers", numbers, ("interval", "mid"))
+    render = model.render
     dialect = {
-        "decimal": policy.model.read.decimal,
-        "intervals": policy.model.render.intervals,
-        "mark": policy.model.render.suppressed,
+        "decimal": model.read.decimal,
+        "intervals": render.intervals,
+        "mark": render.suppressed,
     }
     return _with_numbers(frame, certificate["columns"], dialect, numbers)
 

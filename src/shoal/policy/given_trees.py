@@ -37,7 +37,7 @@ def _is_written(hierarchy: object) -> bool:
     return not (is_frame or isinstance(hierarchy, Hierarchy))
 
 
-def _written(hierarchy: Any, name: str) -> dict[str, Any]:
+def _written(hierarchy: Any, name: str) -> Mapping[str, Any]:
     """The tree, groups as mappings."""
     if isinstance(hierarchy, Hierarchy):
         paths: Iterable[Sequence[str]] = hierarchy.rows().tolist()
@@ -45,7 +45,7 @@ def _written(hierarchy: Any, name: str) -> dict[str, Any]:
         paths = _paths(hierarchy, name)
     else:
         paths = pl.DataFrame([as_text(column) for column in table_of(hierarchy).frame]).rows()
-    tree: dict[str, Any] = {}
+    tree: Any = {}
     for leaf, *above in paths:
         branch = tree
         for label in filter(None, reversed(above)):  # rows may be of unequal length

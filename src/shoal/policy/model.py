@@ -27,6 +27,7 @@ from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.parameters import suggestion
 
+
 ORDERS = ("frequency", "alphabetical")
 
 
@@ -530,7 +531,7 @@ def _with_plain_numbers(content: Any) -> Any:
     return float(content) if isinstance(content, Real) else content
 
 
-def _of_each_attribute(promise: dict[str, Any]) -> list[dict[str, Any]]:
+def _of_each_attribute(promise: Json) -> list[Json]:
     """l-diversity of several attributes as one promise each, which is all that it says."""
     names = promise.get("attributes")
     if promise["model"] != "l-diversity" or not isinstance(names, list) or "attribute" in promise:

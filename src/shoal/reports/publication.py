@@ -69,7 +69,7 @@ class Publication(publication.Publication[FrameT]):
         """The published frame with numbers in place of intervals, as `read_release` gives them:
         their middles, or structs of their ends.
         """
-        frame = numbers_of(table_of(self.data).frame, self.certificate, self.policy, how)
+        frame = numbers_of(table_of(self.data).frame, self.certificate, self.policy.model, how)
         return like(self.data, frame)
 
     def report(self, path: str | Path) -> None:

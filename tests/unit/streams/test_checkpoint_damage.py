@@ -134,9 +134,7 @@ def test_every_committed_byte_of_an_output_is_checked(resume, name, output, told
     assert 0 < committed < len(whole)
     for at in flips(path):
         if at < committed:
-            with pytest.raises(
-                CheckpointError, match=told
-            ):
+            with pytest.raises(CheckpointError, match=told):
                 resume()
         elif at % 50 == 0:
             resume()

@@ -47,7 +47,7 @@ class SqlColumn:
 
     @property
     def of_any_type(self) -> SqlColumn:
-        """The same column where nobody needs its cells."""
+        """The column where nobody needs its cells, which are some text then."""
         return SqlColumn(self.name, self.unneeded, self.unneeded, self.unneeded)
 
 
