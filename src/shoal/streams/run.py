@@ -13,7 +13,7 @@ import secrets
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -219,12 +219,13 @@ class Run(Publishing):
 
     def _commit(self) -> None:
         self._step += 1
-        sink, rolled = self.outputs["sink"], dict[str, Any]()
+        sink = self.outputs["sink"]
+        rolled: Mapping[str, Any] = {}
         if self.rolling is not None:
             form, nothing = self.outputs.format, self.core.nothing
             self.rolling.require_as_left()
             self.rolling.add_due(self._step, sink, form, nothing, self.counters.closed)
-            rolled |= self.rolling.snapshot
+            rolled = self.rolling.snapshot
         if self._options.checkpoint is not None:
             state = {
                 **self._snapshot(),
