@@ -27,7 +27,6 @@ from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.parameters import suggestion
 
-
 ORDERS = ("frequency", "alphabetical")
 
 
