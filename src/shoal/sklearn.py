@@ -70,7 +70,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Finds the levels; raises as `shoal.publish` where no release keeps the promises."""
         words = {name: value for name, value in self.get_params().items() if name != "policy"}
         if self.policy is None:
-            policy = policy_of_words(X, words)
+            policy = policy_of_words(Policy.from_dict, X, words)
         else:
             policy = Policy.of(self.policy)
             policy = policy if self.k is None else policy.with_k(self.k)

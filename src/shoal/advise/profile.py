@@ -110,7 +110,9 @@ def _tried(
     written: as it was read.
     """
     if policy is None:
-        asked = policy_of_frame(table, {}, {"quasi": list(quasi), "k": k, "other": "drop"})
+        asked = policy_of_frame(
+            Policy.from_dict, table, {}, {"quasi": list(quasi), "k": k, "other": "drop"}
+        )
     else:
         asked = _without_subject(policy)
         table = asked.tables.original_table(written)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
-from typing import Any, Literal, TypedDict, cast
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from typing import Any, Literal, Protocol, Self, TypedDict, TypeVar, cast
 
 import numpy as np
 import polars as pl
@@ -24,7 +24,6 @@ from shoal.data.table import Column, Table
 from shoal.errors import InputError
 from shoal.policy.consistency import quoted
 from shoal.policy.parameters import nearest, suggestion
-from shoal.policy.policy import Policy
 
 Names = str | Collection[str]
 Settings = Mapping[str, Any]
@@ -76,13 +75,28 @@ def words_of_call(columns: Mapping[str, Any]) -> Columns:
     return cast("Columns", given_words(columns))
 
 
-def policy_of_words(frame: Frame, columns: Mapping[str, Any]) -> Policy:
-    """The policy that the words of a call say of a frame; raises InputError with every finding."""
+class ChangedPolicy(Protocol):
+    """What the words of a call change in a policy."""
+
+    def with_k(self, k: int) -> Self: ...
+    def with_method(self, name: str | None, parameters: Mapping[str, Any]) -> Self: ...
+    def with_seed(self, seed: int) -> Self: ...
+
+
+P = TypeVar("P", bound=ChangedPolicy)
+Make = Callable[[Mapping[str, Any]], P]
+
+
+def policy_of_words(make: Make[P], frame: Frame, columns: Mapping[str, Any]) -> P:
+    """The policy that the words of a call say of a frame; raises InputError with every finding.
+
+    make: gives the policy of a mapping.
+    """
     asked = words_of_call(columns)
     if not asked:
         raise InputError("publish: needs a policy, or 'quasi' and 'k'; give one of them")
     table = table_of(frame, reading=reading_for(asked))
-    return policy_of_frame(table, ordered_categories(frame), asked)
+    return policy_of_frame(make, table, ordered_categories(frame), asked)
 
 
 def reading_for(asked: Columns) -> Reading:
@@ -93,10 +107,12 @@ def reading_for(asked: Columns) -> Reading:
     return Reading(dropped=dropped, kept=kept if asked.get("other") == "drop" else None)
 
 
-def policy_of_frame(table: Table, orders: Mapping[str, list[str]], asked: Columns) -> Policy:
+def policy_of_frame(
+    make: Make[P], table: Table, orders: Mapping[str, list[str]], asked: Columns
+) -> P:
     """The policy; raises InputError with every finding.
 
-    orders: labels of the columns whose categories have an order.
+    make: as for `policy_of_words`. orders: labels of the columns whose categories have an order.
     """
     quasi = asked.get("quasi", ())
     named = list(quasi) if isinstance(quasi, Mapping) else listed(quasi)
@@ -126,12 +142,12 @@ def policy_of_frame(table: Table, orders: Mapping[str, list[str]], asked: Column
         "promises": promises_of(sensitive, asked["k"], l, t),
     }
     content |= {key: asked[key] for key in ("other", "seed") if asked.get(key) is not None}
-    policy = changed(Policy.from_dict(content), {"method": asked.get("method")})
+    policy = changed(make(content), {"method": asked.get("method")})
     _check_names(table.names, given_names, asked.get("other"))
     return policy
 
 
-def changed(policy: Policy, asked: Columns) -> Policy:
+def changed(policy: P, asked: Columns) -> P:
     """The policy with another k, method or seed, where one is named; raises InputError."""
     k, method, seed = asked.get("k"), asked.get("method"), asked.get("seed")
     if k is not None:

@@ -102,7 +102,7 @@ class Policy:
         """
         from shoal.policy.from_columns import policy_of_words
 
-        return policy_of_words(frame, columns)
+        return policy_of_words(cls.from_dict, frame, columns)
 
     def __repr__(self) -> str:
         """What it is about, in a line; `save` writes all of it."""

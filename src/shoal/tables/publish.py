@@ -89,7 +89,7 @@ def _policy_of(frame: Frame, policy: PolicyLike | None, columns: Columns) -> Pol
                 " policy go k, method and seed"
             )
         return changed(Policy.of(policy), given)
-    return policy_of_words(frame, columns)
+    return policy_of_words(Policy.from_dict, frame, columns)
 
 
 def save(publication: Publication[Any], path: str, overwrite: bool) -> Certificate:
