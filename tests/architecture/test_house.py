@@ -107,7 +107,7 @@ def test_publishing_and_reports_need_no_plots():
         "from shoal.policy import registry; registry.methods(); "
         "from shoal.reports import comparison, dossier, history, release"
     )
-    assert sorted(users) == ["figures.py", "publication.py"]
+    assert sorted(users) == ["comparison.py", "figures.py", "publication.py"]
     assert subprocess.run([sys.executable, "-c", script], capture_output=True).returncode == 0
 
 

@@ -32,9 +32,9 @@ def require_name(path: str) -> None:
     """
     if any("\ud800" <= sign <= "\udfff" for sign in path):
         raise InputError("file: its name is not UTF-8; rename it")
-    is_address = "://" in path
+    has_scheme = "://" in path
     is_long = any(len(name.encode()) > LONGEST_NAME for name in path.split("/"))
-    if "\0" in (unquote(path) if is_address else path) or (is_long and not is_address):
+    if "\0" in (unquote(path) if has_scheme else path) or (is_long and not has_scheme):
         raise InputError(
             f"file: a name of more than {LONGEST_NAME} bytes, or with a null character, can't be a"
             " file's; give it a shorter one"

@@ -370,9 +370,7 @@ def label_shown(
 def classes_of(
     released: Table, columns: tuple[PublishedColumn, ...], schema: Schema
 ) -> tuple[np.ndarray, int, np.ndarray, bool]:
-    """The class of every record, how many there are, which records are starred, and whether these
-    are in none.
-    """
+    """Each record's class, how many there are, who is starred, and whether these are in none."""
     rows, mark = released.different, schema.render.suppressed
     if rows is not released:
         columns = tuple(replace(one, codes=rows.column(one.name).codes) for one in columns)

@@ -349,19 +349,20 @@ class Output:
     stamp: tuple[int, int] | None = None
 
     @property
-    def _files(self) -> list[Path]:
+    def files(self) -> list[Path]:
+        """The file, or the parts of the folder, as far as there are any."""
         parts = sorted(self.path.glob("*.parquet")) if self.path.is_dir() else [self.path]
         return [path for path in parts if path.exists()]
 
     @property
     def found_length(self) -> int:
         """How many bytes there are."""
-        return sum(path.stat().st_size for path in self._files)
+        return sum(path.stat().st_size for path in self.files)
 
     def committed_crc(self) -> int:
         """Of the bytes that stand where the committed ones should."""
         left, crc = self.length, 0
-        for path in self._files:
+        for path in self.files:
             with open(path, "rb") as file:
                 while piece := file.read(min(PIECE, left)):
                     left -= len(piece)

@@ -15,6 +15,7 @@ from typing import Any
 import polars as pl
 
 from shoal.connectors.files import file_sha256
+from shoal.connectors.location import PARQUET
 from shoal.connectors.outputs import describe_file
 from shoal.data.certificate import Certificate
 from shoal.data.schema import Render
@@ -43,7 +44,7 @@ class RollingFolder:
         self, step: int, sink: Output, rows: RowFormat, nothing: pl.DataFrame, at_end: bool
     ) -> None:
         """Names a file of all parts and of what the sink gets in this step, if one is due."""
-        parts = sorted(sink.path.glob("*.parquet"))
+        parts = sink.files
         size = sum(part.stat().st_size for part in parts) + len(sink.pending)
         if self._most is None:
             is_due = bool(parts) and _day(parts[0].stat().st_mtime) < _day()
@@ -65,7 +66,7 @@ class RollingFolder:
         if draft is not None and draft.exists():
             self._folder.put(draft, self._entries[-1])
             self.certify(certify())
-        for part in sink.path.glob("*.parquet"):
+        for part in sink.files:
             if int(part.stem) <= self._until:
                 part.unlink()
         if draft is not None:
@@ -96,7 +97,7 @@ class RollingFolder:
         path, whole = self._folder.path, digest(self._entries)
         # a folder of one format is described as a file of it
         return {
-            **describe_file(path, f"{path}.parquet", whole, render),
+            **describe_file(path, path + PARQUET, whole, render),
             "files": self._entries,
         }
 
