@@ -97,7 +97,7 @@ class RollingFolder:
         path, whole = self._folder.path, digest(self._entries)
         # a folder of one format is described as a file of it
         return {
-            **describe_file(path, path + PARQUET, whole, render),
+            **describe_file(path, f"{path}{PARQUET}", whole, render),
             "files": self._entries,
         }
 
