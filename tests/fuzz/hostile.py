@@ -110,7 +110,7 @@ COMMANDS = [
     "attack R -p P --original T --person 1",
     "hierarchies match T --folder .",
     "hierarchies edit zip.csv '{put: 9, under: 1}' -o -",
-    "party show parties.yaml",
+    "party run a parties.yaml --check",
     "methods",
     "fuse parties.yaml -o O",
     "party init new",

@@ -952,7 +952,7 @@ def refusals(at: Recorder) -> None:
     )
     at.run("fuse missing.yaml -o out.csv")
     at.run("fuse patients.policy.yaml -o out.csv")
-    at.run("party show missing.yaml")
+    at.run("party run bank missing.yaml --check")
     at.run("reproduce no-such", said=False)
     at.run("warmup --verb no-such")
     at.run("ui patients.csv --no-browser")
@@ -1002,7 +1002,7 @@ def helps(at: Recorder) -> None:
 COMMANDS = (
     "publish,republish,stream,stream-status,ledger,ledger verify,ledger export,audit,verify,"
     "sign,dossier,profile,compare,attack,fuse,party,party init,"
-    "party show,party run,methods,warmup,ui,policy,policy init,policy check,"
+    "party run,methods,warmup,ui,policy,policy init,policy check,"
     "hierarchies,hierarchies match,hierarchies edit,reproduce,sample"
 ).split(",")
 
@@ -1019,7 +1019,7 @@ def machine(at: Recorder) -> None:
 @scene()
 def fusion_in_turns(at: Recorder) -> None:
     _owners(at)
-    at.run("party show demo/bank.parties.yaml")
+    at.run("party run bank demo/bank.parties.yaml --check")
     at.run("party init bank --keys keys", said=False)
     at.run("party init bank --keys keys")
     at.run("party run nobody demo/bank.parties.yaml -o out.csv")

@@ -16,7 +16,7 @@ from shoal.errors import InputError
 from shoal.fusion.request import KEYS, FuseRequest, PartyRequest
 from shoal.reports.text import fusion_summary
 
-# shoal party init, show, run
+# shoal party init, run
 
 
 class _RunByDefault(TyperGroup):
@@ -26,6 +26,8 @@ class _RunByDefault(TyperGroup):
     """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args[:1] == ["show"]:
+            raise InputError("party show: write 'shoal party NAME PARTIES.yaml --check'")
         if args and args[0] != "--help" and args[0] not in self.commands:
             named = next((word for word in args if word in self.commands), None)
             if named is None:
@@ -67,19 +69,12 @@ def init(
         )
 
 
-@app.command("show")
-def show(
-    parties: str = option("PARTIES.yaml", "The agreement.", ...),
-) -> None:
-    """Print the agreement's hash, which every party signs off."""
-    from shoal.policy.agreement import Agreement
-
-    typer.echo(f"sha256:{Agreement.load(parties).hash.hex()}")
-
-
 @app.command("run")
 def run(
     asked: PartyRequest,
+    check: bool = option(
+        "--check", "Run nothing: print the agreement's hash, which every party signs off.", False
+    ),
     as_json: bool = options.JSON,
     *,
     watched: options.Watched,
@@ -87,7 +82,11 @@ def run(
     """Run one party of a fusion on this machine; the others run the same command on theirs."""
     from shoal.connectors import metrics
     from shoal.fusion.party import take_part
+    from shoal.policy.agreement import Agreement
 
+    if check:
+        typer.echo(f"sha256:{Agreement.load(asked.parties).hash.hex()}")
+        return
     if asked.output == "-":
         raise InputError("-o -: the release goes to a file; name one")
 

@@ -23,7 +23,7 @@ from shoal.policy.consistency import open_questions
 from shoal.policy.model import AttributePolicy, _Strict
 
 DEFAULT_METHOD = "party-tds"
-SUBCOMMANDS = ("init", "run", "show")  # of `shoal party`; no party can have such a name
+SUBCOMMANDS = ("init", "run")  # of `shoal party`; no party can have such a name
 _NAME = re.compile(r"[a-z][a-z0-9-]*")
 
 

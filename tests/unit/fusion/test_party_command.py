@@ -47,7 +47,13 @@ def test_the_hash_of_an_agreement_is_shown(shoal, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert shoal("sample", "bank", "-n", "60", "-o", "bank", "-q").status == 0
     agreement = next(tmp_path.rglob(AGREEMENT))
-    assert shoal("party", "show", str(agreement)).out.startswith("sha256:")
+    assert shoal("party", "bank", str(agreement), "--check").out.startswith("sha256:")
+
+
+def test_the_command_that_showed_the_hash_names_the_new_one(shoal):
+    result = shoal("party", "show", "bank.parties.yaml")
+    assert result.status == 2
+    assert result.err == "shoal: party show: write 'shoal party NAME PARTIES.yaml --check'\n"
 
 
 def test_an_agreement_whose_certificate_is_none_has_no_hash(shoal, tmp_path, monkeypatch):
@@ -58,11 +64,11 @@ def test_an_agreement_whose_certificate_is_none_has_no_hash(shoal, tmp_path, mon
     content = yaml.safe_load(agreement.read_text())
     content["parties"][0]["certificate"] = "bank.crt"
     agreement.write_text(yaml.safe_dump(content))
-    shown = shoal("party", "show", str(agreement))
+    shown = shoal("party", "bank", str(agreement), "--check")
     assert shown.status == 2
     assert "certificate 'bank.crt': is not a certificate (PEM); take the .crt file" in shown.err
 
 
 def test_without_arguments_the_commands_are_listed(shoal):
     shown = shoal("party").out
-    assert all(word in shown for word in ("init", "show", "run"))
+    assert all(word in shown for word in ("init", "run"))

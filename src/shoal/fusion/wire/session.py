@@ -324,8 +324,8 @@ def _refused_by(name: str, details: str | None) -> PartyError:
 
 def _another_agreement(name: str) -> PartyError:
     return PartyError(
-        f"party '{name}': runs another agreement; compare the files, 'shoal party show' prints"
-        " their hash"
+        f"party '{name}': runs another agreement; compare the files, 'shoal party run --check'"
+        " prints their hash"
     )
 
 
