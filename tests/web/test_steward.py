@@ -104,9 +104,7 @@ def test_promises_name_what_the_gate_will_ask_about_in_its_words(opened):
     assert any(said in text for text in asked)
 
 
-def test_what_to_do_for_a_private_number_that_is_published_as_it_is_stands_once(
-    visitor, tables
-):
+def test_what_to_do_for_a_private_number_that_is_published_as_it_is_stands_once(visitor, tables):
     sums = [f"{1000 + 7 * i}.5" for i in range(120)]
     rows = pl.DataFrame({"id": range(120), "sex": ["f", "m"] * 60, "amount": sums})
     rows.write_csv(tables / "sums.csv")

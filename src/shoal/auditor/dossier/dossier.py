@@ -290,9 +290,7 @@ def build_dossier(
 
 
 def unanswered(certificate: Certificate, context: Context, profile: str) -> dict[str, str]:
-    """The fields of a context that a profile asks for and that are not answered whole, each with
-    what it lacks.
-    """
+    """What a profile asks for and is not answered whole: by field, what the answer lacks."""
     residual, roles = residual_risk(certificate), Roles.of(certificate, None)
     answers = Answers(certificate, context, None, residual, roles, _today())
     lacks = {field: answers.lacks(field) for field in asked_fields(profile)}
