@@ -239,6 +239,11 @@ def test_a_second_release_of_the_same_people_is_judged_together_with_the_first(o
         page.words,
     )
     assert "keep this draft back" in page.words
+    # as grave as any finding: in the gate, and above the button
+    assert page.text.count("! this draft, releases/") == 1
+    assert "people in both" in page.text.partition('id="goes-out"')[2].partition("</div>")[0]
+    assert re.search(r"releases/\d{4}-\d\d-\d\d-2/", page.text)
+    assert "A new folder: what was released earlier today stays as it is." in page.words
     assert "a promise is broken: Release says which" in opened.get("/result").words
     project = opened.server.project
     stated = project.runs[0].certificate["beside"]
@@ -267,7 +272,7 @@ def test_grave_findings_keep_the_gate_shut_until_somebody_says_why(opened):
         opened.get("/release")
         answer = opened.send("answers", purpose="Planning", **{"accept-1": words})
         assert answer.status == 422
-        assert "coarsen it, or drop it: say why in at least 15 characters" in answer.words
+        assert "or drop it” is not accepted: say why in at least 15 characters" in answer.words
     given = yaml.safe_load((project.folder / "release.yaml").read_text())
     assert (given["purpose"], given["accepted"]) == ("Planning", accepted)
     opened.get("/release")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import polars as pl
+
 from shoal.web.sign_off import context_of
 from shoal.web.work import Job
 from web.test_page import draft
@@ -100,6 +102,45 @@ def test_promises_name_what_the_gate_will_ask_about_in_its_words(opened):
     asked = [Visitor.words_of(text) for text in re.findall('class="field">([^<]+)', gate)]
     assert sum(text in before for text in asked) >= 2
     assert any(said in text for text in asked)
+
+
+def test_what_to_do_for_a_private_number_that_is_published_as_it_is_stands_once(visitor, tables):
+    sums = [f"{1000 + 7 * i}.5" for i in range(120)]
+    rows = pl.DataFrame({"id": range(120), "sex": ["f", "m"] * 60, "amount": sums})
+    rows.write_csv(tables / "sums.csv")
+    visitor.post("/table", path="sums.csv")
+    visitor.edit("person", person="1")
+    of_role(visitor, "amount", "sensitive")
+    way_out = "leave the column out, or make it one that others could know, to publish ranges"
+    page = visitor.until("/columns", way_out)
+    row = Visitor.words_of(page.text.partition('id="column-3"')[2])
+    assert "Publish ranges" in row
+    assert row.count(way_out) == 1
+    assert "Not rounded" not in row
+    assert "Ranges make it" not in row
+
+
+def test_a_grave_finding_stays_while_it_is_counted_again(opened, monkeypatch):
+    of_role(opened, "name", "plain")
+    opened.until("/promises", "names people or says")
+
+    async def counting(name, **asked):
+        return None
+
+    monkeypatch.setattr(opened.server, "policy_look", counting)
+    opened.edit("k", k="7")
+    said = opened.get("/promises").words
+    assert "names people or says" in said
+    assert "This is being counted again" in said
+
+
+def test_what_was_saved_lists_what_was_filled_in_and_the_dossier_what_an_answer_lacks(opened):
+    draft(opened)
+    opened.get("/release")
+    page = opened.send("answers", purpose="Planning wards", who="Health services")
+    saved = opened.server.project.history.entries()[-1].sentence
+    assert saved == "release: recipient: who, purpose, ratings of columns"
+    assert re.search(r"Recipient : lacks ", page.words)
 
 
 def test_the_row_of_a_number_that_is_not_rounded_says_so(opened):

@@ -106,6 +106,9 @@ def _about_people(column: Column, is_plain: bool) -> ReleaseWarning | None:
     return ReleaseWarning(QUASI_LEFT_OUT, text, name)
 
 
+WAY_OUT = "leave the column out, or make it one that others could know, to publish ranges"
+
+
 def _about_numbers(column: Column) -> Iterator[ReleaseWarning]:
     numbers, counts = parse_numbers(column.cells), column.counts()
     is_number = np.isfinite(numbers) & (counts > 0)
@@ -116,8 +119,8 @@ def _about_numbers(column: Column) -> Iterator[ReleaseWarning]:
     name = column.name
     if 2 * int(once.sum()) > filled:
         text = (
-            f"more than half of the numbers of '{name}' occur once: round them before publishing,"
-            " as a policy rounds quasi-identifiers alone"
+            f"more than half of the numbers of '{name}' occur once, and are published as they are:"
+            f" {WAY_OUT}"
         )
         yield ReleaseWarning(VALUES_UNIQUE, text, name)
     order = np.argsort(numbers)
@@ -126,8 +129,7 @@ def _about_numbers(column: Column) -> Iterator[ReleaseWarning]:
     reach = FAR * (high - low)
     if reach and bool((once & ((numbers < low - reach) | (numbers > high + reach))).any()):
         text = (
-            f"'{name}' shows a number far from all others that one record has: group the largest"
-            " and least values before publishing"
+            f"'{name}' shows a number far from all others that one record has, as it is: {WAY_OUT}"
         )
         yield ReleaseWarning(OUTLIER_PUBLISHED, text, name)
 

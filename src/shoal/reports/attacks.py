@@ -242,8 +242,8 @@ def _singled_out(found: Findings) -> Iterator[Row]:
         return
     values, chance = attack["univariate"], attack["univariate_baseline"]
     sentence = gettext(
-        "Looking for the least or greatest value of a column, or for one shown by itself, meets"
-        " one person in {share} of tries{known}.",
+        "Looking, in one quasi-identifier after the other, for its least or greatest value or one"
+        " shown by itself, meets one person in {share} of tries{known}.",
         share=_text(values),
         known=_also(gettext("; looking for any value there is, in {}"), chance),
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -76,8 +75,8 @@ async def _looked_into(
     """The form with what was chosen, how the table begins, and why it can't be opened."""
     server, named = request.app.state.server, one(form, "path")
     context = await open_screen(server, str(Path(named).parent) if named else "")
-    read = _read_of(server, form)
-    beginning = await server.desk.look("show_beginning", table=str(path), read=read)
+    options = _read_of(server, form)
+    beginning = await server.desk.look("show_beginning", table=str(path), read=options)
     context |= {
         "chosen": named,
         "typed": one(form, "typed"),
@@ -88,7 +87,7 @@ async def _looked_into(
     if refused is not None:
         said = [without_shell(line) for line in (refused.message, *refused.findings)]
         header = beginning["read"].get("header")
-        if header != read.get("header"):
+        if header != options.get("header"):
             found = gettext(
                 "line {header} seems to name the columns and is marked below: open it again",
                 header=header,
@@ -100,13 +99,12 @@ async def _looked_into(
 
 def _read_of(server: Server, form: Form) -> Context:
     """How the form says that the table is written, and what the policy says and no form asks."""
-    asked: dict[str, Any] = {n: form[n][-1] for n in FIELDS if any(form.get(n, ()))}
-    header = asked.pop("header", "")
+    found = {name: value for name, value in server.read_options.items() if name not in FIELDS}
+    found |= {name: form[name][-1] for name in FIELDS if any(form.get(name, ()))}
+    header = found.pop("header", "")
     if header.isdecimal() and int(header[:9]) > 1:
-        asked["header"] = int(header[:9])
-    return {
-        name: value for name, value in server.read_options.items() if name not in FIELDS
-    } | asked
+        found["header"] = int(header[:9])
+    return found
 
 
 def _set_missing(server: Server, form: Form, before: list[str]) -> None:

@@ -52,6 +52,7 @@ from shoal.web.sign_off import (
     hashes,
     is_accepted,
     is_own,
+    next_release,
     released_as,
     releases,
     says_why,
@@ -395,8 +396,16 @@ def gate(server: Server, run: Run) -> list[Context]:
             "#sign",
         ),
     ]
+    is_broken = not (stated.get("beside") or {"holds": True})["holds"]
     return [
-        {"text": text, "is_met": met, "note": note, "href": href} for text, met, note, href in rows
+        {
+            "text": text,
+            "is_met": met,
+            "note": note,
+            "href": href,
+            "is_grave": is_broken and bool(note) and note is beside,
+        }
+        for text, met, note, href in rows
     ]
 
 
@@ -449,6 +458,7 @@ async def release_screen(server: Server) -> Context:
         "releases": releases(server.project),
         "released": None,
         "folder": folder,
+        "next_release": next_release(folder),
         "copies": COPIES,
         "release_text": policy_text.text_of(server.project.folder / RELEASE) or "version: 1\n",
         "release_base": release_sha(server),
@@ -461,9 +471,14 @@ async def release_screen(server: Server) -> Context:
     released = released_as(server.project, run)
     files = sorted(p.name for p in (folder / (released or "")).glob("*.*") if p.is_file())
     answered = read_context(_decided(server, run)).context
+    open_fields = unanswered(Certificate(run.certificate), answered, profile)
     lacking = [
-        {"text": gettext(words_of(field)), "href": PLACES.get(field, "#asked")}
-        for field in unanswered(Certificate(run.certificate), answered, profile)
+        {
+            "text": gettext(words_of(field)),
+            "lacks": "" if lacks == "empty" else lacks,
+            "href": PLACES.get(field, "#asked"),
+        }
+        for field, lacks in open_fields.items()
         if field != "sign_off"  # the gate asks for it
     ]
     to_do = {c["href"] for c in conditions if not c["is_met"]} | {q["href"] for q in lacking}
@@ -519,7 +534,6 @@ async def release_screen(server: Server) -> Context:
         "asked_by": server.project.about.get("asked_by"),
         "own_hashes": own,
         "shown": digest(own),
-        "today": date.today().isoformat(),
     }
 
 
@@ -642,7 +656,9 @@ def with_answers(
     for number, point in enumerate(points, 1):
         if (name := f"accept-{number}") in form:
             if one(form, name) and not says_why(one(form, name)):
-                refused.append(f"{point.rstrip('.')}: {fewest_signs()}")
+                refused.append(
+                    gettext("“{point}” is not accepted: {lacks}", point=point, lacks=fewest_signs())
+                )
             else:
                 accepted[point] = one(form, name)
     changes = {
@@ -661,13 +677,19 @@ def with_answers(
         more = {key: one(form, field) or None for key, field in asked.items() if field in form}
         above = above if one(form, f"same-{number}") else more
         more = above
-        if any(rated.get(key) != value for key, value in more.items()):
+        changed = [key for key, value in more.items() if rated.get(key) != value]
+        if changed:
             reasons[name] = {**rated, **more}
-            said.append(gettext("a reason for {name}", name=name))
+            what = gettext("a reason for {name}", name=name)
+            said.append(what if "why" in changed else gettext("ratings of columns"))
     if reasons:
         content["attributes"] = reasons
     read_context(content)
-    return content, gettext("release: ") + (some_named(said) or gettext("nothing new")), refused
+    return (
+        content,
+        gettext("release: ") + (some_named([*dict.fromkeys(said)]) or gettext("nothing new")),
+        refused,
+    )
 
 
 def fewest_signs() -> str:

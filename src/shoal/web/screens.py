@@ -320,6 +320,7 @@ async def promises_screen(server: Server) -> Context:
     rows = project.about.get("rows", 0)
     sets = [[one["size"], one["people"]] for one in risk.get("sets") or ()]
     losses, method = measured_losses(server)
+    is_counting = await _count_grave(server)
     return {
         **context,
         "k": k,
@@ -343,18 +344,23 @@ async def promises_screen(server: Server) -> Context:
         ],
         "last": _last_measured(server),
         "findings": await findings(server),
-        "grave": await _grave(server),
+        "is_counting": is_counting,
+        "waits": context["waits"] or is_counting,
+        "grave": server.grave,
         "once": server.new_once(),
     }
 
 
-async def _grave(server: Server) -> list[Context]:
-    """What no promise hides and the gate will ask about, as far as draft or columns show it."""
-    run = _draft_of_now(server)
+async def _count_grave(server: Server) -> bool:
+    """Keeps what no promise hides and the gate will ask about, as far as draft or columns show it;
+    True while that is being counted again.
+    """
+    run, found = _draft_of_now(server), await checked_now(server)
     if run is not None:
-        return [finding.report() for finding in Certificate(run.certificate).grave]
-    remarks = (await checked_now(server) or {}).get("remarks") or ()
-    return [remark for remark in remarks if remark["severity"] == GRAVE]
+        server.grave = [finding.report() for finding in Certificate(run.certificate).grave]
+    elif found is not None:
+        server.grave = [r for r in found.get("remarks") or () if r["severity"] == GRAVE]
+    return run is None and found is None and bool(server.grave)
 
 
 def _about(promise: Context) -> list[str]:

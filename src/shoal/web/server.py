@@ -44,6 +44,7 @@ class Server:
         self.notices: deque[str] = deque(maxlen=3)
         self.streams = 0
         self.too_large: Context = {}  # of a table that could not be opened
+        self.grave: list[Context] = []  # the findings of the last count
         self.used = time.monotonic()
         self._once: dict[str, str] = {}
         self._shut = asyncio.Event()
@@ -118,7 +119,7 @@ class Server:
         if "too_large" in found:
             self.too_large = {**found["too_large"], "path": str(path), "read": read}
             return
-        stat = path.stat()
+        self.grave, stat = [], path.stat()
         about = {
             **self.project.about,
             "version": 1,
@@ -231,9 +232,7 @@ class Server:
             if job.state == "done":
                 raise InputError(gettext("something was changed meanwhile"))
             return
-        day = datetime.now().date().isoformat()
-        places = [day, *(f"{day}-{number}" for number in range(2, 100))]
-        name = next(place for place in places if not (draft.parent / place).exists())
+        name = sign_off.next_release(draft.parent)
         if (run.folder / PEOPLE).is_file():
             # first, as no release may leave that later drafts are not judged together with
             kept = self.released_people() / f"{name}.npz"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+from datetime import date
 from functools import lru_cache
 from pathlib import Path
 
@@ -113,6 +114,13 @@ def releases(project: Project) -> list[str]:
     """The project's releases, the last first."""
     folder = project.folder / "releases"
     return sorted((path.name for path in folder.glob("2*") if path.is_dir()), reverse=True)
+
+
+def next_release(folder: Path) -> str:
+    """The name of a release of today in this folder; another release of the day keeps its own."""
+    day = date.today().isoformat()
+    places = (day, *(f"{day}-{number}" for number in range(2, 100)))
+    return next(place for place in places if not (folder / place).exists())
 
 
 def released_as(project: Project, run: Run) -> str | None:

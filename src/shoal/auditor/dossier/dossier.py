@@ -289,11 +289,12 @@ def build_dossier(
     return Dossier(content, tuple(checks), tuple(asked))
 
 
-def unanswered(certificate: Certificate, context: Context, profile: str) -> list[str]:
-    """The fields of a context that a profile asks for and that are not answered whole."""
+def unanswered(certificate: Certificate, context: Context, profile: str) -> dict[str, str]:
+    """What a profile asks for and is not answered whole: by field, what the answer lacks."""
     residual, roles = residual_risk(certificate), Roles.of(certificate, None)
     answers = Answers(certificate, context, None, residual, roles, _today())
-    return [field for field in asked_fields(profile) if answers.lacks(field)]
+    lacks = {field: answers.lacks(field) for field in asked_fields(profile)}
+    return {field: lack for field, lack in lacks.items() if lack}
 
 
 def asked_fields(profile: str) -> list[str]:
