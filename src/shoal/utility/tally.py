@@ -213,11 +213,11 @@ def _is_alone(
         return alone
     keys, room = classes.labels[rows].astype(np.int64), classes.count
     for column in columns:
-        if room * len(column.cells) > 4 * len(keys) + _TABLE:
-            distinct, keys = np.unique(keys, return_inverse=True)
-            room = len(distinct)
         keys = keys * len(column.cells) + column.codes[rows]
         room *= len(column.cells)
+        if room > 4 * len(keys) + _TABLE:
+            distinct, keys = np.unique(keys, return_inverse=True)
+            room = len(distinct)
     persons = rows if classes.subjects is None else classes.subjects[rows]
     # of all who show the same, one is known; whoever else does says that there are several
     known = np.zeros(room, dtype=persons.dtype)

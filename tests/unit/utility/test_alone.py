@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections import defaultdict
 
 import numpy as np
@@ -35,3 +36,16 @@ def test_who_is_alone_is_counted_by_people(records, counts_people, small):
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(tally, "_TABLE", small or -4 * len(records))
         assert tally._is_alone(classes, columns).tolist() == naive(records, counts_people)
+
+
+def test_many_values_take_no_room_of_their_own():
+    """A table of all classes and values would take 10^10 places."""
+    many = 100_000
+    number = np.arange(many, dtype=np.int32)
+    column = Column("amount", number, tuple(map(str, range(many))))
+    tracemalloc.start()
+    alone = tally._is_alone(Classes(number // 2, many // 2), [column])
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert alone.all()
+    assert most < 100 * many
