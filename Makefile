@@ -33,7 +33,7 @@ $(READY): pyproject.toml papers/pyproject.toml constraints.txt
 demo: $(READY) ## publish the bundled sample, prove it, and draw the report
 	@mkdir -p demo
 	@$(BIN)/shoal sample patients -n 1000 --seed 7 -o demo/patients.csv -q
-	$(BIN)/shoal publish demo/patients.csv -p demo/patients.policy.yaml -o demo/published.csv --report demo/report.html
+	$(BIN)/shoal publish demo/patients.csv -p demo/patients.policy.yaml -o demo/published.csv --replace --report demo/report.html
 	@echo; echo "before:"; head -n 4 demo/patients.csv; echo "after:"; head -n 4 demo/published.csv
 	@echo; echo "the same for a stream:"
 	@$(BIN)/shoal sample purchases -n 5000 --seed 7 -o demo/purchases.csv -q

@@ -54,7 +54,7 @@ def measure(asked: Any) -> Any:
 
         def run(source: str, out: str, *more: str, **environment: str) -> dict[str, float]:
             shutil.rmtree(folder / out, ignore_errors=True)
-            command = ["publish", f"{folder}/{source}", "-p", str(policy), "-q"]
+            command = ["publish", f"{folder}/{source}", "-p", str(policy), "-q", "--replace"]
             whole = [*processes.SHOAL, *command, "-o", f"{folder}/{out}", *more]
             asked.say(f"spark tables: {source} to {out}")
             return processes.script("spark_tables.py", *whole, env=environment).said

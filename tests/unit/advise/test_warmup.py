@@ -41,7 +41,7 @@ with tempfile.TemporaryDirectory() as folder:
         policy = Policy.load(Path(folder) / f"{n}.policy.yaml")
         for method in (None, "rounded-partition"):
             asked = policy if method is None else policy.with_method(method)
-            publish_file(table, asked, str(Path(folder) / f"{n}.released.csv"))
+            publish_file(table, asked, str(Path(folder) / f"{n}.{method}.csv"))
 print(sorted(signatures() - warm))
 """
 
