@@ -11,7 +11,6 @@ import json
 import multiprocessing
 import os
 import signal
-import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from pathlib import Path
 
 import yaml
 
+from shoal.fusion.fuse import free_ports
 from shoal.samples import bank
 from warm_interpreters import WarmInterpreters
 
@@ -258,16 +258,6 @@ def _mutate(seed: int) -> None:
     Endpoint.call, Endpoint.stream = lying_call, lying_stream
 
 
-def ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    found = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return found
-
-
 def bank_world(
     folder: Path,
     n: int = 90,
@@ -300,7 +290,7 @@ def bank_world(
         content["joining"] = {"name": "keyed", "helper_is_trusted": True}
     world = World(folder, content)
     parties = [*content["parties"], *([content["helper"]] if helper else [])]
-    for party, port in zip(parties, ports(len(parties)), strict=True):
+    for party, port in zip(parties, free_ports(len(parties)), strict=True):
         Keys.of(party["name"], folder).make(party["name"])
         party |= {"address": f"127.0.0.1:{port}", "certificate": f"{party['name']}.crt"}
     return world

@@ -217,7 +217,7 @@ def test_a_report_that_fails_leaves_the_release_and_says_that_it_is_published(tm
     patients.generate(600, 1).write_csv(tmp_path / "patients.csv")
     (tmp_path / "policy.yaml").write_text(PATIENTS)
     order = ("publish", "patients.csv", "-p", "policy.yaml", "-o", "out.csv", "-q")
-    run = limited(90_000, *order, "--report", "report.html")
+    run = limited(42_000, *order, "--report", "report.html")
     failed = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True)
     assert failed.returncode == 2
     assert "shoal: 'out.csv' is published; " in failed.stderr.splitlines()[-1]

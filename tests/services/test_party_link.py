@@ -10,11 +10,11 @@ from contextlib import suppress
 
 import pytest
 
-from party_processes import ports
 from shoal.connectors.party.journal import Journal
 from shoal.connectors.party.messages import LinkLost, MessageKind
 from shoal.connectors.party.tls import Identity, Peer, make_keys
 from shoal.errors import PartyError
+from shoal.fusion.fuse import free_ports
 from shoal.fusion.wire.link import PartyLink
 from shoal.fusion.wire.parser import Greeting, Limit, Terms
 
@@ -50,7 +50,7 @@ def pair(make_pair):
 def _links(folder, patience):
     links = {}
     keys = {name: make_keys(name) for name in ("left", "right")}
-    places = dict(zip(keys, ports(2), strict=True))
+    places = dict(zip(keys, free_ports(2), strict=True))
     for name, (private, public) in keys.items():
         (other,) = set(keys) - {name}
         me = Identity(name, f"127.0.0.1:{places[name]}", public, private)

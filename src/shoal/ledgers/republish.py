@@ -233,6 +233,10 @@ def with_its_method(policy: Policy, ledger: Ledger, *, explicit: bool = True) ->
     default = "crp" if policy.operation is None else "m-invariance"
     stated = mapping_in(ledger.certificate(last), "method") if last else {}
     known: Mapping[str, Any] = {"name": default, "parameters": {}, **stated}
+    if not (isinstance(known["name"], str) and isinstance(known["parameters"], Mapping)):
+        raise LedgerError(
+            f"ledger '{ledger.path}': the certificate of its last release is damaged; restore it"
+        )
     policy = policy.or_method(known["name"], known["parameters"])
     if last and not explicit and policy.method_name != known["name"]:
         raise InputError(
