@@ -144,8 +144,9 @@ print(method.partition(matrix, JustK(matrix, 4), rng).labels.tolist())
 
 def test_a_thorough_search_without_the_compiler_finds_the_same_classes():
     command = [sys.executable, "-W", "ignore", "-c", WITHOUT_COMPILER]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     one, other = (
-        subprocess.run(command, env=os.environ | more, capture_output=True, text=True, check=True)
+        subprocess.run(command, env=environment | more, capture_output=True, text=True, check=True)
         for more in ({}, {"NUMBA_DISABLE_JIT": "1"})
     )
     assert one.stdout == other.stdout != ""
