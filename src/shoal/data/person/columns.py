@@ -230,6 +230,7 @@ class PersonColumn:
         has_value = is_value(texts)
         held = texts.filter(pl.Series(has_value)).unique().sort()
         self.seen = len(held)
+        self._has_spellings = _bare(held).n_unique() < len(held)
         self.again = int(has_value.sum()) - self.seen
         some = held.gather_every(max(-(-len(held) // MOST_CELLS), 1)).str.strip_chars(BLANKS)
         self.look: Look = look_of(some.to_list(), self.name, self.seen)
@@ -258,10 +259,16 @@ class PersonColumn:
         """The records by the value that they hold here, however it is spelled."""
         if self._is_encoded:
             codes = self._table.column(self.title).codes
-            different, number = np.unique(_keys(self._cells), return_inverse=True)
+            different, number = np.unique(self._keys(self._cells), return_inverse=True)
             return People(number[codes], self._is_value[codes], len(different))
         texts = self._texts(slice(None))
-        return People(_keys(texts), is_value(texts))
+        return People(self._keys(texts), is_value(texts))
+
+    def _keys(self, texts: pl.Series) -> np.ndarray:
+        """Whole numbers, equal for what may be spellings of one person; where some rows show two of
+        nobody, only for what is written alike.
+        """
+        return (_bare(texts) if self._has_spellings else texts).hash().to_numpy()
 
     def among(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """What some records hold: (rows,) int64 codes, and whether it is a value."""
@@ -296,8 +303,8 @@ class PersonColumn:
         return as_text(self._table.frame[self.title][rows])
 
 
-def _keys(texts: pl.Series) -> np.ndarray:
-    return bare(names_of(texts)).hash().to_numpy()
+def _bare(texts: pl.Series) -> pl.Series:
+    return bare(names_of(texts))
 
 
 def is_value(texts: pl.Series) -> np.ndarray:
