@@ -29,6 +29,7 @@ from shoal.samples import patients
 from shoal.search import subtrees
 from shoal.search.kernels import rounded_cut
 from shoal.tables.publish import publish_file
+from shoal.tables.request import PublishRequest
 
 RECORDS, LIMIT = 4000, 200_000
 SMALL = {  # every table is too large for memory, and is worked on in many parts
@@ -70,7 +71,8 @@ def small() -> Iterator[None]:
 def published(folder: Path, k: int) -> bytes:
     """The release as it is made within the limit."""
     with small():
-        certificate = publish_file(str(folder / "in.csv"), policy(k), str(folder / "out.csv"))
+        paths = str(folder / "in.csv"), policy(k), str(folder / "out.csv")
+        certificate = publish_file(*paths, PublishRequest(replace=True))
     assert certificate.certificate["scale"]["room_bytes"] > 0
     return (folder / "out.csv").read_bytes()
 

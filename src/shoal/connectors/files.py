@@ -368,14 +368,15 @@ def _typed(path: str, kind: str, reading: Reading) -> pl.DataFrame:
     # a name is a name, whatever characters it holds
     with table_errors(path, kind, f"file '{path}'"), open(path, "rb") as file:
         table = pl.scan_parquet(file) if kind == PARQUET else pl.scan_ipc(file)
-        names = without_records(table.collect_schema())
+        schema = table.collect_schema()
+        names = without_records(schema)
         kept = plain(names, f"file '{path}'", reading)
         # a short file may hold very long lists, so those that nobody needs are not even looked at
         unread = [
             name
             for name in names.columns
             if kept[name].dtype != names[name].dtype
-            and (names[name].dtype == pl.Binary or _holds_lists(names[name].dtype))
+            and (names[name].dtype != schema[name] or _holds_lists(schema[name]))
         ]
         frame = table.with_columns(pl.lit(None, pl.String).alias(name) for name in unread).collect()
     return plain(frame, f"file '{path}'", reading)

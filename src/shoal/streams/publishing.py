@@ -87,9 +87,10 @@ class StreamRequest:
     @property
     def fixed(self) -> Mapping[str, Any]:
         """What its policy settles for as long as the stream goes on."""
-        # a bound on what is unpacked changes no record
+        # a bound on what is unpacked changes no record; k over all columns is asked of no stream
         model = self.policy.model
         settled = model.model_dump(mode="json", exclude={"read": {"unpacked"}})
+        del settled["require_together"]
         if "order" not in model.render.model_fields_set:
             settled["render"]["order"] = "input"  # as the default was named once
         return {

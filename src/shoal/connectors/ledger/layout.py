@@ -145,8 +145,8 @@ class Chain:
         content = read_json(self.folder(release) / CERTIFICATE)
         if content is None:
             raise LedgerError(
-                f"release {release:04d}: its certificate is missing or damaged; restore it from a"
-                " copy"
+                f"ledger '{self.path}': release {release:04d}: its certificate is missing or"
+                " damaged; restore it from a copy"
             )
         return content
 
