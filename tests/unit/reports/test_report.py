@@ -16,7 +16,6 @@ import yaml
 
 from sample_policies import PATIENTS
 from shoal.auditor.audit import AuditResult
-from shoal.auditor.dossier.context import Heading
 from shoal.auditor.measure import measure
 from shoal.data.table import Table
 from shoal.errors import InputError
@@ -32,7 +31,7 @@ from shoal.reports.distributions import (
     round_edges,
     spread_over_intervals,
 )
-from shoal.reports.pages import measured_of
+from shoal.reports.pages import Heading, measured_of
 from shoal.reports.release import write_report
 from shoal.samples import patients
 from shoal.tables.publish import Outcome, publish_file
