@@ -639,12 +639,12 @@ def reported(tmp_path, shoal, monkeypatch):
     """Publishes patients with a report, under more options or with a context; the page."""
     monkeypatch.chdir(tmp_path)
     assert shoal("sample", "patients", "-n", "300", "-o", "in.csv", "-q").status == 0
-    words = "publish in.csv -p in.policy.yaml -o out.csv --method mondrian -q".split()
+    words = "publish in.csv -p in.policy.yaml -o out.csv --method mondrian -q --replace".split()
 
     def run(*more: str, context: dict | None = None) -> str:
         if context is not None:
             policy = Policy.load("in.policy.yaml")
-            outcome = publish_file("in.csv", policy, "out.csv")
+            outcome = publish_file("in.csv", policy, "out.csv", PublishRequest(replace=True))
             write_report(outcome, policy, Path("r.html"), Heading.of("out.csv", context))
             return Path("r.html").read_text("utf-8")
         done = shoal(*words, *more, "--report", "r.html")
