@@ -35,6 +35,7 @@ from shoal.reports.pages import Heading, measured_of
 from shoal.reports.release import write_report
 from shoal.samples import patients
 from shoal.tables.publish import Outcome, publish_file
+from shoal.tables.request import PublishRequest
 
 SECTIONS = ("promises", "classes", "risk", "limits", "loss", "before-after", "columns", "repeat")
 SAMPLE_POLICY = yaml.safe_load(PATIENTS) | {"method": {"name": "mondrian"}}
