@@ -15,17 +15,14 @@ ARX). We do not search for a vector at each turn but take all of them once, by a
    joins the class that it costs least, by the shared repair.
 4. Classes of 2k records and more are cut, as by the rounded partition.
 5. Ours as there, `refine`: records of near classes change places while that lowers the loss; from
-   `full` on they are annealed, and over hierarchies rebuilt.
-
-A thorough search without hierarchies, for k alone up to 20, begins with the whole table cut as in
-step 4, into classes a tenth larger: where classes may be resized, records to spare bring more than
-a better start.
+   `full` on they are annealed, and over hierarchies rebuilt. A thorough search without hierarchies,
+   for k alone up to 20, begins with the whole table cut as in step 4, into classes a tenth larger:
+   where classes may be resized, records to spare bring more than a better start.
 
 Promise: a group becomes a class only if it holds k people, counted by the kernel, and
 `Promises.hold` says yes where more is promised; steps 3 to 5 keep that by their own arguments. For
-k alone the outcome is the same for
-any order of the records: groups are sets, and records of equal codes, taken in the order they come,
-are the same to k.
+k alone the outcome is the same for any order of the records: groups are sets, and records of equal
+codes, taken in the order they come, are the same to k.
 
 Bounds: of more than `vectors` vectors we take those at ranks N * (i / vectors)**2, so that the fine
 end, where most records leave, is nearly complete. Very large lattices lose levels before they are
@@ -60,7 +57,6 @@ MOST_ASKED = 1_000_000_000  # records times vectors where more than k is promise
 SMALL_CLASSES, MANY = 20, 100  # a thorough search of more than MANY begins with larger ones
 EXACT_ROWS = 512  # classes up to here are cut by exact prices, as in the rounded partition
 RULES = (rounded_cut.SAME, True, True, rounded_cut.TIES_LEXICOGRAPHIC)
-
 EXCHANGES = {"light": (64, 2, 1), "full": (2048, 8, 3)}  # classes in a run, near classes, rounds
 
 
@@ -140,14 +136,14 @@ class LatticePeeling(Partitioner):
         many_small = promises.k <= min(SMALL_CLASSES, matrix.records // MANY)
         if self.refine == "thorough" and many_small and k_alone and not (matrix.base >= 0).any():
             partition = Partition(np.zeros(matrix.records, dtype=np.int32), 1)
-            larger = promises.k + -(-promises.k // 10)
-            partition = self._cut_and_exchanged(matrix, units, partition, larger)
+            tenth_more = (11 * promises.k + 9) // 10
+            partition = self._cut_and_exchanged(matrix, units, partition, tenth_more)
             return self._effort.refined(matrix, partition, promises, rng, progress)
         levels = [levels_of(matrix, j, values) for j, values in enumerate(units.values)]  # step 1
         vectors = vectors_of(levels, units, self._most_vectors(matrix, units, promises))
         targets = targets_of(promises, matrix.records)
-        says = matrix.subjects is None and len(targets.limit) > 0
-        group = _peel(units, levels, vectors, promises, targets if says else None)  # step 2
+        asked = targets if matrix.subjects is None and len(targets.limit) else None
+        group = _peel(units, levels, vectors, promises, asked)  # step 2
         partition = _with_leftovers(matrix, units, group, promises)  # step 3
         # with more to ask than k records, every cut is put to the promises
         if k_alone:
@@ -223,9 +219,7 @@ def units_of(matrix: Matrix) -> Units:
 
 def levels_of(matrix: Matrix, j: int, values: np.ndarray) -> list[Level]:
     """The levels of attribute j, the finest first, that group its values (codes that occur)
-    differently.
-
-    The last one puts all of them together.
+    differently; the last one puts all of them together.
     """
     levels: list[Level] = []
     candidates = _bins(matrix, j, values) if matrix.base[j] < 0 else _nodes(matrix, j, values)
