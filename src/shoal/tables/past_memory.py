@@ -241,7 +241,10 @@ def _method_of(bound: BoundTable) -> Any:
     elif getattr(getattr(method, "cut", None), "takes_counts", False):
         why = ""
     if not why and bound.encoded.subjects is not None:
-        why = "counts people who have several records"
+        raise InputError(
+            "memory: people who have several records are counted in the whole table, whatever the"
+            " method; publish one record of each, or leave out --memory"
+        )
     if why:
         raise InputError(
             f"memory: method '{name}' {why}, which needs the whole table in memory; take"
