@@ -21,6 +21,8 @@ CHUNK = 1 << 20
 """Bytes that are looked at at once; the names of the columns must end in the first of them."""
 LONGEST = 1 << 12
 """Bytes of the longest line."""
+MOST = 1 << 24
+"""Different lines that are known, however long a text of short lines is: they take 500 MB."""
 MOST_DIFFERENT = 0.3
 """The share of the first lines that may differ: more are parsed as soon as they are told apart."""
 
@@ -77,7 +79,8 @@ def lines_of(text: np.ndarray, begin: int) -> DistinctLines | None:
         if not len(ends) or int(np.diff(ends, prepend=at - 1).max()) > LONGEST:
             return None
         if not found:
-            most = (len(text) - at) * len(ends) // int(ends[-1] + 1 - at) // 2 + len(ends) + 1
+            lines_left = (len(text) - at) * len(ends) // int(ends[-1] + 1 - at)
+            most = min(lines_left // 2 + len(ends) + 1, MOST)
             spans, keys = np.empty((most, 2), dtype=np.int64), np.empty(most, dtype=np.uint64)
             bits = (2 * most).bit_length()
             slot = np.full(1 << bits, -1, dtype=np.int32)

@@ -38,17 +38,7 @@ MANY_NUMBERS = 10  # of a sensitive column, beyond which it is an amount and not
 
 
 class Columns(TypedDict, total=False):
-    """What a publish without a policy is asked.
-
-    quasi: columns that an attacker could know, or a mapping from them to settings as in a policy's
-        `attributes`, such as `{"zip": {"hierarchy": {"prefix": 5}}, "age": {}}`; required.
-    sensitive: columns that an attacker wants to learn. subject: the column that names the person.
-    plain: columns that are published as they are. drop: columns that are removed. other: `plain` or
-        `drop` for columns that nobody named; else they are an error.
-    k: how many people must look alike; required. l, t: distinct values, and closeness to the whole
-        table, of every sensitive column. method: a method's name, or a dict with its `name` and
-        parameters. seed: of random numbers.
-    """
+    """What a publish without a policy is asked; `shoal.publish` says what each word means."""
 
     quasi: Names | Mapping[str, Settings | None]
     sensitive: Names

@@ -118,3 +118,10 @@ def test_a_release_and_its_certificate_are_the_same(tmp_path: Path, always: None
         said = {**outcome.certificate, "seconds": None, "date": None}
         releases.append(((tmp_path / f"{least}.csv").read_bytes(), said))
     assert releases[0] == releases[1]
+
+
+def test_no_more_different_lines_are_known_than_there_is_room_for(monkeypatch):
+    monkeypatch.setattr(distinct_lines, "MOST", 8)
+    few, many = (b"a\n" + b"".join(b"%d\n" % (i % n) for i in range(40)) for n in (7, 9))
+    assert lines_of(np.frombuffer(few, dtype=np.uint8), 2).different == 7
+    assert lines_of(np.frombuffer(many, dtype=np.uint8), 2) is None
