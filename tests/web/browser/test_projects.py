@@ -17,6 +17,7 @@ import polars as pl
 import pytest
 
 from shoal.samples import patients
+from shoal.web import work
 from thorough import LONG
 from web.browsing import Watch, come_in, tab_of
 from web.visitor import served
@@ -182,7 +183,7 @@ def test_fast_changes_of_one_window_are_all_made_before_it_goes_on(context, open
     settled(tab)
     roles = {f"role-{names.index(name) + 1}": role for name, role in wanted.items()}
     tab.evaluate(FAST.replace("ROLES", json.dumps(roles)))
-    tab.wait_for_selector("h1:text('What do you promise?')")
+    tab.wait_for_selector("html.script >> h1:text('What do you promise?')")
     attributes = project.policy["attributes"]
     assert {name: attributes[name]["role"] for name in wanted} == wanted
     for k in (13, 16):
@@ -233,6 +234,20 @@ def test_a_gap_blocks_until_it_is_mended_in_a_copy_and_two_parents_are_refused(t
     assert "vocational;high;*" in (ward.project.folder / "hierarchies/education.csv").read_text()
 
 
+@pytest.fixture
+def held(monkeypatch):
+    """Processes of jobs rest as soon as they are started: none is done before it is disturbed."""
+    start = work._started
+
+    async def stopped(module):
+        process = await start(module)
+        if module == "shoal.web.job":
+            os.kill(process.pid, signal.SIGSTOP)
+        return process
+
+    monkeypatch.setattr(work, "_started", stopped)
+
+
 def started(tab, ward):
     """A draft that runs, as soon as it does."""
     tab.goto(f"{ward.door.origin}/promises")
@@ -244,30 +259,39 @@ def started(tab, ward):
     return job
 
 
-@pytest.mark.parametrize("turn", range(20 if LONG else 1))
-def test_a_cancelled_draft_is_gone_and_looks_go_on_meanwhile(tab, ward, turn):
+def test_a_cancelled_draft_is_gone_and_looks_go_on_meanwhile(tab, ward, held):
     job = started(tab, ward)
-    while not job.is_over and len({e.get("stage") for e in job.events}) < turn:
-        time.sleep(0.01)  # each time a stage later
-    if turn == 0:
-        other = tab_of(tab.context)
-        other.goto(f"{ward.door.origin}/columns")
-        assert other.is_visible(".job")
-        other.wait_for_selector("main >> text=people in 300 rows")
-        other.close()
-    if not job.is_over:
-        tab.click("[id^=cancel] button")
-        tab.wait_for_selector("text=Stopped. Nothing was written.")
-        assert [run for run in ward.project.runs if run.state != "done"] == []
-    else:
-        tab.wait_for_selector("#verdict")
+    other = tab_of(tab.context)
+    other.goto(f"{ward.door.origin}/columns")
+    assert other.is_visible(".job")
+    other.wait_for_selector("main >> text=people in 300 rows")
+    other.close()
+    tab.click("[id^=cancel] button")
+    while not job.asked.get("is_cancelled"):
+        time.sleep(0.01)
+    os.kill(job.process.pid, signal.SIGCONT)
+    tab.wait_for_selector("text=Stopped. Nothing was written.")
+    assert [run for run in ward.project.runs if run.state != "done"] == []
     assert others_in(ward.project.folder) == []
 
 
-def test_a_killed_job_says_so_leaves_nothing_and_the_next_one_runs(tab, ward):
+@pytest.mark.parametrize("turn", range(1, 20 if LONG else 2))
+def test_a_draft_that_is_cancelled_at_some_stage_is_gone_or_done(tab, ward, turn):
+    job = started(tab, ward)
+    while not job.is_over and len({e.get("stage") for e in job.events}) < turn:
+        time.sleep(0.01)  # each time a stage later
+    tab.evaluate("document.querySelector('[id^=cancel] button')?.click()")
+    tab.wait_for_selector(":text('Stopped. Nothing was written.'), #verdict")
+    while not job.is_over:
+        time.sleep(0.01)
+    assert others_in(ward.project.folder) == []
+
+
+def test_a_killed_job_says_so_leaves_nothing_and_the_next_one_runs(tab, ward, held, monkeypatch):
     before = set(ward.project.folder.rglob("data.csv"))
     job = started(tab, ward)
     os.kill(job.process.pid, signal.SIGKILL)
+    monkeypatch.undo()
     tab.wait_for_selector("#verdict >> text=It stopped before the end")
     assert "ended from outside" in tab.inner_text("#verdict")
     assert set(ward.project.folder.rglob("data.csv")) <= before
