@@ -128,3 +128,5 @@ def test_no_label_of_the_gate_is_squeezed(gate, width):
     # the point of a list stands beside the first line of a link
     align = "link => getComputedStyle(link).verticalAlign"
     assert gate.eval_on_selector("#lacking a", align) == "top"
+    named = "all => all.filter(one => one.checkVisibility()).map(one => one.textContent.trim())"
+    assert all(gate.eval_on_selector_all("button", named))  # what is hidden is not seen
