@@ -1,7 +1,8 @@
-"""Tables that are made from the registry while the docs are built, so that they can't go stale.
+"""Tables that are made from the program while the docs are built, so that they can't go stale.
 
 ```{method-table} mondrian        source and parameters of a method
 ```{promise-table} k-anonymity    definition, source, kind and parameters of a promise
+```{command-table} ledger verify  arguments and options of a command
 """
 
 from __future__ import annotations
@@ -49,6 +50,27 @@ class PromiseTable(SphinxDirective):
             paragraph = nodes.paragraph("", "", nodes.strong("", f"{label}: "), nodes.Text(text))
             listed += nodes.list_item("", paragraph)
         return [listed, *_parameters(found["parameters"])]
+
+
+class CommandTable(SphinxDirective):
+    """Arguments and options of a command, as its help has them."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+
+    def run(self) -> list[nodes.Node]:
+        import typer.main
+
+        from shoal.cli.main import app
+
+        command = typer.main.get_command(app)
+        context = typer.Context(command, info_name="shoal")
+        for name in self.arguments[0].split():
+            command = command.get_command(context, name)
+            context = typer.Context(command, info_name=name, parent=context)
+        records = [p.get_help_record(context) for p in command.params if not p.hidden]
+        rows = [record for record in records if record and "--help" not in record[0]]
+        return [_table(("argument", "what it does"), rows)]
 
 
 def _named(described: list[dict[str, Any]], key: str, name: str) -> dict[str, Any]:
@@ -101,4 +123,5 @@ def _row(cells: tuple[str, ...], literal_first: bool) -> nodes.row:
 def setup(app: Any) -> dict[str, Any]:
     app.add_directive("method-table", MethodTable)
     app.add_directive("promise-table", PromiseTable)
+    app.add_directive("command-table", CommandTable)
     return {"parallel_read_safe": True}
