@@ -50,7 +50,7 @@ def in_range(table: pl.DataFrame) -> float:
 
 def test_the_sql_of_the_page_runs_in_duckdb(published):
     duckdb = pytest.importorskip("duckdb")
-    by_disease, counted = shown("sql")
+    by_disease, counted = shown("text")
     rows = duckdb.sql(by_disease).fetchall()
     assert [row[0] for row in rows] == sorted(published["disease"].unique())
     assert sum(row[2] for row in rows) == len(published)
