@@ -61,7 +61,7 @@ async def frame(
         "table": table_line(server, risk),
         "has_table": server.table_key() is not None,
         "saved": entries[-1].time if entries else "",
-        "can_undo": project.history.before() is not None,
+        "undoes": project.history.last(),
         "steps": steps(server, checked),
         "policy_lines": lines,
         "policy_changed": changed,
@@ -167,7 +167,7 @@ def table_line(server: Server, risk: Context | None) -> str:
             rows=about["rows"],
             rows_in_all=about["rows_in_all"],
         )
-    if risk and risk.get("unit") == "people":
+    if risk and risk.get("unit") == "people" and person_answered(server):
         parts.append(gettext("{people:,} people", people=risk["people"]))
     return " · ".join(parts)
 

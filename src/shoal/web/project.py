@@ -251,25 +251,29 @@ class Project:
                 return found
         return None
 
-    def undo(self, to: int | None = None) -> bool:
-        """Back to the state before the last edit, or of entry `to`, by a new entry; False where
-        there is nothing to undo.
+    def undo(self, to: int | None = None) -> str | None:
+        """Back to the state before the last edit, or of entry `to`, by a new entry, whose sentence
+        is returned; None where there is nothing to undo.
         """
         self.notice_hand_edits()
-        target = self.history.before() if to is None else to
-        if target is None:
-            return False
+        last = self.history.last()
+        if last is None:
+            return None
+        target = last.parent if to is None else to
         now = self.texts()
         back = self.history.way_back(now, target)
         if not back:
-            return False
+            return None
         changed = {name: (now.get(name), text) for name, text in back.items()}
         self._write(changed)
-        self.history.add(
-            gettext("undone, back to {or_}", or_=target or "the start"), changed, returns_to=target
+        sentence = (
+            gettext("undone: {change}", change=last.sentence)
+            if target == last.parent
+            else gettext("undone, back to {or_}", or_=target or gettext("the start"))
         )
+        self.history.add(sentence, changed, returns_to=target)
         self._remember()
-        return True
+        return sentence
 
     def notice_hand_edits(self) -> bool:
         """A file that is not as the page has left it becomes an entry of its own."""
@@ -471,11 +475,11 @@ class History:
             at = entry.parent
         return changed
 
-    def before(self) -> int | None:
-        """The entry that undo returns to; None where nothing is left to undo."""
+    def last(self) -> Entry | None:
+        """The entry that undo takes back; None where nothing is left to undo."""
         entries = self.entries()
         at = self.position(entries)
-        return next((entry.parent for entry in entries if entry.number == at), None)
+        return next((entry for entry in entries if entry.number == at), None)
 
 
 @lru_cache(maxsize=1000)

@@ -193,8 +193,10 @@ async def undo(request: Request) -> Response:
         raise policy_text.NotThere
     if one(form, "base") != server.project.policy_sha:
         return await _conflict(request, "text", {**form, "text": [""]}, one(form, "base"))
-    if not server.project.undo(int(to) if to else None):
-        server.notices.append(gettext("Nothing is left to undo."))
+    undone = server.project.undo(int(to) if to else None)
+    server.notices.append(
+        gettext("Nothing is left to undo.") if undone is None else f"{undone[:1].upper()}{undone[1:]}"
+    )
     server.desk.forget()
     return back(form, "columns")
 

@@ -386,7 +386,7 @@ def gate(server: Server, run: Run) -> list[Context]:
         (
             gettext("Other releases of these people"),
             is_safe,
-            beside,
+            beside if is_safe or beside else gettext("not answered"),
             "#attacks" if others or unread else "#other",
         ),
         (
