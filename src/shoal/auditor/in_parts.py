@@ -24,7 +24,14 @@ from shoal.data.coded_table import CodedTable
 from shoal.data.encoding import EncodedTable
 from shoal.data.person_names import people_of
 from shoal.data.progress import Progress
-from shoal.data.release import PublishedColumn, Release, is_starred, label_classes, label_shown
+from shoal.data.release import (
+    PublishedColumn,
+    Release,
+    is_starred,
+    is_withheld,
+    label_classes,
+    label_shown,
+)
 from shoal.data.room import Room, blocks
 from shoal.data.row_order import Followed
 from shoal.data.schema import Role, Schema, Shown
@@ -178,7 +185,7 @@ class _Audited:
 
         followed: the column of which each row's cell and place are known, too.
         """
-        _ = self._places, self._withheld  # once, before others are given it
+        _ = self._places, self._left_out  # once, before others are given it
         shown = {name: self.released.column(name).codes for name in self._compared}
         true = {} if self.truth is None else _true_codes(self.truth, self.problem.schema)
         order = {} if followed is None else {"cell": followed.codes, "row": self._places_of_rows()}
@@ -194,7 +201,7 @@ class _Audited:
             raise InputError(
                 f"promise: attribute '{unknown[0]}' is not a quasi-identifier; correct the policy"
             )
-        others = of_name if self._withheld else ()
+        others = () if self._left_out is None else of_name
         carried = {name: of_name[name].codes for name in (*names, *others)}
         for codes, people in self._ranges(list(names)).split(carried, self._people):
             columns = [replace(of_name[name], codes=some) for name, some in codes.items()]
@@ -205,7 +212,7 @@ class _Audited:
     ) -> Classes:
         """Some records by some of these columns; the others say who is withheld."""
         left_out = np.zeros(len(columns[0].codes), dtype=bool)
-        if self._withheld:
+        if self._left_out is not None:
             left_out = is_starred(tuple(columns), self.problem.schema.render.suppressed)
         grouping = tuple(column for column in columns if column.name in names)
         labels, count = label_classes(grouping, left_out)
@@ -238,7 +245,7 @@ class _Audited:
         truth = None if self.truth is None else _part_of(self.truth, true, people.get(""))
         columns = tuple(replace(column, codes=shown[column.name]) for column in self.columns)
         starred = is_starred(columns, self.problem.schema.render.suppressed)
-        labels, count = label_shown(columns, starred, self._withheld)
+        labels, count = label_shown(columns, starred, self._left_out is not None)
         classes = Classes(
             labels,
             count,
@@ -274,45 +281,22 @@ class _Audited:
         names = {name for model in models for name in model.sensitive}
         sensitive = {
             name: in_whole_table(
-                self.sensitive[name], self.subjects, self._left_out(), self.released.room
+                self.sensitive[name], self.subjects, self._left_out, self.released.room
             )
             for name in sorted(names & self.sensitive.keys())
         }
         return Classes(np.zeros(0, dtype=np.int32), 0, None, sensitive)
 
+    @cached_property
     def _left_out(self) -> np.ndarray | None:
         """(n,) bool, records in no class; None where there is none."""
-        if not self._withheld:
-            return None
-        left_out = self.released.room.array(self.released.records, bool)
-        for rows in blocks(self.released.records):
-            left_out[rows] = self._starred(rows)
-        return left_out
-
-    def _starred(self, rows: slice) -> np.ndarray:
-        """Which of some records show the mark in every quasi-identifier."""
-        some = tuple(replace(column, codes=column.codes[rows]) for column in self.columns)
-        return is_starred(some, self.problem.schema.render.suppressed)
-
-    @cached_property
-    def _withheld(self) -> bool:
-        """Whether starred records are in no class: as `data.release.is_withheld`, in blocks."""
         released, mark = self.released, self.problem.schema.render.suppressed
-        if any(mark not in column.cells for column in self.columns):
-            return False
-        hidden = {}
-        for name in (attribute.name for attribute in self.problem.schema.sensitive):
-            shown = mark if released.is_text(name) else ""
-            cells = released.column(name).cells
-            hidden[name] = np.array([cell == shown for cell in cells], dtype=bool)
-        total = 0
+        starred = released.room.array(released.records, bool)
         for rows in blocks(released.records):
-            starred = self._starred(rows)
-            total += int(starred.sum())
-            for name, is_hidden in hidden.items():
-                if not is_hidden[released.column(name).codes[rows][starred]].all():
-                    return False
-        return 0 < total < released.records
+            some = tuple(replace(column, codes=column.codes[rows]) for column in self.columns)
+            starred[rows] = is_starred(some, mark)
+        names = [attribute.name for attribute in self.problem.schema.sensitive]
+        return starred if is_withheld(released, names, starred, mark) else None
 
 
 def _subjects(people: Codes) -> np.ndarray | None:

@@ -96,10 +96,6 @@ class CodedTable(Table):
             texts = texts.replace("", None)
         return texts if self.is_text(name) else texts.cast(self.dtype(name))
 
-    def is_text(self, name: str) -> bool:
-        """Whether the mark can stand in a column."""
-        return self.dtype(name) in (pl.String, pl.Categorical, pl.Enum)
-
     def same_cells(self, one: str, other: str) -> bool:
         first, second = self._columns[one], self._columns[other]
         return first.cells == second.cells and all(

@@ -187,7 +187,7 @@ class Starring:
         )
 
     def _is_withheld(self, frame: pl.DataFrame, starred: np.ndarray) -> bool:
-        return is_withheld(frame, self._sensitive, starred, self._mark)
+        return is_withheld(Table(frame), self._sensitive, starred, self._mark)
 
     def _starred(self, frame: pl.DataFrame) -> np.ndarray:
         """(n,) bool, records that show the mark in every quasi-identifier."""
