@@ -1,12 +1,12 @@
-"""The audit of a release that does not fit into memory: range by range of its classes.
+"""The parts of a release that are measured one by one: ranges that hold whole classes.
 
-What is found is what an audit of the whole finds, bit by bit: promises and measures are added up
-over ranges that hold whole classes (`Tally`, `Promise.part` and `total`).
+What is found is what is found of the whole, bit by bit: promises and measures are added up over
+ranges (`Tally`, `Promise.part` and `total`). A release in memory is one part.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import pairwise
@@ -14,16 +14,14 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from shoal.auditor.findings import not_promised
-from shoal.auditor.measure import certificate_of
-from shoal.auditor.order_kept import nearest_to_place, order_followed
+from shoal.auditor.order_kept import nearest_to_place
 from shoal.auditor.reading import read_cells
-from shoal.data.certificate import Certificate
+from shoal.data.certificate_shape import PromiseReport
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.data.coded_table import CodedTable
 from shoal.data.encoding import EncodedTable
 from shoal.data.person_names import people_of
-from shoal.data.progress import Progress
+from shoal.data.progress import Progress, no_progress
 from shoal.data.release import (
     PublishedColumn,
     Release,
@@ -36,12 +34,12 @@ from shoal.data.room import Room, blocks
 from shoal.data.row_order import Followed
 from shoal.data.schema import Role, Schema, Shown
 from shoal.data.shared_room import SharedRoom
+from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.problem import Problem
 from shoal.protocols import PartedMetric
-from shoal.utility.gcp import ColumnFigures
 from shoal.utility.tally import Tally
 
 Codes = dict[str, np.ndarray]
@@ -73,50 +71,68 @@ def require_parts(problem: Problem) -> None:
         raise InputError.from_findings([f"{finding}; leave out --memory" for finding in findings])
 
 
-class MeasuredInParts(NamedTuple):
-    """A release, measured range by range. scale: how that was done, as a certificate states it."""
+class Part(NamedTuple):
+    """Records of whole classes as their readers see them, and what the owner knows of them.
 
-    certificate: Certificate
-    figures: ColumnFigures
-    scale: Mapping[str, int | None]
+    place, row: where each would stand by the column that rows follow, and where it stands; None
+    where they follow none, and where these are all rows.
+    """
+
+    released: Table
+    release: Release
+    truth: Truth | None
+    place: np.ndarray | None = None
+    row: np.ndarray | None = None
+
+    def tally(
+        self, schema: Schema, open_columns: Sequence[str], progress: Progress = no_progress
+    ) -> Tally:
+        """Its figures. open_columns: as in `Tally`."""
+        tally = Tally(schema, registry.build_metrics(), open_columns)
+        tally.add(self.released, self.release)
+        if self.truth is not None:
+            progress("comparing with the original")
+            tally.compare(self.released, self.release, self.truth)
+        if self.place is not None:
+            classes = self.release.classes
+            near = nearest_to_place(classes.labels, self.place, self.row)
+            tally.found_by_order.add(classes.subjects, near)
+        return tally
 
 
 def measure_in_parts(
-    released: CodedTable, problem: Problem, truth: Truth | None, progress: Progress
-) -> MeasuredInParts:
-    """Every figure of a released table; raises InputError with what can't be measured in parts."""
-    progress("reading the release")
-    models, schema = problem.promises, problem.schema
+    released: CodedTable,
+    problem: Problem,
+    truth: Truth | None,
+    open_columns: Sequence[str],
+    followed: Followed | None,
+    progress: Progress,
+) -> tuple[Tally, list[PromiseReport], int]:
+    """The figures of a release, its promises, and in how many parts they were measured; raises
+    InputError with what can't be.
+
+    followed: the column that rows in the input's order follow.
+    """
+    models, room = problem.promises, released.room
     require_parts(problem)
     audited = _Audited.of(released, problem, truth)
     table = audited.whole_table([model for model in models if model.compares_with_table])
-    open_columns = not_promised(released, problem.policy)
-    tally = Tally(schema, registry.build_metrics(), open_columns)
+    tally = Tally(problem.schema, registry.build_metrics(), open_columns)
     found: list[list[Any]] = [[] for _ in models]
-    whole = [i for i, model in enumerate(models) if not model.groups_by]
     progress("measuring range by range")
-    followed = order_followed(truth, schema.render)
-    middles = None if followed is None else followed.middles
-    asked = [models[i] for i in whole]
-    of_part = partial(_measured_part, schema, asked, table, open_columns, middles)
+    of_part = partial(_measured_part, problem.schema, models, table, open_columns)
     parts = 0
-    for added, amounts in _each(of_part, audited.ranges(followed), released.room):
+    for added, amounts in _each(of_part, audited.ranges(followed), room):
         parts += 1
         tally.absorb(added)
-        for i, amount in zip(whole, amounts, strict=True):
-            found[i].append(amount)
+        for each, amount in zip(found, amounts, strict=True):
+            each.append(amount)
     for i, model in enumerate(models):
         if model.groups_by:
             progress(f"measuring {', '.join(model.groups_by)}")
             of_group = partial(_measured_group, model, table)
-            found[i] = list(_each(of_group, audited.grouped_by(model.groups_by), released.room))
-    reports = [model.total(each) for model, each in zip(models, found, strict=True)]
-    original = None if truth is None else truth.original
-    certificate = certificate_of(tally, reports, released, original, problem, followed)
-    room = released.room
-    scale = {"memory": room.limit, "room_bytes": room.on_disk, "parts": parts}
-    scale |= {"tasks": room.tasks} if isinstance(room, SharedRoom) else {}
-    return MeasuredInParts(certificate, tally.figures(), scale)
+            found[i] = list(_each(of_group, audited.grouped_by(model.groups_by), room))
+    return tally, [model.total(each) for model, each in zip(models, found, strict=True)], parts
 
 
 def _each(work: Callable[[A], B], parts: Iterable[A], room: Room) -> Iterator[B]:
@@ -129,36 +145,23 @@ def _each(work: Callable[[A], B], parts: Iterable[A], room: Room) -> Iterator[B]
 
 def _measured_part(
     schema: Schema,
-    models: list[Any],
+    models: Sequence[Any],
     table: Classes,
-    open_columns: list[str],
-    middles: np.ndarray | None,
-    measured: Measurable,
+    open_columns: Sequence[str],
+    measured: Callable[[], Part],
 ) -> tuple[Tally, list[Any]]:
-    """The figures of a range, and what each promise finds there.
+    """The figures of a range, and what each promise finds there that groups by all columns.
 
-    middles: where the rows of each cell would stand, of the column that rows follow.
+    measured: makes the range where it is measured, so that no two are held at once.
     """
-    released, release, truth, order = measured()
-    tally = Tally(schema, registry.build_metrics(), open_columns)
-    tally.add(released, release)
-    if truth is not None:
-        tally.compare(released, release, truth)
-    if middles is not None:
-        classes = release.classes
-        near = nearest_to_place(classes.labels, middles[order["cell"]], order["row"])
-        tally.found_by_order.add(classes.subjects, near)
-    return tally, [model.part(release.classes, table) for model in models]
+    part = measured()
+    classes = part.release.classes
+    amounts = [None if model.groups_by else model.part(classes, table) for model in models]
+    return part.tally(schema, open_columns), amounts
 
 
 def _measured_group(model: Any, table: Classes, group: Callable[[], Classes]) -> Any:
     return model.part(group(), table)
-
-
-Part = tuple[CodedTable, Release, Truth | None, Codes]
-
-Measurable = Callable[[], Part]
-"""Makes a range when it is measured, so that no two are held at once, and where it is measured."""
 
 
 @dataclass(frozen=True)
@@ -180,18 +183,16 @@ class _Audited:
             subjects = people_of(released.column(problem.subject))
         return cls(released, problem, truth, columns, sensitive, subjects)
 
-    def ranges(self, followed: Followed | None) -> Iterator[Measurable]:
-        """The release, range by range, beside what its owner knows.
-
-        followed: the column of which each row's cell and place are known, too.
-        """
+    def ranges(self, followed: Followed | None) -> Iterator[Callable[[], Part]]:
+        """The release, range by range, beside what its owner knows."""
         _ = self._places, self._left_out  # once, before others are given it
         shown = {name: self.released.column(name).codes for name in self._compared}
         true = {} if self.truth is None else _true_codes(self.truth, self.problem.schema)
         order = {} if followed is None else {"cell": followed.codes, "row": self._places_of_rows()}
         ranges = self._ranges([column.name for column in self.columns])
+        middles = None if followed is None else followed.middles
         for some in ranges.split(shown, true, self._people, order):
-            yield partial(self._part, *some)
+            yield partial(self._part, middles, *some)
 
     def grouped_by(self, names: tuple[str, ...]) -> Iterator[Callable[[], Classes]]:
         """Records whose cells are equal in these columns alone as classes, range by range."""
@@ -240,7 +241,10 @@ class _Audited:
             places[rows] = np.arange(rows.start, rows.stop)
         return places
 
-    def _part(self, shown: Codes, true: Codes, people: Codes, order: Codes) -> Part:
+    def _part(
+        self, middles: np.ndarray | None, shown: Codes, true: Codes, people: Codes, order: Codes
+    ) -> Part:
+        """A range. middles: by cell of the column that rows follow, where its rows would stand."""
         released = self.released.part(shown)
         truth = None if self.truth is None else _part_of(self.truth, true, people.get(""))
         columns = tuple(replace(column, codes=shown[column.name]) for column in self.columns)
@@ -253,11 +257,12 @@ class _Audited:
             {name: self._sensitive(name, shown[name]) for name in self.sensitive},
             {column.name: column.codes for column in columns},
         )
-        label = None if self.problem.schema.label is None else shown.get(self.problem.schema.label)
+        label = released.codes_of(self.problem.schema.label)
         originals = {} if truth is None else truth.originals()
         k = self.problem.required_k
         release = Release(columns, classes, k, label, originals, starred)
-        return released, release, truth, order
+        place = None if middles is None else middles[order["cell"]]
+        return Part(released, release, truth, place, order.get("row"))
 
     def _sensitive(self, name: str, codes: np.ndarray) -> SensitiveColumn:
         """A sensitive column of some records. codes: of their texts."""

@@ -26,6 +26,14 @@ class Blank(NamedTuple):
     empty: bool = False
 
 
+def needs_frame() -> InputError:
+    """That something asks for all records of a table past memory at once."""
+    return InputError(
+        "memory: what was asked for needs the whole table in memory; leave out --memory, or what"
+        " asks for it"
+    )
+
+
 class CodedTable(Table):
     """A table whose columns are codes, which may lie in files, beside their distinct texts.
 
@@ -59,10 +67,7 @@ class CodedTable(Table):
 
     @property
     def frame(self) -> pl.DataFrame:
-        raise InputError(
-            "memory: what was asked for needs the whole table in memory; leave out --memory, or"
-            " what asks for it"
-        )
+        raise needs_frame()
 
     @property
     def records(self) -> int:
@@ -201,10 +206,21 @@ def in_order(column: ShownColumn, order: np.ndarray) -> ShownColumn:
     return replace(column, codes=partial(_in_order, column.codes, order))
 
 
-def block_frames(columns: Sequence[ShownColumn], records: int) -> Iterator[pl.DataFrame]:
-    """The release, block by block; one block without rows where there is no record."""
-    for rows in blocks(records) if records else [slice(0, 0)]:
-        yield pl.DataFrame([column.block(rows) for column in columns])
+@dataclass(frozen=True)
+class ShownTable:
+    """A release that is too large to be held as a frame."""
+
+    columns: list[ShownColumn]
+    records: int
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        raise needs_frame()
+
+    def blocks(self) -> Iterator[pl.DataFrame]:
+        """The release, block by block; one block without rows where there is no record."""
+        for rows in blocks(self.records) if self.records else [slice(0, 0)]:
+            yield pl.DataFrame([column.block(rows) for column in self.columns])
 
 
 def labels_of(numbers: np.ndarray, starts: np.ndarray, room: Room) -> np.ndarray:

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from shoal.data import cores
+from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
 from shoal.data.numbers import is_long, parse_numbers
 from shoal.data.recoding import is_rounded
@@ -156,14 +157,22 @@ class Release:
             }
 
 
-def held_release(release: Release | None) -> Release:
-    """The release; raises InputError where it was measured in parts and is held nowhere."""
-    if release is None:
-        raise InputError(
-            "memory: what was asked for needs the whole release in memory; leave out --memory, or"
-            " what asks for it"
-        )
-    return release
+@dataclass(frozen=True)
+class CertifiedRelease:
+    """A release with its certificate. held: None where it does not fit into memory."""
+
+    certificate: Certificate
+    held: Release | None
+
+    @property
+    def release(self) -> Release:
+        """The release; raises InputError where it was too large to be held."""
+        if self.held is None:
+            raise InputError(
+                "memory: what was asked for needs the whole release in memory; leave out --memory,"
+                " or what asks for it"
+            )
+        return self.held
 
 
 def read_columns(table: Table, schema: Schema) -> tuple[tuple[PublishedColumn, ...], list[str]]:
