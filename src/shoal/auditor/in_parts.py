@@ -30,7 +30,7 @@ from shoal.data.release import (
     label_classes,
     label_shown,
 )
-from shoal.data.room import Room, blocks
+from shoal.data.room import Room, blocks, needs_whole
 from shoal.data.row_order import Followed
 from shoal.data.schema import Role, Schema, Shown
 from shoal.data.shared_room import SharedRoom
@@ -51,24 +51,24 @@ B = TypeVar("B")
 def require_parts(problem: Problem) -> None:
     """Raises InputError with every promise and measure that needs a table held as a whole."""
     findings = [
-        f"memory: promise '{model.model}' needs the whole table in memory"
+        f"promise '{model.model}' is judged on all classes at once"
         for model in problem.promises
         if not getattr(model, "works_in_parts", False)
     ]
     findings += [
-        f"memory: measure '{name}' needs the whole table in memory"
+        f"measure '{name}' is taken of all classes at once"
         for name, metric in registry.build_metrics().items()
         if not isinstance(metric, PartedMetric)
     ]
     if problem.policy.model.reference is not None:
-        findings.append("memory: a reference to compare with needs the whole table in memory")
+        findings.append("classes are compared with a reference")
     findings += [
-        f"memory: attribute '{attribute.name}': means need the whole table in memory"
+        f"attribute '{attribute.name}': means are compared with all values"
         for attribute in problem.schema.quasi
         if attribute.shown is not Shown.RANGE
     ]
     if findings:
-        raise InputError.from_findings([f"{finding}; leave out --memory" for finding in findings])
+        raise needs_whole(*findings)
 
 
 class Part(NamedTuple):
@@ -415,9 +415,8 @@ def in_whole_table(
             counts += np.bincount(kept, minlength=len(counts))
     else:
         if column.missing > 1:
-            raise InputError(
-                f"memory: '{column.name}' has several texts for no value, which need the whole"
-                " table in memory where people have several records; leave out --memory"
+            raise needs_whole(
+                f"'{column.name}' has several texts for no value, and people have several records"
             )
         _count_pairs(column.codes, subjects, left_out, counts, room)
     return replace(column, codes=column.codes[:0], in_table=counts)

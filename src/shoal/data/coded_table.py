@@ -13,10 +13,9 @@ import polars as pl
 from shoal.data.cut import Cut
 from shoal.data.encoding import EncodedAttribute, EncodedTable
 from shoal.data.recoding import GlobalRecoding, texts_of_classes
-from shoal.data.room import Room, blocks
+from shoal.data.room import Room, blocks, needs_whole
 from shoal.data.schema import Render
 from shoal.data.table import Column, Table
-from shoal.errors import InputError
 
 
 class Blank(NamedTuple):
@@ -24,14 +23,6 @@ class Blank(NamedTuple):
 
     missing: bool = False
     empty: bool = False
-
-
-def needs_frame() -> InputError:
-    """That something asks for all records of a table past memory at once."""
-    return InputError(
-        "memory: what was asked for needs the whole table in memory; leave out --memory, or what"
-        " asks for it"
-    )
 
 
 class CodedTable(Table):
@@ -67,7 +58,7 @@ class CodedTable(Table):
 
     @property
     def frame(self) -> pl.DataFrame:
-        raise needs_frame()
+        raise needs_whole("all its records are asked for at once")
 
     @property
     def records(self) -> int:
@@ -215,7 +206,7 @@ class ShownTable:
 
     @property
     def frame(self) -> pl.DataFrame:
-        raise needs_frame()
+        raise needs_whole("all its records are asked for at once")
 
     def blocks(self) -> Iterator[pl.DataFrame]:
         """The release, block by block; one block without rows where there is no record."""

@@ -17,11 +17,10 @@ from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
 from shoal.data.numbers import is_long, parse_numbers
 from shoal.data.recoding import is_rounded
-from shoal.data.room import IN_MEMORY, blocks
+from shoal.data.room import IN_MEMORY, blocks, needs_whole
 from shoal.data.schema import Attribute, Kind, Render, Schema, Shown
 from shoal.data.table import Column, Table
 from shoal.data.true_values import SquaredSum, TrueValues
-from shoal.errors import InputError
 
 _MOST_PAIRS = 1 << 22
 _TABLE = 1 << 20
@@ -168,10 +167,7 @@ class CertifiedRelease:
     def release(self) -> Release:
         """The release; raises InputError where it was too large to be held."""
         if self.held is None:
-            raise InputError(
-                "memory: what was asked for needs the whole release in memory; leave out --memory,"
-                " or what asks for it"
-            )
+            raise needs_whole("all records of the release are asked for at once")
         return self.held
 
 

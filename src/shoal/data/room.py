@@ -60,11 +60,10 @@ def using(asked: int | str | None) -> Iterator[None]:
         _asked.reset(token)
 
 
-def needs_whole(what: str) -> InputError:
-    """That something can't be done in pieces. what: it, up to a verb."""
-    return InputError(
-        f"memory: {what} as a whole, which does not fit; leave out --memory, or allow more"
-    )
+def needs_whole(*what: str) -> InputError:
+    """That a table past memory can't be worked on. what: clauses that say why, at least one."""
+    way_out = "needs the whole table in memory; leave out --memory, or allow more"
+    return InputError.from_findings([f"memory: {each}, which {way_out}" for each in what])
 
 
 def bytes_of(size: str, option: str = "memory") -> int:

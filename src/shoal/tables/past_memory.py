@@ -152,10 +152,8 @@ def _require_possible(table: CodedTable, policy: Policy, dialect: Dialect) -> No
         is_shown = attribute.role in ("sensitive", "plain") and name in table
         if is_shown and not table.is_restorable(name):
             findings.append(f"attribute '{name}': its cells would not be written as they are")
-    InputError.raise_for(
-        f"memory: {each}, which needs the whole table in memory; leave out --memory"
-        for each in findings
-    )
+    if findings:
+        raise needs_whole(*findings)
 
 
 def _method_of(bound: BoundTable) -> Any:
@@ -297,8 +295,5 @@ def _hides(bound: BoundTable, starred: int, records: int) -> bool:
             " relax the promises, or allow fewer records to be suppressed"
         )
     if any(promise.attributes for promise in asked):
-        raise InputError(
-            "memory: fewer records than k show nothing, and promises cover some columns only,"
-            " which needs the whole table in memory; leave out --memory"
-        )
+        raise needs_whole("fewer records than k show nothing, and promises cover some columns only")
     return True
