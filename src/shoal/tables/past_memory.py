@@ -230,7 +230,7 @@ def _global(bound: BoundTable, table: CodedTable, method: Any, progress: Progres
     rounds_of_row = cut.round_of_record().astype(np.int8)
     rounds = of_all(room.gather(rounds_of_row, row_of), encoded.suppressed, room)
     seconds = time.process_time() - started
-    shown = list(global_columns(cut, rounds, encoded, bound.schema.render))
+    shown = list(global_columns(cut, rounds, encoded, bound.schema.render, room))
     return _Classes(shown, seconds, cut.search_statistics)
 
 
