@@ -6,21 +6,20 @@ ranges (`Tally`, `Promise.part` and `total`). A release in memory is one part.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from shoal.auditor.order_kept import nearest_to_place
-from shoal.auditor.reading import read_cells
+from shoal.auditor.reading import read_cells, release_of
 from shoal.data.certificate_shape import PromiseReport
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.data.coded_table import CodedTable
 from shoal.data.encoding import EncodedTable
-from shoal.data.person_names import people_of
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import (
     PublishedColumn,
@@ -33,7 +32,6 @@ from shoal.data.release import (
 from shoal.data.room import Room, blocks, needs_whole
 from shoal.data.row_order import Followed
 from shoal.data.schema import Role, Schema, Shown
-from shoal.data.shared_room import SharedRoom
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.errors import InputError
@@ -43,9 +41,6 @@ from shoal.protocols import PartedMetric
 from shoal.utility.tally import Tally
 
 Codes = dict[str, np.ndarray]
-
-A = TypeVar("A")
-B = TypeVar("B")
 
 
 def require_parts(problem: Problem) -> None:
@@ -122,7 +117,7 @@ def measure_in_parts(
     progress("measuring range by range")
     of_part = partial(_measured_part, problem.schema, models, table, open_columns)
     parts = 0
-    for added, amounts in _each(of_part, audited.ranges(followed), room):
+    for added, amounts in room.each(of_part, audited.ranges(followed)):
         parts += 1
         tally.absorb(added)
         for each, amount in zip(found, amounts, strict=True):
@@ -131,16 +126,8 @@ def measure_in_parts(
         if model.groups_by:
             progress(f"measuring {', '.join(model.groups_by)}")
             of_group = partial(_measured_group, model, table)
-            found[i] = list(_each(of_group, audited.grouped_by(model.groups_by), room))
+            found[i] = list(room.each(of_group, audited.grouped_by(model.groups_by)))
     return tally, [model.total(each) for model, each in zip(models, found, strict=True)], parts
-
-
-def _each(work: Callable[[A], B], parts: Iterable[A], room: Room) -> Iterator[B]:
-    """What is found in each part: by many processes, or one part after the other."""
-    if isinstance(room, SharedRoom):
-        yield from room.each(work, list(parts))
-    else:
-        yield from map(work, parts)
 
 
 def _measured_part(
@@ -177,11 +164,7 @@ class _Audited:
 
     @classmethod
     def of(cls, released: CodedTable, problem: Problem, truth: Truth | None) -> _Audited:
-        columns, sensitive = read_cells(released, problem)
-        subjects = None if truth is None else truth.subjects
-        if truth is None and problem.subject in released.names:
-            subjects = people_of(released.column(problem.subject))
-        return cls(released, problem, truth, columns, sensitive, subjects)
+        return cls(released, problem, truth, *read_cells(released, problem, truth))
 
     def ranges(self, followed: Followed | None) -> Iterator[Callable[[], Part]]:
         """The release, range by range, beside what its owner knows."""
@@ -217,8 +200,7 @@ class _Audited:
             left_out = is_starred(tuple(columns), self.problem.schema.render.suppressed)
         grouping = tuple(column for column in columns if column.name in names)
         labels, count = label_classes(grouping, left_out)
-        quasi = {column.name: column.codes for column in grouping}
-        return Classes(labels, count, _subjects(people), {}, quasi)
+        return Classes(labels, count, _subjects(people))
 
     def _ranges(self, names: list[str]) -> Ranges:
         codes = [self.released.column(name).codes for name in names]
@@ -250,17 +232,9 @@ class _Audited:
         columns = tuple(replace(column, codes=shown[column.name]) for column in self.columns)
         starred = is_starred(columns, self.problem.schema.render.suppressed)
         labels, count = label_shown(columns, starred, self._left_out is not None)
-        classes = Classes(
-            labels,
-            count,
-            _subjects(people),
-            {name: self._sensitive(name, shown[name]) for name in self.sensitive},
-            {column.name: column.codes for column in columns},
-        )
-        label = released.codes_of(self.problem.schema.label)
-        originals = {} if truth is None else truth.originals()
-        k = self.problem.required_k
-        release = Release(columns, classes, k, label, originals, starred)
+        sensitive = {name: self._sensitive(name, shown[name]) for name in self.sensitive}
+        classes = Classes(labels, count, _subjects(people), sensitive)
+        release = release_of(released, self.problem, truth, columns, classes, starred)
         place = None if middles is None else middles[order["cell"]]
         return Part(released, release, truth, place, order.get("row"))
 
