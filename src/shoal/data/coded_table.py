@@ -249,20 +249,6 @@ def of_kept(values: np.ndarray, suppressed: np.ndarray, records: int, room: Room
     return found
 
 
-def of_all(values: np.ndarray, suppressed: np.ndarray, room: Room) -> np.ndarray:
-    """(n,) the values of the records that are not suppressed, -1 for the others."""
-    if len(values) == len(suppressed):
-        return values
-    found, begun = room.array(len(suppressed), values.dtype), 0
-    for rows in blocks(len(suppressed)):
-        kept = ~suppressed[rows]
-        end = begun + int(np.count_nonzero(kept))
-        some = np.full(len(kept), -1, dtype=values.dtype)
-        some[kept] = values[begun:end]
-        found[rows], begun = some, end
-    return found
-
-
 def local_columns(
     columns: np.ndarray,
     starts: np.ndarray,

@@ -33,7 +33,6 @@ from shoal.data.coded_table import (
     in_order,
     labels_of,
     local_columns,
-    of_all,
     of_kept,
 )
 from shoal.data.progress import Progress
@@ -228,7 +227,7 @@ def _global(bound: BoundTable, table: CodedTable, method: Any, progress: Progres
     with registry.blaming_plug_in(problem.method_name, "publish"):
         cut = method.cut(matrix, promises, np.random.default_rng(problem.seed), progress)
     rounds_of_row = cut.round_of_record().astype(np.int8)
-    rounds = of_all(room.gather(rounds_of_row, row_of), encoded.suppressed, room)
+    rounds = encoded.of_all(room.gather(rounds_of_row, row_of), room)
     seconds = time.process_time() - started
     shown = list(global_columns(cut, rounds, encoded, bound.schema.render, room))
     return _Classes(shown, seconds, cut.search_statistics)
@@ -248,7 +247,7 @@ def _local(
     started = time.process_time()
     starts = method.cut_columns(columns, matrix, BoundPromises(promises, some), room)
     assert int(np.diff(starts).min()) >= k, "the method made a class of fewer than k records"
-    labels = of_all(labels_of(columns[-1], starts, room), encoded.suppressed, room)
+    labels = encoded.of_all(labels_of(columns[-1], starts, room), room)
     seconds = time.process_time() - started
     render = bound.schema.render
     shown = list(local_columns(columns, starts, labels, encoded, render, room))
