@@ -32,9 +32,9 @@ from shoal.data.release import (
 from shoal.data.room import Room, blocks, needs_whole
 from shoal.data.row_order import Followed
 from shoal.data.schema import Role, Schema, Shown
+from shoal.data.sensitive import encode_sensitive_columns
 from shoal.data.table import Table
 from shoal.data.truth import Truth
-from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.problem import Problem
 from shoal.protocols import PartedMetric
@@ -168,48 +168,40 @@ class _Audited:
 
     def ranges(self, followed: Followed | None) -> Iterator[Callable[[], Part]]:
         """The release, range by range, beside what its owner knows."""
-        _ = self._places, self._left_out  # once, before others are given it
+        _ = self._places, self._is_withheld  # once, before others are given it
         shown = {name: self.released.column(name).codes for name in self._compared}
         true = {} if self.truth is None else _true_codes(self.truth, self.problem.schema)
         order = {} if followed is None else {"cell": followed.codes, "row": self._places_of_rows()}
         ranges = self._ranges([column.name for column in self.columns])
         middles = None if followed is None else followed.middles
-        for some in ranges.split(shown, true, self._people, order):
+        for some in ranges.split(shown, true, self._known | order):
             yield partial(self._part, middles, *some)
 
     def grouped_by(self, names: tuple[str, ...]) -> Iterator[Callable[[], Classes]]:
         """Records whose cells are equal in these columns alone as classes, range by range."""
-        of_name = {column.name: column for column in self.columns}
-        unknown = [name for name in names if name not in of_name]
-        if unknown:
-            raise InputError(
-                f"promise: attribute '{unknown[0]}' is not a quasi-identifier; correct the policy"
-            )
-        others = () if self._left_out is None else of_name
-        carried = {name: of_name[name].codes for name in (*names, *others)}
-        for codes, people in self._ranges(list(names)).split(carried, self._people):
-            columns = [replace(of_name[name], codes=some) for name, some in codes.items()]
-            yield partial(self._group, columns, names, people)
+        shown = {name: self.released.column(name).codes for name in names}
+        for some in self._ranges(list(names)).split(shown, self._known):
+            yield partial(self._group, *some)
 
-    def _group(
-        self, columns: list[PublishedColumn], names: tuple[str, ...], people: Codes
-    ) -> Classes:
-        """Some records by some of these columns; the others say who is withheld."""
-        left_out = np.zeros(len(columns[0].codes), dtype=bool)
-        if self._left_out is not None:
-            left_out = is_starred(tuple(columns), self.problem.schema.render.suppressed)
-        grouping = tuple(column for column in columns if column.name in names)
-        labels, count = label_classes(grouping, left_out)
-        return Classes(labels, count, _subjects(people))
+    def _group(self, shown: Codes, known: Codes) -> Classes:
+        """Some records by these columns."""
+        columns = tuple(
+            replace(column, codes=shown[column.name])
+            for column in self.columns
+            if column.name in shown
+        )
+        labels, count = label_classes(columns, known["starred"] & self._is_withheld)
+        return Classes(labels, count, _subjects(known))
 
     def _ranges(self, names: list[str]) -> Ranges:
         codes = [self.released.column(name).codes for name in names]
         return Ranges(codes, self.released.records, self.released.room)
 
     @property
-    def _people(self) -> Codes:
-        """The number of each person, under no name; nothing where rows are people."""
-        return {} if self.subjects is None else {"": self.subjects}
+    def _known(self) -> Codes:
+        """Who is starred, and the number of each person; the latter not where rows are people."""
+        people = {} if self.subjects is None else {"person": self.subjects}
+        return {"starred": self._starred, **people}
 
     @property
     def _compared(self) -> list[str]:
@@ -223,63 +215,58 @@ class _Audited:
             places[rows] = np.arange(rows.start, rows.stop)
         return places
 
-    def _part(
-        self, middles: np.ndarray | None, shown: Codes, true: Codes, people: Codes, order: Codes
-    ) -> Part:
+    def _part(self, middles: np.ndarray | None, shown: Codes, true: Codes, known: Codes) -> Part:
         """A range. middles: by cell of the column that rows follow, where its rows would stand."""
         released = self.released.part(shown)
-        truth = None if self.truth is None else _part_of(self.truth, true, people.get(""))
+        truth = None if self.truth is None else _part_of(self.truth, true, known.get("person"))
         columns = tuple(replace(column, codes=shown[column.name]) for column in self.columns)
-        starred = is_starred(columns, self.problem.schema.render.suppressed)
-        labels, count = label_shown(columns, starred, self._left_out is not None)
-        sensitive = {name: self._sensitive(name, shown[name]) for name in self.sensitive}
-        classes = Classes(labels, count, _subjects(people), sensitive)
-        release = release_of(released, self.problem, truth, columns, classes, starred)
-        place = None if middles is None else middles[order["cell"]]
-        return Part(released, release, truth, place, order.get("row"))
-
-    def _sensitive(self, name: str, codes: np.ndarray) -> SensitiveColumn:
-        """A sensitive column of some records. codes: of their texts."""
-        column = self.sensitive[name]
-        return replace(column, codes=self._places[name][codes])
+        labels, count = label_shown(columns, known["starred"], self._is_withheld)
+        sensitive = {
+            name: replace(self.sensitive[name], codes=places[shown[name]])
+            for name, places in self._places.items()
+        }
+        classes = Classes(labels, count, _subjects(known), sensitive)
+        release = release_of(released, self.problem, truth, columns, classes, known["starred"])
+        place = None if middles is None else middles[known["cell"]]
+        return Part(released, release, truth, place, known.get("row"))
 
     @cached_property
     def _places(self) -> Codes:
-        """The place of each distinct text, by the places of the records that hold it."""
-        found = {}
-        for name, column in self.sensitive.items():
-            places = np.zeros(len(self.released.column(name).cells), dtype=np.int32)
-            codes = self.released.column(name).codes
-            for rows in blocks(self.released.records):
-                places[codes[rows]] = column.codes[rows]
-            found[name] = places
-        return found
+        """The place of each distinct text of the sensitive columns."""
+        cells = {name: len(self.released.column(name).cells) for name in self.sensitive}
+        each_once = self.released.part({name: np.arange(many) for name, many in cells.items()})
+        problem = self.problem
+        found, _ = encode_sensitive_columns(each_once, problem.schema, problem.earlier)
+        return {name: column.codes for name, column in found.items()}
 
     def whole_table(self, models: list[Any]) -> Classes:
         """What classes are compared with: how often each value counts among all in some class."""
         names = {name for model in models for name in model.sensitive}
+        left_out = self._starred if self._is_withheld else None
         sensitive = {
-            name: in_whole_table(
-                self.sensitive[name], self.subjects, self._left_out, self.released.room
-            )
+            name: in_whole_table(self.sensitive[name], self.subjects, left_out, self.released.room)
             for name in sorted(names & self.sensitive.keys())
         }
         return Classes(np.zeros(0, dtype=np.int32), 0, None, sensitive)
 
     @cached_property
-    def _left_out(self) -> np.ndarray | None:
-        """(n,) bool, records in no class; None where there is none."""
-        released, mark = self.released, self.problem.schema.render.suppressed
-        starred = released.room.array(released.records, bool)
-        for rows in blocks(released.records):
+    def _starred(self) -> np.ndarray:
+        """(n,) bool, as in `Release`."""
+        starred = self.released.room.array(self.released.records, bool)
+        for rows in blocks(len(starred)):
             some = tuple(replace(column, codes=column.codes[rows]) for column in self.columns)
-            starred[rows] = is_starred(some, mark)
-        names = [attribute.name for attribute in self.problem.schema.sensitive]
-        return starred if is_withheld(released, names, starred, mark) else None
+            starred[rows] = is_starred(some, self.problem.schema.render.suppressed)
+        return starred
+
+    @cached_property
+    def _is_withheld(self) -> bool:
+        """Whether starred records are in no class."""
+        names, mark = [*self.sensitive], self.problem.schema.render.suppressed
+        return is_withheld(self.released, names, self._starred, mark)
 
 
-def _subjects(people: Codes) -> np.ndarray | None:
-    return people[""].astype(np.int32, copy=False) if people else None
+def _subjects(known: Codes) -> np.ndarray | None:
+    return known["person"].astype(np.int32, copy=False) if "person" in known else None
 
 
 def _true_codes(truth: Truth, schema: Schema) -> Codes:
