@@ -95,7 +95,7 @@ class ClosenessBench:
         """
         bound = replace(self._bound, asked=self._bound.asked.again(policy))
         recoded = recode(self.table, bound, partition)
-        certificate, _, _ = measure(Table(recoded.frame), bound.asked, recoded.truth)
+        certificate = measure(Table(recoded.frame), bound.asked, recoded.truth).certificate
         if not certificate.holds:
             raise PromiseError(
                 f"method '{policy.method_name}': its release breaks a promise; nothing is measured"

@@ -55,7 +55,8 @@ class JointBench:
         seconds = time.process_time() - started
         bound = replace(self._bound, asked=self._bound.asked.again(policy))
         recoded = recode(self.table, bound, made)
-        certificate, release, _ = measure(Table(recoded.frame), bound.asked, recoded.truth)
+        measured = measure(Table(recoded.frame), bound.asked, recoded.truth)
+        certificate, release = measured.certificate, measured.release
         if not certificate.holds:
             raise PromiseError("tcloseness: its release breaks a promise; nothing is measured")
         together = TCloseness(attributes=SENSITIVE, t=1.0, joint=True)

@@ -108,9 +108,9 @@ class OneTable:
             for j, attribute in enumerate(encoded.attributes)
         ]
         columns += [self.table.frame[a.name] for a in schema.with_role(Role.PLAIN, Role.SENSITIVE)]
-        certificate, _, _ = measure(
+        certificate = measure(
             Table(pl.DataFrame(columns)), Problem(schema, policy), Truth(self.table, encoded)
-        )
+        ).certificate
         if not certificate.holds:
             raise PromiseError(
                 f"method '{policy.method_name}': its release does not keep the policy; nothing is"

@@ -150,15 +150,15 @@ class _Ground:
         """What readers of such a release would see, measured, and attacked if that is asked."""
         recoded = recode(self.table, replace(self.bound, asked=problem), classes)
         published = Table(recoded.frame)
-        certificate, release, _ = measure(published, problem, recoded.truth)
+        measured = measure(published, problem, recoded.truth)
         if not attack:
-            return certificate
+            return measured.certificate
         encoded = self.bound.encoded
         republish = republisher(self.table, encoded, problem)
         target = AttackedRelease(
-            published, release, problem, self.table, encoded, recoded.truth, republish
+            published, measured.release, problem, self.table, encoded, recoded.truth, republish
         )
-        found = attacked(certificate, target, AttackRequest(TRIED))
+        found = attacked(measured.certificate, target, AttackRequest(TRIED))
         return found.extended(attacks=found["attacks"] | {"accept": []})  # only publish withholds
 
 

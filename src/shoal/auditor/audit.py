@@ -18,7 +18,6 @@ import numpy as np
 from shoal.auditor.coverage import unmatched
 from shoal.auditor.description import described
 from shoal.auditor.downstream import downstream as downstream_of
-from shoal.auditor.in_parts import measure_in_parts
 from shoal.auditor.measure import measure, measure_two_tables
 from shoal.auditor.without_policy import check_named, policy_of_columns, without_guesses
 from shoal.connectors import files
@@ -31,13 +30,11 @@ from shoal.connectors.outputs import (
     remove_stale_signature,
 )
 from shoal.connectors.traces import traced_rows
-from shoal.data import cores
 from shoal.data.certificate import Certificate
-from shoal.data.coded_table import CodedTable
 from shoal.data.encoding import EncodedTable, encode
 from shoal.data.faults import with_contradicted
 from shoal.data.progress import Progress, no_progress
-from shoal.data.release import Release, held_release
+from shoal.data.release import CertifiedRelease
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.data.two_tables import GROUP, sensitive_path
@@ -51,18 +48,11 @@ from shoal.utility.gcp import ColumnFigures
 
 
 @dataclass(frozen=True)
-class AuditResult:
+class AuditResult(CertifiedRelease):
     """What an audit found, and what a report needs to be drawn from it."""
 
-    certificate: Certificate
-    held: Release | None
     problem: Problem
     truth: Truth | None
-
-    @property
-    def release(self) -> Release:
-        """The release; raises InputError where it was too large to be held."""
-        return held_release(self.held)
 
 
 def policy_or_columns(
@@ -106,37 +96,30 @@ def audit_table(
     else:
         problem, encoded = bound_with_original(shown, policy, original, trace)
         truth = truth_of(original, encoded, problem, trace)
-    release: Release | None = None
-    scale: dict[str, int | None] = {"threads": cores.threads()}
     if policy.is_in_two_tables:
         measured, released = measure_two_tables(released, problem, None, original, progress)
-        certificate, release, _ = measured
         # the original is compared by row here, not by group
-        figures = ColumnFigures.of(release, truth)
-    elif isinstance(released, CodedTable):
-        certificate, figures, how = measure_in_parts(released, problem, truth, progress)
-        scale |= how
+        measured = replace(measured, figures=ColumnFigures.of(measured.release, truth))
     else:
-        certificate, release, figures = measure(released, problem, truth, progress)
-        if truth is None and original is not None and encoded is not None:
+        measured = measure(released, problem, truth, progress)
+        if truth is None and original is not None and encoded is not None and measured.held:
             progress("matching rows with the original's")
-            left = unmatched(released, release, problem.schema, original, encoded)
+            left = unmatched(released, measured.held, problem.schema, original, encoded)
             if left is not None:
-                faults = certificate.get("faults") or {}
-                certificate = certificate.extended(faults={**faults, "unmatched": left})
-    certificate = described(certificate, released, figures, problem, truth)
+                faults = measured.certificate.get("faults") or {}
+                certificate = measured.certificate.extended(faults={**faults, "unmatched": left})
+                measured = replace(measured, certificate=certificate)
+    certificate = described(measured.certificate, released, measured.figures, problem, truth)
     if policy.is_made_of_columns:
         certificate = without_guesses(certificate)
     if trained:
-        if release is None:
-            raise InputError("--downstream: needs the whole table in memory; leave out --memory")
         progress("training on the release")
         certificate = certificate.extended(
-            downstream=downstream_of(release, problem.schema, truth, problem.seed)
+            downstream=downstream_of(measured.release, problem.schema, truth, problem.seed)
         )
     seconds = {"total": time.process_time() - started, "method": None}
-    certificate = certificate.extended(seconds=seconds, scale=scale)
-    return AuditResult(certificate, release, problem, truth)
+    certificate = certificate.extended(seconds=seconds, scale=measured.scale)
+    return AuditResult(certificate, measured.held, problem, truth)
 
 
 def bound_with_original(

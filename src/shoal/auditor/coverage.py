@@ -15,9 +15,8 @@ import polars as pl
 
 from shoal.auditor.kernels.matching import HIDDEN, find_fitting, match
 from shoal.data.encoding import EncodedTable
-from shoal.data.faults import TEXT
 from shoal.data.numbers import is_long, parse_numbers
-from shoal.data.release import Release
+from shoal.data.release import Release, shows_nothing
 from shoal.data.schema import Attribute, Kind, Role, Schema
 from shoal.data.table import Column, Table
 
@@ -94,8 +93,7 @@ def _side_by_side(
         for side in (released.column(name), original.column(name))
     ]
     shown, known = released.column(name), original.column(name)
-    mark = schema.render.suppressed if released.dtype(name) in TEXT else ""
-    is_mark = np.array([cell == mark for cell in shown.cells], dtype=bool)
+    is_mark = shows_nothing(released, name, schema.render.suppressed)
     codes = np.where(is_mark[shown.codes] & starred, HIDDEN, sides[0][shown.codes])
     return codes, sides[1][known.codes]
 

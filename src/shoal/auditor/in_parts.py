@@ -1,157 +1,154 @@
-"""The audit of a release that does not fit into memory: range by range of its classes.
+"""The parts of a release that are measured one by one: ranges that hold whole classes.
 
-What is found is what an audit of the whole finds, bit by bit: promises and measures are added up
-over ranges that hold whole classes (`Tally`, `Promise.part` and `total`).
+What is found is what is found of the whole, bit by bit: promises and measures are added up over
+ranges (`Tally`, `Promise.part` and `total`). A release in memory is one part.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from shoal.auditor.findings import not_promised
-from shoal.auditor.measure import certificate_of
-from shoal.auditor.order_kept import nearest_to_place, order_followed
-from shoal.auditor.reading import read_cells
-from shoal.data.certificate import Certificate
+from shoal.auditor.order_kept import nearest_to_place
+from shoal.auditor.reading import read_cells, release_of
+from shoal.data.certificate_shape import PromiseReport
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.data.coded_table import CodedTable
 from shoal.data.encoding import EncodedTable
-from shoal.data.person_names import people_of
-from shoal.data.progress import Progress
-from shoal.data.release import PublishedColumn, Release, is_starred, label_classes, label_shown
-from shoal.data.room import Room, blocks
+from shoal.data.progress import Progress, no_progress
+from shoal.data.release import (
+    PublishedColumn,
+    Release,
+    is_starred,
+    is_withheld,
+    label_classes,
+    label_shown,
+)
+from shoal.data.room import Room, blocks, needs_whole
 from shoal.data.row_order import Followed
 from shoal.data.schema import Role, Schema, Shown
-from shoal.data.shared_room import SharedRoom
+from shoal.data.sensitive import encode_sensitive_columns
+from shoal.data.table import Table
 from shoal.data.truth import Truth
-from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.problem import Problem
 from shoal.protocols import PartedMetric
-from shoal.utility.gcp import ColumnFigures
 from shoal.utility.tally import Tally
 
 Codes = dict[str, np.ndarray]
-
-A = TypeVar("A")
-B = TypeVar("B")
 
 
 def require_parts(problem: Problem) -> None:
     """Raises InputError with every promise and measure that needs a table held as a whole."""
     findings = [
-        f"memory: promise '{model.model}' needs the whole table in memory"
+        f"promise '{model.model}' is judged on all classes at once"
         for model in problem.promises
         if not getattr(model, "works_in_parts", False)
     ]
     findings += [
-        f"memory: measure '{name}' needs the whole table in memory"
+        f"measure '{name}' is taken of all classes at once"
         for name, metric in registry.build_metrics().items()
         if not isinstance(metric, PartedMetric)
     ]
     if problem.policy.model.reference is not None:
-        findings.append("memory: a reference to compare with needs the whole table in memory")
+        findings.append("classes are compared with a reference")
     findings += [
-        f"memory: attribute '{attribute.name}': means need the whole table in memory"
+        f"attribute '{attribute.name}': means are compared with all values"
         for attribute in problem.schema.quasi
         if attribute.shown is not Shown.RANGE
     ]
     if findings:
-        raise InputError.from_findings([f"{finding}; leave out --memory" for finding in findings])
+        raise needs_whole(*findings)
 
 
-class MeasuredInParts(NamedTuple):
-    """A release, measured range by range. scale: how that was done, as a certificate states it."""
+class Part(NamedTuple):
+    """Records of whole classes as their readers see them, and what the owner knows of them.
 
-    certificate: Certificate
-    figures: ColumnFigures
-    scale: Mapping[str, int | None]
+    place, row: where each would stand by the column that rows follow, and where it stands; None
+    where they follow none, and where these are all rows.
+    """
+
+    released: Table
+    release: Release
+    truth: Truth | None
+    place: np.ndarray | None = None
+    row: np.ndarray | None = None
+
+    def tally(
+        self, schema: Schema, open_columns: Sequence[str], progress: Progress = no_progress
+    ) -> Tally:
+        """Its figures. open_columns: as in `Tally`."""
+        tally = Tally(schema, registry.build_metrics(), open_columns)
+        tally.add(self.released, self.release)
+        if self.truth is not None:
+            progress("comparing with the original")
+            tally.compare(self.released, self.release, self.truth)
+        if self.place is not None:
+            classes = self.release.classes
+            near = nearest_to_place(classes.labels, self.place, self.row)
+            tally.found_by_order.add(classes.subjects, near)
+        return tally
 
 
 def measure_in_parts(
-    released: CodedTable, problem: Problem, truth: Truth | None, progress: Progress
-) -> MeasuredInParts:
-    """Every figure of a released table; raises InputError with what can't be measured in parts."""
-    progress("reading the release")
-    models, schema = problem.promises, problem.schema
+    released: CodedTable,
+    problem: Problem,
+    truth: Truth | None,
+    open_columns: Sequence[str],
+    followed: Followed | None,
+    progress: Progress,
+) -> tuple[Tally, list[PromiseReport], int]:
+    """The figures of a release, its promises, and in how many parts they were measured; raises
+    InputError with what can't be.
+
+    followed: the column that rows in the input's order follow.
+    """
+    models, room = problem.promises, released.room
     require_parts(problem)
     audited = _Audited.of(released, problem, truth)
     table = audited.whole_table([model for model in models if model.compares_with_table])
-    open_columns = not_promised(released, problem.policy)
-    tally = Tally(schema, registry.build_metrics(), open_columns)
+    tally = Tally(problem.schema, registry.build_metrics(), open_columns)
     found: list[list[Any]] = [[] for _ in models]
-    whole = [i for i, model in enumerate(models) if not model.groups_by]
     progress("measuring range by range")
-    followed = order_followed(truth, schema.render)
-    middles = None if followed is None else followed.middles
-    asked = [models[i] for i in whole]
-    of_part = partial(_measured_part, schema, asked, table, open_columns, middles)
+    of_part = partial(_measured_part, problem.schema, models, table, open_columns)
     parts = 0
-    for added, amounts in _each(of_part, audited.ranges(followed), released.room):
+    for added, amounts in room.each(of_part, audited.ranges(followed)):
         parts += 1
         tally.absorb(added)
-        for i, amount in zip(whole, amounts, strict=True):
-            found[i].append(amount)
+        for each, amount in zip(found, amounts, strict=True):
+            each.append(amount)
     for i, model in enumerate(models):
         if model.groups_by:
             progress(f"measuring {', '.join(model.groups_by)}")
             of_group = partial(_measured_group, model, table)
-            found[i] = list(_each(of_group, audited.grouped_by(model.groups_by), released.room))
-    reports = [model.total(each) for model, each in zip(models, found, strict=True)]
-    original = None if truth is None else truth.original
-    certificate = certificate_of(tally, reports, released, original, problem, followed)
-    room = released.room
-    scale = {"memory": room.limit, "room_bytes": room.on_disk, "parts": parts}
-    scale |= {"tasks": room.tasks} if isinstance(room, SharedRoom) else {}
-    return MeasuredInParts(certificate, tally.figures(), scale)
-
-
-def _each(work: Callable[[A], B], parts: Iterable[A], room: Room) -> Iterator[B]:
-    """What is found in each part: by many processes, or one part after the other."""
-    if isinstance(room, SharedRoom):
-        yield from room.each(work, list(parts))
-    else:
-        yield from map(work, parts)
+            found[i] = list(room.each(of_group, audited.grouped_by(model.groups_by)))
+    return tally, [model.total(each) for model, each in zip(models, found, strict=True)], parts
 
 
 def _measured_part(
     schema: Schema,
-    models: list[Any],
+    models: Sequence[Any],
     table: Classes,
-    open_columns: list[str],
-    middles: np.ndarray | None,
-    measured: Measurable,
+    open_columns: Sequence[str],
+    measured: Callable[[], Part],
 ) -> tuple[Tally, list[Any]]:
-    """The figures of a range, and what each promise finds there.
+    """The figures of a range, and what each promise finds there that groups by all columns.
 
-    middles: where the rows of each cell would stand, of the column that rows follow.
+    measured: makes the range where it is measured, so that no two are held at once.
     """
-    released, release, truth, order = measured()
-    tally = Tally(schema, registry.build_metrics(), open_columns)
-    tally.add(released, release)
-    if truth is not None:
-        tally.compare(released, release, truth)
-    if middles is not None:
-        classes = release.classes
-        near = nearest_to_place(classes.labels, middles[order["cell"]], order["row"])
-        tally.found_by_order.add(classes.subjects, near)
-    return tally, [model.part(release.classes, table) for model in models]
+    part = measured()
+    classes = part.release.classes
+    amounts = [None if model.groups_by else model.part(classes, table) for model in models]
+    return part.tally(schema, open_columns), amounts
 
 
 def _measured_group(model: Any, table: Classes, group: Callable[[], Classes]) -> Any:
     return model.part(group(), table)
-
-
-Part = tuple[CodedTable, Release, Truth | None, Codes]
-
-Measurable = Callable[[], Part]
-"""Makes a range when it is measured, so that no two are held at once, and where it is measured."""
 
 
 @dataclass(frozen=True)
@@ -167,59 +164,44 @@ class _Audited:
 
     @classmethod
     def of(cls, released: CodedTable, problem: Problem, truth: Truth | None) -> _Audited:
-        columns, sensitive = read_cells(released, problem)
-        subjects = None if truth is None else truth.subjects
-        if truth is None and problem.subject in released.names:
-            subjects = people_of(released.column(problem.subject))
-        return cls(released, problem, truth, columns, sensitive, subjects)
+        return cls(released, problem, truth, *read_cells(released, problem, truth))
 
-    def ranges(self, followed: Followed | None) -> Iterator[Measurable]:
-        """The release, range by range, beside what its owner knows.
-
-        followed: the column of which each row's cell and place are known, too.
-        """
-        _ = self._places, self._withheld  # once, before others are given it
+    def ranges(self, followed: Followed | None) -> Iterator[Callable[[], Part]]:
+        """The release, range by range, beside what its owner knows."""
+        _ = self._places, self._is_withheld  # once, before others are given it
         shown = {name: self.released.column(name).codes for name in self._compared}
         true = {} if self.truth is None else _true_codes(self.truth, self.problem.schema)
         order = {} if followed is None else {"cell": followed.codes, "row": self._places_of_rows()}
         ranges = self._ranges([column.name for column in self.columns])
-        for some in ranges.split(shown, true, self._people, order):
-            yield partial(self._part, *some)
+        middles = None if followed is None else followed.middles
+        for some in ranges.split(shown, true, self._known | order):
+            yield partial(self._part, middles, *some)
 
     def grouped_by(self, names: tuple[str, ...]) -> Iterator[Callable[[], Classes]]:
         """Records whose cells are equal in these columns alone as classes, range by range."""
-        of_name = {column.name: column for column in self.columns}
-        unknown = [name for name in names if name not in of_name]
-        if unknown:
-            raise InputError(
-                f"promise: attribute '{unknown[0]}' is not a quasi-identifier; correct the policy"
-            )
-        others = of_name if self._withheld else ()
-        carried = {name: of_name[name].codes for name in (*names, *others)}
-        for codes, people in self._ranges(list(names)).split(carried, self._people):
-            columns = [replace(of_name[name], codes=some) for name, some in codes.items()]
-            yield partial(self._group, columns, names, people)
+        shown = {name: self.released.column(name).codes for name in names}
+        for some in self._ranges(list(names)).split(shown, self._known):
+            yield partial(self._group, *some)
 
-    def _group(
-        self, columns: list[PublishedColumn], names: tuple[str, ...], people: Codes
-    ) -> Classes:
-        """Some records by some of these columns; the others say who is withheld."""
-        left_out = np.zeros(len(columns[0].codes), dtype=bool)
-        if self._withheld:
-            left_out = is_starred(tuple(columns), self.problem.schema.render.suppressed)
-        grouping = tuple(column for column in columns if column.name in names)
-        labels, count = label_classes(grouping, left_out)
-        quasi = {column.name: column.codes for column in grouping}
-        return Classes(labels, count, _subjects(people), {}, quasi)
+    def _group(self, shown: Codes, known: Codes) -> Classes:
+        """Some records by these columns."""
+        columns = tuple(
+            replace(column, codes=shown[column.name])
+            for column in self.columns
+            if column.name in shown
+        )
+        labels, count = label_classes(columns, known["starred"] & self._is_withheld)
+        return Classes(labels, count, _subjects(known))
 
     def _ranges(self, names: list[str]) -> Ranges:
         codes = [self.released.column(name).codes for name in names]
         return Ranges(codes, self.released.records, self.released.room)
 
     @property
-    def _people(self) -> Codes:
-        """The number of each person, under no name; nothing where rows are people."""
-        return {} if self.subjects is None else {"": self.subjects}
+    def _known(self) -> Codes:
+        """Who is starred, and the number of each person; the latter not where rows are people."""
+        people = {} if self.subjects is None else {"person": self.subjects}
+        return {"starred": self._starred, **people}
 
     @property
     def _compared(self) -> list[str]:
@@ -233,90 +215,58 @@ class _Audited:
             places[rows] = np.arange(rows.start, rows.stop)
         return places
 
-    def _part(self, shown: Codes, true: Codes, people: Codes, order: Codes) -> Part:
+    def _part(self, middles: np.ndarray | None, shown: Codes, true: Codes, known: Codes) -> Part:
+        """A range. middles: by cell of the column that rows follow, where its rows would stand."""
         released = self.released.part(shown)
-        truth = None if self.truth is None else _part_of(self.truth, true, people.get(""))
+        truth = None if self.truth is None else _part_of(self.truth, true, known.get("person"))
         columns = tuple(replace(column, codes=shown[column.name]) for column in self.columns)
-        starred = is_starred(columns, self.problem.schema.render.suppressed)
-        labels, count = label_shown(columns, starred, self._withheld)
-        classes = Classes(
-            labels,
-            count,
-            _subjects(people),
-            {name: self._sensitive(name, shown[name]) for name in self.sensitive},
-            {column.name: column.codes for column in columns},
-        )
-        label = None if self.problem.schema.label is None else shown.get(self.problem.schema.label)
-        originals = {} if truth is None else truth.originals()
-        k = self.problem.required_k
-        release = Release(columns, classes, k, label, originals, starred)
-        return released, release, truth, order
-
-    def _sensitive(self, name: str, codes: np.ndarray) -> SensitiveColumn:
-        """A sensitive column of some records. codes: of their texts."""
-        column = self.sensitive[name]
-        return replace(column, codes=self._places[name][codes])
+        labels, count = label_shown(columns, known["starred"], self._is_withheld)
+        sensitive = {
+            name: replace(self.sensitive[name], codes=places[shown[name]])
+            for name, places in self._places.items()
+        }
+        classes = Classes(labels, count, _subjects(known), sensitive)
+        release = release_of(released, self.problem, truth, columns, classes, known["starred"])
+        place = None if middles is None else middles[known["cell"]]
+        return Part(released, release, truth, place, known.get("row"))
 
     @cached_property
     def _places(self) -> Codes:
-        """The place of each distinct text, by the places of the records that hold it."""
-        found = {}
-        for name, column in self.sensitive.items():
-            places = np.zeros(len(self.released.column(name).cells), dtype=np.int32)
-            codes = self.released.column(name).codes
-            for rows in blocks(self.released.records):
-                places[codes[rows]] = column.codes[rows]
-            found[name] = places
-        return found
+        """The place of each distinct text of the sensitive columns."""
+        cells = {name: len(self.released.column(name).cells) for name in self.sensitive}
+        each_once = self.released.part({name: np.arange(many) for name, many in cells.items()})
+        problem = self.problem
+        found, _ = encode_sensitive_columns(each_once, problem.schema, problem.earlier)
+        return {name: column.codes for name, column in found.items()}
 
     def whole_table(self, models: list[Any]) -> Classes:
         """What classes are compared with: how often each value counts among all in some class."""
         names = {name for model in models for name in model.sensitive}
+        left_out = self._starred if self._is_withheld else None
         sensitive = {
-            name: in_whole_table(
-                self.sensitive[name], self.subjects, self._left_out(), self.released.room
-            )
+            name: in_whole_table(self.sensitive[name], self.subjects, left_out, self.released.room)
             for name in sorted(names & self.sensitive.keys())
         }
         return Classes(np.zeros(0, dtype=np.int32), 0, None, sensitive)
 
-    def _left_out(self) -> np.ndarray | None:
-        """(n,) bool, records in no class; None where there is none."""
-        if not self._withheld:
-            return None
-        left_out = self.released.room.array(self.released.records, bool)
-        for rows in blocks(self.released.records):
-            left_out[rows] = self._starred(rows)
-        return left_out
-
-    def _starred(self, rows: slice) -> np.ndarray:
-        """Which of some records show the mark in every quasi-identifier."""
-        some = tuple(replace(column, codes=column.codes[rows]) for column in self.columns)
-        return is_starred(some, self.problem.schema.render.suppressed)
+    @cached_property
+    def _starred(self) -> np.ndarray:
+        """(n,) bool, as in `Release`."""
+        starred = self.released.room.array(self.released.records, bool)
+        for rows in blocks(len(starred)):
+            some = tuple(replace(column, codes=column.codes[rows]) for column in self.columns)
+            starred[rows] = is_starred(some, self.problem.schema.render.suppressed)
+        return starred
 
     @cached_property
-    def _withheld(self) -> bool:
-        """Whether starred records are in no class: as `data.release.is_withheld`, in blocks."""
-        released, mark = self.released, self.problem.schema.render.suppressed
-        if any(mark not in column.cells for column in self.columns):
-            return False
-        hidden = {}
-        for name in (attribute.name for attribute in self.problem.schema.sensitive):
-            shown = mark if released.is_text(name) else ""
-            cells = released.column(name).cells
-            hidden[name] = np.array([cell == shown for cell in cells], dtype=bool)
-        total = 0
-        for rows in blocks(released.records):
-            starred = self._starred(rows)
-            total += int(starred.sum())
-            for name, is_hidden in hidden.items():
-                if not is_hidden[released.column(name).codes[rows][starred]].all():
-                    return False
-        return 0 < total < released.records
+    def _is_withheld(self) -> bool:
+        """Whether starred records are in no class."""
+        names, mark = [*self.sensitive], self.problem.schema.render.suppressed
+        return is_withheld(self.released, names, self._starred, mark)
 
 
-def _subjects(people: Codes) -> np.ndarray | None:
-    return people[""].astype(np.int32, copy=False) if people else None
+def _subjects(known: Codes) -> np.ndarray | None:
+    return known["person"].astype(np.int32, copy=False) if "person" in known else None
 
 
 def _true_codes(truth: Truth, schema: Schema) -> Codes:
@@ -426,9 +376,8 @@ def in_whole_table(
             counts += np.bincount(kept, minlength=len(counts))
     else:
         if column.missing > 1:
-            raise InputError(
-                f"memory: '{column.name}' has several texts for no value, which need the whole"
-                " table in memory where people have several records; leave out --memory"
+            raise needs_whole(
+                f"'{column.name}' has several texts for no value, and people have several records"
             )
         _count_pairs(column.codes, subjects, left_out, counts, room)
     return replace(column, codes=column.codes[:0], in_table=counts)

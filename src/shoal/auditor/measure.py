@@ -5,27 +5,29 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
 from shoal.auditor.findings import not_promised
-from shoal.auditor.order_kept import nearest_to_place, order_followed, order_kept
+from shoal.auditor.in_parts import Part, measure_in_parts
+from shoal.auditor.order_kept import order_followed, order_kept
 from shoal.auditor.promises import Measures, promise_reports
 from shoal.auditor.reading import read_release
 from shoal.auditor.verdict import release_warnings
+from shoal.data import cores
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import PromiseReport
+from shoal.data.coded_table import CodedTable
 from shoal.data.encoding import encode, encode_subjects
 from shoal.data.people import UNKNOWN, people_key
 from shoal.data.progress import Progress, no_progress
-from shoal.data.release import Release
+from shoal.data.release import CertifiedRelease, Release
 from shoal.data.row_order import Followed
+from shoal.data.shared_room import SharedRoom
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.data.warnings import PRESENCE_DISCLOSED, ReleaseWarning
 from shoal.errors import InputError
-from shoal.policy import registry
 from shoal.policy.problem import Problem
 from shoal.privacy.two_tables import Groups, parted
 from shoal.privacy.two_tables import contradicted as contradicted_by
@@ -36,12 +38,16 @@ from shoal.version import VERSION
 _RISK = ("prosecutor_max", "prosecutor_mean", "journalist_max", "marketer")
 
 
-class Measured(NamedTuple):
-    """A released table as its readers see it, measured. figures: of its columns."""
+@dataclass(frozen=True)
+class Measured(CertifiedRelease):
+    """A released table as its readers see it, measured.
 
-    certificate: Certificate
-    release: Release
+    figures: of its columns. scale: by what and in how many parts it was measured, as a certificate
+    states it.
+    """
+
     figures: ColumnFigures
+    scale: dict[str, int | None]
 
 
 def measure(
@@ -59,25 +65,29 @@ def measure(
     followed = order_followed(truth, problem.schema.render)
     progress("reading the release")
     open_columns = not_promised(released, problem.policy)
-    release = read_release(released, problem, truth)
-    progress("measuring the promises")
-    promises = promise_reports(problem, release, released, measures)
-    progress("measuring utility and risk")
-    tally = Tally(problem.schema, registry.build_metrics(), open_columns)
-    tally.add(released, release)
-    if truth is not None:
-        progress("comparing with the original")
-        tally.compare(released, release, truth)
-    if followed is not None:
-        classes = release.classes
-        near = nearest_to_place(classes.labels, followed.place)
-        tally.found_by_order.add(classes.subjects, near)
+    release: Release | None = None
+    scale: dict[str, int | None] = {"threads": cores.threads()}
+    if isinstance(released, CodedTable):
+        room = released.room
+        tally, promises, parts = measure_in_parts(
+            released, problem, truth, open_columns, followed, progress
+        )
+        scale |= {"memory": room.limit, "room_bytes": room.on_disk, "parts": parts}
+        scale |= {"tasks": room.tasks} if isinstance(room, SharedRoom) else {}
+    else:
+        release = read_release(released, problem, truth)
+        progress("measuring the promises")
+        promises = promise_reports(problem, release, released, measures)
+        progress("measuring utility and risk")
+        place = None if followed is None else followed.place
+        part = Part(released, release, truth, place)
+        tally = part.tally(problem.schema, open_columns, progress)
     original = None if truth is None else truth.original
-    certificate = certificate_of(tally, promises, released, original, problem, followed)
-    return Measured(certificate, release, tally.figures())
+    certificate = _certificate_of(tally, promises, released, original, problem, followed)
+    return Measured(certificate, release, tally.figures(), scale)
 
 
-def certificate_of(
+def _certificate_of(
     tally: Tally,
     promises: list[PromiseReport],
     released: Table,
@@ -172,7 +182,7 @@ def measure_two_tables(
     problem = replace(problem, schema=schema)
     table, groups = parted(released, hidden, truth)
     measured = measure(table, problem, truth, progress, groups)
-    certificate, release, _ = measured
+    certificate = measured.certificate
     if original is not None:
         progress("comparing with the original")
         people, _ = encode_subjects(original, schema)
@@ -187,7 +197,7 @@ def measure_two_tables(
         certificate = certificate.extended(
             faults=known | {"changed": max(known["changed"], found)},
             utility=certificate["utility"]
-            | {"query_error": _query_error(table, release, groups, original, problem)},
+            | {"query_error": _query_error(table, measured.release, groups, original, problem)},
         )
     alone = certificate["together"]["alone"]
     text = (
@@ -197,7 +207,7 @@ def measure_two_tables(
     )
     certificate = certificate.extended(**groups.stated())
     certificate = certificate.warned(ReleaseWarning(PRESENCE_DISCLOSED, text))
-    return measured._replace(certificate=certificate), table
+    return replace(measured, certificate=certificate), table
 
 
 def _query_error(

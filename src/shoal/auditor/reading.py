@@ -31,9 +31,11 @@ NEEDS_WITHHELD = (
 
 
 def read_cells(
-    released: Table, problem: Problem
-) -> tuple[tuple[PublishedColumn, ...], dict[str, SensitiveColumn]]:
-    """What quasi-identifiers and sensitive columns say; raises InputError with every finding."""
+    released: Table, problem: Problem, truth: Truth | None
+) -> tuple[tuple[PublishedColumn, ...], dict[str, SensitiveColumn], np.ndarray | None]:
+    """What quasi-identifiers and sensitive columns say, and the number of each record's person, as
+    far as they are known; raises InputError with every finding.
+    """
     columns, unreadable = read_columns(released, problem.schema)
     sensitive, unfit = encode_sensitive_columns(released, problem.schema, problem.earlier)
     findings = [*unreadable, *unfit]
@@ -42,28 +44,41 @@ def read_cells(
         texts = problem.schema.missing_values
         findings += without_subject(released.column(problem.subject), texts)
     InputError.raise_for(findings)
-    return columns, sensitive
+    subjects = None if truth is None else truth.subjects
+    if truth is None and problem.subject in released.names:
+        subjects = people_of(released.column(problem.subject))
+    return columns, sensitive, subjects
 
 
 def read_release(released: Table, problem: Problem, truth: Truth | None) -> Release:
     """The released table; raises InputError with everything in it that can't be read."""
     schema = problem.schema
-    columns, sensitive = read_cells(released, problem)
+    columns, sensitive, people = read_cells(released, problem, truth)
     labels, count, starred, withheld = classes_of(released, columns, schema)
     if truth is not None:
         columns = truth.completed(columns)
     if withheld and problem.compares_with_input:
         sensitive = _with_withheld_values(released, problem, truth, starred)
-    subjects = None if truth is None else truth.subjects
-    if truth is None and problem.subject in released.names:
-        subjects = people_of(released.column(problem.subject)).astype(np.int32, copy=False)
-    quasi = {column.name: column.codes for column in columns}
-    classes = Classes(labels, count, subjects, sensitive, quasi)
+    subjects = None if people is None else people.astype(np.int32, copy=False)
+    classes = Classes(labels, count, subjects, sensitive)
     tables = problem.tables.populations
     if tables and not any(attribute.opaque for attribute in schema.quasi):  # values can be read
         covered = {name: _covered_by(t, schema, columns, classes) for name, t in tables.items()}
         classes = replace(classes, population=covered)
-    label = released.codes_of(schema.label)
+    return release_of(released, problem, truth, columns, classes, starred)
+
+
+def release_of(
+    released: Table,
+    problem: Problem,
+    truth: Truth | None,
+    columns: tuple[PublishedColumn, ...],
+    classes: Classes,
+    starred: np.ndarray,
+) -> Release:
+    """The release whose columns and classes were read. starred: as in `Release`."""
+    classes = replace(classes, quasi={column.name: column.codes for column in columns})
+    label = released.codes_of(problem.schema.label)
     originals = {} if truth is None else truth.originals()
     return Release(columns, classes, problem.required_k, label, originals, starred)
 

@@ -56,10 +56,10 @@ def audit_stream(
         )
     place = np.searchsorted(np.sort(trace["seq"].to_numpy()), shown["seq"].to_numpy())
     truth = Truth(source, encoded, place)
-    certificate, release, figures = measure(released, problem, truth, progress)
-    certificate = described(certificate, released, figures, problem, truth)
+    measured = measure(released, problem, truth, progress)
+    certificate = described(measured.certificate, released, measured.figures, problem, truth)
     progress("checking the trace")
-    traced = TracedRelease(shown, trace, release.columns, problem, truth)
+    traced = TracedRelease(shown, trace, measured.release.columns, problem, truth)
     faults |= certificate["faults"] | broken_rules(traced)
     if not any(faults.values()) and names_other_people(traced):
         raise InputError(
@@ -68,7 +68,7 @@ def audit_stream(
     certificate = certificate.extended(
         faults=faults, seconds={"total": time.process_time() - started, "method": None}
     )
-    return AuditResult(certificate, release, problem, truth)
+    return AuditResult(certificate, measured.held, problem, truth)
 
 
 @dataclass(frozen=True)

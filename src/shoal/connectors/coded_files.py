@@ -42,7 +42,7 @@ def read_coded(path: str | Path, kind: str | None, reading: Reading, room: Room)
     place = Location(path)
     kind = place.kind_to_read if kind is None else Format(kind)
     if place.is_many:
-        raise needs_whole(f"'{path}': is a folder or several files, which are read")
+        raise needs_whole(f"'{path}': a folder or several files are read")
     if not (kind.is_delimited or kind.is_parquet):
         raise needs_whole(f"'{path}': files of the format {kind[1:]} are read")
     require_regular(path, "file")

@@ -12,11 +12,10 @@ import polars as pl
 
 from shoal.data.cut import Cut
 from shoal.data.encoding import EncodedAttribute, EncodedTable
-from shoal.data.recoding import GlobalRecoding, texts_of_classes
-from shoal.data.room import Room, blocks
+from shoal.data.recoding import GlobalRecoding, cells_of_classes, texts_of_classes
+from shoal.data.room import Room, blocks, needs_whole
 from shoal.data.schema import Render
 from shoal.data.table import Column, Table
-from shoal.errors import InputError
 
 
 class Blank(NamedTuple):
@@ -59,10 +58,7 @@ class CodedTable(Table):
 
     @property
     def frame(self) -> pl.DataFrame:
-        raise InputError(
-            "memory: what was asked for needs the whole table in memory; leave out --memory, or"
-            " what asks for it"
-        )
+        raise needs_whole("all its records are asked for at once")
 
     @property
     def records(self) -> int:
@@ -95,10 +91,6 @@ class CodedTable(Table):
         if self.blank(name).missing:
             texts = texts.replace("", None)
         return texts if self.is_text(name) else texts.cast(self.dtype(name))
-
-    def is_text(self, name: str) -> bool:
-        """Whether the mark can stand in a column."""
-        return self.dtype(name) in (pl.String, pl.Categorical, pl.Enum)
 
     def same_cells(self, one: str, other: str) -> bool:
         first, second = self._columns[one], self._columns[other]
@@ -186,18 +178,28 @@ def hidden_where(
 ) -> ShownColumn:
     """The column with the mark (no value where it is None) in the records that are starred."""
     cells = column.cells.cast(pl.String) if mark is not None else column.cells
-    last = len(cells)
     shown = pl.concat([cells, pl.Series([mark], dtype=cells.dtype)])
+    return _occurring(
+        column.name, shown, partial(_hidden, column.codes, starred, len(cells)), records
+    )
 
-    codes = partial(_hidden, column.codes, starred, last)
-    occurs = np.zeros(len(shown), dtype=bool)
+
+def _occurring(
+    name: str, cells: pl.Series, codes: Codes, records: int, suppressed: int | None = None
+) -> ShownColumn:
+    """A column without the cells that no record shows: they must not decide how others are written.
+
+    suppressed: which cell says nothing, if any.
+    """
+    occurs = np.zeros(len(cells), dtype=bool)
     for rows in blocks(records):
         occurs[codes(rows)] = True
-    # what no record shows any more must not decide how the others are written
     place = (np.cumsum(occurs) - 1).astype(np.uint32)
-    return ShownColumn(
-        column.name, shown.filter(pl.Series(occurs)), partial(_renumbered, place, codes)
-    )
+    mark = -1 if suppressed is None or not occurs[suppressed] else int(place[suppressed])
+    kept = cells.filter(pl.Series(occurs))
+    if not occurs[: len(kept)].all():
+        codes = partial(_renumbered, place, codes)
+    return ShownColumn(name, kept, codes, mark)
 
 
 def in_order(column: ShownColumn, order: np.ndarray) -> ShownColumn:
@@ -205,10 +207,21 @@ def in_order(column: ShownColumn, order: np.ndarray) -> ShownColumn:
     return replace(column, codes=partial(_in_order, column.codes, order))
 
 
-def block_frames(columns: Sequence[ShownColumn], records: int) -> Iterator[pl.DataFrame]:
-    """The release, block by block; one block without rows where there is no record."""
-    for rows in blocks(records) if records else [slice(0, 0)]:
-        yield pl.DataFrame([column.block(rows) for column in columns])
+@dataclass(frozen=True)
+class ShownTable:
+    """A release that is too large to be held as a frame."""
+
+    columns: list[ShownColumn]
+    records: int
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        raise needs_whole("all its records are asked for at once")
+
+    def blocks(self) -> Iterator[pl.DataFrame]:
+        """The release, block by block; one block without rows where there is no record."""
+        for rows in blocks(self.records) if self.records else [slice(0, 0)]:
+            yield pl.DataFrame([column.block(rows) for column in self.columns])
 
 
 def labels_of(numbers: np.ndarray, starts: np.ndarray, room: Room) -> np.ndarray:
@@ -236,20 +249,6 @@ def of_kept(values: np.ndarray, suppressed: np.ndarray, records: int, room: Room
     return found
 
 
-def of_all(values: np.ndarray, suppressed: np.ndarray, room: Room) -> np.ndarray:
-    """(n,) the values of the records that are not suppressed, -1 for the others."""
-    if len(values) == len(suppressed):
-        return values
-    found, begun = room.array(len(suppressed), values.dtype), 0
-    for rows in blocks(len(suppressed)):
-        kept = ~suppressed[rows]
-        end = begun + int(np.count_nonzero(kept))
-        some = np.full(len(kept), -1, dtype=values.dtype)
-        some[kept] = values[begun:end]
-        found[rows], begun = some, end
-    return found
-
-
 def local_columns(
     columns: np.ndarray,
     starts: np.ndarray,
@@ -259,14 +258,13 @@ def local_columns(
     room: Room,
 ) -> Iterator[ShownColumn]:
     """The published quasi-identifiers of classes that are runs of columns; see `labels_of`."""
-    has_suppressed = columns.shape[1] < len(labels)
     for j, attribute in enumerate(encoded.attributes):
         if len(np.unique(attribute.positions)) == len(attribute.positions):
             lo, hi = _ends_of_runs(columns[j], starts, attribute)
         else:  # texts share a position, so that only their ranks tell which are shown
             lo, hi = _ends_by_label(attribute, labels, len(starts) - 1)
-        texts, text_of_class = texts_of_classes(lo, hi, attribute, render)
-        yield _of_classes(attribute, texts, text_of_class, labels, has_suppressed, render, room)
+        texts, cell = cells_of_classes(*texts_of_classes(lo, hi, attribute, render), render)
+        yield _of_places(attribute, texts, cell, (labels,), render, room)
 
 
 def _ends_of_runs(
@@ -301,70 +299,36 @@ def _ends_by_label(
 
 
 def global_columns(
-    cut: Cut, rounds: np.ndarray, encoded: EncodedTable, render: Render
+    cut: Cut, rounds: np.ndarray, encoded: EncodedTable, render: Render, room: Room
 ) -> Iterator[ShownColumn]:
     """The published quasi-identifiers of a global recoding.
 
     rounds: (n,) int8, which round of the cut each record shows, -1 where it is suppressed.
     """
-    texts = GlobalRecoding.of(cut, rounds, encoded.attributes, render).texts
+    recoding = GlobalRecoding.of(cut, rounds, encoded.attributes, render)
     for j, attribute in enumerate(encoded.attributes):
-        distinct: dict[str, int] = {}
-        tables = [
-            [distinct.setdefault(text, len(distinct)) for text in of_ranks[j]] for of_ranks in texts
-        ]
-        mark = distinct.setdefault(render.suppressed, len(distinct))
-        # the last row is what -1, a suppressed record, leads to
-        cell = np.array([*tables, [mark] * len(attribute.texts)], dtype=np.uint32)
-        cells = pl.Series([text or None for text in distinct], dtype=pl.String)
-        yield _of_ranks(attribute, cell[:, attribute.rank_of_code], cells, rounds, mark)
+        texts, cell = recoding.cells(j, attribute, render)
+        places = (rounds, attribute.codes)
+        yield _of_places(attribute, texts, cell[:, attribute.rank_of_code], places, render, room)
 
 
-def _of_ranks(
-    attribute: EncodedAttribute,
-    cell: np.ndarray,
-    cells: pl.Series,
-    rounds: np.ndarray,
-    mark: int,
-) -> ShownColumn:
-    """One of them, without the cells that no record shows. cell: (rounds + 1, texts)."""
-    occurs = np.zeros(len(cells), dtype=bool)
-    for rows in blocks(len(rounds)):
-        occurs[cell[rounds[rows], attribute.codes[rows]]] = True
-    place = (np.cumsum(occurs) - 1).astype(np.uint32)
-    cell = place[cell]
-    return ShownColumn(
-        attribute.attribute.name,
-        cells.filter(pl.Series(occurs)),
-        partial(_of_rounds, cell, rounds, attribute.codes),
-        int(place[mark]) if occurs[mark] else -1,
-    )
-
-
-def _of_classes(
+def _of_places(
     attribute: EncodedAttribute,
     texts: list[str],
-    text_of_class: np.ndarray,
-    labels: np.ndarray,
-    has_suppressed: bool,
+    cell: np.ndarray,
+    places: tuple[np.ndarray, ...],
     render: Render,
     room: Room,
 ) -> ShownColumn:
-    distinct: dict[str, int] = {}
-    cell_of_text = np.array(
-        [distinct.setdefault(text, len(distinct)) for text in texts], dtype=np.int64
-    )
-    mark = distinct.get(render.suppressed, -1)
-    if has_suppressed:
-        mark = distinct.setdefault(render.suppressed, len(distinct))
-    cell_of_class = room.array(len(text_of_class) + 1, np.min_scalar_type(len(distinct)))
-    cell_of_class[:-1] = cell_of_text[text_of_class]
-    # the last place is what label -1, a suppressed record, leads to
-    cell_of_class[-1] = max(mark, 0)
+    """A column of these texts. cell: which of them each place shows. places: (n,) its indexes, of
+    each record.
+    """
+    held = room.array(cell.shape, np.min_scalar_type(len(texts)))
+    held[:] = cell
     # a class whose members all lack the value publishes just that: no value
-    cells = pl.Series([text or None for text in distinct], dtype=pl.String)
-    name = attribute.attribute.name
-    return ShownColumn(name, cells, partial(_of_labels, cell_of_class, labels), mark)
+    cells = pl.Series([text or None for text in texts], dtype=pl.String)
+    codes, mark = partial(_looked_up, held, places), texts.index(render.suppressed)
+    return _occurring(attribute.attribute.name, cells, codes, len(places[0]), mark)
 
 
 # What `ShownColumn.codes` are made of: functions with names, so that other processes can be given
@@ -375,13 +339,8 @@ def _of_block(codes: np.ndarray, rows: Rows) -> np.ndarray:
     return codes[rows]
 
 
-def _of_labels(of_label: np.ndarray, labels: np.ndarray, rows: Rows) -> np.ndarray:
-    found: np.ndarray = of_label[labels[rows]]
-    return found
-
-
-def _of_rounds(cell: np.ndarray, rounds: np.ndarray, codes: np.ndarray, rows: Rows) -> np.ndarray:
-    found: np.ndarray = cell[rounds[rows], codes[rows]]
+def _looked_up(cell: np.ndarray, places: tuple[np.ndarray, ...], rows: Rows) -> np.ndarray:
+    found: np.ndarray = cell[tuple(place[rows] for place in places)]
     return found
 
 

@@ -342,6 +342,19 @@ class EncodedTable:
         out = sum(int(np.count_nonzero(self.suppressed[rows])) for rows in blocks(self.records))
         return self.records - out
 
+    def of_all(self, values: np.ndarray, room: Room = IN_MEMORY) -> np.ndarray:
+        """(n,) the values of the records that are not suppressed, -1 for the others."""
+        if len(values) == self.records:
+            return values
+        found, begun = room.array(self.records, values.dtype), 0
+        for rows in blocks(self.records):
+            kept = ~self.suppressed[rows]
+            some = np.full(len(kept), -1, dtype=values.dtype)
+            end = begun + int(np.count_nonzero(kept))
+            some[kept] = values[begun:end]
+            found[rows], begun = some, end
+        return found
+
     def rows(self) -> np.ndarray:
         """(m, d) int32, the same codes record by record."""
         kept = np.flatnonzero(~self.suppressed) if self.suppressed.any() else None

@@ -5,20 +5,16 @@ from __future__ import annotations
 from decimal import Decimal
 
 import numpy as np
-import polars as pl
 
 from shoal.data import cores
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
 from shoal.data.encoding import EncodedAttribute
 from shoal.data.numbers import is_long, mean_decimals, parse_numbers
-from shoal.data.release import PublishedColumn, Release, covers, digits_deny
+from shoal.data.release import PublishedColumn, Release, covers, digits_deny, shows_nothing
 from shoal.data.schema import Attribute, Kind, Role, Schema
 from shoal.data.table import Table, as_text
 from shoal.data.truth import Truth
-
-TEXT = (pl.String, pl.Categorical, pl.Enum)
-"""Columns in which the suppression mark can stand."""
 
 
 def cells_match_original(
@@ -54,9 +50,7 @@ def faults(released: Table, release: Release, schema: Schema, truth: Truth) -> d
             differs = _differing(attribute, released, truth)
             if differs.any():
                 shown = released.column(attribute.name)
-                is_text = released.dtype(attribute.name) in TEXT
-                hidden = schema.render.suppressed if is_text else ""  # null, in other types
-                star = np.array([cell == hidden for cell in shown.cells])
+                star = shows_nothing(released, attribute.name, schema.render.suppressed)
                 # a record that shows nothing else may hide its sensitive values, too
                 changed |= differs & ~(star[shown.codes] & starred)
     pairs = list(zip(release.columns, truth.encoded.attributes, strict=True))

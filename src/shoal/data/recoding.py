@@ -59,14 +59,8 @@ class Recoding:
             texts, text_of_class = texts_of_classes(self.lo[:, j], self.hi[:, j], encoded, render)
         else:
             texts, text_of_class = self._with_means(j, encoded, render), np.arange(len(self.lo))
-        distinct: dict[str, int] = {}
-        cell_of_text = np.array(
-            [distinct.setdefault(text, len(distinct)) for text in texts], dtype=np.uint32
-        )
-        mark = distinct.setdefault(render.suppressed, len(distinct))
-        # the last place is what label -1, a suppressed record, leads to
-        cell_of_class = np.append(cell_of_text[text_of_class], np.uint32(mark))
-        return _cells(encoded.attribute.name, list(distinct), cell_of_class, self.labels)
+        texts, cell_of_class = cells_of_classes(texts, text_of_class, render)
+        return _column(encoded.attribute.name, texts, cell_of_class, self.labels)
 
     def _with_means(self, j: int, encoded: EncodedAttribute, render: Render) -> list[str]:
         """The text of each class; where its members differ, their mean over records."""
@@ -122,18 +116,41 @@ class GlobalRecoding:
 
     def column(self, j: int, encoded: EncodedAttribute, render: Render) -> pl.Series:
         """The published cells of attribute j."""
+        places = (self.round_of_record, encoded.ranks)
+        return _column(encoded.attribute.name, *self.cells(j, encoded, render), places)
+
+    def cells(
+        self, j: int, encoded: EncodedAttribute, render: Render
+    ) -> tuple[list[str], np.ndarray]:
+        """The distinct texts of attribute j, and which of them each rank shows in each round.
+
+        The latter (rounds + 1, ranks) uint32; last the mark, where -1, a suppressed record, leads.
+        """
         distinct: dict[str, int] = {}
         tables = [
             [distinct.setdefault(text, len(distinct)) for text in texts[j]] for texts in self.texts
         ]
         mark = distinct.setdefault(render.suppressed, len(distinct))
-        # the last row is what -1, a suppressed record, leads to
         cell = np.array([*tables, [mark] * len(encoded.texts)], dtype=np.uint32)
-        places = (self.round_of_record, encoded.ranks)
-        return _cells(encoded.attribute.name, list(distinct), cell, places)
+        return list(distinct), cell
 
 
-def _cells(
+def cells_of_classes(
+    texts: list[str], text_of_class: np.ndarray, render: Render
+) -> tuple[list[str], np.ndarray]:
+    """The distinct texts, and which of them each class shows.
+
+    The latter (classes + 1,) uint32; last the mark, where label -1, a suppressed record, leads.
+    """
+    distinct: dict[str, int] = {}
+    cell_of_text = np.array(
+        [distinct.setdefault(text, len(distinct)) for text in texts], dtype=np.uint32
+    )
+    mark = distinct.setdefault(render.suppressed, len(distinct))
+    return list(distinct), np.append(cell_of_text[text_of_class], np.uint32(mark))
+
+
+def _column(
     name: str, texts: list[str], cell: np.ndarray, places: np.ndarray | tuple[np.ndarray, ...]
 ) -> pl.Series:
     """The published cells: these texts, "" as null.

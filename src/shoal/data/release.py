@@ -13,14 +13,14 @@ import numpy as np
 import polars as pl
 
 from shoal.data import cores
+from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
 from shoal.data.numbers import is_long, parse_numbers
 from shoal.data.recoding import is_rounded
-from shoal.data.room import IN_MEMORY, blocks
+from shoal.data.room import IN_MEMORY, blocks, needs_whole
 from shoal.data.schema import Attribute, Kind, Render, Schema, Shown
 from shoal.data.table import Column, Table
 from shoal.data.true_values import SquaredSum, TrueValues
-from shoal.errors import InputError
 
 _MOST_PAIRS = 1 << 22
 _TABLE = 1 << 20
@@ -156,14 +156,19 @@ class Release:
             }
 
 
-def held_release(release: Release | None) -> Release:
-    """The release; raises InputError where it was measured in parts and is held nowhere."""
-    if release is None:
-        raise InputError(
-            "memory: what was asked for needs the whole release in memory; leave out --memory, or"
-            " what asks for it"
-        )
-    return release
+@dataclass(frozen=True)
+class CertifiedRelease:
+    """A release with its certificate. held: None where it does not fit into memory."""
+
+    certificate: Certificate
+    held: Release | None
+
+    @property
+    def release(self) -> Release:
+        """The release; raises InputError where it was too large to be held."""
+        if self.held is None:
+            raise needs_whole("all records of the release are asked for at once")
+        return self.held
 
 
 def read_columns(table: Table, schema: Schema) -> tuple[tuple[PublishedColumn, ...], list[str]]:
@@ -246,9 +251,7 @@ def is_starred(columns: tuple[PublishedColumn, ...], mark: str) -> np.ndarray:
     return starred
 
 
-def is_withheld(
-    frame: pl.DataFrame, sensitive: Sequence[str], starred: np.ndarray, mark: str
-) -> bool:
+def is_withheld(table: Table, sensitive: Sequence[str], starred: np.ndarray, mark: str) -> bool:
     """Whether the starred records are in no class: they show no sensitive value, and others do.
 
     sensitive: columns of which they must show the mark, or nothing where cells are not text. Where
@@ -256,14 +259,18 @@ def is_withheld(
     """
     if not starred.any() or starred.all():
         return False
-    rows = pl.Series(starred)
-    return all(_shows_nothing(frame[name].filter(rows), mark) for name in sensitive)
+    hidden = [(shows_nothing(table, name, mark), table.column(name).codes) for name in sensitive]
+    return all(
+        bool(is_hidden[codes[rows][starred[rows]]].all())
+        for rows in blocks(table.records)
+        for is_hidden, codes in hidden
+    )
 
 
-def _shows_nothing(cells: pl.Series, mark: str) -> bool:
-    if cells.dtype in (pl.String, pl.Categorical, pl.Enum):
-        return bool((cells.cast(pl.String) == mark).fill_null(False).all())
-    return cells.null_count() == len(cells)
+def shows_nothing(table: Table, name: str, mark: str) -> np.ndarray:
+    """(cells,) bool, which distinct cells of a column stand for a suppressed value."""
+    hidden = mark if table.is_text(name) else ""  # null, in other types
+    return np.array([cell == hidden for cell in table.column(name).cells], dtype=bool)
 
 
 def label_classes(
@@ -375,7 +382,7 @@ def classes_of(
     if rows is not released:
         columns = tuple(replace(one, codes=rows.column(one.name).codes) for one in columns)
     starred = is_starred(columns, mark)
-    withheld = is_withheld(rows.frame, [a.name for a in schema.sensitive], starred, mark)
+    withheld = is_withheld(rows, [a.name for a in schema.sensitive], starred, mark)
     labels, count = label_shown(columns, starred, withheld)
     return released.of_records(labels), count, released.of_records(starred), withheld
 

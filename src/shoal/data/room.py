@@ -14,12 +14,12 @@ import re
 import secrets
 import tempfile
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from math import prod
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +39,9 @@ BLOCK = 1 << 18
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _UNITS |= {f"{unit}I": 1 << 10 * power for power, unit in enumerate("KMGT", 1)}
 _SHOWN = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
+
+A = TypeVar("A")
+B = TypeVar("B")
 
 _asked: ContextVar[int | None] = ContextVar("memory", default=None)
 
@@ -60,11 +63,10 @@ def using(asked: int | str | None) -> Iterator[None]:
         _asked.reset(token)
 
 
-def needs_whole(what: str) -> InputError:
-    """That something can't be done in pieces. what: it, up to a verb."""
-    return InputError(
-        f"memory: {what} as a whole, which does not fit; leave out --memory, or allow more"
-    )
+def needs_whole(*what: str) -> InputError:
+    """That a table past memory can't be worked on. what: clauses that say why, at least one."""
+    way_out = "needs the whole table in memory; leave out --memory, or allow more"
+    return InputError.from_findings([f"memory: {each}, which {way_out}" for each in what])
 
 
 def bytes_of(size: str, option: str = "memory") -> int:
@@ -145,6 +147,10 @@ class Room:
                 raise IndexError("a code that has no place in the table")
             lookup.take(some, mode="clip", out=found[rows])
         return found
+
+    def each(self, work: Callable[[A], B], items: Iterable[A]) -> Iterable[B]:
+        """What `work` finds for each item, one after the other."""
+        return map(work, items)
 
     def _mapped(self, size: int) -> mmap.mmap:
         handle = _nameless(self.folder)

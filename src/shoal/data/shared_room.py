@@ -16,15 +16,15 @@ import os
 import pickle
 import secrets
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from shoal.data.room import Room, mapped_file
+from shoal.data.room import A, B, Room, mapped_file
 from shoal.errors import ShoalError
 
 LARGE = 1 << 20
@@ -32,9 +32,6 @@ LARGE = 1 << 20
 
 GRAIN = 300_000
 """Records that a task is worth starting for."""
-
-A = TypeVar("A")
-B = TypeVar("B")
 
 _path_of: weakref.WeakKeyDictionary[mmap.mmap, Path] = weakref.WeakKeyDictionary()
 
@@ -81,14 +78,15 @@ class SharedRoom(Room):
         _own(mapped, path)
         return np.ndarray(shape, dtype=kind, buffer=mapped)
 
-    def each(self, work: Callable[[A], B], items: Sequence[A]) -> list[B]:
+    def each(self, work: Callable[[A], B], items: Iterable[A]) -> list[B]:
         """What `work` finds for each item, by whoever is free; raises what it raises on purpose.
 
         work, items: pickled; large arrays in them by name.
         """
+        items = list(items)
         if not items:
             return []
-        job = write_object((work, list(items)), self.folder)
+        job = write_object((work, items), self.folder)
         self.tasks += len(items)
         try:
             names = self.workers.run(str(job), len(items))

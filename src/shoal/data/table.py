@@ -105,6 +105,10 @@ class Table:
         """The type that a column came in."""
         return self.frame[name].dtype
 
+    def is_text(self, name: str) -> bool:
+        """Whether the suppression mark can stand in a column."""
+        return self.dtype(name) in (pl.String, pl.Categorical, pl.Enum)
+
     def same_cells(self, one: str, other: str) -> bool:
         """Whether every record holds the same text in both columns."""
         return bool((as_text(self.frame[one]) == as_text(self.frame[other])).all())

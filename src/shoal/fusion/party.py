@@ -107,10 +107,10 @@ def write_release(
         files.write(fused.published, draft, kind, place.is_packed)
         written = files.read_as(draft, kind, policy.model.audited_columns)
         problem = bound_release(written.table, policy)
-        certificate, release, figures = measure(written.table, problem, None, progress)
+        measured = measure(written.table, problem, None, progress)
         # no owner's table names a person twice
-        certificate = certificate.extended(people=KNOWN, warnings=[])
-        said = release_warnings(certificate, release.withheld, problem)
+        certificate = measured.certificate.extended(people=KNOWN, warnings=[])
+        said = release_warnings(certificate, measured.release.withheld, problem)
         certificate = certificate.warned(*said, *fused.warnings)
         certificate = certificate.extended(
             verb="fuse",
@@ -121,7 +121,7 @@ def write_release(
             fusion=fused.statistics
             | {"qids": groups_by_qid(agreement, certificate), "learned": learned(agreement)},
         )
-        certificate = described(certificate, written.table, figures, problem, None)
+        certificate = described(certificate, written.table, measured.figures, problem, None)
         broken = [promise for promise in certificate["promises"] if not promise["holds"]]
         if broken:
             raise PromiseError(

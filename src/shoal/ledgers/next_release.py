@@ -317,9 +317,9 @@ def _measured(frame: pl.DataFrame, planned: PlannedRelease, progress: Progress) 
     """The certificate of the rows that were written, compared with the truth where it is known."""
     table, problem = Table(frame), planned.problem
     if planned.known is None:
-        certificate, _, figures = measure(table, problem, planned.truth, progress)
-        certificate = certificate.extended(verb=VERB)
-        return described(certificate, table, figures, problem, planned.truth)
+        measured = measure(table, problem, planned.truth, progress)
+        certificate = measured.certificate.extended(verb=VERB)
+        return described(certificate, table, measured.figures, problem, planned.truth)
     _, measured = measured_as_published(frame, planned.identities, problem.policy)
     certificate = measured.certificate.extended(verb=VERB)
     certificate = described(certificate, table, measured.figures, problem, None)

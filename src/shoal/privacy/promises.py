@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from shoal.data.classes import Classes, Closeness, Population, SensitiveColumn
-from shoal.errors import InputError
+from shoal.data.room import needs_whole
 from shoal.privacy.class_sizes import SampleUniqueness
 from shoal.protocols import AnonymityRequirement, PrivacyModel, Promises, PromiseTerms
 
@@ -144,10 +144,7 @@ class CountedRows(BoundPromises):
         quasi: Mapping[str, np.ndarray] | None = None,
         population: Mapping[str, Population] | None = None,
     ) -> np.ndarray:
-        raise InputError(
-            "memory: the method asks more of its classes than how many they are, which needs the"
-            " whole table in memory; leave out --memory, or allow more"
-        )
+        raise needs_whole("the method asks more of its classes than how many they are")
 
     def restricted_to(self, kept: np.ndarray) -> CountedRows:
         return CountedRows(

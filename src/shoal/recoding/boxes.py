@@ -8,7 +8,6 @@ import os
 from collections.abc import Mapping
 from typing import ClassVar
 
-import numpy as np
 import polars as pl
 
 from shoal.data.cut import Cut
@@ -55,18 +54,9 @@ def recoding_of_whole_table(
     if isinstance(classes, GlobalRecoding):
         return classes
     if isinstance(classes, Cut):
-        of_record = of_all(classes.round_of_record(), encoded)
+        of_record = encoded.of_all(classes.round_of_record())
         return GlobalRecoding.of(classes, of_record, encoded.attributes, render)
-    return Recoding.of(of_all(classes.labels, encoded), classes.count, encoded.attributes)
-
-
-def of_all(found: np.ndarray, encoded: EncodedTable) -> np.ndarray:
-    """(n,) int32, what was found for each record that has all values, -1 for others."""
-    if len(found) == encoded.records:
-        return found.astype(np.int32, copy=False)
-    of_record = np.full(encoded.records, -1, dtype=np.int32)
-    of_record[~encoded.suppressed] = found
-    return of_record
+    return Recoding.of(encoded.of_all(classes.labels), classes.count, encoded.attributes)
 
 
 # Keyed pseudonyms for direct identifiers.

@@ -26,7 +26,7 @@ from shoal.policy.binding.table import BoundTable
 from shoal.policy.problem import Problem
 from shoal.privacy.promises import BoundPromises, nearest_feasible
 from shoal.protocols import SearchingPartitioner
-from shoal.recoding.boxes import Boxes, of_all
+from shoal.recoding.boxes import Boxes
 from shoal.search.repair import repair
 
 
@@ -101,7 +101,7 @@ def recode(
         # by what is shown now: an order by hidden values would tell them
         labels = None
         if isinstance(classes, Partition):
-            labels = of_all(classes.labels, bound.encoded)
+            labels = bound.encoded.of_all(classes.labels)
         rows = published_order(frame, bound.asked.quasi, bound.schema.render, table, labels)
         frame = frame[rows]
     return Recoded(frame, Truth(table, bound.encoded, rows))
@@ -187,7 +187,7 @@ class Starring:
         )
 
     def _is_withheld(self, frame: pl.DataFrame, starred: np.ndarray) -> bool:
-        return is_withheld(frame, self._sensitive, starred, self._mark)
+        return is_withheld(Table(frame), self._sensitive, starred, self._mark)
 
     def _starred(self, frame: pl.DataFrame) -> np.ndarray:
         """(n,) bool, records that show the mark in every quasi-identifier."""

@@ -177,9 +177,9 @@ def whole_stream(
     if people is not None and core.schema.subject is not None:
         behind = pl.Series(core.schema.subject.name, np.fromfile(people, dtype=np.int64))
         released = released.with_columns(behind.cast(pl.String))
-    certificate, _, figures = measure(Table(released), core.problem, None, progress, core.measures)
-    certificate = certificate.extended(verb=VERB)
-    certificate = described(certificate, table, figures, core.problem, None)
+    measured = measure(Table(released), core.problem, None, progress, core.measures)
+    certificate = measured.certificate.extended(verb=VERB)
+    certificate = described(certificate, table, measured.figures, core.problem, None)
     return {**certificate, "measured": "whole"}, written.sha256
 
 

@@ -16,13 +16,14 @@ import polars as pl
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import BesideReport, MethodReport
 from shoal.data.classes import Classes
+from shoal.data.coded_table import ShownTable
 from shoal.data.cut import Cut
 from shoal.data.json_objects import Json
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.data.progress import Progress, no_progress
 from shoal.data.recoding import GlobalRecoding
-from shoal.data.release import Release, held_release
+from shoal.data.release import CertifiedRelease, Release
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.errors import InputError
@@ -56,7 +57,7 @@ class RecodedDraft:
     sensitive: the second table of two.
     """
 
-    frame: pl.DataFrame
+    shown: pl.DataFrame | ShownTable
     problem: Problem
     truth: Truth
     method: MethodReport
@@ -66,6 +67,11 @@ class RecodedDraft:
     certificate_extras: Json = field(default_factory=dict)
     beside: ReportBeside | None = None
     sensitive: pl.DataFrame | None = None
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """The release; raises InputError where it does not fit into memory."""
+        return self.shown if isinstance(self.shown, pl.DataFrame) else self.shown.frame
 
 
 def prepare(
@@ -143,9 +149,14 @@ def _in_two_tables(
     )
 
 
-def with_bound(certificate: Certificate, problem: Problem, classes: Classes) -> Certificate:
-    """The certificate of `BOUNDED` with the most classes there can be, where that is known."""
-    bound = class_bound(problem.promises, classes)
+def with_bound(certificate: Certificate, problem: Problem, release: Release | None) -> Certificate:
+    """The certificate of `BOUNDED` with the most classes there can be, where that is known.
+
+    release: None past memory, where promises count records alone.
+    """
+    records = certificate["records"]
+    one = Classes(np.broadcast_to(np.int32(0), records["out"] - records["withheld"]), 1)
+    bound = class_bound(problem.promises, one if release is None else release.classes)
     if bound is None:
         return certificate
     return certificate.extended(classes=certificate["classes"] | {"bound": bound})
@@ -322,25 +333,11 @@ def _counts(table: Classes, name: str, kept: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Outcome(CertifiedRelease):
     """A published table: its certificate, and what a report needs to be drawn from it.
 
-    frames: the release where it stays in memory, of two tables both.
+    draft: what was published. frames: the release where it stays in memory, of two tables both.
     """
 
-    certificate: Certificate
-    held: Release | None = None
-    made: RecodedDraft | None = None
+    draft: RecodedDraft
     frames: Sequence[pl.DataFrame] = ()
-
-    @property
-    def release(self) -> Release:
-        """The release; raises InputError where it was too large to be held."""
-        return held_release(self.held)
-
-    @property
-    def draft(self) -> RecodedDraft:
-        """What was published; raises InputError where it was too large to be held."""
-        held_release(self.held)
-        assert self.made is not None
-        return self.made

@@ -1,152 +1,65 @@
-"""Publish of a table that does not fit into memory: the bytes that any other publish gives.
+"""How a table that does not fit into memory is recoded and written, as any other would be.
 
-read by pieces > codes > columns > classes, cut where the columns lie > written by blocks
-> read back by pieces > audited range by range > published
+codes > columns > classes, cut where the columns lie > cells > written by blocks
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from shoal.auditor.description import described, file_metadata
-from shoal.auditor.in_parts import measure_in_parts
-from shoal.auditor.verdict import require_kept
+from shoal.auditor.description import file_metadata
 from shoal.connectors.coded_files import write_blocks
-from shoal.connectors.dialect import UTF8
-from shoal.connectors.location import Format, Location
-from shoal.connectors.release_drafts import FileDraft, FolderDraft, release_draft
+from shoal.connectors.dialect import UTF8, Dialect
+from shoal.connectors.location import Location
+from shoal.connectors.release_drafts import ReleaseDraft
 from shoal.connectors.spread_files import write_spread
-from shoal.connectors.traces import write_trace
-from shoal.data import cores
-from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
 from shoal.data.coded_table import (
     CodedTable,
     Codes,
     Rows,
     ShownColumn,
+    ShownTable,
     as_is,
-    block_frames,
     global_columns,
     hidden_where,
     in_order,
     labels_of,
     local_columns,
-    of_all,
     of_kept,
 )
-from shoal.data.formulas import formula_sentences_of
 from shoal.data.progress import Progress
 from shoal.data.room import Room, blocks, needs_whole
 from shoal.data.row_order import RankedColumn, ascending, by_importance, cell_ranks
 from shoal.data.schema import Role
 from shoal.data.shared_room import SharedRoom
 from shoal.data.truth import Truth
-from shoal.data.warnings import FORMULA_CELLS, ReleaseWarning
 from shoal.errors import InfeasibleError, InputError
 from shoal.policy import registry
-from shoal.policy.binding.columns import input_warnings
 from shoal.policy.binding.files import PolicyTables
 from shoal.policy.binding.past_memory import floor, require_memory
 from shoal.policy.binding.table import BoundTable, bound_table
-from shoal.policy.model import PolicyModel
 from shoal.policy.policy import Policy
 from shoal.policy.problem import Problem
 from shoal.privacy.promises import BoundPromises, CountedRows, nearest_feasible
 from shoal.protocols import ColumnPartitioner
 from shoal.search.distinct_rows import WORTHWHILE, rows_within
-from shoal.tables.draft import BOUNDED, WITHHELD, with_bound
-from shoal.tables.request import PublishRequest
+from shoal.tables.draft import RecodedDraft
 
 ROWS_SHARE, ROW_BYTES = 4, 16
 """The part of the limit that distinct rows may take, and the bytes of each of their codes."""
 
 
-def publish_coded(
-    path: str, policy: Policy, output: str, request: PublishRequest, started: float, room: Room
-) -> Certificate:
-    """Publishes a file past memory; the certificate of what was written.
-
-    started: the CPU seconds that were spent before.
-    """
-    progress = request.progress
-    _require_writable(output, room)
-    kind = Location(output).kind
-    if not (kind.is_delimited or kind.is_parquet):
-        raise needs_whole(f"'{output}': files of the format {kind[1:]} are written")
-    tables = policy.tables
-    source = tables.read_original(path, room)
-    assert isinstance(source.table, CodedTable)
-    dialect = tables.output_dialect(path, source.dialect, output)
-    if dialect.encoding != UTF8:
-        raise needs_whole(f"'{output}': text in {dialect.encoding} is written")
-    progress("checking the data against the policy")
-    table, k = source.table, policy.required_k or 1
-    require_memory(table.room.limit or 0, floor(table.records, len(policy.quasi), k))
-    _require_possible(table, policy.model, policy.build_promises())
-    draft = prepare_coded(table, bound_table(table, policy), progress, kind.is_typed)
-    remarks = input_warnings(source.table, policy.model)
-    with release_draft(output, request.replace) as draft_file:
-        assert isinstance(draft_file, FileDraft | FolderDraft)
-        progress("writing the release")
-        columns = _written(draft.columns, tables, kind)
-        metadata = file_metadata([column.name for column in columns], draft.problem)
-        if isinstance(room, SharedRoom):
-            write_spread(columns, draft.records, draft_file.path, metadata, room)
-        else:
-            frames = block_frames(columns, draft.records)
-            write_blocks(
-                frames, draft_file.path, kind, draft_file.name.is_packed, dialect, metadata
-            )
-            del frames
-        del columns
-        draft.columns.clear()  # classes and cells are not needed to read what was written
-        progress("reading the release back")
-        back = tables.read_draft(draft_file, dialect, room=room)
-        assert isinstance(back.table, CodedTable)
-        measured = measure_in_parts(back.table, draft.problem, draft.truth, progress)
-        certificate = measured.certificate.extended(
-            verb="publish",
-            method=draft.method,
-            seed=draft.problem.seed,
-            seconds={"total": time.process_time() - started, "method": draft.seconds},
-            scale={"threads": cores.threads(), **measured.scale},
-        )
-        certificate = described(
-            certificate, back.table, measured.figures, draft.problem, draft.truth
-        )
-        kept = certificate["records"]["out"] - certificate["records"]["withheld"]
-        everyone = Classes(np.broadcast_to(np.int32(0), kept), 1)
-        if draft.method["name"] == BOUNDED:
-            certificate = with_bound(certificate, draft.problem, everyone)
-        certificate = certificate.extended(
-            input={"sha256": source.sha256},
-            output=draft_file.described(
-                back.sha256, draft.problem.schema.render, dialect, draft.problem.notation
-            ),
-        )
-        formulas = formula_sentences_of(back.table) if kind.is_delimited else ()
-        of_formulas = [ReleaseWarning(FORMULA_CELLS, sentence) for sentence in formulas]
-        certificate = certificate.warned(*remarks, *of_formulas)
-        require_kept(
-            certificate, WITHHELD, request.require_together or policy.model.require_together
-        )
-        if request.trace is not None:  # whose row is whose, for the owner alone
-            write_trace(draft.truth.trace, request.trace)
-        draft_file.certify(certificate.to_json())
-    return certificate
-
-
-def _require_writable(path: str, room: Room) -> None:
+def require_writable(path: str, room: Room) -> None:
     """Raises InputError where a release past memory can't go to this place."""
-    is_folder = Location(path).is_folder
+    is_folder, kind = Location(path).is_folder, Location(path).kind
     if isinstance(room, SharedRoom) and not is_folder:
         raise InputError(
             f"engine: '{path}' is one file, and tasks write one each; end its name with / for a"
@@ -154,29 +67,21 @@ def _require_writable(path: str, room: Room) -> None:
         )
     if is_folder and not isinstance(room, SharedRoom):
         raise needs_whole("a folder is written")
-
-
-@dataclass(frozen=True)
-class CodedDraft:
-    """What would be published: as `RecodedDraft`, column by column instead of a frame."""
-
-    columns: list[ShownColumn]
-    records: int
-    problem: Problem
-    truth: Truth
-    method: dict[str, Any]
-    seconds: float
+    if not (kind.is_delimited or kind.is_parquet):
+        raise needs_whole(f"'{path}': files of the format {kind[1:]} are written")
 
 
 def prepare_coded(
-    table: CodedTable, bound: BoundTable, progress: Progress, typed: bool
-) -> CodedDraft:
+    table: CodedTable, policy: Policy, dialect: Dialect, progress: Progress, typed: bool
+) -> RecodedDraft:
     """The release as it would be published; raises InputError with what needs a whole table."""
+    limit, quasi, k = table.room.limit or 0, len(policy.quasi), policy.required_k or 1
+    require_memory(limit, floor(table.records, quasi, k))
+    _require_possible(table, policy, dialect)
+    bound = bound_table(table, policy)
     method = _method_of(bound)
     if isinstance(method, ColumnPartitioner):
-        k, quasi = bound.asked.required_k or 1, len(bound.schema.quasi)
-        needed = floor(table.records, quasi, k, method.column_bytes)
-        require_memory(table.room.limit or 0, needed)
+        require_memory(limit, floor(table.records, quasi, k, method.column_bytes))
         classes = _local(bound, table, method, progress)
     else:
         classes = _global(bound, table, method, progress)
@@ -198,24 +103,47 @@ def prepare_coded(
     if bound.schema.render.order != "input":
         rows = _order(columns, bound, table)
         columns = [in_order(column, rows) for column in columns]
-    return CodedDraft(
-        columns,
-        records,
+    return RecodedDraft(
+        ShownTable(columns, records),
         bound.asked,
         Truth(table, bound.encoded, rows),
-        {**bound.problem.stated_method(), **classes.stated},
+        bound.problem.stated_method(classes.statistics),
+        {},
         classes.seconds,
     )
 
 
-def _require_possible(table: CodedTable, model: PolicyModel, promises: Sequence[Any]) -> None:
+def write_shown(
+    shown: ShownTable,
+    draft: ReleaseDraft,
+    tables: PolicyTables,
+    dialect: Dialect,
+    problem: Problem,
+    room: Room | None,
+) -> None:
+    """Writes a release, whose columns are not needed to read what was written, and forgets them."""
+    kind = draft.name.kind
+    metadata = file_metadata([column.name for column in shown.columns], problem)
+    for i, column in enumerate(shown.columns):
+        cells = tables.written_frame(pl.DataFrame([column.cells.alias(column.name)]), kind)
+        shown.columns[i] = replace(column, cells=cells[column.name])
+    if isinstance(room, SharedRoom):
+        write_spread(shown.columns, shown.records, draft.path, metadata, room)
+    else:
+        write_blocks(shown.blocks(), draft.path, kind, draft.name.is_packed, dialect, metadata)
+    shown.columns.clear()
+
+
+def _require_possible(table: CodedTable, policy: Policy, dialect: Dialect) -> None:
     """Raises InputError with all that the policy asks for and only a whole table allows."""
     findings = [
         f"promise '{promise.model}' is asked of every cut"
-        for promise in promises
+        for promise in policy.build_promises()
         if promise.model != "k-anonymity"
     ]
-    for name, attribute in model.attributes.items():
+    if dialect.encoding != UTF8:
+        findings.append(f"text is written in {dialect.encoding}")
+    for name, attribute in policy.model.attributes.items():
         if attribute.pseudonym is not None:
             findings.append(f"attribute '{name}': pseudonyms are drawn for all people")
         if attribute.render != "range":
@@ -223,10 +151,8 @@ def _require_possible(table: CodedTable, model: PolicyModel, promises: Sequence[
         is_shown = attribute.role in ("sensitive", "plain") and name in table
         if is_shown and not table.is_restorable(name):
             findings.append(f"attribute '{name}': its cells would not be written as they are")
-    InputError.raise_for(
-        f"memory: {each}, which needs the whole table in memory; leave out --memory"
-        for each in findings
-    )
+    if findings:
+        raise needs_whole(*findings)
 
 
 def _method_of(bound: BoundTable) -> Any:
@@ -253,13 +179,12 @@ def _method_of(bound: BoundTable) -> Any:
     return method
 
 
-@dataclass(frozen=True)
-class _Classes:
-    """What records show in the quasi-identifiers. stated: what a certificate says of the search."""
+class _Classes(NamedTuple):
+    """What records show in the quasi-identifiers. statistics: of the search."""
 
     shown: list[ShownColumn]
     seconds: float
-    stated: dict[str, Any] = field(default_factory=dict)
+    statistics: Mapping[str, Any] | None = None
 
 
 def _require_feasible(models: Sequence[Any], records: int, k: int) -> Classes:
@@ -302,10 +227,10 @@ def _global(bound: BoundTable, table: CodedTable, method: Any, progress: Progres
     with registry.blaming_plug_in(problem.method_name, "publish"):
         cut = method.cut(matrix, promises, np.random.default_rng(problem.seed), progress)
     rounds_of_row = cut.round_of_record().astype(np.int8)
-    rounds = of_all(room.gather(rounds_of_row, row_of), encoded.suppressed, room)
+    rounds = encoded.of_all(room.gather(rounds_of_row, row_of), room)
     seconds = time.process_time() - started
-    shown = list(global_columns(cut, rounds, encoded, bound.schema.render))
-    return _Classes(shown, seconds, {"search_statistics": dict(cut.search_statistics)})
+    shown = list(global_columns(cut, rounds, encoded, bound.schema.render, room))
+    return _Classes(shown, seconds, cut.search_statistics)
 
 
 def _local(
@@ -322,7 +247,7 @@ def _local(
     started = time.process_time()
     starts = method.cut_columns(columns, matrix, BoundPromises(promises, some), room)
     assert int(np.diff(starts).min()) >= k, "the method made a class of fewer than k records"
-    labels = of_all(labels_of(columns[-1], starts, room), encoded.suppressed, room)
+    labels = encoded.of_all(labels_of(columns[-1], starts, room), room)
     seconds = time.process_time() - started
     render = bound.schema.render
     shown = list(local_columns(columns, starts, labels, encoded, render, room))
@@ -369,17 +294,5 @@ def _hides(bound: BoundTable, starred: int, records: int) -> bool:
             " relax the promises, or allow fewer records to be suppressed"
         )
     if any(promise.attributes for promise in asked):
-        raise InputError(
-            "memory: fewer records than k show nothing, and promises cover some columns only,"
-            " which needs the whole table in memory; leave out --memory"
-        )
+        raise needs_whole("fewer records than k show nothing, and promises cover some columns only")
     return True
-
-
-def _written(columns: list[ShownColumn], tables: PolicyTables, kind: Format) -> list[ShownColumn]:
-    """The columns as they are written in files of a kind."""
-    found = []
-    for column in columns:
-        cells = tables.written_frame(pl.DataFrame([column.cells.alias(column.name)]), kind)
-        found.append(replace(column, cells=cells[column.name]))
-    return found

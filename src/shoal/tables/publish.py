@@ -25,12 +25,13 @@ from shoal.connectors.location import FRAME, Location
 from shoal.connectors.outputs import check_not_read, described_second, second_output
 from shoal.connectors.release_drafts import FrameDraft, check_output, release_draft, second_draft
 from shoal.connectors.traces import write_trace
-from shoal.data import cores
 from shoal.data.certificate import Certificate
+from shoal.data.coded_table import CodedTable, ShownTable
 from shoal.data.faults import with_contradicted
 from shoal.data.formulas import unescaped
 from shoal.data.progress import Progress
-from shoal.data.release import Release
+from shoal.data.release import CertifiedRelease, Release
+from shoal.data.room import Room
 from shoal.data.table import Table, as_text
 from shoal.errors import InputError
 from shoal.policy.binding.columns import input_warnings
@@ -149,41 +150,47 @@ def publish_file(
     kind = Location(output).kind
     progress("reading the table")
     room = room_for(table, beside=output) if isinstance(table, str) else None
-    if room is not None and isinstance(table, str):
-        from shoal.tables.past_memory import publish_coded
-
-        _refuse_past_memory(table, request, attack)
-        return Outcome(publish_coded(table, policy, output, request, started, room))
+    if room is not None:
+        _refuse_past_memory(str(table), output, request, attack, room)
     guard: BesideGuard | None = None
     if request.others is not None:
         from shoal.attacks.beside.guard import guard_of
 
         guard, attack = guard_of(request.others, policy, attack, progress)
-    source = tables.read_original(table)
+    source = tables.read_original(table, room)
     policy.build_method("publish")  # an unusable method is rejected before the data is searched
     progress("checking the data against the policy")
-    bound = bound_table(source.table, policy)
-    draft = prepare(source.table, bound, progress, plan, request.explain, kind.is_typed, guard)
-    del bound
-    remarks = [*source.remarks, *input_warnings(source.table, policy.model)]
     dialect, digest = tables.output_dialect(table, source.dialect, output), source.sha256
+    if isinstance(source.table, CodedTable):
+        from shoal.tables.past_memory import prepare_coded
+
+        draft = prepare_coded(source.table, policy, dialect, progress, kind.is_typed)
+    else:
+        bound = bound_table(source.table, policy)
+        draft = prepare(source.table, bound, progress, plan, request.explain, kind.is_typed, guard)
+        del bound
+    remarks = [*source.remarks, *input_warnings(source.table, policy.model)]
     del source  # the quasi-identifiers' cells are no longer needed
     with ExitStack() as outputs:
         place = outputs.enter_context(release_draft(output, request.replace, second))
         # moved into place first
         beside_it = None if second is None else outputs.enter_context(second_draft(second))
         progress("writing the release")
-        for frame, draft_file in ((draft.frame, place), (draft.sensitive, beside_it)):
-            if frame is not None and draft_file is not None:
+        for frame, draft_file in ((draft.shown, place), (draft.sensitive, beside_it)):
+            if isinstance(frame, ShownTable):
+                from shoal.tables.past_memory import write_shown
+
+                write_shown(frame, place, tables, dialect, draft.problem, room)
+            elif frame is not None and draft_file is not None:
                 # a certificate describes the columns of two tables together
                 about = file_metadata(frame.columns, draft.problem) if second is None else None
                 draft_file.write(tables.written_frame(frame, kind), dialect, about)
         progress("reading the release back")
-        back = tables.read_draft(place, dialect, beside_it)
-        shown = draft.frame if second is None else back.frame
-        formulas = tables.formula_warnings(shown, kind)
-        certificate, release = _measured(back.table, draft, progress, started)
+        back = tables.read_draft(place, dialect, beside_it, room)
+        measured = _measured(back.table, draft, progress, started)
+        certificate = measured.certificate
         if attack.attacks:
+            release = measured.release
             certificate = attack_draft(certificate, back.table, release, draft, attack, progress)
         notation, render = draft.problem.notation, draft.problem.schema.render
         certificate = with_contradicted(certificate, back.contradicted)
@@ -193,7 +200,7 @@ def publish_file(
                 output=place.described(back.sha256, render, dialect, notation)
                 | described_second(None if beside_it is None else beside_it.path, back.second),
             )
-        certificate = certificate.warned(*remarks, *formulas)
+        certificate = certificate.warned(*remarks, *tables.formula_warnings(back.table, kind))
         require_kept(
             certificate, WITHHELD, request.require_together or policy.model.require_together
         )
@@ -202,7 +209,7 @@ def publish_file(
             write_trace(draft.truth.trace, request.trace)
         place.certify(certificate.to_json())
     frames = [one.held[0] for one in (place, beside_it) if isinstance(one, FrameDraft)]
-    return Outcome(certificate, release, draft, frames)
+    return Outcome(certificate, measured.held, draft, frames)
 
 
 def _checked(
@@ -218,8 +225,12 @@ def _checked(
     return second_output(output, table, read) if is_pair else None
 
 
-def _refuse_past_memory(table: str, request: PublishRequest, attack: AttackRequest) -> None:
+def _refuse_past_memory(
+    table: str, output: str, request: PublishRequest, attack: AttackRequest, room: Room
+) -> None:
     """Raises InputError for what needs the whole table."""
+    from shoal.tables.past_memory import require_writable
+
     asked = {
         "--plan": request.plan,
         "--explain": request.explain,
@@ -227,6 +238,7 @@ def _refuse_past_memory(table: str, request: PublishRequest, attack: AttackReque
         "--others": request.others,
     }
     refuse_whole(asked, table)
+    require_writable(output, room)
 
 
 def _existing(path: str | Path | None, explain: bool) -> Plan | None:
@@ -245,8 +257,8 @@ def _existing(path: str | Path | None, explain: bool) -> Plan | None:
 
 def _measured(
     published: Table, draft: RecodedDraft, progress: Progress, started: float
-) -> tuple[Certificate, Release]:
-    """The certificate of the published cells, and the release as its readers see it."""
+) -> CertifiedRelease:
+    """The published cells, measured."""
     if draft.sensitive is None:
         measured = measure(published, draft.problem, draft.truth, progress)
     else:
@@ -254,25 +266,24 @@ def _measured(
         measured, published = measure_two_tables(
             published, draft.problem, draft.truth, original, progress
         )
-    certificate, release, figures = measured
     seconds = {"total": time.process_time() - started, "method": draft.seconds}
-    certificate = certificate.extended(
+    certificate = measured.certificate.extended(
         verb="publish",
         method=draft.method,
         seed=draft.problem.seed,
         seconds=seconds,
-        scale={"threads": cores.threads()},
+        scale=measured.scale,
         **draft.certificate_extras,
     )
     if draft.method["name"] == BOUNDED:
-        certificate = with_bound(certificate, draft.problem, release.classes)
-    certificate = described(certificate, published, figures, draft.problem, draft.truth)
+        certificate = with_bound(certificate, draft.problem, measured.held)
+    certificate = described(certificate, published, measured.figures, draft.problem, draft.truth)
     if draft.beside is not None:
         from shoal.auditor.audit import AuditResult
 
-        audited = AuditResult(certificate, release, draft.problem, draft.truth)
+        audited = AuditResult(certificate, measured.held, draft.problem, draft.truth)
         certificate = certificate.extended(beside=draft.beside(audited))
-    return certificate, release
+    return CertifiedRelease(certificate, measured.held)
 
 
 def _save_plan(plan: Plan | None, path: str | Path | None) -> None:

@@ -327,10 +327,12 @@ def test_missing_values_have_a_bar_of_their_own(tmp_path):
 def test_audit_report_without_the_original_has_no_before(sample, tmp_path):
     published = Table(sample.outcome.draft.frame)
     problem = bound_release(published, sample.policy)
-    certificate, release, _ = measure(published, problem, None)
-    certificate = certificate.extended(output={"sha256": "0" * 64})
+    measured = measure(published, problem, None)
+    certificate = measured.certificate.extended(output={"sha256": "0" * 64})
     write_report(
-        AuditResult(certificate, release, problem, None), sample.policy, tmp_path / "audit.html"
+        AuditResult(certificate, measured.held, problem, None),
+        sample.policy,
+        tmp_path / "audit.html",
     )
     page = Page((tmp_path / "audit.html").read_text("utf-8"))
     assert "Audit report" in page.text
@@ -342,9 +344,10 @@ def test_columns_that_should_have_been_removed_are_said_without_the_original(tmp
     """The original itself, audited as if it were a release."""
     original, policy = Table(patients.generate(500, 1)), Policy.from_dict(SAMPLE_POLICY)
     problem = bound_release(original, policy)
-    certificate, release, _ = measure(original, problem, None)
-    assert certificate["faults"] == {"not_removed": 1}
-    write_report(AuditResult(certificate, release, problem, None), policy, tmp_path / "audit.html")
+    measured = measure(original, problem, None)
+    assert measured.certificate["faults"] == {"not_removed": 1}
+    audited = AuditResult(measured.certificate, measured.held, problem, None)
+    write_report(audited, policy, tmp_path / "audit.html")
     page = Page((tmp_path / "audit.html").read_text("utf-8"))
     assert "The policy removes 1 column that the release still holds." in page.text
     assert "Without the original, this audit could not check" in page.text
@@ -355,9 +358,9 @@ def test_a_release_without_any_class(sample, tmp_path):
         pl.lit("*").alias(n) for n in ("age", "sex", "zip", "education")
     )
     draft = sample.outcome.draft
-    certificate, release, _ = measure(Table(starred), draft.problem, None)
+    measured = measure(Table(starred), draft.problem, None)
     write_report(
-        AuditResult(certificate, release, draft.problem, None),
+        AuditResult(measured.certificate, measured.held, draft.problem, None),
         sample.policy,
         tmp_path / "audit.html",
     )
@@ -371,9 +374,9 @@ def test_a_broken_promise_is_said_first(sample, tmp_path):
     stricter = sample.policy.with_k(25)
     draft = sample.outcome.draft
     problem = draft.problem.again(stricter)
-    certificate, release, _ = measure(published, problem, draft.truth)
+    measured = measure(published, problem, draft.truth)
     write_report(
-        AuditResult(certificate, release, problem, draft.truth),
+        AuditResult(measured.certificate, measured.held, problem, draft.truth),
         stricter,
         tmp_path / "audit.html",
     )
@@ -444,7 +447,7 @@ def shown_if_published(release: Release, name: str, cell: str) -> Distribution:
     """The column's distribution, had every record shown this cell in it."""
     draft = release.outcome.draft
     frame = draft.frame.with_columns(pl.lit(cell).alias(name))
-    _, published, _ = measure(Table(frame), draft.problem, draft.truth)
+    published = measure(Table(frame), draft.problem, draft.truth).release
     measured = replace(measured_of(release.outcome, release.policy), release=published)
     found = distributions_of(measured, [name])
     return next(d for d in found if d.name == name)

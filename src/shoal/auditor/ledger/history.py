@@ -257,14 +257,15 @@ class LedgerHistory:
         own = values_of(frame, identities, self.policy.model, names)
         self.values = joined(earlier, own) if earlier else own
         policy = replace(self.policy, earlier=earlier)
-        reading, (certificate, _, figures) = measured_as_published(frame, identities, policy)
+        reading, measured = measured_as_published(frame, identities, policy)
         findings = self._take(number, stated, reading)
+        certificate, losses = measured.certificate, measured.figures.losses
         if "panel" in stated:
             certificate = self.with_panel(certificate, stated["panel"])
         roles = column_roles(frame.columns, reading.problem)
         certificate = certificate.extended(
             covers=covers,
-            columns=[column | {"loss": figures.losses.get(column["name"])} for column in roles],
+            columns=[column | {"loss": losses.get(column["name"])} for column in roles],
             counterfeits=stated.get("counterfeits"),
         )
         return ReleaseAudit(number, certificate, findings, returning_people_of(stated))

@@ -18,6 +18,7 @@ from shoal.data.ledger_view import CARRIED, LOCKSTEP, TOGETHER
 from shoal.data.regular_files import readable
 from shoal.data.release import is_withheld
 from shoal.data.schema import Kind
+from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy.binding.files import PolicyTables
 from shoal.policy.model import PolicyModel
@@ -212,7 +213,7 @@ def _in_a_class(frame: pl.DataFrame, model: PolicyModel) -> pl.Series:
     mark = model.render.suppressed
     everywhere = pl.all_horizontal((pl.col(model.quasi).cast(pl.String) == mark).fill_null(False))
     starred = frame.select(everywhere).to_series()
-    if is_withheld(frame, model.sensitive, starred.to_numpy(), mark):
+    if is_withheld(Table(frame), model.sensitive, starred.to_numpy(), mark):
         return ~starred
     return pl.repeat(True, frame.height, eager=True)
 

@@ -27,7 +27,7 @@ from shoal.connectors.parquet_parts import check_released
 from shoal.connectors.release_drafts import ReleaseDraft
 from shoal.data.certificate import Certificate
 from shoal.data.coded_table import CodedTable
-from shoal.data.formulas import escaped, formula_sentences, unescaped
+from shoal.data.formulas import escaped, formula_sentences, formula_sentences_of, unescaped
 from shoal.data.person_names import (
     named_together,
     names_of,
@@ -342,11 +342,12 @@ class PolicyTables:
             InputError.raise_for(findings)
         return escaped(frame) if wanted == "escape" else frame
 
-    def formula_warnings(self, frame: pl.DataFrame, kind: Format) -> list[ReleaseWarning]:
+    def formula_warnings(self, released: Table, kind: Format) -> list[ReleaseWarning]:
         """A warning for each column of delimited text that a spreadsheet would compute."""
         if not kind.is_delimited or self.model.write.formulas != "keep":
             return []
-        return [ReleaseWarning(FORMULA_CELLS, sentence) for sentence in formula_sentences(frame)]
+        sentences = formula_sentences_of(released)
+        return [ReleaseWarning(FORMULA_CELLS, sentence) for sentence in sentences]
 
     def output_dialect(
         self, input_path: object, found: Dialect | None, output_path: str

@@ -95,10 +95,9 @@ def _require_spread(tables: Sequence[str | Path]) -> None:
 
 def refuse_whole(asked: Mapping[str, Any], *paths: str | Path | None) -> None:
     """Raises InputError where something is asked that needs tables which don't fit as a whole."""
-    given = [name for name, value in asked.items() if value]
+    given = [f"{name} is asked for" for name, value in asked.items() if value]
     if given and is_past_memory(*paths) is not None:
-        whole = "needs the whole table in memory; leave out --memory"
-        InputError.raise_for([f"memory: {name} {whole}" for name in given])
+        raise needs_whole(*given)
 
 
 def memory_of(path: str | Path) -> float:
@@ -154,8 +153,8 @@ def require_readable(model: PolicyModel, names: list[str], has_populations: bool
         findings.append("two tables share their groups")
     if has_populations:
         findings.append("a table of the population is compared with every class")
-    whole = "which needs the whole table in memory; leave out --memory"
-    InputError.raise_for([f"memory: {each}, {whole}" for each in findings])
+    if findings:
+        raise needs_whole(*findings)
 
 
 def read_past_memory(
