@@ -17,7 +17,7 @@ from shoal.data.language import gettext
 from shoal.errors import CheckpointError, InputError
 from shoal.streams.stream_status import stream_status
 from shoal.web import pictures, policy_text
-from shoal.web.edits import Form, one
+from shoal.web.edits import Form, one, whole
 from shoal.web.frame import frame, shows
 from shoal.web.policy_text import Context, sha256, written
 from shoal.web.routes_of_edits import form_of
@@ -51,8 +51,9 @@ HAPPENED = {
 }
 
 
-def add(server: Server, form: Form) -> str:
-    """Remembers a folder below the start folder; where its page is. Raises InputError."""
+async def add_watch(request: Request) -> Response:
+    """Remembers a folder below the start folder, and leads to its page; raises InputError."""
+    server, form = request.app.state.server, form_of(request)
     kind, named = one(form, "kind"), one(form, "path")
     if kind not in KINDS:
         raise InputError("watch: choose a stream or a ledger")
@@ -64,15 +65,13 @@ def add(server: Server, form: Form) -> str:
         server.remember(
             gettext("watching the {kind} {name}", kind=kind, name=Path(named).name), places=known
         )
-    return f"/{kind}/{known.index(place) + 1}"
+    return RedirectResponse(f"/{kind}/{known.index(place) + 1}", 303)
 
 
 def folder_of(server: Server, number: str, kind: str) -> Path:
     """The folder of a place that is watched; raises NotThere."""
-    known = server.project.places
-    if not number.isdecimal() or not 1 <= int(number) <= len(known):
-        raise policy_text.NotThere
-    place = known[int(number) - 1]
+    known, at = server.project.places, whole(number, 1)
+    place = known[at - 1] if at is not None and at <= len(known) else {"kind": ""}
     if place["kind"] != kind:
         raise policy_text.NotThere
     return policy_text.within(place["path"], server.project.start, is_folder=True)
@@ -340,10 +339,6 @@ def decision_of(form: Form, own: Context) -> Context:
 async def watch_screen(server: Server) -> Context:
     context = await frame(server, "watch", gettext("Watch"))
     return context | {"kinds": KINDS, "start": str(server.project.start)}
-
-
-async def add_watch(request: Request) -> Response:
-    return RedirectResponse(add(request.app.state.server, form_of(request)), 303)
 
 
 async def changed(request: Request) -> Response:
