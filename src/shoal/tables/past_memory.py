@@ -6,6 +6,7 @@ read by pieces > codes > columns > classes, cut where the columns lie > written 
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -54,7 +55,7 @@ from shoal.errors import InfeasibleError, InputError
 from shoal.policy import registry
 from shoal.policy.binding.columns import input_warnings
 from shoal.policy.binding.files import PolicyTables
-from shoal.policy.binding.past_memory import floor, require_memory
+from shoal.policy.binding.past_memory import floor, refuse_each, require_memory
 from shoal.policy.binding.table import BoundTable, bound_table
 from shoal.policy.model import PolicyModel
 from shoal.policy.policy import Policy
@@ -82,6 +83,7 @@ def publish_coded(
     if not (kind.is_delimited or kind.is_parquet):
         raise needs_whole(f"'{output}': files of the format {kind[1:]} are written")
     tables = policy.tables
+    _require_possible(path, policy)
     source = tables.read_original(path, room)
     assert isinstance(source.table, CodedTable)
     dialect = tables.output_dialect(path, source.dialect, output)
@@ -90,7 +92,7 @@ def publish_coded(
     progress("checking the data against the policy")
     table, k = source.table, policy.required_k or 1
     require_memory(table.room.limit or 0, floor(table.records, len(policy.quasi), k))
-    _require_possible(table, policy.model, policy.build_promises())
+    _require_restorable(path, table, policy.model)
     draft = prepare_coded(table, bound_table(table, policy), progress, kind.is_typed)
     remarks = input_warnings(source.table, policy.model)
     with release_draft(output, request.replace) as draft_file:
@@ -208,49 +210,62 @@ def prepare_coded(
     )
 
 
-def _require_possible(table: CodedTable, model: PolicyModel, promises: Sequence[Any]) -> None:
+def _require_possible(path: str, policy: Policy) -> None:
     """Raises InputError with all that the policy asks for and only a whole table allows."""
     findings = [
         f"promise '{promise.model}' is asked of every cut"
-        for promise in promises
+        for promise in policy.build_promises()
         if promise.model != "k-anonymity"
     ]
-    for name, attribute in model.attributes.items():
+    for name, attribute in policy.model.attributes.items():
         if attribute.pseudonym is not None:
             findings.append(f"attribute '{name}': pseudonyms are drawn for all people")
         if attribute.render != "range":
             findings.append(f"attribute '{name}': means are taken of all values")
-        is_shown = attribute.role in ("sensitive", "plain") and name in table
-        if is_shown and not table.is_restorable(name):
-            findings.append(f"attribute '{name}': its cells would not be written as they are")
-    InputError.raise_for(
-        f"memory: {each}, which needs the whole table in memory; leave out --memory"
-        for each in findings
-    )
+    method = policy.build_method("publish")
+    needs = _unfit(policy.method_name, _why_whole(method, sys.maxsize))
+    refuse_each([*needs, *(f"{each}, which needs" for each in findings)], path)
+
+
+def _require_restorable(path: str, table: CodedTable, model: PolicyModel) -> None:
+    """Raises InputError with each column whose cells would be written otherwise than they are."""
+    findings = [
+        f"attribute '{name}': its cells would not be written as they are, which needs"
+        for name, attribute in model.attributes.items()
+        if attribute.role in ("sensitive", "plain")
+        and name in table
+        and not table.is_restorable(name)
+    ]
+    refuse_each(findings, path)
 
 
 def _method_of(bound: BoundTable) -> Any:
     """The policy's method; raises InputError where it needs more than columns in files."""
-    problem = bound.problem
-    method, name = problem.build_method(), problem.method_name
-    why = "holds all records"
+    method, name = bound.problem.build_method(), bound.problem.method_name
     if not bound.schema.quasi:
         raise InputError(f"method '{name}': the policy has no quasi-identifier to partition on")
-    if isinstance(method, ColumnPartitioner):
-        why = method.only_in_memory(bound.encoded.records)
-    elif getattr(getattr(method, "cut", None), "takes_counts", False):
-        why = ""
+    why = _why_whole(method, bound.encoded.records)
     if not why and bound.encoded.subjects is not None:
         raise InputError(
             "memory: people who have several records are counted in the whole table, whatever the"
             " method; publish one record of each, or leave out --memory"
         )
-    if why:
-        raise InputError(
-            f"memory: method '{name}' {why}, which needs the whole table in memory; take"
-            " rounded-partition with refine: none, mondrian or full-domain, or leave out --memory"
-        )
+    refuse_each(_unfit(name, why))
     return method
+
+
+def _why_whole(method: Any, records: int) -> str:
+    """What a method does that needs more than columns in files, if anything."""
+    if isinstance(method, ColumnPartitioner):
+        return method.only_in_memory(records)
+    takes_counts = getattr(getattr(method, "cut", None), "takes_counts", False)
+    return "" if takes_counts else "holds all records"
+
+
+def _unfit(name: str, why: str) -> list[str]:
+    """The finding that a method needs a whole table; none without a reason why."""
+    others = "unlike rounded-partition with refine: none, mondrian or full-domain"
+    return [f"method '{name}' {why}, which, {others}, needs"] if why else []
 
 
 @dataclass(frozen=True)

@@ -95,10 +95,21 @@ def _require_spread(tables: Sequence[str | Path]) -> None:
 
 def refuse_whole(asked: Mapping[str, Any], *paths: str | Path | None) -> None:
     """Raises InputError where something is asked that needs tables which don't fit as a whole."""
-    given = [name for name, value in asked.items() if value]
+    given = [f"{name} needs" for name, value in asked.items() if value]
     if given and is_past_memory(*paths) is not None:
-        whole = "needs the whole table in memory; leave out --memory"
-        InputError.raise_for([f"memory: {name} {whole}" for name in given])
+        refuse_each(given, *paths)
+
+
+def refuse_each(findings: Sequence[str], *paths: str | Path | None) -> None:
+    """Raises InputError with each of these, up to its verb, and a limit that would do."""
+    if not findings:
+        return
+    needed = BASE + sum(memory_of(path) for path in paths if path is not None)
+    can_allow = paths and engines.asked() is None and needed < float("inf")
+    more = f", or allow {ceil(needed / 1e6)} MB or more" if can_allow else ""
+    InputError.raise_for(
+        [f"memory: {each} the whole table in memory; leave out --memory{more}" for each in findings]
+    )
 
 
 def memory_of(path: str | Path) -> float:
@@ -140,11 +151,11 @@ def floor(records: int, quasi: int, k: int, more: int = 0) -> float:
 # Tables that do not fit, read as codes under a policy.
 
 
-def require_readable(model: PolicyModel, names: list[str], has_populations: bool) -> None:
+def require_readable(model: PolicyModel, path: str | Path, has_populations: bool) -> None:
     """Raises InputError with everything that a policy says of files that needs a whole table."""
     findings = [
         f"attribute '{name}': its numbers or dates are not written as Shoal reads them"
-        for name in translated_columns(model, names)
+        for name in translated_columns(model, list(model.attributes))
     ]
     if model.write.numbers:
         findings.append("write: numbers adds columns")
@@ -154,8 +165,7 @@ def require_readable(model: PolicyModel, names: list[str], has_populations: bool
         findings.append("two tables share their groups")
     if has_populations:
         findings.append("a table of the population is compared with every class")
-    whole = "which needs the whole table in memory; leave out --memory"
-    InputError.raise_for([f"memory: {each}, {whole}" for each in findings])
+    refuse_each([f"{each}, which needs" for each in findings], path)
 
 
 def read_past_memory(
