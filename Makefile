@@ -32,17 +32,17 @@ $(READY): pyproject.toml papers/pyproject.toml constraints.txt
 
 demo: $(READY) ## publish the bundled sample, prove it, and draw the report
 	@mkdir -p demo
-	@$(BIN)/shoal sample patients -n 1000 --seed 7 -o demo/patients.csv -q
+	@$(BIN)/shoal sample patients -n 1000 --seed 7 -o demo/patients.csv --replace -q
 	$(BIN)/shoal publish demo/patients.csv -p demo/patients.policy.yaml -o demo/published.csv --replace --report demo/report.html
 	@echo; echo "before:"; head -n 4 demo/patients.csv; echo "after:"; head -n 4 demo/published.csv
 	@echo; echo "the same for a stream:"
-	@$(BIN)/shoal sample purchases -n 5000 --seed 7 -o demo/purchases.csv -q
+	@$(BIN)/shoal sample purchases -n 5000 --seed 7 -o demo/purchases.csv --replace -q
 	@rm -rf demo/stream demo/stream.csv
 	$(BIN)/shoal stream demo/purchases.csv -p demo/purchases.policy.yaml -o demo/stream.csv --checkpoint demo/stream --report demo/stream.html
 	@echo "before:"; head -n 3 demo/purchases.csv; echo "after:"; head -n 3 demo/stream.csv
 	@echo; echo "the same for a table that grows, in two releases:"
 	@rm -rf demo/wearers demo/wearers.private
-	@for i in 1 2; do $(BIN)/shoal sample wearables -n 1500 --seed $$i -o demo/wearables.csv -q && \
+	@for i in 1 2; do $(BIN)/shoal sample wearables -n 1500 --seed $$i -o demo/wearables.csv --replace -q && \
 		$(BIN)/shoal republish demo/wearables.csv -p demo/wearables.policy.yaml --ledger demo/wearers; done
 	$(BIN)/shoal audit --ledger demo/wearers --report demo/history.html
 	@echo; echo "reports: demo/report.html demo/stream.html demo/history.html"

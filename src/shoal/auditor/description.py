@@ -154,10 +154,10 @@ def measured_columns(
 
 def with_derived(columns: list[ColumnReport], problem: Problem) -> list[ColumnReport]:
     """The columns, each followed by those that its cells were turned into."""
-    found = []
+    found, asked = [], derived_columns(problem.policy.model)
     for column in columns:
         found.append(column)
-        for derived in derived_columns(problem.policy.model):
+        for derived in asked:
             if derived.source != column["name"] or column["technique"] == REMOVED:
                 continue
             said = dict.fromkeys(("role", "technique"), DERIVED)

@@ -83,7 +83,7 @@ def _measure(asked: ReleaseRequest, run: options.Run, downstream: bool = False) 
     if asked.record_lines is not None and not is_stream:
         raise InputError("--record-lines: is how a stream read its source; give it with --trace")
     inputs = [released, original, str(asked.policy or "-"), *policy.files, *attacks.files]
-    options.check_outputs(asked.output, report=run.report, inputs=inputs)
+    options.check_outputs(asked.output, report=run.report, inputs=inputs, replace=asked.replace)
     whole = {"--trace": is_stream, "--report": run.report, "--others": attacks.others}
     refuse_whole({**whole, "--downstream": downstream}, released, original)
     with shown(run.quiet) as progress:
@@ -174,7 +174,7 @@ def _audit_ledger(asked: ReleaseRequest, run: options.Run) -> int:
             " out"
         )
     check_outside(ledger, report, output)
-    options.check_outputs(output, report=report, inputs=[])
+    options.check_outputs(output, report=report, inputs=[], replace=asked.replace)
     with shown(run.quiet) as progress:
         result = audit_ledger(
             ledger, k=asked.k, attack=asked.attacks.names, table=asked.released, progress=progress

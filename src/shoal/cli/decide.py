@@ -85,6 +85,7 @@ class CompareRequest(Request, kw_only=True):
         "--skip K:METHOD", "A point that is measured already; repeatable."
     )
     output: str | None = option("-o, --output", "The rows as JSON; '-' prints them.")
+    replace: bool = options.REPLACE
     attack: bool = option("--attack", "Also try attacks on each release, beside its loss.", False)
     columns: bool = option(
         "--columns",
@@ -130,7 +131,7 @@ def compare(
     output = None if asked.output == "-" else asked.output
     as_json = as_json or asked.output == "-"
     inputs = [asked.input_path, str(asked.policy), *policy.files]
-    check_outputs(output, report=report, inputs=inputs)
+    check_outputs(output, report=report, inputs=inputs, replace=asked.replace)
     check_outputs(report=report, inputs=[output])
     with shown(quiet) as progress:
         comparison = compared(

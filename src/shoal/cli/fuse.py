@@ -124,6 +124,7 @@ def fuse(
                 agreement,
                 asked.output,
                 transcript=asked.transcript,
+                replace=asked.replace,
                 beside=[] if report is None else [report],
                 require_together=asked.require_together,
                 progress=progress,

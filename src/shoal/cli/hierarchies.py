@@ -13,7 +13,7 @@ from shoal.cli.progress import say, shown
 from shoal.data.option import option
 from shoal.data.printable import printable
 from shoal.errors import InputError
-from shoal.policy.options import READ, files_options
+from shoal.policy.options import READ, REPLACE, files_options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,6 +55,7 @@ def edit(
         "EDIT...", "Edits in their order, such as '{put: Malta, under: Europe}'.", ...
     ),
     output: str = option("-o, --output", "The edited table; '-' prints it.", "-"),
+    replace: bool = REPLACE,
     data: str | None = option("--data", "For 'rare': the table whose rows are counted."),
     column: str | None = option("--column", "For 'rare': the column of --data."),
     read: list[str] | None = READ,
@@ -66,7 +67,7 @@ def edit(
 
     asked = [_edit(text) for text in edits]
     inputs = [str(table), data]
-    options.check_outputs(None if output == "-" else output, inputs=inputs)
+    options.check_outputs(output, inputs=inputs, replace=replace)
     hierarchy = read_hierarchy(table)
     if any("rare" in one for one in asked):
         counts = _counts(data, column, files_options(read)[0])

@@ -10,6 +10,7 @@ import typer
 from shoal.cli import options
 from shoal.cli.progress import listed, say, shown
 from shoal.data.option import option
+from shoal.policy.options import REPLACE
 
 # shoal warmup
 
@@ -39,6 +40,7 @@ def warmup(
 def sample(
     name: str = option("NAME", "Which generator: bank, patients, purchases or wearables.", ...),
     output: str = option("-o, --output", "Where to write the table.", ...),
+    replace: bool = REPLACE,
     n: int = option("-n", "How many records.", 1000, low=1),
     seed: int = option("--seed", "The same seed gives the same table.", 0, low=0),
     quiet: bool = option("-q, --quiet", "Say nothing.", False),
@@ -46,7 +48,7 @@ def sample(
     """Write a table of invented people, with a policy that fits it beside it."""
     from shoal.samples import write_sample
 
-    written = write_sample(name, n, seed, output)
+    written = write_sample(name, n, seed, output, replace)
     if not quiet:
         say(f"wrote {listed(written)}")
 

@@ -188,25 +188,30 @@ class Run(Request):
 PAGES = (".html", ".htm")
 
 
+def check_page(page: Path | None, option: str = "--report") -> None:
+    """Raises InputError where the name of a page doesn't say that it is one."""
+    if page is not None and page.suffix.lower() not in PAGES:
+        raise InputError(f"{option} '{page}': is a page of HTML; give it a name that ends in .html")
+
+
 def check_outputs(
     *outputs: Path | str | None,
     inputs: Sequence[str | None],
     report: Path | None = None,
-    page: str = "--report",
+    replace: bool = True,
 ) -> None:
     """Raises InputError before any work is done where an output can't be written or is a file that
     is read.
 
-    report: an output that is a page, which its name must say. page: the option that names it.
+    report: a page, drawn anew each time. replace: whether other files that are there give way.
     """
-    if report is not None and report.suffix.lower() not in PAGES:
-        raise InputError(f"{page} '{report}': is a page of HTML; give it a name that ends in .html")
+    check_page(report)
     for output in (report, *outputs):
         if output is None:
             continue
         from shoal.connectors.files import check_writable
 
-        check_writable(str(output))
+        check_writable(str(output), replace or output is report)
         read = [Path(name).resolve() for name in inputs if name not in (None, "-")]
         if Path(output).resolve() in read:
             raise InputError(

@@ -49,7 +49,7 @@ def publish(asked: PublishCommand, run: options.Run) -> None:
     options.check_outputs(given.plan, inputs=inputs)
     inputs += [] if given.plan is None else [given.plan]
     options.check_outputs(report=report, inputs=inputs)
-    options.check_outputs(given.trace, inputs=[*inputs, str(report)])
+    options.check_outputs(given.trace, inputs=[*inputs, str(report)], replace=given.replace)
     refuse_whole({"--report": report}, asked.input_path)
     with shown(run.quiet) as progress:
         request = asked.request(policy, progress)

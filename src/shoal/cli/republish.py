@@ -15,7 +15,7 @@ from shoal.cli.progress import listed, published_already, say, show_warnings, sh
 from shoal.cli.sign import opened
 from shoal.data.option import Request, option
 from shoal.errors import InputError
-from shoal.policy.options import POLICY, Overrides
+from shoal.policy.options import POLICY, REPLACE, Overrides
 from shoal.reports.text import prospect_text, rehearsal_text, summary
 
 if TYPE_CHECKING:
@@ -60,12 +60,14 @@ def _whole_chain(releases: int, head: str) -> str:
 def export(
     ledger: Path = option("DIR", "The ledger.", ...),
     output: str = option("-o, --output", "The table; '-' writes CSV to standard output.", ...),
+    replace: bool = REPLACE,
     release: int | None = option("--release N", "As of this release; else the last."),
     quiet: bool = options.QUIET,
 ) -> None:
     """Write the whole published table as of a release."""
     from shoal.auditor.ledger.export import export_table
 
+    options.check_outputs(output, inputs=[], replace=replace)
     records, number = export_table(ledger, output, release)
     if not quiet:
         say(f"wrote {records} record{'' if records == 1 else 's'} as of release {number:04d}")

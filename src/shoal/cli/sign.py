@@ -13,6 +13,7 @@ import typer
 from shoal.cli.progress import say
 from shoal.data.option import option
 from shoal.errors import InputError
+from shoal.policy.options import REPLACE
 
 if TYPE_CHECKING:
     from shoal.auditor.signatures import Signer
@@ -39,12 +40,16 @@ def sign(
     unprotected: bool = option(
         "--unprotected", "No passphrase: whoever has the file can sign.", False, needs=("new_key",)
     ),
+    replace: bool = REPLACE,
 ) -> None:
     """Sign the certificate of a release: writes its CERT.sig, 64 bytes.
     Refused where a promise does not hold."""
     from shoal.auditor.signatures import check_new, open_key
     from shoal.auditor.signatures import new_key as made
     from shoal.auditor.verify import sign_file
+    from shoal.connectors import files
+    from shoal.connectors.location import Location
+    from shoal.connectors.outputs import signature_path
 
     if new_key is not None:
         check_new(new_key)
@@ -54,6 +59,8 @@ def sign(
         return
     if released is None or key is None:
         raise InputError("sign: needs FILE and --key, or --new-key; see 'shoal sign --help'")
+    signature = signature_path(certificate or Location(released).certificate)
+    files.check_writable(signature, replace)
     signer = open_key(key, passphrase_of)
     say(f"wrote {sign_file(released, signer, certificate)}, by {signer.fingerprint}")
 

@@ -12,7 +12,7 @@ from shoal.cli.progress import listed, say, shown
 from shoal.cli.sign import opened
 from shoal.data.option import Request, option
 from shoal.errors import InputError
-from shoal.policy.options import Overrides
+from shoal.policy.options import REPLACE, Overrides
 
 AGREED = option("-p, --policy", "The policy (of a fusion: its agreement): measures again.")
 TRACE = option("--trace", "Whose row is whose, as its --trace wrote it: counts people.")
@@ -88,6 +88,7 @@ class DossierRequest(Request, kw_only=True):
         "--context", "What no certificate can know: who, why, under which controls."
     )
     output: Path | None = option("-o, --output D.html", "The page; D.json is written beside it.")
+    replace: bool = REPLACE
     policy: Path | None = AGREED
     overrides: Overrides
     original: str | None = option("--original", "The table it was made of: tells the initial risk.")
@@ -147,9 +148,9 @@ def dossier(asked: DossierRequest, quiet: bool = options.QUIET) -> None:
 
     if asked.output is not None:
         inputs = [asked.released, str(asked.context), asked.original, asked.trace]
-        options.check_outputs(
-            json_path(asked.output), inputs=inputs, report=asked.output, page="-o"
-        )
+        options.check_page(asked.output, "-o")
+        written = asked.output, json_path(asked.output)
+        options.check_outputs(*written, inputs=inputs, replace=asked.replace)
     with shown(quiet) as progress:
         found = build_dossier(
             asked.released,

@@ -24,7 +24,7 @@ import polars as pl
 
 from shoal.connectors import delimited, parquet_parts
 from shoal.connectors.dialect import AS_FOUND, Dialect, Reading, default_dialect
-from shoal.connectors.location import PARQUET, Format, Location
+from shoal.connectors.location import PARQUET, Format, Location, is_taken
 from shoal.connectors.sweeping import draft_beside
 from shoal.connectors.typed import (
     check_keys,
@@ -198,8 +198,11 @@ def atomic_write(path: str, is_private: bool = False) -> Iterator[Path]:
         _take_place(draft, target, path, is_private)
 
 
-def check_writable(path: str) -> None:
-    """Raises InputError where no file of this name can be written."""
+def check_writable(path: str, replace: bool = True) -> None:
+    """Raises InputError where no file of this name can be written.
+
+    replace: whether a file that is there already gives way.
+    """
     place = Location(path)
     if place.is_table:
         raise InputError(
@@ -218,6 +221,8 @@ def check_writable(path: str) -> None:
             f"output '{path}': can't be written; name a file in a folder that exists and is"
             " writable"
         )
+    if not (replace or place.is_standard) and target.exists():
+        raise is_taken(f"output '{path}'", "file")
 
 
 def _target_of(path: str) -> Path:

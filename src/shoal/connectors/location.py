@@ -35,6 +35,11 @@ STEPS = PARQUET
 """Ends the name of a stream's folder, whose files are committed by its checkpoint."""
 
 
+def is_taken(where: str, kind: str) -> InputError:
+    """That a file, folder or table is there already, where `--replace` was not said."""
+    return InputError(f"{where}: is there already; name a new {kind}, or say --replace")
+
+
 class Format(str):
     """A format by its suffix, without compression; of a table in a database, its kind."""
 

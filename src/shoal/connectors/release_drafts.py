@@ -21,7 +21,7 @@ import polars as pl
 from shoal.connectors import files, parquet_parts
 from shoal.connectors.dialect import Dialect, Reading
 from shoal.connectors.files import SourceFile
-from shoal.connectors.location import FRAME, MANIFEST, PARQUET, Location
+from shoal.connectors.location import FRAME, MANIFEST, PARQUET, Location, is_taken
 from shoal.connectors.outputs import describe_file, remove_uncommitted_certificate
 from shoal.connectors.sweeping import draft_beside
 from shoal.data.certificate_shape import OutputReport
@@ -77,11 +77,7 @@ def check_output(output_path: str, replace: bool) -> None:
 
         check_release(place.address, replace)
     else:
-        files.check_writable(output_path)
-        if not (replace or place.is_standard) and Path(output_path).exists():
-            raise InputError(
-                f"output '{output_path}': is there already; name a new file, or say --replace"
-            )
+        files.check_writable(output_path, replace)
 
 
 @contextmanager
@@ -255,7 +251,7 @@ def check_target(output_path: str, replace: bool) -> None:
             f"{where}: is a folder with something other than a release in it; name a new one"
         )
     if not replace:
-        raise InputError(f"{where}: holds a release already; name a new folder, or say --replace")
+        raise is_taken(where, "folder")
     # reads it as anybody would: what its manifest doesn't name would be deleted with it
     parts = parquet_parts.parts_of(target)
     parquet_parts.check_named(target, parts, parquet_parts.hashes(parts))

@@ -24,6 +24,7 @@ class Fault(StrEnum):
     NO_ROWS = "no rows"
     EMPTY_LABELS = "empty labels"
     UNEVEN_ROWS = "uneven rows"
+    MANY_STEPS = "many steps"
     SEVERAL_ROOTS = "several roots"
     DUPLICATE_LEAVES = "duplicate leaves"
     TWO_PARENTS = "two parents"

@@ -81,7 +81,10 @@ CERTAIN_DIGITS = 15
 
 def is_long(texts: Iterable[str]) -> np.ndarray:
     """(texts,) bool, numbers whose digits a float may not tell apart from another's."""
-    numbers = pl.Series(list(texts), dtype=pl.String).str.replace(r"[eE].*", "")
+    listed = list(texts)
+    if max(map(len, listed), default=0) <= CERTAIN_DIGITS:
+        return np.zeros(len(listed), dtype=bool)
+    numbers = pl.Series(listed, dtype=pl.String).str.replace(r"[eE].*", "")
     digits = numbers.str.replace_all(r"\D", "").str.strip_chars_start("0")
     return (digits.str.len_chars() > CERTAIN_DIGITS).to_numpy()
 

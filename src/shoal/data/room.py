@@ -17,7 +17,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from math import prod
+from math import ceil, inf, prod
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
@@ -63,9 +63,13 @@ def using(asked: int | str | None) -> Iterator[None]:
         _asked.reset(token)
 
 
-def needs_whole(*what: str) -> InputError:
-    """That a table past memory can't be worked on. what: clauses that say why, at least one."""
-    way_out = "needs the whole table in memory; leave out --memory, or allow more"
+def needs_whole(*what: str, enough: float = inf) -> InputError:
+    """That a table past memory can't be worked on. what: clauses that say why, at least one.
+
+    enough: bytes within which the table is worked on as a whole; infinite where nobody knows.
+    """
+    more = f"{ceil(enough / 1e6)} MB or more" if enough < inf else "more"
+    way_out = f"needs the whole table in memory; leave out --memory, or allow {more}"
     return InputError.from_findings([f"memory: {each}, which {way_out}" for each in what])
 
 

@@ -76,13 +76,16 @@ class Keys:
 # Checks before a fusion begins: whether its release can be written without overwriting a table.
 
 
-def check_output(agreement: Agreement, output: str) -> None:
-    """Raises InputError where the release can't be written, or would overwrite what is read."""
+def check_output(agreement: Agreement, output: str, replace: bool) -> None:
+    """Raises InputError where the release can't be written, or would overwrite what is read.
+
+    replace: whether a file that is there already gives way.
+    """
     _ = Location(output).kind  # raises where no format has that suffix
     outputs = output, f"{output}.certificate.json"
-    for name in outputs:
-        files.check_writable(name)
     check_not_read(agreement, *outputs)
+    for name in outputs:
+        files.check_writable(name, replace)
 
 
 def make_folder(folder: Path, what: str) -> None:

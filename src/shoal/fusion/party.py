@@ -47,19 +47,21 @@ def take_part(asked: PartyRequest, progress: Progress = no_progress) -> Certific
             f"agreement '{asked.parties}': its hash is not the one that was signed off; compare the"
             " files"
         )
+    folder = asked.folder or Path(f"{name}.journal")
     identity = Keys.of(name, asked.keys).identity(name, agreement)
     if name in agreement.owners:
         if agreement.party(name).table is None or output is None:
             raise InputError(
                 f"party '{name}': an owner needs a 'table' in the agreement and an output, -o"
             )
-        check_output(agreement, output)
+        # a journal that is there is of a run that is gone on with, which may have ended here
+        check_output(agreement, output, asked.replace or folder.exists())
     book = ledger_path(asked.ledger, name)
     try:
         fused = run_party(
             agreement,
             identity,
-            asked.folder or Path(f"{name}.journal"),
+            folder,
             _input_of(agreement, name),  # not named here, so that it is freed before the audit
             past=lambda: PastFusions.load(book, agreement.model.before or START, name),
             patience=asked.patience,

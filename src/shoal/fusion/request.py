@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shoal.data.option import Request, option
-from shoal.policy.options import METHOD, SEED, SETTINGS, K, parsed
+from shoal.policy.options import METHOD, REPLACE, SEED, SETTINGS, K, parsed
 
 if TYPE_CHECKING:
     from shoal.policy.agreement import Agreement
@@ -21,6 +21,7 @@ class PartyRequest(Request):
     name: str = option("NAME", "Which of the parties this is.", ...)
     parties: str = option("PARTIES.yaml", "The agreement.", ...)
     output: str | None = option("-o, --output", "The release; a helper writes none.")
+    replace: bool = REPLACE
     keys: Path = KEYS
     folder: Path | None = option(
         "--folder DIR", "Where the journal is kept; by default NAME.journal."
@@ -38,6 +39,7 @@ class FuseRequest(Request):
 
     parties: str = option("PARTIES.yaml", "The agreement of all parties.", ...)
     output: str = option("-o, --output", "The fused release.", ...)
+    replace: bool = REPLACE
     transcript: Path | None = TRANSCRIPT
     k: int | None = K
     method: str | None = METHOD

@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from shoal.auditor.ledger.release_view import HistoryFinding
-from shoal.auditor.ledger.terms import check_policy
+from shoal.auditor.ledger.terms import check_policy, mode_of
 from shoal.connectors.files import SourceFile
 from shoal.connectors.frames import Frame
 from shoal.connectors.ledger import Ledger
@@ -241,6 +241,8 @@ def _settings(policy: Policy) -> Iterator[tuple[str, Terms]]:
     k = max(policy.required_k or 2, 2)
     for mode in OVER_TIME:
         asked = Policy.from_dict(_content_for(policy.model, mode), policy.base)
+        if mode_of(asked.model) != mode:  # no sensitive column asks for it
+            continue
         check_policy(asked, asked.build_method("republish"))
         usual = method.size_for(mode, k)
         for size in sorted({k, -(-3 * k // 2), 2 * k, usual}):

@@ -26,6 +26,7 @@ WRITE = option(
     "How the release is written, such as encoding=utf-8, delimiter=;; repeatable.",
 )
 SEED = option("--seed", "Overrides the policy's seed.")
+REPLACE = option("--replace", "Puts what is written in place of what has that name.", False)
 
 
 class Overrides(Request):

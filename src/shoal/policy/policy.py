@@ -384,7 +384,7 @@ class Policy:
     def role_of(self, name: str) -> str:
         """What a column of the table is for, be it declared or not."""
         declared = self.model.attributes.get(name)
-        if name in self.model.subject_columns:
+        if name in (self.model.subject or ()):
             return "subject"
         return str(self.model.other if declared is None else declared.role)
 

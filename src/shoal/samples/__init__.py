@@ -50,8 +50,11 @@ def _generator(name: str) -> Any:
     return known[name]
 
 
-def write_sample(name: str, n: int, seed: int, output: str) -> list[str]:
-    """Write n records, and a policy that fits them beside the table unless one is there already."""
+def write_sample(name: str, n: int, seed: int, output: str, replace: bool = False) -> list[str]:
+    """Write n records, and a policy that fits them beside the table unless one is there already.
+
+    replace: whether a table that is there gives way. Raises InputError.
+    """
     generator = _generator(name)
     if (
         hasattr(generator, "generate_parts")
@@ -60,6 +63,7 @@ def write_sample(name: str, n: int, seed: int, output: str) -> list[str]:
     ):
         Path(output).mkdir(parents=True, exist_ok=True)  # a folder for all of its tables
         output = str(Path(output) / f"{name}.csv")
+    files.check_writable(output, replace)
     files.write_table(generator.generate(n, seed), output)
     if Location(output).is_standard:
         return ["standard output"]

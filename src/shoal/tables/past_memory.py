@@ -5,6 +5,7 @@ codes > columns > classes, cut where the columns lie > cells > written by blocks
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -44,7 +45,7 @@ from shoal.data.truth import Truth
 from shoal.errors import InfeasibleError, InputError
 from shoal.policy import registry
 from shoal.policy.binding.files import PolicyTables
-from shoal.policy.binding.past_memory import floor, require_memory
+from shoal.policy.binding.past_memory import enough_for, floor, require_memory
 from shoal.policy.binding.table import BoundTable, bound_table
 from shoal.policy.policy import Policy
 from shoal.policy.problem import Problem
@@ -77,7 +78,7 @@ def prepare_coded(
     """The release as it would be published; raises InputError with what needs a whole table."""
     limit, quasi, k = table.room.limit or 0, len(policy.quasi), policy.required_k or 1
     require_memory(limit, floor(table.records, quasi, k))
-    _require_possible(table, policy, dialect)
+    _require_written(table, policy, dialect)
     bound = bound_table(table, policy)
     method = _method_of(bound)
     if isinstance(method, ColumnPartitioner):
@@ -134,48 +135,61 @@ def write_shown(
     shown.columns.clear()
 
 
-def _require_possible(table: CodedTable, policy: Policy, dialect: Dialect) -> None:
-    """Raises InputError with all that the policy asks for and only a whole table allows."""
+def require_possible(path: str, policy: Policy) -> None:
+    """Raises InputError, before anything is read, with all that needs a whole table."""
     findings = [
         f"promise '{promise.model}' is asked of every cut"
         for promise in policy.build_promises()
         if promise.model != "k-anonymity"
     ]
-    if dialect.encoding != UTF8:
-        findings.append(f"text is written in {dialect.encoding}")
     for name, attribute in policy.model.attributes.items():
         if attribute.pseudonym is not None:
             findings.append(f"attribute '{name}': pseudonyms are drawn for all people")
         if attribute.render != "range":
             findings.append(f"attribute '{name}': means are taken of all values")
-        is_shown = attribute.role in ("sensitive", "plain") and name in table
-        if is_shown and not table.is_restorable(name):
-            findings.append(f"attribute '{name}': its cells would not be written as they are")
+    findings += _of_method(policy.method_name, policy.build_method("publish"), sys.maxsize)
+    if findings:
+        raise needs_whole(*findings, enough=enough_for(path))
+
+
+def _of_method(name: str, method: Any, records: int) -> list[str]:
+    """What a method does that needs more than columns in files, if anything."""
+    why = "holds all records"
+    if isinstance(method, ColumnPartitioner):
+        why = method.only_in_memory(records)
+    elif getattr(getattr(method, "cut", None), "takes_counts", False):
+        why = ""
+    others = "rounded-partition with refine: none, mondrian and full-domain do not"
+    return [f"method '{name}' {why} ({others})"] if why else []
+
+
+def _require_written(table: CodedTable, policy: Policy, dialect: Dialect) -> None:
+    """Raises InputError with each column whose cells would be written otherwise than they are."""
+    findings = [] if dialect.encoding == UTF8 else [f"text is written in {dialect.encoding}"]
+    findings += [
+        f"attribute '{name}': its cells would not be written as they are"
+        for name, attribute in policy.model.attributes.items()
+        if attribute.role in ("sensitive", "plain")
+        and name in table
+        and not table.is_restorable(name)
+    ]
     if findings:
         raise needs_whole(*findings)
 
 
 def _method_of(bound: BoundTable) -> Any:
     """The policy's method; raises InputError where it needs more than columns in files."""
-    problem = bound.problem
-    method, name = problem.build_method(), problem.method_name
-    why = "holds all records"
+    method, name = bound.problem.build_method(), bound.problem.method_name
     if not bound.schema.quasi:
         raise InputError(f"method '{name}': the policy has no quasi-identifier to partition on")
-    if isinstance(method, ColumnPartitioner):
-        why = method.only_in_memory(bound.encoded.records)
-    elif getattr(getattr(method, "cut", None), "takes_counts", False):
-        why = ""
-    if not why and bound.encoded.subjects is not None:
+    needed = _of_method(name, method, bound.encoded.records)
+    if not needed and bound.encoded.subjects is not None:
         raise InputError(
             "memory: people who have several records are counted in the whole table, whatever the"
             " method; publish one record of each, or leave out --memory"
         )
-    if why:
-        raise InputError(
-            f"memory: method '{name}' {why}, which needs the whole table in memory; take"
-            " rounded-partition with refine: none, mondrian or full-domain, or leave out --memory"
-        )
+    if needed:
+        raise needs_whole(*needed)
     return method
 
 

@@ -151,7 +151,7 @@ def publish_file(
     progress("reading the table")
     room = room_for(table, beside=output) if isinstance(table, str) else None
     if room is not None:
-        _refuse_past_memory(str(table), output, request, attack, room)
+        _refuse_past_memory(str(table), policy, output, request, attack, room)
     guard: BesideGuard | None = None
     if request.others is not None:
         from shoal.attacks.beside.guard import guard_of
@@ -226,10 +226,15 @@ def _checked(
 
 
 def _refuse_past_memory(
-    table: str, output: str, request: PublishRequest, attack: AttackRequest, room: Room
+    table: str,
+    policy: Policy,
+    output: str,
+    request: PublishRequest,
+    attack: AttackRequest,
+    room: Room,
 ) -> None:
     """Raises InputError for what needs the whole table."""
-    from shoal.tables.past_memory import require_writable
+    from shoal.tables.past_memory import require_possible, require_writable
 
     asked = {
         "--plan": request.plan,
@@ -239,6 +244,7 @@ def _refuse_past_memory(
     }
     refuse_whole(asked, table)
     require_writable(output, room)
+    require_possible(table, policy)
 
 
 def _existing(path: str | Path | None, explain: bool) -> Plan | None:

@@ -30,9 +30,7 @@ class PublishOptions(Request):
     trace: str | None = option(
         "--trace FILE", "Whose row is whose (JSON lines); private. Audits count with it."
     )
-    replace: bool = option(
-        "--replace", "Puts it in place of what has that name: a file, folder or table.", False
-    )
+    replace: bool = options.REPLACE
 
 
 class PublishRequest(PublishOptions):
@@ -186,6 +184,7 @@ class ReleaseRequest(Request, kw_only=True):
     read: list[str] | None = options.READ
     write: list[str] | None = options.WRITE
     output: str | None = option("-o, --output", "Write the certificate to this file.")
+    replace: bool = options.REPLACE
     attacks: OtherReleases
 
     @property

@@ -424,7 +424,7 @@ def test_sign_signs_the_json(released, tmp_path, shoal, monkeypatch):
     assert shoal(*command, "-o", "d.html", "--sign", "k.pem").status == 0
     (key,) = read_trusted(["k.pub.pem"])
     assert key.accepts(Path("d.json.sig").read_bytes(), Path("d.json").read_bytes())
-    assert shoal(*command, "-o", "d.html").status == 0
+    assert shoal(*command, "-o", "d.html", "--replace").status == 0
     assert not Path("d.json.sig").exists()  # it was about the dossier before
 
 

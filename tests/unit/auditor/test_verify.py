@@ -461,7 +461,8 @@ def signature(folder: Path, *trust: Path) -> str:
 
 
 def sign(folder: Path, key: Path, *certificate: Path) -> int:
-    return status_of(["sign", *map(str, (folder / "out.csv", *certificate)), "--key", str(key)])
+    files = map(str, (folder / "out.csv", *certificate))
+    return status_of(["sign", *files, "--key", str(key), "--replace"])
 
 
 def test_a_signature_is_64_bytes_and_verifies(folder, key):
@@ -577,7 +578,7 @@ def test_a_new_release_in_the_same_place_takes_the_old_signature_away(folder, ke
     assert status_of(command) == 0
     assert sign(folder, key, folder / "a.json") == 0
     assert (folder / "a.json.sig").exists()
-    assert status_of(command) == 0
+    assert status_of([*command, "--replace"]) == 0
     assert not (folder / "a.json.sig").exists()
 
 
@@ -714,7 +715,7 @@ def test_a_signed_release_of_a_ledger_stays_part_of_it(folder, key):
     wearers, ledger = folder / "w.csv", folder / "ledger"
     for seed in ("1", "2"):
         sample = ["sample", "wearables", "-n", "100", "--seed", seed, "-o", str(wearers), "-q"]
-        assert status_of(sample) == 0
+        assert status_of([*sample, "--replace"]) == 0
         republish = ["republish", str(wearers), "-p", str(folder / "w.policy.yaml"), "-q"]
         assert status_of([*republish, "--ledger", str(ledger), "--sign", str(key)]) == 0
     for release in ("0001", "0002"):

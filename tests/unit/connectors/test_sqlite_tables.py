@@ -238,7 +238,7 @@ def test_numbers_days_and_ends_of_intervals_are_columns_of_such_types(tmp_path, 
 def test_an_output_that_is_there_is_refused_before_anything_is_read(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write(CELLS, OUT)
-    with pytest.raises(InputError, match="is a release already"):
+    with pytest.raises(InputError, match="is there already"):
         library.publish_file("missing.csv", {"version": 1, "attributes": {"a": {"role": "quasi"}},
                              "promises": [{"model": "k-anonymity", "k": 5}]}, OUT)  # fmt: skip
 

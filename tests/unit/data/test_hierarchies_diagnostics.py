@@ -125,6 +125,7 @@ def test_all_faults_are_reported_at_once_and_no_message_tells_a_label():
     findings = diagnose(rows, "job")
     assert {finding.kind for finding in findings} == set(Fault) - {Fault.POLICY} - {
         Fault.NO_ROWS,
+        Fault.MANY_STEPS,
         Fault.MISFIT,
     }
     for finding in findings:
@@ -143,3 +144,9 @@ def test_misfits_count_records_where_they_are_known():
         "attribute 'grade': 5 records with 2 distinct values are not in the listed order"
     )
     assert finding.values == ("<odd>", "<even>")
+
+
+def test_a_hierarchy_of_very_many_columns_is_refused_before_a_tree_is_grown():
+    (finding,) = diagnose([[*(f"{value}{step}" for step in range(1000)), "*"] for value in "ab"])
+    assert finding.kind is Fault.MANY_STEPS
+    assert finding.message.startswith("the hierarchy has 1,001 columns, more than 1,000; leave out")

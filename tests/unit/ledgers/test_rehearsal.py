@@ -79,3 +79,11 @@ def test_earlier_increments_are_for_asking_what_if(tmp_path, shoal, monkeypatch)
     assert told.status == 2
     assert "--earlier: belongs to --what-if" in told.err
     assert not list(tmp_path.glob("L*"))
+
+
+def test_without_a_sensitive_column_groups_are_rehearsed_in_step():
+    asked = policy(k=3).model.model_dump(exclude_unset=True)
+    asked["attributes"]["activity"] = {"role": "drop"}
+    found = shoal.rehearse(months(), shoal.Policy.from_dict(asked))
+    assert {one.mode for one in found} == {"lockstep"}
+    assert any(one.published for one in found)

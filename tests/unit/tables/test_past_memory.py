@@ -355,6 +355,18 @@ def test_what_needs_the_whole_table_is_refused_by_name(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.csv"]
 
 
+OF_THE_DATA = ("people who have several records", "different rows", "refine: auto moves")
+
+
+@pytest.mark.parametrize("why", [why for why in REFUSED if why not in OF_THE_DATA])
+def test_what_the_policy_says_is_refused_before_anything_is_read(
+    why: str, tiny: None, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(coded_files, "read_coded", lambda *_: pytest.fail("it was read"))
+    with pytest.raises(InputError, match=r"whole table in memory; .* or allow [0-9]+ MB or more$"):
+        published(table, REFUSED[why], tmp_path / "out.csv", LIMITS[1])
+
+
 def test_a_limit_that_is_too_small_is_refused_with_the_figure(
     monkeypatch: pytest.MonkeyPatch, table: Path, tmp_path: Path
 ) -> None:

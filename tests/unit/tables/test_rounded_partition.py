@@ -11,6 +11,7 @@ from shoal.data.matrix import Matrix
 from shoal.errors import InfeasibleError, InputError
 from shoal.protocols import Promises
 from shoal.search.kernels import rounded_cut
+from shoal.search.kernels.sorted_cut import MOST_TRIED
 from shoal.tables.methods.rounded_partition import RoundedPartition
 
 
@@ -124,6 +125,15 @@ def test_in_turn_and_stable_keep_to_the_papers_cuts():
         RoundedPartition(dimension="in-turn", cut="admissible")
     with pytest.raises(InputError, match="go with ties=rows or stable only"):
         RoundedPartition(dimension="in-turn", ties="lexicographic")
+
+
+@pytest.mark.parametrize(("before", "is_found"), [(MOST_TRIED - 1, True), (MOST_TRIED, False)])
+def test_a_cut_is_looked_for_on_the_widest_attributes_the_first_of_equals(before, is_found):
+    rng = np.random.default_rng(1)
+    half = np.arange(40) % 2  # six attributes that divide the records alike, behind random ones
+    codes = np.stack([*rng.integers(0, 2, (before, 40)), *[half] * 6], axis=1)
+    found = partition(linear(codes), 20, refine="none").labels
+    assert (len({*zip(found.tolist(), half.tolist(), strict=True)}) == 2) == is_found
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -38,6 +38,7 @@ from shoal.connectors.database.session import (
     rows_as_text,
 )
 from shoal.connectors.dialect import AS_FOUND, Reading
+from shoal.connectors.location import is_taken
 from shoal.data.table import names_like_patterns
 from shoal.errors import InputError
 
@@ -246,7 +247,7 @@ def _check_target(session: Session, address: TableAddress, table: TableName, rep
     if not is_release or _certificate(session, table) is None:
         raise InputError(f"{where}: is a table that Shoal has not published; name a new one")
     if not replace:
-        raise InputError(f"{where}: is a release already; name a new table, or say --replace")
+        raise is_taken(where, "table")
     if not _is_as_certified(session, address, table):
         raise InputError(
             f"{where}: holds something other than the release that was certified; drop it yourself"

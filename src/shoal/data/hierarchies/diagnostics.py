@@ -12,6 +12,8 @@ from shoal.data.hierarchies.paths import Paths
 from shoal.errors import InputError
 
 MOST_PLACES = 5  # named in a message
+MOST_STEPS = 1000
+"""From a value to the root: what is built takes the square of it."""
 
 
 def diagnose(rows: Paths | Iterable[Sequence[str]], attribute: str = "") -> list[AttributeFinding]:
@@ -24,6 +26,11 @@ def diagnose(rows: Paths | Iterable[Sequence[str]], attribute: str = "") -> list
     report = _Report(attribute)
     if not len(paths):
         report.add(Fault.NO_ROWS, 0, "has no rows; give one row for each value, the value first")
+        return report.findings
+    steps = int(paths.lengths.max())
+    if steps > MOST_STEPS:
+        text = f"has {steps:,} columns, more than {MOST_STEPS:,}; leave out steps or correct its"
+        report.add(Fault.MANY_STEPS, steps, f"{text} separator")
         return report.findings
     _check_labels(paths, report)
     _check_row_lengths(paths, report)

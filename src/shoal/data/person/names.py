@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 
 from shoal.data.column_words import fold, word_lists, words_of
 
@@ -120,6 +120,7 @@ def name_of(name: str) -> ColumnName:
     return ColumnName(tuple(part for word in words for part in parts_of(fold(word))))
 
 
+@lru_cache(maxsize=4096)
 def parts_of(word: str) -> list[str]:
     """A word, split once more where it is made of two: `patientennummer`, `patid`, `idpaziente`."""
     if word in _known():
@@ -148,8 +149,10 @@ def _by_affix(word: str) -> list[str] | None:
 def _by_known_end(word: str) -> list[str] | None:
     """A known word at either end of a longer one, and the rest, in their order."""
     for known in _known_ends():
+        if len(word) <= len(known):
+            continue
         is_first, is_last = word.startswith(known), word.endswith(known)
-        if len(word) == len(known) or not (is_first or is_last):
+        if not (is_first or is_last):
             continue
         rest = word.removeprefix(known) if is_first else word.removesuffix(known)
         if rest.endswith(_AFFIXES):

@@ -229,7 +229,7 @@ def written_alike(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
     found = []
     for name, attribute in model.attributes.items():
         is_text = attribute.type in (None, "category") and attribute.domain is None
-        role = "subject" if name in model.subject_columns else attribute.role
+        role = "subject" if name in (model.subject or ()) else attribute.role
         if role not in _ALIKE or name not in table.names:
             continue
         if unlisted := unlisted_codes(table.column(name), model.missing_values):

@@ -156,8 +156,8 @@ class PolicyTables:
     def _read_past_memory(
         self, path: str | Path, reading: Reading, room: Room, kind: str | None = None
     ) -> SourceFile:
+        require_readable(self.model, path, bool(self.written_populations))
         source = read_past_memory(path, reading, room, kind)
-        require_readable(self.model, source.table.names, bool(self.written_populations))
         return replace(source, table=self.with_person(source.table))
 
     def _reading(self) -> Reading:

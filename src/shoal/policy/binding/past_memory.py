@@ -6,7 +6,7 @@ A table that surely fits is done as without a limit. Any other is read as codes,
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import ceil
+from math import ceil, inf
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +74,7 @@ def is_past_memory(*paths: str | Path | None) -> int | None:
         return None
     if any(Location(path).is_table for path in tables):
         raise needs_whole("a table of a database is read")
-    if engine is None and BASE + sum(map(memory_of, tables)) <= limit:
+    if engine is None and enough_for(*tables) <= limit:
         return None
     require_memory(limit, BASE)
     return limit
@@ -97,14 +97,21 @@ def refuse_whole(asked: Mapping[str, Any], *paths: str | Path | None) -> None:
     """Raises InputError where something is asked that needs tables which don't fit as a whole."""
     given = [f"{name} is asked for" for name, value in asked.items() if value]
     if given and is_past_memory(*paths) is not None:
-        raise needs_whole(*given)
+        raise needs_whole(*given, enough=enough_for(*paths))
+
+
+def enough_for(*paths: str | Path | None) -> float:
+    """The limit in bytes within which these tables are held; infinite where nobody knows."""
+    if engines.asked() is not None:
+        return inf
+    return BASE + sum(memory_of(path) for path in paths if path is not None)
 
 
 def memory_of(path: str | Path) -> float:
     """What a table takes in memory at its most, by its file."""
     name = Location(path)
     if name.is_standard or not Path(name).is_file():
-        return float("inf")  # read, or refused, as what can't be known to fit
+        return inf  # read, or refused, as what can't be known to fit
     size = Path(name).stat().st_size
     kind = name.kind
     if kind.is_parquet:
@@ -139,11 +146,11 @@ def floor(records: int, quasi: int, k: int, more: int = 0) -> float:
 # Tables that do not fit, read as codes under a policy.
 
 
-def require_readable(model: PolicyModel, names: list[str], has_populations: bool) -> None:
+def require_readable(model: PolicyModel, path: str | Path, has_populations: bool) -> None:
     """Raises InputError with everything that a policy says of files that needs a whole table."""
     findings = [
         f"attribute '{name}': its numbers or dates are not written as Shoal reads them"
-        for name in translated_columns(model, names)
+        for name in translated_columns(model, list(model.attributes))
     ]
     if model.write.numbers:
         findings.append("write: numbers adds columns")
@@ -154,7 +161,7 @@ def require_readable(model: PolicyModel, names: list[str], has_populations: bool
     if has_populations:
         findings.append("a table of the population is compared with every class")
     if findings:
-        raise needs_whole(*findings)
+        raise needs_whole(*findings, enough=enough_for(path))
 
 
 def read_past_memory(

@@ -31,6 +31,8 @@ TIES_LEXICOGRAPHIC = 1
 LOSS, PRICE, ROWS = range(3)
 TIES, ACTIVE = range(2)
 
+MOST_TRIED = 64
+"""Attributes on which a node's cuts are priced: on all, the time would grow by their square."""
 DEEPEST = 4096  # far above any depth that cuts of at least a fiftieth can reach
 
 
@@ -299,8 +301,8 @@ def cheapest_cuts(run, sizes, one, space, costs):
     """Cheapest admissible cut of a run on each attribute, its price and rows into
     `space.attributes`.
 
-    one: the only attribute to try, or -1 for all. An attribute without loss is not tried: its price
-    is inf. Returns the attribute of the cheapest.
+    one: the only attribute to try, or -1 for the widest, up to `MOST_TRIED`. An attribute without
+    loss is not tried: its price is inf. Returns the attribute of the cheapest.
     """
     codes = space.codes
     lists = space.lists
@@ -317,7 +319,7 @@ def cheapest_cuts(run, sizes, one, space, costs):
     for j in range(d):
         attributes[j, PRICE] = np.inf
         attributes[j, ROWS] = sizes.low
-        if attributes[j, LOSS] > 0.0 and (one < 0 or j == one):
+        if attributes[j, LOSS] > 0.0 and (j == one or (one < 0 and _is_tried(j, attributes))):
             for way in range(2):  # the low sides, then what the high sides add
                 _prices(j, run, sizes, way > 0, active, space, costs)
             for c in range(sizes.low, sizes.high + 1):
@@ -327,6 +329,17 @@ def cheapest_cuts(run, sizes, one, space, costs):
         if attributes[j, PRICE] < attributes[cheapest, PRICE]:
             cheapest = j
     return cheapest
+
+
+@inner
+def _is_tried(j, attributes):
+    """Whether an attribute is among the `MOST_TRIED` widest, the first of equals."""
+    wider = 0
+    for i in range(attributes.shape[0]):
+        loss = attributes[i, LOSS]
+        if loss > attributes[j, LOSS] or (loss == attributes[j, LOSS] and i < j):
+            wider += 1
+    return wider < MOST_TRIED
 
 
 @inner
