@@ -10,9 +10,11 @@ from typing import Any
 
 import numba
 from numba import njit
+from numba.core import ir, typed_passes, types, untyped_passes
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import AnalysisPass, register_pass
 from numba.core.runtime.nrt import rtsys
 from numba.cpython import hashing  # noqa: F401  gives compiled code its functions
 
@@ -31,7 +33,7 @@ def dispatcher_of(
     options = {"nogil": True, "no_cfunc_wrapper": True, **options}
     if is_part:
         return njit(no_cpython_wrapper=True, pipeline_class=_PartCompiler, **options)(function)
-    dispatcher = njit(**options)(function)
+    dispatcher = njit(pipeline_class=_KernelCompiler, **options)(function)
     dispatcher._cache = _FollowingCache(function, stamp)
     return dispatcher
 
@@ -53,7 +55,69 @@ class _Part(JITCodeLibrary):  # type: ignore[misc]
         """What needs an environment, as printing does, raises."""
 
 
-class _PartCompiler(Compiler):  # type: ignore[misc]
+IDLE = {
+    untyped_passes.WithLifting,
+    untyped_passes.RewriteSemanticConstants,
+    untyped_passes.DeadBranchPrune,
+    untyped_passes.RewriteDynamicRaises,
+    untyped_passes.MakeFunctionToJitFunction,
+    untyped_passes.InlineInlinables,
+    untyped_passes.FindLiterallyCalls,
+    untyped_passes.LiteralUnroll,
+    untyped_passes.LiteralPropagationSubPipelinePass,
+    typed_passes.InlineOverloads,
+    typed_passes.NopythonRewrites,
+    typed_passes.DumpParforDiagnostics,
+}
+"""Numba's passes that change nothing in loops over numbers and arrays, but take their time."""
+
+BORROWING = ("getattr", "static_getitem", "build_tuple", "cast", "phi", "exhaust_iter")
+"""Operations whose outcome holds arrays only of what it is made from."""
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
+class _Borrowing(AnalysisPass):  # type: ignore[misc]
+    """No references are counted in a function that neither makes nor returns an array: its caller
+    holds all of them, and they are most of what there is to compile.
+    """
+
+    _name = "borrowing"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def run_pass(self, state: Any) -> bool:
+        def is_array(kind: Any) -> bool:
+            return bool(state.targetctx.data_model_manager[kind].contains_nrt_meminfo())
+
+        def makes_array(made: Any) -> bool:
+            value = made.value
+            if not isinstance(value, ir.Expr) or not is_array(state.typemap[made.target.name]):
+                return False
+            if value.op == "call":
+                return not isinstance(state.typemap[value.func.name], types.NamedTupleClass)
+            if value.op == "getitem":
+                return isinstance(state.typemap[value.index.name], types.Array)
+            return value.op not in BORROWING
+
+        statements = (
+            made for block in state.func_ir.blocks.values() for made in block.find_insts(ir.Assign)
+        )
+        if not is_array(state.return_type) and not any(map(makes_array, statements)):
+            state.targetctx = state.targetctx.subtarget(enable_nrt=False)
+        return False
+
+
+class _KernelCompiler(CompilerBase):  # type: ignore[misc]
+    def define_pipelines(self) -> list[Any]:
+        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        passes.passes = [each for each in passes.passes if each[0] not in IDLE]
+        passes.add_pass_after(_Borrowing, typed_passes.IRLegalization)
+        passes.finalize()
+        return [passes]
+
+
+class _PartCompiler(_KernelCompiler):
     def __init__(self, types: Any, target: Any, _: Any, *others: Any) -> None:
         super().__init__(types, target, _Part(target.codegen(), "part"), *others)
 

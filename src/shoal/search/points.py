@@ -17,7 +17,7 @@ import numpy as np
 from shoal.data.classes import SensitiveColumn
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
-from shoal.search.kernels import merge_far, value_chains
+from shoal.search.kernels import merge_far
 from shoal.search.kernels.closeness import ENOUGH
 from shoal.search.targets import Targets
 
@@ -248,8 +248,7 @@ def _half(points: np.ndarray, targets: Targets, half: int) -> np.ndarray:
         chosen[np.argsort(points[j], kind="stable")[:half]] = True
         if not len(targets.limit):
             return chosen
-        excess = value_chains.excesses(chosen.astype(np.int32), 2, *targets.arrays)
-        if (excess <= 0).all():
+        if (targets.excesses(chosen.astype(np.int32), 2) <= 0).all():
             return chosen
     chosen = np.zeros(records, dtype=bool)
     chosen[np.lexsort((points[0], *targets.codes.T))[np.arange(half) * records // half]] = True
@@ -266,6 +265,6 @@ def _half(points: np.ndarray, targets: Targets, half: int) -> np.ndarray:
 def merged(points: np.ndarray, labels: np.ndarray, targets: Targets) -> Partition:
     """The classes after merging the farthest with its nearest until all are close enough."""
     classes = int(labels.max()) + 1
-    if (value_chains.excesses(labels, classes, *targets.arrays) <= ENOUGH).all():
+    if (targets.excesses(labels, classes) <= ENOUGH).all():
         return Partition.of(labels)
     return Partition.of(merge_far.merge_far(points, labels, classes, *targets.arrays))

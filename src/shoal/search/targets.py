@@ -15,7 +15,6 @@ import numpy as np
 
 from shoal.data.classes import Closeness, Population, SensitiveColumn
 from shoal.protocols import AnonymityRequirement, Promises, PromiseTerms
-from shoal.search.kernels import value_chains
 
 UNSURE = 1e-9
 """Distances are floats here: who exceeds a limit by less is asked exactly."""
@@ -58,7 +57,58 @@ class Targets:
         labels: (n,) int32, -1 for records in none.
         """
         rows = np.flatnonzero(labels >= 0)
-        return value_chains.excesses(labels[rows], count, *self.take(rows).arrays) > UNSURE
+        return self.take(rows).excesses(labels[rows], count) > UNSURE
+
+    def excesses(self, labels: np.ndarray, count: int) -> np.ndarray:
+        """The greatest distance - limit of each class over the attributes, (count,) float64; -1
+        where nothing is asked.
+
+        labels: (n,) int32, the class of each record.
+        """
+        sizes = np.bincount(labels, minlength=count)
+        excess = np.full(count, -1.0)
+        for s, (tree, _, _, _, pairs, span) in enumerate(self.layout.tolist()):
+            cost = (self._tree_costs if tree else self._order_costs)(s, labels, sizes)
+            apart = cost / (float(pairs) * np.maximum(sizes, 1) * span)
+            np.maximum(excess, apart - self.limit[s], out=excess)
+        return excess
+
+    def _order_costs(self, s: int, labels: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        """What the runs between the values of each class cost, see `kernels.closeness`."""
+        _, first, values, step, pairs, _ = self.layout[s].tolist()
+        sums = self.prefix_sums[first : first + values + 1]
+        starts = np.cumsum(sizes + 1) - (sizes + 1)
+        size = np.repeat(sizes, sizes + 1)
+        level = np.arange(len(size)) - np.repeat(starts, sizes + 1)
+        begin = np.zeros(len(size), dtype=np.int64)
+        begin[level > 0] = self.codes[np.lexsort((self.codes[:, s], labels)), s]
+        end = np.append(begin[1:], values)
+        end[level == size] = values
+        nth = -(-pairs * level // np.maximum(size, 1))
+        crossing = self.lookup[step + np.maximum(nth, 1) - 1].astype(np.int64)
+        crossing[level == size] = values
+        crossing[level == 0] = 0
+        crossing = np.clip(crossing, begin, end)
+        cost = pairs * level * (2 * crossing - begin - end)
+        cost += size * (sums[end] - 2 * sums[crossing] + sums[begin])
+        return np.add.reduceat(cost, starts)
+
+    def _tree_costs(self, s: int, labels: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        """What the nodes above the records of each class cost."""
+        _, first, nodes, step, pairs, _ = self.layout[s].tolist()
+        parent = self.lookup[step : step + nodes]
+        covered, edge = self.prefix_sums[first : first + 2 * nodes].reshape(2, nodes)
+        row, node, cells = labels.astype(np.int64), self.codes[:, s], []
+        while len(node):
+            cells.append(row * nodes + node)
+            node = parent[node]
+            row, node = row[node >= 0], node[node >= 0]
+        found, held = np.unique(np.concatenate(cells), return_counts=True)
+        row, node = np.divmod(found, nodes)
+        cost = np.zeros(len(sizes), dtype=np.int64)
+        beyond = np.maximum(0, pairs * held - sizes[row] * covered[node])
+        np.add.at(cost, row, edge[node] * beyond)
+        return cost
 
 
 def targets_of(promises: Promises, records: int) -> Targets:

@@ -14,11 +14,11 @@ import naive
 import naive_clustering
 from clustering_cases import Case, asked_of, cases, classes_of, in_order
 from naive_clustering import Asked
-from shoal.search.kernels import merge_far, value_chains
+from shoal.search.kernels import merge_far
 from shoal.search.kernels.closeness import TargetArrays, count_members, runs_of
 from shoal.search.targets import least_size
 from shoal.tables.kernels import around_extremes, from_subsets
-from shoal.tables.kernels.exchange import Aim, _excess_if, _membership, _refresh
+from shoal.tables.kernels.exchange import Aim, _excess_if, _refresh, membership
 from shoal_papers.baselines.tcloseness_t_first import _in_runs, subsets
 
 EVERYBODY = 10**6
@@ -33,7 +33,7 @@ def test_excess_of_classes_is_the_cheapest_transport_beyond_t(case, data):
         np.int32,
     )
     labels = np.unique(labels, return_inverse=True)[1].astype(np.int32)
-    found = value_chains.excesses(labels, int(labels.max()) + 1, *case.targets.arrays)
+    found = case.targets.excesses(labels, int(labels.max()) + 1)
     for c, members in enumerate(classes_of(labels)):
         assert found[c] == naive_clustering.excess(case.asked, members)
     for column, asked in zip(case.columns, case.asked, strict=True):
@@ -133,7 +133,7 @@ def test_the_swap_formula_is_the_distance_measured_anew(case, data):
     size = data.draw(st.integers(1, case.records - 1))
     members, others = np.arange(size), np.arange(size, case.records)
     labels = np.where(np.arange(case.records) < size, 0, 1).astype(np.int32)
-    unit = value_chains.excesses(labels, 2, *case.targets.arrays)
+    unit = case.targets.excesses(labels, 2)
     assert unit[0] == naive_clustering.excess(case.asked, members.tolist())
     found = _exchanged(case, labels)
     for r, s in product(members, others):
@@ -146,19 +146,18 @@ def test_the_swap_formula_is_the_distance_measured_anew(case, data):
 def _exchanged(case: Case, labels: np.ndarray) -> dict:
     """The excess of class 0 after each exchange, as the kernel of exchanges computes it."""
     size = int((labels == 0).sum())
-    found = _excesses_after(labels, *case.targets.arrays)
+    targets, n = TargetArrays(*case.targets.arrays), len(labels)
+    aim = Aim(np.zeros((n, 1)), np.zeros(0, np.int32), 1, 1.0)
+    runs = runs_of(n, 2, len(targets.limit))
+    counts = np.zeros((2, len(targets.prefix_sums)), np.int64)
+    found = _excesses_after(aim, membership(labels, 2, 1), runs, counts, targets)
     return {(r, s): found[r, s] for r in range(size) for s in range(size, len(labels))}
 
 
 @njit
-def _excesses_after(labels, codes, layout, prefix_sums, lookup, limit):
+def _excesses_after(aim, own, runs, counts, targets):
     """The records of class 0 come first."""
-    targets = TargetArrays(codes, layout, prefix_sums, lookup, limit)
-    n = len(labels)
-    aim = Aim(np.zeros((n, 1)), np.zeros(0, np.int32), np.int64(1), np.float64(1.0))
-    own = _membership(labels, 2, 1)
-    runs = runs_of(own.start, 2, targets)
-    counts = np.zeros((2, len(prefix_sums)), np.int64)
+    n = len(own.members)
     _refresh(0, aim, own, runs, counts, targets)
     count_members(1, own.members, own.start, 0, counts[0], targets)
     found = np.zeros((n, n))

@@ -213,7 +213,7 @@ def _partner(s, a, b, start, relocates, limit, classes, promises, bound, shape, 
         now = 0.0
         for c in (a, b):  # one call to compile
             if after + EXCESS * now <= limit:
-                now += excess(c, leaving, coming, classes, promises, shape, False)
+                now += excess(c, leaving, coming, classes, promises, shape, np.bool_(False))
             leaving, coming = coming, leaving
         if after + EXCESS * now <= limit:
             return p

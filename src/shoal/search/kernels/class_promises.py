@@ -88,7 +88,7 @@ def keep(c, out, new, classes, promises, shape):
     at = c - promises.first
     begin = at * shape[CAPACITY]
     further = len(promises.least)
-    promises.beyond[at] = excess(c, out, new, classes, promises, shape, True)
+    promises.beyond[at] = excess(c, out, new, classes, promises, shape, np.bool_(True))
     for row in range(promises.kept.shape[0]):
         if row < further:
             leaving, coming = _of(out, promises.values, row), _of(new, promises.values, row)

@@ -57,15 +57,14 @@ class Runs(NamedTuple):
         their own, at their own, and at one level higher.
     rank: (S, members), by position, where the record is in the rising order of its class, from 1.
     cost: (S, classes).
-    crossings, crossing_at: see `crossing_table`.
+    order: (members,), room to sort in.
     """
 
     values: np.ndarray
     sums: np.ndarray
     rank: np.ndarray
     cost: np.ndarray
-    crossings: np.ndarray
-    crossing_at: np.ndarray
+    order: np.ndarray
 
 
 @inner
@@ -110,33 +109,9 @@ def crossing_value(level, size, s, targets):
 
 
 @inner
-def crossing_table(start, classes, targets):
-    """`crossing_value` of all levels -1..size + 1, for every size that occurs among the classes.
-
-    Returns (S, levels of all sizes) int64, and (largest size + 1,) int64, where each size has its
-    level 0 in it.
-    """
-    layout = targets.layout
-    largest = 0
-    for c in range(classes):
-        largest = max(largest, start[c + 1] - start[c])
-    crossing_at = np.full(largest + 1, -1, np.int64)
-    levels = 0
-    for c in range(classes):
-        size = start[c + 1] - start[c]
-        if crossing_at[size] < 0:
-            crossing_at[size] = levels + 1
-            levels += size + 3
-    crossings = np.zeros((layout.shape[0], levels), np.int64)
-    for size in range(largest + 1):
-        if crossing_at[size] < 0:
-            continue
-        for s in range(layout.shape[0]):
-            if layout[s, TREE] == 1:
-                continue
-            for level in range(-1, size + 2):
-                crossings[s, crossing_at[size] + level] = crossing_value(level, size, s, targets)
-    return crossings, crossing_at
+def _run_at(level, begin, end, size, s, targets):
+    """`run_cost` where it is not known at which value it crosses."""
+    return run_cost(level, crossing_value(level, size, s, targets), begin, end, size, s, targets)
 
 
 @inner
@@ -162,10 +137,9 @@ def change_below(y, p, base, size, s, runs, targets):
     from its value up to y fall by one level.
     """
     sums = runs.sums
-    level = runs.crossing_at[size] + p
     begin = runs.values[s, base + p]
-    change = run_cost(p - 1, runs.crossings[s, level - 1], begin, y, size, s, targets)
-    change -= run_cost(p, runs.crossings[s, level], begin, y, size, s, targets)
+    change = _run_at(p - 1, begin, y, size, s, targets)
+    change -= _run_at(p, begin, y, size, s, targets)
     return change + sums[s, 0, base + p] - sums[s, 1, base + p]
 
 
@@ -177,10 +151,9 @@ def change_above(y, p, base, size, s, runs, targets):
     from y up to its value rise by one level.
     """
     sums = runs.sums
-    level = runs.crossing_at[size] + p
     end = runs.values[s, base + p + 1]
-    change = run_cost(p + 1, runs.crossings[s, level + 1], y, end, size, s, targets)
-    change -= run_cost(p, runs.crossings[s, level], y, end, size, s, targets)
+    change = _run_at(p + 1, y, end, size, s, targets)
+    change -= _run_at(p, y, end, size, s, targets)
     return change + sums[s, 1, base + p + 1] - sums[s, 2, base + p + 1]
 
 
@@ -249,19 +222,14 @@ def _cost_of_tree(members, start, c, s, counts, targets):
 # Both
 
 
-@inner
-def runs_of(start, classes, targets):
-    """Empty `Runs` for classes of these sizes; `refresh_class` fills in each."""
-    several = targets.layout.shape[0]
-    records = start[classes]
-    crossings, crossing_at = crossing_table(start, classes, targets)
+def runs_of(records, classes, several):
+    """Empty `Runs` of classes with this number of records in all; `refresh_class` fills them in."""
     return Runs(
         np.zeros((several, records + 2 * classes), np.int64),
         np.zeros((several, 3, records + 2 * classes), np.int64),
         np.zeros((several, records), np.int64),
         np.zeros((several, classes), np.int64),
-        crossings,
-        crossing_at,
+        np.zeros(records, np.int64),
     )
 
 
@@ -274,7 +242,6 @@ def refresh_class(members, start, c, runs, counts, targets):
     layout, values, sums = targets.layout, runs.values, runs.sums
     size = start[c + 1] - start[c]
     base = start[c] + 2 * c
-    level_0 = runs.crossing_at[size]
     count_members(np.int64(1), members, start, c, counts, targets)
     for s in range(layout.shape[0]):
         if layout[s, TREE] == 1:
@@ -285,12 +252,8 @@ def refresh_class(members, start, c, runs, counts, targets):
             running = np.int64(0)
             for j in range(size + 1):  # run j lies behind j members
                 sums[s, shift, base + j] = running
-                level = j + shift - 1
-                crossing = runs.crossings[s, level_0 + level]
-                begin = values[s, base + j]
-                running += run_cost(
-                    level, crossing, begin, values[s, base + j + 1], size, s, targets
-                )
+                end = values[s, base + j + 1]
+                running += _run_at(j + shift - 1, values[s, base + j], end, size, s, targets)
             sums[s, shift, base + size + 1] = running
         runs.cost[s, c] = sums[s, 1, base + size + 1]
 
@@ -304,7 +267,8 @@ def _sort_values(members, start, c, s, runs, targets):
     base = first + 2 * c
     for e in range(size):
         values[s, base + e + 1] = codes[members[first + e], s]
-    order = sorted_in_place(values[s, base + 1 : base + size + 1])
+    order = runs.order[first : first + size]
+    sort_in_place(values[s, base + 1 : base + size + 1], order)
     for e in range(size):
         rank[s, first + order[e]] = e + 1
     values[s, base] = 0
@@ -312,10 +276,11 @@ def _sort_values(members, start, c, s, runs, targets):
 
 
 @inner
-def sorted_in_place(keys):
-    """Sorts int64 keys by Shell's sort; returns which one came to each place, (n,) int64."""
+def sort_in_place(keys, order):
+    """Sorts int64 keys by Shell's sort, and fills in which one came to each place, (n,) int64."""
     n = len(keys)
-    order = np.arange(n)
+    for at in range(n):
+        order[at] = at
     gap = 1
     while 3 * gap + 1 < n:
         gap = 3 * gap + 1
@@ -331,4 +296,3 @@ def sorted_in_place(keys):
             keys[at] = key
             order[at] = moved
         gap //= 3
-    return order

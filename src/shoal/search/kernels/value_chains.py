@@ -13,40 +13,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal.data.numba_kernels import inner, outer
+from shoal.data.numba_kernels import inner
 from shoal.search.kernels.closeness import (
     FIRST,
     TREE,
     VALUES,
-    TargetArrays,
     crossing_value,
     node_cost,
     parent_of,
     run_cost,
-    sorted_in_place,
+    sort_in_place,
     unit_cost,
 )
 
 FEW = 16
 """Records are sorted, not bucketed, where values are more than records by this factor."""
-
-
-@outer
-def excesses(labels, classes, codes, layout, prefix_sums, lookup, limit):
-    """The excess of every class, (classes,) float64.
-
-    labels: (n,) int32, -1 for records to leave out.
-    """
-    targets = TargetArrays(codes, layout, prefix_sums, lookup, limit)
-    sizes = np.zeros(classes, np.int64)
-    for i in range(len(labels)):
-        if labels[i] >= 0:
-            sizes[labels[i]] += 1
-    head, later = chains_of(labels, classes, targets)
-    counts = np.zeros(len(prefix_sums), np.int64)
-    result = np.empty(classes)
-    measure_chains(np.int64(0), classes, head, later, sizes, counts, result, targets)
-    return result
 
 
 @inner
@@ -59,7 +40,8 @@ def chains_of(labels, classes, targets):
     later = np.full((several, n), -1, np.int32)
     for s in range(several):
         if n * FEW < layout[s, VALUES]:
-            order = sorted_in_place(codes[:, s].astype(np.int64))
+            order = np.empty(n, np.int64)
+            sort_in_place(codes[:, s].astype(np.int64), order)
         else:
             order = _sorted_by_counting(s, targets)
         for at in range(n - 1, -1, -1):

@@ -69,10 +69,7 @@ class Membership(NamedTuple):
     around: np.ndarray
 
 
-@outer
-def exchange(
-    rows, subject_ids, k, labels, near, weight, rounds, codes, layout, prefix_sums, lookup, limit
-):
+def exchange(rows, subject_ids, k, labels, near, weight, rounds, *targets):
     """Exchanges records between near classes while squared error + weight * excess falls.
 
     labels: (n,) int32, changed in place; sizes stay. near: (classes, q) int32, the classes that
@@ -80,19 +77,31 @@ def exchange(
     time. Returns the excess of every class, (classes,) float64, and how many records changed
     places.
     """
-    targets = TargetArrays(codes, layout, prefix_sums, lookup, limit)
-    aim = Aim(rows, subject_ids, np.int64(k), np.float64(weight))
+    table = TargetArrays(*targets)
+    aim = Aim(rows, subject_ids, k, float(weight))
+    classes = len(near)
+    own = membership(labels, classes, rows.shape[1])
+    runs = runs_of(len(labels), classes, len(table.limit))
+    counts = np.zeros((2, len(table.prefix_sums)), np.int64)
+    visited = np.zeros(near.shape, np.int64)
+    changed = np.ones(classes, np.int64)
+    exchanges = _exchange(aim, labels, near, own, runs, counts, visited, changed, rounds, table)
+    return own.excess, 2 * exchanges
+
+
+@outer
+def _exchange(aim, labels, near, own, runs, counts, visited, changed, rounds, targets):
+    """Returns how many exchanges were made.
+
+    visited: (classes, q) int64 and changed: (classes,) int64, at which exchange each pair was tried
+    and each class changed last.
+    """
+    members = own.members
     classes = near.shape[0]
-    own = _membership(labels, classes, rows.shape[1])
-    members, start = own.members, own.start
-    runs = runs_of(start, classes, targets)
-    counts = np.zeros((2, len(prefix_sums)), np.int64)
     for c in range(classes):
         _refresh(c, aim, own, runs, counts, targets)
     # the clock ticks with every exchange: a pair is tried again once either class has changed
     clock = np.int64(1)
-    changed = np.ones(classes, np.int64)
-    visited = np.zeros(near.shape, np.int64)
     for _ in range(rounds):
         moved = False
         for a in range(classes):
@@ -120,27 +129,25 @@ def exchange(
                     visited[a, q] = clock
         if not moved:
             break
-    return own.excess, 2 * (clock - 1)
+    return clock - 1
 
 
-@outer
 def near_classes(rows, labels, classes, q):
     """The q classes whose means are nearest to that of each, (classes, q) int32; every pair once.
 
     -1 where a pair is listed with the other class, or there are fewer classes.
     """
-    n, d = rows.shape
-    means = np.zeros((classes, d))
-    sizes = np.zeros(classes)
-    for i in range(n):
-        sizes[labels[i]] += 1.0
-        for j in range(d):
-            means[labels[i], j] += rows[i, j]
-    for c in range(classes):
-        for j in range(d):
-            means[c, j] /= max(sizes[c], 1.0)
+    sums = [np.bincount(labels, weights=column, minlength=classes) for column in rows.T]
+    sizes = np.maximum(np.bincount(labels, minlength=classes), 1)
     near = np.full((classes, q), -1, np.int32)
-    apart = np.full(q, np.inf)
+    _near_classes(np.stack(sums, axis=1) / sizes[:, None], near, np.empty(q))
+    return near
+
+
+@outer
+def _near_classes(means, near, apart):
+    classes, d = means.shape
+    q = near.shape[1]
     for a in range(classes):
         # the q nearest so far, nearest first; a nearer one is inserted
         apart[:] = np.inf
@@ -163,25 +170,14 @@ def near_classes(rows, labels, classes, q):
             for other in range(q):
                 if b >= 0 and near[b, other] == a:
                     near[b, other] = -1
-    return near
 
 
-@inner
-def _membership(labels, classes, d):
+def membership(labels, classes, d):
     """The members of each class, in rising order; means and excess are yet to be filled in."""
-    n = len(labels)
-    start = np.zeros(classes + 1, np.int64)
-    for i in range(n):
-        start[labels[i] + 1] += 1
-    for c in range(classes):
-        start[c + 1] += start[c]
-    members = np.empty(n, np.int64)
-    filled = start.copy()
-    for i in range(n):
-        members[filled[labels[i]]] = i
-        filled[labels[i]] += 1
-    around = np.empty((2, n))
-    return Membership(members, start, np.empty((classes, d)), np.empty(classes), around)
+    start = np.append(0, np.cumsum(np.bincount(labels, minlength=classes)))
+    members = np.argsort(labels, kind="stable")
+    means, excess = np.empty((classes, d)), np.empty(classes)
+    return Membership(members, start, means, excess, np.empty((2, len(labels))))
 
 
 @inner

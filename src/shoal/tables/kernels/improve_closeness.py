@@ -30,6 +30,8 @@ from shoal.search.kernels.closeness import (
 )
 from shoal.tables.kernels.unassigned_pool import squared_distances
 
+_runs_of = inner(runs_of)
+
 LAZY = 6
 """Candidates that are looked for one by one before the rest is ordered as a heap."""
 
@@ -81,7 +83,7 @@ def improve_closeness(members, pool, count, number, distance_to, plan, targets):
         records[e] = pool.ids[members[e]]
     start = np.zeros(2, np.int64)
     start[1] = size
-    runs = runs_of(start, np.int64(1), targets)
+    runs = _runs_of(size, 1, several)
     refresh_class(records, start, np.int64(0), runs, counts, targets)
     current, lead = _greatest_excess(size, runs, targets)
     excess = np.empty(size)

@@ -153,22 +153,27 @@ def nearest_of_groups(pool, count, group, distance, nearest):
 # sensitive attributes of max(0, distance - limit).
 
 
-@outer
-def assign_leftovers(rows, labels, classes, weight, codes, layout, prefix_sums, lookup, limit):
+def assign_leftovers(rows, labels, classes, weight, *targets):
     """Every record without a class joins that where squared error + weight * excess grows least.
 
     labels: (n,) int32, -1 for records without a class; changed in place. The lower class of equals.
     """
-    targets = TargetArrays(codes, layout, prefix_sums, lookup, limit)
-    n, d = rows.shape
-    several = len(limit)
-    sizes = np.zeros(classes, np.int64)
-    means = np.zeros((classes, d))
+    table = TargetArrays(*targets)
+    several, (n, d) = len(table.limit), rows.shape
+    sizes, means = np.zeros(classes, np.int64), np.zeros((classes, d))
     head = np.full((several, classes), -1, np.int32)
     later = np.full((several, n), -1, np.int32)
-    counts = np.zeros(len(prefix_sums), np.int64)
-    excess = np.empty(classes)
-    grown = np.empty(classes)
+    counts = np.zeros(len(table.prefix_sums), np.int64)
+    excess = np.empty((2, classes))
+    weight = float(weight)
+    _assign_leftovers(rows, labels, weight, sizes, means, head, later, counts, excess, table)
+
+
+@outer
+def _assign_leftovers(rows, labels, weight, sizes, means, head, later, counts, excesses, targets):
+    n, d = rows.shape
+    classes = len(sizes)
+    excess, grown = excesses[0], excesses[1]
     for i in range(n):
         if labels[i] >= 0:
             _join(i, np.int64(labels[i]), rows, sizes, means, head, later, targets)
