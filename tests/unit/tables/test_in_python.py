@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import pandas as pd
 import polars as pl
 import pytest
@@ -133,6 +135,21 @@ def test_a_saved_release_is_the_one_that_its_certificate_names(
     with pytest.raises(InputError, match="already"):
         release.save(name)
     release.save(name, overwrite=True)
+
+
+@pytest.mark.parametrize("later", [lambda changed: changed, copy.copy])
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_a_release_is_not_saved_once_its_data_were_changed(people, kind, later, tmp_path):
+    frame = people.to_pandas() if kind == "pandas" else people
+    done = shoal.publish(frame, quasi=["age"], other="drop", k=5)
+    copy.copy(done).save(tmp_path / "unchanged.csv")
+    if kind == "pandas":
+        done.data.loc[0, "age"] = "33"
+    else:
+        done.data[0, "age"] = "33"
+    with pytest.raises(InputError, match="publication: its data were changed"):
+        later(done).save(tmp_path / "changed.csv")
+    assert not (tmp_path / "changed.csv").exists()
 
 
 def test_numbers_in_place_of_intervals(release):
