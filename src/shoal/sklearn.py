@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-import polars as pl
 
 from shoal.connectors.frames import FrameT, like, table_of
+from shoal.data.recoding import GlobalRecoding
 from shoal.errors import MissingExtraError
 from shoal.policy.binding.table import bound_table
 from shoal.policy.from_columns import Names, Settings, policy_of_words
 from shoal.policy.policy import Policy, PolicyLike
+from shoal.recoding.recode import cells_of, suppress_cells
 from shoal.reports.publication import publish
+from shoal.tables.plan import texts_of_round
 
 try:
     from sklearn.base import BaseEstimator, TransformerMixin
@@ -90,16 +92,15 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         table = table_of(X)
         bound = bound_table(table, self.policy_)
-        (columns,) = self.plan_.rounds
-        recoded = {}
-        for encoded in bound.encoded.attributes:
-            name, render = encoded.attribute.name, bound.schema.render
-            texts = pl.Series([*columns[name].texts(encoded, render)], dtype=pl.String)
-            ranks = encoded.rank_of_code[encoded.codes]
-            recoded[name] = texts.fill_null(render.suppressed).gather(ranks)
-        shown = table.frame.select(self.names_out_.tolist()).with_columns(
-            cells.alias(name) for name, cells in recoded.items()
-        )
+        (columns,), render = self.plan_.rounds, bound.schema.render
+        texts, _ = texts_of_round(columns, bound.encoded.attributes, render)
+        starred = bound.encoded.suppressed
+        shown = cells_of(table, bound, GlobalRecoding((texts,), -starred.astype(np.int32)))
+        if self.certificate_["records"]["withheld"]:  # by them a promise would not hold
+            shown = shown.with_columns(
+                suppress_cells(shown[attribute.name], starred, render.suppressed)
+                for attribute in bound.schema.sensitive
+            )
         made = like(X, shown)
         if hasattr(X, "index"):
             cast("Any", made).index = X.index

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass, field
 from typing import Generic, Protocol
 
@@ -35,6 +36,7 @@ class Publication(Generic[FrameT]):
         is left out where the publication is pickled or copied, so that what is stored or sent holds
         nothing that was not published. sensitive: of two tables, the second.
     trace: (n,) the row of the original behind each published one; as private, and left out as well.
+    measured: the data as they were measured, whatever was done to `data` since.
     """
 
     data: FrameT
@@ -45,8 +47,26 @@ class Publication(Generic[FrameT]):
     sensitive: FrameT | None = field(default=None, repr=False, compare=False)
     trace: np.ndarray | None = field(default=None, repr=False, compare=False)
 
+    measured: FrameT | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.measured is None:
+            object.__setattr__(self, "measured", copy.copy(self.data))
+
     def __getstate__(self) -> dict[str, object]:
-        return {**self.__dict__, "found": None, "trace": None}
+        measured = self.measured if self.is_changed else None
+        return {**self.__dict__, "found": None, "trace": None, "measured": measured}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether the data are others than the certificate is about."""
+        assert self.measured is not None
+        now, then = (table_of(one, allow_empty=True).frame for one in (self.data, self.measured))
+        return not now.equals(then)
 
     @property
     def warnings(self) -> tuple[ReleaseWarning, ...]:

@@ -412,7 +412,7 @@ def _frame_of(rows: list[list[str | None]], names: list[str]) -> pl.DataFrame:
 def names_of_json(line: bytes) -> list[str] | None:
     """The names that an object has, None where there is no object."""
     try:
-        found = json.loads(line.removeprefix(BOM))
+        found = json.loads(line.removeprefix(BOM).decode())
     except (ValueError, RecursionError):
         return None
     return list(found) if isinstance(found, dict) and all(map(is_text, found)) else None
@@ -431,7 +431,7 @@ def rows_of_json(
     for at, line in enumerate(lines):
         try:
             found = json.loads(
-                line.removeprefix(BOM),
+                line.removeprefix(BOM).decode(),  # bytes may be UTF-16, or half a character
                 parse_int=str,
                 parse_float=_Decimal,
                 parse_constant=int,  # NaN and Infinity are no JSON: a ValueError

@@ -10,11 +10,12 @@ Readers must use `isolation.level=read_committed`.
 from __future__ import annotations
 
 import re
+import time
 from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import Any
 
-from shoal.connectors.feeds import ANY_FIELDS, names_of_json, rows_of_json
+from shoal.connectors.feeds import ANY_FIELDS, PIECE, names_of_json, rows_of_json
 from shoal.connectors.location import TOPIC
 from shoal.data.schema import Fields
 from shoal.data.stream import Piece
@@ -26,6 +27,8 @@ PATIENCE = 0.2
 """Seconds without a message after which what has come is worked on."""
 MOST = 50_000
 """Messages that are read at a time."""
+AT_ONCE = 100
+"""Messages after which their bytes are counted: few at the broker may unpack to many."""
 WAIT = 30
 """Seconds that a broker may take to answer."""
 WRITING = {
@@ -121,8 +124,10 @@ class TopicFeed:
         """Messages, the offset after them, and whether the topic ends there."""
         lines: list[bytes] = []
         after, at_end = self._offset, self._end is not None and self._offset >= self._end
-        while len(lines) < most and not at_end:
-            batch = self._consumer.consume(min(most - len(lines), 10_000), timeout=PATIENCE)
+        room = PIECE
+        while len(lines) < most and room > 0 and not at_end:
+            batch, size = arriving(self._consumer, most - len(lines))
+            room -= size
             for message in batch:
                 error = message.error()
                 if error is None:
@@ -295,6 +300,22 @@ def consumer_of(topic: Topic, group: str, **more: Any) -> Any:
             **more,
         }
     )
+
+
+def arriving(consumer: Any, most: int) -> tuple[list[Any], int]:
+    """Messages that come within `PATIENCE`, and their bytes: `most`, or some beyond `PIECE`."""
+    found: list[Any] = []
+    size, until = 0, time.monotonic() + PATIENCE
+    while len(found) < most and size < PIECE and (left := until - time.monotonic()) > 0:
+        batch = consumer.consume(min(most - len(found), AT_ONCE), timeout=left)
+        found += batch
+        size += sum(map(_size, batch))
+    return found, size
+
+
+def _size(message: Any) -> int:
+    headers = (value for _, value in message.headers() or ())
+    return sum(len(part or b"") for part in (message.key(), message.value(), *headers))
 
 
 def first_messages(topic: Topic, partition: int, most: int, group: str) -> Arrived:

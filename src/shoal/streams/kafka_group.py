@@ -167,7 +167,7 @@ class Member:
         """New messages by partition. Takes and gives up partitions as the group decides."""
         found: dict[int, Arrived] = {}
         try:
-            messages = self._consumer.consume(kafka.MOST, timeout=kafka.PATIENCE)
+            messages, _ = kafka.arriving(self._consumer, kafka.MOST)
         except self._kafka.KafkaException:
             raise kafka.unreachable(self._topic) from None
         if self._failed is not None:

@@ -154,7 +154,7 @@ def apply_plan(plan: Plan, bound: BoundTable) -> AppliedPlan:
     attributes, render = bound.encoded.attributes, bound.schema.render
     _require_same(plan, attributes)
     missing = bound.encoded.suppressed
-    rounds = [_texts_of_round(columns, attributes, render) for columns in plan.rounds]
+    rounds = [texts_of_round(columns, attributes, render) for columns in plan.rounds]
     covered = [_everywhere(ranks_covered, attributes) for _, ranks_covered in rounds]
     promises = BoundPromises(bound.problem.promises, bound.whole_table)
     round_of_record = np.full(len(missing), -1, dtype=np.int32)
@@ -184,7 +184,7 @@ def apply_plan(plan: Plan, bound: BoundTable) -> AppliedPlan:
     return AppliedPlan(recoding, uncovered, not_covered, broken)
 
 
-def _texts_of_round(
+def texts_of_round(
     columns: dict[str, ColumnMapping], attributes: tuple[EncodedAttribute, ...], render: Render
 ) -> tuple[tuple[tuple[str, ...], ...], list[np.ndarray]]:
     """What one round publishes of each rank, by attribute, and which ranks it covers.

@@ -102,6 +102,11 @@ def save(publication: Publication[Any], path: str, overwrite: bool) -> Certifica
         raise InputError("publication: has two tables; 'shoal.publish_file' writes both")
     if place.is_path and not overwrite and not place.is_folder and Path(path).exists():
         raise InputError(f"output '{path}': exists already; name a new file, or say overwrite=True")
+    if publication.is_changed:
+        raise InputError(
+            "publication: its data were changed since they were measured; publish again, and change"
+            " a copy"
+        )
     check_output(path, overwrite)
     released, _ = tables.published_table(table_of(publication.data, allow_empty=True))
     frame = tables.written_frame(released.frame, place.kind)

@@ -37,6 +37,18 @@ def test_a_stream_sets_such_a_record_aside(tmp_path: Path, last: str) -> None:
     assert said.count("halves of characters") == (last in NO_TEXT)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [b'{"age":30,"d":"\xed\xa0\x80"}', '{"age":30,"d":"\\u0000"}'.encode("utf-16-be")],
+    ids=["half", "utf-16"],
+)
+def test_a_stream_sets_a_record_aside_that_is_no_utf_8(tmp_path: Path, text: bytes) -> None:
+    source, aside = tmp_path / "in.jsonl", tmp_path / "out.csv.dead-letters.jsonl"
+    source.write_bytes(lines("0").encode() + text + b"\n")
+    shoal.stream_file(source, POLICY, tmp_path / "out.csv")
+    assert aside.read_text() == '{"record": 41, "reason": "is not a JSON object"}\n'
+
+
 @pytest.mark.parametrize("last", NO_TEXT + TEXT)
 def test_a_file_of_such_records_is_refused_by_the_column(tmp_path: Path, last: str) -> None:
     source, out = tmp_path / "in.jsonl", tmp_path / "out.csv"

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from shoal.errors import CheckpointError, InputError
 from shoal.policy.policy import Policy
+from shoal.streams import kafka
 from shoal.streams.checkpoint import (
     NAME,
     SharedCheckpoint,
@@ -243,3 +244,23 @@ def test_a_damaged_description_is_refused(tmp_path, text):
 def test_a_first_message_that_is_no_object_is_refused(message):
     with pytest.raises(InputError, match="first message is not a JSON object"):
         names_in(message, Topic("here:9092", "visits"))
+
+
+def test_messages_are_read_by_their_bytes_however_small_they_are_at_the_broker():
+    class Message:
+        def key(self):
+            return b"ann"
+
+        def value(self):
+            return bytes(1 << 20)
+
+        def headers(self):
+            return None
+
+    class Consumer:
+        def consume(self, count, timeout):
+            return [Message()] * count
+
+    found, size = kafka.arriving(Consumer(), kafka.MOST)
+    assert (len(found), size) == (kafka.AT_ONCE, kafka.AT_ONCE * ((1 << 20) + 3))
+    assert len(kafka.arriving(Consumer(), 7)[0]) == 7

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import pandas as pd
 import polars as pl
 import pytest
@@ -135,6 +137,21 @@ def test_a_saved_release_is_the_one_that_its_certificate_names(
     release.save(name, overwrite=True)
 
 
+@pytest.mark.parametrize("later", [lambda changed: changed, copy.copy])
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_a_release_is_not_saved_once_its_data_were_changed(people, kind, later, tmp_path):
+    frame = people.to_pandas() if kind == "pandas" else people
+    done = shoal.publish(frame, quasi=["age"], other="drop", k=5)
+    copy.copy(done).save(tmp_path / "unchanged.csv")
+    if kind == "pandas":
+        done.data.loc[0, "age"] = "33"
+    else:
+        done.data[0, "age"] = "33"
+    with pytest.raises(InputError, match="publication: its data were changed"):
+        later(done).save(tmp_path / "changed.csv")
+    assert not (tmp_path / "changed.csv").exists()
+
+
 def test_numbers_in_place_of_intervals(release):
     middles = release.numbers("mid")["age"]
     ends = release.numbers("interval")["age"].struct.unnest()
@@ -182,6 +199,41 @@ def test_what_other_functions_return_shows_figures_too(name):
 
 
 # scikit-learn
+
+
+@pytest.mark.parametrize(("starred", "shows"), [(2, False), (30, True)])
+def test_the_transformer_shows_of_people_without_a_value_what_a_release_shows(starred, shows):
+    sklearn = pytest.importorskip("shoal.sklearn")
+    frame = pd.DataFrame(
+        {
+            "name": [f"n{number}" for number in range(200)],
+            "sex": ["F", "M"] * 100,
+            "zip": [None] * starred + [f"1000{number % 4}" for number in range(200 - starred)],
+            "disease": [f"d{number % 7}" for number in range(200)],
+        }
+    )
+    policy = {
+        "version": 1,
+        "attributes": {
+            "name": {"role": "identifier", "pseudonym": "keyed"},
+            "sex": {"role": "quasi"},
+            "zip": {"role": "quasi", "hierarchy": {"prefix": 5}},
+            "disease": {"role": "sensitive"},
+        },
+        "promises": [
+            {"model": "k-anonymity", "k": 5},
+            {"model": "l-diversity", "attribute": "disease", "l": 3},
+        ],
+        "missing": "suppress",
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SHOAL_PSEUDONYM_KEY", "sixteen characters")
+        anonymizer = sklearn.Anonymizer(policy).fit(frame)
+        shown = anonymizer.transform(frame)
+        wanted = shoal.publish(frame, anonymizer.policy_)
+    order = wanted.trace.argsort()
+    assert shown.equals(wanted.data.iloc[order].reset_index(drop=True))
+    assert (shown["disease"][:starred] != "*").all() == shows
 
 
 def test_the_transformer_finds_levels_and_applies_them(people):
