@@ -15,6 +15,7 @@ from shoal.auditor.release_frame import numbers_of
 from shoal.connectors.frames import FrameT, like, table_of
 from shoal.data import cores
 from shoal.data.certificate import Certificate
+from shoal.data.printable import printable
 from shoal.data.progress import Progress, no_progress, watched
 from shoal.errors import InputError
 from shoal.policy.agreement import AgreementLike
@@ -50,11 +51,14 @@ class Publication(publication.Publication[FrameT]):
     def __repr__(self) -> str:
         """The verdict, and where to find what."""
         rows, columns = table_of(self.data, allow_empty=True).frame.shape
-        return (
-            f"Publication: {rows} rows, {columns} column{'s' if columns != 1 else ''}\n"
-            f"{summary(self.certificate)}\n"
-            "data, certificate, policy, classes, warnings; save(path), numbers(how), report(path),"
-            " plot(what)"
+        return "\n".join(
+            (
+                f"Publication: {rows} rows, {columns} column{'s' if columns != 1 else ''}",
+                summary(self.certificate),
+                *map(printable, self.certificate.found),
+                "data, certificate, policy, classes, warnings; save(path), numbers(how),"
+                " report(path), plot(what)",
+            )
         )
 
     def save(self, path: str | Path, overwrite: bool = False) -> Certificate:
