@@ -17,6 +17,7 @@ from shoal.data import cores
 from shoal.data.certificate import Certificate
 from shoal.data.printable import printable
 from shoal.data.progress import Progress, no_progress, watched
+from shoal.data.regular_files import path_text
 from shoal.errors import InputError
 from shoal.policy.agreement import AgreementLike
 from shoal.policy.from_columns import Columns
@@ -67,7 +68,7 @@ class Publication(publication.Publication[FrameT]):
         path: of any format, a folder or a table in a database; what is there is refused unless
         `overwrite` is true. Raises InputError, and then nothing is written.
         """
-        return job.save(self, str(path), overwrite)
+        return job.save(self, path_text(path, "output"), overwrite)
 
     def numbers(self, how: Literal["interval", "mid"] = "mid") -> FrameT:
         """The published frame with numbers in place of intervals, as `read_release` gives them:
@@ -81,7 +82,7 @@ class Publication(publication.Publication[FrameT]):
         from shoal.reports.pages import write_page
         from shoal.reports.release import render
 
-        path = Path(path)
+        path = Path(path_text(path, "report"))
         if path.suffix.lower() not in (".html", ".htm"):
             raise InputError(
                 f"report '{path}': a report is a page of HTML; give it a name that ends in .html"
@@ -167,7 +168,7 @@ def publish(
         any number.
     """
     request = PublishRequest(
-        plan=None if plan is None else str(plan),
+        plan=None if plan is None else path_text(plan, "plan"),
         explain=explain,
         require_together=require_together,
         attack=AttackRequest(asked_attacks(attack)),
