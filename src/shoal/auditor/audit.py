@@ -21,7 +21,6 @@ from shoal.auditor.downstream import downstream as downstream_of
 from shoal.auditor.measure import measure, measure_two_tables
 from shoal.auditor.without_policy import check_named, policy_of_columns, without_guesses
 from shoal.connectors import files
-from shoal.connectors.frames import Frame
 from shoal.connectors.location import Location
 from shoal.connectors.outputs import (
     certificate_beside,
@@ -56,7 +55,7 @@ class AuditResult(CertifiedRelease):
 
 
 def policy_or_columns(
-    policy: PolicyLike | None, columns: Mapping[str, Any], original: Frame | None
+    policy: PolicyLike | None, columns: Mapping[str, Any], original: object
 ) -> Policy:
     """The policy that is given, or the one that columns and numbers say; raises InputError."""
     if policy is not None:

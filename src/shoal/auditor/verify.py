@@ -70,7 +70,8 @@ class Proof:
     @classmethod
     def of(cls, released: str, certificate: str | Path | None = None) -> Proof:
         """The one that is named, else the one beside the release; raises InputError."""
-        path = Path(Location(released).certificate if certificate is None else certificate)
+        named = Location(released).certificate if certificate is None else certificate
+        path = Path(path_text(named, "certificate"))
         content = certificate_beside(released) if certificate is None else None
         return cls(path, Certificate.read(path) if content is None else content)
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import glob
 from pathlib import Path
+from typing import Self
 
 from shoal.connectors.database import address as database
-from shoal.data.regular_files import require_name
+from shoal.data.regular_files import path_text, require_name
 from shoal.errors import InputError
 
 PARQUET, ARROW, JSON_LINES, XLSX = ".parquet", ".arrow", ".jsonl", ".xlsx"
@@ -93,6 +94,9 @@ class Location(str):
     """The name of a place: a file, a folder, several files, a table in a database, a topic, or
     standard input or output. Nothing is opened to find out which.
     """
+
+    def __new__(cls, name: object) -> Self:
+        return super().__new__(cls, path_text(name, "file"))
 
     @property
     def is_standard(self) -> bool:

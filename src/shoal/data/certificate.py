@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, overload
 
@@ -13,6 +14,7 @@ from shoal.data.certificate_shape import SINCE_2, ColumnReport, PromiseReport, s
 from shoal.data.fault_words import fault_sentences
 from shoal.data.json_objects import distinct_keys
 from shoal.data.people import unit
+from shoal.data.printable import printable_lines
 from shoal.data.regular_files import readable, require_regular
 from shoal.data.warnings import GRAVE, ReleaseWarning, with_grave
 from shoal.errors import InputError
@@ -99,11 +101,14 @@ class Certificate(Mapping[str, Any]):
         return len(self._content)
 
     def __repr__(self) -> str:
-        """The verb, the method and whether every promise holds; `to_json` has everything."""
+        """The verb, the method, whether every promise holds and what attacks found, worst first;
+        `to_json` has everything.
+        """
         method = self.get("method")
         by = f" by {method['name']}" if method else ""
         verdict = "holds" if self.holds else "does not hold"
-        return f"<Certificate of {self.get('verb')}{by}: {verdict}>"
+        first = f"<Certificate of {self.get('verb')}{by}: {verdict}>"
+        return printable_lines([first, *self.found])
 
     def _repr_html_(self) -> str:
         """What holds and what was lost, for a notebook; `to_json` has everything."""
@@ -133,6 +138,14 @@ class Certificate(Mapping[str, Any]):
             and beside.get("holds") is True
             and bool(history.get("holds") or history.get("allowed"))
         )
+
+    @property
+    def found(self) -> list[str]:
+        """What attacks found, worst first: how much, in which attempt, and what helps."""
+        if not self.get("attacks"):
+            return []
+        reports = import_module("shoal.reports.attacks")  # not below, and needed to show alone
+        return [f"{one.word}: {one.says} {one.remedy}".rstrip() for one in reports.ranked(self)]
 
     @property
     def grave(self) -> tuple[ReleaseWarning, ...]:
@@ -191,7 +204,9 @@ def _plain(value: Any) -> Any:
 
 
 def certificate_html(certificate: Certificate) -> str:
-    """The verdict, the promises, the main figures and the warnings; everything escaped."""
+    """The verdict, the promises, what attacks found, the main figures and the warnings; everything
+    escaped.
+    """
     promises = [_promise(promise) for promise in certificate.get("promises") or []]
     first, *grave = certificate.verdict
     other = [one.text for one in certificate.warnings if one.severity != GRAVE]
@@ -199,6 +214,7 @@ def certificate_html(certificate: Certificate) -> str:
         notebook.sentence(f"{with_grave(first, len(grave))}.", strong=True),
         *(notebook.sentence(f"{line}.") for line in grave),
         notebook.table(("promise", "of", "asked", "measured", "holds"), promises),
+        *(notebook.sentence(line) for line in certificate.found),
         notebook.table(("figure", "measured"), _figures(certificate)),
         *(notebook.sentence(f"{fault}.") for fault in fault_sentences(certificate)),
         *(notebook.sentence(f"{text}.") for text in other),

@@ -46,7 +46,7 @@ def require_regular(path: str | Path, what: str, or_pipe: bool = False) -> None:
 
     What does not exist, and folders, are left to whoever opens them: they know what to say.
     """
-    require_name(str(path))
+    require_name(path_text(path, what))
     try:
         mode = os.stat(path).st_mode
     except OSError:

@@ -31,6 +31,7 @@ from shoal.data.certificate import Certificate
 from shoal.data.notebook import Figures
 from shoal.data.person_names import without_nobody
 from shoal.data.progress import Progress, no_progress
+from shoal.data.regular_files import path_text
 from shoal.data.table import Table, texts_of
 from shoal.errors import InputError, LedgerError, PromiseError
 from shoal.ledgers.increment import Terms
@@ -123,7 +124,8 @@ def republish_file(
 
     increment: its path, or what was read already.
     """
-    ledger = Ledger(Path(ledger_path))
+    ledger = Ledger(Path(path_text(ledger_path, "ledger")))
+    output = None if output is None else path_text(output, "output")
     check_table(output, ledger, increment)
     source = increment
     if isinstance(source, str):

@@ -27,6 +27,7 @@ from shoal.data.ledger_view import CARRIED, LOCKSTEP, TOGETHER, Panel
 from shoal.data.notebook import Figures
 from shoal.data.partition import Partition
 from shoal.data.progress import Progress, no_progress
+from shoal.data.regular_files import path_text
 from shoal.data.table import Table, texts_of
 from shoal.data.uncompiled import always
 from shoal.errors import InputError, ShoalError
@@ -96,7 +97,8 @@ def what_if(
     The policy's own method has the parameters that it has there. Raises InputError or LedgerError.
     """
     policy = Policy.of(policy)
-    return prospects(increment_of(frame, policy.tables), policy, Path(ledger), progress)
+    folder = Path(path_text(ledger, "ledger"))
+    return prospects(increment_of(frame, policy.tables), policy, folder, progress)
 
 
 def prospects(

@@ -59,14 +59,13 @@ class Agreement:
     @classmethod
     def load(cls, path: str | Path) -> Agreement:
         """The agreement in a YAML, JSON or TOML file; raises InputError with every finding."""
-        path = Path(path)
         content = read_mapping(path, "agreement")
         if "attributes" in content and "parties" not in content:
             raise InputError(
                 f"agreement '{path}': is the policy of one table, not an agreement of several"
                 f" owners; {_KEYS}"
             )
-        return cls.from_dict(content, base=path.parent, what=f"agreement '{path}'")
+        return cls.from_dict(content, base=Path(path).parent, what=f"agreement '{path}'")
 
     @classmethod
     def of(cls, agreement: Agreement | AgreementLike) -> Agreement:

@@ -23,7 +23,7 @@ from shoal.data.hierarchies.diagnostics import values_without_leaf
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.hierarchies.table import read_hierarchy
 from shoal.data.json_objects import Json, RepeatedKey, distinct_keys
-from shoal.data.regular_files import readable, require_regular
+from shoal.data.regular_files import path_text, readable, require_regular
 from shoal.data.room import bytes_of
 from shoal.data.table import Column
 from shoal.errors import InputError
@@ -315,8 +315,9 @@ def _mapping(
 _UniqueKeys.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
 
 
-def read_mapping(path: Path, what: str = "policy") -> Json:
+def read_mapping(path: str | Path, what: str = "policy") -> Json:
     """What a YAML, JSON or TOML file holds; raises InputError with the line that is at fault."""
+    path = Path(path_text(path, what))
     require_regular(path, what)
     try:
         with readable(f"{what} '{path}'"):

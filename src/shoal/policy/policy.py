@@ -17,6 +17,7 @@ from shoal.connectors import files
 from shoal.data.json_objects import Json
 from shoal.data.notation import Notation
 from shoal.data.person_names import same_value
+from shoal.data.regular_files import path_text
 from shoal.data.schema import Fields, Render
 from shoal.data.table import Table
 from shoal.errors import InputError
@@ -77,13 +78,12 @@ class Policy:
     @classmethod
     def load(cls, path: str | Path) -> Policy:
         """The policy in a YAML, JSON or TOML file; raises InputError with every finding."""
-        path = Path(path)
         content = read_mapping(path)
         if "parties" in content and "attributes" not in content:
             raise InputError(
                 f"policy '{path}': is an agreement of several owners; 'shoal fuse' takes it"
             )
-        return cls.from_dict(content, base=path.parent, what=f"policy '{path}'")
+        return cls.from_dict(content, base=Path(path).parent, what=f"policy '{path}'")
 
     @classmethod
     def from_dict(
@@ -117,7 +117,7 @@ class Policy:
         Paths in it lead to the same files from there. Raises InputError where the file exists,
         unless `overwrite` is true.
         """
-        save(self.model, self.base, Path(path), overwrite)
+        save(self.model, self.base, Path(path_text(path, "policy")), overwrite)
 
     def _repr_html_(self) -> str:
         return as_html(self.model)

@@ -23,6 +23,7 @@ from shoal.data.certificate import Certificate
 from shoal.data.language import gettext, ngettext
 from shoal.data.printable import printable
 from shoal.data.progress import Progress, no_progress
+from shoal.data.regular_files import path_text
 from shoal.data.warnings import GRAVE
 from shoal.policy.policy import PolicyLike
 from shoal.reports import pages
@@ -80,7 +81,7 @@ def dossier(
         )
     )
     if output is not None:
-        write_dossier(found, Path(output))
+        write_dossier(found, Path(path_text(output, "output")))
     return found
 
 

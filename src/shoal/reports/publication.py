@@ -15,7 +15,9 @@ from shoal.auditor.release_frame import numbers_of
 from shoal.connectors.frames import FrameT, like, table_of
 from shoal.data import cores
 from shoal.data.certificate import Certificate
+from shoal.data.printable import printable
 from shoal.data.progress import Progress, no_progress, watched
+from shoal.data.regular_files import path_text
 from shoal.errors import InputError
 from shoal.policy.agreement import AgreementLike
 from shoal.policy.from_columns import Columns
@@ -50,11 +52,14 @@ class Publication(publication.Publication[FrameT]):
     def __repr__(self) -> str:
         """The verdict, and where to find what."""
         rows, columns = table_of(self.data, allow_empty=True).frame.shape
-        return (
-            f"Publication: {rows} rows, {columns} column{'s' if columns != 1 else ''}\n"
-            f"{summary(self.certificate)}\n"
-            "data, certificate, policy, classes, warnings; save(path), numbers(how), report(path),"
-            " plot(what)"
+        return "\n".join(
+            (
+                f"Publication: {rows} rows, {columns} column{'s' if columns != 1 else ''}",
+                summary(self.certificate),
+                *map(printable, self.certificate.found),
+                "data, certificate, policy, classes, warnings; save(path), numbers(how),"
+                " report(path), plot(what)",
+            )
         )
 
     def save(self, path: str | Path, overwrite: bool = False) -> Certificate:
@@ -63,7 +68,7 @@ class Publication(publication.Publication[FrameT]):
         path: of any format, a folder or a table in a database; what is there is refused unless
         `overwrite` is true. Raises InputError, and then nothing is written.
         """
-        return job.save(self, str(path), overwrite)
+        return job.save(self, path_text(path, "output"), overwrite)
 
     def numbers(self, how: Literal["interval", "mid"] = "mid") -> FrameT:
         """The published frame with numbers in place of intervals, as `read_release` gives them:
@@ -77,7 +82,7 @@ class Publication(publication.Publication[FrameT]):
         from shoal.reports.pages import write_page
         from shoal.reports.release import render
 
-        path = Path(path)
+        path = Path(path_text(path, "report"))
         if path.suffix.lower() not in (".html", ".htm"):
             raise InputError(
                 f"report '{path}': a report is a page of HTML; give it a name that ends in .html"
@@ -163,7 +168,7 @@ def publish(
         any number.
     """
     request = PublishRequest(
-        plan=None if plan is None else str(plan),
+        plan=None if plan is None else path_text(plan, "plan"),
         explain=explain,
         require_together=require_together,
         attack=AttackRequest(asked_attacks(attack)),

@@ -16,34 +16,35 @@ from shoal.attacks.run.people import OTHER_METHOD, AttackedRelease
 from shoal.attacks.run.request import ALL, Asked, AttackRequest, asked_attacks, asked_of, unmeasured
 from shoal.auditor.audit import AuditResult, own_certificate, write_certificate
 from shoal.auditor.publication import Publication
-from shoal.connectors.frames import Frame, table_of
 from shoal.connectors.traces import read_trace
 from shoal.data.attack_scene import Recoding
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress, no_progress, watched
 from shoal.errors import InputError
 from shoal.policy import registry
+from shoal.policy.binding.files import Source
 from shoal.policy.binding.past_memory import refuse_whole
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.tables.second_release import NOT_INSTALLED, replay_of, republisher
 
 
 def attack(
-    released: Frame | Publication[Any],
+    released: Source | Publication[Any],
     policy: PolicyLike | None = None,
-    original: Frame | None = None,
+    original: Source | None = None,
     attacks: Asked = ALL,
     *,
-    control: Frame | None = None,
-    external: Frame | None = None,
+    control: Source | None = None,
+    external: Source | None = None,
     others: OthersLike | None = None,
     folds: int = 1,
     trace: str | Path | ArrayLike | None = None,
     progress: Progress | bool = False,
 ) -> Certificate:
-    """An audit's certificate of a released frame, with what attacks on it found under `attacks`.
+    """An audit's certificate of a release, with what attacks on it found under `attacks`.
 
-    released: a frame, or a publication, which brings its policy, its method and its trace.
+    released: a frame or a file, or a publication, which brings its policy, its method and its
+    trace. Every other table is a frame or a file, too.
 
     attacks: names, with parameters if need be (`inference:tolerance=0.1`, or a dict); `all` tries
     every one that has what it needs. control: people who are not in the release; by default some
@@ -62,8 +63,8 @@ def attack(
         raise InputError(f"attack: needs the {what} of the release; give it")
     policy, progress = Policy.of(policy), watched(progress)
     outside, listed = (
-        None if frame is None else policy.tables.table_beside(table_of(frame), what)
-        for frame, what in ((control, "control"), (external, "external"))
+        None if given is None else policy.tables.people_beside(given, what)
+        for given, what in ((control, "control"), (external, "external"))
     )
     request = AttackRequest(asked_attacks(attacks), outside, listed, folds=folds)
     request = asked_of(policy, request)

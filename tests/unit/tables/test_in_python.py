@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+<<<<<<< HEAD
 import copy
+=======
+from html import escape
+>>>>>>> pycure
 
 import pandas as pd
 import polars as pl
@@ -12,6 +16,7 @@ from matplotlib.figure import Figure
 import shoal
 from shoal.data.notebook import Figures
 from shoal.errors import InputError
+from shoal.reports.attacks import worst_first
 
 TREE = {"female": "any", "male": "any", "diverse": "any"}
 LEVELS = pl.DataFrame({"value": [*TREE], "top": ["any"] * 3})
@@ -186,6 +191,16 @@ def test_every_result_is_short_in_a_console_and_a_table_in_a_notebook(people, re
         assert "influenza" not in repr(result)
         assert "<table>" in result._repr_html_(), type(result)
     assert isinstance(compared.plot(), Figure)
+
+
+def test_what_attacks_found_is_shown_worst_first_in_console_and_notebook(people, release):
+    found = shoal.attack(release, original=people, attacks=["homogeneity", "inference"])
+    tried = shoal.publish(people, release.policy, attack=["homogeneity", "inference"])
+    for result, certificate in ((found, found), (tried, tried.certificate)):
+        rows = worst_first(certificate)
+        places = [repr(result).index(f"\n{row.word}: {row.says}") for row in rows]
+        assert places == sorted(places)
+        assert all(escape(f"{row.word}: {row.says}") in result._repr_html_() for row in rows)
 
 
 RESULTS = (

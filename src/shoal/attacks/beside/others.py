@@ -39,7 +39,7 @@ from shoal.data.faults import with_contradicted
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
 from shoal.errors import InputError
-from shoal.policy.binding.files import PolicyTables
+from shoal.policy.binding.files import PolicyTables, Source
 from shoal.policy.consistency import checked
 from shoal.policy.from_columns import given_words
 from shoal.policy.loading import read_mapping
@@ -86,6 +86,12 @@ class OtherRelease(_Strict):
         return isinstance(self.release, str | Path)
 
     @property
+    def is_all_named(self) -> bool:
+        """Whether the release and all that stands behind it are named, and no frames."""
+        given = (self.release, self.original, self.trace)
+        return all(isinstance(one, str | Path) for one in given if one is not None)
+
+    @property
     def is_ledger(self) -> bool:
         """Whether it is named by the folder of a ledger."""
         return self.is_file and (Path(self.release) / GENESIS).is_file()
@@ -98,17 +104,22 @@ class OtherRelease(_Strict):
 
     def table(self, tables: PolicyTables) -> Table:
         """Its cells."""
-        if not self.is_file:
-            table = tables.released_table(self.release)
-            return table if self.is_stream else tables.published_table(table)[0]
-        name = str(self.release)
-        return Table((files.read(name) if self.is_stream else tables.read_released(name)).frame)
+        if not self.is_stream:
+            return self.published(tables)[0]
+        if self.is_file:
+            return Table(files.read(str(self.release)).frame)
+        return tables.released_table(self.release)
+
+    def published(self, tables: PolicyTables) -> tuple[Table, int | None]:
+        """Its cells without derived columns, and how many records these contradict."""
+        if self.is_file:
+            source = tables.read_released(str(self.release))
+            return Table(source.frame), source.contradicted
+        return tables.published_table(tables.released_table(self.release))
 
     def original_table(self, tables: PolicyTables) -> Table:
         """The cells that it was made of."""
-        if self.is_file:
-            return Table(tables.read_original(str(self.original)).frame)
-        return tables.read_original(self.original).table
+        return tables.read_source(self.original, no_progress)
 
     @cached_property
     def audited(self) -> Audited:
@@ -184,7 +195,7 @@ class Others(Question):
         if isinstance(given, Others):
             return given
         if isinstance(given, str | Path):
-            content, what = read_mapping(Path(given), "others"), f"others '{given}'"
+            content, what = read_mapping(given, "others"), f"others '{given}'"
             return checked(cls, content, what, _KEYS, Path(given).parent)
         content = dict(given) if isinstance(given, Mapping) else {"releases": given}
         return checked(cls, content, "others", _KEYS)
@@ -334,7 +345,7 @@ def audited(
         if policy.model.method is None:
             policy = policy.with_method("fads")
         result = _audited_stream(named, policy, progress)
-    elif named.is_file:
+    elif named.is_all_named:
         result = audit_file(
             str(named.release),
             policy,
@@ -345,9 +356,7 @@ def audited(
         )
     else:
         source = None if original is None else named.original_table(policy.tables)
-        table, contradicted = policy.tables.published_table(
-            policy.tables.released_table(named.release)
-        )
+        table, contradicted = named.published(policy.tables)
         rows = None if trace is None else rows_given(trace)
         result = audit_table(table, policy, source, progress, downstream, rows)
         certificate = with_contradicted(result.certificate, contradicted)
@@ -358,24 +367,26 @@ def audited(
 def _audited_stream(named: OtherRelease, policy: Policy, progress: Progress) -> AuditResult:
     """A stream, audited with its source and its trace."""
     progress("reading the source and the trace")
-    name, lines = str(named.release), str(named.trace)
-    if not named.is_file:
+    lines = read_trace(str(named.trace))
+    if isinstance(named.original, str | Path):
+        source = read_source(str(named.original), named.record_lines, policy.fields)
+    else:
         records = policy.tables.table_given(named.original).frame
         source = StreamSource(records, np.arange(records.height), None)
-        table = named.table(policy.tables)
-        return audit_stream(table, policy, source, read_trace(lines), progress)
+    if not named.is_all_named:
+        return audit_stream(named.table(policy.tables), policy, source, lines, progress)
+    name = str(named.release)
     released = files.read(name)
-    source = read_source(str(named.original), named.record_lines, policy.fields)
-    result = audit_stream(released.table, policy, source, read_trace(lines), progress)
+    result = audit_stream(released.table, policy, source, lines, progress)
     output = describe_file(name, name, released.sha256, result.problem.schema.render)
     certificate = result.certificate.extended(input={"sha256": source.sha256}, output=output)
     return replace(result, certificate=certificate)
 
 
 def audit(
-    released: Frame | tuple[Frame, Frame],
+    released: Source | tuple[Frame, Frame],
     policy: PolicyLike | None = None,
-    original: Frame | None = None,
+    original: Source | None = None,
     *,
     quasi: str | Sequence[str] = (),
     k: int | None = None,
@@ -389,9 +400,9 @@ def audit(
     threads: int | None = None,
     progress: Progress = no_progress,
 ) -> Certificate:
-    """What a released frame promises, measured; `certificate.holds` says whether all of it is kept.
+    """What a release promises, measured; `certificate.holds` says whether all of it is kept.
 
-    released: of a release of two tables, both as a pair.
+    released, original: frames or files. released: of a release of two tables, both as a pair.
 
     With the original and the trace (the row of the original behind each published one, as in
     `Publication.trace`, or the file that a table or a stream wrote) people are counted and every

@@ -223,7 +223,7 @@ def read_context(given: ContextLike) -> ContextFile:
     """A context from a YAML, JSON or TOML file, or its content; raises InputError, all findings."""
     if isinstance(given, dict):
         return ContextFile(_checked(given), None)
-    content = read_mapping(Path(given), "context")
+    content = read_mapping(given, "context")
     return ContextFile(_checked(content), hashlib.sha256(Path(given).read_bytes()).hexdigest())
 
 

@@ -180,10 +180,16 @@ class PolicyTables:
         reading = reading_beside(self.model.read)
         return self.table_beside(files.read(path, self._categorical(), reading=reading).table, what)
 
-    def table_beside(self, table: Table, what: str) -> Table:
-        """Another table of people that was read already; raises InputError."""
+    def people_beside(self, people: Source, what: str) -> Table:
+        """Another table of people, as a frame or in a file, as `read_beside` gives it."""
+        if isinstance(people, str | Path):
+            return self.read_beside(str(people), what)
+        return self.table_beside(people, what)
+
+    def table_beside(self, table: Frame | Table, what: str) -> Table:
+        """Another table of people, as a frame or read already; raises InputError."""
         try:
-            return self.original_table(table)
+            return self.original_table(table_of(table))
         except InputError as wrong:
             findings = [f"{what}: {finding}" for finding in wrong.said]
             raise InputError.from_findings(findings) from None

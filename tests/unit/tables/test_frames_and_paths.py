@@ -1,0 +1,101 @@
+"""A frame works wherever a table's path does; where only a path does, it is refused by its type."""
+
+from __future__ import annotations
+
+from contextlib import chdir
+
+import pandas as pd
+import pytest
+
+import shoal
+from shoal.errors import InputError
+
+SECRET = "Xanthippe"
+
+
+@pytest.fixture(scope="module")
+def case(tmp_path_factory):
+    """A folder with a table, a policy, a release and its trace, and the same as frames."""
+    folder = tmp_path_factory.mktemp("mixed")
+    frame = pd.DataFrame(
+        {"age": [str(20 + i % 40) for i in range(120)], "ill": ["x", "y", SECRET] * 40}
+    )
+    policy = shoal.Policy.from_columns(frame, quasi="age", sensitive="ill", k=3, method="mondrian")
+    policy.save(folder / "p.yaml")
+    frame.to_csv(folder / "o.csv", index=False)
+    shoal.publish_file(folder / "o.csv", policy, folder / "r.csv", trace=folder / "t.jsonl")
+    return folder, frame, policy, pd.read_csv(folder / "r.csv", dtype=str)
+
+
+def attacked(certificate):
+    return {**certificate["attacks"], "seconds": None}
+
+
+def test_attacks_and_audits_take_frames_and_paths_in_any_mix(case):
+    folder, frame, policy, released = case
+    with chdir(folder):
+        one = shoal.attack(released, policy, frame, control=frame, trace="t.jsonl")
+        assert one["attacks"]["control"]["kind"] == "given"
+        for given, original, control in (
+            ("r.csv", frame, "o.csv"), (released, "o.csv", frame), ("r.csv", "o.csv", "o.csv")
+        ):  # fmt: skip
+            found = shoal.attack(given, "p.yaml", original, control=control, trace="t.jsonl")
+            assert attacked(found) == attacked(one)
+            audited = shoal.audit(given, policy, original, trace="t.jsonl")
+            assert audited["faults"] == {"uncovered": 0, "changed": 0}
+    alone = shoal.attack(
+        folder / "r.csv", policy.with_method(None), frame, trace=folder / "t.jsonl"
+    )
+    assert alone["attacks"]["control"]["kind"] == "republished"
+
+
+CALLS = {
+    "plan": lambda frame, policy: shoal.publish(frame, policy, plan=frame),
+    "path": lambda frame, policy: shoal.publish(frame, policy).save(frame),
+    "report": lambda frame, policy: shoal.publish(frame, policy).report(frame),
+    "policy": lambda frame, policy: shoal.Policy.load(frame),
+    "Policy.save": lambda frame, policy: policy.save(frame),
+    "attack policy": lambda frame, policy: shoal.attack(frame, frame, frame),
+    "control": lambda frame, policy: shoal.attack(frame, policy, frame, control="no.csv"),
+    "control is nothing": lambda frame, policy: shoal.attack(frame, policy, frame, control=7),
+    "trace": lambda frame, policy: shoal.attack(frame, policy, frame, trace=frame),
+    "others": lambda frame, policy: shoal.audit(frame, policy, others=frame),
+    "others, release": lambda frame, policy: shoal.audit(
+        frame, policy, frame, others=[{"release": 7, "original": frame}]
+    ),
+    "certificate": lambda frame, policy: shoal.Certificate.load(frame),
+    "read_release": lambda frame, policy: shoal.read_release(frame),
+    "its certificate": lambda frame, policy: shoal.read_release("o.csv", frame),
+    "publish_file": lambda frame, policy: shoal.publish_file(frame, policy, "new.csv"),
+    "audit_file": lambda frame, policy: shoal.audit_file("r.csv", policy, frame),
+    "verify": lambda frame, policy: shoal.verify(frame, policy=policy),
+    "verify, policy": lambda frame, policy: shoal.verify("r.csv", policy=frame),
+    "verify, certificate": lambda frame, policy: shoal.verify("r.csv", frame),
+    "dossier": lambda frame, policy: shoal.dossier("r.csv", context={}, original=frame),
+    "dossier, context": lambda frame, policy: shoal.dossier("r.csv", context=frame),
+    "ledger": lambda frame, policy: shoal.audit_ledger(frame),
+    "verify_ledger": lambda frame, policy: shoal.verify_ledger(frame),
+    "ledger_table": lambda frame, policy: shoal.ledger_table(frame),
+    "republish": lambda frame, policy: shoal.republish(frame, policy, frame),
+    "republish, output": lambda frame, policy: shoal.republish(frame, policy, "l", output=frame),
+    "republish path": lambda frame, policy: shoal.republish("o.csv", policy, "l"),
+    "what_if": lambda frame, policy: shoal.what_if(frame, policy, frame),
+    "stream": lambda frame, policy: shoal.stream(frame),
+    "stream_file": lambda frame, policy: shoal.stream_file(frame, policy, "s.csv"),
+    "stream_status": lambda frame, policy: shoal.stream_status(frame),
+    "fuse": lambda frame, policy: shoal.fuse(frame),
+    "publish": lambda frame, policy: shoal.publish("o.csv", policy),
+    "views": lambda frame, policy: shoal.attacker_view(7, policy, frame),
+    "compare": lambda frame, policy: shoal.compare(7, policy),
+}
+
+
+@pytest.mark.parametrize("what", CALLS)
+def test_what_is_no_table_or_no_path_is_refused_without_a_value(case, what):
+    folder, frame, policy, _ = case
+    with chdir(folder), pytest.raises(InputError) as refused:
+        CALLS[what](frame, policy)
+    assert SECRET not in str(refused.value)
+    assert len(str(refused.value)) < 300
+    if what == "control is nothing":
+        assert str(refused.value).startswith("control")
