@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-<<<<<<< HEAD
 import copy
-=======
 from html import escape
->>>>>>> pycure
 
 import pandas as pd
 import polars as pl
