@@ -49,10 +49,9 @@ APART = "-"
 """What stands between the numbers of columns that name the person together."""
 
 
-def one(form: Form, name: str, otherwise: str = "") -> str:
+def one(form: Form, name: str) -> str:
     """The last value of a field."""
-    values = form.get(name)
-    return values[-1].strip() if values else otherwise
+    return (form.get(name) or [""])[-1].strip()
 
 
 def lines_of(form: Form, name: str) -> list[str]:
@@ -60,12 +59,20 @@ def lines_of(form: Form, name: str) -> list[str]:
     return [line.strip() for line in one(form, name).splitlines() if line.strip()]
 
 
+def whole(text: str, least: int = 0) -> int | None:
+    """The whole number, of at most nine digits, that a text is; None where it is none from `least`
+    on.
+    """
+    is_one = text.isascii() and text.isdigit() and len(text) < 10
+    return int(text) if is_one and int(text) >= least else None
+
+
 def column_of(form: Form, columns: Sequence[str], field: str = "column") -> str:
     """The column of a number, from 1; raises InputError."""
-    text = one(form, field)
-    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= len(columns)):
+    number = whole(one(form, field), 1)
+    if number is None or number > len(columns):
         raise InputError(f"{field}: there is no such column; load the page again")
-    return columns[int(text) - 1]
+    return columns[number - 1]
 
 
 def edited(kind: str, form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content, str]:
@@ -176,8 +183,8 @@ def _named_by(policy: Content, names: Sequence[str]) -> Content:
     attributes = {
         name: {"role": "identifier"}
         if own.get("role") == "subject" or (name in names and own.get("role") != "identifier")
-        else own
-        for name, own in _person_answered(policy.get("attributes") or {}).items()
+        else {key: value for key, value in own.items() if key != "ask" or not asks_who(value)}
+        for name, own in (policy.get("attributes") or {}).items()
     }
     others = {key: value for key, value in policy.items() if key != "subject"}
     return others | {"attributes": attributes} | ({"subject": [*names]} if names else {})
@@ -190,26 +197,16 @@ def subject_of(policy: Mapping[str, Any]) -> list[str]:
     return list(policy.get("subject") or alone)
 
 
-def _person_answered(attributes: Content) -> Content:
-    """The attributes without the question who is one person, wherever it stands."""
-    return {
-        name: {k: v for k, v in own.items() if k != "ask" or not asks_who(v)}
-        for name, own in attributes.items()
-    }
-
-
 def _value(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content, str]:
     """What may have meant no value is one: the column is compared as it is written."""
     name = column_of(form, columns)
     ask = policy["attributes"][name].get("ask")
     if not isinstance(ask, Mapping) or asks_who(ask):
         raise InputError("question: it is answered already; load the page again")
-    left = [text for text in policy.get("missing_values") or [""] if text not in ask["values"]]
-    answered = {"role": policy["attributes"][name]["role"]}
-    attributes = {**policy["attributes"], name: answered}
-    return {**policy, "attributes": attributes, "missing_values": left}, gettext(
-        "{name}: they are values", name=name
-    )
+    known = policy.get("missing_values") or [""]
+    policy["missing_values"] = [text for text in known if text not in ask["values"]]
+    policy["attributes"][name] = {"role": policy["attributes"][name]["role"]}
+    return policy, gettext("{name}: they are values", name=name)
 
 
 def with_missing(policy: Content, texts: Sequence[str], before: Sequence[str]) -> Content:
@@ -241,16 +238,13 @@ def _how(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content, 
     name, how = column_of(form, columns), one(form, "how")
     if how not in HOWS:
         raise InputError("hierarchy: choose one of the list")
-    settings = dict(policy["attributes"][name])
+    settings = policy["attributes"][name]
     others = ("type", "domain", "order", "hierarchy", "render")
     for key in others if how == "ranges" else (*others, "round"):
         settings.pop(key, None)
-    made = HOWS[how](form)
-    said = {"none": gettext("only whole or *"), "file": gettext("hierarchy from a file")}.get(
-        how, how
-    )
-    attributes = {**policy["attributes"], name: settings | made}
-    return {**policy, "attributes": attributes}, f"{name}: {said}"
+    settings |= HOWS[how](form)
+    said = {"none": gettext("only whole or *"), "file": gettext("hierarchy from a file")}
+    return policy, f"{name}: {said.get(how, how)}"
 
 
 def _number(form: Form) -> Content:
@@ -285,32 +279,38 @@ HOWS: dict[str, Callable[[Form], Content]] = {
 
 def _k(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content, str]:
     k = _whole(one(form, "k"), "k", 2)
-    promises = [dict(promise) for promise in policy.get("promises") or []]
+    promises = policy["promises"] = policy.get("promises") or []
     before = next((p.get("k") for p in promises if p.get("model") == "k-anonymity"), None)
     for promise in promises:
         if "k" in promise and not promise.get("population"):
             promise["k"] = k
     if before is None:
         promises.insert(0, {"model": "k-anonymity", "k": k})
-    return {**policy, "promises": promises}, f"k: {before} → {k}" if before else f"k: {k}"
+    return policy, f"k: {before} → {k}" if before else f"k: {k}"
 
 
 def _promise(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content, str]:
     """A promise about a private column: set, or added."""
-    promises = [dict(promise) for promise in policy.get("promises") or []]
+    promises = policy["promises"] = policy.get("promises") or []
     if one(form, "index"):
-        index = _whole(one(form, "index"), "promise", 0)
-        if index >= len(promises):
-            raise InputError("promise: there is none of this number; load the page again")
+        promise = promises[_index_of(form, promises)]
         for key in ("l", "t", "p", "beta", "delta", "alpha", "threshold", "share"):
             if one(form, key):
-                promises[index][key] = _figure(one(form, key), key)
-        return {**policy, "promises": promises}, said_of(promises[index])
+                promise[key] = _figure(one(form, key), key)
+        return policy, said_of(promise)
     name, model = column_of(form, columns), one(form, "model")
     if model not in NEW_PROMISES:
         raise InputError("promise: choose one of the list")
     promises.append(NEW_PROMISES[model](name))
-    return {**policy, "promises": promises}, said_of(promises[-1])
+    return policy, said_of(promises[-1])
+
+
+def _index_of(form: Form, promises: Sequence[Content]) -> int:
+    """The place of the promise that a form is about; raises InputError."""
+    index = _whole(one(form, "index"), "promise", 0)
+    if index >= len(promises):
+        raise InputError("promise: there is none of this number; load the page again")
+    return index
 
 
 NEW_PROMISES: dict[str, Callable[[str], Content]] = {
@@ -324,14 +324,11 @@ NEW_PROMISES: dict[str, Callable[[str], Content]] = {
 
 
 def _unpromise(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content, str]:
-    promises = list(policy.get("promises") or [])
-    index = _whole(one(form, "index"), "promise", 0)
-    if index >= len(promises):
-        raise InputError("promise: there is none of this number; load the page again")
-    gone = promises.pop(index)
+    promises = policy.get("promises") or []
+    gone = promises.pop(_index_of(form, promises))
     if not promises:
         raise InputError("promises: a policy has at least one; change it instead")
-    return {**policy, "promises": promises}, gettext("no longer: {gone}", gone=said_of(gone))
+    return policy, gettext("no longer: {gone}", gone=said_of(gone))
 
 
 def said_of(promise: Content) -> str:
@@ -364,17 +361,16 @@ def _method(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Conten
     """A method as `compare` names it (name:parameter=value), and its k."""
     label = one(form, "method")
     name, *settings = label.split(":")
-    method: Content = {"name": name}
-    for setting in settings:
-        key, _, value = setting.partition("=")
-        method[key] = _typed(value)
-    rest = {key: value for key, value in policy.items() if key not in ("method", "seed")}
+    pairs = (setting.partition("=") for setting in settings)
+    method = {"name": name, **{key: _typed(value) for key, _, value in pairs}}
     said = gettext("method: {label}", label=label)
-    policy = {**rest, "method": method, **({"seed": policy["seed"]} if "seed" in policy else {})}
+    policy.pop("method", None)
+    seed = {"seed": policy.pop("seed")} if "seed" in policy else {}
+    policy |= {"method": method} | seed
     if one(form, "k"):
-        before = policy
+        before = copy.deepcopy(policy.get("promises"))
         policy, about_k = _k(form, policy, columns)
-        said += "" if policy["promises"] == before.get("promises") else f", {about_k}"
+        said += "" if policy["promises"] == before else f", {about_k}"
     return policy, said
 
 
@@ -406,9 +402,9 @@ EDITS: dict[str, Callable[[Form, Content, Sequence[str]], tuple[Content, str]]] 
 
 
 def _whole(text: str, what: str, least: int) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) >= least):
+    if (number := whole(text, least)) is None:
         raise InputError(f"{what}: must be a whole number of {least} or more")
-    return int(text)
+    return number
 
 
 def _figure(text: str, what: str) -> int | float:
