@@ -7,29 +7,28 @@ import polars as pl
 
 import naive_beside as naive
 import shoal
+from sample_policies import content_of
 
-HOSPITAL = {
-    "version": 1,
-    "render": {"order": "input"},
-    "attributes": {
-        "person": {"role": "subject"},
+HOSPITAL = content_of(
+    {
+        "person": "subject",
         "age": {"role": "quasi", "type": "number", "domain": [0, 99]},
-        "town": {"role": "quasi"},
-        "disease": {"role": "sensitive"},
+        "town": "quasi",
+        "disease": "sensitive",
     },
-    "promises": [{"model": "k-anonymity", "k": 3}],
-}
-SALES = {
-    "version": 1,
-    "render": {"order": "input"},
-    "attributes": {
-        "customer": {"role": "subject"},
+    3,
+    render={"order": "input"},
+)
+SALES = content_of(
+    {
+        "customer": "subject",
         "age": {"role": "quasi", "type": "number", "domain": [0, 99]},
         "income": {"role": "quasi", "type": "number", "domain": [0, 90]},
-        "diagnosis": {"role": "sensitive"},
+        "diagnosis": "sensitive",
     },
-    "promises": [{"model": "k-anonymity", "k": 3}],
-}
+    3,
+    render={"order": "input"},
+)
 
 
 def people(n: int, seed: int, ids: range) -> tuple[pl.DataFrame, pl.DataFrame]:

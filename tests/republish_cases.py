@@ -7,22 +7,22 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from sample_policies import content_of
 from shoal.ledgers.republish import Republication, republish_file
 from shoal.policy.policy import Policy
 
-POLICY = {
-    "version": 1,
-    "attributes": {
-        "who": {"role": "subject"},
+POLICY = content_of(
+    {
+        "who": "subject",
         "age": {"role": "quasi", "type": "number", "domain": [0, 100]},
         "height": {"role": "quasi", "type": "number", "domain": [120, 220]},
-        "sex": {"role": "quasi"},
-        "activity": {"role": "sensitive"},
-        "beat": {"role": "plain"},
+        "sex": "quasi",
+        "activity": "sensitive",
+        "beat": "plain",
     },
-    "promises": [{"model": "k-anonymity", "k": 4}],
-    "seed": 3,
-}
+    4,
+    seed=3,
+)
 
 
 def wearers(n: int, seed: int, prefix: str | None = None) -> pl.DataFrame:

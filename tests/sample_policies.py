@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from shoal.samples import patients, purchases
 
 PATIENTS = (
@@ -29,3 +31,14 @@ promises:
   - {model: k-anonymity, k: 10}
 seed: 7
 """
+
+
+def content_of(
+    attributes: dict[str, Any], k: Any = 2, /, *promises: dict[str, Any], **more: Any
+) -> dict[str, Any]:
+    """A policy's content: columns by name, each its settings or its role alone, under k-anonymity
+    and further promises.
+    """
+    named = {n: {"role": own} if isinstance(own, str) else own for n, own in attributes.items()}
+    own = [{"model": "k-anonymity", "k": k}, *promises]
+    return {"version": 1, "attributes": named, "promises": own, **more}

@@ -11,6 +11,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sample_policies import content_of
 from shoal.errors import InputError
 from shoal.web import sign_off
 from shoal.web.policy_text import (
@@ -25,15 +26,7 @@ from shoal.web.policy_text import (
 )
 from shoal.web.project import POLICY, Busy, Project, Stale
 
-POLICIES = [
-    {
-        "version": 1,
-        "attributes": {"age": {"role": role}},
-        "promises": [{"model": "k-anonymity", "k": k}],
-    }
-    for k in range(2, 14)
-    for role in ("quasi",)
-]
+POLICIES = [content_of({"age": {"role": role}}, k) for k in range(2, 14) for role in ("quasi",)]
 
 
 @pytest.fixture

@@ -8,20 +8,20 @@ import polars as pl
 import pytest
 
 import shoal
+from sample_policies import content_of
 from shoal.cli.main import status_of
 
-POLICY = {
-    "version": 1,
-    "render": {"order": "input"},
-    "attributes": {
-        "who": {"role": "subject"},
+POLICY = content_of(
+    {
+        "who": "subject",
         "age": {"role": "quasi", "type": "number", "domain": [0, 100]},
-        "sex": {"role": "quasi"},
-        "ill": {"role": "sensitive"},
+        "sex": "quasi",
+        "ill": "sensitive",
     },
-    "promises": [{"model": "k-anonymity", "k": 2}],
-    "seed": 7,
-}
+    2,
+    render={"order": "input"},
+    seed=7,
+)
 ORIGINAL = pl.DataFrame(
     {
         "who": ["a", "a", "b", "c", "d", "e"],
@@ -84,19 +84,18 @@ def test_classes_that_overlap_are_counted():
 def test_a_shuffled_release_is_read_by_what_fits_and_known_from_its_publication():
     frame = shoal.sample("patients", 300, 3)
     policy = shoal.Policy.from_dict(
-        {
-            "version": 1,
-            "render": {"order": "input"},
-            "attributes": {
-                "patient": {"role": "subject"},
+        content_of(
+            {
+                "patient": "subject",
                 "age": {"role": "quasi", "type": "number", "domain": [0, 100]},
-                "sex": {"role": "quasi"},
-                "disease": {"role": "sensitive"},
+                "sex": "quasi",
+                "disease": "sensitive",
             },
-            "other": "drop",
-            "promises": [{"model": "k-anonymity", "k": 5}],
-            "method": {"name": "mondrian"},
-        }
+            5,
+            render={"order": "input"},
+            other="drop",
+            method={"name": "mondrian"},
+        )
     )
     plain = shoal.publish(frame, policy)
     shuffled = policy._with(render={"order": "content"})
@@ -123,18 +122,17 @@ def test_a_row_that_is_not_there_is_refused(row):
 
 def test_every_row_is_counted_as_by_a_plain_twin():
     frame = shoal.sample("patients", 200, 5)
-    policy = {
-        "version": 1,
-        "render": {"order": "input"},
-        "attributes": {
-            "patient": {"role": "subject"},
+    policy = content_of(
+        {
+            "patient": "subject",
             "age": {"role": "quasi", "type": "number", "domain": [0, 100]},
             "zip": {"role": "quasi", "hierarchy": {"prefix": 5}},
-            "disease": {"role": "sensitive"},
+            "disease": "sensitive",
         },
-        "other": "drop",
-        "promises": [{"model": "k-anonymity", "k": 4}],
-    }
+        4,
+        render={"order": "input"},
+        other="drop",
+    )
     release = shoal.publish(frame, policy)
     views = shoal.attacker_views(release.data, policy, frame)
     labels, who = release.classes.tolist(), frame["patient"].to_list()

@@ -8,18 +8,15 @@ from dataclasses import replace
 import pytest
 
 import shoal
+from sample_policies import content_of
 from shoal.cli.main import status_of
 
 FRAME = shoal.sample("patients", 120, 3)
-POLICY = {
-    "version": 1,
-    "attributes": {
-        "age": {"role": "quasi", "type": "number", "domain": [0, 100]},
-        "sex": {"role": "quasi"},
-    },
-    "other": "drop",
-    "promises": [{"model": "k-anonymity", "k": 3}],
-}
+POLICY = content_of(
+    {"age": {"role": "quasi", "type": "number", "domain": [0, 100]}, "sex": "quasi"},
+    3,
+    other="drop",
+)
 METHODS, KS = ["mondrian", "mondrian:cut=nearest"], [3, 6, 500]
 
 

@@ -9,22 +9,22 @@ import pytest
 import yaml
 
 import shoal
+from sample_policies import content_of
 from shoal.advise.marginal import lattice_walk
 from shoal.cli.main import status_of
 from shoal.errors import InputError
 
-POLICY = {
-    "version": 1,
-    "attributes": {
-        "patient": {"role": "subject"},
+POLICY = content_of(
+    {
+        "patient": "subject",
         "age": {"role": "quasi", "hierarchy": {"bins": {"width": 10, "levels": 3}}},
-        "sex": {"role": "quasi"},
+        "sex": "quasi",
         "zip": {"role": "quasi", "hierarchy": {"prefix": 5}},
     },
-    "other": "drop",
-    "promises": [{"model": "k-anonymity", "k": 4}],
-    "method": {"name": "full-domain", "suppression": 0.05},
-}
+    4,
+    other="drop",
+    method={"name": "full-domain", "suppression": 0.05},
+)
 FRAME = shoal.sample("patients", 200, 3)
 
 

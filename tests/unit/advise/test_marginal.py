@@ -7,20 +7,20 @@ import json
 import pytest
 
 import shoal
+from sample_policies import content_of
 from shoal.cli.main import status_of
 
-POLICY = {
-    "version": 1,
-    "attributes": {
-        "patient": {"role": "subject"},
+POLICY = content_of(
+    {
+        "patient": "subject",
         "age": {"role": "quasi", "type": "number", "domain": [0, 100]},
-        "sex": {"role": "quasi"},
+        "sex": "quasi",
         "zip": {"role": "quasi", "hierarchy": {"prefix": 5}},
     },
-    "other": "drop",
-    "promises": [{"model": "k-anonymity", "k": 4}],
-    "method": {"name": "mondrian"},
-}
+    4,
+    other="drop",
+    method={"name": "mondrian"},
+)
 FRAME = shoal.sample("patients", 300, 3)
 
 

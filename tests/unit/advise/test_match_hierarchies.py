@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import shoal
+from sample_policies import content_of
 from shoal.cli.main import status_of
 
 FRAME = pl.DataFrame(
@@ -48,13 +49,7 @@ def test_a_gap_is_counted_in_rows_and_values(tmp_path):
 
 def test_missing_values_of_the_policy_need_no_place(tmp_path):
     tables = folder(tmp_path, a="low;s;* mid;s;*")
-    policy = {
-        "version": 1,
-        "attributes": {"school": {"role": "quasi"}},
-        "other": "drop",
-        "promises": [{"model": "k-anonymity", "k": 2}],
-        "missing_values": ["?", "high"],
-    }
+    policy = content_of({"school": "quasi"}, 2, other="drop", missing_values=["?", "high"])
     (match,) = shoal.match_hierarchies(FRAME, tables, policy)
     assert match.coverage.rows == 1
     (match,) = shoal.match_hierarchies(FRAME, folder(tmp_path, a="f;x;* m;x;*"), policy)

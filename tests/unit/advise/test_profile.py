@@ -10,15 +10,11 @@ import pytest
 
 import shoal
 from person_bed import BEDS
+from sample_policies import content_of
 from shoal.cli.main import status_of
 from shoal.reports.advice_in_words import profile_lines
 
-POLICY = {
-    "version": 1,
-    "attributes": {"age": {"role": "quasi"}},
-    "other": "drop",
-    "promises": [{"model": "k-anonymity", "k": 2}],
-}
+POLICY = content_of({"age": "quasi"}, 2, other="drop")
 
 
 def people(repeats: int = 60) -> pl.DataFrame:
@@ -99,14 +95,9 @@ def test_the_consequence_is_that_of_a_real_release(method):
     }
     if method == "full-domain":
         attributes["age"]["hierarchy"] = {"bins": {"width": 20, "start": 0, "levels": 2}}
-    policy = {
-        "version": 1,
-        "attributes": attributes,
-        "other": "drop",
-        "promises": [{"model": "k-anonymity", "k": 4}],
-        "method": {"name": method},
-        "render": {"order": "input"},
-    }
+    policy = content_of(
+        attributes, 4, other="drop", method={"name": method}, render={"order": "input"}
+    )
     tried = shoal.profile(frame, policy=policy).tried
     attributes = {**attributes, "patient": {"role": "identifier"}}
     release = shoal.publish(frame, policy | {"attributes": attributes})

@@ -12,20 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
+from sample_policies import content_of
 from shoal.advise.risk import row_keys, singled_out, smallest_sets, table_risk, together
 from shoal.cli.main import status_of
 
-POLICY = {
-    "version": 1,
-    "attributes": {
-        "who": {"role": "subject"},
+POLICY = content_of(
+    {
+        "who": "subject",
         "age": {"role": "quasi", "type": "number", "domain": [0, 100]},
-        "sex": {"role": "quasi"},
-        "ward": {"role": "plain"},
+        "sex": "quasi",
+        "ward": "plain",
     },
-    "other": "drop",
-    "promises": [{"model": "k-anonymity", "k": 2}],
-}
+    2,
+    other="drop",
+)
 
 
 def naive_sets(rows: list[tuple[int, ...]], people: list[int]) -> dict[int, int]:

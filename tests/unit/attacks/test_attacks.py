@@ -8,6 +8,7 @@ import pytest
 
 import shoal
 from attack_cases import AGE, ORIGINAL, RELEASED, SIX, attacked, policy_of, scene, six
+from sample_policies import content_of
 from shoal.attacks import counts as intervals
 from shoal.attacks.counts import class_values
 from shoal.attacks.membership import membership_scores
@@ -25,17 +26,13 @@ def share(found):
 
 def test_frames_are_attacked_as_the_policy_says_that_they_are_written():
     frame = pl.DataFrame({"age": [f"{n},5" for n in range(20, 40)], "ill": list("uv") * 10})
-    content = {
-        "version": 1,
-        "attributes": {
-            "age": {"role": "quasi", "type": "number", "domain": [0, 99]},
-            "ill": {"role": "sensitive"},
-        },
-        "promises": [{"model": "k-anonymity", "k": 3}],
-        "method": {"name": "mondrian"},
-        "read": {"decimal": ","},
-        "render": {"intervals": "[{lo} - {hi}]"},
-    }
+    content = content_of(
+        {"age": {"role": "quasi", "type": "number", "domain": [0, 99]}, "ill": "sensitive"},
+        3,
+        method={"name": "mondrian"},
+        read={"decimal": ","},
+        render={"intervals": "[{lo} - {hi}]"},
+    )
     released = shoal.publish(frame, content)
     known = {"trace": released.trace}
     found = shoal.attack(released.data, content, frame, ["homogeneity"], **known)

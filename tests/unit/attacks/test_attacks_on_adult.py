@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 import shoal
+from sample_policies import content_of
 from shoal.policy.policy import Policy
 from shoal.tables.attack import attack
 from thorough import LONG
@@ -62,15 +63,15 @@ CLOSE = [
 def policy_of(attributes, promises, method):
     """A policy at k = 10; the other columns are dropped."""
     return Policy.from_dict(
-        {
-            "version": 1,
-            "render": {"order": "input"},
-            "attributes": attributes,
-            "promises": [{"model": "k-anonymity", "k": 10}, *promises],
-            "method": method,
-            "other": "drop",
-            "seed": 1,
-        }
+        content_of(
+            attributes,
+            10,
+            *promises,
+            render={"order": "input"},
+            method=method,
+            other="drop",
+            seed=1,
+        )
     )
 
 

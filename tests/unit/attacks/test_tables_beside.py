@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 import shoal as library
+from sample_policies import content_of
 from shoal.connectors import files
 from shoal.connectors.dialect import Reading
 from shoal.data.hierarchies.table import read_hierarchy
@@ -41,20 +42,17 @@ def people(n: int) -> pl.DataFrame:
 
 
 def policy(how: dict, **more) -> dict:
-    return {
-        "version": 1,
-        "attributes": {
+    return content_of(
+        {
             "größe": {"role": "quasi", "type": "number", "domain": [0, 1000]},
             "datum": {"role": "quasi", "hierarchy": {"dates": ["day", "month", "year"]}},
             "ort": {"role": "quasi", "hierarchy": "ort.csv"},
         },
-        "promises": [
-            {"model": "k-anonymity", "k": 2},
-            {"model": "k-map", "k": 4, "population": "people.csv"},
-        ],
-        "read": how,
+        2,
+        {"model": "k-map", "k": 4, "population": "people.csv"},
+        read=how,
         **more,
-    }
+    )
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 import shoal
+from sample_policies import content_of
 from shoal.policy.policy import Policy
 
 PEOPLE = pl.DataFrame({"zip": [f"{n:05}" for n in range(10000, 10060)], "age": list(range(60))})
@@ -15,14 +16,7 @@ def chosen(hierarchy, settings):
     attributes = {"zip": {"role": "quasi"}, "age": {"role": "quasi", "type": "number"}}
     if hierarchy:
         attributes["zip"]["hierarchy"] = {"prefix": 5}
-    policy = Policy.from_dict(
-        {
-            "version": 1,
-            "attributes": attributes,
-            "promises": [{"model": "k-anonymity", "k": 3}],
-            "seed": 1,
-        }
-    )
+    policy = Policy.from_dict(content_of(attributes, 3, seed=1))
     if settings:
         policy = policy.with_method(None, settings).with_k(4)
     return shoal.publish(PEOPLE, policy).certificate["method"]
@@ -47,12 +41,7 @@ def test_a_setting_changes_no_default_that_takes_it_too(hierarchy, settings, nam
 
 def test_a_method_that_is_named_is_kept():
     policy = Policy.from_dict(
-        {
-            "version": 1,
-            "attributes": {"zip": {"role": "quasi", "hierarchy": {"prefix": 5}}},
-            "promises": [{"model": "k-anonymity", "k": 3}],
-            "other": "drop",
-        }
+        content_of({"zip": {"role": "quasi", "hierarchy": {"prefix": 5}}}, 3, other="drop")
     )
     named = policy.with_method(None, {"refine": "none"}).with_method("rounded-partition")
     assert shoal.publish(PEOPLE, named).certificate["method"]["name"] == "rounded-partition"

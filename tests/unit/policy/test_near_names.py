@@ -6,21 +6,21 @@ import polars as pl
 import pytest
 
 import shoal
+from sample_policies import content_of
 from shoal.errors import InputError
 
 
 def policy(other: str = "plain") -> dict:
-    return {
-        "version": 1,
-        "attributes": {
-            "first name": {"role": "identifier"},
+    return content_of(
+        {
+            "first name": "identifier",
             "age": {"role": "quasi", "type": "number", "domain": [0, 100]},
-            "disease": {"role": "sensitive"},
+            "disease": "sensitive",
         },
-        "other": other,
-        "promises": [{"model": "k-anonymity", "k": 2}],
-        "method": {"name": "mondrian"},
-    }
+        2,
+        other=other,
+        method={"name": "mondrian"},
+    )
 
 
 def table(**more: list) -> pl.DataFrame:

@@ -8,17 +8,13 @@ import polars as pl
 import pytest
 
 import shoal
+from sample_policies import content_of
 from shoal.errors import InputError
 
 RECORDS = 60
-POLICY = {
-    "version": 1,
-    "attributes": {
-        "age": {"role": "quasi", "type": "number", "domain": [0, 120]},
-        "disease": {"role": "sensitive"},
-    },
-    "promises": [{"model": "k-anonymity", "k": 5}],
-}
+POLICY = content_of(
+    {"age": {"role": "quasi", "type": "number", "domain": [0, 120]}, "disease": "sensitive"}, 5
+)
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 import shoal as library
+from sample_policies import content_of
 
 SAYS = "attribute 'charge': has an open question (ask); answer it and delete the key"
 
@@ -94,11 +95,7 @@ def test_a_question_says_something(sample_policy):
 
 @pytest.mark.parametrize("empty", [None, ""])
 def test_an_empty_question_is_refused_rather_than_taken_for_none(empty):
-    content = {
-        "version": 1,
-        "attributes": {"age": {"role": "quasi", "ask": empty}},
-        "promises": [{"model": "k-anonymity", "k": 2}],
-    }
+    content = content_of({"age": {"role": "quasi", "ask": empty}}, 2)
     with pytest.raises(
         library.InputError, match=r"attributes\.age\.ask: is empty; write .*delete the key"
     ):

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
-from sample_policies import PATIENTS
+from sample_policies import PATIENTS, content_of
 from shoal.advise.check import sound_part
 from shoal.advise.propose import propose
 from shoal.auditor.findings import of_cells
@@ -43,11 +43,7 @@ def test_in_python_a_sample_gets_a_proposal_that_checks_and_names_methods_that_e
 
 
 def test_json_and_toml_say_the_same_as_yaml(tmp_path):
-    content = {
-        "version": 1,
-        "attributes": {"age": {"role": "quasi", "type": "number", "domain": [0, 9]}},
-        "promises": [{"model": "k-anonymity", "k": 3}],
-    }
+    content = content_of({"age": {"role": "quasi", "type": "number", "domain": [0, 9]}}, 3)
     (tmp_path / "p.yaml").write_text(yaml.safe_dump(content))
     (tmp_path / "p.json").write_text(json.dumps(content))
     (tmp_path / "p.toml").write_text(
@@ -86,11 +82,7 @@ def test_schema_on_the_command_line_is_json(shoal):
 def test_paths_are_relative_to_the_policy_file(tmp_path, monkeypatch):
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "town.csv").write_text("x;*\ny;*\n")
-    content = {
-        "version": 1,
-        "attributes": {"town": {"role": "quasi", "hierarchy": "town.csv"}},
-        "promises": [{"model": "k-anonymity", "k": 2}],
-    }
+    content = content_of({"town": {"role": "quasi", "hierarchy": "town.csv"}}, 2)
     (tmp_path / "sub" / "p.yaml").write_text(yaml.safe_dump(content))
     monkeypatch.chdir(tmp_path)
     published = shoal.publish(pl.DataFrame({"town": ["x", "y"]}), Policy.load("sub/p.yaml"))
@@ -99,11 +91,7 @@ def test_paths_are_relative_to_the_policy_file(tmp_path, monkeypatch):
 
 def test_other_columns_are_plain_or_dropped():
     frame = pl.DataFrame({"age": ["1", "2"], "extra": ["a", "b"]})
-    content = {
-        "version": 1,
-        "attributes": {"age": {"role": "quasi", "type": "number"}},
-        "promises": [{"model": "k-anonymity", "k": 2}],
-    }
+    content = content_of({"age": {"role": "quasi", "type": "number"}}, 2)
     assert shoal.publish(frame, Policy.from_dict(content | {"other": "plain"})).data.columns == [
         "age",
         "extra",
@@ -115,25 +103,20 @@ def test_other_columns_are_plain_or_dropped():
 
 def test_order_by_frequency_puts_the_most_frequent_first():
     frame = pl.DataFrame({"town": ["b"] * 5 + ["a"] * 3 + ["c"] * 3})
-    content = {
-        "version": 1,
-        "attributes": {"town": {"role": "quasi", "order": "frequency"}},
-        "promises": [{"model": "k-anonymity", "k": 11}],
-    }
+    content = content_of({"town": {"role": "quasi", "order": "frequency"}}, 11)
     assert set(shoal.publish(frame, Policy.from_dict(content)).data["town"]) == {"[b, c]"}
 
 
 def test_keyed_pseudonyms_link_records_without_naming_anybody(monkeypatch):
     frame = pl.DataFrame({"name": ["ann", "bob", "ann"], "age": ["1", "2", "3"]})
-    content = {
-        "version": 1,
-        "attributes": {
+    content = content_of(
+        {
             "name": {"role": "identifier", "pseudonym": "keyed"},
             "age": {"role": "quasi", "type": "number"},
         },
-        "promises": [{"model": "k-anonymity", "k": 3}],
-        "render": {"order": "input"},
-    }
+        3,
+        render={"order": "input"},
+    )
     policy = Policy.from_dict(content)
     for none in ("", " " * 20, f"{' ' * 20}short"):
         monkeypatch.setenv("SHOAL_PSEUDONYM_KEY", none)
@@ -360,11 +343,7 @@ def test_a_first_column_without_a_name_is_that_of_names_of_rows(tmp_path):
 )
 def test_without_a_named_method_the_kind_of_attributes_chooses(hierarchy, method):
     town = {"role": "quasi"} | ({"hierarchy": hierarchy} if hierarchy else {})
-    content = {
-        "version": 1,
-        "attributes": {"town": town},
-        "promises": [{"model": "k-anonymity", "k": 2}],
-    }
+    content = content_of({"town": town}, 2)
     frame = pl.DataFrame({"town": ["x", "y", "z", "z"]})
     assert shoal.publish(frame, content).certificate["method"]["name"] == method
     named = content | {"method": {"name": "mondrian"}}
@@ -394,15 +373,15 @@ def test_a_policy_without_a_method_gets_the_one_that_loses_least_on_such_a_table
             "pay": list(range(12)),
         }
     )
-    content = {
-        "version": 1,
-        "attributes": {
+    content = content_of(
+        {
             "age": {"role": "quasi", "type": "number"},
             "education": {"role": "quasi", **education},
             "pay": {"role": "sensitive", "type": "number"},
         },
-        "promises": [{"model": "k-anonymity", "k": 3}, *([promise] if promise else [])],
-    }
+        3,
+        *([promise] if promise else []),
+    )
     assert shoal.publish(frame, content).certificate["method"]["name"] == method
 
 
@@ -449,11 +428,7 @@ def test_doctor_checks_a_policy_for_the_verb_of_its_method(tmp_path, shoal, meth
         "sex": {"role": "quasi", "hierarchy": tree},
         "ill": {"role": "sensitive"},
     }
-    policy = {
-        "version": 1,
-        "attributes": attributes,
-        "promises": [{"model": "k-anonymity", "k": 2}],
-    }
+    policy = content_of(attributes, 2)
     if method is not None:
         policy["method"] = {"name": method}
     (tmp_path / "p.yaml").write_text(yaml.safe_dump(policy))
@@ -501,14 +476,9 @@ def test_without_a_method_equal_records_are_peeled_and_different_ones_cut():
     def chosen(distinct, k, *promises):
         numbers = [i % distinct for i in range(40)]
         frame = pl.DataFrame({"age": numbers, "ill": ["flu", "hiv"] * 20})
-        policy = {
-            "version": 1,
-            "attributes": {
-                "age": {"role": "quasi", "type": "number"},
-                "ill": {"role": "sensitive"},
-            },
-            "promises": [{"model": "k-anonymity", "k": k}, *promises],
-        }
+        policy = content_of(
+            {"age": {"role": "quasi", "type": "number"}, "ill": "sensitive"}, k, *promises
+        )
         return shoal.publish(frame, policy).certificate["method"]["name"]
 
     diverse = {"model": "l-diversity", "attribute": "ill", "l": 2, "kind": "distinct"}
@@ -524,11 +494,7 @@ def test_without_a_method_equal_records_are_peeled_and_different_ones_cut():
 @given(st.lists(st.tuples(*[st.integers(0, 3)] * 3), min_size=1, max_size=30))
 def test_distinct_records_are_counted_right(rows):
     frame = pl.DataFrame(rows, schema=["a", "b", "c"], orient="row")
-    policy = {
-        "version": 1,
-        "attributes": {name: {"role": "quasi", "type": "number"} for name in "abc"},
-        "promises": [{"model": "k-anonymity", "k": 2}],
-    }
+    policy = content_of({name: {"role": "quasi", "type": "number"} for name in "abc"}, 2)
     bound, _ = bind(Table(frame.cast(pl.String)), Policy.from_dict(policy))
     assert bound.encoded.distinct_share == len(set(rows)) / len(rows)
 
@@ -579,11 +545,7 @@ def test_check_looks_past_a_faulty_attribute(workplace, shoal):
     ],
 )
 def test_a_misspelt_word_gets_the_nearest_as_a_hint(change, hint):
-    content = {
-        "version": 1,
-        "attributes": {"age": {"role": "quasi"}, "ill": change},
-        "promises": [{"model": "k-anonymity", "k": 2}],
-    }
+    content = content_of({"age": "quasi", "ill": change}, 2)
     with pytest.raises(InputError) as refused:
         Policy.from_dict(content)
     assert hint in str(refused.value)
@@ -620,11 +582,7 @@ def test_publishing_sensitive_values_under_k_alone_is_remarked(workplace, shoal)
 @pytest.mark.parametrize("said", [{"attributes": {"name": {"role": "plain"}}}, {"other": "plain"}])
 def test_publishing_a_column_named_as_a_name_is_remarked(said):
     quasi = {"age": {"role": "quasi", "type": "number"}}
-    asked = {
-        "version": 1,
-        "attributes": quasi | said.get("attributes", {}),
-        "promises": [{"model": "k-anonymity", "k": 2}],
-    }
+    asked = content_of(quasi | said.get("attributes", {}), 2)
     policy = Policy.from_dict(asked | ({"other": "plain"} if "other" in said else {}))
     people = pl.DataFrame({"age": range(30), "name": [f"N{i % 12}" for i in range(30)]})
     (finding,) = of_cells(Table(people), policy)

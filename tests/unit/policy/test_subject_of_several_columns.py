@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal as library
+from sample_policies import content_of
 from shoal.advise.risk import risk
 from shoal.auditor.description import policy_sha256
 from shoal.data.person_names import named_together, person_name
@@ -19,19 +20,18 @@ from shoal.data.table import encode_text
 from shoal.errors import InputError
 from shoal.policy.policy import Policy
 
-CONTENT = {
-    "version": 1,
-    "render": {"order": "input"},
-    "attributes": {
-        "house": {"role": "identifier"},
-        "member": {"role": "identifier"},
+CONTENT = content_of(
+    {
+        "house": "identifier",
+        "member": "identifier",
         "age": {"role": "quasi", "type": "number", "domain": [0, 99]},
-        "ill": {"role": "sensitive"},
+        "ill": "sensitive",
     },
-    "subject": ["house", "member"],
-    "promises": [{"model": "k-anonymity", "k": 3}],
-    "method": {"name": "mondrian"},
-}
+    3,
+    render={"order": "input"},
+    subject=["house", "member"],
+    method={"name": "mondrian"},
+)
 
 
 def with_roles(**roles: str) -> dict:

@@ -12,6 +12,7 @@ import yaml
 from typer.testing import CliRunner
 
 import shoal as library
+from sample_policies import content_of
 from shoal.cli.main import app
 from shoal.data.table import Table
 from shoal.data.warnings import ReleaseWarning
@@ -19,19 +20,16 @@ from shoal.policy.binding.columns import written_alike
 from shoal.policy.policy import Policy
 
 NUMBER, SUBJECT = {"role": "quasi", "type": "number"}, {"role": "subject"}
-POLICY = {
-    "version": 1,
-    "attributes": {
+POLICY = content_of(
+    {
         "age": {"role": "quasi", "type": "number", "domain": [0, 100]},
-        "town": {"role": "quasi"},
-        "disease": {"role": "sensitive"},
-        "note": {"role": "plain"},
+        "town": "quasi",
+        "disease": "sensitive",
+        "note": "plain",
     },
-    "promises": [
-        {"model": "k-anonymity", "k": 2},
-        {"model": "l-diversity", "attribute": "disease", "l": 2},
-    ],
-}
+    2,
+    {"model": "l-diversity", "attribute": "disease", "l": 2},
+)
 ROWS = pl.DataFrame(
     {
         "age": [" 30", "30", "31", "32", "40", "41"],
@@ -166,11 +164,7 @@ def test_people_whose_numbers_differ_by_capitals_are_counted_apart_and_said_so()
     ],
 )
 def test_codes_for_no_value_that_are_written_as_decimals_are_warned_of(cells, role):
-    policy = {
-        "version": 1,
-        "attributes": {"a": role, "b": {"role": "quasi"}},
-        "promises": [{"model": "k-anonymity", "k": 2}],
-    }
+    policy = content_of({"a": role, "b": "quasi"}, 2)
     table = Table(pl.DataFrame({"a": cells, "b": ["x"] * 4}))
     for listed, warned in ([["", "-9"], 1], [["", "-9", *map(str, cells)], 0], [[""], 0]):
         found = written_alike(table, Policy.from_dict({**policy, "missing_values": listed}).model)

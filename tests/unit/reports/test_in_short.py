@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 import shoal
+from sample_policies import content_of
 from shoal.auditor.ledger.history import LedgerAudit
 from shoal.connectors.ledger import Ledger
 from shoal.data.certificate import Certificate
@@ -21,23 +22,20 @@ MEASURES = re.compile(r"\b(gcp|discernibility|penalty|prosecutor|quasi|generaliz
 
 
 def policy(**more) -> dict:
-    return {
-        "version": 1,
-        "attributes": {
-            "name": {"role": "identifier"},
+    return content_of(
+        {
+            "name": "identifier",
             "age": {"role": "quasi", "type": "number", "domain": [0, 100]},
-            "job": {"role": "quasi"},
-            "ill": {"role": "sensitive"},
-            "debt": {"role": "sensitive"},
-            "note": {"role": "plain"},
+            "job": "quasi",
+            "ill": "sensitive",
+            "debt": "sensitive",
+            "note": "plain",
         },
-        "promises": [
-            {"model": "k-anonymity", "k": 2},
-            {"model": "l-diversity", "attribute": "ill", "l": 2, "kind": "distinct"},
-        ],
-        "method": {"name": "mondrian"},
+        2,
+        {"model": "l-diversity", "attribute": "ill", "l": 2, "kind": "distinct"},
+        method={"name": "mondrian"},
         **more,
-    }
+    )
 
 
 @pytest.fixture
@@ -132,19 +130,16 @@ def people(first: str, ages=AGES) -> pl.DataFrame:
 
 
 def grown_policy(**more) -> dict:
-    return {
-        "version": 1,
-        "attributes": {
-            "who": {"role": "subject"},
+    return content_of(
+        {
+            "who": "subject",
             "age": {"role": "quasi", "type": "number", "domain": [0, 100]},
-            "ill": {"role": "sensitive"},
+            "ill": "sensitive",
         },
-        "promises": [
-            {"model": "k-anonymity", "k": 2},
-            {"model": "l-diversity", "attribute": "ill", "l": 2, "kind": "distinct"},
-        ],
+        2,
+        {"model": "l-diversity", "attribute": "ill", "l": 2, "kind": "distinct"},
         **more,
-    }
+    )
 
 
 def test_the_lines_of_a_ledger_are_about_its_whole_table(tmp_path):

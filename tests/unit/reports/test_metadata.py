@@ -14,23 +14,23 @@ import polars as pl
 import pytest
 import yaml
 
+from sample_policies import content_of
 from shoal.reports.metadata import FORMS, metadata_path
 
 SCHEMAS = Path(__file__).parent / "schemas"
 ALL = ",".join(FORMS)
-POLICY = {
-    "version": 1,
-    "attributes": {
-        "name": {"role": "identifier"},
+POLICY = content_of(
+    {
+        "name": "identifier",
         "age-years": {"role": "quasi", "type": "number", "domain": [0, 120], "round": 5},
         "born": {"role": "quasi", "hierarchy": {"dates": ["day", "month", "year"]}},
         "pay": {"role": "sensitive", "type": "number"},
-        "note": {"role": "plain"},
+        "note": "plain",
     },
-    "promises": [{"model": "k-anonymity", "k": 2}],
-    "read": {"decimal": ",", "dates": "%d.%m.%Y"},
-    "write": {"numbers": ["lo", "hi"]},
-}
+    2,
+    read={"decimal": ",", "dates": "%d.%m.%Y"},
+    write={"numbers": ["lo", "hi"]},
+)
 ROWS = {
     "name": ["Ann", "Bob", "Cleo", "Dan"],
     "age-years": ["21", "29", "51", "58"],
