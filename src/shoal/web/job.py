@@ -4,17 +4,41 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 import threading
+import zipfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import asdict, replace
 from pathlib import Path
 from time import monotonic
 from typing import Any, NamedTuple
 
+from shoal.auditor.audit import AuditResult
+from shoal.auditor.ledger.terms import policy_of
+from shoal.auditor.signatures import open_key
+from shoal.auditor.verify import policy_beside, verify
+from shoal.connectors import files
 from shoal.connectors.dialect import Dialect
+from shoal.connectors.ledger import Ledger
+from shoal.data.certificate import Certificate
 from shoal.data.language import gettext
+from shoal.data.progress import watched_compiler
+from shoal.data.warnings import LEDGER_UNJUDGED, ReleaseWarning
+from shoal.errors import InputError, ShoalError
+from shoal.policy.policy import Policy
+from shoal.reports.pages import Heading, measured_of
 from shoal.web.desk import Line, end_with_the_server, said
+from shoal.web.others import (
+    PEOPLE,
+    judged_together,
+    keep,
+    keep_ledger,
+    overlaps,
+    project_key,
+    unjudged,
+)
 from shoal.web.project import DATA, PACK, TRACE
 from shoal.web.sign_off import trace_of
 
@@ -57,8 +81,6 @@ def _compiling() -> bool:
     if "numba.core.dispatcher" not in sys.modules:
         return False
     if not _watched:
-        from shoal.data.progress import watched_compiler
-
         _watched.append(watched_compiler())
     return _watched[0]() > 0
 
@@ -77,8 +99,6 @@ def main() -> None:
 
 def _draft(asked: Asked, tell: Tell, line: Line) -> Asked:
     """A release in the run's folder, with its report; the certificate comes last."""
-    from shoal.policy.policy import Policy
-    from shoal.reports.pages import measured_of
     from shoal.reports.release import write_report
     from shoal.tables.publish import publish_file
     from shoal.tables.request import PublishRequest
@@ -102,8 +122,6 @@ def _draft(asked: Asked, tell: Tell, line: Line) -> Asked:
 
 def _heading(folder: Path) -> Any:
     """What a draft's report says of itself, by the answers that are there."""
-    from shoal.reports.pages import Heading
-
     context = folder.parent.parent / "release.yaml"
     return Heading.of(DATA, context if context.is_file() else None)
 
@@ -111,9 +129,6 @@ def _heading(folder: Path) -> Any:
 def _keep_people(asked: Asked, outcome: Any, policy: Any) -> None:
     """Who is in which class, by keyed hashes, so that a later draft can be judged beside this."""
     from shoal.attacks.beside.others import Audited, OtherRelease
-    from shoal.auditor.audit import AuditResult
-    from shoal.errors import InputError
-    from shoal.web.others import PEOPLE, keep, project_key
 
     draft, folder = outcome.draft, Path(asked["folder"])
     result = AuditResult(outcome.certificate, outcome.release, draft.problem, draft.truth)
@@ -145,8 +160,6 @@ def _paid(measured: Any) -> Asked:
     """Who pays most for the release, what is kept of each column, and why rows are suppressed:
     counts and names of columns.
     """
-    from dataclasses import asdict
-
     from shoal.reports.limits import kept, who_pays
 
     found = who_pays(measured.release)
@@ -161,7 +174,6 @@ def _numbers(values: Any) -> list[float | None]:
 def _marginal(asked: Asked, tell: Tell, line: Line) -> Asked:
     """What each column of a draft costs the others."""
     from shoal.advise.marginal import marginal
-    from shoal.policy.policy import Policy
 
     policy = Policy.from_dict(asked["policy"], asked["base"])
     found = marginal(
@@ -176,7 +188,6 @@ def _marginal(asked: Asked, tell: Tell, line: Line) -> Asked:
 def _compare(asked: Asked, tell: Tell, line: Line) -> Asked:
     """Every method at every k; each row is sent as soon as it is measured."""
     from shoal.advise.compare import compare
-    from shoal.policy.policy import Policy
 
     compare(
         asked["table"],
@@ -208,9 +219,7 @@ def _attack(asked: Asked, tell: Tell, line: Line) -> Asked:
     """
     from shoal.advise.comparison import TRIED
     from shoal.attacks.run.request import AttackRequest
-    from shoal.connectors.files import atomic_write
     from shoal.tables.attack import attack_file
-    from shoal.web.others import PEOPLE, judged_together, overlaps
 
     folder = Path(asked["folder"])
     stated, own = _measured(asked, folder)
@@ -222,7 +231,7 @@ def _attack(asked: Asked, tell: Tell, line: Line) -> Asked:
     if beside is not None:
         certificate = certificate.extended(beside=beside)
     _draw(found, certificate, own, folder / "report.html", _heading(folder))
-    with atomic_write(str(folder / "certificate.json"), is_private=True) as unfinished:
+    with files.atomic_write(str(folder / "certificate.json"), is_private=True) as unfinished:
         unfinished.write_text(certificate.to_json(), "utf-8")
     return {}
 
@@ -235,9 +244,6 @@ def _with_ledgers(
     """
     from shoal.attacks.beside.others import Audited
     from shoal.attacks.beside.sources import of_ledger
-    from shoal.data.warnings import LEDGER_UNJUDGED, ReleaseWarning
-    from shoal.errors import InputError, ShoalError
-    from shoal.web.others import keep_ledger, project_key, unjudged
 
     folder = Path(asked["folder"])
     kept, failed = {}, []
@@ -261,8 +267,6 @@ def _with_ledgers(
 def _measured(asked: Asked, folder: Path) -> tuple[Any, Any]:
     """A draft's certificate, and its file with the policy and method that made it."""
     from shoal.attacks.beside.others import OtherRelease
-    from shoal.data.certificate import Certificate
-    from shoal.policy.policy import Policy
 
     stated = Certificate(json.loads((folder / "certificate.json").read_text("utf-8")))
     policy = Policy.from_dict(asked["policy"], asked["base"])
@@ -274,8 +278,6 @@ def _measured(asked: Asked, folder: Path) -> tuple[Any, Any]:
 
 def _draw(found: Any, certificate: Any, own: Any, path: Path, heading: Any) -> None:
     """The report of a draft that was measured again, with all that its certificate states."""
-    from dataclasses import replace
-
     from shoal.reports.release import write_report
 
     write_report(replace(found, certificate=certificate), own.policy, path, heading)
@@ -283,14 +285,8 @@ def _draw(found: Any, certificate: Any, own: Any, path: Path, heading: Any) -> N
 
 def _release(asked: Asked, tell: Tell, line: Line) -> Asked:
     """Everything that is released in one folder, verified; the server gives it its name."""
-    import shutil
-    import zipfile
-
     from shoal.attacks.beside.others import audited
-    from shoal.auditor.signatures import open_key
-    from shoal.policy.policy import Policy
     from shoal.reports.dossier import dossier
-    from shoal.reports.pages import Heading
 
     key, passphrase = asked.get("key"), asked.get("passphrase")
     signer = open_key(key, lambda _: passphrase) if key else None
@@ -349,9 +345,6 @@ COPIES = (
 
 def _copy_for_readers(folder: Path, names: Sequence[str]) -> None:
     """Writes copies of the data that hold its cells, or raises InputError."""
-    from shoal.connectors import files
-    from shoal.errors import InputError
-
     for copy in COPIES:
         if copy.name in names:
             frame, path = files.read(str(folder / DATA)).frame, folder / copy.name
@@ -362,9 +355,6 @@ def _copy_for_readers(folder: Path, names: Sequence[str]) -> None:
 
 def _verify(asked: Asked, tell: Tell, line: Line) -> Asked:
     """Every check of a released file against its certificate."""
-    from shoal.auditor.verify import policy_beside, verify
-    from shoal.policy.policy import Policy
-
     named = asked["policy"] or policy_beside(asked["file"], asked["certificate"])
     checks = verify(
         asked["file"],
@@ -380,8 +370,6 @@ def _verify(asked: Asked, tell: Tell, line: Line) -> Asked:
 def _what_if(asked: Asked, tell: Tell, line: Line) -> Asked:
     """What each method would do with the next increment of a ledger, under the ledger's policy."""
     from shoal.auditor.ledger.export import verify_ledger
-    from shoal.auditor.ledger.terms import policy_of
-    from shoal.connectors.ledger import Ledger
     from shoal.ledgers.what_if import prospects
 
     policy, stat = policy_of(Ledger(Path(asked["folder"]))), Path(asked["increment"]).stat()
@@ -399,9 +387,6 @@ def _what_if(asked: Asked, tell: Tell, line: Line) -> Asked:
 
 def _republish(asked: Asked, tell: Tell, line: Line) -> Asked:
     """Appends the increment that was signed off, by the method that was, to its ledger."""
-    from shoal.auditor.ledger.terms import policy_of
-    from shoal.connectors.ledger import Ledger
-    from shoal.errors import InputError
     from shoal.ledgers.republish import republish_file, with_its_method
 
     folder = Path(asked["folder"])
