@@ -34,13 +34,7 @@ from shoal.fusion.judged_containment import (
     unpacked,
 )
 from shoal.fusion.kinds import in_pieces, spoken, unchanged
-from shoal.fusion.transcript import (
-    guarded,
-    read_agreement,
-    read_messages,
-    read_table,
-    rows_of,
-)
+from shoal.fusion.transcript import guarded, read_agreement, read_messages, read_table, rows_of
 from shoal.policy.agreement import Agreement
 from shoal.policy.agreement_model import Domain
 

@@ -24,11 +24,7 @@ from shoal.connectors.database.release_tables import ListedRelease, ReleaseRows
 from shoal.connectors.frames import Frame, FrameT, like
 from shoal.connectors.ledger import CERTIFICATE, DATA, Ledger, TableNote, sha256_of
 from shoal.connectors.ledger.layout import mapping_in
-from shoal.connectors.ledger.private import (
-    REPLACED,
-    DeferredRecords,
-    write_private_state,
-)
+from shoal.connectors.ledger.private import REPLACED, DeferredRecords, write_private_state
 from shoal.connectors.location import Location
 from shoal.connectors.outputs import check_not_read
 from shoal.data.certificate import Certificate

@@ -42,12 +42,7 @@ from shoal.ledgers.increment import (
     with_tokens,
     without_ways_out,
 )
-from shoal.ledgers.planned_release import (
-    PlannedRelease,
-    partition_table,
-    place,
-    recoded,
-)
+from shoal.ledgers.planned_release import PlannedRelease, partition_table, place, recoded
 from shoal.policy.binding.table import BoundTable, bound_table
 from shoal.policy.model import PolicyModel
 from shoal.privacy.promises import nearest_feasible

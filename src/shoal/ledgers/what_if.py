@@ -33,12 +33,7 @@ from shoal.errors import InputError, ShoalError
 from shoal.ledgers.increment import INSERT, Terms, tokens_of
 from shoal.ledgers.methods.sticky import Sticky
 from shoal.ledgers.next_release import plan, write_and_audit
-from shoal.ledgers.republish import (
-    check_ledger,
-    increment_of,
-    republish_file,
-    with_its_method,
-)
+from shoal.ledgers.republish import check_ledger, increment_of, republish_file, with_its_method
 from shoal.ledgers.returning import ReturningPlan, in_order_of_names, place_returning, records_of
 from shoal.policy import registry
 from shoal.policy.binding.columns import check_increment

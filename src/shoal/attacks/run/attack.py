@@ -16,13 +16,7 @@ import numpy as np
 from shoal.attacks.counts import CONFIDENCE, people_in
 from shoal.attacks.intersection import Newer, aligned
 from shoal.attacks.run.people import AttackedRelease, Ground, ground_of, plain_columns, trials_of
-from shoal.attacks.run.request import (
-    Accepted,
-    AttackRequest,
-    judged,
-    lacking,
-    points_of,
-)
+from shoal.attacks.run.request import Accepted, AttackRequest, judged, lacking, points_of
 from shoal.auditor.order_kept import most_followed
 from shoal.data.attack_scene import AttackScene, ExternalList, Findings, ShownRelease, Surroundings
 from shoal.data.certificate import Certificate
