@@ -227,7 +227,7 @@ class AttackerViews:
         a row of a smallest class.
         """
         labels = self.release.shown.labels
-        people = self._people_of_class
+        people = self.release.classes.people()
         share = np.zeros(len(labels))
         for name, column in self.sensitive.items():
             own = self.truth[name]
@@ -265,10 +265,6 @@ class AttackerViews:
         kept = np.flatnonzero(self.release.classes.labels >= 0)[::-1]
         firsts[self.release.classes.labels[kept]] = kept
         return firsts
-
-    @cached_property
-    def _people_of_class(self) -> np.ndarray:
-        return self.release.classes.people()
 
     def _fitting(self, row: int) -> np.ndarray:
         """(classes,) bool, whether its cells cover what is known of a row."""

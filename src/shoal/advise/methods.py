@@ -95,14 +95,11 @@ def proposed_methods(policy: Policy) -> list[Policy]:
         DEFAULT_OVER_HIERARCHIES,
         *OTHERS,
     ]
-    found = [policy]
-    seen = {_identity(policy)}
-    for text in wanted:
-        other = _with_method(policy, text)
-        if len(found) < MOST_PROPOSED and _identity(other) not in seen:
-            found.append(other)
-            seen.add(_identity(other))
-    return found
+    found = {_identity(policy): policy}
+    for other in (_with_method(policy, text) for text in wanted):
+        if len(found) < MOST_PROPOSED:
+            found.setdefault(_identity(other), other)
+    return list(found.values())
 
 
 def with_methods(policy: Policy, methods: Sequence[str]) -> list[Policy]:

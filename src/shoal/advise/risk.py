@@ -181,8 +181,7 @@ def value_keys(number: int, codes: np.ndarray) -> np.ndarray:
     z = (values + np.uint64(number << 40)) * np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    mixed: np.ndarray = (z ^ (z >> np.uint64(31)))[codes]
-    return mixed
+    return (z ^ (z >> np.uint64(31)))[codes]
 
 
 def row_keys(columns: Mapping[str, np.ndarray], records: int) -> dict[str, np.ndarray]:

@@ -60,8 +60,7 @@ class Looks:
         look = getattr(self, f"look_{name}", None)
         if look is None:
             raise InputError(f"look '{name}': there is none of this name")
-        found: Answer = look(**asked)
-        return found
+        return look(**asked)
 
     # The table
 
@@ -356,8 +355,7 @@ class Looks:
         asked, frame = self._asked(table, policy, base)
         found = [f for f in check(asked, frame) if f.attribute == attribute]
         values = list(dict.fromkeys(value for f in found for value in f.values))
-        counts = as_text(frame[attribute]).value_counts(name="rows")
-        rows = dict(counts.iter_rows())
+        rows = self._counts(table, policy, attribute)
         return {"values": [{"value": v, "rows": rows.get(v, 0)} for v in values[:200]]}
 
 

@@ -24,8 +24,7 @@ SCREENS = ("open", "columns", "hierarchies", "promises", "compare", "result", "r
 
 
 def form_of(request: Request) -> Form:
-    found: Form = request.scope["state"]["form"]
-    return found
+    return request.scope["state"]["form"]
 
 
 def back(form: Form, otherwise: str) -> Response:

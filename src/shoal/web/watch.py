@@ -51,8 +51,9 @@ HAPPENED = {
 }
 
 
-def add(server: Server, form: Form) -> str:
-    """Remembers a folder below the start folder; where its page is. Raises InputError."""
+async def add_watch(request: Request) -> Response:
+    """Remembers a folder below the start folder, and leads to its page; raises InputError."""
+    server, form = request.app.state.server, form_of(request)
     kind, named = one(form, "kind"), one(form, "path")
     if kind not in KINDS:
         raise InputError("watch: choose a stream or a ledger")
@@ -64,7 +65,7 @@ def add(server: Server, form: Form) -> str:
         server.remember(
             gettext("watching the {kind} {name}", kind=kind, name=Path(named).name), places=known
         )
-    return f"/{kind}/{known.index(place) + 1}"
+    return RedirectResponse(f"/{kind}/{known.index(place) + 1}", 303)
 
 
 def folder_of(server: Server, number: str, kind: str) -> Path:
@@ -338,10 +339,6 @@ def decision_of(form: Form, own: Context) -> Context:
 async def watch_screen(server: Server) -> Context:
     context = await frame(server, "watch", gettext("Watch"))
     return context | {"kinds": KINDS, "start": str(server.project.start)}
-
-
-async def add_watch(request: Request) -> Response:
-    return RedirectResponse(add(request.app.state.server, form_of(request)), 303)
 
 
 async def changed(request: Request) -> Response:

@@ -57,8 +57,7 @@ def is_due(
     gain = loss * (1 - more ** (-1 / max(matrix.attributes, 1)))
     late = np.zeros(len(loss), dtype=bool)
     late[part[labels[(labels >= 0) & (view.waited >= deadline)]]] = True
-    due: np.ndarray = ((gain <= price) | late)[part]
-    return due
+    return ((gain <= price) | late)[part]
 
 
 def without_waiting(
