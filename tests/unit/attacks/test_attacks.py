@@ -233,12 +233,7 @@ def test_a_policy_that_names_its_method_is_controlled_by_people_left_out():
     original = table_of(300)
     released = shoal.publish(original, policy).data
     found = attacked(released, policy, original, "inference", "membership", "singling-out")
-    assert found["control"] == {
-        "kind": "republished",
-        "people": 60,
-        "folds": 1,
-        "reason": None,
-    }
+    assert found["control"] == {"kind": "republished", "people": 60, "folds": 1, "reason": None}
     assert found["inference"]["d"]["attackers"]["cover"]["control"]["of"] == 60
     twice = attacked(released, policy, original, "inference", folds=2)
     assert twice["inference"]["d"]["attackers"]["cover"]["control"]["of"] == 120
@@ -319,11 +314,14 @@ def classes_of_four(*labels):
     return FOUR.with_columns(age=pl.Series([cells[label] for label in labels]))
 
 
+def intersected(now, earlier, original):
+    others = [{"release": earlier}]
+    return attacked(now, FOUR_POLICY, original, "intersection", others=others)["intersection"]
+
+
 def test_two_releases_leave_everybody_alone_where_rows_link():
     earlier, now = classes_of_four(0, 3, 0, 3), classes_of_four(0, 0, 3, 3)
-    found = attacked(now, FOUR_POLICY, FOUR, "intersection", others=[{"release": earlier}])[
-        "intersection"
-    ]
+    found = intersected(now, earlier, FOUR)
     assert share(found["linked"]["alone"]) == 1
     assert share(found["linked"]["below_k"]) == 1
     assert share(found["linked"]["attributes"]["d"]["certain"]) == 1
@@ -334,15 +332,13 @@ def test_classes_that_share_one_value_give_it_away_without_rows():
     original = pl.DataFrame({"age": [1, 2, 3], "d": list("xyz")})
     now = original.with_columns(age=pl.Series(["[1, 2]", "[1, 2]", "3"]))
     earlier = original.with_columns(age=pl.Series(["[1, 3]", "2", "[1, 3]"]))
-    found = attacked(now, FOUR_POLICY, original, "intersection", others=[{"release": earlier}])
-    assert share(found["intersection"]["unlinked"]["attributes"]["d"]["certain"]) == 1
+    found = intersected(now, earlier, original)
+    assert share(found["unlinked"]["attributes"]["d"]["certain"]) == 1
 
 
 def test_the_same_release_twice_gives_nothing_new():
     now = classes_of_four(0, 0, 3, 3)
-    found = attacked(now, FOUR_POLICY, FOUR, "intersection", others=[{"release": now}])[
-        "intersection"
-    ]
+    found = intersected(now, now, FOUR)
     assert share(found["linked"]["alone"]) == share(found["linked"]["below_k"]) == 0
 
 
@@ -354,18 +350,14 @@ def test_who_is_suppressed_or_has_changed_is_left_out_and_counted():
     other = original["d"].to_list()
     other[5] = "x" if other[5] == "y" else "y"
     earlier = now.with_columns(age=cells, d=pl.Series(other))
-    found = attacked(now, FOUR_POLICY, original, "intersection", others=[{"release": earlier}])[
-        "intersection"
-    ]
+    found = intersected(now, earlier, original)
     assert (found["left_out"], found["changed"]) == (3, 1)
     assert share(found["linked"]["alone"]) == 0
 
 
 def test_releases_whose_people_do_not_correspond_are_not_compared():
     now = classes_of_four(0, 0, 3, 3)
-    found = attacked(now, FOUR_POLICY, FOUR, "intersection", others=[{"release": now[:3]}])[
-        "intersection"
-    ]
+    found = intersected(now, now[:3], FOUR)
     assert found["linked"] is None
     assert "aligned" in found["why"]
 

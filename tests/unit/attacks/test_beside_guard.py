@@ -84,15 +84,17 @@ def test_other_promises_hold_inside_old_classes_so_values_remain_too():
     assert found["attributes"][0]["asked"] == 2
 
 
-def test_beside_releases_of_other_people_nothing_changes():
+@pytest.mark.parametrize("attacker", ["presence", "own"])
+def test_beside_releases_of_other_people_nothing_changes(attacker):
+    strict = attacker == "presence"
     hospital, _ = people(60, 1, range(60))
     _, shop = people(60, 2, range(100, 160))
     out = (shoal.publish(hospital, WIDE).data, WIDE, hospital)
-    beside = shoal.publish(shop, SALES, others=others_of(out, strict=True))
+    beside = shoal.publish(shop, SALES, others=others_of(out, strict=strict, attacker=attacker))
     assert beside.data.equals(shoal.publish(shop, SALES).data)
     assert beside.certificate["beside"] | {"releases": []} == {
-        "k": 3, "attacker": "presence", "releases": [], "people": 0, "below_k": 0, "alone": 0,
-        "least": None, "strict": True, "withheld": 0, "newcomers": 60, "holds": True,
+        "k": 3, "attacker": attacker, "releases": [], "people": 0, "below_k": 0, "alone": 0,
+        "least": None, "strict": strict, "withheld": 0, "newcomers": 60, "holds": True,
     }  # fmt: skip
 
 
@@ -147,12 +149,16 @@ PUBLISH = ["publish", "s.csv", "-p", "s.yaml", "-o", "out.csv"]
 BESIDE = ["--others", "others.yaml"]
 
 
-def test_from_the_command_line_to_a_certificate_that_verifies(folder, shoal):
+@pytest.mark.parametrize("attacker", ["presence", "own"])
+def test_from_the_command_line_to_a_certificate_that_verifies(folder, shoal, attacker):
+    asked = yaml.safe_load(Path("others.yaml").read_text()) | {"attacker": attacker}
+    Path("others.yaml").write_text(yaml.safe_dump(asked))
     done = shoal(*PUBLISH, *BESIDE)
     assert done.status == 0
     assert "0 left among fewer than 3" in done.err
+    assert ("for who knows that a person was published" in done.err) is (attacker == "own")
     stated = json.loads(Path("out.csv.certificate.json").read_text())["beside"]
-    assert stated["holds"]
+    assert (stated["attacker"], stated["holds"]) == (attacker, True)
     assert [release["kind"] for release in stated["releases"]] == ["table"]
     assert shoal("verify", "out.csv", "-p", "s.yaml", "--original", "s.csv").status == 0
     own = ["audit", "out.csv", "-p", "s.yaml", "--original", "s.csv"]

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import copy
-import json
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -93,18 +90,6 @@ def test_what_is_published_passes_the_joint_audit(seed, n, k, old_k, order, meth
         assert found["least"] == release.certificate["beside"]["least"]
 
 
-def test_beside_releases_of_other_people_nothing_changes():
-    hospital, _ = people(60, 1, range(60))
-    _, shop = people(60, 2, range(100, 160))
-    out = (shoal.publish(hospital, HOSPITAL).data, HOSPITAL, hospital)
-    release = own(out, shop)
-    assert release.data.equals(shoal.publish(shop, SALES).data)
-    assert release.certificate["beside"] | {"releases": []} == {
-        "k": 3, "attacker": "own", "releases": [], "people": 0, "below_k": 0, "alone": 0,
-        "least": None, "strict": False, "withheld": 0, "newcomers": 60, "holds": True,
-    }  # fmt: skip
-
-
 def test_where_enough_people_fit_already_nothing_changes():
     out, shop = world(1, old_k=40)  # one class of everybody
     wide = asked_of(SALES, 20)
@@ -183,26 +168,6 @@ def test_nothing_is_published_where_nobody_could_hide():
     out, shop = world(1, old_k=3, ids=range(40))  # everybody is in both
     with pytest.raises(InfeasibleError, match="publish both on one grouping"):
         own(out, shop, asked_of(SALES, 35))
-
-
-def test_from_the_command_line_to_a_certificate_that_verifies(tmp_path, monkeypatch, shoal):
-    monkeypatch.chdir(tmp_path)
-    out, shop = world(5)
-    for name, frame, asked in (("h", out[2], out[1]), ("s", shop, SALES)):
-        frame.write_csv(f"{name}.csv")
-        Path(f"{name}.yaml").write_text(yaml.safe_dump(asked))
-    out[0].write_csv("h-out.csv")
-    other = {"release": "h-out.csv", "policy": "h.yaml", "original": "h.csv"}
-    Path("others.yaml").write_text(yaml.safe_dump({"releases": [other], "attacker": "own"}))
-    done = shoal("publish", "s.csv", "-p", "s.yaml", "-o", "out.csv", "--others", "others.yaml")
-    assert done.status == 0, done.err
-    assert "0 left among fewer than 3" in done.err
-    assert "for who knows that a person was published" in done.err
-    stated = json.loads(Path("out.csv.certificate.json").read_text())["beside"]
-    assert (stated["attacker"], stated["holds"]) == ("own", True)
-    assert shoal("verify", "out.csv", "-p", "s.yaml", "--original", "s.csv").status == 0
-    audit = ["audit", "out.csv", "-p", "s.yaml", "--original", "s.csv"]
-    assert shoal(*audit, "--others", "others.yaml").status == 0
 
 
 def test_a_check_counts_who_fits_and_not_only_members():

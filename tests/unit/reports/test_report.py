@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 import yaml
 
-from sample_policies import PATIENTS
+from sample_policies import PATIENTS, content_of
 from shoal.auditor.audit import AuditResult
 from shoal.auditor.measure import measure
 from shoal.data.table import Table
@@ -106,14 +106,7 @@ class Release:
 
 
 def policy_of(attributes: dict, k: int = 5, **more) -> dict:
-    promises = [{"model": "k-anonymity", "k": k}]
-    return {
-        "version": 1,
-        "attributes": attributes,
-        "promises": promises,
-        "method": {"name": "mondrian"},
-        **more,
-    }
+    return content_of(attributes, k, **{"method": {"name": "mondrian"}} | more)
 
 
 @pytest.fixture(scope="module")
@@ -269,18 +262,12 @@ def test_letters_that_can_not_be_printed_do_no_harm(tmp_path):
 
 
 def test_only_categories(tmp_path):
-    release = Release(
-        tmp_path, people(60), policy_of({"age": {"role": "drop"}, "city": CITY, "ill": ILL})
-    )
+    release = Release(tmp_path, people(60), policy_of({"age": "drop", "city": CITY, "ill": ILL}))
     assert "does not apply" in release.page.text  # the squared error
 
 
 def test_only_numbers(tmp_path):
-    release = Release(
-        tmp_path,
-        people(60),
-        policy_of({"age": AGE, "city": {"role": "drop"}, "ill": {"role": "plain"}}),
-    )
+    release = Release(tmp_path, people(60), policy_of({"age": AGE, "city": "drop", "ill": "plain"}))
     assert "published as it is" in release.page.text
 
 
@@ -543,9 +530,7 @@ def test_many_records_of_one_person_are_one_person(tmp_path):
     )
     both = pl.concat([visits.cast(frame.schema), frame])
     release = Release(
-        tmp_path,
-        both,
-        policy_of({"age": AGE, "city": CITY, "ill": ILL, "who": {"role": "subject"}}, k=5),
+        tmp_path, both, policy_of({"age": AGE, "city": CITY, "ill": ILL, "who": "subject"}, k=5)
     )
     found = release.distribution("age")
     at_61 = np.flatnonzero((found.edges[:-1] <= 61) & (found.edges[1:] > 61))
@@ -554,9 +539,7 @@ def test_many_records_of_one_person_are_one_person(tmp_path):
 
 def test_small_k_still_folds_values_of_fewer_than_five(tmp_path):
     frame = people(103).with_columns(age=pl.when(pl.int_range(103) < 100).then(30).otherwise(50))
-    release = Release(
-        tmp_path, frame, policy_of({"age": AGE, "city": {"role": "drop"}, "ill": ILL}, k=2)
-    )
+    release = Release(tmp_path, frame, policy_of({"age": AGE, "city": "drop", "ill": ILL}, k=2))
     found = release.distribution("age")
     assert found.before[0] == 100
     assert np.isnan(found.before[1:]).all()
