@@ -46,11 +46,10 @@ if TYPE_CHECKING:
 
 def fuse(
     agreement: AgreementLike,
-    tables: Mapping[str, Frame] | None = None,
-    *,
-    transcript: str | Path | None = None,
-    require_together: bool = False,
-    progress: Progress = no_progress,
+    tables: Mapping[str, Frame] | None,
+    transcript: str | Path | None,
+    require_together: bool,
+    progress: Progress,
 ) -> Publication[Frame]:
     """`shoal.fuse`, without its pages and figures; what there is to warn about stands in its
     certificate.

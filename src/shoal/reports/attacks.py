@@ -257,25 +257,17 @@ def _singled_out(found: Findings) -> Iterator[Row]:
         share=_text(attack["isolate"]),
         among=among,
     )
-    yield Row(
-        QUESTIONS[0],
-        gettext("the end of a range"),
-        sentence,
-        attack["isolate"],
-        attack["control"],
-        attack["interior"],
-        attack["gain"],
-        "ends_gain",
-        why=attack.get("why"),
-    )
+    label, why = gettext("the end of a range"), attack.get("why")
+    shares = attack["isolate"], attack["control"], attack["interior"], attack["gain"]
+    yield Row(QUESTIONS[0], label, sentence, *shares, "ends_gain", why=why)
     for name, share in attack["alone"].items():
         sentence = gettext(
             "{share} of people are the only ones of their class with their {name}: whoever knows"
             " that too finds them.",
             share=_text(share),
-            name=name
-            if name != ALL_PLAIN
-            else gettext("values of all columns that are published as they are"),
+            name=gettext("values of all columns that are published as they are")
+            if name == ALL_PLAIN
+            else name,
         )
         shown = gettext("all plain columns") if name == ALL_PLAIN else name
         label = gettext("alone with {name}", name=shown)
@@ -293,54 +285,33 @@ def _linked(found: Findings) -> Iterator[Row]:
                 known=known,
                 share=_text(share),
             )
-            measure = "linkage" if one is attack else ""
-            label = gettext("finding a person's record")
-            yield Row(
-                QUESTIONS[1],
-                label,
-                sentence,
-                share,
-                chance=chance,
-                measure=measure,
-                why=one.get("why"),
-                helps="linkage",
-            )
+            asked: Findings = {"measure": "linkage" if one is attack else "", "helps": "linkage"}
+            label, why = gettext("finding a person's record"), one.get("why")
+            yield Row(QUESTIONS[1], label, sentence, share, chance=chance, why=why, **asked)
     order = found.get("order")
     if order is not None:
         others = _also(gettext("; somebody else of their class, in {}"), order["others"])
-        yield Row(
-            QUESTIONS[1],
-            gettext("finding it by its place"),
-            gettext(
-                "Whoever knows {column} finds {share} of people by the place of their row{others}.",
-                column=order["column"],
-                share=_text(order["found"]),
-                others=others,
-            ),
-            order["found"],
-            order["others"],
-            order["chance"],
-            order["gain"],
-            why=order.get("why"),
-            helps="order",
-            others=gettext("for somebody else of their class"),
+        label = gettext("finding it by its place")
+        sentence = gettext(
+            "Whoever knows {column} finds {share} of people by the place of their row{others}.",
+            column=order["column"],
+            share=_text(order["found"]),
+            others=others,
         )
+        shares = order["found"], order["others"], order["chance"], order["gain"]
+        whom, why = gettext("for somebody else of their class"), order.get("why")
+        yield Row(QUESTIONS[1], label, sentence, *shares, why=why, helps="order", others=whom)
     around = found.get("population")
     if around is not None:
-        yield Row(
-            QUESTIONS[1],
-            gettext("naming by the population"),
-            gettext(
-                "A list of the population, as the {source} describes it, names {share} of records"
-                " correctly.",
-                source=around["source"],
-                share=_text(around["marketer"]),
-            ),
-            around["marketer"],
-            chance=around.get("baseline", {}).get("mean"),
-            measure="marketer",
-            why=around.get("why"),
+        label, share = gettext("naming by the population"), around["marketer"]
+        sentence = gettext(
+            "A list of the population, as the {source} describes it, names {share} of records"
+            " correctly.",
+            source=around["source"],
+            share=_text(share),
         )
+        chance, why = around.get("baseline", {}).get("mean"), around.get("why")
+        yield Row(QUESTIONS[1], label, sentence, share, chance=chance, measure="marketer", why=why)
 
 
 def naming_columns(certificate: Certificate) -> list[str]:
@@ -375,26 +346,18 @@ def _inferred(found: Findings) -> Iterator[Row]:
         outside = _also(gettext("; for {} of people who are not in the release"), control)
         near = _near(one)
         most = _also(gettext("; for {} without looking"), one["baseline"])
-        yield Row(
-            QUESTIONS[2],
-            gettext("guessing {name}", name=name),
-            gettext(
-                "Whoever looks people up guesses {name}{near} correctly for {member} of"
-                " them{outside}{most}.",
-                name=name,
-                near=near,
-                member=_text(member),
-                outside=outside,
-                most=most,
-            ),
-            member,
-            control,
-            one["baseline"],
-            one["gain"],
-            "inference_gain",
-            name,
-            one.get("why"),
+        label = gettext("guessing {name}", name=name)
+        sentence = gettext(
+            "Whoever looks people up guesses {name}{near} correctly for {member} of"
+            " them{outside}{most}.",
+            name=name,
+            near=near,
+            member=_text(member),
+            outside=outside,
+            most=most,
         )
+        shares = member, control, one["baseline"], one["gain"]
+        yield Row(QUESTIONS[2], label, sentence, *shares, "inference_gain", name, one.get("why"))
         sentence = gettext(
             "For {share} of people, {name} is nearly certain: at least 90 % of their class share"
             " one{near}.",
@@ -435,16 +398,9 @@ def _by_class(found: Findings) -> Iterator[Row]:
             name=name,
             chance=_also(gettext("; by chance {}"), one["chance"]),
         )
-        yield Row(
-            QUESTIONS[2],
-            gettext("{name} certain", name=name),
-            sentence,
-            one["people"],
-            chance=one["chance"],
-            measure="homogeneous",
-            attribute=name,
-            why=one.get("why"),
-        )
+        asked = {"measure": "homogeneous", "attribute": name, "why": one.get("why")}
+        label, share = gettext("{name} certain", name=name), one["people"]
+        yield Row(QUESTIONS[2], label, sentence, share, chance=one["chance"], **asked)
 
 
 def _member(found: Findings) -> Iterator[Row]:
@@ -460,13 +416,9 @@ def _member(found: Findings) -> Iterator[Row]:
         "Telling who is in the release is right for {right} of 100 people; tossing a coin, for 50.",
         right="–" if share is None else f"{50 + 50 * share:.0f}",
     )
+    whom = gettext("its false alarms")
     yield Row(
-        QUESTIONS[3],
-        "membership",
-        sentence,
-        gain=advantage,
-        measure="membership",
-        others=gettext("its false alarms"),
+        QUESTIONS[3], "membership", sentence, gain=advantage, measure="membership", others=whom
     )
 
 
@@ -510,33 +462,22 @@ def _method(found: Findings) -> Iterator[Row]:
     attack = found.get("minimality")
     if attack is None:
         return
-    yield Row(
-        QUESTIONS[5],
-        gettext("a true value worked out"),
-        gettext(
-            "From {share} of coarsened cells a true value can be worked out, though not whose.",
-            share=_text(attack["implied"]),
-        ),
-        attack["implied"],
-        measure="implied",
-        why=attack.get("why"),
+    label, share = gettext("a true value worked out"), attack["implied"]
+    sentence = gettext(
+        "From {share} of coarsened cells a true value can be worked out, though not whose.",
+        share=_text(share),
     )
-    replays = attack.get("replay") or {}
-    for name, one in replays.items():
-        if isinstance(one, Mapping) and one.get("excluded") is not None:
-            yield Row(
-                QUESTIONS[5],
-                gettext("ways of {name}", name=name),
-                gettext(
-                    "Knowing the method rules out {share} of the ways {name} could lie in classes"
-                    " left whole.",
-                    share=_text(one["excluded"]),
-                    name=name,
-                ),
-                one["excluded"],
-                measure="excluded",
-                attribute=name,
+    yield Row(QUESTIONS[5], label, sentence, share, measure="implied", why=attack.get("why"))
+    for name, one in (attack.get("replay") or {}).items():
+        if isinstance(one, Mapping) and (share := one.get("excluded")) is not None:
+            label = gettext("ways of {name}", name=name)
+            sentence = gettext(
+                "Knowing the method rules out {share} of the ways {name} could lie in classes"
+                " left whole.",
+                share=_text(share),
+                name=name,
             )
+            yield Row(QUESTIONS[5], label, sentence, share, measure="excluded", attribute=name)
 
 
 def _parts(number: Number) -> tuple[float | None, list[float] | None]:

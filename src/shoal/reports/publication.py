@@ -215,15 +215,7 @@ def fuse(
     """
     from shoal.fusion.fuse import fuse as fused
 
-    return _warned(
-        fused(
-            agreement,
-            tables,
-            transcript=transcript,
-            require_together=require_together,
-            progress=progress,
-        )
-    )
+    return _warned(fused(agreement, tables, transcript, require_together, progress))
 
 
 def _warned(done: publication.Publication[FrameT]) -> Publication[FrameT]:
