@@ -201,8 +201,6 @@ def test_s5_no_page_has_a_style_or_a_script_in_it(guest):
     "name", ["../../etc/passwd", "/etc/passwd", "link.csv", "pipe", "..", "\0", "~/x", "project/.."]
 )
 def test_s7_only_plain_files_below_the_start_folder_are_opened(visitor, tables, name):
-    import os
-
     outside = tables.parent / "outside.csv"
     outside.write_text("a,b\n1,2\n")
     (tables / "link.csv").symlink_to(outside)
@@ -249,14 +247,6 @@ def test_s4_a_web_socket_is_closed_before_any_route_sees_it(shared_server):
     guard = Guard(None, shared_server.door)
     asyncio.run(guard({"type": "websocket"}, None, send))
     assert told == [{"type": "websocket.close"}]
-
-
-def test_s10_only_so_many_windows_listen_at_once(guest, monkeypatch):
-    server = guest.server
-    monkeypatch.setitem(server.jobs._all, "n", Job("n", "draft", {}, state="done"))
-    assert guest.request("GET", "/jobs/n/events").status == 200
-    monkeypatch.setattr(server, "streams", MOST_STREAMS)
-    assert guest.request("GET", "/jobs/n/events").status == 503
 
 
 def test_s10_twelve_hours_without_a_visit_end_a_visit():

@@ -58,14 +58,6 @@ def test_shares_of_people_count_people_not_purchases(shop, shoal):
     assert section()["people"] == everybody < len(who)
 
 
-def test_the_same_attacks_from_python(shop, shoal):
-    shoal(*ATTACK, "--attack", "linkability,inference", "-o", "c.json", "-q")
-    names = ["linkability", "inference"]
-    tables = pl.read_csv("out.csv", infer_schema=False), pl.read_csv("p.csv", infer_schema=False)
-    found = package.attack(tables[0], "policy.yaml", tables[1], names, trace="t.jsonl")
-    assert {**found["attacks"], "seconds": 0} == {**section(), "seconds": 0}
-
-
 def test_frames_of_a_stream_are_audited_by_the_default_method_as_its_files_are(shop):
     policy = yaml.safe_load(Path("policy.yaml").read_text())
     del policy["method"]
@@ -78,16 +70,15 @@ def test_frames_of_a_stream_are_audited_by_the_default_method_as_its_files_are(s
 
 def test_other_people_are_a_streams_control(shop, shoal):
     purchases.generate(200, 2).write_csv("others.csv")
-    names = ("--attack", "membership", "--control", "others.csv")
+    names = ("--attack", "linkability,membership", "--control", "others.csv")
     assert shoal(*ATTACK, *names, "-o", "c.json", "-q").status == 0
     assert section()["control"]["kind"] == "given"
     assert section()["membership"]["advantage"] is not None
     out, source, others = (
         pl.read_csv(name, infer_schema=False) for name in ("out.csv", "p.csv", "others.csv")
     )
-    found = package.attack(
-        out, "policy.yaml", source, ["membership"], trace="t.jsonl", control=others
-    )
+    asked = {"attacks": ["linkability", "membership"], "trace": "t.jsonl", "control": others}
+    found = package.attack(out, "policy.yaml", source, **asked)
     assert {**found["attacks"], "seconds": 0} == {**section(), "seconds": 0}
 
 

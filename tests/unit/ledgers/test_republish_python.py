@@ -33,17 +33,8 @@ def test_frames_and_files_give_the_same_bytes(tmp_path, shoal):
     (tmp_path / "p.json").write_text(json.dumps(POLICY))
     for seed in (1, 2):
         wearers(30, seed).write_csv(tmp_path / "i.csv")
-        assert (
-            shoal(
-                "republish",
-                tmp_path / "i.csv",
-                "-p",
-                tmp_path / "p.json",
-                "--ledger",
-                tmp_path / "A",
-            ).status
-            == 0
-        )
+        words = (tmp_path / "i.csv", "-p", tmp_path / "p.json", "--ledger", tmp_path / "A")
+        assert shoal("republish", *words).status == 0
         library.republish(wearers(30, seed), tmp_path / "p.json", tmp_path / "B")
     for release in ("0001", "0002"):
         a, b = (tmp_path / name / release / "data.csv" for name in "AB")
@@ -51,9 +42,11 @@ def test_frames_and_files_give_the_same_bytes(tmp_path, shoal):
 
 
 def test_the_same_frame_is_not_published_twice(tmp_path):
-    shoal.republish(wearers(30, 1), policy(), tmp_path / "L")
+    for seed in (1, 2):
+        shoal.republish(wearers(30, seed), policy(), tmp_path / "L")
     again = shoal.republish(wearers(30, 1).to_pandas(), policy(), tmp_path / "L")
     assert (again.repeated, again.release, again.data) == (True, 1, None)
+    assert shoal.verify_ledger(tmp_path / "L")[0] == 2
 
 
 @pytest.mark.parametrize("kind", [pl.Float64, pl.Decimal(10, 1)])
@@ -154,14 +147,8 @@ def test_what_if_runs_every_method_before_it_times_one(tmp_path, monkeypatch):
     monkeypatch.setattr(Policy, "build_method", lambda self, verb: Counted(build(self, verb)))
     shoal.what_if(wearers(300, 1), policy(), tmp_path / "L")
     warm = [name for name, records in ran if records != 300]
-    assert [name for name, records in ran if records == 300] == [
-        "crp",
-        "k-pprp",
-        "static-1",
-        "static-2",
-        "sticky",
-    ]
+    names = ["crp", "k-pprp", "static-1", "static-2", "sticky"]
+    assert [name for name, records in ran if records == 300] == names
     assert ran.index(("crp", 300)) == len(warm), "all are warm before the first is timed"
-    names = ("crp", "k-pprp", "static-1", "static-2", "sticky")
     assert sorted(warm) == [name for name in names for _ in range(2)]
     assert not (tmp_path / "L").exists()

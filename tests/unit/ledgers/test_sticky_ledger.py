@@ -289,15 +289,6 @@ def test_a_release_that_breaks_the_history_is_withheld(tmp_path, monkeypatch):
 # What is remembered
 
 
-def test_the_same_increment_is_not_published_twice(tmp_path):
-    ledger, asked = tmp_path / "L", policy(k=3)
-    append(ledger, people(30), asked)
-    append(ledger, later(people(30), 2), asked)
-    again = append(ledger, later(people(30), 2), asked)
-    assert (again.repeated, again.release) == (True, 2)
-    assert Ledger.at(ledger).releases() == [1, 2]
-
-
 @pytest.mark.parametrize("name", ["members.parquet", "groups.parquet", "carried.parquet"])
 def test_a_changed_panel_is_found_and_nothing_is_appended(tmp_path, name):
     ledger, asked = tmp_path / "L", policy("carried", k=3)
