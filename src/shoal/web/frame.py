@@ -214,33 +214,17 @@ def steps(server: Server, checked: Context | None) -> list[Step]:
     hierarchies = hierarchy_note(server, checked)
     has_gaps = bool(hierarchies[0]) and not hierarchies[1]
     measured = len(rows_now(server)) if has_table else 0
+    size = gettext("{rows:,} rows", rows=rows) if has_table and rows else ""
+    compared = gettext("{measured} measured", measured=measured) if measured else ""
+    said = asked if open_questions else found if grave else ""
+    said = said or gettext("{columns} columns", columns=columns)
+    is_settled = has_table and not open_questions and checked is not None and not grave
     drawn = [
-        (
-            "open",
-            gettext("Open"),
-            gettext("{rows:,} rows", rows=rows) if has_table and rows else "",
-            has_table,
-        ),
-        (
-            "columns",
-            gettext("Columns"),
-            ""
-            if not has_table
-            else asked
-            if open_questions
-            else found
-            if grave
-            else gettext("{columns} columns", columns=columns),
-            has_table and not open_questions and checked is not None and not grave,
-        ),
+        ("open", gettext("Open"), size, has_table),
+        ("columns", gettext("Columns"), said if has_table else "", is_settled),
         ("hierarchies", gettext("Hierarchies"), *hierarchies),
         ("promises", gettext("Promises"), promise_note(policy), not open_questions + has_gaps),
-        (
-            "compare",
-            gettext("Compare"),
-            gettext("{measured} measured", measured=measured) if measured else "",
-            bool(measured),
-        ),
+        ("compare", gettext("Compare"), compared, bool(measured)),
         ("result", gettext("Result"), *result_note(server)),
         ("release", gettext("Release"), *release_note(server)),
     ]

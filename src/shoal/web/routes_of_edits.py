@@ -190,12 +190,8 @@ async def undo(request: Request) -> Response:
         raise policy_text.NotThere
     if one(form, "base") != server.project.policy_sha:
         return await _conflict(request, "text", {**form, "text": [""]}, one(form, "base"))
-    undone = server.project.undo(to)
-    server.notices.append(
-        gettext("Nothing is left to undo.")
-        if undone is None
-        else f"{undone[:1].upper()}{undone[1:]}"
-    )
+    undone = server.project.undo(to) or gettext("nothing is left to undo")
+    server.notices.append(f"{undone[:1].upper()}{undone[1:]}.")
     server.desk.forget()
     return back(form, "columns")
 

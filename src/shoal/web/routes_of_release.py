@@ -351,50 +351,28 @@ def gate(server: Server, run: Run) -> list[Context]:
     if others or unread:
         is_safe, beside = _together(run, others, unread)
     not_accepted = [p for p in to_accept(run) if not says_why(words.get(p) or "")]
+    not_yet, to_say, draft = "", "", gettext("draft {number}", number=run.number)
+    if tried is None:
+        not_yet, to_say = gettext("not yet"), gettext("waits for the attacks")
+    elif not_accepted:
+        to_say = gettext("{not_accepted} open", not_accepted=len(not_accepted))
+    is_settled = tried is not None and not not_accepted
+    place = "#accept" if not_accepted else "#attacks"
+    elsewhere = "#attacks" if others or unread else "#other"
+    beside = beside if is_safe or beside else gettext("not answered")
+    unsigned = "" if accepted else _not_accepted(server, run)
+    signing = gettext("Signed off by somebody else") if asker else gettext("Signed off")
+    not_said = ", ".join(open_fields)
     rows = [
-        (
-            gettext("Every promise holds on the file"),
-            holds,
-            gettext("draft {number}", number=run.number),
-            "/result",
-        ),
+        (gettext("Every promise holds on the file"), holds, draft, "/result"),
         (gettext("Table, policy and hierarchies unchanged since"), not stale, changed, "/result"),
         (gettext("Who is one person is answered"), person_answered(server), "", "/columns"),
-        (
-            gettext("Attacks tried"),
-            tried is not None,
-            "" if tried is not None else gettext("not yet"),
-            "#attacks",
-        ),
-        (
-            gettext("Grave findings accepted in words"),
-            tried is not None and not not_accepted,
-            gettext("waits for the attacks")
-            if tried is None
-            else gettext("{not_accepted} open", not_accepted=len(not_accepted))
-            if not_accepted
-            else "",
-            "#accept" if not_accepted else "#attacks",
-        ),
-        (
-            gettext("Recipient, purpose, controls, review"),
-            not open_fields,
-            ", ".join(open_fields),
-            "#who",
-        ),
+        (gettext("Attacks tried"), tried is not None, not_yet, "#attacks"),
+        (gettext("Grave findings accepted in words"), is_settled, to_say, place),
+        (gettext("Recipient, purpose, controls, review"), not open_fields, not_said, "#who"),
         (gettext("A reason for every column"), not lacking, some_named(lacking), "#why"),
-        (
-            gettext("Other releases of these people"),
-            is_safe,
-            beside if is_safe or beside else gettext("not answered"),
-            "#attacks" if others or unread else "#other",
-        ),
-        (
-            gettext("Signed off by somebody else") if asker else gettext("Signed off"),
-            accepted,
-            "" if accepted else _not_accepted(server, run),
-            "#sign",
-        ),
+        (gettext("Other releases of these people"), is_safe, beside, elsewhere),
+        (signing, accepted, unsigned, "#sign"),
     ]
     is_broken = not (stated.get("beside") or {"holds": True})["holds"]
     return [

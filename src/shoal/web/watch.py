@@ -264,22 +264,14 @@ def increment_context(server: Server, number: int, folder: Path, head: str | Non
     prospect = next((p for p in done["prospects"] if p["method"] == chosen), None)
     is_safe = prospect is not None and prospect["outcome"] in SAFE
     lacking = [text for key, text in ANSWERED.items() if not context["answered"].get(key)]
+    is_signed = bool(decisions) and decisions[-1]["decision"] == "accept"
+    not_said = ", ".join(lacking)
     rows = [
         (gettext("The history holds, and the chain is whole"), head is not None, "", "#verdict"),
         (gettext("A method is chosen that keeps every promise"), is_safe, "", "#methods"),
         (gettext("Increment and ledger as they were tried"), is_same, "", "#try"),
-        (
-            gettext("Recipient, purpose, controls, review"),
-            not lacking,
-            ", ".join(lacking),
-            "#answers",
-        ),
-        (
-            gettext("Signed off"),
-            bool(decisions) and decisions[-1]["decision"] == "accept",
-            "",
-            "#sign",
-        ),
+        (gettext("Recipient, purpose, controls, review"), not lacking, not_said, "#answers"),
+        (gettext("Signed off"), is_signed, "", "#sign"),
     ]
     return {
         **context,

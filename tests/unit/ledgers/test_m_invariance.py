@@ -25,8 +25,8 @@ from thorough import examples
 QUASI = ["age", "height", "sex"]
 
 
-def policy(k: int = 4, m: int = 2) -> Policy:
-    content = json.loads(json.dumps(POLICY))
+def policy(k: int = 4, m: int = 2, **more: object) -> Policy:
+    content = json.loads(json.dumps(POLICY)) | more
     content["attributes"]["beat"] = {"role": "drop"}
     content["attributes"]["change"] = {"role": "operation"}
     return Policy.from_dict(content).with_k(k).with_method("m-invariance", {"m": m})
@@ -201,13 +201,6 @@ def test_a_person_whom_no_class_takes_waits_and_the_table_is_not_published_again
 NO_ANSWER = ["", "refused"]
 
 
-def silent_policy(m: int = 2) -> Policy:
-    content = json.loads(json.dumps(POLICY)) | {"missing_values": NO_ANSWER}
-    content["attributes"]["beat"] = {"role": "drop"}
-    content["attributes"]["change"] = {"role": "operation"}
-    return Policy.from_dict(content).with_k(4).with_method("m-invariance", {"m": m})
-
-
 def silent(n: int, seed: int) -> pl.DataFrame:
     """Of every four people, one did not answer and one refused to."""
     answers = pl.Series("activity", ["", "refused", "walk", "sit"] * (n // 4))
@@ -217,8 +210,8 @@ def silent(n: int, seed: int) -> pl.DataFrame:
 def test_nobody_hides_among_those_who_did_not_answer_in_another_way(tmp_path):
     """Two texts for no value are one value: a class of both would show no value of anybody."""
     ledger = tmp_path / "L"
-    append(ledger, change(silent(80, 1), "insert"), silent_policy())
-    append(ledger, change(silent(40, 2), "insert"), silent_policy())
+    for n, seed in ((80, 1), (40, 2)):
+        append(ledger, change(silent(n, seed), "insert"), policy(missing_values=NO_ANSWER))
     for release in (1, 2):
         shown, _ = by_class(ledger, release)
         for values in shown.values():
@@ -234,7 +227,7 @@ def test_a_class_of_missing_texts_alone_is_found_by_the_audit(tmp_path):
     append(ledger, change(silent(80, 1), "insert"), policy())
     assert audit_ledger(ledger).holds
     frame = pl.read_csv(ledger / "0001" / "data.csv", infer_schema=False)
-    history = LedgerHistory(Ledger.at(ledger), silent_policy(), last_table=1)
+    history = LedgerHistory(Ledger.at(ledger), policy(missing_values=NO_ANSWER), last_table=1)
     broken = [f.check for f in history.audit(1).violations]
     classes = frame.group_by(QUASI).agg("activity")["activity"].to_list()
     assert {frozenset(v or "" for v in rows) for rows in classes} >= {frozenset(NO_ANSWER)}
