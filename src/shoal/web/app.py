@@ -45,7 +45,7 @@ from shoal.web import (
     watch,
 )
 from shoal.web.compared import compare_screen
-from shoal.web.edits import one
+from shoal.web.edits import one, whole
 from shoal.web.frame import frame, page, plain_page, shows
 from shoal.web.guard import (
     COOKIE,
@@ -183,7 +183,7 @@ async def opened(request: Request) -> Response:
 
 async def columns(request: Request) -> Response:
     asked = request.query_params
-    number = int(asked["p"]) if asked.get("p", "").isdecimal() else 1
+    number = whole(asked.get("p", "")) or 1
     return page(request, await columns_screen(request.app.state.server, asked.get("q", ""), number))
 
 
@@ -266,8 +266,7 @@ async def events(request: Request) -> Response:
         raise policy_text.NotThere
     if server.streams >= MOST_STREAMS:
         return PlainTextResponse(gettext("Too many windows listen."), 503)
-    last = request.headers.get("last-event-id", "0")
-    after = int(last) if last.isascii() and last.isdigit() else 0
+    after = whole(request.headers.get("last-event-id", "")) or 0
 
     async def messages() -> AsyncIterator[str]:
         server.streams += 1

@@ -6,6 +6,7 @@ from contextlib import suppress
 
 from shoal.data.language import gettext
 from shoal.web import pictures
+from shoal.web.edits import whole
 from shoal.web.frame import frame, shell
 from shoal.web.pictures import asked_ks, required_k, rows_now
 from shoal.web.policy_text import Context
@@ -23,7 +24,7 @@ async def compare_screen(server: Server, method: str, k: str, levels: str = "") 
     command = ["shoal", "compare", project.table_in_commands, "-p", "policy.yaml", "--ks", ks]
     rows = rows_now(server)
     known = [row for row in rows if row["loss"] is not None]
-    wanted = (method, int(k)) if k.isdecimal() else None
+    wanted = (method, whole(k))
     own_k = required_k(server)
     chosen = next((r for r in known if (r["label"], r["k"]) == wanted), None)
     chosen = chosen or next((r for r in known if r["k"] == own_k and r["holds"]), None)
@@ -142,10 +143,11 @@ def _recoded(server: Server) -> Run | None:
 
 
 def _levels(at: str, names: list[str]) -> dict[str, int] | None:
-    parts = at.split(".")
-    if len(parts) != len(names) or not all(p.isascii() and p.isdigit() for p in parts):
+    levels = [whole(part) for part in at.split(".")]
+    if len(levels) != len(names):
         return None
-    return dict(zip(names, (min(int(part), 99) for part in parts), strict=True))
+    found = {name: min(one, 99) for name, one in zip(names, levels, strict=True) if one is not None}
+    return found if len(found) == len(names) else None
 
 
 def _drawn(neighbours: list[Context]) -> list[Context]:

@@ -60,12 +60,17 @@ def lines_of(form: Form, name: str) -> list[str]:
     return [line.strip() for line in one(form, name).splitlines() if line.strip()]
 
 
+def whole(text: str) -> int | None:
+    """The number that a text of at most nine digits is; None where it is no such text."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else None
+
+
 def column_of(form: Form, columns: Sequence[str], field: str = "column") -> str:
     """The column of a number, from 1; raises InputError."""
-    text = one(form, field)
-    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= len(columns)):
+    number = whole(one(form, field)) or 0
+    if not 1 <= number <= len(columns):
         raise InputError(f"{field}: there is no such column; load the page again")
-    return columns[int(text) - 1]
+    return columns[number - 1]
 
 
 def edited(kind: str, form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content, str]:
@@ -406,9 +411,10 @@ EDITS: dict[str, Callable[[Form, Content, Sequence[str]], tuple[Content, str]]] 
 
 
 def _whole(text: str, what: str, least: int) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) >= least):
+    number = whole(text)
+    if number is None or number < least:
         raise InputError(f"{what}: must be a whole number of {least} or more")
-    return int(text)
+    return number
 
 
 def _figure(text: str, what: str) -> int | float:

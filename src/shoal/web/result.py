@@ -20,7 +20,7 @@ from shoal.errors import InputError
 from shoal.reports.text import explanation_sentences
 from shoal.web import pictures, policy_text, sign_off
 from shoal.web.checked import beside
-from shoal.web.edits import Form, column_of, edited, one, with_role
+from shoal.web.edits import Form, column_of, edited, one, whole, with_role
 from shoal.web.frame import frame, job_context, page
 from shoal.web.pictures import asked_ks, comparison_key, rows_now
 from shoal.web.policy_text import Context, changed_lines, read, sha256, written
@@ -395,7 +395,7 @@ async def rows(request: Request) -> Response:
     """Cells, which no address holds: the one answer to a form that is a page."""
     server, form = request.app.state.server, form_of(request)
     key = server.require_table()
-    first = int(one(form, "first")) if one(form, "first").isdecimal() else 0
+    first = whole(one(form, "first")) or 0
     if one(form, "run"):
         run = server.project.run(one(form, "run"))
         listed = list(range(first, first + ROWS_OF_DRAFT))

@@ -12,7 +12,7 @@ from starlette.routing import Route
 from shoal.data.language import gettext, ngettext
 from shoal.errors import InputError
 from shoal.web import policy_text
-from shoal.web.edits import Form, edited, lines_of, one, subject_of, with_missing
+from shoal.web.edits import Form, edited, lines_of, one, subject_of, whole, with_missing
 from shoal.web.frame import FIELDS, frame, page
 from shoal.web.policy_text import Context, has_comments, only_changes, read, touched_lines, written
 from shoal.web.project import POLICY, PROJECT, Stale
@@ -188,12 +188,12 @@ async def _conflict(request: Request, kind: str, form: Form, base: str) -> Respo
 async def undo(request: Request) -> Response:
     """Back one edit, or to an entry of the history."""
     server, form = request.app.state.server, form_of(request)
-    to = one(form, "to")
-    if to and not (to.isascii() and to.isdigit() and len(to) < 10):
+    to = whole(one(form, "to"))
+    if one(form, "to") and to is None:
         raise policy_text.NotThere
     if one(form, "base") != server.project.policy_sha:
         return await _conflict(request, "text", {**form, "text": [""]}, one(form, "base"))
-    if not server.project.undo(int(to) if to else None):
+    if not server.project.undo(to):
         server.notices.append(gettext("Nothing is left to undo."))
     server.desk.forget()
     return back(form, "columns")

@@ -13,7 +13,7 @@ from starlette.routing import Route
 from shoal.data.language import gettext, ngettext
 from shoal.errors import InputError
 from shoal.web import policy_text
-from shoal.web.edits import Form, edited, one
+from shoal.web.edits import Form, edited, one, whole
 from shoal.web.frame import frame, page
 from shoal.web.policy_text import Context, written
 from shoal.web.project import POLICY, Project, Stale
@@ -25,32 +25,27 @@ from shoal.web.work import Refused
 
 async def shown(request: Request) -> Response:
     number, asked = request.path_params.get("n", ""), request.query_params
-    part = {"p": _whole(asked.get("p", "")) or 1, "at": _whole(asked.get("at", ""))}
+    part = {"p": whole(asked.get("p", "")) or 1, "at": whole(asked.get("at", ""))}
     context = await hierarchies_screen(
-        request.app.state.server, _whole(number), asked.get("f", ""), part
+        request.app.state.server, whole(number), asked.get("f", ""), part
     )
     return page(request, context)
-
-
-def _whole(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else None
 
 
 async def changed(request: Request) -> Response:
     """One edit of a column's hierarchy: a maker, a file, or a node of its tree."""
     server, form = request.app.state.server, form_of(request)
-    project, text = server.project, request.path_params["n"]
+    project, number = server.project, whole(request.path_params["n"]) or 0
     names = project.columns
-    if not text.isdecimal() or not 1 <= int(text) <= len(names):
+    if not 1 <= number <= len(names):
         raise policy_text.NotThere
-    number = int(text)
     name = names[number - 1]
     if one(form, "do") == "find":  # a value, which no address holds
         context = await hierarchies_screen(server, number, "", {"find": one(form, "find")})
         return page(request, context)
     kind = one(form, "do")
     if kind == "how":
-        policy, sentence = edited("how", {**form, "column": [text]}, project.policy, names)
+        policy, sentence = edited("how", {**form, "column": [str(number)]}, project.policy, names)
         await server.rules.look("policy", policy=policy, base=str(project.folder))
         await _require_fit(server, name, policy)
         changes: dict[str, str | None] = {POLICY: written(policy)}
@@ -284,17 +279,17 @@ def tree_edit(form: Form) -> tuple[list[Context], str]:
             raise InputError("new group: mark what belongs to it")
         return [{"group": one(form, "to"), "of": members}], gettext("a new group")
     if kind == "rare":
-        least = one(form, "least")
-        if not (least.isascii() and least.isdigit() and 0 < int(least) < 10**9):
+        least = whole(one(form, "least"))
+        if not least:
             raise InputError("group what is rare: is not a number of rows; write for instance 5")
-        return [{"rare": int(least), "into": one(form, "to") or "other"}], gettext(
+        return [{"rare": least, "into": one(form, "to") or "other"}], gettext(
             "what is rare grouped"
         )
     if kind == "step":
-        step = one(form, "step")
-        if not step.isdecimal():
+        step = whole(one(form, "step"))
+        if step is None:
             raise InputError("new step: is not a number; give the step below it")
-        return [{"step": int(step)}], gettext("a new step")
+        return [{"step": step}], gettext("a new step")
     raise InputError("edit: there is none of this name; load the page again")
 
 

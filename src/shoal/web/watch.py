@@ -17,7 +17,7 @@ from shoal.data.language import gettext
 from shoal.errors import CheckpointError, InputError
 from shoal.streams.stream_status import stream_status
 from shoal.web import pictures, policy_text
-from shoal.web.edits import Form, one
+from shoal.web.edits import Form, one, whole
 from shoal.web.frame import frame, shows
 from shoal.web.policy_text import Context, sha256, written
 from shoal.web.routes_of_edits import form_of
@@ -69,10 +69,10 @@ def add(server: Server, form: Form) -> str:
 
 def folder_of(server: Server, number: str, kind: str) -> Path:
     """The folder of a place that is watched; raises NotThere."""
-    known = server.project.places
-    if not number.isdecimal() or not 1 <= int(number) <= len(known):
+    known, place_number = server.project.places, whole(number) or 0
+    if not 1 <= place_number <= len(known):
         raise policy_text.NotThere
-    place = known[int(number) - 1]
+    place = known[place_number - 1]
     if place["kind"] != kind:
         raise policy_text.NotThere
     return policy_text.within(place["path"], server.project.start, is_folder=True)
