@@ -86,6 +86,7 @@ def _key(text: str, attribute: Attribute, policy: Policy, merged: bool, apart):
 def folded(text: str) -> str:
     """A value whatever its case, its runs of blanks and signs that nobody sees."""
     text = unicodedata.normalize("NFKC", text).casefold()
+    text = text.replace("i\u0307", "i").replace("\u0131", "i")  # capitals of Turkish
     seen = [c for c in text if c.isspace() or unicodedata.category(c) not in ("Cc", "Cf")]
     return " ".join("".join(seen).split())
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 import pytest
 import yaml
 
@@ -195,6 +197,14 @@ def test_a_field_that_is_no_number_is_no_internal_error(opened, number):
     assert opened.post("/table", path="patients.csv", header=number).status < 500
     assert opened.post("/undo", to=number, base=opened.server.project.policy_sha).status == 404
     assert opened.edit("role", column=number, role="plain").status == 422
+    assert opened.edit("role", column="0000000019", role="plain").status == 422
+    assert opened.post("/rows", first=number).status == 200
+    asked = quote(number)
+    for place in ("stream", "ledger"):
+        assert opened.get(f"/{place}/{asked}").status == 404
+    assert opened.post(f"/hierarchies/{asked}", do="how").status == 404
+    for place in ("columns?p=", "compare?m=mondrian&k=", "compare?at="):
+        assert opened.get(f"/{place}{asked}").status == 200
 
 
 def test_an_equal_change_on_an_older_policy_is_no_conflict(opened):

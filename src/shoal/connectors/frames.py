@@ -57,6 +57,17 @@ def table_of(frame: Frame | Table, allow_empty: bool = False, reading: Reading =
     return Table(plain(polars, "frame", reading))
 
 
+def _require_all_in_columns(frame: Any) -> None:
+    """Raises InputError where the index of a pandas frame may number people: it is not read."""
+    for level, name in enumerate(frame.index.names):
+        repeats = name is not None and frame.index.get_level_values(level).has_duplicates
+        if repeats and name not in frame.columns:
+            raise InputError(
+                f"frame: its index '{name}' is left out, and may number people, as its values"
+                " repeat; make it a column by reset_index(), or say reset_index(drop=True)"
+            )
+
+
 def _as_shown(frame: Any) -> Any:
     """A pandas frame with periods and intervals as the texts that pandas shows of them; spans of
     numbers that are ordered categories, such as of `pandas.cut`, stay in their order.
@@ -193,13 +204,17 @@ def _eager(frame: Frame) -> nw.DataFrame[IntoDataFrame]:
     try:
         known = nw.from_native(frame, eager_only=True, pass_through=True)
         if isinstance(known, nw.DataFrame):
-            is_pandas = known.implementation.is_pandas()
-            return nw.from_native(_as_shown(known.to_native())) if is_pandas else known
+            if not known.implementation.is_pandas():
+                return known
+            _require_all_in_columns(known.to_native())
+            return nw.from_native(_as_shown(known.to_native()))
         if isinstance(frame, ArrowStream):
             return nw.from_native(pl.DataFrame(frame), eager_only=True)
     except nw.exceptions.DuplicateError:
         _check_names([*getattr(frame, "column_names", getattr(frame, "columns", ()))])
         raise InputError("frame: a column name occurs twice; rename one") from None
+    except InputError:
+        raise
     except BaseException as failed:
         _require_known(failed)
     raise InputError(

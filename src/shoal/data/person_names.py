@@ -56,6 +56,7 @@ def person_name(cell: str) -> str:
 def same_value(cell: str) -> str:
     """A value as promises compare it: a person's name, whatever its case and runs of blanks."""
     folded = person_name(cell).casefold()
+    folded = folded.replace("i\u0307", "i").replace("\u0131", "i")  # capitals of Turkish
     return " ".join((folded if folded.isascii() else person_name(folded)).split())
 
 

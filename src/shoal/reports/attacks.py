@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 from shoal.auditor.verdict import remedy
 from shoal.data.attack_scene import Findings
 from shoal.data.certificate import Certificate
-from shoal.data.certificate_shape import AcceptedReport
+from shoal.data.certificate_shape import AcceptedReport, is_number
 from shoal.data.language import gettext, ngettext
 from shoal.data.warnings import PLAIN_NAMES_PEOPLE
+from shoal.errors import UNREADABLE, InputError
 from shoal.policy import registry
 from shoal.reports import charts
 from shoal.reports.in_short import alone_if_known
@@ -69,6 +70,13 @@ class Row:
     helps: str = ""
     others: str = ""
 
+    def __post_init__(self) -> None:
+        for number in (self.member, self.control, self.chance, self.gain):
+            share, ends = _parts(number)
+            least, most = (0, 0) if ends is None else ends
+            if not all(map(is_number, (0 if share is None else share, least, most))):
+                raise ValueError("a certificate may say anything")
+
     @property
     def is_measured(self) -> bool:
         return any(_parts(one)[0] is not None for one in (self.member, self.gain))
@@ -118,10 +126,23 @@ class Row:
 
 
 def rows_of(certificate: Certificate) -> list[Row]:
-    """Every row of the page, question by question; empty where nothing was tried."""
+    """Every row of the page, question by question; empty where nothing was tried.
+
+    Raises InputError where a certificate states what no attack finds.
+    """
     found = certificate.get("attacks")
     if not found or "seed" not in found:
         return []
+    try:
+        return _rows(found, certificate)
+    except UNREADABLE:
+        raise InputError(
+            "certificate: 'attacks' says what no attack of this version finds; fetch it again, or"
+            " try them with 'shoal attack'"
+        ) from None
+
+
+def _rows(found: Findings, certificate: Certificate) -> list[Row]:
     rows = [*_singled_out(found), *_linked(found), *_linked_by_names(certificate)]
     rows += [*_inferred(found), *_by_class(found)]
     rows += [*_member(found), *_together(found, certificate), *_method(found)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import itertools
 import json
 import os
 import random
@@ -23,6 +24,7 @@ from shoal.auditor.measured_again import WORDS
 from shoal.cli.main import status_of
 from shoal.data.certificate_shape import shape_findings
 from shoal.errors import InputError
+from shoal.reports.attacks import attack_lines, page_content, ranked, rows_of
 from thorough import every, in_turn
 
 POLICY = {
@@ -46,6 +48,10 @@ POLICY = {
     "seed": 3,
 }
 """A policy with all that columns can be; its release does not hold its people."""
+WORDS_OF_ALL = {"quasi": ["age", "zip", "sex"], "sensitive": "disease", "k": 4, "l": 2} | {
+    "subject": "patient",
+    "other": "plain",
+}
 WITHOUT_SUBJECT = {"version", "attributes", "promises", "other", "method", "seed"}
 ONLY_ITS_AUTHOR = {"schema", "shoal", "build", "date", "verb", "method", "seed", "seconds", "scale"}
 
@@ -835,3 +841,33 @@ def test_a_column_that_only_says_that_it_is_derived_is_found_without_the_policy(
     checks = checked(folder, policy=False, original=False)
     assert failed(checks) == ["measured again"]
     assert "column 'age_lo': tells more than" in checks["measured again"].text
+
+
+def test_findings_of_attacks_that_are_none_are_refused_where_they_are_read():
+    """Their shapes are their attacks' own, so the certificate's rules do not know them."""
+    frame = _people().drop("name")
+    honest = shoal.publish(frame, **WORDS_OF_ALL, attack="all").certificate
+    assert all(row.word for row in rows_of(honest))
+    odd = [None, "*", [], {}, [None], -1, 10**400, {"share": "*", "ci": None}]
+    refusals = []
+    # the shape of `accept` is known
+    paths = [path for path in inner(honest["attacks"]) if path[0] != "accept"]
+    for path, value in zip(paths * 3, itertools.cycle(odd)):
+        forged = copy.deepcopy(dict(honest["attacks"]))
+        at(forged, path[:-1])[path[-1]] = value
+        try:
+            list(attack_lines(honest.extended(attacks=forged)))
+            page_content(honest.extended(attacks=forged))
+            ranked(honest.extended(attacks=forged))
+        except InputError as refusal:
+            refusals.append(str(refusal))
+    assert refusals
+    assert all("'attacks' says what no attack" in said for said in refusals)
+
+
+def inner(value, path=()):
+    """The path to each part of a value, however deep."""
+    is_list = isinstance(value, list)
+    for key in range(len(value)) if is_list else value if isinstance(value, dict) else ():
+        yield (*path, key)
+        yield from inner(value[key], (*path, key))

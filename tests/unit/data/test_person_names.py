@@ -26,3 +26,10 @@ def test_a_sign_that_nobody_sees_makes_no_second_person(sign):
 @given(st.lists(st.text("aKßé \t\x1f\x85\xa0\u200b\u0130\u01c5~-", max_size=5)))
 def test_values_are_compared_all_at_once_as_they_are_one_by_one(cells):
     assert same_values(cells) == [same_value(cell) for cell in cells]
+
+
+@pytest.mark.parametrize(
+    ("capitals", "small"), [("DİYABET", "diyabet"), ("SARI", "sarı"), ("ΟΔΟΣ", "οδος")]
+)
+def test_capitals_of_any_language_are_no_second_value(capitals, small):
+    assert same_value(capitals) == same_value(small) == same_values([small])[0]

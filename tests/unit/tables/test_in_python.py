@@ -17,6 +17,7 @@ from shoal.reports.attacks import worst_first
 
 TREE = {"female": "any", "male": "any", "diverse": "any"}
 LEVELS = pl.DataFrame({"value": [*TREE], "top": ["any"] * 3})
+ASKED = {"quasi": ["sex"], "other": "drop", "k": 5}
 OUTPUTS = [
     "o.csv",
     "o.tsv.gz",
@@ -97,6 +98,19 @@ def test_a_proposal_is_a_policy_once_it_is_answered(people):
     proposal = shoal.propose_policy(people)
     with pytest.raises(InputError, match="open question"):
         shoal.publish(people, proposal.policy)
+
+
+@pytest.mark.parametrize("levels", [["patient"], ["patient", "age"]])
+def test_an_index_that_may_number_people_is_not_left_out_in_silence(people, levels):
+    frame = pl.concat([people, people]).to_pandas()
+    for use in (shoal.propose_policy, lambda one: shoal.publish(one, **ASKED)):
+        with pytest.raises(InputError, match=r"index 'patient' is left out.*reset_index\(\)"):
+            use(frame.set_index(levels))
+    assert shoal.publish(frame.set_index("patient", drop=False), **ASKED).certificate.holds
+    assert shoal.publish(
+        frame.drop_duplicates("patient").set_index("patient"), **ASKED
+    ).certificate.holds
+    assert shoal.publish(frame.set_index("patient").rename_axis(None), **ASKED).certificate.holds
 
 
 def test_one_increment_needs_no_list():
