@@ -820,7 +820,7 @@ def signatures(at: Recorder) -> None:
     at.run("sign later.csv --key owner.pem", said=False)
     at.run("verify later.csv --trust owner.pub.pem", said=False)
     at.run("sign patients.csv --key owner.pem")
-    at.run("sign later.csv --key missing.pem")
+    at.run("sign later.csv --key missing.pem --replace")
 
 
 @scene()
