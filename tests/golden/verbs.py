@@ -705,7 +705,7 @@ def ledgers(at: Recorder) -> None:
     at.run(f"ledger verify crp --noted {'0' * 64}")
     at.run("ledger export crp -o table.csv")
     at.run("ledger export crp -o - --release 2")
-    at.run("ledger export crp -o table.csv --release 9")
+    at.run("ledger export crp -o ninth.csv --release 9")
     at.run("verify crp/0002/data.csv crp/0002/certificate.json")
     at.run("verify crp/0002/data.csv crp/0002/certificate.json --json")
     with_table = f"{policy} --ledger tabled -o 'sqlite:///ledger.db?table=months'"
@@ -820,7 +820,7 @@ def signatures(at: Recorder) -> None:
     at.run("sign later.csv --key owner.pem", said=False)
     at.run("verify later.csv --trust owner.pub.pem", said=False)
     at.run("sign patients.csv --key owner.pem")
-    at.run("sign later.csv --key missing.pem")
+    at.run("sign later.csv --key missing.pem --replace")
 
 
 @scene()

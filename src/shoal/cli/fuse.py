@@ -112,19 +112,20 @@ def fuse(
 ) -> None:
     """Fuse several owners' tables into one k-anonymous table, with all parties on this machine."""
     from shoal.fusion.fuse import fuse_file
+    from shoal.fusion.keys import check_output
 
     if asked.output == "-":
         raise InputError("-o -: each party writes a file of its own; name a file")
     signer = opened(sign)
     options.check_outputs(report=report, inputs=[asked.parties, asked.output])
     agreement = asked.agreement()
+    check_output(agreement, asked.output, asked.replace)
     try:
         with shown(quiet) as progress:
             certificate = fuse_file(
                 agreement,
                 asked.output,
                 transcript=asked.transcript,
-                replace=asked.replace,
                 beside=[] if report is None else [report],
                 require_together=asked.require_together,
                 progress=progress,

@@ -13,7 +13,7 @@ from shoal.cli.progress import say, shown
 from shoal.data.option import option
 from shoal.data.printable import printable
 from shoal.errors import InputError
-from shoal.policy.options import READ, REPLACE, Overrides, files_options
+from shoal.policy.options import READ, Overrides, files_options
 
 app = typer.Typer(help="Propose, validate and describe policies.", no_args_is_help=True)
 
@@ -22,7 +22,6 @@ app = typer.Typer(help="Propose, validate and describe policies.", no_args_is_he
 def init(
     data: str = option("DATA", "The table to write a policy for.", ...),
     output: str = option("-o, --output", "The policy file; '-' prints it.", "-"),
-    replace: bool = REPLACE,
     k: int = option("--k", "The k to promise.", 10, low=2),
     hierarchies: Path | None = option(
         "--hierarchies DIR", "A folder of hierarchy tables, matched to columns by names and values."
@@ -34,7 +33,10 @@ def init(
     """Propose a policy for a table: a draft with a reason for every role and a question where only
     a person can decide, to be read before it is used.
     """
-    options.check_outputs(output, inputs=[data], replace=replace)
+    if output != "-" and Path(output).exists():
+        raise InputError(
+            f"output '{output}': exists; name a new file, a policy is never overwritten"
+        )
     from shoal.advise.propose import propose_policy
     from shoal.reports.advice_in_words import explanation_lines, question_lines
 

@@ -7,6 +7,7 @@ their types.
 from __future__ import annotations
 
 import codecs
+import errno
 import gzip
 import hashlib
 import os
@@ -163,7 +164,9 @@ def _read_parts(path: str | Path, reading: Reading) -> SourceFile:
 
 
 def unreadable(path: str | Path, failed: OSError) -> InputError:
-    """The error where a file can't be opened or read."""
+    """The error where a file can't be opened or read; raises MemoryError where memory is short."""
+    if failed.errno == errno.ENOMEM:
+        raise MemoryError from None
     return InputError(
         f"file '{path}': can't be read ({failed.strerror}); check the name and permissions"
     )

@@ -106,7 +106,6 @@ def fuse_file(
     output: str,
     *,
     transcript: Path | None = None,
-    replace: bool = False,
     beside: Sequence[Path] = (),
     require_together: bool = False,
     progress: Progress = no_progress,
@@ -114,7 +113,6 @@ def fuse_file(
 ) -> Certificate:
     """One release from all parties' tables; writes the output and its certificate.
 
-    replace: whether a release of that name gives way.
     beside: what the caller will write afterwards; refused where a party reads it.
     require_together: as in `publish`. notice: called with a line about each party that has to be
     started again. Raises InputError, InfeasibleError, PromiseError or PartyError, and then writes
@@ -125,7 +123,7 @@ def fuse_file(
     tables = _tables_of(agreement)
     if agreement.is_secret and len(agreement.owners) > 1:
         check_computing(len(agreement.computing))
-    check_output(agreement, output, replace)
+    check_output(agreement, output)
     check_not_read(agreement, *beside)
     if transcript is not None:
         make_folder(transcript, "transcript")

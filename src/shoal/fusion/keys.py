@@ -76,7 +76,7 @@ class Keys:
 # Checks before a fusion begins: whether its release can be written without overwriting a table.
 
 
-def check_output(agreement: Agreement, output: str, replace: bool) -> None:
+def check_output(agreement: Agreement, output: str, replace: bool = True) -> None:
     """Raises InputError where the release can't be written, or would overwrite what is read.
 
     replace: whether a file that is there already gives way.

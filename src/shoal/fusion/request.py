@@ -21,7 +21,6 @@ class PartyRequest(Request):
     name: str = option("NAME", "Which of the parties this is.", ...)
     parties: str = option("PARTIES.yaml", "The agreement.", ...)
     output: str | None = option("-o, --output", "The release; a helper writes none.")
-    replace: bool = REPLACE
     keys: Path = KEYS
     folder: Path | None = option(
         "--folder DIR", "Where the journal is kept; by default NAME.journal."
@@ -32,6 +31,7 @@ class PartyRequest(Request):
         "--ledger DIR", "The folder of NAME.ledger, where the agreement says 'before'.", Path()
     )
     patience: float = option("--patience", "Seconds to wait for the other parties.", 600.0, low=1)
+    replace: bool = REPLACE
 
 
 class FuseRequest(Request):
@@ -39,7 +39,6 @@ class FuseRequest(Request):
 
     parties: str = option("PARTIES.yaml", "The agreement of all parties.", ...)
     output: str = option("-o, --output", "The fused release.", ...)
-    replace: bool = REPLACE
     transcript: Path | None = TRANSCRIPT
     k: int | None = K
     method: str | None = METHOD
@@ -50,6 +49,7 @@ class FuseRequest(Request):
         "Fails unless the largest k holds over all quasi-identifiers together.",
         False,
     )
+    replace: bool = REPLACE
 
     def agreement(self) -> Agreement:
         """The agreement of all parties with what the command changes; raises InputError."""

@@ -28,7 +28,6 @@ def place(tmp_path, monkeypatch, shoal):
         ("compare missing.csv -p in.policy.yaml -o out.json", ".json"),
         ("dossier missing.csv --context missing.yaml -o out.html", ".html"),
         ("dossier missing.csv --context missing.yaml -o out.html", ".json"),
-        ("policy init missing.csv -o out.yaml", ".yaml"),
         ("hierarchies edit missing.csv {remove:A} -o out.csv", ".csv"),
         ("ledger export missing -o out.csv", ".csv"),
         ("sample purchases -o out.csv", ".csv"),

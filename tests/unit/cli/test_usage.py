@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import pytest
@@ -146,3 +147,17 @@ def test_the_help_groups_all_verbs_and_names_no_type_of_flags(shoal):
     assert len(VERBS) == len({*VERBS})
     assert "<int>" in shown[1]
     assert not any("<bool>" in text for text in shown)
+
+
+def test_a_file_that_memory_is_too_short_for_is_no_matter_of_rights(shoal, tmp_path, monkeypatch):
+    def short(*_, **__):
+        raise OSError(errno.ENOMEM, "Cannot allocate memory")
+
+    (tmp_path / "in.csv").write_text("a\n1\n")
+    monkeypatch.setattr("shoal.connectors.delimited.open", short, raising=False)
+    monkeypatch.setattr("shoal.connectors.files.open", short, raising=False)
+    result = shoal("profile", str(tmp_path / "in.csv"))
+    assert (result.status, result.err.split(";")[0]) == (
+        2,
+        "shoal: memory: there is not enough of it for this",
+    )

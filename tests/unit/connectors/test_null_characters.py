@@ -78,7 +78,7 @@ def test_a_table_of_them_in_a_database_is_refused(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "in.db") as made:
         made.execute("create table t (id integer primary key, age integer, d text)")
         made.executemany("insert into t values (?, 30, ?)", [(1, "x"), (2, "x\0y")])
-    with pytest.raises(InputError, match="holds null characters"):
+    with pytest.raises(InputError, match="column 'd' holds null characters; take them out"):
         shoal.publish_file(f"sqlite:///{tmp_path}/in.db?table=t", POLICY, tmp_path / "out.csv")
 
 

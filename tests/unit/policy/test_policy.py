@@ -153,7 +153,7 @@ def answered(content: dict) -> dict:
 def test_proposal_overwrites_no_policy(workplace, shoal):
     result = shoal("policy", "init", "patients.csv", "-o", "policy.yaml")
     assert result.status == 2
-    assert "is there already" in result.err
+    assert "exists" in result.err
     assert shoal("policy", "init", "patients.csv", "-o", "new.yaml").status == 0
     assert shoal("policy", "check", "new.yaml", "patients.csv").status == 2
     answer("new.yaml")

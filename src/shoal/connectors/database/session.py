@@ -129,6 +129,9 @@ def rows_as_text(
     cells = ", ".join(f'{column.as_text} AS "{place}"' for place, column in enumerate(columns))
     frame = session.query(f"SELECT {cells} FROM {table.quoted} AS {SOURCE} {which}")
     frame.columns = [column.name for column in columns]
+    for held in frame:
+        if held.str.contains("\0", literal=True).any():
+            raise DatabaseRefusal(f"column '{held.name}' holds null characters; take them out")
     return frame
 
 

@@ -233,10 +233,7 @@ def _texts(names: list[str], rows: list[tuple[object, ...]]) -> pl.DataFrame:
 def _column(name: str, cells: list[object]) -> pl.Series:
     if bytes in set(map(type, cells)):
         raise DatabaseRefusal(f"column {int(name) + 1} holds bytes (BLOB); give plain values")
-    texts = [cell if cell is None else str(cell) for cell in cells]
-    if any(text is not None and "\0" in text for text in texts):
-        raise DatabaseRefusal(f"column {int(name) + 1} holds null characters; take them out")
-    return pl.Series(name, texts, dtype=pl.String)
+    return pl.Series(name, [None if c is None else str(c) for c in cells], dtype=pl.String)
 
 
 @contextmanager
