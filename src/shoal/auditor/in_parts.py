@@ -31,7 +31,7 @@ from shoal.data.release import (
 )
 from shoal.data.room import Room, blocks, needs_whole
 from shoal.data.row_order import Followed
-from shoal.data.schema import Role, Schema, Shown
+from shoal.data.schema import Role, Schema
 from shoal.data.sensitive import encode_sensitive_columns
 from shoal.data.table import Table
 from shoal.data.truth import Truth
@@ -57,11 +57,6 @@ def require_parts(problem: Problem) -> None:
     ]
     if problem.policy.model.reference is not None:
         findings.append("classes are compared with a reference")
-    findings += [
-        f"attribute '{attribute.name}': means are compared with all values"
-        for attribute in problem.schema.quasi
-        if attribute.shown is not Shown.RANGE
-    ]
     if findings:
         raise needs_whole(*findings)
 

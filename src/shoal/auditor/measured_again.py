@@ -35,7 +35,7 @@ from shoal.data.certificate_shape import BY_RELEASE
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.data.fault_words import fault_sentence, fault_sentences
 from shoal.data.findings import some_named
-from shoal.data.formulas import formula_sentences_of
+from shoal.data.formulas import formula_sentences
 from shoal.data.numbers import parse_numbers
 from shoal.data.person.columns import NO_VALUE
 from shoal.data.room import Room
@@ -253,7 +253,7 @@ def _more_warnings(
         # from when every release kept the input's order, and nothing was said of it
         found[ORDER_KEPT] = [one for one in stated.findings if one.code == ORDER_KEPT]
     if Location(path).kind.is_delimited and policy.model.write.formulas == "keep":
-        sentences = formula_sentences_of(shown)
+        sentences = formula_sentences(shown)
         found[FORMULA_CELLS] = [ReleaseWarning(FORMULA_CELLS, text) for text in sentences]
     if reader.table is not None:
         if policy.subject is None:

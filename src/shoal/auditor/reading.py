@@ -33,8 +33,8 @@ NEEDS_WITHHELD = (
 def read_cells(
     released: Table, problem: Problem, truth: Truth | None
 ) -> tuple[tuple[PublishedColumn, ...], dict[str, SensitiveColumn], np.ndarray | None]:
-    """What quasi-identifiers and sensitive columns say, and the number of each record's person, as
-    far as they are known; raises InputError with every finding.
+    """What quasi-identifiers and sensitive columns say, with the values behind means, and the
+    number of each record's person, as far as they are known; raises InputError with every finding.
     """
     columns, unreadable = read_columns(released, problem.schema)
     sensitive, unfit = encode_sensitive_columns(released, problem.schema, problem.earlier)
@@ -44,8 +44,10 @@ def read_cells(
         texts = problem.schema.missing_values
         findings += without_subject(released.column(problem.subject), texts)
     InputError.raise_for(findings)
-    subjects = None if truth is None else truth.subjects
-    if truth is None and problem.subject in released.names:
+    if truth is not None:
+        return truth.completed(columns), sensitive, truth.subjects
+    subjects = None
+    if problem.subject in released.names:
         subjects = people_of(released.column(problem.subject))
     return columns, sensitive, subjects
 
@@ -55,8 +57,6 @@ def read_release(released: Table, problem: Problem, truth: Truth | None) -> Rele
     schema = problem.schema
     columns, sensitive, people = read_cells(released, problem, truth)
     labels, count, starred, withheld = classes_of(released, columns, schema)
-    if truth is not None:
-        columns = truth.completed(columns)
     if withheld and problem.compares_with_input:
         sensitive = _with_withheld_values(released, problem, truth, starred)
     subjects = None if people is None else people.astype(np.int32, copy=False)

@@ -211,7 +211,7 @@ def write_blocks(
             _write_parquet(blocks, file, metadata)
             return
         for number, block in enumerate(blocks):
-            delimited.write_block(block, file, dialect, number == 0)
+            delimited.write(block, file, dialect, number == 0)
 
 
 def _write_parquet(

@@ -102,22 +102,20 @@ def first_lines(path: str, reading: Reading, count: int) -> list[str]:
     return re.split(r"\r\n|\n|\r", head.decode(codec, errors="replace"))[:count]
 
 
-def write(frame: pl.DataFrame, file: BinaryIO, dialect: Dialect) -> None:
-    """Write a table in a dialect; raises InputError where its encoding lacks a character."""
+def write(frame: pl.DataFrame, file: BinaryIO, dialect: Dialect, is_first: bool = True) -> None:
+    """Write rows of a table in a dialect, the first ones headed by the names.
+
+    Raises InputError where its encoding lacks a character.
+    """
     if dialect.encoding == UTF8:
-        _write_utf8(frame, file, dialect, dialect.bom)
+        _write_utf8(frame, file, dialect, dialect.bom and is_first, is_first)
         return
     buffer = io.BytesIO()
-    _write_utf8(frame, buffer, dialect, False)
+    _write_utf8(frame, buffer, dialect, False, is_first)
     try:
         file.write(buffer.getvalue().decode(UTF8).encode(dialect.encoding))
     except UnicodeEncodeError:
         raise InputError.from_findings(_unwritable(frame, dialect.encoding)) from None
-
-
-def write_block(frame: pl.DataFrame, file: BinaryIO, dialect: Dialect, is_first: bool) -> None:
-    """Write some rows of a table in UTF-8; the first ones are headed by the names."""
-    _write_utf8(frame, file, dialect, dialect.bom and is_first, is_first)
 
 
 def _write_utf8(
@@ -125,7 +123,7 @@ def _write_utf8(
     file: BinaryIO | io.BytesIO,
     dialect: Dialect,
     bom: bool,
-    header: bool = True,
+    header: bool,
 ) -> None:
     write = partial(
         pl.DataFrame.write_csv,

@@ -224,21 +224,6 @@ class ShownTable:
             yield pl.DataFrame([column.block(rows) for column in self.columns])
 
 
-def labels_of(numbers: np.ndarray, starts: np.ndarray, room: Room) -> np.ndarray:
-    """(m,) int32, the class of each record.
-
-    numbers: (m,) int32, the records, class after class. starts: (classes + 1,) where each class
-    begins, and the end.
-    """
-    labels = room.array(len(numbers), np.int32)
-    for first in range(0, len(starts) - 1, CLASSES):
-        ends = starts[first : first + CLASSES + 1]
-        some = numbers[ends[0] : ends[-1]]
-        classes = np.arange(first, first + len(ends) - 1, dtype=np.int32)
-        labels[some] = np.repeat(classes, np.diff(ends))
-    return labels
-
-
 def of_kept(values: np.ndarray, suppressed: np.ndarray, records: int, room: Room) -> np.ndarray:
     """(m,) int32, the values of the records that are not suppressed."""
     found, begun = room.array(records, np.int32), 0
@@ -257,7 +242,7 @@ def local_columns(
     render: Render,
     room: Room,
 ) -> Iterator[ShownColumn]:
-    """The published quasi-identifiers of classes that are runs of columns; see `labels_of`."""
+    """The published quasi-identifiers of classes that are runs of columns; see `Partition`."""
     for j, attribute in enumerate(encoded.attributes):
         if len(np.unique(attribute.positions)) == len(attribute.positions):
             lo, hi = _ends_of_runs(columns[j], starts, attribute)

@@ -19,11 +19,12 @@ Rewrite = Callable[[pl.Expr], pl.Expr]
 NUMBER = r"^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$"
 
 
-def formula_cells(frame: pl.DataFrame) -> dict[str, int]:
+def formula_cells(table: Table) -> dict[str, int]:
     """How many cells of each column read as formulas, and its name as one more; none left out."""
-    counts = {name: _count(frame[name]) for name in frame.columns}
-    for name in frame.columns:
-        counts[name] += _count(pl.Series([name]))
+    counts = {name: int(_are_formulas(pl.Series([name])).sum()) for name in table.names}
+    for name in filter(table.is_text, counts):
+        cells, records = table.texts(name)
+        counts[name] += int(records[_are_formulas(cells).to_numpy()].sum())
     return {name: count for name, count in counts.items() if count}
 
 
@@ -66,41 +67,13 @@ def _is_escaped(text: pl.Expr) -> pl.Expr:
     return text.str.contains(ESCAPED)
 
 
-def _count(series: pl.Series) -> int:
-    """Cells that read as formulas; of categories, each is looked at once."""
-    if series.dtype not in _TEXTS:
-        return 0
-    if (
-        isinstance(series.dtype, pl.Enum)
-        and not series.dtype.categories.str.contains(FORMULA).any()
-    ):
-        return 0  # what no record can hold need not be counted
-    counted = series.value_counts(name="n") if series.dtype != pl.String else None
-    text = series if counted is None else counted[series.name].cast(pl.String)
-    odd = text.str.contains(FORMULA)
-    if not odd.any():
-        return 0
-    odd = (odd & ~text.str.contains(NUMBER)).fill_null(False)
-    return int(odd.sum() if counted is None else counted.filter(odd)["n"].sum())
+def _are_formulas(cells: pl.Series) -> pl.Series:
+    return cells.str.contains(FORMULA) & ~cells.str.contains(NUMBER)
 
 
-def formula_sentences(frame: pl.DataFrame) -> Iterator[str]:
-    """What to tell the publisher of delimited text, a sentence for each column."""
-    return _sentences(formula_cells(frame))
-
-
-def formula_sentences_of(table: Table) -> Iterator[str]:
-    """What to tell the publisher of a table that may be held as codes alone."""
-    counts = {}
-    for name in table.names:
-        cells, records = table.texts(name)
-        odd = cells.str.contains(FORMULA) & ~cells.str.contains(NUMBER)
-        counts[name] = int(records[odd.to_numpy()].sum()) + _count(pl.Series([name]))
-    return _sentences({name: count for name, count in counts.items() if count})
-
-
-def _sentences(counts: dict[str, int]) -> Iterator[str]:
-    for name, count in counts.items():
+def formula_sentences(table: Table) -> Iterator[str]:
+    """What the publisher of delimited text is warned of, a sentence for each column."""
+    for name, count in formula_cells(table).items():
         cells = (
             "1 cell reads as a spreadsheet formula"
             if count == 1

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from shoal.data.room import IN_MEMORY, Room, blocks
+
 
 @dataclass(frozen=True)
 class Partition:
@@ -31,6 +33,20 @@ class Partition:
         dense = np.full(len(labels), -1, dtype=np.int32)
         dense[kept] = rank[inverse]
         return cls(dense, len(first))
+
+    @classmethod
+    def of_runs(cls, numbers: np.ndarray, starts: np.ndarray, room: Room = IN_MEMORY) -> Partition:
+        """Classes that are runs of records.
+
+        numbers: (n,) the records, class after class. starts: (classes + 1,) where each class
+        begins, and the end.
+        """
+        labels = room.array(len(numbers), np.int32)
+        for some in blocks(len(starts) - 1):
+            ends = starts[some.start : some.stop + 1]
+            classes = np.arange(some.start, some.stop, dtype=np.int32)
+            labels[numbers[ends[0] : ends[-1]]] = np.repeat(classes, np.diff(ends))
+        return cls(labels, len(starts) - 1)
 
     def sizes(self) -> np.ndarray:
         """Records per class, (count,) int64."""

@@ -54,15 +54,17 @@ class PublishedColumn:
     observed_bounds: np.ndarray | None = None
     ends: tuple[tuple[str, ...], tuple[str, ...]] | None = None
 
-    def with_values(self, values: np.ndarray, whole: float) -> PublishedColumn:
+    def with_values(self, values: np.ndarray, codes: np.ndarray, whole: float) -> PublishedColumn:
         """The column with what lies behind every mean, where it shows its means alone.
 
-        values: (n,) true values, NaN for none. whole: width of the domain.
+        values: (m,) distinct true values, NaN for none. codes: (n,) which of them each record has.
+        whole: width of the domain.
         """
-        present = ~np.isnan(values)
         lo, hi = np.full(len(self.cells), np.inf), np.full(len(self.cells), -np.inf)
-        np.minimum.at(lo, self.codes[present], values[present])
-        np.maximum.at(hi, self.codes[present], values[present])
+        for rows in blocks(len(codes)):
+            behind = values[codes[rows]]
+            np.fmin.at(lo, self.codes[rows], behind)
+            np.fmax.at(hi, self.codes[rows], behind)
         shows = np.isfinite(self.lo) & (lo <= hi)
         least, greatest = np.where(shows, np.stack([lo, hi]), np.nan)
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -63,7 +63,9 @@ class Truth:
         return tuple(
             column
             if column.observed_bounds is None
-            else column.with_values(self.values(encoded), _domain_width(encoded))
+            else column.with_values(
+                encoded.value_of_code(), self.aligned(encoded.codes), _domain_width(encoded)
+            )
             for column, encoded in zip(columns, self.encoded.attributes, strict=True)
         )
 

@@ -32,10 +32,10 @@ from shoal.data.coded_table import (
     global_columns,
     hidden_where,
     in_order,
-    labels_of,
     local_columns,
     of_kept,
 )
+from shoal.data.partition import Partition
 from shoal.data.progress import Progress
 from shoal.data.room import Room, blocks, needs_whole
 from shoal.data.row_order import RankedColumn, ascending, by_importance, cell_ranks
@@ -261,7 +261,7 @@ def _local(
     started = time.process_time()
     starts = method.cut_columns(columns, matrix, BoundPromises(promises, some), room)
     assert int(np.diff(starts).min()) >= k, "the method made a class of fewer than k records"
-    labels = encoded.of_all(labels_of(columns[-1], starts, room), room)
+    labels = encoded.of_all(Partition.of_runs(columns[-1], starts, room).labels, room)
     seconds = time.process_time() - started
     render = bound.schema.render
     shown = list(local_columns(columns, starts, labels, encoded, render, room))

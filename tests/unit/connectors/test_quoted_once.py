@@ -38,7 +38,7 @@ def frames(draw: st.DrawFn) -> pl.DataFrame:
 
 def written(frame: pl.DataFrame, dialect: Dialect, header: bool = True) -> bytes:
     file = io.BytesIO()
-    delimited.write_block(frame, file, dialect, header)
+    delimited.write(frame, file, dialect, header)
     return file.getvalue()
 
 

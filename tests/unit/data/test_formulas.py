@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from shoal.cli.main import status_of
 from shoal.data.formulas import escaped, formula_cells, unescaped
+from shoal.data.table import Table
 
 BY_HAND = {
     "=1+0": "'=1+0",
@@ -41,14 +42,14 @@ def test_cells_are_escaped_as_by_hand(cell):
 def test_escaping_is_one_to_one_and_leaves_no_formula(cells):
     frame = pl.DataFrame({"c": cells, "=n": cells})
     written = escaped(frame)
-    assert formula_cells(written) == {}
+    assert formula_cells(Table(written)) == {}
     assert written["c"].n_unique() == len(cells)
     assert unescaped(written).equals(frame)
 
 
 def test_names_numbers_and_missing_cells():
     frame = pl.DataFrame({"=sum": [1, 2], "x": ["=a", None], "y": ["-1", "-2"]})
-    assert formula_cells(frame) == {"=sum": 1, "x": 1}
+    assert formula_cells(Table(frame)) == {"=sum": 1, "x": 1}
     assert escaped(frame).columns == ["'=sum", "x", "y"]
     assert escaped(frame)["x"].to_list() == ["'=a", None]
     assert escaped(frame)["'=sum"].dtype == pl.Int64

@@ -288,6 +288,29 @@ def test_an_audit_within_a_limit_finds_what_any_audit_finds(
         assert found[0].certificate["scale"]["parts"] > 1
 
 
+@pytest.mark.parametrize("shown", ["mean", "both"])
+def test_means_are_compared_with_all_values_within_a_limit(
+    shown: str, table: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    asked = _changed(age={"role": "quasi", "domain": [0, 100], "render": shown})
+    out = tmp_path / "out.csv"
+    published(table, asked, out)
+    frame = pl.read_csv(out, infer_schema=False)
+    frame[0, "age"] = "99"
+    frame.write_csv(out)
+    known = ((str(table), f"{out}.trace"), (None, None))
+    whole = [
+        certified(audit_file(str(out), asked, one, trace_path=trace).certificate)
+        for one, trace in known
+    ]
+    assert whole[0]["faults"]["uncovered"]
+    request.getfixturevalue("tiny")
+    with room.using(LIMITS[1]):
+        found = [audit_file(str(out), asked, one, trace_path=trace) for one, trace in known]
+    assert found[0].certificate["scale"]["parts"] > 1
+    assert [certified(one.certificate) for one in found] == whole
+
+
 def test_people_whom_several_columns_name_are_counted_within_a_limit(
     tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

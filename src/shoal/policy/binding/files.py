@@ -27,7 +27,7 @@ from shoal.connectors.parquet_parts import check_released
 from shoal.connectors.release_drafts import ReleaseDraft
 from shoal.data.certificate import Certificate
 from shoal.data.coded_table import CodedTable
-from shoal.data.formulas import escaped, formula_sentences, formula_sentences_of, unescaped
+from shoal.data.formulas import escaped, formula_sentences, unescaped
 from shoal.data.person_names import (
     named_together,
     names_of,
@@ -344,16 +344,14 @@ class PolicyTables:
         """Delimited text, formulas as the policy wants them; raises InputError where it refuses."""
         wanted = self.model.write.formulas
         if wanted == "refuse":
-            findings = list(formula_sentences(frame))
-            InputError.raise_for(findings)
+            InputError.raise_for(formula_sentences(Table(frame)))
         return escaped(frame) if wanted == "escape" else frame
 
     def formula_warnings(self, released: Table, kind: Format) -> list[ReleaseWarning]:
         """A warning for each column of delimited text that a spreadsheet would compute."""
         if not kind.is_delimited or self.model.write.formulas != "keep":
             return []
-        sentences = formula_sentences_of(released)
-        return [ReleaseWarning(FORMULA_CELLS, sentence) for sentence in sentences]
+        return [ReleaseWarning(FORMULA_CELLS, text) for text in formula_sentences(released)]
 
     def output_dialect(
         self, input_path: object, found: Dialect | None, output_path: str

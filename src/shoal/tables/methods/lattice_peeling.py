@@ -169,9 +169,7 @@ class LatticePeeling(Partitioner):
         has_trees = bool((matrix.base >= 0).any())
         if effort in ("light", "exchange") or (effort in ("full", "thorough") and not has_trees):
             self._exchange(rows, starts, costs, effort)  # step 5
-        labels = np.empty(matrix.records, dtype=np.int32)
-        labels[rows[:, -1]] = np.repeat(np.arange(len(starts) - 1, dtype=np.int32), np.diff(starts))
-        return Partition(labels, len(starts) - 1)
+        return Partition.of_runs(rows[:, -1], starts)
 
     def _most_vectors(self, matrix: Matrix, units: Units, promises: Promises) -> int:
         """As many as asked for, fewer on tables where they would take long; the same on any

@@ -246,7 +246,7 @@ class RoundedPartition(Partitioner):
         else:
             starts = self._cut_by_level(columns, matrix, promises, costs)
             numbers = columns[-1]
-        partition = Partition(_labels(numbers, starts), len(starts) - 1)
+        partition = Partition.of_runs(numbers, starts)
         if promises_more and self._cuts_our_way:
             partition = with_less_loss(matrix, promises, partition)
         return self._effort.refined(matrix, partition, promises, rng, progress)
@@ -428,9 +428,3 @@ def _rows(columns: np.ndarray, d: int) -> np.ndarray:
         rows[some, :d] = columns[:d, some].T
     rows[:, d] = columns[-1]
     return rows
-
-
-def _labels(numbers: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    labels = np.empty(len(numbers), dtype=np.int32)
-    labels[numbers] = np.repeat(np.arange(len(starts) - 1, dtype=np.int32), np.diff(starts))
-    return labels

@@ -169,9 +169,7 @@ class TClosenessByExchange(Partitioner):
         order, starts = cut_apart(
             matrix, np.arange(matrix.records), ends, promises.k, costs_of(matrix)
         )
-        count = len(starts) - 1
-        labels = np.empty(matrix.records, dtype=np.int32)
-        labels[order] = np.repeat(np.arange(count, dtype=np.int32), np.diff(starts))
+        labels, count = Partition.of_runs(order, starts).labels, len(starts) - 1
         if promises.holds(labels, count).mean() < 1 - LOOSE:
             return None
         points = principal(points_of(matrix, self.scale))
