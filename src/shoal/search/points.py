@@ -195,22 +195,22 @@ def in_blocks(
     matrix: Matrix, points: np.ndarray, targets: Targets, block: int, k: int, cluster: Cluster
 ) -> np.ndarray:
     """The class of each record when every block is clustered by itself, (n,) int32."""
-    subject_ids = np.zeros(0, dtype=np.int32) if matrix.subjects is None else matrix.subjects
     blocks = rows_of_blocks(points, targets, block, k)
     if len(blocks) == 1:
-        return cluster(points, subject_ids, targets)
+        return cluster(points, people_of(matrix), targets)
     labels = np.full(matrix.records, -1, dtype=np.int32)
     count = 0
     for rows in blocks:
-        people = (
-            np.unique(subject_ids[rows], return_inverse=True)[1].astype(np.int32)
-            if len(subject_ids)
-            else subject_ids
-        )
+        people = people_of(matrix.take(rows))
         own = cluster(np.ascontiguousarray(points[:, rows]), people, targets.take(rows))
         labels[rows] = own + count
         count = int(labels[rows].max()) + 1
     return labels
+
+
+def people_of(matrix: Matrix) -> np.ndarray:
+    """The person of each record, (n,) int32; empty where each is its own."""
+    return np.zeros(0, dtype=np.int32) if matrix.subjects is None else matrix.subjects
 
 
 def rows_of_blocks(points: np.ndarray, targets: Targets, block: int, k: int) -> list[np.ndarray]:

@@ -11,7 +11,9 @@ sensitive value and near quasi-identifiers can stand for one another.
 
 Promise: as `search`'s, every class holds k people and is within t. A dealt class is as large as the
 class of representatives and has each value as often, which keeps k and t; exchanges of equal values
-change neither; a joining record is asked about first. `repair` has the last word.
+change neither; a joining record is asked about first. That counts records: where people have
+several, one may be dealt to a class twice. `repair` has the last word; where it would merge many
+classes, the table is searched as a whole.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ import numpy as np
 from shoal.data.classes import Closeness
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
+from shoal.errors import InfeasibleError
 from shoal.protocols import Promises
 from shoal.search.efforts import ASKED_RECORDS
 from shoal.search.kernels import nearest_class, rounded_cut
@@ -38,6 +41,9 @@ UNITS = 31_000
 MOST_LEFT = 500
 """At most one record in this number may be left over."""
 
+MOST_FAILING = 0.3
+"""Of dealt classes at most this share may fail, as where people have several records."""
+
 PRICED = 512
 """Records on which a node is priced at most."""
 
@@ -49,7 +55,7 @@ SearchPart = Callable[[Matrix, Promises], Partition]
 
 def is_large(matrix: Matrix, promises: Promises) -> bool:
     """Whether more records are asked about k and t alone than are annealed."""
-    if matrix.records <= ASKED_RECORDS or matrix.subjects is not None or promises.about_release:
+    if matrix.records <= ASKED_RECORDS or promises.about_release:
         return False
     models = {term.model for term in promises.terms}
     return bool(promises.closeness) and models <= {"k-anonymity", "t-closeness"}
@@ -77,6 +83,8 @@ def by_twins(
     labels = _dealt(matrix, units, values[chosen], found, costs)
     _join(labels, left, matrix, promises.closeness, m)
     polished = _polished(matrix, Partition.of(labels), values, promises.k, rng)
+    if promises.holds(polished.labels, polished.count).mean() < 1 - MOST_FAILING:
+        raise InfeasibleError("people are too often dealt to a class twice")
     return repair(matrix, polished, promises)
 
 
@@ -224,6 +232,8 @@ def _polished(
     """The classes after exchanges of equal values, where these lose less."""
     bound = np.full((2, matrix.records), -1, dtype=np.int32)
     bound[0] = values
+    if matrix.subjects is not None:
+        bound[1] = matrix.subjects
     search = short_search(matrix, resizes=False)
     found = Refinery(matrix, partition, k, bound, search, rng).after(0)
     return min(partition, found, key=lambda one: loss_of(matrix, one))

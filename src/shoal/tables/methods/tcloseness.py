@@ -42,7 +42,16 @@ from shoal.data.progress import Progress, no_progress
 from shoal.errors import InfeasibleError
 from shoal.protocols import Partitioner, Promises
 from shoal.search.efforts import Effort
-from shoal.search.points import BLOCK, SCALE, blocks_of, in_blocks, merged, points_of, principal
+from shoal.search.points import (
+    BLOCK,
+    SCALE,
+    blocks_of,
+    in_blocks,
+    merged,
+    people_of,
+    points_of,
+    principal,
+)
 from shoal.search.refinement import refine
 from shoal.search.repair import repair
 from shoal.search.segments import costs_of, loss_of, require_people
@@ -166,20 +175,28 @@ class TClosenessByExchange(Partitioner):
         tight that too many classes fail.
         """
         ends = np.array([0, matrix.records])
-        order, starts = cut_apart(
-            matrix, np.arange(matrix.records), ends, promises.k, costs_of(matrix)
-        )
-        labels, count = Partition.of_runs(order, starts).labels, len(starts) - 1
-        if promises.holds(labels, count).mean() < 1 - LOOSE:
+        rows, costs = np.arange(matrix.records), costs_of(matrix)
+        # one person's records, where they lie far apart, hardly meet in a class of k
+        for quota in dict.fromkeys((promises.k, promises.k * matrix.records // matrix.people)):
+            order, starts = cut_apart(matrix, rows, ends, quota, costs)
+            labels, count = Partition.of_runs(order, starts).labels, len(starts) - 1
+            if promises.holds(labels, count).mean() >= 1 - LOOSE:
+                break
+        else:
             return None
         points = principal(points_of(matrix, self.scale))
         targets = targets_of(promises, matrix.records)
-        nobody = np.zeros(0, dtype=np.int32)
         for first in range(0, count, TOGETHER):
             rows = np.sort(order[starts[first] : starts[min(first + TOGETHER, count)]])
             near = np.ascontiguousarray(points[:, rows])
             search = _ExchangeSearch(
-                self, near, nobody, promises.k, targets.take(rows), rng, brief=True
+                self,
+                near,
+                people_of(matrix.take(rows)),
+                promises.k,
+                targets.take(rows),
+                rng,
+                brief=True,
             )
             labels[rows] = search.repaired(labels[rows] - np.int32(first)) + first
         found = repair(matrix, Partition.of(labels), promises)
