@@ -206,14 +206,15 @@ def test_the_transformer_finds_levels_and_applies_them(people):
 
     frame = people.to_pandas()[["name", "patient", "age", "sex", "zip"]]
     frame.index = pd.RangeIndex(1000, 1000 + len(frame))
-    words = {"quasi": ["age", "sex", "zip"], "subject": "patient", "drop": "name"}
+    quasi = {"age": {"hierarchy": {"bins": {"width": 5, "levels": 4}}}, "sex": {}, "zip": {}}
+    words = {"quasi": quasi, "subject": "patient", "drop": "name"}
     anonymizer = sklearn.Anonymizer(k=5, **words)
     shown = anonymizer.fit_transform(frame)
-    assert list(shown.columns) == list(anonymizer.get_feature_names_out()) == words["quasi"]
+    assert list(shown.columns) == list(anonymizer.get_feature_names_out()) == list(quasi)
     assert shown.index.equals(frame.index)
     assert anonymizer.certificate_.holds
-    assert anonymizer.levels_.keys() == set(words["quasi"])
-    assert shoal.audit(shown, quasi=words["quasi"], k=5).holds
+    assert anonymizer.levels_.keys() == set(quasi)
+    assert shoal.audit(shown, quasi=list(quasi), k=5).holds
     wanted = shoal.publish(frame, anonymizer.policy_)
     order = wanted.trace.argsort()
     assert shown.reset_index(drop=True).equals(wanted.data.iloc[order].reset_index(drop=True))
@@ -229,3 +230,29 @@ def test_the_transformer_finds_levels_and_applies_them(people):
         anonymizer.transform(frame.drop(columns="zip"))
     policy = sklearn.Anonymizer(wanted.policy, k=7).fit(frame)
     assert policy.certificate_["promises"][0]["asked"] == 7
+
+
+def test_the_transformer_takes_the_words_of_publish_and_refuses_what_it_can_not_keep(people):
+    sklearn = pytest.importorskip("shoal.sklearn")
+    known = people.select("age", "sex", "education")
+    words = {"quasi": {"age": {"hierarchy": {"bins": {"width": 10, "levels": 3}}}, "sex": {}}}
+    least = {"name": "full-domain", "minimum": ["age:1"]}
+    made = sklearn.Anonymizer(**words, other="drop", k=5, method=least, seed=3).fit(known)
+    assert made.levels_["age"] >= 1
+    assert made.certificate_["seed"] == 3
+    assert made.certificate_["method"]["parameters"]["minimum"] == ["age:1"]
+    policy = shoal.Policy.from_columns(known, **words, other="drop", k=5)
+    again = sklearn.Anonymizer(policy.with_method(least.pop("name"), least), seed=3).fit(known)
+    assert again.levels_ == made.levels_
+    for method, says in (
+        ("mondrian", "'mondrian': does not recode .* name 'full-domain'"),
+        ({"name": "full-domain", "suppression": 0.05}, "leave out 'suppression'"),
+    ):
+        with pytest.raises(InputError, match=says):
+            sklearn.Anonymizer(policy, method=method).fit(known)
+
+
+def test_the_transformer_warns_of_a_column_that_is_the_same_for_everybody(people):
+    sklearn = pytest.importorskip("shoal.sklearn")
+    with pytest.warns(UserWarning, match="column 'age': is the same for everybody.*'bins'"):
+        sklearn.Anonymizer(quasi=["age", "sex"], other="drop", k=5).fit(people)
