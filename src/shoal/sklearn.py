@@ -89,8 +89,8 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         for name, column in self.plan_.rounds[0].items():
             if column.whole is not None:
                 warnings.warn(
-                    f"column '{name}': is the same for everybody at the levels that were found; give"
-                    " it more levels, a number by 'bins', or leave it out",
+                    f"column '{name}': is the same for everybody at the levels that were found;"
+                    " give it more levels, a number by 'bins', or leave it out",
                     stacklevel=2,
                 )
         self.levels_ = release.certificate["method"]["search_statistics"]["levels"]
