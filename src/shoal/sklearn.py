@@ -11,7 +11,7 @@ import polars as pl
 from shoal.connectors.frames import FrameT, like, table_of
 from shoal.errors import InputError, MissingExtraError
 from shoal.policy.binding.table import bound_table
-from shoal.policy.from_columns import Names, Settings, changed, given_words, policy_of_words
+from shoal.policy.from_columns import Names, Settings, changed, policy_of_words, words_of_call
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.reports.publication import publish
 
@@ -80,7 +80,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             policy = policy_of_words(Policy.from_dict, X, words)
         else:
             beside = {"k": self.k, "method": self.method, "seed": self.seed}
-            policy = changed(Policy.of(self.policy), given_words(beside))
+            policy = changed(Policy.of(self.policy), words_of_call(beside))
         self.policy_ = _recoding_all_alike(policy)
         release = publish(X, self.policy_)
         found: Any = release.found

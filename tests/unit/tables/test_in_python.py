@@ -166,12 +166,39 @@ def test_every_result_is_short_in_a_console_and_a_table_in_a_notebook(people, re
         shoal.profile(people), shoal.risk(people, release.policy),
         shoal.marginal(people, release.policy, release=release),
         shoal.attacker_view(release, release.policy, people, "most-exposed"),
+        shoal.attacker_views(release, release.policy, people),
+        shoal.lattice_walk(people, release.policy.with_method("full-domain")),
+        shoal.stream(shoal.Policy.from_columns(people, quasi="age", k=5, other="drop")),
     ]  # fmt: skip
     for result in results:
         assert len(repr(result)) < 400, type(result)
         assert "influenza" not in repr(result)
         assert "<table>" in result._repr_html_(), type(result)
     assert isinstance(compared.plot(), Figure)
+
+
+def test_collections_of_figures_are_tables_in_a_notebook_without_values(people, release):
+    price = shoal.marginal(people, release.policy, release=release)
+    assert price.columns[0].name in price._repr_html_()
+    assert f"{price.columns[0].loss:.6g}" in price._repr_html_()
+    view = shoal.attacker_view(release, release.policy, people, "most-exposed")
+    assert "<td>disease</td>" in view._repr_html_()
+    for value in (*view.known.values(), view.learnt[0].truth, *map(str, view.learnt[0].values)):
+        assert f"<td>{value}</td>" not in view._repr_html_()
+    assert view.learnt[0].truth not in repr(view.learnt)
+
+
+def test_a_release_that_was_read_and_its_checks_are_short(release, tmp_path):
+    path = tmp_path / "o.csv"
+    release.save(path)
+    assert repr(shoal.read_release(path)) == "<ReleaseFrame rows=400, columns=5>"
+    assert all(len(repr(check)) < 200 for check in shoal.verify(path))
+
+
+def test_promises_have_the_same_digits_in_text_and_notebook(release):
+    certificate = release.certificate
+    promise = certificate["promises"][1] | {"asked": 0.3, "measured": 0.299975}
+    assert "<td>0.299975</td>" in certificate.extended(promises=[promise])._repr_html_()
 
 
 def test_what_attacks_found_is_shown_worst_first_in_console_and_notebook(people, release):
