@@ -200,11 +200,12 @@ def _with_numbers(
         if is_shown and numbers == "published":
             continue
         cells = _plain(frame[name], notation, render)
-        if numbers == "published":
-            cells = as_numbers(cells)
-        elif is_shown:
-            cells = _of_cells(cells, SHOWN[column["technique"]], render, numbers)
-        elif cells.dtype == pl.String:
+        cells = (
+            _of_cells(cells, SHOWN[column["technique"]], render, numbers)
+            if is_shown
+            else as_numbers(cells)
+        )
+        if numbers != "published" and cells.dtype == pl.String:
             cells = cells.cast(pl.Float64, strict=False)
         frame = frame.with_columns(cells.alias(name))
     return frame

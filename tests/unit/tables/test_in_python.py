@@ -159,6 +159,21 @@ def test_numbers_that_are_published_as_they_are_come_back_as_numbers(people, tmp
     assert data["age"].dtype == pl.String
 
 
+@pytest.mark.parametrize("words", [{"plain": ["visits", "cost", "code"]}, {"other": "plain"}])
+@pytest.mark.parametrize("numbers", ["published", "mid", "interval"])
+def test_plain_numbers_of_a_frame_come_back_as_numbers_and_texts_as_texts(tmp_path, words, numbers):
+    rows = pl.int_range(60, eager=True)
+    frame = pl.DataFrame({"age": rows, "visits": rows % 7, "cost": rows / 4})
+    frame = frame.with_columns(code=pl.lit("79098"))
+    release = shoal.publish(frame, quasi="age", k=5, **words)
+    release.save(tmp_path / "o.csv")
+    data = shoal.read_release(tmp_path / "o.csv", numbers=numbers).data
+    assert [data[name].dtype for name in frame.columns[1:]] == [pl.Int64, pl.Float64, pl.String]
+    assert data["visits"].sort().equals(frame["visits"].sort())
+    stated = {column["name"]: column["type"] for column in release.certificate["columns"]}
+    assert stated == {"age": "number", "visits": "number", "cost": "number", "code": None}
+
+
 def test_every_result_is_short_in_a_console_and_a_table_in_a_notebook(people, release):
     compared = shoal.compare(people, release.policy, methods=["mondrian"], ks=[5])
     results = [
