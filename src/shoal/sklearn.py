@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from shoal.connectors.frames import FrameT, like, table_of
 from shoal.data.recoding import GlobalRecoding
-from shoal.errors import MissingExtraError
+from shoal.errors import InputError, MissingExtraError
 from shoal.policy.binding.table import bound_table
-from shoal.policy.from_columns import Names, Settings, policy_of_words
+from shoal.policy.from_columns import Names, Settings, changed, policy_of_words, words_of_call
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.recoding.recode import cells_of, suppress_cells
 from shoal.reports.publication import publish
@@ -36,8 +37,10 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     beyond its domain is refused. Promises hold for the records of `fit` and no others: what
     `transform` makes of other people's is for a model, not for publication.
 
-    policy: as of `shoal.publish`; or, without one, its words. Frames of pandas, Polars or pyarrow
-    go in and come out, without identifiers and dropped columns.
+    policy: as of `shoal.publish`; or, without one, its words. Beside a policy go k, method and
+    seed. Parameters of `full-domain` are kept; raises InputError for another method, or one that
+    suppresses records. Frames of pandas, Polars or pyarrow go in and come out, without identifiers
+    and dropped columns. Warns of columns that are the same for everybody.
 
     policy_, plan_: what was asked, and what becomes of each value; both are the owner's. levels_:
         the level of each quasi-identifier. certificate_: what was measured on the records of `fit`.
@@ -56,6 +59,8 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         k: int | None = None,
         l: int | None = None,
         t: float | None = None,
+        method: str | Settings | None = None,
+        seed: int | None = None,
     ) -> None:
         self.policy = policy
         self.quasi = quasi
@@ -67,6 +72,8 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.k = k
         self.l = l
         self.t = t
+        self.method = method
+        self.seed = seed
 
     def fit(self, X: Any, y: object = None) -> Anonymizer:
         """Finds the levels; raises as `shoal.publish` where no release keeps the promises."""
@@ -74,13 +81,20 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if self.policy is None:
             policy = policy_of_words(Policy.from_dict, X, words)
         else:
-            policy = Policy.of(self.policy)
-            policy = policy if self.k is None else policy.with_k(self.k)
-        self.policy_ = policy.with_method(METHOD, {"suppression": 0.0})
+            beside = {"k": self.k, "method": self.method, "seed": self.seed}
+            policy = changed(Policy.of(self.policy), words_of_call(beside))
+        self.policy_ = _recoding_all_alike(policy)
         release = publish(X, self.policy_)
         found: Any = release.found
         self.plan_ = found.draft.plan
         self.certificate_ = release.certificate
+        for name, column in self.plan_.rounds[0].items():
+            if column.whole is not None:
+                warnings.warn(
+                    f"column '{name}': is the same for everybody at the levels that were found;"
+                    " give it more levels, a number by 'bins', or leave it out",
+                    stacklevel=2,
+                )
         self.levels_ = release.certificate["method"]["search_statistics"]["levels"]
         self.feature_names_in_ = np.array(table_of(X).names, dtype=object)
         self.n_features_in_ = len(self.feature_names_in_)
@@ -110,3 +124,19 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """The columns that come out."""
         check_is_fitted(self)
         return self.names_out_
+
+
+def _recoding_all_alike(policy: Policy) -> Policy:
+    """The policy by global recoding of every record, with the parameters that it gives this."""
+    named, settings = (policy.model.method or {"name": METHOD})["name"], policy.method_settings
+    if named != METHOD:
+        raise InputError(
+            f"method '{named}': does not recode a value alike in every record; leave the method"
+            f" out, or name '{METHOD}'"
+        )
+    if settings.get("suppression") or settings.get("rounds"):
+        raise InputError(
+            f"method '{METHOD}': a transformer keeps every record and suppresses none; leave out"
+            " 'suppression' and 'rounds'"
+        )
+    return policy.with_method(METHOD)

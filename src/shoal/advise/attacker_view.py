@@ -8,7 +8,7 @@ one person and name values, because the owner asks; they belong on the owner's s
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from numbers import Integral
 from pathlib import Path
@@ -41,20 +41,20 @@ WhichRow = int | str
 SCHEMA = "shoal.attacker-view/1"
 
 
-@dataclass(frozen=True)
-class PossibleValue:
+@dataclass(frozen=True, repr=False)
+class PossibleValue(Figures):
     """A sensitive value that people who look the same have. share: of those who look the same;
     base: of everybody in the release. Who has several records may have several values.
     """
 
-    value: str
+    value: str = field(repr=False)
     people: int
     share: float
     base: float
 
 
-@dataclass(frozen=True)
-class Learnt:
+@dataclass(frozen=True, repr=False)
+class Learnt(Figures):
     """What the attacker learns about one sensitive attribute.
 
     values: the likeliest first, ties by text; the first is the best guess. truth: the value of the
@@ -63,7 +63,7 @@ class Learnt:
 
     attribute: str
     values: tuple[PossibleValue, ...]
-    truth: str
+    truth: str = field(repr=False)
     is_possible: bool
 
     @property
@@ -160,8 +160,8 @@ def attacker_views(
     )
 
 
-@dataclass(frozen=True)
-class AttackerViews:
+@dataclass(frozen=True, repr=False)
+class AttackerViews(Figures):
     """Views of any row of one release, prepared once; see `attacker_view`.
 
     sensitive: the published columns. unit: as in `AttackerView`. Of the original, known: text of

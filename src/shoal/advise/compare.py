@@ -114,6 +114,7 @@ def compare(
         quasi,
         sha256,
         policy.required_k,
+        label_of(ground.bound.problem.policy),
     )
 
 

@@ -95,7 +95,7 @@ class Comparison:
     """Every method at every k on one table: rows by ascending k, and within it by ascending loss.
 
     subjects: people in the table. quasi: what an attacker is taken to know. sha256: of the file, if
-    it was one. asked_k: the policy's.
+    it was one. asked_k: the policy's. own: the label of the method that publish takes.
     """
 
     rows: tuple[Row, ...]
@@ -105,6 +105,7 @@ class Comparison:
     quasi: tuple[str, ...]
     sha256: str | None = None
     asked_k: int | None = None
+    own: str = ""
 
     @property
     def ks(self) -> tuple[int, ...]:
@@ -128,6 +129,12 @@ class Comparison:
             return None
         known = [row for row in self.ranked(self.advised_k) if row.loss < float("inf")]
         return recommend(known, self.advised_k)
+
+    @property
+    def own_choice(self) -> str:
+        """Which method publish takes under the policy, and whether that is one of these."""
+        absent = "" if self.own in self.methods else ", which is not compared here"
+        return f"publish under this policy takes {self.own}{absent}"
 
     @property
     def releases(self) -> tuple[Row, ...]:
@@ -170,19 +177,16 @@ class Comparison:
             infer_schema_length=None,
         )
 
-    def __repr__(self) -> str:
-        """What was compared, and what is recommended."""
-        rows = f"{len(self.methods)} methods, k = {', '.join(map(str, self.ks))}"
-        return f"<Comparison of {rows}: {self.recommendation or 'nothing keeps every promise'}>"
-
     def _repr_html_(self) -> str:
         """The recommendation and the main figures, for a notebook."""
         advice = self.recommendation
         nothing = f"No method keeps every promise at k = {self.advised_k}"
         heads = ("k", "method", "loss (gcp)", "mean risk", "classes", "CPU s", "")
+        own = [notebook.sentence(f"{self.own_choice}.")] if self.own else []
         return notebook.section(
             notebook.sentence(f"{nothing if advice is None else advice}."),
             notebook.table(heads, [_html_row(row) for row in self.rows]),
+            *own,
         )
 
     def to_json(self) -> str:

@@ -170,12 +170,15 @@ def exact_shares(release: Release) -> dict[str, float]:
 # Lattice walk: any levels of a global recoding, and each a step coarser or finer, measured.
 
 
-class LatticeWalk:
+class LatticeWalk(Figures):
     """A table whose levels are looked at one after the other; see `lattice_walk`."""
 
     def __init__(self, matrix: Matrix, whole_table: Classes, problem: Problem) -> None:
         self._matrix, self._problem = matrix, problem
         self._bound = BoundPromises(problem.promises, whole_table)
+
+    def _figures(self) -> dict[str, int]:
+        return self.heights
 
     @property
     def heights(self) -> dict[str, int]:

@@ -27,8 +27,8 @@ from shoal.policy.policy import Policy, PolicyLike
 SCHEMA = "shoal.risk/1"
 
 
-@dataclass(frozen=True)
-class Risk:
+@dataclass(frozen=True, repr=False)
+class Risk(notebook.Figures):
     """Who hides among how many in a table, by its quasi-identifiers; no value of it.
 
     unit: `people`, or `records` where each is taken to be a person. k: the policy's, None without

@@ -55,7 +55,7 @@ class SinglingOut(Attack):
         if not len(ends.labels):
             return found | {"why": "no interval holds three values"} | _owned(scene)
         if scene.halves is None:
-            found["why"] = scene.control.reason or "no people who are not in the release"
+            found["why"] = scene.control.reason or "one half of the people can't be published again"
             return found | _owned(scene)
         half, people = scene.halves.release.boxes, scene.halves.members
         others = scene.halves.outsiders

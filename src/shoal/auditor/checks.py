@@ -14,6 +14,7 @@ from shoal.data.certificate import EARLIER, Certificate
 from shoal.data.certificate_shape import BY_RELEASE, ColumnReport, PromiseReport
 from shoal.data.fault_words import REMOVED_ROLES
 from shoal.data.findings import some_named
+from shoal.data.notebook import Figures
 from shoal.data.numbers import exact_sum
 from shoal.data.people import UNKNOWN
 from shoal.data.printable import printable
@@ -35,8 +36,8 @@ GRAVE_FINDING = "grave finding"
 CLOSE = 1e-9  # relative; sums in another order differ by less
 
 
-@dataclass(frozen=True)
-class Check:
+@dataclass(frozen=True, repr=False)
+class Check(Figures):
     """What one check found. ok: None where it could not be made. short: lines for a terminal."""
 
     name: str

@@ -37,8 +37,8 @@ Library = Literal["polars", "pandas", "pyarrow"]
 SHOWN = {"interval": Shown.RANGE, "mean": Shown.MEAN, "mean-and-interval": Shown.BOTH}
 
 
-@dataclass(frozen=True)
-class ReleaseFrame(Generic[FrameT]):
+@dataclass(frozen=True, repr=False)
+class ReleaseFrame(notebook.Figures, Generic[FrameT]):
     """A release that was read.
 
     data: the frame. columns: what the certificate, or else a Parquet file, says about each.
@@ -49,9 +49,17 @@ class ReleaseFrame(Generic[FrameT]):
     columns: Sequence[Mapping[str, Any]]
     certificate: Certificate | None
 
+    def _figures(self) -> dict[str, int]:
+        rows, columns = self._published.shape
+        return {"rows": rows, "columns": columns}
+
     def _repr_html_(self) -> str:
         """The first rows, for a notebook."""
-        return notebook.section(notebook.first_rows(table_of(self.data, allow_empty=True).frame))
+        return notebook.section(notebook.first_rows(self._published))
+
+    @property
+    def _published(self) -> pl.DataFrame:
+        return table_of(self.data, allow_empty=True).frame
 
 
 @overload
@@ -192,11 +200,12 @@ def _with_numbers(
         if is_shown and numbers == "published":
             continue
         cells = _plain(frame[name], notation, render)
-        if numbers == "published":
-            cells = as_numbers(cells)
-        elif is_shown:
-            cells = _of_cells(cells, SHOWN[column["technique"]], render, numbers)
-        elif cells.dtype == pl.String:
+        cells = (
+            _of_cells(cells, SHOWN[column["technique"]], render, numbers)
+            if is_shown
+            else as_numbers(cells)
+        )
+        if numbers != "published" and cells.dtype == pl.String:
             cells = cells.cast(pl.Float64, strict=False)
         frame = frame.with_columns(cells.alias(name))
     return frame

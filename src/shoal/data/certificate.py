@@ -251,7 +251,7 @@ def _short(value: object) -> str:
     if value is None:
         return "not known"
     if isinstance(value, float):
-        return f"{value:.4g}"
+        return f"{value:.6g}"
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 

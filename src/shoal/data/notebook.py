@@ -6,9 +6,10 @@ does not trust its outputs shows the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from shoal.data.printable import readable
 
@@ -20,25 +21,54 @@ MOST_LETTERS = 80  # of a cell
 
 
 class Figures:
-    """A dataclass that shows its figures: in a line, and as a table in a notebook. Of a collection
-    it is how many there are, so that no value of the data is shown.
+    """A result that shows its figures: in a line, and as tables in a notebook.
+
+    Of a collection it is how many there are; in a notebook, one of dataclasses is a table of their
+    figures. A field of `repr=False` is never shown, so that no value of the data is.
     """
 
-    def _figures(self) -> list[tuple[str, object]]:
-        held = ((name, getattr(self, name)) for name in self.__dataclass_fields__)  # type: ignore[attr-defined]
-        return [
-            (name, value if isinstance(value, int | float | str) else len(value))
-            for name, value in held
-            if isinstance(value, int | float | str | list | tuple | dict | set)
-        ]
+    def _figures(self) -> Mapping[str, object]:
+        return figures_of(self)
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={str(value)[:MOST_LETTERS]}" for name, value in self._figures())
+        figures = self._figures().items()
+        shown = ", ".join(f"{name}={str(_short(value))[:MOST_LETTERS]}" for name, value in figures)
         return f"<{type(self).__name__} {shown}>"
 
     def _repr_html_(self) -> str:
-        heads, cells = zip(*self._figures(), strict=True)
-        return section(table(heads, [cells]))
+        held = [value for _, value in _held(self)]
+        inner = [_figures_table([*map(figures_of, value)]) for value in held if _are_data(value)]
+        others = [value._repr_html_() for value in held if hasattr(value, "_repr_html_")]
+        return section(_figures_table([self._figures()]), *inner, *others)
+
+
+def figures_of(held: object) -> dict[str, object]:
+    """The figures of a dataclass by the names of its fields, of a collection how many there are."""
+    return {
+        name: len(value) if isinstance(value, list | tuple | dict | set) else value
+        for name, value in _held(held)
+        if isinstance(value, int | float | str | list | tuple | dict | set | None)
+    }
+
+
+def _held(held: Any) -> list[tuple[str, Any]]:
+    shown = [one.name for one in fields(held) if one.repr] if is_dataclass(held) else []
+    return [(name, getattr(held, name)) for name in shown]
+
+
+def _are_data(value: object) -> bool:
+    """Whether it is some dataclasses."""
+    return isinstance(value, list | tuple) and bool(value) and all(map(is_dataclass, value))
+
+
+def _figures_table(rows: Sequence[Mapping[str, object]]) -> str:
+    heads = [*dict.fromkeys(name for row in rows for name in row)]
+    return table(heads, [[_short(row.get(name)) for name in heads] for row in rows])
+
+
+def _short(value: object) -> object:
+    """A figure as a summary writes it: six digits of one that was measured."""
+    return f"{value:.6g}" if isinstance(value, float) else value
 
 
 def section(*parts: str) -> str:

@@ -10,7 +10,7 @@ import hashlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, cast
 
@@ -63,7 +63,7 @@ class Republication(Figures, Generic[FrameT]):
     waiting: int
     repeated: bool = False
     reasons: Sequence[str] = ()
-    data: FrameT | None = None
+    data: FrameT | None = field(default=None, repr=False)
     returning: int = 0
     head: str = ""
     unfinished: str = ""

@@ -125,6 +125,10 @@ def policy_of_frame(
     for role, names in roles.items():
         for name in names:
             attributes[name] = {"role": role, **_sensitive(name, role, table)}
+    if asked.get("other") == "plain":
+        rest = [name for name in table.names if name not in attributes]
+        numbers = {name: _sensitive(name, "plain", table) for name in rest}
+        attributes |= {name: {"role": "plain", **own} for name, own in numbers.items() if own}
     sensitive, l, t = roles["sensitive"], asked.get("l"), asked.get("t")
     content: dict[str, Any] = {
         "version": 1,
@@ -233,13 +237,16 @@ def _domain(name: str, values: np.ndarray) -> dict[str, Any]:
 
 
 def _sensitive(name: str, role: str, table: Table) -> dict[str, Any]:
-    """Amounts are compared by how far they lie apart, all other values as equal or not."""
-    if role != "sensitive" or name not in table.names:
+    """Amounts are compared by how far they lie apart, all other values as equal or not; numbers
+    that are published as they are stay numbers to whoever reads them.
+    """
+    if role not in ("sensitive", "plain") or name not in table.names:
         return {}
     column = table.column(name)
     cells = [cell for cell in column.cells if cell]
-    is_amount = column.was_number and _is_number(column, cells) and len(cells) > MANY_NUMBERS
-    return {"type": "number"} if is_amount else {}
+    is_amount = role == "plain" or len(cells) > MANY_NUMBERS
+    is_number = column.was_number and _is_number(column, cells) and is_amount
+    return {"type": "number"} if is_number else {}
 
 
 def _is_dates(dtype: pl.DataType, cells: Sequence[str]) -> bool:

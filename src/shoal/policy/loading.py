@@ -111,8 +111,15 @@ def tables_named_in(content: Json) -> Iterator[tuple[Json, str]]:
             yield holder, key
 
 
+def method_text(model: PolicyModel) -> str:
+    """The method that a policy names."""
+    return "method open" if model.method is None else str(model.method["name"])
+
+
 def as_html(model: PolicyModel) -> str:
-    """Every column's role and how it is treated, and every promise; no value of any column."""
+    """Every column's role and how it is treated, every promise and the method; no value of any
+    column.
+    """
     columns = [
         (name, a.role, a.kind.value if a.role in ("quasi", "sensitive") else "", _how(a.hierarchy))
         for name, a in model.attributes.items()
@@ -128,6 +135,7 @@ def as_html(model: PolicyModel) -> str:
     return notebook.section(
         notebook.table(("column", "role", "type", "hierarchy"), [*columns, *others]),
         notebook.table(("promise", "asked"), promises),
+        notebook.sentence(f"{method_text(model)}."),
     )
 
 

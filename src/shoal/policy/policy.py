@@ -37,6 +37,7 @@ from shoal.policy.given_trees import with_written_trees
 from shoal.policy.loading import (
     as_html,
     is_text,
+    method_text,
     read_mapping,
     reading_beside,
     save,
@@ -109,7 +110,7 @@ class Policy:
         roles = Counter(attribute.role for attribute in self.model.attributes.values())
         counted = ", ".join(f"{count} {role}" for role, count in roles.items())
         promises = ", ".join(str(promise.get("model")) for promise in self.model.promises)
-        return f"<Policy of {counted}; {promises}; {self.method_name}>"
+        return f"<Policy of {counted}; {promises}; {method_text(self.model)}>"
 
     def save(self, path: str | Path, overwrite: bool = False) -> None:
         """Writes a policy file (YAML, or JSON by its name) that reads as this policy.

@@ -21,7 +21,7 @@ from shoal.advise.compare import compare as measure_all
 from shoal.advise.comparison import Row
 from shoal.data.language import gettext
 from shoal.reports import charts
-from shoal.reports.comparison_table import columns, faults, more_columns, percent, reasons
+from shoal.reports.comparison_table import as_text, columns, faults, more_columns, percent, reasons
 from shoal.reports.pages import Content, render_template, write_page
 from shoal.version import VERSION
 
@@ -34,6 +34,10 @@ Measured = comparison.Comparison
 
 class Comparison(comparison.Comparison):
     """Methods and values of k, measured on one table: rows, advice and a figure."""
+
+    def __repr__(self) -> str:
+        """The table of `shoal compare`."""
+        return as_text(self)
 
     def plot(self) -> Figure:
         """A figure of Matplotlib: what each method loses, leaves at risk and takes, over k."""

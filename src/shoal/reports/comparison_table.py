@@ -97,6 +97,7 @@ def as_text(comparison: Comparison) -> str:
     advice = comparison.recommendation
     notes = ["least loss (gcp) " + "; ".join(best)] if best else []
     notes += [str(advice)] if advice is not None else []
+    notes += [comparison.own_choice] if comparison.own else []
     notes += [f"BROKEN {fault}" for fault in faults(comparison)]
     notes += [f"no release at {reason}" for reason in reasons(comparison)]
     return printable_lines([*table, "", *notes]) + "\n"

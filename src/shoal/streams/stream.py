@@ -15,6 +15,7 @@ import polars as pl
 from shoal.connectors import engines
 from shoal.connectors.frames import Frame, FrameT, like, table_of
 from shoal.data.certificate import Certificate
+from shoal.data.notebook import Figures
 from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import path_text
 from shoal.data.warnings import ReleaseWarning
@@ -53,7 +54,7 @@ def stream(
 DEFAULT_METHOD = "fads"
 
 
-class Stream:
+class Stream(Figures):
     """Records in, published rows out, in batches of any size: the same records give the same rows.
 
     What comes back may hold records of earlier batches, and those of this one may come later. Every
@@ -68,6 +69,9 @@ class Stream:
         self._core: StreamCore | None = None
         self._like: Any = None
         self._ended = False
+
+    def _figures(self) -> dict[str, object]:
+        return {"policy": self.policy, "ended": self._ended}
 
     def push(self, batch: FrameT) -> FrameT:
         """Takes records in; the rows that are published now, as the kind of frame that came in.

@@ -226,6 +226,15 @@ def test_a_notebook_shows_the_recommendation_and_every_row(compared):
     assert not {"script", "style", "link", "img"} & set(page.tags)
 
 
+def test_a_comparison_shows_its_table_and_what_publish_takes(sample_table, sample_policy):
+    for method, says in (("mondrian", "mondrian"), ("mdav", "mdav, which is not compared here")):
+        policy = sample_policy | {"method": {"name": method}}
+        found = front_door.compare(sample_table, policy, ["mondrian"], [10])
+        assert f"publish under this policy takes {says}" in repr(found).splitlines()
+        assert f"publish under this policy takes {says}." in Page(found._repr_html_()).text
+        assert f"{100 * found.rows[0].loss:.2f}%" in repr(found)
+
+
 def test_the_policys_own_method_keeps_the_policys_parameters(sample_table, sample_policy):
     policy = sample_policy | {"method": {"name": "mondrian", "cut": "nearest"}}
     found = compare(

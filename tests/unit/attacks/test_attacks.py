@@ -239,6 +239,20 @@ def test_a_policy_that_names_its_method_is_controlled_by_people_left_out():
     assert twice["inference"]["d"]["attackers"]["cover"]["control"]["of"] == 120
 
 
+def test_a_given_control_leaves_singling_out_its_two_halves():
+    wide = {"role": "quasi", "type": "number", "domain": [0, 1000]}
+    policy = policy_of({"age": wide, "d": {"role": "sensitive"}}, 5).with_method("mondrian")
+    original = table_of(300).with_columns(age=pl.col("age") * 90 + pl.int_range(300) % 90)
+    released = shoal.publish(original, policy).data
+    asked = (released, policy, original, "inference", "singling-out")
+    alone, given = attacked(*asked), attacked(*asked, control=original[:90])
+    assert given["control"]["kind"] == "given"
+    assert given["singling-out"] == alone["singling-out"]
+    assert given["singling-out"]["gain"] is not None
+    unnamed = attacked(released, policy.with_method(None), *asked[2:], control=original)
+    assert "not in the release" not in unnamed["singling-out"].get("why", "")
+
+
 def test_without_a_method_there_is_no_control_and_a_reason():
     found = six("inference", "membership")
     assert found["control"]["kind"] == "none"

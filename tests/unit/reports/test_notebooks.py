@@ -84,6 +84,13 @@ def test_a_policy_shows_roles_and_promises_and_no_label(sample_policy):
     assert "k-anonymity" in html
 
 
+def test_a_policy_shows_the_method_that_it_names_and_no_other(release):
+    named = release.policy.with_method("mdav")
+    for policy, says in ((release.policy, "method open"), (named, "mdav")):
+        assert repr(policy).endswith(f"; {says}>")
+        assert f"<p>{says}.</p>" in shown(policy)
+
+
 def test_a_broken_certificate_says_so_and_what_is_wrong(release):
     audited = shoal.audit(release.data, quasi=["age", "sex", "education"], k=50)
     html = shown(audited)

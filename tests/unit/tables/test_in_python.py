@@ -189,6 +189,21 @@ def test_numbers_that_are_published_as_they_are_come_back_as_numbers(people, tmp
     assert data["age"].dtype == pl.String
 
 
+@pytest.mark.parametrize("words", [{"plain": ["visits", "cost", "code"]}, {"other": "plain"}])
+@pytest.mark.parametrize("numbers", ["published", "mid", "interval"])
+def test_plain_numbers_of_a_frame_come_back_as_numbers_and_texts_as_texts(tmp_path, words, numbers):
+    rows = pl.int_range(60, eager=True)
+    frame = pl.DataFrame({"age": rows, "visits": rows % 7, "cost": rows / 4})
+    frame = frame.with_columns(code=pl.lit("79098"))
+    release = shoal.publish(frame, quasi="age", k=5, **words)
+    release.save(tmp_path / "o.csv")
+    data = shoal.read_release(tmp_path / "o.csv", numbers=numbers).data
+    assert [data[name].dtype for name in frame.columns[1:]] == [pl.Int64, pl.Float64, pl.String]
+    assert data["visits"].sort().equals(frame["visits"].sort())
+    stated = {column["name"]: column["type"] for column in release.certificate["columns"]}
+    assert stated == {"age": "number", "visits": "number", "cost": "number", "code": None}
+
+
 def test_every_result_is_short_in_a_console_and_a_table_in_a_notebook(people, release):
     compared = shoal.compare(people, release.policy, methods=["mondrian"], ks=[5])
     results = [
@@ -196,12 +211,39 @@ def test_every_result_is_short_in_a_console_and_a_table_in_a_notebook(people, re
         shoal.profile(people), shoal.risk(people, release.policy),
         shoal.marginal(people, release.policy, release=release),
         shoal.attacker_view(release, release.policy, people, "most-exposed"),
+        shoal.attacker_views(release, release.policy, people),
+        shoal.lattice_walk(people, release.policy.with_method("full-domain")),
+        shoal.stream(shoal.Policy.from_columns(people, quasi="age", k=5, other="drop")),
     ]  # fmt: skip
     for result in results:
         assert len(repr(result)) < 400, type(result)
         assert "influenza" not in repr(result)
         assert "<table>" in result._repr_html_(), type(result)
     assert isinstance(compared.plot(), Figure)
+
+
+def test_collections_of_figures_are_tables_in_a_notebook_without_values(people, release):
+    price = shoal.marginal(people, release.policy, release=release)
+    assert price.columns[0].name in price._repr_html_()
+    assert f"{price.columns[0].loss:.6g}" in price._repr_html_()
+    view = shoal.attacker_view(release, release.policy, people, "most-exposed")
+    assert "<td>disease</td>" in view._repr_html_()
+    for value in (*view.known.values(), view.learnt[0].truth, *map(str, view.learnt[0].values)):
+        assert f"<td>{value}</td>" not in view._repr_html_()
+    assert view.learnt[0].truth not in repr(view.learnt)
+
+
+def test_a_release_that_was_read_and_its_checks_are_short(release, tmp_path):
+    path = tmp_path / "o.csv"
+    release.save(path)
+    assert repr(shoal.read_release(path)) == "<ReleaseFrame rows=400, columns=5>"
+    assert all(len(repr(check)) < 200 for check in shoal.verify(path))
+
+
+def test_promises_have_the_same_digits_in_text_and_notebook(release):
+    certificate = release.certificate
+    promise = certificate["promises"][1] | {"asked": 0.3, "measured": 0.299975}
+    assert "<td>0.299975</td>" in certificate.extended(promises=[promise])._repr_html_()
 
 
 def test_what_attacks_found_is_shown_worst_first_in_console_and_notebook(people, release):
@@ -271,14 +313,15 @@ def test_the_transformer_finds_levels_and_applies_them(people):
 
     frame = people.to_pandas()[["name", "patient", "age", "sex", "zip"]]
     frame.index = pd.RangeIndex(1000, 1000 + len(frame))
-    words = {"quasi": ["age", "sex", "zip"], "subject": "patient", "drop": "name"}
+    quasi = {"age": {"hierarchy": {"bins": {"width": 5, "levels": 4}}}, "sex": {}, "zip": {}}
+    words = {"quasi": quasi, "subject": "patient", "drop": "name"}
     anonymizer = sklearn.Anonymizer(k=5, **words)
     shown = anonymizer.fit_transform(frame)
-    assert list(shown.columns) == list(anonymizer.get_feature_names_out()) == words["quasi"]
+    assert list(shown.columns) == list(anonymizer.get_feature_names_out()) == list(quasi)
     assert shown.index.equals(frame.index)
     assert anonymizer.certificate_.holds
-    assert anonymizer.levels_.keys() == set(words["quasi"])
-    assert shoal.audit(shown, quasi=words["quasi"], k=5).holds
+    assert anonymizer.levels_.keys() == set(quasi)
+    assert shoal.audit(shown, quasi=list(quasi), k=5).holds
     wanted = shoal.publish(frame, anonymizer.policy_)
     order = wanted.trace.argsort()
     assert shown.reset_index(drop=True).equals(wanted.data.iloc[order].reset_index(drop=True))
@@ -294,3 +337,29 @@ def test_the_transformer_finds_levels_and_applies_them(people):
         anonymizer.transform(frame.drop(columns="zip"))
     policy = sklearn.Anonymizer(wanted.policy, k=7).fit(frame)
     assert policy.certificate_["promises"][0]["asked"] == 7
+
+
+def test_the_transformer_takes_the_words_of_publish_and_refuses_what_it_can_not_keep(people):
+    sklearn = pytest.importorskip("shoal.sklearn")
+    known = people.select("age", "sex", "education")
+    words = {"quasi": {"age": {"hierarchy": {"bins": {"width": 10, "levels": 3}}}, "sex": {}}}
+    least = {"name": "full-domain", "minimum": ["age:1"]}
+    made = sklearn.Anonymizer(**words, other="drop", k=5, method=least, seed=3).fit(known)
+    assert made.levels_["age"] >= 1
+    assert made.certificate_["seed"] == 3
+    assert made.certificate_["method"]["parameters"]["minimum"] == ["age:1"]
+    policy = shoal.Policy.from_columns(known, **words, other="drop", k=5)
+    again = sklearn.Anonymizer(policy.with_method(least.pop("name"), least), seed=3).fit(known)
+    assert again.levels_ == made.levels_
+    for method, says in (
+        ("mondrian", "'mondrian': does not recode .* name 'full-domain'"),
+        ({"name": "full-domain", "suppression": 0.05}, "leave out 'suppression'"),
+    ):
+        with pytest.raises(InputError, match=says):
+            sklearn.Anonymizer(policy, method=method).fit(known)
+
+
+def test_the_transformer_warns_of_a_column_that_is_the_same_for_everybody(people):
+    sklearn = pytest.importorskip("shoal.sklearn")
+    with pytest.warns(UserWarning, match="column 'age': is the same for everybody.*'bins'"):
+        sklearn.Anonymizer(quasi=["age", "sex"], other="drop", k=5).fit(people)

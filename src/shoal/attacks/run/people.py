@@ -205,19 +205,19 @@ def trials_of(
     progress: Progress,
 ) -> Trials:
     """The trials, by the best control there is. attacks: names of those that are tried on them."""
-    republish = ground.target.republish
-    if ground.outsiders is not None:
-        control = Control("given", len(np.unique(ground.outsiders.persons)))
-        return (Trial(release, people, ground.outsiders),), control, None
+    republish, given = ground.target.republish, ground.outsiders
+    known = None if given is None else Control("given", len(np.unique(given.persons)))
+    own = (Trial(release, people, given),)
     if republish is None:
-        return _without(release, people, ground.target.no_republish)
+        return own, known or Control("none", reason=ground.target.no_republish), None
     order = np.random.default_rng([seed, 5, 0]).permutation(np.unique(ground.people.persons))
     aside = min(len(order) // 5, LARGEST)
     if aside < FEWEST:
-        return _without(release, people, "too few people to set some of them aside")
+        reason = "too few people to set some of them aside"
+        return own, known or Control("none", reason=reason), None
     try:
         trials = []
-        for fold in range(folds if {*attacks} & {*NEEDS_CONTROL} else 0):
+        for fold in range(folds if given is None and {*attacks} & {*NEEDS_CONTROL} else 0):
             progress(f"publishing without a fifth of the people, {fold + 1} of {folds}")
             outside = np.isin(ground.people.persons, order[fold * aside : (fold + 1) * aside])
             trials.append(_trial(ground, republish, ~outside, outside))
@@ -229,13 +229,9 @@ def trials_of(
             both = (np.isin(ground.people.persons, part) for part in parts)
             halves = _trial(ground, republish, *both)
     except InfeasibleError:
-        return _without(release, people, "a part of the people can't be published alone")
-    control = Control("republished", aside, folds)
-    return tuple(trials) or (Trial(release, people),), control, halves
-
-
-def _without(release: ShownRelease, people: People, reason: str) -> Trials:
-    return (Trial(release, people),), Control("none", reason=reason), None
+        reason = "a part of the people can't be published alone"
+        return own, known or Control("none", reason=reason), None
+    return tuple(trials) or own, known or Control("republished", aside, folds), halves
 
 
 def _trial(ground: Ground, republish: Republish, inside: np.ndarray, outside: np.ndarray) -> Trial:
