@@ -243,6 +243,8 @@ class Publishing(ABC):
         is_step = bool(len(piece.position) or piece.bad or batches or piece.at_end)
         if is_step:
             self._commit()
+        else:
+            self.status.waits()
         return is_step
 
     def _write(self, batch: Batch) -> None:

@@ -174,7 +174,7 @@ class Run(Publishing):
             self.status.begin(self._step, self.counters)
             return
         self._resume_from(state)
-        self.status.begin(self._step, self.counters)
+        self.status.begin(self._step, self.counters, float(state["at"]))
 
     def _take_up(self, state: dict[str, Any]) -> None:
         super()._take_up(state)
