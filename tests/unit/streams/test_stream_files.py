@@ -61,6 +61,28 @@ def test_the_audit_of_a_stream_with_its_trace_finds_no_fault(shop, shoal):
     assert not any(faults.values())
 
 
+def test_the_audit_of_a_stream_with_a_reference_takes_domains_from_it(shop, shoal):
+    policy = yaml.safe_load((shop / "policy.yaml").read_text())
+    for name in ("age", "income"):
+        del policy["attributes"][name]["domain"]
+    (shop / "policy.yaml").write_text(yaml.safe_dump(policy))
+    wide = pl.read_csv("p.csv", infer_schema=False)[:300]
+    wide = wide.with_columns(age=pl.int_range(pl.len()), income=pl.int_range(pl.len()) * 10_000)
+    wide.select(reversed(wide.columns)).write_csv("wide.csv")
+    traced = ("-o", "out.csv", "--trace", "t.jsonl")
+    assert shoal(*STREAM, *traced, "--reference", "wide.csv").status == 0
+    found = shoal(*AUDIT)
+    assert found.status == 0
+    assert not {"stale", "missed"} & set(json.loads(found.out)["faults"])
+    assert "name that table in the policy (reference)" in found.err
+    (shop / "policy.yaml").write_text(yaml.safe_dump(policy | {"reference": "wide.csv"}))
+    found = shoal(*AUDIT)
+    assert found.status == 0
+    faults = json.loads(found.out)["faults"]
+    assert len(faults) == 17
+    assert not any(faults.values())
+
+
 def test_suppressed_records_are_no_class_to_the_audit(shop, shoal):
     """A few people whom no cluster can hold at the end of the stream: starred, sensitive cells
     included.
