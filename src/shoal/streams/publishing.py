@@ -218,6 +218,7 @@ class Publishing(ABC):
         lines = [json.dumps({"record": at, "reason": why}) + "\n" for at, why in bad]
         self.outputs["dead_letters"].pending += "".join(lines).encode()
         positions = np.append(piece.position, [at for at, _ in piece.bad]).astype(np.int64)
+        self.counters.meet(piece.new)
         self.counters.came(positions, np.array([at for at, _ in bad], dtype=np.int64))
         return batch
 

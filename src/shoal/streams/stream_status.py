@@ -140,7 +140,7 @@ def write_status(folder: Path, content: Mapping[str, Any]) -> None:
 @dataclass(frozen=True)
 class Alarm:
     """What to look at. kind: `records set aside` (most of the last), `broken promise`, `failed`,
-    `silent`, `rising loss` or `bad records`.
+    `silent`, `rising loss`, `new fields` or `bad records`.
 
     since: seconds since 1970, None where it has no time.
     """
@@ -264,6 +264,8 @@ def _alarms(content: Mapping[str, Any], now: float) -> list[Alarm]:
     if recent is not None and whole and recent > RISING * whole:
         text = f"{100 * recent:.1f} % lately, {100 * whole:.1f} % since the start"
         found.append(Alarm("rising loss", None, text))
+    if content.get("dropped"):
+        found.append(Alarm("new fields", None, str(content["dropped"])))
     bad = [event for event in events if event["kind"] == "set aside"]
     if bad:
         count = sum(event["count"] for event in bad)
@@ -388,6 +390,7 @@ class StatusWriter:
                 "set_aside": counters.bad,
             },
             "mostly_aside": counters.mostly_aside,
+            "dropped": counters.dropped,
             "clusters": counters.clusters,
             "loss": counters.mean_loss,
             "wait": {

@@ -266,6 +266,28 @@ def test_the_command_ends_with_2_where_there_is_no_status_and_its_help_says_so(p
     assert "2 where there is no status" in " ".join(shoal("stream-status", "--help").out.split())
 
 
+def test_a_new_field_is_named_and_dropped_or_set_aside_with_its_cure(place, shoal):
+    frame = records(80).with_columns(visit=pl.lit("canary"))
+    first, *rest = frame.write_ndjson().splitlines()
+    rest[30] = rest[30][:-1] + ', "no\x1bte": "canary"}'.replace("\x1b", "\\u001b")
+    Path("in.jsonl").write_text("\n".join([first, *rest]))
+    Path("p.json").write_text(json.dumps(POLICY | {"other": "drop"}))
+    run = ("stream", "in.jsonl", "-p", "p.json", "-o", "out.csv", "-q")
+    found = shoal(*run, "--checkpoint", "st")
+    assert found.status == 0
+    said = "dropped 'no\N{REPLACEMENT CHARACTER}te', which the first record lacks"
+    assert found.err.count(said) == 1
+    assert "visit" not in found.err
+    assert [alarm.kind for alarm in stream_status("st").alarms] == ["new fields"]
+    assert shoal("stream-status", "st").out.count(said) == 1
+    assert "canary" not in Path("st", NAME).read_text()
+    Path("p.json").write_text(json.dumps(POLICY | {"other": "plain"}))
+    assert shoal(*run[:-2], "b.csv", "-q").status == 0
+    aside = json.loads(Path("b.csv.dead-letters.jsonl").read_text())
+    assert aside["record"] == 31
+    assert "name it in the policy, or say 'other: drop'" in aside["reason"]
+
+
 def test_a_quiet_stream_says_that_records_were_set_aside(place, shoal):
     records(80, bad=3).write_csv("in.csv")
     run = ("stream", "in.csv", "-p", "p.json", "-o", "out.csv", "-q")
