@@ -295,6 +295,8 @@ class StatusWriter:
         self._done = dict.fromkeys(COUNTS, 0.0)
         self._bad = 0
         self.longest = 0.0
+        self.unfiled: int | None = None
+        """Rows that wait for a file of the folder that they go to."""
         self._content: dict[str, Any] = {}
 
     def begin(self, step: int, counters: StreamCounters, at: float | None = None) -> None:
@@ -360,6 +362,7 @@ class StatusWriter:
         state = BROKEN if isinstance(cause, PromiseError) else state
         now = time.time()
         self._log.note(state, now)
+        self._content["records"]["unfiled"] = self.unfiled
         verdict = self._content["verdict"] | {"holds": state != BROKEN}
         self._content |= {"state": state, "verdict": verdict, "log": self._log.content()}
         if isinstance(cause, ShoalError):
@@ -388,6 +391,7 @@ class StatusWriter:
                 "held": counters.kinds["hold"],
                 "dropped": counters.kinds["drop"],
                 "set_aside": counters.bad,
+                "unfiled": self.unfiled,
             },
             "mostly_aside": counters.mostly_aside,
             "dropped": counters.dropped,
@@ -409,11 +413,12 @@ def _figures(status: Mapping[str, Any]) -> metrics.Figures:
     """What Prometheus is to know of a status."""
     verdict, recent, wait = (status[part] for part in ("verdict", "recent", "wait"))
     records = {**status["records"]}
-    waiting = records.pop("waiting")
+    waiting, unfiled = records.pop("waiting"), records.pop("unfiled")
     states = dict.fromkeys((RUNNING, ENDED, STOPPED, BROKEN, FAILED), 0.0) | {status["state"]: 1.0}
     return {
         "stream_records_total": ("Records by what became of them.", records),
         "stream_waiting_records": ("Records that wait.", waiting),
+        "stream_unfiled_records": ("Published rows that wait for a file of the folder.", unfiled),
         "stream_state": ("1 for the state that the stream is in.", states),
         "stream_holds": ("Whether every release keeps every promise.", float(verdict["holds"])),
         "stream_releases_total": ("Releases.", verdict["releases"]),

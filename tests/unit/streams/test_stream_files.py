@@ -17,7 +17,7 @@ from sample_policies import PURCHASES
 from shoal.auditor.verify import verify
 from shoal.samples import purchases
 from shoal.streams.checkpoint import FORMAT
-from shoal.streams.stream_status import StatusWriter
+from shoal.streams.stream_status import StatusWriter, stream_status
 from stream_cases import policy_of, stream_of
 
 STREAM = "stream p.csv -p policy.yaml -q".split()
@@ -960,6 +960,37 @@ def test_a_folder_may_get_a_file_a_day_and_verifies_at_any_time(
     manifest = json.loads(Path("out/_shoal.json").read_text())
     assert sum(entry["records"] for entry in manifest["output"]["files"]) == 3000
     assert shoal(*run).status == 0, "it has ended: the manifest is written again"
+    assert shoal("audit", "out", "-p", "policy.yaml", "-q").status == 0
+
+
+def test_a_folder_gets_all_published_rows_when_its_stream_is_stopped(
+    shop, shoal, small_pieces, monkeypatch
+):
+    run = (*STREAM, "-o", "out/", "--checkpoint", "ck")
+    commit = StatusWriter.commit
+    unfiled = []
+
+    def stopped(status, step, counters):
+        commit(status, step, counters)
+        unfiled.append((status.unfiled, counters.published))
+        if step == 3:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as watched:
+        watched.setattr(StatusWriter, "commit", stopped)
+        assert shoal(*run, "--metrics", "s.prom").status == 130
+    assert 0 < unfiled[-1][0] == unfiled[-1][1]
+    assert 'shoal_stream_unfiled_records{run="s"} 0' in Path("s.prom").read_text()
+    manifest = json.loads(Path("out/_shoal.json").read_text())
+    (entry,) = manifest["output"]["files"]
+    assert entry["records"] == unfiled[-1][0] == manifest["records"]["out"]
+    status = stream_status("ck")
+    assert (status["state"], status["records"]["unfiled"]) == ("stopped", 0)
+    assert not [*Path("ck/rows").iterdir()]
+    assert shoal("verify", "out", "-p", "policy.yaml", "-q").status == 0
+    assert shoal(*run).status == 0
+    manifest = json.loads(Path("out/_shoal.json").read_text())
+    assert sum(entry["records"] for entry in manifest["output"]["files"]) == 3000
     assert shoal("audit", "out", "-p", "policy.yaml", "-q").status == 0
 
 
