@@ -37,7 +37,7 @@ from shoal.data.person_names import without_nobody
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table, texts_of
 from shoal.errors import InputError, LedgerError, PromiseError
-from shoal.ledgers.increment import Terms
+from shoal.ledgers.increment import DELETE, Terms
 from shoal.ledgers.next_release import plan, write_and_audit
 from shoal.policy.binding.columns import check_increment, input_warnings
 from shoal.policy.binding.files import PolicyTables
@@ -59,6 +59,7 @@ class Republication(Figures, Generic[FrameT]):
     data: the release as it was published, where a frame was given; None where nothing was.
     left_out: records that waited to the deadline among fewer than k people, and are gone.
     caught_up: earlier releases of the ledger that were written into its table now.
+    deleted: people whom the increment deletes.
     """
 
     release: int | None
@@ -72,6 +73,7 @@ class Republication(Figures, Generic[FrameT]):
     unfinished: str = ""
     left_out: int = 0
     caught_up: int = 0
+    deleted: int = 0
 
     @property
     def again(self) -> int:
@@ -162,7 +164,8 @@ def republish_file(
             )
         terms = terms.beside_the_table()
         remarks = (*source.remarks, *input_warnings(source.table, terms.policy.model))
-        planned, waiting = plan(texts_of(source.frame), terms, progress)
+        texts, name = texts_of(source.frame), terms.policy.operation
+        planned, waiting = plan(texts, terms, progress)
         certificate, records = None, ledger.last_step().records
         with ledger.draft() as draft:
             if planned is not None:
@@ -210,6 +213,7 @@ def republish_file(
         unfinished=_unfinished(step.release, refused),
         left_out=waiting.left_out,
         caught_up=caught_up,
+        deleted=0 if name is None else int((texts[name] == DELETE).sum()),
     )
 
 
