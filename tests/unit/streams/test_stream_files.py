@@ -399,9 +399,9 @@ def test_a_checkpoint_of_another_policy_is_refused(shop, shoal, monkeypatch):
     run = (*STREAM, "-o", "out.csv", "--checkpoint", "ck")
     assert shoal(*run).status == 0
     for more, differing in (
-        (("--set", "delta=700"), "another policy"),
+        (("--set", "delta=700"), "another policy (method)"),
         (("-o", "other.csv", "--record-lines", "7"), "another --record-lines, other outputs"),
-        (("--k", "20", "--trace", "t.jsonl"), "another policy, other outputs"),
+        (("--k", "20", "--trace", "t.jsonl"), "another policy (promises), other outputs"),
         (("--reference", "p.csv"), "another reference"),
     ):
         found = shoal(*run, *more)
@@ -465,6 +465,11 @@ def test_a_policy_that_follows_the_data_needs_a_reference(shop, shoal):
     found = shoal(*STREAM, "-o", "out.csv")
     assert found.status == 2
     assert "attribute 'age': a stream must know its least and greatest value" in found.err
+    pl.read_csv("p.csv").rename({"age": "years", "city": "town"}).write_csv("other.csv")
+    found = shoal(*STREAM, "-o", "out.csv", "--reference", "other.csv")
+    assert found.status == 2
+    assert "reference: has other columns than the stream: it lacks 'age', 'city'" in found.err
+    assert "and it also has 'years', 'town'; give" in found.err
     assert shoal(*STREAM, "-o", "out.csv", "--reference", "p.csv").status == 0
 
 
@@ -999,7 +1004,8 @@ def test_a_folder_gets_all_published_rows_when_its_stream_is_stopped(
     [
         ("-o out/", "a folder gets file after file; give --checkpoint"),
         ("-o out.csv --roll day", "--roll: is for files of a folder; end the name of the output"),
-        ("-o out/ --checkpoint ck --roll often", "--roll 'often': is not a size; give one such as"),
+        ("-o out/ --checkpoint ck --roll week", "give one such as 700MB or 2GiB, or 'day'"),
+        ("-o outs --checkpoint ck", "name a file, such as 'outs.csv', or a folder: 'outs/'"),
         ("-o out.csv/ --checkpoint ck", "is a folder; name it without a file's suffix"),
         ("-o out/ --checkpoint out/ck", "one lies in another; give each a folder of its own"),
         ("-o full/ --checkpoint ck", "output 'full': exists, but the checkpoint is new"),
