@@ -23,6 +23,7 @@ from shoal.data.truth import Truth
 from shoal.policy.problem import Problem
 
 SHOWN = ("new", "reuse", "suppress")
+OF_REUSE = ("stale", "missed")
 NEARLY = 1e-9
 """Losses that are no farther apart are taken to be equal: they were added up in another order."""
 

@@ -150,6 +150,11 @@ def _caveats(result: AuditResult, original: str | None, is_stream: bool) -> Iter
     accepted = result.certificate.get("attacks", {}).get("accept", [])
     if any(row["holds"] is None for row in accepted):
         yield "what the policy accepts of attacks is not judged; give --original"
+    if is_stream and "stale" not in result.certificate["faults"]:
+        yield (
+            "which clusters were used again is not judged: the policy leaves open what the"
+            " stream's --reference showed; name that table in the policy (reference)"
+        )
     if is_stream and any(
         p["model"] == "t-closeness" and "to" not in p for p in result.certificate["promises"]
     ):

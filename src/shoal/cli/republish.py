@@ -168,12 +168,15 @@ def republish(
         rest = "" if done.caught_up else "; nothing was done"
         say(f"shoal: this increment {known} already{rest}")
     elif done.release is None:
-        say(f"shoal: no release yet: {_waiting(done.waiting)}")
+        say(f"shoal: no new release: {_waiting(done.waiting)}")
         for reason in done.reasons:
             say(f"shoal: reason: {reason}")
     elif done.certificate is not None and not as_json:
         written = listed([asked.ledger / f"{done.release:04d}", report])
         say(summary(done.certificate, written))
+        if "counterfeits" in done.certificate:
+            invented = done.certificate["counterfeits"]["records"]
+            say(f"{invented} of these rows {'is' if invented == 1 else 'are'} invented")
         if asked.output is not None:
             say("the same rows are in the table")
         for finding in done.certificate["history"]["findings"]:
@@ -181,6 +184,9 @@ def republish(
                 say(f"history, {finding['check']}: DOES NOT HOLD, published by --allow-leaks")
         if done.waiting:
             say(_waiting(done.waiting))
+    if done.deleted:
+        people = "1 person was" if done.deleted == 1 else f"{done.deleted} people were"
+        say(f"shoal: {people} deleted")
     if done.left_out:
         what = "1 record" if done.left_out == 1 else f"{done.left_out} records"
         say(f"shoal: {what} waited to the deadline and can't be published: left out")

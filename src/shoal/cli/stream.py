@@ -23,7 +23,7 @@ from shoal.streams.options import StreamOptions
 def stream_status(
     checkpoint: Path = option("DIR", "The stream's --checkpoint folder.", ...),
     as_json: bool = option("--json", "Print all of it as JSON.", False),
-    strict: bool = option("--strict", "Exit status 1 if a running stream is silent, too.", False),
+    strict: bool = option("--strict", "Exit status 1 if a stream is silent or failed, too.", False),
 ) -> None:
     """Say how a running stream is doing, by its last commit: verdict, counts, loss, waits, and what
     to look at. Reads no record, and the stream does not notice. Exit status 1 where a release broke
@@ -48,7 +48,7 @@ def stream_status(
             for line in status_lines(one):
                 typer.echo(f"  {line}" if name else line)
     good = all(one.holds and not one.is_mostly_aside for one in found.values())
-    good &= not strict or not any(one.is_silent for one in found.values())
+    good &= not strict or not any(one.is_silent or one.is_failed for one in found.values())
     raise typer.Exit(0 if good else 1)
 
 

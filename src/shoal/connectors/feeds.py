@@ -17,6 +17,7 @@ import stat
 import sys
 import time
 import zlib
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -63,6 +64,10 @@ SLICE = 65_536
 BOM = b"\xef\xbb\xbf"
 
 
+MOST_FIELDS = 1000
+"""Fields beyond the policy's that are noted."""
+
+
 ANY_FIELDS = Fields()
 
 
@@ -88,6 +93,8 @@ class TextFeed:
         self._hash = hashlib.sha256()
         self._separator = "\t" if kind == ".tsv" else ","
         self.names: list[str] = []
+        self._first: frozenset[str] = frozenset()
+        self._new: set[str] = set()
         if kind == ".jsonl":
             self._json_names()
         else:
@@ -110,9 +117,9 @@ class TextFeed:
         text, self._rest = self._rest[:cut], self._rest[cut:]
         self._took(text)
         frame, places, bad, count = self._parsed(text, found)
-        piece = Piece(
-            frame, self._records + places, [(self._records + at, why) for at, why in bad], at_end
-        )
+        bad = [(self._records + at, why) for at, why in bad]
+        new = frozenset(self._new - self._first)
+        piece = Piece(frame, self._records + places, bad, at_end, new)
         self._records += count
         return piece
 
@@ -241,7 +248,7 @@ class TextFeed:
         self._read_a_line()
         for line in self._rest.splitlines():
             if (first := names_of_json(line)) is not None:
-                self.names = self._fields.names(first)
+                self.names, self._first = self._fields.names(first), frozenset(first)
                 return
         raise InputError(
             f"source '{self._path}': its first line is not a JSON object; write one object a line"
@@ -255,7 +262,7 @@ class TextFeed:
         """
         if self._kind == ".jsonl":
             lines = [line for line in text.split(b"\n") if line.strip()]
-            return rows_of_json(lines, self.names, self._fields)
+            return rows_of_json(lines, self.names, self._fields, self._new)
         found = self._readable(text, found)
         place = np.cumsum(found.kinds != record_ends.BLANK) - 1
         reasons = {
@@ -419,10 +426,13 @@ def names_of_json(line: bytes) -> list[str] | None:
 
 
 def rows_of_json(
-    lines: list[bytes], names: list[str], fields: Fields = ANY_FIELDS
+    lines: list[bytes],
+    names: list[str],
+    fields: Fields = ANY_FIELDS,
+    dropped: set[str] | None = None,
 ) -> tuple[pl.DataFrame, np.ndarray, list[tuple[int, str]], int]:
     """Objects, one a line, as text columns: numbers as they are written, null where a name that is
-    not needed is absent.
+    not needed is absent. dropped: gets the fields that are left out.
     """
     rows: list[list[str | None]] = []
     places: list[int] = []
@@ -445,11 +455,16 @@ def rows_of_json(
             continue
         if not isinstance(found, dict):
             bad.append((at, "is not a JSON object"))
-        elif found.keys() - known and not fields.drops:
-            bad.append((at, "has a name that neither the first record nor the policy has"))
+            continue
+        unknown = found.keys() - known
+        if fields.drops and dropped is not None and len(dropped) < MOST_FIELDS:
+            dropped |= {name for name in unknown if is_text(name)}
+        if unknown and not fields.drops:
+            lack = "which neither the first record nor the policy has"
+            remedy = "name it in the policy, or say 'other: drop'"
+            bad.append((at, f"has {_listed(unknown)}, {lack}; {remedy}"))
         elif fields.needed - found.keys():
-            lacking = ", ".join(f"'{name}'" for name in sorted(fields.needed - found.keys()))
-            bad.append((at, f"lacks {lacking}"))
+            bad.append((at, f"lacks {_listed(fields.needed - found.keys())}"))
         elif any(isinstance(found.get(name), _Decimal) for name in fields.people):
             bad.append((at, "names its person by a decimal, which is another text for a number"))
         elif any(isinstance(found.get(name), dict | list) for name in names):
@@ -460,6 +475,11 @@ def rows_of_json(
             rows.append([_plain(found.get(name)) for name in names])
             places.append(at)
     return _frame_of(rows, names), np.array(places, dtype=np.int64), bad, len(lines)
+
+
+def _listed(names: Iterable[str]) -> str:
+    """Names as text, also where a name holds half a character."""
+    return ", ".join(f"'{name}'" for name in sorted(names)).encode(errors="replace").decode()
 
 
 class _Decimal(str):

@@ -15,6 +15,8 @@ from shoal.connectors import files
 from shoal.errors import InputError
 
 SUFFIX = ".prom"
+HELP = "# HELP shoal_"
+STOPPED = 130  # the status of a run that the same command resumes
 
 Figure = float | None | Mapping[str, float]
 """A number, None where there is none yet, or one for each `state`."""
@@ -22,7 +24,7 @@ Figure = float | None | Mapping[str, float]
 Figures = Mapping[str, tuple[str, Figure]]
 """What a metric counts, and its figure, by its name behind `shoal_`."""
 
-_asked: ContextVar[tuple[Path, dict[str, tuple[str, Figure]]] | None]
+_asked: ContextVar[tuple[Path, dict[str, str]] | None]
 _asked = ContextVar("metrics", default=None)
 
 
@@ -33,30 +35,44 @@ def are_asked() -> bool:
 
 @contextmanager
 def using(path: Path | None) -> Iterator[None]:
-    """What is noted inside the block goes to this file, and at its end how it ended."""
+    """What is noted inside the block goes to this file, and at its end how it ended.
+
+    Figures of the run before stay until they are noted again. A run that a user stopped and that
+    the same command resumes has not failed.
+    """
     if path is None:
         yield
         return
     if path.suffix != SUFFIX:
         raise InputError(f"--metrics '{path}': exporters read {SUFFIX} alone; end its name with it")
     files.check_writable(str(path))
-    token = _asked.set((path, {}))
+    token = _asked.set((path, _earlier(path)))
     started, has_succeeded = time.time(), True
     try:
         note({"run_started_timestamp_seconds": ("When the run began.", started)})
         yield
     except BaseException as end:
-        has_succeeded = getattr(end, "exit_code", 1) == 0
+        status = getattr(end, "exit_code", getattr(end, "code", 1))
+        has_succeeded = status in (0, STOPPED)
         raise
     finally:
         now = time.time()
         note(
             {
-                "run_success": ("Whether the run ended with status 0.", float(has_succeeded)),
+                "run_success": ("Whether the run ended well.", float(has_succeeded)),
                 "run_ended_timestamp_seconds": ("When the run ended.", now),
             }
         )
         _asked.reset(token)
+
+
+def _earlier(path: Path) -> dict[str, str]:
+    """The lines of each figure that an earlier run left in the file."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return {}
+    return {part.split(" ", 1)[0]: f"{HELP}{part}" for part in text.split(HELP)[1:]}
 
 
 def note(figures: Figures) -> None:
@@ -65,12 +81,10 @@ def note(figures: Figures) -> None:
     if asked is None:
         return
     path, known = asked
-    known.update(figures)
     run = re.sub(r'[\\"\n]', "_", path.stem)
-    lines = []
-    for name, (words, figure) in known.items():
+    for name, (words, figure) in figures.items():
         kind = "counter" if name.endswith("_total") else "gauge"
-        lines += [f"# HELP shoal_{name} {words}", f"# TYPE shoal_{name} {kind}"]
+        lines = [f"{HELP}{name} {words}", f"# TYPE shoal_{name} {kind}"]
         if isinstance(figure, Mapping):
             lines += [
                 f'shoal_{name}{{run="{run}",state="{state}"}} {value}'
@@ -78,5 +92,6 @@ def note(figures: Figures) -> None:
             ]
         elif figure is not None:
             lines.append(f'shoal_{name}{{run="{run}"}} {figure}')
+        known[name] = "\n".join([*lines, ""])
     with suppress(OSError, InputError), files.atomic_write(str(path)) as draft:
-        draft.write_text("\n".join([*lines, ""]), encoding="utf-8")
+        draft.write_text("".join(known.values()), encoding="utf-8")

@@ -21,13 +21,15 @@ class Piece:
 
     position: (n,) int64, the number of each among all records of the source, from 0. bad: number
     and reason of what can't be read as a record. at_end: nothing will ever follow. An empty piece
-    that is not the end says that nothing more has come yet.
+    that is not the end says that nothing more has come yet. new: fields that the policy drops and
+    the first record lacks, so far.
     """
 
     frame: pl.DataFrame
     position: np.ndarray
     bad: list[tuple[int, str]] = field(default_factory=list)
     at_end: bool = False
+    new: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

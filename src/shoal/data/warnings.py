@@ -21,6 +21,7 @@ QUASI_LEFT_OUT = "quasi-left-out"
 VALUES_UNIQUE = "values-unique"
 OUTLIER_PUBLISHED = "outlier-published"
 MOSTLY_ASIDE = "mostly-set-aside"
+FIELDS_DROPPED = "fields-dropped"
 EMPTY_ROWS = "empty-rows"
 ROWS_APART = "rows-apart"
 HIDDEN_ROWS = "hidden-rows"
@@ -42,6 +43,7 @@ NOTE, OPEN, GRAVE = SEVERITIES = ("note", "open", "grave")
 
 _BY_CODE = {
     EMPTY_ROWS: NOTE,
+    FIELDS_DROPPED: NOTE,
     HIDDEN_ROWS: NOTE,
     WRITTEN_ALIKE: NOTE,
     TOGETHER_BELOW: GRAVE,

@@ -262,11 +262,16 @@ def _refuse_known(arriving: CandidateRecords, terms: Terms) -> None:
     people = arriving.subjects
     known = 0 if people is None else KnownPeople(terms.ledger).count(people)
     if known:
+        remedy = (
+            "send the record of somebody who is in the table as an 'update', and leave out people"
+            " who were deleted"
+            if terms.method.changes
+            else f"'{terms.method.name}' publishes each person once: leave their records out, or"
+            " begin a ledger by sticky, which publishes people again, or by m-invariance"
+        )
         raise PromiseError(
             f"history: people of the increment who are in earlier releases: {known}; somebody in"
-            " two releases can be found where they overlap, so the release is withheld."
-            f" '{terms.method.name}' publishes each person once: leave their records out, or begin"
-            " a ledger by sticky, which publishes people again, or by m-invariance"
+            f" two releases can be found where they overlap, so the release is withheld. {remedy}"
         )
 
 

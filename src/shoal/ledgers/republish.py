@@ -34,7 +34,7 @@ from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import path_text
 from shoal.data.table import Table, texts_of
 from shoal.errors import InputError, LedgerError, PromiseError
-from shoal.ledgers.increment import Terms
+from shoal.ledgers.increment import DELETE, Terms
 from shoal.ledgers.next_release import plan, write_and_audit
 from shoal.policy.binding.columns import check_increment, input_warnings
 from shoal.policy.binding.files import PolicyTables
@@ -56,6 +56,7 @@ class Republication(Figures, Generic[FrameT]):
     data: the release as it was published, where a frame was given; None where nothing was.
     left_out: records that waited to the deadline among fewer than k people, and are gone.
     caught_up: earlier releases of the ledger that were written into its table now.
+    deleted: people whom the increment deletes.
     """
 
     release: int | None
@@ -69,6 +70,7 @@ class Republication(Figures, Generic[FrameT]):
     unfinished: str = ""
     left_out: int = 0
     caught_up: int = 0
+    deleted: int = 0
 
     @property
     def again(self) -> int:
@@ -160,7 +162,8 @@ def republish_file(
             )
         terms = terms.beside_the_table()
         remarks = (*source.remarks, *input_warnings(source.table, terms.policy.model))
-        planned, waiting = plan(texts_of(source.frame), terms, progress)
+        texts, name = texts_of(source.frame), terms.policy.operation
+        planned, waiting = plan(texts, terms, progress)
         certificate, records = None, ledger.last_step().records
         with ledger.draft() as draft:
             if planned is not None:
@@ -208,6 +211,7 @@ def republish_file(
         unfinished=_unfinished(step.release, refused),
         left_out=waiting.left_out,
         caught_up=caught_up,
+        deleted=0 if name is None else int((texts[name] == DELETE).sum()),
     )
 
 

@@ -340,6 +340,8 @@ def status_lines(status: StreamStatus) -> Iterator[str]:
         f" {records['waiting']:,} waiting, {records['suppressed']:,} suppressed,"
         f" {records['set_aside']:,} set aside"
     )
+    if records.get("unfiled"):
+        yield f"{records['unfiled']:,} of the published rows wait for a file of the folder"
     yield f"loss {_percent(recent['loss'])} lately, {_percent(status['loss'])} since the start"
     yield f"longest wait {wait['longest']:,} records{allowed}"
     yield f"joined an earlier class: {_percent(status['reuse'])}"

@@ -19,11 +19,12 @@ from shoal.connectors.outputs import describe_file
 from shoal.data.certificate import Certificate
 from shoal.data.numbers import exact_sum
 from shoal.data.people import UNITS, UNKNOWN, people_key
+from shoal.data.printable import printable
 from shoal.data.progress import Progress
 from shoal.data.schema import Render
 from shoal.data.stream import KINDS, NEW
 from shoal.data.table import Table
-from shoal.data.warnings import MOSTLY_ASIDE, ReleaseWarning
+from shoal.data.warnings import FIELDS_DROPPED, MOSTLY_ASIDE, ReleaseWarning
 from shoal.streams.core import Batch, StreamCore
 from shoal.streams.gate import Passed
 from shoal.streams.options import StreamOptions
@@ -35,6 +36,8 @@ VERB = "stream"
 MOST_HISTORY = 400
 STRETCHES = 20
 LATELY = 1000  # records
+MOST_FIELDS = 20  # new fields that are named
+LONGEST_NAME = 80  # characters of each
 
 
 @dataclass
@@ -43,8 +46,9 @@ class StreamCounters:
 
     starred, least: as in `Passed`, of all published rows. loss: the sum of theirs. late: of the
     last records that came, at most LATELY, which were set aside, as their numbers. window: how many
-    they are. found: about the first records, as a certificate states it. history: stretches of
-    records in the order in which they left, as `history_array`.
+    they are. found: about the first records, as a certificate states it. new_fields: names that the
+    first record lacks and the policy drops, at most MOST_FIELDS. history: stretches of records in
+    the order in which they left, as `history_array`.
     """
 
     read: int = 0
@@ -62,6 +66,7 @@ class StreamCounters:
     late: list[int] = field(default_factory=list)
     window: int = 0
     found: list[dict[str, str]] = field(default_factory=list)
+    new_fields: list[str] = field(default_factory=list)
     history: list[list[float]] = field(default_factory=list)
 
     @property
@@ -98,6 +103,19 @@ class StreamCounters:
         if 2 * len(self.late) <= self.window:
             return ""
         return f"{len(self.late)} of the last {self.window} records were set aside"
+
+    def meet(self, new: frozenset[str]) -> None:
+        """Notes fields that the first record lacks."""
+        more = sorted({name[:LONGEST_NAME] for name in new} - set(self.new_fields))
+        self.new_fields = [*self.new_fields, *more][:MOST_FIELDS]
+
+    @property
+    def dropped(self) -> str:
+        """What to say of fields that came later and are dropped; empty where none did."""
+        if not self.new_fields:
+            return ""
+        names = printable(", ".join(f"'{name}'" for name in self.new_fields))
+        return f"dropped {names}, which the first record lacks and the policy does not name"
 
     def add(self, batch: Batch, passed: Passed) -> None:
         """Counts what a batch has decided. passed: what was measured of its rows."""
@@ -144,11 +162,12 @@ class StreamCounters:
         decided = max(self.decided, 1)
         # only the end can settle it, but until then the order can still be changed
         stars = ", nothing but stars so far" if 0 < self.published == self.starred else ""
+        dropped = f"; {self.dropped}" if self.new_fields else ""
         return (
             f"{self.read} records, {rate:.0f} a second, {self.waiting} waiting; mean delay"
             f" {self.waited / decided:.0f} records, {100 * self.kinds['reuse'] / decided:.0f} % in"
             f" earlier clusters, {self.kinds['suppress']} suppressed, {self.bad} set aside, loss"
-            f" {self.mean_loss or 0.0:.3f}{stars}"
+            f" {self.mean_loss or 0.0:.3f}{stars}{dropped}"
         )
 
 
@@ -247,6 +266,9 @@ def stream_certificate(
     if aside:
         text = f"{aside}: the source may have changed, see which records and why"
         warnings.insert(0, ReleaseWarning(MOSTLY_ASIDE, text).report())
+    if counters.new_fields:
+        text = f"{counters.dropped}; name them if they are to be published"
+        warnings.append(ReleaseWarning(FIELDS_DROPPED, text).report())
     method = {"name": core.problem.method_name, "parameters": core.parameters}
     content = {
         **measured,

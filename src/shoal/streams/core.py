@@ -84,6 +84,8 @@ class StreamCore:
             people, _ = without_nobody(reference.frame, policy.model.missing_values)
             if not people.height:
                 raise InputError("reference: holds no records, only empty rows; give it some")
+            if sorted(people.columns) != sorted(names):
+                raise InputError(_other_columns(people.columns, names))
             reference = policy.tables.with_person(Table(people))
         found, findings = (
             bind_stream(bound, policy) if reference is None else bind_original(reference, policy)
@@ -94,10 +96,6 @@ class StreamCore:
             )
             raise InputError.from_findings(
                 [f"{f}{remedy if 'a stream must know' in f else ''}" for f in findings]
-            )
-        if reference is not None and sorted(reference.names) != sorted(bound):
-            raise InputError(
-                "reference: has other columns than the stream; give a table of the same kind"
             )
         self.names, self.parameters = names, policy.parameters_for(_VERB)
         ordered = tuple(found.schema[name] for name in bound)
@@ -387,6 +385,17 @@ class StreamCore:
         self._gate.restore(state["known"])
         self._publisher.restore(state_below("publisher/", state))
         self._promises.restore(state_below("promises/", state))
+
+
+def _other_columns(reference: list[str], names: list[str]) -> str:
+    """How the columns of a reference differ from a stream's."""
+    lacking = [f"'{name}'" for name in names if name not in reference]
+    more = [f"'{name}'" for name in reference if name not in names]
+    parts = [("it lacks", lacking), ("it also has", more)]
+    differing = " and ".join(f"{what} {', '.join(found)}" for what, found in parts if found)
+    return (
+        f"reference: has other columns than the stream: {differing}; give a table of the same kind"
+    )
 
 
 def _in_type(column: pl.Series, dtype: pl.DataType) -> pl.Series | None:

@@ -100,6 +100,7 @@ class TopicFeed:
         self._end = None if following else end
         self._offset, self._records = first, 0
         self._created = _identity_of(self._topic)
+        self._new: set[str] = set()
         self._consumer.assign([self._at(self._offset)])
         self.names = self._first_names()
 
@@ -118,7 +119,9 @@ class TopicFeed:
             if at_end:
                 raise no_messages(self._topic)
         self._consumer.assign([self._at(self._offset)])
-        return self._fields.names(names_in(lines[0], self._topic))
+        first = names_in(lines[0], self._topic)
+        self._first = frozenset(first)
+        return self._fields.names(first)
 
     def _messages(self, most: int) -> tuple[list[bytes], int, bool]:
         """Messages, the offset after them, and whether the topic ends there."""
@@ -147,10 +150,10 @@ class TopicFeed:
     def read(self) -> Piece:
         """The next records."""
         lines, after, at_end = self._messages(MOST)
-        frame, places, bad, count = rows_of_json(lines, self.names, self._fields)
-        piece = Piece(
-            frame, self._records + places, [(self._records + at, why) for at, why in bad], at_end
-        )
+        frame, places, bad, count = rows_of_json(lines, self.names, self._fields, self._new)
+        bad = [(self._records + at, why) for at, why in bad]
+        new = frozenset(self._new - self._first)
+        piece = Piece(frame, self._records + places, bad, at_end, new)
         self._offset, self._records = after, self._records + count
         return piece
 

@@ -108,7 +108,9 @@ class StreamOptions(Request):
         """
         from shoal.data.room import bytes_of  # NumPy, which no help needs
 
-        return None if self.roll == DAY else bytes_of(self.roll or ROLLED, "--roll")
+        if self.roll == DAY:
+            return None
+        return bytes_of(self.roll or ROLLED, "--roll", f", or '{DAY}'")
 
     @property
     def outputs(self) -> list[Path]:
@@ -177,6 +179,11 @@ class StreamOptions(Request):
             )
         if self.is_rolling and self.checkpoint is not None:
             findings += _nested([Path(self.sink), self.checkpoint])
+        if self.place.is_path and not (self.is_rolling or Path(self.sink).suffix):
+            findings.append(
+                f"output '{self.sink}': has no suffix that names a format; name a file, such as"
+                f" '{self.sink}.csv', or a folder: '{self.sink}/'"
+            )
         if self.is_rolling and Path(self.sink).suffix:
             findings.append(f"output '{self.sink}': is a folder; name it without a file's suffix")
         if self.roll is not None and not self.is_rolling:

@@ -215,6 +215,9 @@ class Outputs:
         """
         for name, output in self.by_name.items():
             self._require_as_left(name, output)
+            if output.pending and not output.length and self._grows(name):
+                # so that it is missed where it is moved away after its first step
+                self._checkpoint.put(output.path, 0, b"", output.is_private)
         pending = b"".join(output.pending for output in self.by_name.values())
         self._checkpoint.write(self._segment(step), pending)
         return {
@@ -283,6 +286,8 @@ class Outputs:
         ):
             return
         fits = output.length <= output.found_length <= output.length + more
+        if more and self._grows(name):
+            fits &= output.path.exists()
         if fits and output.committed_crc() == output.crc:
             return
         if output.path.parent == self._checkpoint.folder:
@@ -291,8 +296,7 @@ class Outputs:
 
     def _require_as_left(self, name: str, output: Output) -> None:
         """Raises CheckpointError where a file that this run wrote is not as it left it."""
-        by_steps = name == "sink" and (self.format.in_parts or self._options.by_transactions)
-        if by_steps or output.stamp is None:
+        if not self._grows(name) or output.stamp is None:
             return
         try:
             with open(output.path, "rb") as file:
@@ -305,6 +309,10 @@ class Outputs:
         if not is_same or found.st_size != output.length:
             raise moved(output.path)
 
+    def _grows(self, name: str) -> bool:
+        """Whether an output is one file, to which each step adds."""
+        return name != "sink" or self._sink is None
+
     def put(self, step: int) -> None:
         """Appends all that is pending to the outputs."""
         for name in self.by_name:
@@ -312,7 +320,7 @@ class Outputs:
 
     def _put(self, name: str, step: int) -> None:
         output = self[name]
-        if name == "sink" and self._sink is not None:
+        if self._sink is not None and not self._grows(name):
             self._sink.put(step, output.pending)
         elif output.pending or output.path.exists():
             # behind the committed length, so that the same again changes nothing

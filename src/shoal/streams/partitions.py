@@ -396,7 +396,7 @@ class PartitionRun(Publishing):
         self.outputs["dead_letters"].pending = state["dead_letters"].tobytes()
         self.outputs.put(self._step)  # whether it stood there or not
         self._digest, self._is_begun = mark.digest, True
-        self.status.begin(self._step, self.counters)
+        self.status.begin(self._step, self.counters, float(state["at"]))
 
     def look_at(self, mark: Mark) -> dict[str, Any]:
         """Restores a snapshot; raises CheckpointError where it is missing or does not fit."""

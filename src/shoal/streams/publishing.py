@@ -135,6 +135,7 @@ class Publishing(ABC):
         self._terms = {
             **request.fixed_for(feed.names, reference),
             "outputs": self._outputs_that_stay(),
+            "table": options.place.address.table if options.place.is_table else None,
             "version": VERSION.rpartition(".")[0],
         }
 
@@ -218,6 +219,7 @@ class Publishing(ABC):
         lines = [json.dumps({"record": at, "reason": why}) + "\n" for at, why in bad]
         self.outputs["dead_letters"].pending += "".join(lines).encode()
         positions = np.append(piece.position, [at for at, _ in piece.bad]).astype(np.int64)
+        self.counters.meet(piece.new)
         self.counters.came(positions, np.array([at for at, _ in bad], dtype=np.int64))
         return batch
 
@@ -243,6 +245,8 @@ class Publishing(ABC):
         is_step = bool(len(piece.position) or piece.bad or batches or piece.at_end)
         if is_step:
             self._commit()
+        else:
+            self.status.waits()
         return is_step
 
     def _write(self, batch: Batch) -> None:
@@ -293,6 +297,7 @@ def hash_of(fixed: Mapping[str, Any]) -> str:
 
 # What may not change while a stream goes on.
 
+POLICY_KEY = "policy/"  # and a key of it
 DIFFERENT = {
     "policy": "another policy",
     "shuffled": "another policy",
@@ -301,13 +306,16 @@ DIFFERENT = {
     "columns": "other columns",
     "record_lines": "another --record-lines",
     "outputs": "other outputs",
+    "table": "another output table",
     "version": "another version of Shoal",
 }
 
 
 def settled(terms: Mapping[str, Any]) -> str:
     """A text by which `check_terms` knows these terms again, and whatever of them differs."""
-    return json.dumps({name: hash_of(value) for name, value in terms.items()}, sort_keys=True)
+    keys = {f"{POLICY_KEY}{key}": value for key, value in terms["policy"].items()}
+    parts = {name: hash_of(value) for name, value in {**terms, **keys}.items()}
+    return json.dumps(parts, sort_keys=True)
 
 
 def check_terms(folder: Path, begun: object, terms: Mapping[str, Any]) -> None:
@@ -315,16 +323,19 @@ def check_terms(folder: Path, begun: object, terms: Mapping[str, Any]) -> None:
 
     begun: what `settled` gave, or the hash of all that earlier versions wrote.
     """
-    earlier = {name: value for name, value in terms.items() if name != "version"}
+    earlier = {name: value for name, value in terms.items() if name not in ("table", "version")}
     if "version" in terms:
         earlier |= {"shoal": VERSION, "polars": pl.__version__}
-    now = settled(terms)
-    if begun in (now, hash_of(earlier)):
+    known, given = (_mapping(text) for text in (begun, settled(terms)))
+    # earlier checkpoints know fewer terms
+    differing = [name for name in known if known[name] != given.get(name)]
+    if begun == hash_of(earlier) or (known and not differing):
         return
-    known, given = (_mapping(text) for text in (begun, now))
-    differing = [word for name, word in DIFFERENT.items() if given.get(name) != known.get(name)]
-    every = ["another policy, other columns, outputs or versions"]
-    what = ", ".join(dict.fromkeys(differing if known else every))
+    words = dict.fromkeys(word for name, word in DIFFERENT.items() if name in differing)
+    what = ", ".join(words) or "another policy, other columns, outputs or versions"
+    keys = [name.removeprefix(POLICY_KEY) for name in differing if name.startswith(POLICY_KEY)]
+    if keys:
+        what = what.replace(DIFFERENT["policy"], f"{DIFFERENT['policy']} ({', '.join(keys)})")
     raise CheckpointError(
         f"checkpoint '{folder}': was made under {what}; resume with what it was begun with. To"
         " change that, end the stream first, without --follow, and begin a new checkpoint"

@@ -1,8 +1,8 @@
 """A released folder to which one stream adds a file whenever enough has come, or a day is over.
 
-Rows wait as parts in the checkpoint. Where a file is due, a step joins them with its own rows, and
-its commit names the file; then the file is put, the manifest that names it, and the parts go. What
-is killed in between is put again.
+Rows wait as parts in the checkpoint. Where a file is due, or the stream is stopped, a step joins
+them with its own rows, and its commit names the file; then the file is put, the manifest that names
+it, and the parts go. What is killed in between is put again.
 """
 
 from __future__ import annotations
@@ -86,6 +86,11 @@ class RollingFolder:
     def require_as_left(self) -> None:
         """Raises CheckpointError where a file that was put is not there, or has another size."""
         self._folder.require_as_left(self._entries)
+
+    @property
+    def records(self) -> int:
+        """Rows in the files that are committed."""
+        return sum(int(entry["records"]) for entry in self._entries)
 
     @property
     def snapshot(self) -> Mapping[str, Any]:

@@ -102,19 +102,19 @@ def _resumable_run(
     with checkpoint.held():
         _require_columns(options, checkpoint, feed.names)
         run = Run(request, feed, checkpoint, clock)
-        try:
-            with ExitStack() as stack:
-                if options.is_rolling:
-                    folder = stack.enter_context(batch_folder(options.sink))
-                    run.rolling = RollingFolder(folder, options, checkpoint.folder)
+        with ExitStack() as stack:
+            if options.is_rolling:
+                folder = stack.enter_context(batch_folder(options.sink))
+                run.rolling = RollingFolder(folder, options, checkpoint.folder)
+            stack.enter_context(run.status.reporting())
+            try:
                 run.resume()
-                stack.enter_context(run.status.reporting())
                 yield run
-        except (KeyboardInterrupt, SystemError) as stop:
-            if not is_stop(stop):
-                raise
-            run.interrupt()
-            raise KeyboardInterrupt from None
+            except (KeyboardInterrupt, SystemError) as stop:
+                if not is_stop(stop):
+                    raise
+                run.interrupt()
+                raise KeyboardInterrupt from None
 
 
 @contextmanager
@@ -174,18 +174,26 @@ class Run(Publishing):
             self.status.begin(self._step, self.counters)
             return
         self._resume_from(state)
-        self.status.begin(self._step, self.counters)
+        self.status.begin(self._step, self.counters, float(state["at"]))
 
     def _take_up(self, state: dict[str, Any]) -> None:
         super()._take_up(state)
         self._identity = str(state["identity"])
         self.outputs.connect(self._identity, self._step)
+        self._put_committed(state)
+
+    def _put_committed(self, state: dict[str, Any]) -> None:
+        """Puts what a snapshot has committed where it belongs, whether it stood there or not."""
         if self.rolling is not None:
             self.rolling.take_up(state)
         self.outputs.put_segment(self._step, state)
         if self.rolling is not None:
-            self.rolling.put(self.outputs["sink"], self.so_far)
+            self._put_rolled(self.rolling)
             self.rolling.require_as_left()
+
+    def _put_rolled(self, rolling: RollingFolder) -> None:
+        rolling.put(self.outputs["sink"], self.so_far)
+        self.status.unfiled = self.counters.published - rolling.records
 
     # working
 
@@ -236,7 +244,7 @@ class Run(Publishing):
             self._checkpoint.commit(state)
         self.outputs.put(self._step)
         if self.rolling is not None:
-            self.rolling.put(sink, self.so_far)
+            self._put_rolled(self.rolling)
         self.outputs.remove_segment(self._step - 1)
         self.status.commit(self._step, self.counters)
 
@@ -268,12 +276,21 @@ class Run(Publishing):
         return certificate
 
     def interrupt(self) -> None:
-        """Writes the certificate of what is committed, if anything is."""
+        """Writes the certificate of what is committed, if anything is; to a folder also the rows
+        that wait for a file.
+        """
         state = self._checkpoint.load()
-        if state is None or self.outputs.format.in_parts:
+        if state is None or (self.outputs.format.in_parts and self.rolling is None):
             return
         self._restore(state)
         self._input = state["place"].get("sha256")
+        if self.rolling is not None:
+            self._put_committed(state)
+            sink, form = self.outputs["sink"], self.outputs.format
+            self.rolling.add_due(self._step, sink, form, self.core.nothing, bool(sink.files))
+            self._checkpoint.commit({**state, **self.rolling.snapshot})
+            self._put_rolled(self.rolling)
+            return
         if not self._options.place.is_topic:
             self.outputs.put_segment(self._step, state)
             if self._options.place.is_path and not self._published.exists():

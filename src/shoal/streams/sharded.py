@@ -205,6 +205,7 @@ class ShardedRun:
                         " for a folder that grows"
                     )
                 if not batch and self._options.follow:
+                    self._status.waits()
                     time.sleep(IDLE)
                     continue
                 at_end = not has_more and not self._options.follow

@@ -1,8 +1,8 @@
 """How a stream is doing, beside its checkpoint, for those who watch: counts and times, no value.
 
-The runner replaces `status.json` at each commit. Readers need neither the snapshot, which holds
-people, nor the lock. A run that is killed between a commit and its
-status leaves the one before, and the next run puts it right.
+The runner replaces `status.json` at each commit, and while it waits for records. Readers need
+neither the snapshot, which holds people, nor the lock. A run that is killed between a commit and
+its status leaves the one before, and the next run puts it right.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from shoal.connectors import metrics
 from shoal.data import certificate_shape as shape
 from shoal.data.notebook import Figures
 from shoal.data.regular_files import path_text
-from shoal.errors import UNREADABLE, CheckpointError, PromiseError
+from shoal.errors import UNREADABLE, CheckpointError, PromiseError, ShoalError
 from shoal.version import VERSION
 
 if TYPE_CHECKING:
@@ -35,8 +35,9 @@ NAME = "status.json"
 MOST_MINUTES = 60
 MOST_EVENTS = 50
 MOST_GAPS = 20
+BEAT = 1.0  # seconds between two signs of life of a run that waits for records
 RECENT = 5  # minutes with commits that recent figures are of
-USUAL_GAPS = 3  # times as long as usual without a commit: silent
+USUAL_GAPS = 3  # times as long as usual without a commit or a sign of life: silent
 SOONEST = 5.0  # seconds; nobody is silent before
 RISING = 1.25  # times the loss since the start
 RUNNING, ENDED, STOPPED, BROKEN, FAILED = "running", "ended", "stopped", "broken", "failed"
@@ -139,7 +140,7 @@ def write_status(folder: Path, content: Mapping[str, Any]) -> None:
 @dataclass(frozen=True)
 class Alarm:
     """What to look at. kind: `records set aside` (most of the last), `broken promise`, `failed`,
-    `silent`, `rising loss` or `bad records`.
+    `silent`, `rising loss`, `new fields` or `bad records`.
 
     since: seconds since 1970, None where it has no time.
     """
@@ -169,8 +170,13 @@ class StreamStatus(Figures):
 
     @property
     def is_silent(self) -> bool:
-        """Whether the stream runs, as it seems, and has not committed for long."""
+        """Whether the stream runs, as it seems, and has given no sign of life for long."""
         return any(alarm.kind == SILENT for alarm in self.alarms)
+
+    @property
+    def is_failed(self) -> bool:
+        """Whether the last run ended with an error."""
+        return bool(self.content["state"] == FAILED)
 
     @property
     def is_mostly_aside(self) -> bool:
@@ -239,22 +245,28 @@ def partitions_under(checkpoint: str | Path) -> list[Path]:
 
 def _alarms(content: Mapping[str, Any], now: float) -> list[Alarm]:
     at, state = float(content["at"]), content["state"]
+    events = content["log"]["events"]
+    ended = next((event["at"] for event in reversed(events) if event["kind"] == state), at)
+    alive = float(content.get("alive", at))
     found = []
     if content.get("mostly_aside"):
         found.append(Alarm(MOSTLY_ASIDE, None, str(content["mostly_aside"])))
     if state == BROKEN:
-        found.append(Alarm("broken promise", at, "a release broke a promise and was withheld"))
+        found.append(Alarm("broken promise", ended, "a release broke a promise and was withheld"))
     if state == FAILED:
-        found.append(Alarm("failed", at, "it ended with an error; run the same command again"))
+        unknown = "it ended with an error; run the same command again"
+        found.append(Alarm("failed", ended, str(content.get("error") or unknown)))
     gap = content["usual_gap"]
-    if state == RUNNING and now - at > max(USUAL_GAPS * (gap or 0.0), SOONEST):
-        seconds = now - at
-        found.append(Alarm(SILENT, at, f"no commit for {seconds:.0f} s"))
+    if state == RUNNING and now - alive > max(USUAL_GAPS * (gap or 0.0), SOONEST):
+        text = f"no sign of life of its process for {now - alive:.0f} s"
+        found.append(Alarm(SILENT, alive, text))
     recent, whole = content["recent"]["loss"], content["loss"]
     if recent is not None and whole and recent > RISING * whole:
         text = f"{100 * recent:.1f} % lately, {100 * whole:.1f} % since the start"
         found.append(Alarm("rising loss", None, text))
-    bad = [event for event in content["log"]["events"] if event["kind"] == "set aside"]
+    if content.get("dropped"):
+        found.append(Alarm("new fields", None, str(content["dropped"])))
+    bad = [event for event in events if event["kind"] == "set aside"]
     if bad:
         count = sum(event["count"] for event in bad)
         found.append(Alarm("bad records", bad[-1]["at"], f"{count} set aside lately"))
@@ -283,10 +295,14 @@ class StatusWriter:
         self._done = dict.fromkeys(COUNTS, 0.0)
         self._bad = 0
         self.longest = 0.0
+        self.unfiled: int | None = None
+        """Rows that wait for a file of the folder that they go to."""
         self._content: dict[str, Any] = {}
 
-    def begin(self, step: int, counters: StreamCounters) -> None:
-        """Takes up what an earlier run of the stream left. step: of the last commit, or 0."""
+    def begin(self, step: int, counters: StreamCounters, at: float | None = None) -> None:
+        """Takes up what an earlier run of the stream left. step: of the last commit, or 0. at: its
+        time, by default now.
+        """
         is_resumed = step > 0
         now = time.time()
         if is_resumed and self._folder is not None:
@@ -296,7 +312,12 @@ class StatusWriter:
             self._log.note("resumed" if is_resumed else "begun", now)
         if is_resumed and self._folder is not None:
             # a run that was killed left the status of the commit before
-            self._content = self._counted(step, counters)
+            self._content = self._counted(step, counters, now if at is None else at)
+            self._write()
+
+    def waits(self) -> None:
+        """A sign of life, while nothing comes."""
+        if self._content and time.time() - self._content["alive"] >= BEAT:
             self._write()
 
     def waited(self, longest: float) -> None:
@@ -315,10 +336,11 @@ class StatusWriter:
         self._done, self._bad, self.longest = totals, counters.bad, 0.0
         if counters.closed:
             self._log.note(ENDED, now)
-        self._content = self._counted(step, counters)
+        self._content = self._counted(step, counters, now)
         self._write()
 
     def _write(self) -> None:
+        self._content["alive"] = time.time()
         if self._folder is not None:
             write_status(self._folder, self._content)
         metrics.note(_figures(self._content))
@@ -340,15 +362,18 @@ class StatusWriter:
         state = BROKEN if isinstance(cause, PromiseError) else state
         now = time.time()
         self._log.note(state, now)
+        self._content["records"]["unfiled"] = self.unfiled
         verdict = self._content["verdict"] | {"holds": state != BROKEN}
-        self._content |= {"at": now, "state": state, "verdict": verdict, "log": self._log.content()}
+        self._content |= {"state": state, "verdict": verdict, "log": self._log.content()}
+        if isinstance(cause, ShoalError):
+            self._content["error"] = " ".join(cause.said)
         self._write()
 
-    def _counted(self, step: int, counters: StreamCounters) -> dict[str, Any]:
-        now, decided = time.time(), counters.decided
+    def _counted(self, step: int, counters: StreamCounters, at: float) -> dict[str, Any]:
+        decided = counters.decided
         return {
             "shoal": VERSION,
-            "at": now,
+            "at": at,
             "state": ENDED if counters.closed else RUNNING,
             "commits": step,
             "method": self._method,
@@ -366,8 +391,10 @@ class StatusWriter:
                 "held": counters.kinds["hold"],
                 "dropped": counters.kinds["drop"],
                 "set_aside": counters.bad,
+                "unfiled": self.unfiled,
             },
             "mostly_aside": counters.mostly_aside,
+            "dropped": counters.dropped,
             "clusters": counters.clusters,
             "loss": counters.mean_loss,
             "wait": {
@@ -376,7 +403,7 @@ class StatusWriter:
                 "mean": counters.mean_delay,
             },
             "reuse": counters.kinds["reuse"] / decided if decided else None,
-            "recent": self._log.recent(now),
+            "recent": self._log.recent(time.time()),
             "usual_gap": self._log.usual_gap,
             "log": self._log.content(),
         }
@@ -386,11 +413,12 @@ def _figures(status: Mapping[str, Any]) -> metrics.Figures:
     """What Prometheus is to know of a status."""
     verdict, recent, wait = (status[part] for part in ("verdict", "recent", "wait"))
     records = {**status["records"]}
-    waiting = records.pop("waiting")
+    waiting, unfiled = records.pop("waiting"), records.pop("unfiled")
     states = dict.fromkeys((RUNNING, ENDED, STOPPED, BROKEN, FAILED), 0.0) | {status["state"]: 1.0}
     return {
         "stream_records_total": ("Records by what became of them.", records),
         "stream_waiting_records": ("Records that wait.", waiting),
+        "stream_unfiled_records": ("Published rows that wait for a file of the folder.", unfiled),
         "stream_state": ("1 for the state that the stream is in.", states),
         "stream_holds": ("Whether every release keeps every promise.", float(verdict["holds"])),
         "stream_releases_total": ("Releases.", verdict["releases"]),
@@ -400,6 +428,7 @@ def _figures(status: Mapping[str, Any]) -> metrics.Figures:
         "stream_longest_wait_records": ("The longest wait, in records.", wait["longest"]),
         "stream_commits_total": ("Commits.", status["commits"]),
         "stream_last_commit_timestamp_seconds": ("When it last committed.", status["at"]),
+        "stream_alive_timestamp_seconds": ("The last sign of life.", status["alive"]),
     }
 
 

@@ -352,7 +352,7 @@ def _republished(done: Context) -> str:
         else ""
     )
     if done["release"] is None:
-        return gettext("Accepted; no release yet.{waiting}", waiting=waiting)
+        return gettext("Accepted; no new release.{waiting}", waiting=waiting)
     return gettext(
         "Release {release} is published. Note the new hash.{waiting}",
         release=done["release"],

@@ -74,6 +74,10 @@ def test_a_ledger_says_what_it_holds_in_metrics_and_as_json(shoal):
     said = json.loads(verified.out)
     assert (verified.status, said["releases"], said["notes"]) == (0, 1, [])
     assert shoal("ledger", "verify", "L", "--noted", said["head"], "-q").status == 0
+    Path("i.csv").write_text("")
+    assert shoal(*REPUBLISH, "-q", "--metrics", "r.prom").status == 2
+    failed = metrics("r.prom")
+    assert (failed["shoal_ledger_releases"], failed["shoal_run_success"]) == (1, 0)
     damaged = Path("L/0001/data.csv")
     damaged.write_bytes(damaged.read_bytes()[:-5])
     error = json.loads(shoal("ledger", "verify", "L", "--json").out)["error"]
@@ -112,5 +116,7 @@ def test_a_silent_stream_is_a_failure_only_where_that_is_asked(shoal):
     status = json.loads(Path("ck/status.json").read_text())
     running = status | {"state": "running", "at": status["at"] - 3600}
     Path("ck/status.json").write_text(json.dumps(running))
+    assert shoal("stream-status", "ck", "--strict").status == 0, "its source is quiet"
+    Path("ck/status.json").write_text(json.dumps(running | {"alive": running["at"]}))
     assert shoal("stream-status", "ck").status == 0
     assert shoal("stream-status", "ck", "--strict").status == 1

@@ -142,6 +142,9 @@ def test_the_chain_in_the_table_is_verified_without_the_ledger(shoal):
     assert shoal("ledger", "verify", OUT, "--noted", heads[0]).status == 0
     found = shoal("ledger", "verify", OUT, "--noted", "0" * 64)
     assert (found.status, "the noted release is not in it" in found.err) == (1, True)
+    Path("p.json").write_text(json.dumps(POLICY))
+    wearers(N, 9).write_csv("more.csv")
+    more = ("republish", "more.csv", "-p", "p.json", "--ledger", "L", "-o", OUT)
     for change, said in (
         (
             "UPDATE releases SET age = '*' WHERE shoal_row = 2",
@@ -159,8 +162,11 @@ def test_the_chain_in_the_table_is_verified_without_the_ledger(shoal):
         run(change)
         found = shoal("ledger", "verify", OUT)
         assert (found.status, said in found.err) == (1, True), (change, found.err)
+        refused = shoal(*more)
+        assert (refused.status, "restore " in refused.err) == (1, True), (change, refused.err)
         restore("whole", "out.db")
         shutil.rmtree("whole")
+    assert shoal(*more).status == 0, "as the message says"
 
 
 def test_an_increment_is_read_from_a_table_and_published_into_another(shoal):

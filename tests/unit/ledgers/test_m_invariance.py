@@ -135,9 +135,29 @@ def test_nobody_is_inserted_twice(tmp_path):
     refused(
         tmp_path,
         change(wearers(60, 1).head(2), "insert"),
-        "in earlier releases: 2",
+        "in earlier releases: 2;.* send the record of somebody who is in the table as an 'update'",
         PromiseError,
     )
+
+
+def test_the_command_says_how_many_rows_are_invented_and_how_many_people_were_deleted(
+    tmp_path, monkeypatch, shoal
+):
+    monkeypatch.chdir(tmp_path)
+    policy().save("p.yaml")
+    run = ("republish", "i.csv", "-p", "p.yaml", "--ledger", "L")
+    frame = wearers(80, 1)
+    change(frame, "insert").write_csv("i.csv")
+    first = shoal(*run)
+    assert first.status == 0
+    assert "\n0 of these rows are invented\n" in first.err
+    assert "deleted" not in first.err
+    change(frame.filter(pl.col("activity") == "walk").head(5), "delete").write_csv("i.csv")
+    second = shoal(*run)
+    invented = json.loads(Path("L/0002/certificate.json").read_text())["counterfeits"]["records"]
+    assert invented > 1
+    assert f"\n{invented} of these rows are invented\n" in second.err
+    assert "shoal: 5 people were deleted\n" in second.err
 
 
 def test_who_left_does_not_come_back(tmp_path):

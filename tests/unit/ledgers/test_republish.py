@@ -286,7 +286,7 @@ def test_commands_append_verify_export_and_audit(tmp_path, shoal, monkeypatch):
     waits = shoal("republish", "b.csv", "-p", "p.json", "--ledger", "L")
     assert waits.status == 0
     assert waits.err == (
-        "shoal: no release yet: 2 records wait for the next increment\n"
+        "shoal: no new release: 2 records wait for the next increment\n"
         "shoal: reason: promise 'k-anonymity': k = 4 asked, 2 subjects in the table\n"
     )
     more = shoal("republish", "a.csv", "-p", "p.json", "--ledger", "L", "--report", "r.html", "-q")

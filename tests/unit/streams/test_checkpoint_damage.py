@@ -151,6 +151,25 @@ def test_a_private_file_that_is_shorter_or_gone_is_refused(resume):
         resume()
 
 
+def test_an_output_that_was_moved_after_its_first_step_is_missed(tmp_path, monkeypatch, shoal):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("shoal.connectors.feeds.SLICE", 20)
+    purchases.generate(60, 1).write_parquet("p.parquet")
+    Path("policy.yaml").write_text(
+        PURCHASES.replace("delta: 1000", "delta: 15").replace("k: 10", "k: 3")
+    )
+    stop_at(monkeypatch, 2)
+    assert shoal(*STREAM).status == 130
+    rows = Path("out.csv").rename("rotated.csv").read_bytes()
+    assert rows
+    said = shoal(*STREAM)
+    assert (said.status, Path("out.csv").exists()) == (2, False)
+    assert "output 'out.csv': was moved, shortened or changed" in said.err
+    Path("rotated.csv").rename("out.csv")
+    assert shoal(*STREAM).status == 0
+    assert Path("out.csv").read_bytes().startswith(rows)
+
+
 def test_an_output_that_was_changed_while_the_stream_ran_is_not_certified(
     stopped, monkeypatch, shoal
 ):

@@ -17,7 +17,7 @@ from sample_policies import PURCHASES
 from shoal.auditor.verify import verify
 from shoal.samples import purchases
 from shoal.streams.checkpoint import FORMAT
-from shoal.streams.stream_status import StatusWriter
+from shoal.streams.stream_status import StatusWriter, stream_status
 from stream_cases import policy_of, stream_of
 
 STREAM = "stream p.csv -p policy.yaml -q".split()
@@ -54,6 +54,28 @@ def test_a_stream_writes_rows_certificate_and_trace(shop, shoal):
 
 def test_the_audit_of_a_stream_with_its_trace_finds_no_fault(shop, shoal):
     shoal(*STREAM, "-o", "out.csv", "--trace", "t.jsonl")
+    found = shoal(*AUDIT)
+    assert found.status == 0
+    faults = json.loads(found.out)["faults"]
+    assert len(faults) == 17
+    assert not any(faults.values())
+
+
+def test_the_audit_of_a_stream_with_a_reference_takes_domains_from_it(shop, shoal):
+    policy = yaml.safe_load((shop / "policy.yaml").read_text())
+    for name in ("age", "income"):
+        del policy["attributes"][name]["domain"]
+    (shop / "policy.yaml").write_text(yaml.safe_dump(policy))
+    wide = pl.read_csv("p.csv", infer_schema=False)[:300]
+    wide = wide.with_columns(age=pl.int_range(pl.len()), income=pl.int_range(pl.len()) * 10_000)
+    wide.select(reversed(wide.columns)).write_csv("wide.csv")
+    traced = ("-o", "out.csv", "--trace", "t.jsonl")
+    assert shoal(*STREAM, *traced, "--reference", "wide.csv").status == 0
+    found = shoal(*AUDIT)
+    assert found.status == 0
+    assert not {"stale", "missed"} & set(json.loads(found.out)["faults"])
+    assert "name that table in the policy (reference)" in found.err
+    (shop / "policy.yaml").write_text(yaml.safe_dump(policy | {"reference": "wide.csv"}))
     found = shoal(*AUDIT)
     assert found.status == 0
     faults = json.loads(found.out)["faults"]
@@ -377,9 +399,9 @@ def test_a_checkpoint_of_another_policy_is_refused(shop, shoal, monkeypatch):
     run = (*STREAM, "-o", "out.csv", "--checkpoint", "ck")
     assert shoal(*run).status == 0
     for more, differing in (
-        (("--set", "delta=700"), "another policy"),
+        (("--set", "delta=700"), "another policy (method)"),
         (("-o", "other.csv", "--record-lines", "7"), "another --record-lines, other outputs"),
-        (("--k", "20", "--trace", "t.jsonl"), "another policy, other outputs"),
+        (("--k", "20", "--trace", "t.jsonl"), "another policy (promises), other outputs"),
         (("--reference", "p.csv"), "another reference"),
     ):
         found = shoal(*run, *more)
@@ -443,6 +465,11 @@ def test_a_policy_that_follows_the_data_needs_a_reference(shop, shoal):
     found = shoal(*STREAM, "-o", "out.csv")
     assert found.status == 2
     assert "attribute 'age': a stream must know its least and greatest value" in found.err
+    pl.read_csv("p.csv").rename({"age": "years", "city": "town"}).write_csv("other.csv")
+    found = shoal(*STREAM, "-o", "out.csv", "--reference", "other.csv")
+    assert found.status == 2
+    assert "reference: has other columns than the stream: it lacks 'age', 'city'" in found.err
+    assert "and it also has 'years', 'town'; give" in found.err
     assert shoal(*STREAM, "-o", "out.csv", "--reference", "p.csv").status == 0
 
 
@@ -941,12 +968,44 @@ def test_a_folder_may_get_a_file_a_day_and_verifies_at_any_time(
     assert shoal("audit", "out", "-p", "policy.yaml", "-q").status == 0
 
 
+def test_a_folder_gets_all_published_rows_when_its_stream_is_stopped(
+    shop, shoal, small_pieces, monkeypatch
+):
+    run = (*STREAM, "-o", "out/", "--checkpoint", "ck")
+    commit = StatusWriter.commit
+    unfiled = []
+
+    def stopped(status, step, counters):
+        commit(status, step, counters)
+        unfiled.append((status.unfiled, counters.published))
+        if step == 3:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as watched:
+        watched.setattr(StatusWriter, "commit", stopped)
+        assert shoal(*run, "--metrics", "s.prom").status == 130
+    assert 0 < unfiled[-1][0] == unfiled[-1][1]
+    assert 'shoal_stream_unfiled_records{run="s"} 0' in Path("s.prom").read_text()
+    manifest = json.loads(Path("out/_shoal.json").read_text())
+    (entry,) = manifest["output"]["files"]
+    assert entry["records"] == unfiled[-1][0] == manifest["records"]["out"]
+    status = stream_status("ck")
+    assert (status["state"], status["records"]["unfiled"]) == ("stopped", 0)
+    assert not [*Path("ck/rows").iterdir()]
+    assert shoal("verify", "out", "-p", "policy.yaml", "-q").status == 0
+    assert shoal(*run).status == 0
+    manifest = json.loads(Path("out/_shoal.json").read_text())
+    assert sum(entry["records"] for entry in manifest["output"]["files"]) == 3000
+    assert shoal("audit", "out", "-p", "policy.yaml", "-q").status == 0
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         ("-o out/", "a folder gets file after file; give --checkpoint"),
         ("-o out.csv --roll day", "--roll: is for files of a folder; end the name of the output"),
-        ("-o out/ --checkpoint ck --roll often", "--roll 'often': is not a size; give one such as"),
+        ("-o out/ --checkpoint ck --roll week", "give one such as 700MB or 2GiB, or 'day'"),
+        ("-o outs --checkpoint ck", "name a file, such as 'outs.csv', or a folder: 'outs/'"),
         ("-o out.csv/ --checkpoint ck", "is a folder; name it without a file's suffix"),
         ("-o out/ --checkpoint out/ck", "one lies in another; give each a folder of its own"),
         ("-o full/ --checkpoint ck", "output 'full': exists, but the checkpoint is new"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
 
 import polars as pl
@@ -12,6 +13,7 @@ import pytest
 from shoal.cli.main import status_of
 from shoal.errors import CheckpointError, PromiseError
 from shoal.streams import run as running
+from shoal.streams import stream_status as stream_statuses
 from shoal.streams.stream_status import NAME, StreamLog, stream_status
 
 POLICY = {
@@ -94,9 +96,11 @@ def test_a_run_that_is_stopped_says_so_and_the_next_one_goes_on(place, monkeypat
         raise KeyboardInterrupt
 
     monkeypatch.setattr(running.Run, "_commit", killed_after_one)
-    assert stream() == 130
+    assert stream("--metrics", "s.prom") == 130
     stopped = stream_status("st")
     assert stopped["state"] == "stopped"
+    assert status_of(["stream-status", "st", "--strict"]) == 0
+    assert 'shoal_run_success{run="s"} 1.0' in Path("s.prom").read_text()
     started = stopped["log"]["started"]
     monkeypatch.setattr(running.Run, "_commit", commit)
     assert stream() == 0
@@ -106,6 +110,55 @@ def test_a_run_that_is_stopped_says_so_and_the_next_one_goes_on(place, monkeypat
     assert "stopped" in kinds
     assert resumed["log"]["started"] == started
     assert resumed["records"]["published"] == 80
+
+
+def test_a_run_that_failed_says_why_and_keeps_the_time_of_its_last_commit(
+    place, monkeypatch, capsys
+):
+    records(80).write_csv("in.csv")
+    commit = running.Run._commit
+    committed = []
+
+    def then_failed(self):
+        commit(self)
+        committed.append(stream_status("st")["at"])
+        time.sleep(0.01)
+        raise CheckpointError("output 'out.csv': was moved; put it back")
+
+    monkeypatch.setattr(running.Run, "_commit", then_failed)
+    assert stream("--metrics", "s.prom") == 2
+    status = stream_status("st")
+    assert (status["state"], status["at"]) == ("failed", committed[0])
+    assert f'shoal_stream_last_commit_timestamp_seconds{{run="s"}} {committed[0]}\n' in (
+        Path("s.prom").read_text()
+    )
+    failed = status.alarms[0]
+    assert failed.kind == "failed"
+    assert failed.since > committed[0]
+    assert failed.text == "output 'out.csv': was moved; put it back"
+    assert status_of(["stream-status", "st"]) == 0
+    assert status_of(["stream-status", "st", "--strict"]) == 1
+    assert "run the same command again" not in capsys.readouterr().out
+    monkeypatch.setattr(running.Run, "_commit", commit)
+    Path("in.csv").write_bytes(Path("in.csv").read_bytes()[:-1])
+    assert stream() == 2
+    assert stream_status("st")["at"] == committed[0]
+
+
+def test_a_stream_that_waits_for_records_gives_signs_of_life(place, monkeypatch):
+    records(80).write_csv("in.csv")
+    monkeypatch.setattr(stream_statuses, "BEAT", 0.0)
+    waited = []
+
+    def stopped(seconds):
+        waited.append(stream_status("st")["alive"])
+        if len(waited) > 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(running.time, "sleep", stopped)
+    assert stream("--follow") == 130
+    status = stream_status("st")
+    assert status["at"] < waited[0] < waited[2] <= status["alive"]
 
 
 @pytest.mark.parametrize("left", [None, "{", '{"schema": "shoal.stream-status/1", "log": 7}'])
@@ -171,6 +224,7 @@ def content(**more: object) -> dict:
         ({}, 1013, ["silent"]),
         ({"usual_gap": None}, 1004, []),
         ({"usual_gap": None}, 1006, ["silent"]),
+        ({"alive": 1010.0}, 1013, []),
         ({"state": "ended"}, 9999, []),
         ({"recent": {"loss": 0.26}}, 1000, ["rising loss"]),
         ({"state": "failed", "recent": {"loss": 0.5}}, 1000, ["failed", "rising loss"]),
@@ -210,6 +264,28 @@ def test_the_command_ends_with_2_where_there_is_no_status_and_its_help_says_so(p
         assert result.status == 2
         assert f"'{folder}': has no {NAME}" in result.err
     assert "2 where there is no status" in " ".join(shoal("stream-status", "--help").out.split())
+
+
+def test_a_new_field_is_named_and_dropped_or_set_aside_with_its_cure(place, shoal):
+    frame = records(80).with_columns(visit=pl.lit("canary"))
+    first, *rest = frame.write_ndjson().splitlines()
+    rest[30] = rest[30][:-1] + ', "no\x1bte": "canary"}'.replace("\x1b", "\\u001b")
+    Path("in.jsonl").write_text("\n".join([first, *rest]))
+    Path("p.json").write_text(json.dumps(POLICY | {"other": "drop"}))
+    run = ("stream", "in.jsonl", "-p", "p.json", "-o", "out.csv", "-q")
+    found = shoal(*run, "--checkpoint", "st")
+    assert found.status == 0
+    said = "dropped 'no\N{REPLACEMENT CHARACTER}te', which the first record lacks"
+    assert found.err.count(said) == 1
+    assert "visit" not in found.err
+    assert [alarm.kind for alarm in stream_status("st").alarms] == ["new fields"]
+    assert shoal("stream-status", "st").out.count(said) == 1
+    assert "canary" not in Path("st", NAME).read_text()
+    Path("p.json").write_text(json.dumps(POLICY | {"other": "plain"}))
+    assert shoal(*run[:-2], "b.csv", "-q").status == 0
+    aside = json.loads(Path("b.csv.dead-letters.jsonl").read_text())
+    assert aside["record"] == 31
+    assert "name it in the policy, or say 'other: drop'" in aside["reason"]
 
 
 def test_a_quiet_stream_says_that_records_were_set_aside(place, shoal):

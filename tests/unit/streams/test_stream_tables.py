@@ -189,6 +189,12 @@ def test_a_trigger_that_changes_rows_is_found_before_the_commit(expected, shoal,
     assert rows().equals(expected)
 
 
+def test_a_checkpoint_is_not_resumed_into_another_table(shop, shoal):
+    assert stream(shoal, "--checkpoint", "ck").status == 0
+    found = stream(shoal, "--checkpoint", "ck", output="sqlite:///out.db?table=other")
+    assert (found.status, "was made under another output table; resume" in found.err) == (2, True)
+
+
 def test_what_is_not_as_the_stream_left_it_is_refused(expected, shoal, monkeypatch):
     assert stream(shoal).status == 2
     assert "give --checkpoint" in stream(shoal).err

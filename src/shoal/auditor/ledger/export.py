@@ -156,4 +156,8 @@ def disagreements(ledger: Ledger, state: TableState, note: TableNote | None) -> 
         return ["private part: notes other releases of the table; restore it from a copy"]
     if state.releases and not state.is_there:
         return ["the table is missing; restore it from a copy"]
-    return [f"the table is not as it was left: {finding}" for finding in state.damage]
+    return [
+        f"the table is not as it was left: {finding}; restore the database from a copy that was"
+        " made after the last release"
+        for finding in state.damage
+    ]

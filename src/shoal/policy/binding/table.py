@@ -103,10 +103,13 @@ def bind_original(table: Table, policy: Policy) -> tuple[Problem | None, list[An
 
 
 def bound_original(
-    table: Table, policy: Policy, what: str = "original"
+    table: Table, policy: Policy, what: str = "original", reference: Table | None = None
 ) -> tuple[Problem, EncodedTable]:
-    """The problem of a table, and its records in numbers; raises InputError with every finding."""
-    problem, findings = bind_original(table, policy)
+    """The problem of a table, and its records in numbers; raises InputError with every finding.
+
+    reference: what shows domains and values instead of the table.
+    """
+    problem, findings = bind_original(reference or table, policy)
     encoded, unfit = (None, findings) if problem is None else encode(table, problem.schema)
     if problem is None or encoded is None:
         raise InputError.from_findings([f"{what}: {finding}" for finding in unfit])
