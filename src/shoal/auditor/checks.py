@@ -57,8 +57,7 @@ class Check(Figures):
         return "--" if self.ok is None else "ok" if self.ok else "FAIL"
 
     def __str__(self) -> str:
-        lines = self.short or (self.text,)
-        return "\n".join(f"{self.mark:<4} {self.name}: {line}" for line in lines)
+        return "\n".join(f"{self.mark:<4} {self.name}: {one}" for one in self.short or (self.text,))
 
     def report(self) -> dict[str, Any]:
         """As JSON has it."""

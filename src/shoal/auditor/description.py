@@ -183,11 +183,11 @@ def _stated(
 ) -> ColumnReport:
     role = problem.role_of(name)
     kind = None if attribute is None else str(attribute.kind)
-    is_typed = role in ("quasi", "sensitive") or (role == "plain" and kind == Kind.NUMBER)
+    has_type = role in ("quasi", "sensitive") or (role == "plain" and kind == Kind.NUMBER)
     stated = {
         "name": name,
         "role": role,
-        "type": kind if is_typed else None,
+        "type": kind if has_type else None,
         "technique": _technique(attribute, problem) if is_published else REMOVED,
         "round": attribute.round if is_published and attribute is not None else None,
     }

@@ -37,7 +37,7 @@ class Figures:
 
     def _repr_html_(self) -> str:
         held = [value for _, value in _held(self)]
-        inner = [_figures_table([*map(figures_of, value)]) for value in held if _are_data(value)]
+        inner = [_figures_table([*map(_shown, value)]) for value in held if _are_data(value)]
         others = [value._repr_html_() for value in held if hasattr(value, "_repr_html_")]
         return section(_figures_table([self._figures()]), *inner, *others)
 
@@ -54,6 +54,10 @@ def figures_of(held: object) -> dict[str, object]:
 def _held(held: Any) -> list[tuple[str, Any]]:
     shown = [one.name for one in fields(held) if one.repr] if is_dataclass(held) else []
     return [(name, getattr(held, name)) for name in shown]
+
+
+def _shown(held: object) -> Mapping[str, object]:
+    return held._figures() if isinstance(held, Figures) else figures_of(held)
 
 
 def _are_data(value: object) -> bool:

@@ -228,6 +228,7 @@ def test_collections_of_figures_are_tables_in_a_notebook_without_values(people, 
     assert f"{price.columns[0].loss:.6g}" in price._repr_html_()
     view = shoal.attacker_view(release, release.policy, people, "most-exposed")
     assert "<td>disease</td>" in view._repr_html_()
+    assert f"<td>{view.learnt[0].best.share:.6g}</td>" in view._repr_html_()
     for value in (*view.known.values(), view.learnt[0].truth, *map(str, view.learnt[0].values)):
         assert f"<td>{value}</td>" not in view._repr_html_()
     assert view.learnt[0].truth not in repr(view.learnt)

@@ -35,7 +35,7 @@ from shoal.connectors import files
 from shoal.connectors.ledger import Ledger
 from shoal.connectors.ledger.private import Identities, KnownPeople
 from shoal.data.certificate import Certificate
-from shoal.data.notebook import Figures
+from shoal.data.notebook import Figures, figures_of
 from shoal.data.person_names import as_compared, same_value
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release
@@ -178,6 +178,9 @@ class LedgerAudit(Figures):
             release.certificate.holds and not release.violations for release in self.releases
         )
         return not self.damage and alone and bool(self.beside.get("holds", True))
+
+    def _figures(self) -> dict[str, object]:
+        return {"holds": self.holds, **figures_of(self)}
 
     def report(self) -> Mapping[str, Any]:
         """As JSON states it."""

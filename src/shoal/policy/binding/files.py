@@ -191,8 +191,7 @@ class PolicyTables:
         try:
             return self.original_table(table_of(table))
         except InputError as wrong:
-            findings = [f"{what}: {finding}" for finding in wrong.said]
-            raise InputError.from_findings(findings) from None
+            raise InputError.from_findings([f"{what}: {one}" for one in wrong.said]) from None
 
     def original_frame(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Records that were read already, numbers with points and dates in ISO; raises InputError
