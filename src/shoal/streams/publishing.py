@@ -314,7 +314,7 @@ DIFFERENT = {
 def settled(terms: Mapping[str, Any]) -> str:
     """A text by which `check_terms` knows these terms again, and whatever of them differs."""
     keys = {f"{POLICY_KEY}{key}": value for key, value in terms["policy"].items()}
-    parts = {name: hash_of(value) for name, value in (terms | keys).items()}
+    parts = {name: hash_of(value) for name, value in {**terms, **keys}.items()}
     return json.dumps(parts, sort_keys=True)
 
 
