@@ -195,7 +195,9 @@ async def undo(request: Request) -> Response:
         return await _conflict(request, "text", {**form, "text": [""]}, one(form, "base"))
     undone = server.project.undo(int(to) if to else None)
     server.notices.append(
-        gettext("Nothing is left to undo.") if undone is None else f"{undone[:1].upper()}{undone[1:]}"
+        gettext("Nothing is left to undo.")
+        if undone is None
+        else f"{undone[:1].upper()}{undone[1:]}"
     )
     server.desk.forget()
     return back(form, "columns")
