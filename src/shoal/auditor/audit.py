@@ -18,7 +18,7 @@ import numpy as np
 from shoal.auditor.coverage import unmatched
 from shoal.auditor.description import described
 from shoal.auditor.downstream import downstream as downstream_of
-from shoal.auditor.measure import measure, measure_two_tables
+from shoal.auditor.measure import CertifiedRelease, measure, measure_two_tables
 from shoal.auditor.without_policy import check_named, policy_of_columns, without_guesses
 from shoal.connectors import files
 from shoal.connectors.location import Location
@@ -33,7 +33,6 @@ from shoal.data.certificate import Certificate
 from shoal.data.encoding import EncodedTable, encode
 from shoal.data.faults import with_contradicted
 from shoal.data.progress import Progress, no_progress
-from shoal.data.release import CertifiedRelease
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.data.two_tables import GROUP, sensitive_path

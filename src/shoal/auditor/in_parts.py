@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shoal.auditor.order_kept import nearest_to_place
-from shoal.auditor.reading import read_cells, release_of
+from shoal.auditor.reading import read_cells
 from shoal.data.certificate_shape import PromiseReport
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.data.coded_table import CodedTable
 from shoal.data.encoding import EncodedTable
-from shoal.data.progress import Progress, no_progress
+from shoal.data.progress import Progress
 from shoal.data.release import (
     PublishedColumn,
     Release,
@@ -64,30 +64,13 @@ def require_parts(problem: Problem) -> None:
 class Part(NamedTuple):
     """Records of whole classes as their readers see them, and what the owner knows of them.
 
-    place, row: where each would stand by the column that rows follow, and where it stands; None
-    where they follow none, and where these are all rows.
+    near: as `Tally.take` has it.
     """
 
     released: Table
     release: Release
     truth: Truth | None
-    place: np.ndarray | None = None
-    row: np.ndarray | None = None
-
-    def tally(
-        self, schema: Schema, open_columns: Sequence[str], progress: Progress = no_progress
-    ) -> Tally:
-        """Its figures. open_columns: as in `Tally`."""
-        tally = Tally(schema, registry.build_metrics(), open_columns)
-        tally.add(self.released, self.release)
-        if self.truth is not None:
-            progress("comparing with the original")
-            tally.compare(self.released, self.release, self.truth)
-        if self.place is not None:
-            classes = self.release.classes
-            near = nearest_to_place(classes.labels, self.place, self.row)
-            tally.found_by_order.add(classes.subjects, near)
-        return tally
+    near: np.ndarray | None
 
 
 def measure_in_parts(
@@ -139,7 +122,9 @@ def _measured_part(
     part = measured()
     classes = part.release.classes
     amounts = [None if model.groups_by else model.part(classes, table) for model in models]
-    return part.tally(schema, open_columns), amounts
+    tally = Tally(schema, registry.build_metrics(), open_columns)
+    tally.take(*part)
+    return tally, amounts
 
 
 def _measured_group(model: Any, table: Classes, group: Callable[[], Classes]) -> Any:
@@ -220,10 +205,16 @@ class _Audited:
             name: replace(self.sensitive[name], codes=places[shown[name]])
             for name, places in self._places.items()
         }
-        classes = Classes(labels, count, _subjects(known), sensitive)
-        release = release_of(released, self.problem, truth, columns, classes, known["starred"])
-        place = None if middles is None else middles[known["cell"]]
-        return Part(released, release, truth, place, known.get("row"))
+        quasi = {column.name: column.codes for column in columns}
+        classes = Classes(labels, count, _subjects(known), sensitive, quasi)
+        label = released.codes_of(self.problem.schema.label)
+        originals = {} if truth is None else truth.originals()
+        k, starred = self.problem.required_k, known["starred"]
+        release = Release(columns, classes, k, label, originals, starred)
+        near = None
+        if middles is not None:
+            near = nearest_to_place(labels, middles[known["cell"]], known["row"])
+        return Part(released, release, truth, near)
 
     @cached_property
     def _places(self) -> Codes:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from shoal.auditor.findings import not_promised
-from shoal.auditor.in_parts import Part, measure_in_parts
-from shoal.auditor.order_kept import order_followed, order_kept
+from shoal.auditor.in_parts import measure_in_parts
+from shoal.auditor.order_kept import nearest_to_place, order_followed, order_kept
 from shoal.auditor.promises import Measures, promise_reports
 from shoal.auditor.reading import read_release
 from shoal.auditor.verdict import release_warnings
@@ -21,13 +21,15 @@ from shoal.data.coded_table import CodedTable
 from shoal.data.encoding import encode, encode_subjects
 from shoal.data.people import UNKNOWN, people_key
 from shoal.data.progress import Progress, no_progress
-from shoal.data.release import CertifiedRelease, Release
+from shoal.data.release import Release
+from shoal.data.room import needs_whole
 from shoal.data.row_order import Followed
 from shoal.data.shared_room import SharedRoom
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.data.warnings import PRESENCE_DISCLOSED, ReleaseWarning
 from shoal.errors import InputError
+from shoal.policy import registry
 from shoal.policy.problem import Problem
 from shoal.privacy.two_tables import Groups, parted
 from shoal.privacy.two_tables import contradicted as contradicted_by
@@ -36,6 +38,21 @@ from shoal.utility.tally import Tally
 from shoal.version import VERSION
 
 _RISK = ("prosecutor_max", "prosecutor_mean", "journalist_max", "marketer")
+
+
+@dataclass(frozen=True)
+class CertifiedRelease:
+    """A release with its certificate. held: None where it does not fit into memory."""
+
+    certificate: Certificate
+    held: Release | None
+
+    @property
+    def release(self) -> Release:
+        """The release; raises InputError where it was too large to be held."""
+        if self.held is None:
+            raise needs_whole("all records of the release are asked for at once")
+        return self.held
 
 
 @dataclass(frozen=True)
@@ -79,9 +96,12 @@ def measure(
         progress("measuring the promises")
         promises = promise_reports(problem, release, released, measures)
         progress("measuring utility and risk")
-        place = None if followed is None else followed.place
-        part = Part(released, release, truth, place)
-        tally = part.tally(problem.schema, open_columns, progress)
+        tally = Tally(problem.schema, registry.build_metrics(), open_columns)
+        if truth is not None:
+            progress("comparing with the original")
+        labels = release.classes.labels
+        near = None if followed is None else nearest_to_place(labels, followed.place)
+        tally.take(released, release, truth, near)
     original = None if truth is None else truth.original
     certificate = _certificate_of(tally, promises, released, original, problem, followed)
     return Measured(certificate, release, tally.figures(), scale)

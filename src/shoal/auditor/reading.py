@@ -60,25 +60,13 @@ def read_release(released: Table, problem: Problem, truth: Truth | None) -> Rele
     if withheld and problem.compares_with_input:
         sensitive = _with_withheld_values(released, problem, truth, starred)
     subjects = None if people is None else people.astype(np.int32, copy=False)
-    classes = Classes(labels, count, subjects, sensitive)
+    quasi = {column.name: column.codes for column in columns}
+    classes = Classes(labels, count, subjects, sensitive, quasi)
     tables = problem.tables.populations
     if tables and not any(attribute.opaque for attribute in schema.quasi):  # values can be read
         covered = {name: _covered_by(t, schema, columns, classes) for name, t in tables.items()}
         classes = replace(classes, population=covered)
-    return release_of(released, problem, truth, columns, classes, starred)
-
-
-def release_of(
-    released: Table,
-    problem: Problem,
-    truth: Truth | None,
-    columns: tuple[PublishedColumn, ...],
-    classes: Classes,
-    starred: np.ndarray,
-) -> Release:
-    """The release whose columns and classes were read. starred: as in `Release`."""
-    classes = replace(classes, quasi={column.name: column.codes for column in columns})
-    label = released.codes_of(problem.schema.label)
+    label = released.codes_of(schema.label)
     originals = {} if truth is None else truth.originals()
     return Release(columns, classes, problem.required_k, label, originals, starred)
 

@@ -103,10 +103,7 @@ def first_lines(path: str, reading: Reading, count: int) -> list[str]:
 
 
 def write(frame: pl.DataFrame, file: BinaryIO, dialect: Dialect, is_first: bool = True) -> None:
-    """Write rows of a table in a dialect, the first ones headed by the names.
-
-    Raises InputError where its encoding lacks a character.
-    """
+    """Writes rows, the first ones below the names; raises InputError for what an encoding lacks."""
     if dialect.encoding == UTF8:
         _write_utf8(frame, file, dialect, dialect.bom and is_first, is_first)
         return

@@ -108,10 +108,7 @@ class CodedTable(Table):
 
     def part(self, codes: Mapping[str, np.ndarray]) -> CodedTable:
         """Some of its columns, of some of its records. codes: theirs, (m,) of each column."""
-        columns = {
-            name: Column(name, some, self._columns[name].cells, self._columns[name].was_number)
-            for name, some in codes.items()
-        }
+        columns = {name: replace(self._columns[name], codes=some) for name, some in codes.items()}
         records = len(next(iter(codes.values()), ()))
         return CodedTable(columns, records, self.room, self._dtypes, self._blanks)
 

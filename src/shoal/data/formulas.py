@@ -23,8 +23,9 @@ def formula_cells(table: Table) -> dict[str, int]:
     """How many cells of each column read as formulas, and its name as one more; none left out."""
     counts = {name: int(_are_formulas(pl.Series([name])).sum()) for name in table.names}
     for name in filter(table.is_text, counts):
-        cells, records = table.texts(name)
-        counts[name] += int(records[_are_formulas(cells).to_numpy()].sum())
+        column = table.column(name)
+        odd = _are_formulas(pl.Series(column.cells, dtype=pl.String))
+        counts[name] += int(column.counts()[odd.to_numpy()].sum())
     return {name: count for name, count in counts.items() if count}
 
 

@@ -13,11 +13,10 @@ import numpy as np
 import polars as pl
 
 from shoal.data import cores
-from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
 from shoal.data.numbers import is_long, parse_numbers
 from shoal.data.recoding import is_rounded
-from shoal.data.room import IN_MEMORY, blocks, needs_whole
+from shoal.data.room import IN_MEMORY, blocks
 from shoal.data.schema import Attribute, Kind, Render, Schema, Shown
 from shoal.data.table import Column, Table
 from shoal.data.true_values import SquaredSum, TrueValues
@@ -156,21 +155,6 @@ class Release:
             return {
                 name: values.squared_error(places, sizes) for name, values in self.originals.items()
             }
-
-
-@dataclass(frozen=True)
-class CertifiedRelease:
-    """A release with its certificate. held: None where it does not fit into memory."""
-
-    certificate: Certificate
-    held: Release | None
-
-    @property
-    def release(self) -> Release:
-        """The release; raises InputError where it was too large to be held."""
-        if self.held is None:
-            raise needs_whole("all records of the release are asked for at once")
-        return self.held
 
 
 def read_columns(table: Table, schema: Schema) -> tuple[tuple[PublishedColumn, ...], list[str]]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 import polars as pl
 
+from shoal.auditor.measure import CertifiedRelease
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import BesideReport, MethodReport
 from shoal.data.classes import Classes
@@ -23,7 +24,7 @@ from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.data.progress import Progress, no_progress
 from shoal.data.recoding import GlobalRecoding
-from shoal.data.release import CertifiedRelease, Release
+from shoal.data.release import Release
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.errors import InputError

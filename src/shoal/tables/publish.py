@@ -16,7 +16,7 @@ import polars as pl
 
 from shoal.attacks.run.request import NO_ATTACK, AttackRequest, asked_of
 from shoal.auditor.description import described, file_metadata
-from shoal.auditor.measure import measure, measure_two_tables
+from shoal.auditor.measure import CertifiedRelease, measure, measure_two_tables
 from shoal.auditor.publication import Publication
 from shoal.auditor.verdict import require_kept
 from shoal.connectors import files
@@ -30,7 +30,7 @@ from shoal.data.coded_table import CodedTable, ShownTable
 from shoal.data.faults import with_contradicted
 from shoal.data.formulas import unescaped
 from shoal.data.progress import Progress
-from shoal.data.release import CertifiedRelease, Release
+from shoal.data.release import Release
 from shoal.data.room import Room
 from shoal.data.table import Table, as_text
 from shoal.errors import InputError
@@ -192,6 +192,7 @@ def publish_file(
                 draft_file.write(tables.written_frame(frame, kind), dialect, about)
         progress("reading the release back")
         back = tables.read_draft(place, dialect, beside_it, room)
+        formulas = tables.formula_warnings(back.table, kind)
         measured = _measured(back.table, draft, progress, started)
         certificate = measured.certificate
         if attack.attacks:
@@ -205,7 +206,7 @@ def publish_file(
                 output=place.described(back.sha256, render, dialect, notation)
                 | described_second(None if beside_it is None else beside_it.path, back.second),
             )
-        certificate = certificate.warned(*remarks, *tables.formula_warnings(back.table, kind))
+        certificate = certificate.warned(*remarks, *formulas)
         require_kept(
             certificate, WITHHELD, request.require_together or policy.model.require_together
         )

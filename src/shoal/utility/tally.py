@@ -82,6 +82,16 @@ class Tally:
         self._cells: list[CellCounts] = []
         self._ends: list[dict[str, Ends]] = []
 
+    def take(
+        self, released: Table, release: Release, truth: Truth | None, near: np.ndarray | None
+    ) -> None:
+        """All that a part tells. near: (n,) bool, records that are found by the order of rows."""
+        self.add(released, release)
+        if truth is not None:
+            self.compare(released, release, truth)
+        if near is not None:
+            self.found_by_order.add(release.classes.subjects, near)
+
     def add(self, released: Table, release: Release) -> None:
         """Everything that the release alone tells. released: its cells."""
         classes = release.classes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -77,3 +78,15 @@ def test_publish_tells_of_delimited_text_alone(tmp_path, capsys):
         assert (
             "column 'note': 2 cells read as spreadsheet formulas; see 'write: formulas'" in told
         ) == bool(codes)
+
+
+def test_an_infinite_number_reads_as_a_formula_to_publish_and_verify_alike(tmp_path, capsys):
+    source, policy, out = (str(tmp_path / name) for name in ("in.parquet", "p.json", "out.csv"))
+    pl.DataFrame({"age": [20, 20], "x": [float("-inf"), 1.5]}).write_parquet(source)
+    attributes = {"age": {"role": "quasi", "type": "number"}, "x": {"role": "plain"}}
+    promises = [{"model": "k-anonymity", "k": 2}]
+    content = {"version": 1, "attributes": attributes, "promises": promises}
+    Path(policy).write_text(json.dumps(content))
+    assert status_of(["publish", source, "-p", policy, "-o", out, "-q"]) == 0
+    assert "column 'x': 1 cell reads as a spreadsheet formula" in capsys.readouterr().err
+    assert status_of(["verify", out, "--policy", policy, "-q"]) == 0

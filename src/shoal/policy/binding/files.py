@@ -37,7 +37,6 @@ from shoal.data.person_names import (
 )
 from shoal.data.progress import Progress
 from shoal.data.room import Room
-from shoal.data.shared_room import SharedRoom
 from shoal.data.table import Table
 from shoal.data.two_tables import sensitive_path
 from shoal.data.unpacking import unpacked
@@ -241,9 +240,7 @@ class PolicyTables:
             if self.is_made_of_columns:
                 asked = self.model.read  # of a release of any maker
                 reading = replace(reading, sheet=asked.sheet, header=asked.header)
-        if stated is None and not isinstance(room, SharedRoom):
-            stated = certified_reading(path, reading)
-        reading = as_stated(reading, stated)
+        reading = as_stated(reading, stated or certified_reading(path, reading))
         if room is not None:
             return self._read_past_memory(path, reading, room)
 
