@@ -19,21 +19,21 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "shoal"
 
 CEILINGS = {
-    "lines": 99_760,
-    "logical lines": 62_130,
+    "lines": 100_000,
+    "logical lines": 62_400,
     "modules of more than 3 lines": 425,
     "lines of imports": 6_840,
     "percent of the biggest package": 11,
     "files that name a format or scheme": 25,
-    "parameters annotated with Policy": 73,
+    "parameters annotated with Policy": 75,
     "dict[str, Any] and dict[str, object]": 128,
     "functions of 8 or more parameters": 15,
-    "files above 500 lines": 9,
+    "files above 500 lines": 8,
     "docstrings that begin 'The same' or 'As `x`'": 0,
     "'so many' and 'so much'": 1,
     "files of changes": 20,
-    "words of docs": 68_000,
-    "lines of tests": 72_200,
+    "words of docs": 60_000,
+    "lines of tests": 72_700,
 }
 
 PLACE = re.compile(r"\.(csv|tsv|parquet|arrow|jsonl|xlsx)\b|\b(sqlite|postgresql|kafka)://")
