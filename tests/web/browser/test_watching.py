@@ -51,9 +51,10 @@ def test_a_silent_and_a_broken_stream_show_by_themselves_and_stay_as_they_are(
         assert "shoal stream-status ../state" in tab.inner_text("#command")
         assert {path: path.stat().st_mtime_ns for path in before} == before
         found = json.loads(status.read_text())
-        killed = found | {"state": "running", "at": time.time() - 600, "usual_gap": 2.0}
+        killed = found | {"state": "running", "alive": time.time() - 600, "usual_gap": 2.0}
         status.write_text(json.dumps(killed))
-        tab.wait_for_selector("text=no commit for 6")  # within five seconds, by itself
+        # within five seconds, by itself
+        tab.wait_for_selector("text=no sign of life of its process for 6")
         kept = len(server.desk._known)
         found["verdict"]["holds"] = False
         status.write_text(json.dumps(found | {"state": "broken"}))
