@@ -48,7 +48,7 @@ def test_what_goes_out_as_it_is_stands_beside_the_button_and_answers_reach_the_r
     at_button = page.text.partition('id="goes-out"')[2].partition("<button")[0]
     said = re.sub("<[^>]+>|\\s+", " ", at_button)
     assert re.search(r"charge goes out as it is: if it is known too, \d+ of \d+ are alone", said)
-    assert "accepted by Ada: “needed by the readers, who have signed”" in said
+    assert "Accepted by Ada: “needed by the readers, who have signed”" in said
     # another draft: the words are there, and say for which draft they were written
     draft(opened)
     page = opened.get("/release")

@@ -100,8 +100,11 @@ def _role(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content,
 
 
 def _change(policy: Content, name: str, form: Form) -> str:
-    before, after = policy.get("attributes", {}).get(name, {}).get("role"), one(form, "role")
+    own = policy.get("attributes", {}).get(name, {})
+    before, after, ask = own.get("role"), one(form, "role"), own.get("ask")
     if before == after:
+        if isinstance(ask, Mapping) and not asks_who(ask):
+            return gettext("{texts} means no value", texts=", ".join(ask["values"]))
         return gettext("{after}, as proposed", after=WORDS.get(after, after))
     return f"{WORDS.get(str(before), gettext('not named'))} → {WORDS.get(after, after)}"
 

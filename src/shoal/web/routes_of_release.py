@@ -452,6 +452,7 @@ async def release_screen(server: Server) -> Context:
     open_fields = unanswered(Certificate(run.certificate), answered, profile)
     lacking = [
         {
+            "field": field,
             "text": gettext(words_of(field)),
             "lacks": "" if lacks == "empty" else lacks,
             "href": PLACES.get(field, "#asked"),

@@ -106,8 +106,8 @@ def with_sign_offs(project: Project, run: Run) -> Context:
 
 
 def is_copy(run: Run, released: Path) -> bool:
-    """Whether two files of data are the same."""
-    return _file_sha(run.folder / MEASURED["data"]) == _file_sha(released)
+    """Whether a draft's file and this one of its name are the same."""
+    return _file_sha(run.folder / released.name) == _file_sha(released)
 
 
 def releases(project: Project) -> list[str]:
@@ -124,10 +124,12 @@ def next_release(folder: Path) -> str:
 
 
 def released_as(project: Project, run: Run) -> str | None:
-    """The last release that is of a draft's data; None where there is none."""
+    """The last release of a draft's data, under its policy; None where there is none."""
     folder = project.folder / "releases"
-    own = (name for name in releases(project) if is_copy(run, folder / name / DATA))
-    return next(own, None)
+    for name in releases(project):
+        if all(is_copy(run, folder / name / file) for file in (DATA, "policy.yaml")):
+            return name
+    return None
 
 
 def _file_sha(path: Path) -> str | None:

@@ -118,6 +118,24 @@ def test_who_comes_into_a_field_while_an_answer_arrives_stays_there(gate):
     assert gate.evaluate("document.activeElement.name") == "purpose"
 
 
+def test_what_is_typed_is_not_called_saved_and_a_stray_key_undoes_nothing(gate, opened):
+    before, asked = opened.server.project.policy_text, []
+    gate.on("dialog", lambda dialog: (asked.append(dialog.message), dialog.dismiss()))
+    gate.click("#lacking a:has-text('Legal basis')")
+    gate.wait_for_selector("#answers [name^=legal]:focus")  # who is led there types there
+    gate.keyboard.type("full duty")
+    for place in ("#saved", "#answers-saved"):
+        if gate.locator(place).count():
+            assert gate.inner_text(place) == "Not saved yet"
+    assert asked == []
+    gate.evaluate("document.activeElement.blur()")
+    gate.keyboard.press("u")
+    assert asked and asked[0].startswith("Undo ")
+    assert opened.server.project.policy_text == before
+    gate.fill("#answers [name^=legal]", "")
+    assert gate.inner_text("#saved").startswith("Saved")
+
+
 @pytest.mark.parametrize("width", [380, 1280, 1920])
 def test_no_label_of_the_gate_is_squeezed(gate, width):
     gate.set_viewport_size({"width": width, "height": 900})

@@ -62,6 +62,7 @@ async function show(response, next, sent = []) {
   const error = document.getElementById("error");
   if (isSame) folds().forEach((fold, number) => { if (open[number] === fold.textContent) fold.parentElement.open = true; });
   keep(typed);
+  showSaved();
   // what somebody types into, what has arrived or the form has enabled, the same control, or another
   // one of its form; if the control is gone, whatever stands in its place
   const there = isSame && controls()[place], now = new Map(controls().map(one => [nameOf(one), one]).reverse());
@@ -124,6 +125,14 @@ async function send(form, submitter) {
   document.getElementById("main").classList.remove("stale");
 }
 
+// What is typed and not saved is said where it stands that all is saved.
+function showSaved() {
+  for (const place of document.querySelectorAll("#saved, #answers-saved")) {
+    place.dataset.saved ??= place.textContent;
+    place.textContent = unsaved().length ? words.unsaved : place.dataset.saved;
+  }
+}
+
 const unfold = element => element?.closest("details")?.setAttribute("open", "");
 
 // Answers that are not saved yet are saved before anything else is done, or the page is left.
@@ -162,11 +171,17 @@ document.addEventListener("change", event => {
 });
 document.addEventListener("input", event => {
   shutUnmarked();
+  showSaved();
   if (event.target.closest("[data-k], [data-log]")) echo(event.target);
 });
 document.addEventListener("click", event => {
   const link = event.target.closest("a[href]");
-  if (link?.hash && link.pathname === location.pathname) unfold(document.getElementById(link.hash.slice(1)));
+  const target = link?.hash && link.pathname === location.pathname && document.getElementById(link.hash.slice(1));
+  if (target) { // who is led to a question goes on there
+    unfold(target);
+    const own = link.dataset.field && target.querySelector(`[name^="${link.dataset.field}"]`);
+    setTimeout(() => (own || target.querySelector("input:not([type=hidden]), select, textarea"))?.focus());
+  }
   else if (link && !document.getElementById("error")) saveFirst(null); // what was refused keeps nobody here
   if (link && !link.target && waiting.length && !event.ctrlKey && !event.metaKey && !event.shiftKey) { event.preventDefault(); leaving = link.href; }
   const copy = event.target.closest("[data-copy]");
@@ -202,7 +217,7 @@ document.addEventListener("keydown", event => {
   if (localStorage.getItem(keysOff)) return;
   const undo = document.getElementById("undo");
   if (event.key === "?") document.getElementById("help").click();
-  else if (event.key === "u" && undo) send(undo, null);
+  else if (event.key === "u" && undo && confirm(undo.textContent.trim().replace(/\s+/g, " ") + "?")) send(undo, null);
   else if (event.key === "v") document.documentElement.classList.toggle("veiled");
   else if (event.key === "/" && document.querySelector("[type=search]")) { event.preventDefault(); document.querySelector("[type=search]").focus(); }
 });
