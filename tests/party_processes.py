@@ -147,6 +147,7 @@ def _party(
                 keys=place,
                 folder=place / f"{name}.journal",
                 ledger=place,
+                replace=True,  # a folder's second fusion
                 patience=patience,
             )
         )

@@ -120,7 +120,7 @@ READERS = {
     ),
     "dossier": (
         *("dossier", "table.csv", "-p", "table.yaml", "--context", "context.yaml"),
-        *("-o", "dossier.html", "-q"),
+        *("-o", "dossier.html", "-q", "--replace"),
     ),
     **{f"audit of a trace of {method}": of_stream(method) for method in STREAMS},
 }

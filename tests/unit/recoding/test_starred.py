@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import naive
 import shoal as library
 from shoal.data.release import is_withheld
+from shoal.data.table import Table
 from shoal.data.warnings import ReleaseWarning
 
 K2, L2 = {"model": "k-anonymity", "k": 2}, {"model": "l-diversity", "attribute": "ill", "l": 2}
@@ -140,12 +141,12 @@ def test_a_root_with_another_label_is_not_the_mark():
     ],
 )
 def test_what_hides_a_value(cells, dtype, expected):
-    frame = pl.DataFrame({"s": pl.Series([cells[0], *cells], dtype=dtype)})
+    table = Table(pl.DataFrame({"s": pl.Series([cells[0], *cells], dtype=dtype)}))
     starred = pl.Series([False, True, True]).to_numpy()
-    assert is_withheld(frame, ["s"], starred, "*") is expected
-    assert is_withheld(frame, [], starred, "*")
-    assert not is_withheld(frame, [], starred | True, "*")
-    assert not is_withheld(frame, [], starred & False, "*")
+    assert is_withheld(table, ["s"], starred, "*") is expected
+    assert is_withheld(table, [], starred, "*")
+    assert not is_withheld(table, [], starred | True, "*")
+    assert not is_withheld(table, [], starred & False, "*")
 
 
 @pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "parquet", "arrow"])
