@@ -932,6 +932,24 @@ def test_keys_that_come_and_go(tmp_path, monkeypatch, shoal, changed, at, other,
         assert shoal("publish", "in.jsonl", "-p", "p.json", "-o", "whole.csv", "-q").status == 0
 
 
+@pytest.mark.parametrize("begin", [0, 7])
+@pytest.mark.parametrize("of", [lambda name: name, lambda name: {"code": name}])
+def test_a_dropped_field_that_may_number_people_is_named(tmp_path, monkeypatch, shoal, begin, of):
+    """However it is written, also where the first records lack it."""
+    monkeypatch.chdir(tmp_path)
+    attributes = {name: one for name, one in DRIFT["attributes"].items() if name != "id"}
+    Path("p.json").write_text(json.dumps(DRIFT | {"attributes": attributes}))
+    numbered = [one | {"patient": of(f"P{i // 5:04}")} for i, one in enumerate(PEOPLE)]
+    lines = [*map(without("patient"), numbered[:begin]), *numbered[begin:]]
+    lines[20]["note"] = "\ud800"
+    Path("in.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    done = shoal("stream", "in.jsonl", "-p", "p.json", "-o", "out.csv", "--checkpoint", "ck")
+    assert done.status == 0
+    assert "column 'patient'" in done.err
+    assert "0004" not in done.err
+    assert "patient" not in Path("out.csv").read_text()
+
+
 @pytest.mark.parametrize("name", ["out.csv", "out.parquet"])
 @pytest.mark.parametrize("more", [(), ("--checkpoint", "ck")])
 def test_a_new_stream_replaces_no_file(shop, shoal, name, more):
