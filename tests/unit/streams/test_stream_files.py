@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 from zlib import crc32
 
@@ -759,7 +760,7 @@ def test_without_a_checkpoint_nothing_is_written_where_the_whole_breaks_a_promis
     def broken(*told):
         found = measured(*told)
         promises = [p | {"holds": False} for p in found.certificate["promises"]]
-        return found._replace(certificate=found.certificate.extended(promises=promises))
+        return replace(found, certificate=found.certificate.extended(promises=promises))
 
     measured = certify.measure
     monkeypatch.setattr(certify, "measure", broken)
