@@ -90,8 +90,7 @@ def alike_values(column: Column, is_person: bool, missing_values: list[str]) -> 
     used = pl.Series(column.name, column.cells, pl.String).filter(column.counts() > 0)
     shown = used.filter(~used.is_in(missing_values))
     if is_person:  # what names one person in any case
-        shown = names_of(shown).unique().str.replace(r"(\d)\.0+$", "${1}")
-        shown = shown.str.strip_chars_start("0")
+        shown = bare(names_of(shown).unique())
     alike = alike_texts(shown)
     return sum(alike), len(alike)
 
@@ -275,7 +274,11 @@ def bare_names(names: pl.Series) -> pl.Series:
 
 
 def bare(names: pl.Series) -> pl.Series:
-    """Names of one column without capitals, zeros in front and `.0`."""
+    """Names of one column without capitals, zeros in front and `.0`, in the digits 0 to 9."""
+    odd = names.filter(names.str.contains("[^ -~]"))
+    digits = odd.str.extract_all(r"[\p{Nd}--[0-9]]").explode().drop_nulls().unique().to_list()
+    if digits:
+        names = names.str.replace_many(digits, [str(unicodedata.decimal(one)) for one in digits])
     found = names.str.to_lowercase().str.replace(r"(\d)\.0+$", "${1}").str.strip_chars_start("0")
     return found.replace("", "0")
 

@@ -183,3 +183,10 @@ def test_a_person_whose_name_often_stands_for_no_value_is_warned_of(name):
     listed = frame.with_columns(id=pl.col("id").str.strip_chars())
     assert texts(listed, policy | {"missing_values": ["", name.strip()]}) == []
     assert texts(frame.with_columns(id=pl.lit("Nona")), policy) == []
+
+
+def test_ids_in_the_digits_of_another_script_are_ids_in_another_spelling():
+    policy = {**POLICY, "attributes": POLICY["attributes"] | {"id": SUBJECT}, "seed": 0}
+    frame = ROWS.select("age", id=pl.Series(["P12", "P١٢", "P१२", "13", "P2", "p2"]))
+    (text,) = texts(frame, policy)
+    assert text.startswith("attribute 'id': 5 of its values are only 2 if")
