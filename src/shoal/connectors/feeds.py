@@ -21,6 +21,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -66,6 +67,9 @@ BOM = b"\xef\xbb\xbf"
 
 MOST_FIELDS = 1000
 """Fields beyond the policy's that are noted."""
+
+LOOKED_AT, MOST_LOOKED_AT, LONGEST_LOOKED_AT = 2_000, 100, 100
+"""Records of a piece, fields and characters of dropped fields that may number people."""
 
 
 ANY_FIELDS = Fields()
@@ -432,9 +436,11 @@ def rows_of_json(
     dropped: set[str] | None = None,
 ) -> tuple[pl.DataFrame, np.ndarray, list[tuple[int, str]], int]:
     """Objects, one a line, as text columns: numbers as they are written, null where a name that is
-    not needed is absent. dropped: gets the fields that are left out.
+    not needed is absent. dropped: gets the fields that are left out. Where nobody is named, these
+    stand in further columns, as they may number people.
     """
     rows: list[list[str | None]] = []
+    beside: list[dict[str, str | None]] = []
     places: list[int] = []
     bad: list[tuple[int, str]] = []
     known = set(names)
@@ -474,7 +480,12 @@ def rows_of_json(
         else:
             rows.append([_plain(found.get(name)) for name in names])
             places.append(at)
-    return _frame_of(rows, names), np.array(places, dtype=np.int64), bad, len(lines)
+            if not fields.people and len(beside) < LOOKED_AT:
+                beside.append({name: _short(found[name]) for name in unknown if is_text(name)})
+    further = list(dict.fromkeys(chain.from_iterable(beside)))[:MOST_LOOKED_AT]
+    cells = [[one.get(name) for name in further] for one in beside]
+    frame = pl.concat([_frame_of(rows, names), _frame_of(cells, further)], how="horizontal")
+    return frame, np.array(places, dtype=np.int64), bad, len(lines)
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -490,6 +501,12 @@ def _plain(value: Any) -> str | None:
     if isinstance(value, bool):
         return "true" if value else "false"
     return value or None
+
+
+def _short(value: Any) -> str | None:
+    """What may number people; no free text, and nothing that no text can hold."""
+    text = str(_plain(value) or "")
+    return text if 0 < len(text) <= LONGEST_LOOKED_AT and is_text(text) else None
 
 
 class TableFeed:

@@ -58,12 +58,17 @@ def table_of(frame: Frame | Table, allow_empty: bool = False, reading: Reading =
 
 
 def _require_all_in_columns(frame: Any) -> None:
-    """Raises InputError where the index of a pandas frame may number people: it is not read."""
+    """Raises InputError where the index of a pandas frame may number people: it is not read.
+
+    Whole numbers without a name that begin anew number the rows of frames that were joined.
+    """
     for level, name in enumerate(frame.index.names):
-        repeats = name is not None and frame.index.get_level_values(level).has_duplicates
-        if repeats and name not in frame.columns:
+        cells = frame.index.get_level_values(level)
+        is_of_rows = name is None and cells.dtype.kind in "iu" and (cells[1:] != cells[:-1]).all()
+        if cells.has_duplicates and not is_of_rows and (name is None or name not in frame.columns):
+            shown = "" if name is None else f" '{name}'"
             raise InputError(
-                f"frame: its index '{name}' is left out, and may number people, as its values"
+                f"frame: its index{shown} is left out, and may number people, as its values"
                 " repeat; make it a column by reset_index(), or say reset_index(drop=True)"
             )
 

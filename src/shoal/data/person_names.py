@@ -42,6 +42,12 @@ _UNLIKE_ITS_NAME = "[^ -~]|^ | $"
 """Texts that may be written otherwise than the person is named."""
 
 
+OFTEN_NOBODY = (
+    *("?", "-", "--", ".", "na", "n/a", "#n/a", "null", "#null!", "nil", "none", "nan", "nat"),
+    *("missing", "unknown", "unbekannt", "k.a.", "inconnu", "desconocido", "sconosciuto"),
+)
+
+
 def person_name(cell: str) -> str:
     """A person's name as it is compared: in Unicode's compatibility form, without signs that nobody
     sees and without blanks around it.
@@ -84,8 +90,7 @@ def alike_values(column: Column, is_person: bool, missing_values: list[str]) -> 
     used = pl.Series(column.name, column.cells, pl.String).filter(column.counts() > 0)
     shown = used.filter(~used.is_in(missing_values))
     if is_person:  # what names one person in any case
-        shown = names_of(shown).unique().str.replace(r"(\d)\.0+$", "${1}")
-        shown = shown.str.strip_chars_start("0")
+        shown = bare(names_of(shown).unique())
     alike = alike_texts(shown)
     return sum(alike), len(alike)
 
@@ -113,15 +118,21 @@ def spelled_apart(
     return [ReleaseWarning(WRITTEN_ALIKE, text, column.name)]
 
 
-def unlisted_codes(column: Column, missing_values: list[str]) -> int:
-    """How many records hold a number that stands for no value, with blanks or as a decimal."""
+def unlisted_values(column: Column, is_person: bool, missing_values: list[str]) -> int:
+    """How many records hold a number that stands for no value, with blanks or as a decimal, or name
+    a person by a text that often stands for none.
+    """
     numbers = [text for text in missing_values if text.removeprefix("-").isdecimal()]
-    if not numbers:
+    if not (numbers or is_person):
         return 0
     cells = pl.Series(column.cells, dtype=pl.String)
     whole = cells.str.strip_chars().str.replace(r"[.,]0+$", "")
-    is_decimal = ~cells.is_in(missing_values)
-    return int(column.counts()[(whole.is_in(numbers) & is_decimal).to_numpy()].sum())
+    stands_for_none = whole.is_in(numbers)
+    if is_person:
+        often = {*OFTEN_NOBODY, *map(str.lower, missing_values)}
+        stands_for_none |= names_of(cells).str.to_lowercase().is_in(often)
+    stands_for_none &= ~cells.is_in(missing_values)
+    return int(column.counts()[stands_for_none.to_numpy()].sum())
 
 
 def values_of(column: Column) -> np.ndarray:
@@ -263,7 +274,11 @@ def bare_names(names: pl.Series) -> pl.Series:
 
 
 def bare(names: pl.Series) -> pl.Series:
-    """Names of one column without capitals, zeros in front and `.0`."""
+    """Names of one column without capitals, zeros in front and `.0`, in the digits 0 to 9."""
+    odd = names.filter(names.str.contains("[^ -~]"))
+    digits = odd.str.extract_all(r"[\p{Nd}--[0-9]]").explode().drop_nulls().unique().to_list()
+    if digits:
+        names = names.str.replace_many(digits, [str(unicodedata.decimal(one)) for one in digits])
     found = names.str.to_lowercase().str.replace(r"(\d)\.0+$", "${1}").str.strip_chars_start("0")
     return found.replace("", "0")
 

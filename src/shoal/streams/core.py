@@ -185,8 +185,9 @@ class StreamCore:
         """Keeps the first records until there are enough of them to be judged."""
         if self._first is None:
             return
-        texts = pl.DataFrame([as_text(frame[name]) for name in self.names])
-        self._first = self._first.vstack(texts).head(FIRST)
+        first, person = frame.head(FIRST), self.problem.tables.model.person
+        texts = pl.DataFrame([as_text(column) for column in first if column.name != person])
+        self._first = pl.concat([self._first, texts], how="diagonal").head(FIRST)
         if self._first.height == FIRST:
             self.judged()
 

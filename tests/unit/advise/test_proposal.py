@@ -22,6 +22,7 @@ from shoal.policy.loading import one_line
 from shoal.policy.proposal.written import (
     DECIMAL_OR_GROUPS,
     OTHER_FORM,
+    POINT_OR_GROUPS,
     WHICH_FIRST,
     notation_in,
 )
@@ -56,8 +57,13 @@ def publishes(proposal: library.Proposal, frame: pl.DataFrame) -> bool:
         (
             {"x": ["4.740,50", "7"], "y": ["1.234", "2.345"]},
             {},
-            {"x": OTHER_NUMBERS},
+            {"x": OTHER_NUMBERS, "y": POINT_OR_GROUPS},
         ),
+        ({"x": ["1.250", "-12.300", "850", ""]}, {}, {"x": POINT_OR_GROUPS}),
+        ({"x": ["1.250", "12.300", "8500"]}, {}, {}),
+        ({"x": ["1.250", "12.3"]}, {}, {}),
+        ({"x": ["0.250", "12.300"]}, {}, {}),
+        ({"x": ["850", "12"]}, {}, {}),
         ({"x": ["4,740.50", "4.740,50"]}, {}, {}),
         ({"x": ["47.40,50", "7"]}, {}, {}),
         ({"x": ["12,5"], "y": ["1.5"]}, {}, {"x": OTHER_NUMBERS}),

@@ -379,7 +379,7 @@ def test_people_of_several_columns_are_found_again_in_whatever_order_policies_li
     assert {name: found[name] for name in COUNTS} == expected(placed(hospital, shop), 3)
 
 
-@pytest.mark.parametrize("house", ["0{}", "{}.0"])
+@pytest.mark.parametrize("house", ["0{}", "{}.0", "٠{}"])
 def test_people_of_several_columns_are_not_taken_for_others_where_one_is_spelled_otherwise(house):
     hospital, shop = released(40, 1)
     one = (hospital[0], *by_two(hospital[2], HOSPITAL, ORDERED))

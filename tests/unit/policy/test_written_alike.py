@@ -171,3 +171,22 @@ def test_codes_for_no_value_that_are_written_as_decimals_are_warned_of(cells, ro
         texts = [one.text for one in found if "'missing_values'" in one.text]
         assert len(texts) == warned
         assert all(text.startswith("attribute 'a': 2 records hold") for text in texts)
+
+
+@pytest.mark.parametrize("name", ["nan", "None", "NULL ", "#N/A", "Unknown", "k.A."])
+def test_a_person_whose_name_often_stands_for_no_value_is_warned_of(name):
+    policy = {**POLICY, "attributes": POLICY["attributes"] | {"id": SUBJECT}, "seed": 0}
+    frame = ROWS.select("age", id=pl.Series(["a", "b", "c", name, name, name]))
+    (text,) = texts(frame, policy)
+    assert text.startswith("attribute 'id': 3 records hold a text that often stands for no value")
+    assert name.strip() not in text
+    listed = frame.with_columns(id=pl.col("id").str.strip_chars())
+    assert texts(listed, policy | {"missing_values": ["", name.strip()]}) == []
+    assert texts(frame.with_columns(id=pl.lit("Nona")), policy) == []
+
+
+def test_ids_in_the_digits_of_another_script_are_ids_in_another_spelling():
+    policy = {**POLICY, "attributes": POLICY["attributes"] | {"id": SUBJECT}, "seed": 0}
+    frame = ROWS.select("age", id=pl.Series(["P12", "P١٢", "P१२", "13", "P2", "p2"]))
+    (text,) = texts(frame, policy)
+    assert text.startswith("attribute 'id': 5 of its values are only 2 if")

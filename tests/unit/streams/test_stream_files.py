@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 from zlib import crc32
 
@@ -759,7 +760,7 @@ def test_without_a_checkpoint_nothing_is_written_where_the_whole_breaks_a_promis
     def broken(*told):
         found = measured(*told)
         promises = [p | {"holds": False} for p in found.certificate["promises"]]
-        return found._replace(certificate=found.certificate.extended(promises=promises))
+        return replace(found, certificate=found.certificate.extended(promises=promises))
 
     measured = certify.measure
     monkeypatch.setattr(certify, "measure", broken)
@@ -930,6 +931,24 @@ def test_keys_that_come_and_go(tmp_path, monkeypatch, shoal, changed, at, other,
     assert look.out.startswith(said) == done.err.startswith(f"shoal: {said}") == bool(status)
     if not aside:  # a table of the same lines is read alike
         assert shoal("publish", "in.jsonl", "-p", "p.json", "-o", "whole.csv", "-q").status == 0
+
+
+@pytest.mark.parametrize("begin", [0, 7])
+@pytest.mark.parametrize("of", [lambda name: name, lambda name: {"code": name}])
+def test_a_dropped_field_that_may_number_people_is_named(tmp_path, monkeypatch, shoal, begin, of):
+    """However it is written, also where the first records lack it."""
+    monkeypatch.chdir(tmp_path)
+    attributes = {name: one for name, one in DRIFT["attributes"].items() if name != "id"}
+    Path("p.json").write_text(json.dumps(DRIFT | {"attributes": attributes}))
+    numbered = [one | {"patient": of(f"P{i // 5:04}")} for i, one in enumerate(PEOPLE)]
+    lines = [*map(without("patient"), numbered[:begin]), *numbered[begin:]]
+    lines[20]["note"] = "\ud800"
+    Path("in.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    done = shoal("stream", "in.jsonl", "-p", "p.json", "-o", "out.csv", "--checkpoint", "ck")
+    assert done.status == 0
+    assert "column 'patient'" in done.err
+    assert "0004" not in done.err
+    assert "patient" not in Path("out.csv").read_text()
 
 
 @pytest.mark.parametrize("name", ["out.csv", "out.parquet"])

@@ -110,7 +110,17 @@ def test_an_index_that_may_number_people_is_not_left_out_in_silence(people, leve
     assert shoal.publish(
         frame.drop_duplicates("patient").set_index("patient"), **ASKED
     ).certificate.holds
-    assert shoal.publish(frame.set_index("patient").rename_axis(None), **ASKED).certificate.holds
+
+
+@pytest.mark.parametrize("number", [str, int])
+def test_an_index_without_a_name_may_number_people_too(people, number):
+    repeated = pl.concat([people, people]).to_pandas()
+    rows = repeated.drop(columns="patient")
+    assert shoal.publish(rows, **ASKED).certificate.holds
+    assert shoal.publish(rows.set_axis([*range(len(people))] * 2), **ASKED).certificate.holds
+    of_people = [number(i // 2) for i in range(len(rows))]
+    with pytest.raises(InputError, match=r"its index is left out.*reset_index\(drop=True\)"):
+        shoal.publish(rows.set_axis(of_people), **ASKED)
 
 
 def test_one_increment_needs_no_list():

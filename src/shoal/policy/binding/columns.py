@@ -10,7 +10,7 @@ import polars as pl
 from shoal.data.column_words import copied_columns, is_no_header, looks_like_data, named_by_a_record
 from shoal.data.derived import PARTS
 from shoal.data.person.decision import who_is_a_person
-from shoal.data.person_names import spelled_apart, unlisted_codes
+from shoal.data.person_names import spelled_apart, unlisted_values
 from shoal.data.table import Table, names_like_patterns
 from shoal.data.two_tables import GROUP
 from shoal.data.warnings import NAMES_LIKE_DATA, PEOPLE_ASSUMED, WRITTEN_ALIKE, ReleaseWarning
@@ -232,12 +232,13 @@ def written_alike(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
         role = "subject" if name in (model.subject or ()) else attribute.role
         if role not in _ALIKE or name not in table.names:
             continue
-        if unlisted := unlisted_codes(table.column(name), model.missing_values):
+        is_person = role == "subject"
+        if unlisted := unlisted_values(table.column(name), is_person, model.missing_values):
             hold = "1 record holds" if unlisted == 1 else f"{unlisted} records hold"
             text = (
-                f"attribute '{name}': {hold} a number of 'missing_values' with blanks or as a"
-                " decimal ('.0'), which counts as a value; if it stands for none, list that text,"
-                " too"
+                f"attribute '{name}': {hold} {_OFTEN if is_person else ''}a number of"
+                " 'missing_values' with blanks or as a decimal ('.0'), which counts as a"
+                f" {'person' if is_person else 'value'}; if it stands for none, list that text, too"
             )
             found.append(ReleaseWarning(WRITTEN_ALIKE, text, name))
         if not is_text:
@@ -248,6 +249,7 @@ def written_alike(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
 
 
 _ALIKE = ("quasi", "sensitive", "subject")
+_OFTEN = "a text that often stands for no value, or "
 
 
 def input_warnings(table: Table, model: PolicyModel) -> list[ReleaseWarning]:

@@ -46,12 +46,15 @@ _FORMS = {
     day + clock: digits + time for day, digits in _DAYS.items() for clock, time in _CLOCKS.items()
 }
 _MARKED = rf"^[-+]?[0-9]*[{re.escape(''.join(THOUSANDS))}][0-9].*[0-9]?$"
+_POINTS = r"^[-+]?(?:[1-9]\d{0,2}\.\d{3}|\d{1,3})$"
+"""Numbers with a point, and those below a thousand, that may be written with groups of digits."""
 LOOKED_AT = 5
 Form = TypeVar("Form", str, Notation)
 
 WHICH_FIRST = "day or month first? 'read' takes its dates for {}"
 OTHER_FORM = "its {} are not written as those of other columns; which are to be converted?"
 DECIMAL_OR_GROUPS = "does its comma mark decimals or group digits? 'read' takes it for a decimal"
+POINT_OR_GROUPS = "does its point mark decimals or group digits? 'read' takes it for a decimal"
 NUMBERS_OR_CODES = "are they numbers with groups of digits, or codes? 'read' takes them for numbers"
 
 
@@ -149,6 +152,9 @@ def _find_numbers(
     ]
     fitting = {name: _notations(values, notations) for name, values in texts.items()}
     plain = [name for name, forms in fitting.items() if PLAIN in forms]
+    for name in plain if not {"decimal", "thousands"} & said.keys() else ():
+        if texts[name].str.contains(_POINTS).all():
+            found.questions[name] = POINT_OR_GROUPS
     fitting = {name: forms for name, forms in fitting.items() if forms and PLAIN not in forms}
     if not fitting:
         return
