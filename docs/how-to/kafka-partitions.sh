@@ -26,7 +26,7 @@ PYTHON
 # run the same command as often as you like, on machines that share the folder; --follow runs until stopped
 publish() {
     shoal stream "kafka://$broker/sales" -p purchases.policy.yaml -o "kafka://$broker/sales-published" \
-        --checkpoint shared --partitioner murmur2 --quiet
+        --checkpoint shared --read partitioner=murmur2 --quiet
 }
 publish & first=$!
 publish & second=$!

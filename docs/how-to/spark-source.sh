@@ -20,6 +20,6 @@ PYTHON
 # each micro-batch becomes one file; run it again when more has come
 python3 spark_source.py events landed
 
-shoal stream landed/ -p purchases.policy.yaml -o published/ --engine spark \
-    --checkpoint state --shards 3
+shoal stream landed/ -p purchases.policy.yaml -o published/ --engine spark:3 \
+    --checkpoint state
 shoal verify published

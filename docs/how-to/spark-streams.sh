@@ -10,8 +10,8 @@ head -n 1001 purchases.csv > purchases/0001.csv
 (head -n 1 purchases.csv; tail -n +1002 purchases.csv | head -n 1000) > purchases/0002.csv
 
 # four shards, each a stream of other people; --follow waits for more files until it is stopped
-shoal stream purchases/ -p purchases.policy.yaml -o published/ --engine spark \
-    --checkpoint state --shards 4 --follow --quiet &
+shoal stream purchases/ -p purchases.policy.yaml -o published/ --engine spark:4 \
+    --checkpoint state --follow --quiet &
 stream=$!
 until shoal stream-status state 2> /dev/null | grep -q '^2,000 records came'; do
     kill -0 "$stream"

@@ -90,7 +90,7 @@ COMMANDS = [
     "compare T -p P --levels zip:1",
     "audit R -p P",
     "audit R -p P --original T",
-    "audit R --qi age,sex --k 3",
+    "audit R --column quasi=age,sex --k 3",
     "attack R -p P --original T",
     "audit s.csv -p P --original t.csv --trace s.trace",
     "audit --ledger led",

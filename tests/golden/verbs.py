@@ -506,8 +506,11 @@ def publish_and_verify(at: Recorder) -> None:
         "audit out.csv -p patients.policy.yaml --original patients.csv --trace t.jsonl"
         " --memory 700MB"
     )
-    at.run("audit out.csv --qi age,sex --qi zip --k 5 --sensitive disease:l=2:t=0.9")
-    at.run("audit patients.csv --qi age,sex --k 2 --subject patient")
+    at.run(
+        "audit out.csv --column quasi=age,sex --column quasi=zip --k 5"
+        " --column sensitive=disease:l=2:t=0.9"
+    )
+    at.run("audit patients.csv --column quasi=age,sex --k 2 --column subject=patient")
     at.run(
         "audit out.csv -p patients.policy.yaml --original patients.csv --trace t.jsonl --downstream"
     )
@@ -655,7 +658,7 @@ def streams(at: Recorder) -> None:
     lines = table.decode().splitlines()
     Path("bad.csv").write_text("\n".join([*lines[:300], "what,is,this", *lines[300:]]) + "\n")
     at.run("stream bad.csv -p stream.yaml -o bad-out.csv")
-    at.run("stream bad.csv -p stream.yaml -o stop.csv --on-bad stop")
+    at.run("stream bad.csv -p stream.yaml -o stop.csv --dead-letters stop")
     Path("trace.jsonl").write_text("".join(Path("trace.jsonl").read_text().splitlines(True)[:-1]))
     at.run(audit)
 
@@ -937,7 +940,7 @@ def refusals(at: Recorder) -> None:
     at.run("publish")
     at.run("no-such")
     at.run("audit patients.csv -p patients.policy.yaml")
-    at.run("audit patients.csv --qi no-such --k 2")
+    at.run("audit patients.csv --column quasi=no-such --k 2")
     at.run("audit --transcript missing")
     at.run("audit --ledger missing")
     at.run("ledger verify missing")

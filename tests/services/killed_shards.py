@@ -54,14 +54,14 @@ def main(folder: Path, place: str, call: int, engine: str) -> None:
     sharded.BATCH_BYTES = BATCH_BYTES
     policy = Policy.load(folder / "policy.json")
     asked = options(folder)
-    workers = Engine("spark", lambda ending: Here()) if engine == "here" else engine
-    with engines.using(workers):
+    here = Engine("spark", lambda ending: Here(), shards=SHARDS)
+    with engines.using(here if engine == "here" else f"{engine}:{SHARDS}"):
         stream_file(asked, policy, progress=print)
 
 
 def options(folder: Path) -> StreamOptions:
     checkpoint = folder / "state"
-    return StreamOptions(f"{folder}/in", f"{folder}/out/", checkpoint, shards=SHARDS)
+    return StreamOptions(f"{folder}/in", f"{folder}/out/", checkpoint)
 
 
 def _kill_at(owner: Any, name: str, is_behind: bool, call: int) -> None:

@@ -132,7 +132,7 @@ def test_a_stream_is_as_many_local_runs_though_driver_and_tasks_are_killed(
             os.killpg(driver.pid, signal.SIGKILL)
     jobs = count()
     monkeypatch.setattr(spark, "_running", lambda job: (losing if next(jobs) == 1 else usual)(job))
-    with engines.using(Engine("spark", lambda ending: workers)):
+    with engines.using(Engine("spark", lambda ending: workers, shards=killed_shards.SHARDS)):
         certificate, _ = stream_file(killed_shards.options(tmp_path), policy, progress=print)
     assert certificate.holds
     for shard, expected in enumerate(local_runs(policy, frame, killed_shards.SHARDS)):

@@ -441,7 +441,7 @@ def test_a_followed_file_that_shrinks_or_is_replaced_stops_the_stream(shop, chan
 
 
 def test_a_folder_that_rolls_holds_every_row_once_however_often_its_stream_is_killed(shop):
-    options = "stream p.csv -p policy.yaml -o out/ --roll 8KB --checkpoint ck -q".split()
+    options = "stream p.csv -p policy.yaml -o out/ --write roll=8KB --checkpoint ck -q".split()
     command = [sys.executable, "-c", SMALL_PIECES, *options]
 
     def start():

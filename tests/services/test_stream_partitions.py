@@ -192,9 +192,9 @@ def test_a_partitioner_is_named_where_another_one_was_asked(streamed, shop):
     put(streamed.broker, streamed.source, keyed(600), partitioner="consistent")
     found = streamed()
     assert found.status == 2
-    assert "all are where crc32 sends them: use --partitioner crc32" in found.err
+    assert "all are where crc32 sends them: use --read partitioner=crc32" in found.err
     assert not Path("ck").exists()
-    assert streamed("--partitioner", "crc32").status == 0
+    assert streamed("--read", "partitioner=crc32").status == 0
 
 
 def test_who_brings_another_policy_is_refused_before_it_gets_a_partition(streamed, shop):
@@ -214,7 +214,7 @@ def test_bad_keys_are_set_aside_and_a_lost_state_is_never_begun_anew(streamed, s
     messages = keyed(600)
     messages[500] = (None, messages[500][1])
     put(streamed.broker, streamed.source, messages[:-1], partitioner="consistent")
-    assert streamed("--partitioner", "crc32").status == 0
+    assert streamed("--read", "partitioner=crc32").status == 0
     set_aside = [
         json.loads(line)
         for one in (0, 1)
@@ -222,24 +222,24 @@ def test_bad_keys_are_set_aside_and_a_lost_state_is_never_begun_anew(streamed, s
         for line in path.read_text().splitlines()
     ]
     assert [one["reason"] for one in set_aside] == ["its message's key is not its subject"]
-    assert streamed("--partitioner", "crc32").status == 0  # nothing is left to do
-    assert "another source, sink or --partitioner" in streamed().err
+    assert streamed("--read", "partitioner=crc32").status == 0  # nothing is left to do
+    assert "another source, sink or partitioner" in streamed().err
     policy = yaml.safe_load(Path("policy.yaml").read_text())
     policy["seed"] = 99
     Path("other.yaml").write_text(yaml.safe_dump(policy))
     assert (
         "was made under another policy"
-        in streamed("--partitioner", "crc32", policy="other.yaml").err
+        in streamed("--read", "partitioner=crc32", policy="other.yaml").err
     )
     for path in Path("ck/partition-1").glob("snapshot-*"):
         path.unlink()
-    found = streamed("--partitioner", "crc32")
+    found = streamed("--read", "partitioner=crc32")
     assert (found.status, "lacks the snapshot of step" in found.err) == (2, True)
     forget_group(streamed)
-    found = streamed("--partitioner", "crc32")
+    found = streamed("--read", "partitioner=crc32")
     assert (found.status, "the broker has no offset" in found.err) == (2, True)
     shutil.rmtree("ck")  # nor where all was lost but the rows
-    found = streamed("--partitioner", "crc32")
+    found = streamed("--read", "partitioner=crc32")
     assert (found.status, "holds rows already, and the checkpoint is new" in found.err) == (2, True)
 
 

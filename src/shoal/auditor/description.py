@@ -33,6 +33,7 @@ from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.binding.files import PolicyTables
 from shoal.policy.binding.notation import derived_columns
+from shoal.policy.consistency import OF_STREAMS
 from shoal.policy.policy import Policy
 from shoal.policy.problem import Problem
 from shoal.utility.gcp import ColumnFigures
@@ -285,7 +286,8 @@ def policy_sha256(policy: Policy, verb: str = "publish") -> str:
         policy = policy.with_shuffled_rows()
     elif verb in DEFAULT_METHODS:
         policy = policy.or_method(DEFAULT_METHODS[verb])
-    content = policy.model.model_dump(mode="json", exclude_unset=True)
+    content = policy.model.model_dump(mode="json", exclude_unset=True, exclude=OF_STREAMS)
+    content = {key: value for key, value in content.items() if value or key not in OF_STREAMS}
     if verb == "republish":
         content = {key: value for key, value in content.items() if key not in FREE}
     for attribute in content.get("attributes", {}).values():

@@ -24,7 +24,6 @@ from shoal.auditor.trace_rules import (
     wrong_rows,
 )
 from shoal.connectors.feeds import feed_of
-from shoal.connectors.location import RECORD_LINES
 from shoal.data.progress import Progress
 from shoal.data.schema import Fields
 from shoal.data.table import Table
@@ -91,9 +90,9 @@ class StreamSource:
     sha256: str | None
 
 
-def read_source(path: str, record_lines: int | None, fields: Fields) -> StreamSource:
+def read_source(path: str, fields: Fields) -> StreamSource:
     """A source as a stream reads it, without the records that are none."""
-    feed = feed_of(path, record_lines=record_lines or RECORD_LINES, fields=fields)
+    feed = feed_of(path, fields=fields)
     try:
         pieces = [feed.read()]
         while not pieces[-1].at_end:
@@ -111,6 +110,6 @@ def _accepted(original: StreamSource, trace: pl.DataFrame) -> pl.DataFrame:
     if len(seq) and (not len(original.position) or (original.position[at] != seq).any()):
         raise InputError(
             "trace: lists records that the source does not have; give the source it was written"
-            " for, and the --record-lines of its stream"
+            " for, and the --read record_lines of its stream"
         )
     return original.frame[at]

@@ -25,7 +25,7 @@ def policy_of_columns(
     quasi: str | Sequence[str],
     k: int,
     *,
-    subject: str | None = None,
+    subject: str | Sequence[str] | None = None,
     sensitive: str | Sequence[str] = (),
     l: int | None = None,
     t: float | None = None,
@@ -34,8 +34,8 @@ def policy_of_columns(
 
     l, t: distinct l-diversity and t-closeness with equal distances, of every sensitive column.
     """
-    roles = {"quasi": listed(quasi), "sensitive": listed(sensitive)}
-    roles["subject"] = [] if subject is None else [subject]
+    roles = {"quasi": quasi, "sensitive": sensitive, "subject": subject or ()}
+    roles = {role: listed(names) for role, names in roles.items()}
     named = [(name, role) for role, names in roles.items() for name in names]
     findings = named_twice(name for name, _ in named)
     if (l is not None or t is not None) and not roles["sensitive"]:

@@ -27,10 +27,10 @@ def audit(asked: AuditRequest, run: options.Run) -> None:
         raise typer.Exit(_audit_ledger(asked, run))
     if asked.transcript is not None:
         raise typer.Exit(_audit_transcript(asked.transcript, run.as_json, run.quiet))
-    if asked.released is None or (asked.policy is None and asked.columns.qi is None):
+    if asked.released is None or (asked.policy is None and asked.columns.column is None):
         raise InputError(
-            "audit: needs RELEASED and --policy or --qi, or --ledger or --transcript; see 'shoal"
-            " audit --help'"
+            "audit: needs RELEASED and --policy or --column, or --ledger or --transcript; see"
+            " 'shoal audit --help'"
         )
     if asked.downstream and (asked.original is None or _is_stream(asked)):
         raise InputError(
@@ -80,8 +80,6 @@ def _measure(asked: ReleaseRequest, run: options.Run, downstream: bool = False) 
     assert released is not None
     is_stream = _is_stream(asked)
     policy = asked.policy_asked(is_stream)
-    if asked.record_lines is not None and not is_stream:
-        raise InputError("--record-lines: is how a stream read its source; give it with --trace")
     inputs = [released, original, str(asked.policy or "-"), *policy.files, *attacks.files]
     options.check_outputs(asked.output, report=run.report, inputs=inputs, replace=asked.replace)
     whole = {"--trace": is_stream, "--report": run.report, "--others": attacks.others}
@@ -92,7 +90,6 @@ def _measure(asked: ReleaseRequest, run: options.Run, downstream: bool = False) 
             policy=policy,
             original=original,
             trace=asked.trace,
-            record_lines=asked.record_lines,
         )
         result = attack_file(
             own,

@@ -144,8 +144,8 @@ MEMORY = option(
     within="shoal.data.room",
 )
 ENGINE = option(
-    "--engine spark",
-    "Who works on the files of a folder: Spark's executors. Extra: spark.",
+    "--engine spark[:N]",
+    "Who works on the files of a folder: Spark's executors, on a stream in N shards. Extra: spark.",
     within="shoal.connectors.engines",
 )
 JSON = option("--json", "Print the certificate on standard output.", False)

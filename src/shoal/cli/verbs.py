@@ -186,7 +186,14 @@ INSTEAD = {
     "--sign": "'shoal sign FILE --key KEY' afterwards",
     "--metadata": "'shoal dossier RELEASED --metadata KIND,...' afterwards",
     "--reference": "'reference: TABLE' into the policy",
-    **dict.fromkeys(("--l", "--t"), "'--sensitive COLUMN:l=N:t=T' beside --qi of audit"),
+    **dict.fromkeys(("--sensitive", "--l", "--t"), "'--column sensitive=A,B:l=N:t=T'"),
+    "--qi": "'--column quasi=A,B'",
+    "--subject": "'--column subject=A'",
+    "--record-lines": "'--read record_lines=N', or 'record_lines' below 'read' of the policy",
+    "--partitioner": "'--read partitioner=NAME'",
+    "--roll": "'--write roll=SIZE' or '--write roll=day'",
+    "--on-bad": "'--dead-letters stop' where a bad record ends the stream",
+    "--shards": "'--engine spark:N'",
     "--require-together": "'require_together: true' into the policy",
     "--context": "'shoal dossier RELEASED --context FILE'",
     "attacker-view": f"{_ATTACK} --person ROW'",
@@ -199,7 +206,7 @@ INSTEAD = {
     "sweep": "nothing: the next run that writes into a folder deletes what killed ones left there",
 }
 """What to write instead of a command of earlier versions, or of an option of `OF_OPTIONS`."""
-OF_OPTIONS = ("publish", "audit")
+OF_OPTIONS = ("publish", "audit", "attack", "stream")
 
 
 def _instead(usage: Any) -> str | None:

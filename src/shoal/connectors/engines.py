@@ -7,6 +7,7 @@ of a driver that was killed is deleted by the next run that writes there.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
@@ -22,6 +23,7 @@ LIMIT = 2_000_000_000
 """Bytes of memory for the driver and for each task, unless --memory says more or less."""
 
 ENGINES = ("spark",)
+MOST_SHARDS = 4096
 
 _asked: ContextVar[Engine | None] = ContextVar("engine", default=None)
 
@@ -31,12 +33,14 @@ class Engine:
     """What was asked for.
 
     start: makes workers when the first table is opened, and says how they end. most: records that a
-    task cuts to the end; by default, as many as the limit and the cores ask for.
+    task cuts to the end; by default, as many as the limit and the cores ask for. shards: streams
+    that people are divided among.
     """
 
     name: str
     start: Callable[[ExitStack], Workers]
     most: int | None = None
+    shards: int | None = None
     _open: ExitStack = field(default_factory=ExitStack)
     _workers: Workers | None = None
 
@@ -82,10 +86,13 @@ def using(name: str | Engine | None) -> Iterator[None]:
             engine._open.close()
 
 
-def _named(name: str) -> Engine:
+def _named(text: str) -> Engine:
+    name, colon, shards = text.partition(":")
     if name not in ENGINES:
         raise InputError(f"engine '{name}': is not known; choose {' or '.join(ENGINES)}")
-    return Engine(name, _start_spark)
+    if colon and not (re.fullmatch("[0-9]{1,4}", shards) and 1 <= int(shards) <= MOST_SHARDS):
+        raise InputError(f"engine '{text}': needs a number of shards from 1 to {MOST_SHARDS}")
+    return Engine(name, _start_spark, shards=int(shards) if colon else None)
 
 
 def _about_engine(refused: InputError) -> InputError:

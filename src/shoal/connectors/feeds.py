@@ -29,7 +29,7 @@ import polars as pl
 
 from shoal.connectors import record_ends
 from shoal.connectors.delimited import is_utf8, with_outer_names
-from shoal.connectors.location import RECORD_LINES, STANDARD, Format, Location
+from shoal.connectors.location import STANDARD, Format, Location
 from shoal.connectors.page_sizes import unpacked_parts
 from shoal.connectors.typed import (
     INCOMPLETE,
@@ -87,11 +87,10 @@ class TextFeed:
         path: str,
         kind: str,
         following: bool = False,
-        record_lines: int = RECORD_LINES,
         fields: Fields = ANY_FIELDS,
     ) -> None:
         self._path, self._kind, self._following = path, kind, following
-        self._most_lines, self._fields = record_lines, fields
+        self._fields = fields
         self._file, self._is_pipe = _opened(path)
         self._rest, self._offset, self._records, self._is_passing = b"", 0, 0, False
         self._hash = hashlib.sha256()
@@ -110,7 +109,7 @@ class TextFeed:
             fresh = self._fresh(PIECE)
             self._rest += self._behind_the_line(fresh or b"")
             at_end = fresh == b"" and not self._following
-            found = self._found(at_end, self._most_lines)
+            found = self._found(at_end, self._fields.record_lines)
             if not len(found) and len(self._rest) > LONGEST:
                 if b"\n" not in self._rest:
                     return self._passed_over()
@@ -568,12 +567,7 @@ class TableFeed:
         """Nothing is held open."""
 
 
-def feed_of(
-    path: str,
-    following: bool = False,
-    record_lines: int = RECORD_LINES,
-    fields: Fields = ANY_FIELDS,
-) -> Source:
+def feed_of(path: str, following: bool = False, fields: Fields = ANY_FIELDS) -> Source:
     """The source by its name; raises InputError where it can't be read."""
     place = Location(path)
     kind = place.kind_to_read
@@ -592,7 +586,7 @@ def feed_of(
         raise InputError(
             f"source '{path}': can't be followed; give a plain file, or leave out --follow"
         )
-    return TextFeed(path, kind, following, record_lines, fields)
+    return TextFeed(path, kind, following, fields)
 
 
 def _opened(path: str) -> tuple[BinaryIO, bool]:

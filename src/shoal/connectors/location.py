@@ -30,8 +30,6 @@ TOPIC = "kafka://"
 MANIFEST = "_shoal.json"
 """The certificate of a released folder, in the folder."""
 CERTIFICATE = ".certificate.json"
-RECORD_LINES = 100
-"""Lines that a record of CSV in a feed may have, if nothing else is asked."""
 STEPS = PARQUET
 """Ends the name of a stream's folder, whose files are committed by its checkpoint."""
 

@@ -135,18 +135,24 @@ class Schema:
         return next(a for a in self.attributes if a.name == name)
 
 
+RECORD_LINES = 100
+"""Lines that a record of CSV in a feed may have, if nothing else is asked."""
+
+
 @dataclass(frozen=True)
 class Fields:
-    """What a policy says of the keys of JSON lines, whatever the first record has.
+    """What a policy says of the records of a feed, whatever the first of them has.
 
     named: the columns that it names. needed: those without which a record is set aside. drops:
-    whether it drops all others. people: those that name the person.
+    whether it drops all others. people: those that name the person. record_lines: how many lines a
+    record of CSV may have.
     """
 
     named: tuple[str, ...] = ()
     needed: frozenset[str] = frozenset()
     drops: bool = False
     people: frozenset[str] = frozenset()
+    record_lines: int = RECORD_LINES
 
     def names(self, first: list[str]) -> list[str]:
         """The columns of a stream: those of its first record and, if that has any, the policy's."""

@@ -112,23 +112,44 @@ def _interval_findings(model: PolicyModel) -> Iterator[str]:
         )
 
 
+OF_STREAMS = {"read": {"record_lines", "partitioner"}, "write": {"roll"}}
+"""Keys that say how a stream reads records and parts its rows; no hash of a policy has them."""
+
 SERVED: dict[str, tuple[set[str], set[str]]] = {
     # a stream is read piece by piece, and a ledger's releases are compared with each other
-    "stream": ({"encoding"}, set()),
-    "republish": (set(ReadOptions.model_fields), set()),
+    "stream": ({"encoding", *OF_STREAMS["read"]}, OF_STREAMS["write"]),
+    "republish": (set(ReadOptions.model_fields) - OF_STREAMS["read"], set()),
 }
-"""By verb, the keys of 'read' and 'write' that it serves; others serve all."""
+"""By verb, the keys of 'read' and 'write' that it serves; others serve all but `OF_STREAMS`."""
 
 
 def unserved_options(model: PolicyModel, verb: str) -> Iterator[str]:
     """Keys of 'read' and 'write' that a verb can't follow."""
-    if verb not in SERVED:
-        return
-    yield from (
-        f"attribute '{name}': 'round' is for 'publish'; leave it out for '{verb}'"
-        for name, attribute in model.attributes.items()
-        if attribute.round is not None
-    )
+    if verb in SERVED:
+        yield from _of_publish(model, verb)
+    for at, (block, of_streams) in enumerate(OF_STREAMS.items()):
+        options = getattr(model, block)
+        served = (
+            SERVED[verb][at] if verb in SERVED else set(type(options).model_fields) - of_streams
+        )
+        unserved = sorted(options.model_fields_set - served)
+        if unserved:
+            other = "stream" if of_streams.issuperset(unserved) else "publish"
+            yield (
+                f"policy, {block}: '{verb}' can't follow {quoted(unserved)}; leave them out, or"
+                f" use '{other}'"
+            )
+    if verb == "stream" and model.read.encoding is not None:
+        codec = codec_of(model.read.encoding)
+        if codec not in ("utf-8", "utf-8-sig"):
+            yield "policy, read.encoding: streams are UTF-8; convert the source"
+
+
+def _of_publish(model: PolicyModel, verb: str) -> Iterator[str]:
+    """What is asked that only a publish of a table can do."""
+    for name, attribute in model.attributes.items():
+        if attribute.round is not None:
+            yield f"attribute '{name}': 'round' is for 'publish'; leave it out for '{verb}'"
     if model.accept:
         yield (
             f"accept: attacks are judged by 'publish', and by audits of a table; leave it out"
@@ -136,19 +157,6 @@ def unserved_options(model: PolicyModel, verb: str) -> Iterator[str]:
         )
     if model.require_together:
         yield f"require_together: is judged by 'publish' and 'audit'; leave it out for '{verb}'"
-    for block, options, served in zip(
-        ("read", "write"), (model.read, model.write), SERVED[verb], strict=True
-    ):
-        unserved = sorted(options.model_fields_set - served)
-        if unserved:
-            yield (
-                f"policy, {block}: '{verb}' can't follow {quoted(unserved)}; leave them out, or"
-                " use 'publish'"
-            )
-    if verb == "stream" and model.read.encoding is not None:
-        codec = codec_of(model.read.encoding)
-        if codec not in ("utf-8", "utf-8-sig"):
-            yield "policy, read.encoding: streams are UTF-8; convert the source"
 
 
 def _acceptance_findings(model: PolicyModel) -> Iterator[str]:

@@ -22,7 +22,7 @@ from shoal.data.json_objects import Json
 from shoal.data.notation import THOUSANDS, Notation
 from shoal.data.numbers import FARTHEST
 from shoal.data.room import bytes_of
-from shoal.data.schema import Kind
+from shoal.data.schema import RECORD_LINES, Kind
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.parameters import suggestion
@@ -41,6 +41,13 @@ NEWLINES = {"\n": "\n", "\r\n": "\r\n", "lf": "\n", "crlf": "\r\n", r"\n": "\n",
 _TABS = (r"\t", "tab")
 # one that tells day from month, one of another century, and one with seconds
 _PROBES = (datetime(1931, 12, 5), datetime(2024, 3, 14))
+
+
+def _bytes(size: str, beside: str = "") -> int:
+    try:
+        return bytes_of(size)
+    except InputError:
+        raise ValueError(f"must be a size, such as 16GB{beside}") from None
 
 
 class _Options(_Strict):
@@ -87,14 +94,19 @@ class ReadOptions(_Options):
     unpacked: str | None = Field(
         None, description="What a compressed file may unpack to, such as 16GB."
     )
+    record_lines: int = Field(
+        RECORD_LINES,
+        ge=1,
+        description="Lines of a stream's CSV record at most; beyond, a quote was left open.",
+    )
+    partitioner: Literal["murmur2", "crc32"] = Field(
+        "murmur2", description="How producers map keys to a topic's partitions; Java's if absent."
+    )
 
     @field_validator("unpacked")
     @classmethod
     def _is_size(cls, size: str | None) -> str | None:
-        try:
-            return size if size is None or bytes_of(size) else None
-        except InputError:
-            raise ValueError("must be a size, such as 16GB") from None
+        return size if size is None or _bytes(size) else None
 
     @field_validator("thousands")
     @classmethod
@@ -139,6 +151,16 @@ class WriteOptions(_Options):
         None,
         description="Declared numbers and dates as such, or as text; typed in Parquet, Arrow, SQL.",
     )
+    roll: str = Field(
+        "100MB", description="Of a stream's folder: when its next file begins, a size or 'day'."
+    )
+
+    @field_validator("roll")
+    @classmethod
+    def _is_size_or_day(cls, roll: str) -> str:
+        if roll != "day":
+            _bytes(roll, ", or 'day'")
+        return roll
 
     @field_validator("newline")
     @classmethod

@@ -428,12 +428,13 @@ class Policy:
 
     @property
     def fields(self) -> Fields:
-        """What it says of the keys of JSON lines."""
+        """What it says of the records of a feed."""
         declared = {n: a for n, a in self.model.attributes.items() if n != self.model.person}
         people = self.model.subject_columns
         needed = {n for n, a in declared.items() if a.role in SHOWN or a.pseudonym or n in people}
         named = frozenset(people)
-        return Fields(tuple(declared), frozenset(needed), self.model.other == "drop", named)
+        drops, lines = self.model.other == "drop", self.model.read.record_lines
+        return Fields(tuple(declared), frozenset(needed), drops, named, lines)
 
     @property
     def no_values(self) -> frozenset[str]:

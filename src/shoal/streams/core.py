@@ -92,7 +92,7 @@ class StreamCore:
         )
         if found is None:
             remedy = (
-                " (or name a table that shows them with --reference)" if reference is None else ""
+                " (or name a table that shows them as its reference)" if reference is None else ""
             )
             raise InputError.from_findings(
                 [f"{f}{remedy if 'a stream must know' in f else ''}" for f in findings]

@@ -25,7 +25,6 @@ from shoal.errors import CheckpointError, InputError
 from shoal.protocols import Place
 from shoal.streams import kafka
 from shoal.streams.kafka import Arrived, Topic
-from shoal.streams.options import PARTITIONERS
 
 SESSION = 15_000
 """Milliseconds without a sign of life after which a member's partitions go to others."""
@@ -321,11 +320,11 @@ class PartitionFeed:
             return
         others = [
             name
-            for name in PARTITIONERS
+            for name in ("murmur2", "crc32")
             if name != keyed.partitioner and not self._misplaced(known, name)
         ]
         way_out = (
-            f"all are where {others[0]} sends them: use --partitioner {others[0]}"
+            f"all are where {others[0]} sends them: use --read partitioner={others[0]}"
             if others
             else "let all producers use one rule, and a topic whose number of partitions never"
             " changed"

@@ -6,13 +6,10 @@ import math
 import os
 from pathlib import Path
 
-from shoal.connectors.location import JSON_LINES, RECORD_LINES, Format, Location
+from shoal.connectors.location import JSON_LINES, Format, Location
 from shoal.data.option import Request, option
 from shoal.data.regular_files import require_name
 from shoal.errors import InputError
-
-PARTITIONERS = ("murmur2", "crc32")
-DAY, ROLLED = "day", "100MB"
 
 
 class StreamOptions(Request):
@@ -25,38 +22,11 @@ class StreamOptions(Request):
     )
     trace: str | None = option("--trace FILE", "What became of every record (JSON lines); private.")
     dead_letters: str | None = option(
-        "--dead-letters FILE", "Where bad records are listed, by place."
-    )
-    on_bad: str = option(
-        "--on-bad",
-        "dead-letter sets bad records aside; stop ends.",
-        "dead-letter",
-        choices=("dead-letter", "stop"),
-    )
-    reference: str | None = option(
-        "--reference TABLE", "Shows domains and values the policy leaves open."
+        "--dead-letters FILE|stop", "Where bad records are listed, by place; stop ends at one."
     )
     follow: bool = option("--follow", "Wait for more when the file ends.", False)
     deadline: float | None = option(
         "--deadline SECONDS", "Release records after so long, too.", low=0
-    )
-    record_lines: int = option(
-        "--record-lines",
-        "Lines of a CSV record at most; beyond, a quote was left open.",
-        RECORD_LINES,
-        low=1,
-    )
-    partitioner: str = option(
-        "--partitioner",
-        "How producers map keys to a topic's partitions: murmur2 (Java) or crc32.",
-        PARTITIONERS[0],
-        choices=PARTITIONERS,
-    )
-    roll: str | None = option(
-        "--roll SIZE|day", "Of a folder, -o out/: when its next file begins; 100MB by default."
-    )
-    shards: int | None = option(
-        "--shards N", "With --engine: streams that people are divided among; fixed at the start."
     )
     durability: str = option(
         "--durability",
@@ -79,12 +49,22 @@ class StreamOptions(Request):
         return self.durability == "power"
 
     @property
+    def stops_at_bad(self) -> bool:
+        """Whether a bad record ends the stream."""
+        return self.dead_letters == "stop"
+
+    @property
+    def named_letters(self) -> str | None:
+        """The file that was named to list bad records."""
+        return None if self.stops_at_bad else self.dead_letters
+
+    @property
     def bad_records(self) -> Path:
         """The file that lists records which were set aside."""
-        if self.dead_letters is None and self.checkpoint is not None and self.by_transactions:
+        if self.named_letters is None and self.checkpoint is not None and self.by_transactions:
             return self.checkpoint / "dead-letters.jsonl"
         beside = "stream" if self.place.is_standard else self.sink.rstrip("/")
-        return Path(self.dead_letters or f"{beside}.dead-letters.jsonl")
+        return Path(self.named_letters or f"{beside}.dead-letters.jsonl")
 
     @property
     def place(self) -> Location:
@@ -102,20 +82,9 @@ class StreamOptions(Request):
         return self.place.is_path and self.place.is_folder
 
     @property
-    def most_bytes(self) -> int | None:
-        """From which size on a file of a folder is whole; None where it holds a day. Raises
-        InputError where --roll is neither.
-        """
-        from shoal.data.room import bytes_of  # NumPy, which no help needs
-
-        if self.roll == DAY:
-            return None
-        return bytes_of(self.roll or ROLLED, "--roll", f", or '{DAY}'")
-
-    @property
     def outputs(self) -> list[Path]:
         """The files that were named to be written."""
-        return _paths_of(self.sink, self.trace, self.dead_letters)
+        return _paths_of(self.sink, self.trace, self.named_letters)
 
     @property
     def format(self) -> Format:
@@ -144,7 +113,6 @@ class StreamOptions(Request):
             *self._contradictions(written),
             *(f"output '{path}': {_UNWRITABLE}" for path in written if not self._may_be(path)),
         ]
-        _ = self.most_bytes
         InputError.raise_for(findings)
         _ = self.format  # raises where no format has that suffix
 
@@ -155,7 +123,7 @@ class StreamOptions(Request):
         return is_free and output.parent.is_dir() and os.access(output.parent, os.W_OK)
 
     def _contradictions(self, written: list[Path]) -> list[str]:
-        read = _paths_of(self.source, self.reference, *self.read)
+        read = _paths_of(self.source, *self.read)
         findings = []
         if self.by_transactions and self.checkpoint is None:
             what = "topic" if self.place.is_topic else "table"
@@ -186,19 +154,10 @@ class StreamOptions(Request):
             )
         if self.is_rolling and Path(self.sink).suffix:
             findings.append(f"output '{self.sink}': is a folder; name it without a file's suffix")
-        if self.roll is not None and not self.is_rolling:
-            findings.append(
-                f"--roll: is for files of a folder; end the name of the output with '/', as"
-                f" '{self.sink}/', or leave it out"
-            )
         if self.follow and self.checkpoint is None:
             findings.append(
                 "--follow: a stream without end needs --checkpoint, so that it can be stopped and"
                 " resumed"
-            )
-        if self.shards is not None:
-            findings.append(
-                "--shards: says how an engine divides a stream; name the engine with --engine"
             )
         if self.deadline is not None and not 0 <= self.deadline < math.inf:
             findings.append(
@@ -225,9 +184,6 @@ def _paths_of(*names: str | None) -> list[Path]:
 
 
 # What an engine can do with a stream.
-
-
-MOST_SHARDS = 4096
 
 
 def unfit_for_engine(options: StreamOptions) -> list[str]:
@@ -273,15 +229,11 @@ def _nested(folders: list[Path]) -> list[str]:
 
 
 def _unfit_options(options: StreamOptions) -> list[str]:
-    findings = [
+    return [
         f"{name}: is not for a stream by an engine; leave it out: {instead}"
         for name, is_given, instead in (
             ("--trace", options.trace is not None, "no trace is written"),
             ("--deadline", options.deadline is not None, "batches have no clock"),
-            ("--roll", options.roll is not None, "each batch is a file of its own"),
         )
         if is_given
     ]
-    if options.shards is not None and not 1 <= options.shards <= MOST_SHARDS:
-        findings.append(f"--shards: is not a number from 1 to {MOST_SHARDS}")
-    return findings

@@ -76,7 +76,7 @@ def _require_fit(request: StreamRequest, partitions: int) -> None:
         f" {instead}"
         for name, given, instead in (
             ("--trace", options.trace, "no trace is written"),
-            ("--dead-letters", options.dead_letters, "the checkpoint has a list for each"),
+            ("--dead-letters", options.named_letters, "the checkpoint has a list for each"),
             ("--metrics", metrics.are_asked() or None, "'shoal stream-status' shows each"),
         )
         if given is not None
@@ -95,7 +95,7 @@ def _shared_stream(request: StreamRequest, group: Group, partitions: int) -> Sha
     options = request.options
     folder = options.checkpoint
     assert folder is not None
-    partitioner = None if request.subject is None else options.partitioner
+    partitioner = None if request.subject is None else request.policy.model.read.partitioner
     if (folder / CURRENT).exists():
         raise CheckpointError(
             f"checkpoint '{folder}': belongs to a stream of one partition; name another folder"
@@ -112,7 +112,7 @@ def _shared_stream(request: StreamRequest, group: Group, partitions: int) -> Sha
     mine = (group.source.name, group.sink.name, partitioner)
     if (found.source, found.sink, found.partitioner) != mine:
         raise CheckpointError(
-            f"checkpoint '{folder}': was started with another source, sink or --partitioner; use"
+            f"checkpoint '{folder}': was started with another source, sink or partitioner; use"
             " the same ones, or name another folder"
         )
     check_terms(folder, found.policy, request.fixed)
@@ -137,7 +137,7 @@ def _wanted(request: StreamRequest, group: Group, partitions: int) -> SharedStre
     if first_message is None:
         raise kafka.no_messages(group.source)
     columns = request.fields.names(kafka.names_in(first_message, group.source))
-    partitioner = None if request.subject is None else options.partitioner
+    partitioner = None if request.subject is None else request.policy.model.read.partitioner
     shared = SharedStream(
         group.source.name,
         group.sink.name,

@@ -18,12 +18,13 @@ import numpy as np
 import polars as pl
 from pydantic import TypeAdapter
 
-from shoal.connectors import files
+from shoal.connectors import engines, files
 from shoal.data.certificate import Certificate
 from shoal.data.schema import Fields
 from shoal.data.stream import KINDS, Piece
 from shoal.data.table import Table
 from shoal.errors import CheckpointError, InputError
+from shoal.policy.consistency import OF_STREAMS
 from shoal.policy.policy import Policy
 from shoal.protocols import Source
 from shoal.streams.certify import StreamCounters, stream_certificate
@@ -52,6 +53,12 @@ class StreamRequest:
         """
         self.policy.require_answers()
         self.policy.check_files("stream")
+        rolls = "roll" in self.policy.model.write.model_fields_set
+        if rolls and (engines.asked() is not None or not self.options.is_rolling):
+            raise InputError(
+                "--write roll: is for files of a folder, without --engine; end the name of the"
+                " output with '/', or leave it out"
+            )
 
     def unsafe_parts(self, parts: str, instead: str) -> list[str]:
         """Promises that do not hold for all parts though they hold in each. parts: such as
@@ -70,12 +77,12 @@ class StreamRequest:
 
     @property
     def fields(self) -> Fields:
-        """What the policy says of the keys of JSON lines."""
+        """What the policy says of the records."""
         return self.policy.fields
 
     def read_reference(self) -> files.SourceFile | None:
         """The table that shows what the policy leaves open, if one is named."""
-        named = self.options.reference or self.policy.reference
+        named = self.policy.reference
         return None if named is None else files.read(named)
 
     def core(self, names: list[str], reference: files.SourceFile | None) -> StreamCore:
@@ -89,7 +96,8 @@ class StreamRequest:
         """What its policy settles for as long as the stream goes on."""
         # a bound on what is unpacked changes no record; k over all columns is asked of no stream
         model = self.policy.model
-        settled = model.model_dump(mode="json", exclude={"read": {"unpacked"}})
+        beside = {**OF_STREAMS, "read": {"unpacked", *OF_STREAMS["read"]}}
+        settled = model.model_dump(mode="json", exclude=beside)
         del settled["require_together"]
         if "order" not in model.render.model_fields_set:
             settled["render"]["order"] = "input"  # as the default was named once
@@ -105,7 +113,7 @@ class StreamRequest:
             **self.fixed,
             "reference": None if reference is None else reference.sha256,
             "columns": names,
-            "record_lines": self.options.record_lines,
+            "record_lines": self.fields.record_lines,
         }
 
 
@@ -214,7 +222,7 @@ class Publishing(ABC):
         batch, unfit = self.core.push(piece.frame, piece.position)
         bad = piece.bad + [(int(piece.position[row]), reason) for row, reason in unfit.items()]
         bad.sort()
-        if bad and self._options.on_bad == "stop":
+        if bad and self._options.stops_at_bad:
             raise _refused(bad)
         lines = [json.dumps({"record": at, "reason": why}) + "\n" for at, why in bad]
         self.outputs["dead_letters"].pending += "".join(lines).encode()
@@ -284,8 +292,8 @@ def _refused(bad: list[tuple[int, str]]) -> InputError:
     if len(bad) > MOST_BAD:
         findings.append(f"and {len(bad) - MOST_BAD} more that were read with them")
     return InputError(
-        f"record {first} (the first is 0): {reason}; correct it, or let --on-bad dead-letter set it"
-        " aside",
+        f"record {first} (the first is 0): {reason}; correct it, or set it aside: leave out"
+        " --dead-letters stop",
         findings,
     )
 
@@ -304,7 +312,7 @@ DIFFERENT = {
     "hierarchies": "other hierarchies",
     "reference": "another reference",
     "columns": "other columns",
-    "record_lines": "another --record-lines",
+    "record_lines": "another --read record_lines",
     "outputs": "other outputs",
     "table": "another output table",
     "version": "another version of Shoal",

@@ -18,8 +18,8 @@ from shoal.connectors.files import file_sha256
 from shoal.connectors.location import PARQUET
 from shoal.connectors.outputs import describe_file
 from shoal.data.certificate import Certificate
+from shoal.data.room import bytes_of
 from shoal.data.schema import Render
-from shoal.streams.options import StreamOptions
 from shoal.streams.outputs import Output, RowFormat
 from shoal.streams.shard import Rows
 from shoal.streams.shard_files import NAMED, BatchFolder, digest
@@ -30,9 +30,9 @@ Certify = Callable[[], Certificate]
 class RollingFolder:
     """The files of a folder that are committed, and the parts of the next one."""
 
-    def __init__(self, folder: BatchFolder, options: StreamOptions, checkpoint: Path) -> None:
+    def __init__(self, folder: BatchFolder, roll: str, checkpoint: Path) -> None:
         self._folder, self._checkpoint = folder, checkpoint
-        self._most = options.most_bytes  # None: a day
+        self._most = None if roll == "day" else bytes_of(roll)
         self._entries: list[dict[str, Any]] = []
         self._until = 0  # the last step whose rows are in them
 

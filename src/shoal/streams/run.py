@@ -75,7 +75,7 @@ def stream_file(
         if is_topic:
             feed = kafka.TopicFeed(options.source, options.follow, request.fields)
         else:
-            feed = feed_of(options.source, options.follow, options.record_lines, request.fields)
+            feed = feed_of(options.source, options.follow, request.fields)
         stack.callback(feed.close)
         opened = _one_time_run if options.checkpoint is None else _resumable_run
         run = stack.enter_context(opened(request, feed, clock))
@@ -105,7 +105,9 @@ def _resumable_run(
         with ExitStack() as stack:
             if options.is_rolling:
                 folder = stack.enter_context(batch_folder(options.sink))
-                run.rolling = RollingFolder(folder, options, checkpoint.folder)
+                run.rolling = RollingFolder(
+                    folder, request.policy.model.write.roll, checkpoint.folder
+                )
             stack.enter_context(run.status.reporting())
             try:
                 run.resume()

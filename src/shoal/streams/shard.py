@@ -137,9 +137,8 @@ class ShardRun(Publishing):
         if not folder.is_dir():
             raise _unseen(options.checkpoint)
         self._shared = SharedCheckpoint(folder, options.is_durable)
-        own = replace(
-            options, sink=f"rows{PARQUET}", checkpoint=folder, dead_letters=None, shards=None
-        )
+        letters = "stop" if options.stops_at_bad else None
+        own = replace(options, sink=f"rows{PARQUET}", checkpoint=folder, dead_letters=letters)
         # a shard's own stream differs in the seed alone
         seeded = policy.with_seed(shard_seed(policy.model.seed, task.shard))
         super().__init__(StreamRequest(own, seeded), feed, self._shared, time.monotonic)
@@ -286,10 +285,9 @@ class Committed:
         states = [asdict(one) for one in self.states]
         return {**vars(self), "format": FORMAT, "states": states}
 
-    def require_same(self, folder: Path, options: StreamOptions) -> None:
+    def require_same(self, folder: Path, options: StreamOptions, shards: int | None) -> None:
         """Raises CheckpointError where the stream was begun with other folders or shards."""
         named = tuple(str(Path(name).resolve()) for name in (options.source, options.sink))
-        shards = options.shards
         if (self.source, self.sink) != named:
             raise CheckpointError(
                 f"checkpoint '{folder}': was started with another source or output; use the same"
@@ -297,8 +295,8 @@ class Committed:
             )
         if shards is not None and shards != self.shards:
             raise CheckpointError(
-                f"--shards {shards}: the stream began with {self.shards}, and people would move"
-                " between shards; leave the option out, or begin a new stream"
+                f"engine: {shards} shards, but the stream began with {self.shards}, and people"
+                " would move between shards; leave the number out, or begin a new stream"
             )
 
     @property

@@ -153,9 +153,9 @@ def new_files(folder: str, taken: Mapping[str, int], most: int) -> tuple[list[Ne
     return batch, len(batch) < len(fresh)
 
 
-def column_names(path: str, record_lines: int, fields: Fields) -> list[str]:
+def column_names(path: str, fields: Fields) -> list[str]:
     """The columns of a file, in its order."""
-    feed = feed_of(path, False, record_lines, fields)
+    feed = feed_of(path, fields=fields)
     try:
         return feed.names
     finally:
@@ -172,7 +172,7 @@ class Splitter:
     request: StreamRequest
 
     def __call__(self, file: NewFile) -> Split:
-        feed = feed_of(file.path, False, self.request.options.record_lines, self.request.fields)
+        feed = feed_of(file.path, fields=self.request.fields)
         pieces: list[Piece] = []
         try:
             if sorted(feed.names) != sorted(self.names):

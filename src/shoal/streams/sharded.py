@@ -93,8 +93,7 @@ def stream_sharded(
     )
     assert options.checkpoint is not None
     # workers may be in other folders
-    reference = None if options.reference is None else str(Path(options.reference).absolute())
-    options = replace(options, checkpoint=options.checkpoint.absolute(), reference=reference)
+    options = replace(options, checkpoint=options.checkpoint.absolute())
     request = StreamRequest(options, replace(policy, base=policy.base.absolute()))
     assert options.checkpoint is not None
     checkpoint = Checkpoint(options.checkpoint, options.is_durable)
@@ -138,7 +137,7 @@ class ShardedRun:
     def _take_up(self) -> None:
         """Resumes from the checkpoint; raises CheckpointError where it is another stream's."""
         found = self._state
-        found.require_same(self._checkpoint.folder, self._options)
+        found.require_same(self._checkpoint.folder, self._options, self._engine.shards)
         check_terms(self._checkpoint.folder, found.fixed, self._terms(found.names))
         self._output.require_no_later(found.files)
         self._put()
@@ -170,19 +169,22 @@ class ShardedRun:
                     " --follow to wait for some"
                 )
             time.sleep(IDLE)
-        if options.shards is None:
+        shards = self._engine.shards
+        if shards is None:
+            name = self._engine.name
             raise InputError(
-                "--shards: is missing; say in how many shards a new stream is published, such as 4"
+                f"engine '{name}': say in how many shards a new stream is published, such as"
+                f" --engine {name}:4"
             )
-        names = column_names(batch[0].path, options.record_lines, self._request.fields)
+        names = column_names(batch[0].path, self._request.fields)
         self._request.core(names, self._reference)
-        for shard in range(options.shards):  # tasks make none: not all may see this place
+        for shard in range(shards):  # tasks make none: not all may see this place
             shard_folder(self._checkpoint.folder, shard).mkdir(mode=0o700, exist_ok=True)
         return Committed(
             source=str(Path(options.source).resolve()),
             sink=str(Path(options.sink).resolve()),
             fixed=settled(self._terms(names)),
-            shards=options.shards,
+            shards=shards,
             names=names,
         )
 

@@ -184,8 +184,6 @@ def stream_file(
     *,
     checkpoint: str | Path | None = None,
     engine: str | None = None,
-    shards: int | None = None,
-    reference: str | Path | None = None,
     follow: bool = False,
     progress: Progress = no_progress,
 ) -> Certificate:
@@ -197,19 +195,16 @@ def stream_file(
     certificate warns about is a `ReleaseWarning` as well.
 
     source, output: names as of the command. checkpoint: the folder that keeps the state. engine:
-    `"spark"`, whose executors publish the files of a folder in `shards`, each a stream of
-    its own; both need the checkpoint, which also remembers the number of shards. reference: a table
-    that shows domains and values which the policy leaves open. follow: whether to wait for more
-    until interrupted.
+    `"spark:N"`, whose executors publish the files of a folder in N shards, each a stream of its
+    own; it needs the checkpoint, which also remembers the number of shards. follow: whether to wait
+    for more until interrupted.
     """
     asked = Policy.of(policy).or_method(DEFAULT_METHOD)
     options = StreamOptions(
         path_text(source, "source"),
         path_text(output, "output"),
         None if checkpoint is None else Path(path_text(checkpoint, "checkpoint")),
-        reference=None if reference is None else path_text(reference, "reference"),
         follow=follow,
-        shards=shards,
     )
     with engines.using(engine):
         certificate, _ = run.stream_file(options, asked, progress=progress)

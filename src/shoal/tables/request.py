@@ -77,10 +77,10 @@ class PublishCommand(Request, kw_only=True):
 
 # An audit or an attack, of one table unless it is said otherwise.
 
-_OF_POLICY = ("policy", "original", "trace", "record_lines", "downstream")
+_OF_POLICY = ("policy", "original", "trace", "downstream")
 _OF_ONE_TABLE = (
     *_OF_POLICY,
-    *("qi", "subject", "sensitive", "read", "write"),
+    *("column", "read", "write"),
     *("control", "external", "folds", "person", "memory"),
 )
 
@@ -88,24 +88,26 @@ _OF_ONE_TABLE = (
 class ReleasedColumns(Request):
     """What an audit without a policy is asked."""
 
-    qi: list[str] | None = option(
-        "--qi A,B",
-        "Without a policy: columns that an attacker could know.",
+    column: list[str] | None = option(
+        "--column ROLE=A,B",
+        "Without a policy: quasi=, columns that an attacker could know; subject=, the person;"
+        " sensitive=C[:l=N][:t=T], with l values a class and t-closeness of t. Repeatable.",
         takes_no=(*_OF_POLICY, "others"),
     )
-    subject: str | None = option(
-        "--subject", "With --qi: the column that names the person.", needs=("qi",)
-    )
-    sensitive: list[str] | None = option(
-        "--sensitive C,D[:l=N][:t=T]",
-        "With --qi: sensitive columns, the fewest values that a class may have of each, and the"
-        " bound of t-closeness.",
-        needs=("qi",),
-    )
+
+    def of_role(self, role: str) -> list[str]:
+        """What is given for a role; raises InputError for columns without a known one."""
+        pairs = [text.partition("=")[::2] for text in self.column or []]
+        InputError.raise_for(
+            f"--column '{known}': is not ROLE=A,B; write quasi=, subject= or sensitive="
+            for known, _ in pairs
+            if known not in ("quasi", "subject", "sensitive")
+        )
+        return [text for known, text in pairs if known == role]
 
     def bounds(self) -> tuple[list[str], int | None, float | None]:
         """The sensitive columns with l and t; raises InputError."""
-        parts = [re.split(r":(?=[lt]=)", text) for text in self.sensitive or []]
+        parts = [re.split(r":(?=[lt]=)", text) for text in self.of_role("sensitive")]
         settings = {setting for _, *more in parts for setting in more}
         stated = dict(setting.split("=", 1) for setting in settings)
         try:
@@ -115,8 +117,8 @@ class ReleasedColumns(Request):
             bounds = None if l is None else int(l), None if t is None else float(t)
         except ValueError:
             raise InputError(
-                "--sensitive: needs one whole number as l and one number as t for all columns;"
-                " write for instance --sensitive disease,ward:l=3:t=0.2"
+                "--column sensitive: needs one whole number as l and one number as t for all"
+                " columns; write for instance --column sensitive=disease,ward:l=3:t=0.2"
             ) from None
         return options.names([columns for columns, *_ in parts]), *bounds
 
@@ -128,11 +130,10 @@ class ReleasedColumns(Request):
         from shoal.auditor.without_policy import policy_of_columns
 
         if changes.k is None:
-            raise InputError("audit --qi: needs --k; say how many people must look alike")
+            raise InputError("audit --column: needs --k; say how many people must look alike")
         sensitive, l, t = self.bounds()
-        policy = policy_of_columns(
-            options.names(self.qi), changes.k, subject=self.subject, sensitive=sensitive, l=l, t=t
-        )
+        quasi, subject = options.names(self.of_role("quasi")), self.of_role("subject")
+        policy = policy_of_columns(quasi, changes.k, subject=subject, sensitive=sensitive, l=l, t=t)
         read, write = options.files_options(changes.read, changes.write)
         findings = [
             f"{option} {key}: says what cells mean, and without a policy they are compared as text;"
@@ -176,9 +177,6 @@ class ReleaseRequest(Request, kw_only=True):
         "Whose row is whose, as its --trace wrote it; needs --original.",
         needs=("original",),
         why="--trace: can only be checked against the source; give it with --original",
-    )
-    record_lines: int | None = option(
-        "--record-lines", "Of a stream: what its --record-lines was; 100 if none.", low=1
     )
     k: int | None = options.K
     read: list[str] | None = options.READ
@@ -228,7 +226,7 @@ class AttackCommand(ReleaseRequest, kw_only=True):
         "Instead, what they see of one person, values included: a row of the original from 1,"
         " 'most-exposed' or 'most-distorted'.",
         takes_no=(
-            *("record_lines", "k", "output", "report"),
+            *("k", "output", "report"),
             *("attack", "control", "external", "folds", "others"),
         ),
     )

@@ -149,7 +149,10 @@ def test_a_file_of_others_is_judged_as_a_whole(john, shoal, releases, asked, sai
     ("words", "said"),
     [
         ([*OWN[:4], *OTHER], "give it with --original"),
-        (["audit", "table-out.csv", "--qi", "age", "--k", "2", *OTHER], "takes no --others"),
+        (
+            ["audit", "table-out.csv", "--column", "quasi=age", "--k", "2", *OTHER],
+            "takes no --others",
+        ),
     ],
 )
 def test_what_can_not_be_judged_is_refused_with_a_way_out(john, shoal, words, said):

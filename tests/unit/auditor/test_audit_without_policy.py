@@ -1,4 +1,4 @@
-"""`shoal audit FILE --qi a,b --k 5`: the columns and the numbers are all that is asked."""
+"""`shoal audit FILE --column quasi=a,b --k 5`: columns and numbers are all that is asked."""
 
 from __future__ import annotations
 
@@ -37,15 +37,17 @@ def measured(certificate: dict) -> list[tuple]:
 
 
 def test_records_are_counted_where_no_subject_is_named(released):
-    status, certificate = audit(released, "--qi", "age,sex", "--k", "2")
+    status, certificate = audit(released, "--column", "quasi=age,sex", "--k", "2")
     assert status == 0
     assert measured(certificate) == [("k-anonymity", 2, True)]
-    assert audit(released, "--qi", "age,sex", "--k", "3")[0] == 1
+    assert audit(released, "--column", "quasi=age,sex", "--k", "3")[0] == 1
 
 
 def test_a_subject_is_counted_once(released):
     """c has both records of the second class."""
-    status, certificate = audit(released, "--qi", "age,sex", "--k", "2", "--subject", "who")
+    status, certificate = audit(
+        released, "--column", "quasi=age,sex", "--k", "2", "--column", "subject=who"
+    )
     assert status == 1
     assert measured(certificate) == [("k-anonymity", 1, False)]
     assert certificate["subjects"] == 3
@@ -53,27 +55,36 @@ def test_a_subject_is_counted_once(released):
 
 def test_withheld_records_may_hide_who_they_are_of(released):
     released.write_text(ROWS.replace("m,c,flu\n30", "m,d,flu\n30") + "*,*,*,*\n*,*,*,*\n")
-    options = ("--qi", "age,sex", "--k", "2", "--subject", "who", "--sensitive", "disease")
+    options = (
+        "--column",
+        "quasi=age,sex",
+        "--k",
+        "2",
+        "--column",
+        "subject=who",
+        "--column",
+        "sensitive=disease",
+    )
     status, certificate = audit(released, *options)
     assert (status, certificate["records"]["withheld"]) == (0, 2)
 
 
 def test_sensitive_columns_are_measured_as_by_hand(released):
     """Of the second class everybody has flu: l = 1. In all, flu is 3/4: |1/2 - 3/4| = 1/4."""
-    options = ("--qi", "age", "--qi", "sex", "--k", "2", "--sensitive")
-    status, certificate = audit(released, *options, "disease:l=2:t=0.2")
+    options = ("--column", "quasi=age", "--column", "quasi=sex", "--k", "2", "--column")
+    status, certificate = audit(released, *options, "sensitive=disease:l=2:t=0.2")
     assert status == 1
     assert measured(certificate) == [
         ("k-anonymity", 2, True),
         ("l-diversity", 1, False),
         ("t-closeness", pytest.approx(0.25), False),
     ]
-    assert audit(released, *options, "disease:l=1:t=0.25")[0] == 0
-    assert audit(released, *options, "disease:t=0")[0] == 1
+    assert audit(released, *options, "sensitive=disease:l=1:t=0.25")[0] == 0
+    assert audit(released, *options, "sensitive=disease:t=0")[0] == 1
 
 
 def test_what_cells_span_is_not_guessed(released):
-    _, certificate = audit(released, "--qi", "age,sex", "--k", "2")
+    _, certificate = audit(released, "--column", "quasi=age,sex", "--k", "2")
     assert certificate["policy"] is None
     assert certificate["utility"]["gcp"] is None
     assert certificate["utility"]["generalized_loss"] is None
@@ -83,7 +94,7 @@ def test_what_cells_span_is_not_guessed(released):
 
 
 def test_its_certificate_verifies(released):
-    audit(released, "--qi", "age,sex", "--k", "2")
+    audit(released, "--column", "quasi=age,sex", "--k", "2")
     checks = shoal.verify(released, released.parent / "audit.json")
     passed = ["file", "output", "columns", "rows", "figures"]  # no policy says what to measure
     assert [check.name for check in checks if check.ok] == passed
@@ -91,18 +102,28 @@ def test_its_certificate_verifies(released):
 
 
 REFUSED = [
-    (("--qi", "age,sx", "--k", "2"), "column 'sx': is not in the release; did you mean 'sex'?"),
-    (("--qi", "age"), "audit --qi: needs --k"),
-    (("--qi", "age", "--k", "1"), "promise 'k-anonymity'"),
-    (("--qi", "age,age", "--k", "2"), "column 'age': is named twice"),
-    (("--qi", ",", "--k", "2"), "no quasi-identifier"),
-    (("--qi", "age", "--k", "2", "--sensitive", ":l=2"), "name one as sensitive"),
-    (("--qi", "age", "--k", "2", "--sensitive", "disease:l=two"), "needs one whole number as l"),
-    (("--qi", "age", "--k", "2", "--sensitive", "disease:l=2,x:l=3"), "needs one whole number"),
-    (("--qi", "age", "--k", "2", "-p", "p.yaml"), "takes no --policy"),
-    (("--qi", "age", "--k", "2", "--original", "o.csv"), "takes no --original"),
-    (("--sensitive", "x", "--k", "2", "-p", "p.yaml"), "takes no --sensitive"),
-    ((), "needs RELEASED and --policy or --qi"),
+    (
+        ("--column", "quasi=age,sx", "--k", "2"),
+        "column 'sx': is not in the release; did you mean 'sex'?",
+    ),
+    (("--column", "quasi=age"), "audit --column: needs --k"),
+    (("--column", "age", "--k", "2"), "--column 'age': is not ROLE=A,B; write quasi=, subject= or"),
+    (("--column", "quasi=age", "--k", "1"), "promise 'k-anonymity'"),
+    (("--column", "quasi=age,age", "--k", "2"), "column 'age': is named twice"),
+    (("--column", "quasi=,", "--k", "2"), "no quasi-identifier"),
+    (("--column", "quasi=age", "--k", "2", "--column", "sensitive=:l=2"), "name one as sensitive"),
+    (
+        ("--column", "quasi=age", "--k", "2", "--column", "sensitive=disease:l=two"),
+        "needs one whole number as l",
+    ),
+    (
+        ("--column", "quasi=age", "--k", "2", "--column", "sensitive=disease:l=2,x:l=3"),
+        "needs one whole number",
+    ),
+    (("--column", "quasi=age", "--k", "2", "-p", "p.yaml"), "takes no --policy"),
+    (("--column", "quasi=age", "--k", "2", "--original", "o.csv"), "takes no --original"),
+    (("--column", "sensitive=x", "--k", "2", "-p", "p.yaml"), "takes no --policy"),
+    ((), "needs RELEASED and --policy or --column"),
 ]
 
 
@@ -155,12 +176,14 @@ def test_saying_how_the_file_is_written_guesses_nothing_more(tmp_path):
     """Once a policy of columns was changed, the loss of cells that nobody described was stated."""
     (tmp_path / "r.csv").write_bytes("alter;ort\n20-30;Köln\n20-30;Köln\n".encode("cp1252"))
     reading = ("--read", "encoding=cp1252", "--read", "delimiter=;")
-    status, certificate = audit(tmp_path / "r.csv", "--qi", "alter,ort", "--k", "2", *reading)
+    status, certificate = audit(
+        tmp_path / "r.csv", "--column", "quasi=alter,ort", "--k", "2", *reading
+    )
     assert status == 0
     assert certificate["utility"]["gcp"] is None
     assert certificate["policy"] is None
     writing = ("--write", "encoding=cp1252", "--write", "delimiter=;")
-    assert audit(tmp_path / "r.csv", "--qi", "alter,ort", "--k", "2", *writing)[0] == 0
+    assert audit(tmp_path / "r.csv", "--column", "quasi=alter,ort", "--k", "2", *writing)[0] == 0
 
 
 @pytest.mark.parametrize(
@@ -173,7 +196,7 @@ def test_saying_how_the_file_is_written_guesses_nothing_more(tmp_path):
     ],
 )
 def test_what_would_be_passed_over_is_refused(released, option, setting, capsys):
-    status, _ = audit(released, "--qi", "age,sex", "--k", "2", option, setting)
+    status, _ = audit(released, "--column", "quasi=age,sex", "--k", "2", option, setting)
     assert status == 2
     key = setting.partition("=")[0]
     assert capsys.readouterr().err == (

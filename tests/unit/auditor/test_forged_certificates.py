@@ -492,7 +492,7 @@ def test_an_original_that_is_not_named_must_be_matched_record_by_record(folder):
 
 
 def test_an_audit_without_a_policy_does_not_pass_for_one_by_the_policy_that_is_given(folder):
-    command = ["audit", folder / "out.csv", "--qi", "age,zip,sex", "--k", "2", "-q"]
+    command = ["audit", folder / "out.csv", "--column", "quasi=age,zip,sex", "--k", "2", "-q"]
     command += ["-o", folder / "out.csv.certificate.json", "--replace"]
     assert status_of([str(part) for part in command]) == 0
     assert failed(checked(folder, policy=False, original=False)) == []

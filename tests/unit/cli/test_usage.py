@@ -85,7 +85,8 @@ def test_all_missing_arguments_are_said_at_once_and_what_they_are(shoal):
 
 def test_an_unknown_key_of_read_or_write_is_answered_with_those_that_there_are(shoal):
     result = shoal("profile", "in.csv", "--read", "foo=1", "--read", "delimeter=;")
-    known = "choose one of encoding, delimiter, decimal, thousands, dates, sheet, header, unpacked"
+    known = "choose one of encoding, delimiter, decimal, thousands, dates, sheet, header, unpacked,"
+    known += " record_lines, partitioner"
     assert result.status == 2
     assert result.err.splitlines() == [
         f"shoal: --read foo=...: is not a known key; {known}",

@@ -14,6 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from shoal.connectors import feeds
+from shoal.data.schema import Fields
 
 
 def read(path, piece, lines, again=False):
@@ -21,7 +22,7 @@ def read(path, piece, lines, again=False):
     rows, bad = [], []
     before, feeds.PIECE = feeds.PIECE, piece
     try:
-        feed = feeds.feed_of(str(path), record_lines=lines)
+        feed = feeds.feed_of(str(path), fields=Fields(record_lines=lines))
         while True:
             found = feed.read()
             rows += zip(found.position.tolist(), found.frame.rows(), strict=True)
@@ -32,7 +33,7 @@ def read(path, piece, lines, again=False):
             if again:
                 place = feed.place
                 feed.close()
-                feed = feeds.feed_of(str(path), record_lines=lines)
+                feed = feeds.feed_of(str(path), fields=Fields(record_lines=lines))
                 feed.go_to(place)
     finally:
         feeds.PIECE = before

@@ -64,7 +64,7 @@ def test_a_name_that_matches_nothing_is_said_to_match_nothing(
     tmp_path, monkeypatch, shoal, name, says
 ):
     monkeypatch.chdir(tmp_path)
-    result = shoal("audit", name, "--qi", "a", "--k", "2")
+    result = shoal("audit", name, "--column", "quasi=a", "--k", "2")
     assert result.status == 2
     assert says in result.err
     assert says in shoal("profile", name).err

@@ -56,7 +56,7 @@ def stop_at(monkeypatch, *steps: int) -> None:
 def resume(stopped):
     """Puts what the snapshot has committed where it belongs, as the resume of a stream begins."""
     options = StreamOptions("p.parquet", "out.csv", checkpoint=Path("state"), trace="t.jsonl")
-    feed = feed_of("p.parquet", False, options.record_lines)
+    feed = feed_of("p.parquet")
     checkpoint = Checkpoint(Path("state"), durable=False)
     run = Run(StreamRequest(options, Policy.load("policy.yaml")), feed, checkpoint, float)
     state = checkpoint.load()

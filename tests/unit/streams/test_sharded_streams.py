@@ -32,6 +32,7 @@ from shoal.connectors.engines import Engine
 from shoal.connectors.location import MANIFEST
 from shoal.data.certificate import Certificate
 from shoal.errors import CheckpointError, InputError, PromiseError
+from shoal.policy.binding import past_memory
 from shoal.policy.policy import Policy
 from shoal.streams import shard_files, sharded
 from shoal.streams.gate import Gate, Passed
@@ -68,14 +69,18 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def options(folder: Path, **more: Any) -> StreamOptions:
-    asked = StreamOptions(f"{folder}/in", f"{folder}/out/", folder / "state", shards=SHARDS)
+    asked = StreamOptions(f"{folder}/in", f"{folder}/out/", folder / "state")
     return replace(asked, **more)
 
 
 def streamed(
-    folder: Path, policy: Policy, progress: Callable[[str], Any] = print, **more: Any
+    folder: Path,
+    policy: Policy,
+    progress: Callable[[str], Any] = print,
+    shards: int | None = SHARDS,
+    **more: Any,
 ) -> Certificate:
-    with engines.using(Engine("spark", lambda ending: Careless())):
+    with engines.using(Engine("spark", lambda ending: Careless(), shards=shards)):
         return stream_file(options(folder, **more), policy, progress=progress)[0]
 
 
@@ -251,12 +256,12 @@ def test_a_file_that_grows_while_it_is_read_is_refused_and_read_once_it_is_whole
     feed_of = shard_files.feed_of
     more = [frame[490:].write_csv(include_header=False)]
 
-    def growing(path: str, *others: Any) -> Any:
-        found = feed_of(path, *others) if is_open else None
+    def growing(path: str, **others: Any) -> Any:
+        found = feed_of(path, **others) if is_open else None
         if path.endswith("002.csv") and more:
             with open(path, "a") as file:
                 file.write(more.pop())
-        return found or feed_of(path, *others)
+        return found or feed_of(path, **others)
 
     monkeypatch.setattr(shard_files, "feed_of", growing)
     with pytest.raises(InputError, match=r"'002.csv': changed while it was read"):
@@ -333,7 +338,7 @@ def test_bad_records_are_listed_by_their_number_in_the_stream(tmp_path: Path) ->
     with open(tmp_path / "in" / "001.csv", "a") as file:
         file.write("too,few\n")
     with pytest.raises(InputError, match="has 2 cells"):
-        streamed(tmp_path, METHODS["fads"], on_bad="stop")
+        streamed(tmp_path, METHODS["fads"], dead_letters="stop")
     certificate = streamed(tmp_path, METHODS["fads"])
     assert certificate["records"]["rejected"] == 2
     lines = (tmp_path / "out.dead-letters.jsonl").read_text().splitlines()
@@ -375,8 +380,7 @@ def test_a_release_without_rows_still_names_its_columns(tmp_path: Path) -> None:
     ("more", "message"),
     [
         ({"checkpoint": None}, "--checkpoint: is missing"),
-        ({"shards": 0}, "--shards"),
-        ({"shards": None}, "--shards: is missing"),
+        ({"shards": None}, "say in how many shards"),
         ({"trace": "t.jsonl"}, "--trace: is not for"),
         ({"deadline": 3.0}, "--deadline: is not for"),
         ({"sink": "out.csv"}, "is not a folder"),
@@ -420,11 +424,18 @@ def test_closeness_needs_a_table_that_all_shards_compare_with(tmp_path: Path) ->
         assert published(tmp_path / "out", shard).equals(rows)
 
 
-def test_shards_are_for_an_engine(tmp_path: Path) -> None:
+@pytest.mark.parametrize("shards", ["", "0", "4097", "-1", "two", "10000"])
+def test_what_is_no_number_of_shards_is_refused(shards: str) -> None:
+    with pytest.raises(InputError, match="a number of shards from 1 to 4096"):
+        engines.using(f"spark:{shards}").__enter__()
+
+
+def test_an_engine_rolls_no_files_and_divides_no_table(tmp_path: Path) -> None:
     source(tmp_path / "in", stream_of(30), files=1)
-    asked = replace(options(tmp_path), source=f"{tmp_path}/in/000.csv", sink=f"{tmp_path}/o.csv")
-    with pytest.raises(InputError, match="--shards: says how an engine"):
-        stream_file(asked, METHODS["fads"], progress=print)
+    with pytest.raises(InputError, match="without --engine"):
+        streamed(tmp_path, METHODS["fads"].with_files({}, {"roll": "day"}))
+    with engines.using("spark:2"), pytest.raises(InputError, match="divides streams alone"):
+        past_memory.is_past_memory(tmp_path / "in")
 
 
 def test_a_program_streams_as_the_command_does(
@@ -433,14 +444,14 @@ def test_a_program_streams_as_the_command_does(
     frame, policy = stream_of(500, people=200), METHODS["fads"]
     source(tmp_path / "in", frame)
     monkeypatch.setattr(engines, "_start_spark", lambda ending: Careless())
-    named = {"checkpoint": tmp_path / "state", "engine": "spark", "shards": SHARDS}
+    named = {"checkpoint": tmp_path / "state", "engine": f"spark:{SHARDS}"}
     certificate = shoal.stream_file(tmp_path / "in", policy, f"{tmp_path}/out/", **named)
     assert certificate["records"]["out"] == 500
     content = policy.model.model_dump_json(exclude_unset=True)
     (tmp_path / "policy.json").write_text(content)
     command = f"stream {tmp_path}/in -p {tmp_path}/policy.json -o {tmp_path}/again/ --engine spark"
-    more = f"--checkpoint {tmp_path}/other --shards {SHARDS}"
-    done = CliRunner().invoke(app, [*command.split(), *more.split()], catch_exceptions=False)
+    more = f":{SHARDS} --checkpoint {tmp_path}/other"
+    done = CliRunner().invoke(app, (command + more).split(), catch_exceptions=False)
     assert done.exit_code == 0, done.output
     assert contents(tmp_path / "again") == contents(tmp_path / "out")
     frame[:200].write_csv(tmp_path / "one.csv")
@@ -477,8 +488,8 @@ def test_a_report_is_drawn_of_all_shards(tmp_path: Path, monkeypatch: pytest.Mon
     content = policy.model.model_dump_json(exclude_unset=True)
     (tmp_path / "policy.json").write_text(content)
     command = f"stream {tmp_path}/in -p {tmp_path}/policy.json -o {tmp_path}/out/ --engine spark"
-    more = f"--checkpoint {tmp_path}/state --shards {SHARDS} --report {tmp_path}/r.html --json"
-    done = CliRunner().invoke(app, [*command.split(), *more.split()], catch_exceptions=False)
+    more = f":{SHARDS} --checkpoint {tmp_path}/state --report {tmp_path}/r.html --json"
+    done = CliRunner().invoke(app, (command + more).split(), catch_exceptions=False)
     assert done.exit_code == 0, done.output
     assert (tmp_path / "r.html").stat().st_size > 10_000
     checks = verify(f"{tmp_path}/out", policy=policy, original=f"{tmp_path}/in")

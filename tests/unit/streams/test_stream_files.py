@@ -71,13 +71,13 @@ def test_the_audit_of_a_stream_with_a_reference_takes_domains_from_it(shop, shoa
     wide = wide.with_columns(age=pl.int_range(pl.len()), income=pl.int_range(pl.len()) * 10_000)
     wide.select(reversed(wide.columns)).write_csv("wide.csv")
     traced = ("-o", "out.csv", "--trace", "t.jsonl")
-    assert shoal(*STREAM, *traced, "--reference", "wide.csv").status == 0
+    (shop / "wide.yaml").write_text(yaml.safe_dump(policy | {"reference": "wide.csv"}))
+    assert shoal(*STREAM, *traced, "-p", "wide.yaml").status == 0
     found = shoal(*AUDIT)
     assert found.status == 0
     assert not {"stale", "missed"} & set(json.loads(found.out)["faults"])
     assert "name that table in the policy (reference)" in found.err
-    (shop / "policy.yaml").write_text(yaml.safe_dump(policy | {"reference": "wide.csv"}))
-    found = shoal(*AUDIT)
+    found = shoal(*AUDIT, "-p", "wide.yaml")
     assert found.status == 0
     faults = json.loads(found.out)["faults"]
     assert len(faults) == 17
@@ -336,9 +336,9 @@ def test_a_record_of_more_lines_than_asked_is_a_quote_left_open(shop, shoal):
     lines = (shop / "p.csv").read_bytes().splitlines()
     lines[5] = b",".join([*lines[5].split(b",")[:-1], b'"1\n2\n3"'])
     (shop / "p.csv").write_bytes(b"\n".join(lines) + b"\n")
-    assert shoal(*STREAM, "-o", "a.csv", "--record-lines", "3").status == 0
+    assert shoal(*STREAM, "-o", "a.csv", "--read", "record_lines=3").status == 0
     assert not (shop / "a.csv.dead-letters.jsonl").exists()
-    assert shoal(*STREAM, "-o", "b.csv", "--record-lines", "2").status == 0
+    assert shoal(*STREAM, "-o", "b.csv", "--read", "record_lines=2").status == 0
     told = [
         json.loads(line)["reason"]
         for line in (shop / "b.csv.dead-letters.jsonl").read_text().splitlines()
@@ -351,12 +351,15 @@ def test_the_audit_reads_the_source_as_its_stream_did(shop, shoal):
     lines[5] = b",".join([*lines[5].split(b",")[:-1], b'"' + b"1\n" * 150 + b'"'])
     (shop / "p.csv").write_bytes(b"\n".join(lines) + b"\n")
     assert (
-        shoal(*STREAM, "-o", "out.csv", "--trace", "t.jsonl", "--record-lines", "200").status == 0
+        shoal(*STREAM, "-o", "out.csv", "--trace", "t.jsonl", "--read", "record_lines=200").status
+        == 0
     )
     audit = ("audit", "out.csv", "-p", "policy.yaml", "--original", "p.csv", "-q")
-    assert shoal(*audit, "--trace", "t.jsonl", "--record-lines", "200").status == 0
-    assert "--record-lines" in shoal(*audit, "--trace", "t.jsonl").err
-    assert "give it with --trace" in shoal(*audit, "--record-lines", "200").err
+    assert shoal(*audit, "--trace", "t.jsonl", "--read", "record_lines=200").status == 0
+    assert "record_lines" in shoal(*audit, "--trace", "t.jsonl").err
+    publish = ("publish", "p.csv", "-p", "policy.yaml", "-o", "other.csv", "--method", "mondrian")
+    found = shoal(*publish, "--read", "record_lines=200")
+    assert "'publish' can't follow 'record_lines'; leave them out, or use 'stream'" in found.err
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
@@ -380,17 +383,19 @@ def test_a_line_without_end_is_passed_over_and_not_held(shop, shoal, monkeypatch
 
 def test_on_bad_stop_ends_the_stream_and_writes_nothing(shop, shoal):
     bad_lines(shop)
-    found = shoal(*STREAM, "-o", "out.csv", "--on-bad", "stop")
+    found = shoal(*STREAM, "-o", "out.csv", "--dead-letters", "stop")
     assert found.status == 2
     assert "record 10 (the first is 0): attribute 'age': no number" in found.err
     assert not (shop / "out.csv").exists()
+    assert shoal(*STREAM, "-o", "out.csv", "--dead-letters", "./stop").status == 0
+    assert len((shop / "stop").read_text().splitlines()) == 5
 
 
 def test_more_bad_records_than_are_listed_are_counted(shop, shoal):
     lines = (shop / "p.csv").read_bytes().splitlines()
     lines[1:26] = [line + b",one too many" for line in lines[1:26]]
     (shop / "p.csv").write_bytes(b"\n".join(lines) + b"\n")
-    told = shoal(*STREAM, "-o", "out.csv", "--on-bad", "stop", "-q").err.splitlines()
+    told = shoal(*STREAM, "-o", "out.csv", "--dead-letters", "stop", "-q").err.splitlines()
     assert told[0].startswith("shoal: record 0 (the first is 0): ")
     assert len(told) == 21
     assert told[-1] == "shoal: and 5 more that were read with them"
@@ -399,11 +404,16 @@ def test_more_bad_records_than_are_listed_are_counted(shop, shoal):
 def test_a_checkpoint_of_another_policy_is_refused(shop, shoal, monkeypatch):
     run = (*STREAM, "-o", "out.csv", "--checkpoint", "ck")
     assert shoal(*run).status == 0
+    named = (shop / "policy.yaml").read_text() + "reference: p.csv\n"
+    (shop / "named.yaml").write_text(named)
     for more, differing in (
         (("--set", "delta=700"), "another policy (method)"),
-        (("-o", "other.csv", "--record-lines", "7"), "another --record-lines, other outputs"),
+        (
+            ("-o", "other.csv", "--read", "record_lines=7"),
+            "another --read record_lines, other outputs",
+        ),
         (("--k", "20", "--trace", "t.jsonl"), "another policy (promises), other outputs"),
-        (("--reference", "p.csv"), "another reference"),
+        (("-p", "named.yaml"), "another policy (reference), other hierarchies, another reference"),
     ):
         found = shoal(*run, *more)
         assert found.status == 2
@@ -448,7 +458,7 @@ def test_a_new_checkpoint_does_not_take_over_a_file_that_exists(shop, shoal):
         (("-o", "out.csv", "--follow"), "needs --checkpoint"),
         (("-o", "p.csv"), "is also read"),
         (("-o", "out.csv", "--trace", "out.csv"), "named twice"),
-        (("-o", "out.csv", "--on-bad", "cry"), "choose one of"),
+        (("-o", "out.csv", "--on-bad", "stop"), "write '--dead-letters stop'"),
         (("-o", "out.csv", "--deadline", "inf"), "is not a number of seconds"),
         (("-o", "out.csv", "--method", "mondrian"), "serves 'shoal publish'"),
     ],
@@ -467,11 +477,13 @@ def test_a_policy_that_follows_the_data_needs_a_reference(shop, shoal):
     assert found.status == 2
     assert "attribute 'age': a stream must know its least and greatest value" in found.err
     pl.read_csv("p.csv").rename({"age": "years", "city": "town"}).write_csv("other.csv")
-    found = shoal(*STREAM, "-o", "out.csv", "--reference", "other.csv")
+    (shop / "other.yaml").write_text(policy + "reference: other.csv\n")
+    found = shoal(*STREAM, "-o", "out.csv", "-p", "other.yaml")
     assert found.status == 2
     assert "reference: has other columns than the stream: it lacks 'age', 'city'" in found.err
     assert "and it also has 'years', 'town'; give" in found.err
-    assert shoal(*STREAM, "-o", "out.csv", "--reference", "p.csv").status == 0
+    (shop / "named.yaml").write_text(policy + "reference: p.csv\n")
+    assert shoal(*STREAM, "-o", "out.csv", "-p", "named.yaml").status == 0
 
 
 def test_the_report_shows_the_stream_over_time_and_needs_nothing_else(shop, shoal, small_pieces):
@@ -517,15 +529,15 @@ def test_t_closeness_is_kept_to_a_declared_reference(shop, shoal, method):
     run = (*STREAM, *more.split())
     assert "a stream has none; name a table to compare with" in shoal(*run).err
     purchases.generate(2000, 9).write_csv("reference.csv")
-    found = shoal(*run, "--reference", "reference.csv")
+    named = (shop / "policy.yaml").read_text() + "reference: reference.csv\n"
+    (shop / "named.yaml").write_text(named)
+    found = shoal(*run, "-p", "named.yaml")
     assert found.status == 0
     (closeness,) = [p for p in json.loads(found.out)["promises"] if p["model"] == "t-closeness"]
     assert closeness["holds"]
     assert 0 < closeness["measured"] <= 0.2
     audit = ("audit", "out.csv", "-p", "policy.yaml", "--original", "p.csv", "--trace", "t.jsonl")
     assert "measured to the published file itself" in shoal(*audit).err
-    named = (shop / "policy.yaml").read_text() + "reference: reference.csv\n"
-    (shop / "named.yaml").write_text(named)
     told = shoal(*audit, "-p", "named.yaml", "--json")
     assert closeness in json.loads(told.out)["promises"]
     faults = json.loads(told.out)["faults"]
@@ -586,7 +598,9 @@ def test_a_value_that_the_reference_does_not_show_is_set_aside(shop, shoal):
     close_to(shop, "amount", 1.0)
     records = pl.read_csv("p.csv", infer_schema=False)
     records.filter(pl.col("amount") != records["amount"][-1]).write_csv("reference.csv")
-    assert shoal(*STREAM, "-o", "out.csv", "--reference", "reference.csv").status == 0
+    policy = (shop / "policy.yaml").read_text() + "reference: reference.csv\n"
+    (shop / "policy.yaml").write_text(policy)
+    assert shoal(*STREAM, "-o", "out.csv").status == 0
     told = (shop / "out.csv.dead-letters.jsonl").read_text()
     assert "attribute 'amount': a value that the reference does not show" in told
 
@@ -967,7 +981,7 @@ def test_a_folder_may_get_a_file_a_day_and_verifies_at_any_time(
 ):
     """Each commit is on another day, as it seems, than the part before it."""
     monkeypatch.setattr("shoal.streams.rolling._day", lambda seconds=None: int(seconds is None))
-    run = (*STREAM, "-o", "out/", "--checkpoint", "ck", "--roll", "day")
+    run = (*STREAM, "-o", "out/", "--checkpoint", "ck", "--write", "roll=day")
     real = StatusWriter.commit
     seen = []
 
@@ -1022,8 +1036,8 @@ def test_a_folder_gets_all_published_rows_when_its_stream_is_stopped(
     ("words", "said"),
     [
         ("-o out/", "a folder gets file after file; give --checkpoint"),
-        ("-o out.csv --roll day", "--roll: is for files of a folder; end the name of the output"),
-        ("-o out/ --checkpoint ck --roll week", "give one such as 700MB or 2GiB, or 'day'"),
+        ("-o out.csv --write roll=day", "--write roll: is for files of a folder, without"),
+        ("-o out/ --checkpoint ck --write roll=week", "must be a size, such as 16GB, or 'day'"),
         ("-o outs --checkpoint ck", "name a file, such as 'outs.csv', or a folder: 'outs/'"),
         ("-o out.csv/ --checkpoint ck", "is a folder; name it without a file's suffix"),
         ("-o out/ --checkpoint out/ck", "one lies in another; give each a folder of its own"),

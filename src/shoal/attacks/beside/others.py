@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
-from pydantic import ConfigDict, Field, ValidationInfo, field_validator, model_validator
+from pydantic import ConfigDict, ValidationInfo, field_validator, model_validator
 
 from shoal.attacks.beside.audit import OWN, Question, ReleaseBeside, audit_together, people_of
 from shoal.attacks.beside.sources import least_values_of, of_ledger, values_of
@@ -53,7 +53,7 @@ class OtherRelease(_Strict):
     release: a table or what a stream published, as a frame or a file. policy: by default that of
     the release that it is compared with. original: by it people are found again; without it, only
     attacks use the release. trace: whose row is whose; it may be left out where rows are in the
-    original's order. record_lines: of a stream, what its `--record-lines` was.
+    original's order.
     """
 
     model_config = ConfigDict(hide_input_in_errors=True)
@@ -62,7 +62,6 @@ class OtherRelease(_Strict):
     policy: Any = None
     original: Any = None
     trace: Any = None
-    record_lines: int | None = Field(default=None, ge=1)
 
     @field_validator("release", "policy", "original", "trace")
     @classmethod
@@ -171,7 +170,7 @@ class Others(Question):
     @classmethod
     def _ledgers_alone(cls, given: tuple[OtherRelease, ...]) -> tuple[OtherRelease, ...]:
         for number, one in enumerate(given, 1):
-            if one.is_ledger and (len(one.files) > 1 or one.record_lines is not None):
+            if one.is_ledger and len(one.files) > 1:
                 raise ValueError(
                     f"release {number} is a ledger, which has its own policy and private part;"
                     " leave out its policy, original and trace"
@@ -262,7 +261,7 @@ OthersLike: TypeAlias = (
 
 _KEYS = (
     "its keys are releases, attacker, strict, same, k and l, and those of a release are release,"
-    " policy, original, trace and record_lines"
+    " policy, original and trace"
 )
 
 
@@ -369,7 +368,7 @@ def _audited_stream(named: OtherRelease, policy: Policy, progress: Progress) -> 
     progress("reading the source and the trace")
     lines = read_trace(str(named.trace))
     if isinstance(named.original, str | Path):
-        source = read_source(str(named.original), named.record_lines, policy.fields)
+        source = read_source(str(named.original), policy.fields)
     else:
         records = policy.tables.table_given(named.original).frame
         source = StreamSource(records, np.arange(records.height), None)

@@ -68,6 +68,11 @@ def is_past_memory(*paths: str | Path | None) -> int | None:
     engine, limit = engines.asked(), room.limit()
     tables = [path for path in paths if path is not None]
     if engine is not None:
+        if engine.shards is not None:
+            raise InputError(
+                f"engine '{engine.name}:{engine.shards}': divides streams alone; name"
+                f" '{engine.name}' for a table"
+            )
         limit = engine.limit
         _require_spread(tables)
     if limit is None:
