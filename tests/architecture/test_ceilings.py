@@ -19,8 +19,8 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "shoal"
 
 CEILINGS = {
-    "lines": 100_000,
-    "logical lines": 62_400,
+    "lines": 100_100,
+    "logical lines": 62_480,
     "modules of more than 3 lines": 425,
     "lines of imports": 6_840,
     "percent of the biggest package": 11,
@@ -33,7 +33,7 @@ CEILINGS = {
     "'so many' and 'so much'": 1,
     "files of changes": 20,
     "words of docs": 60_000,
-    "lines of tests": 72_700,
+    "lines of tests": 72_800,
 }
 
 PLACE = re.compile(r"\.(csv|tsv|parquet|arrow|jsonl|xlsx)\b|\b(sqlite|postgresql|kafka)://")

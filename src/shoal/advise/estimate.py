@@ -27,6 +27,7 @@ from shoal.data.numbers import exact_sum
 from shoal.data.progress import Progress, no_progress
 from shoal.errors import InputError
 from shoal.policy.binding.past_memory import floor, room_for
+from shoal.policy.from_columns import require_no_data
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.tables.publish import publish_file
 from shoal.tables.request import PublishRequest
@@ -127,6 +128,8 @@ def _check(
     records: int, quasi: int, k: int, other: int, values: int | None, cores: int | None
 ) -> None:
     """Raises InputError with everything that is not a size."""
+    for word, number in (("records", records), ("quasi", quasi)):
+        require_no_data(word, number)
     asked = {
         "records": (records, 1, MOST_RECORDS),
         "quasi": (quasi, 1, MOST_COLUMNS),

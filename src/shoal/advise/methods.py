@@ -10,6 +10,7 @@ from typing import Any
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.consistency import attributes_with_means
+from shoal.policy.from_columns import require_no_data
 from shoal.policy.parameters import Parameter, parameters_of
 from shoal.policy.policy import DEFAULT_METHOD, DEFAULT_OVER_HIERARCHIES, Policy
 
@@ -108,6 +109,8 @@ def with_methods(policy: Policy, methods: Sequence[str]) -> list[Policy]:
         raise InputError(
             "methods: must be a list of methods; name at least one, 'shoal methods' lists them"
         )
+    if not all(isinstance(text, str) for text in methods):
+        raise InputError("methods: each is a text, such as 'mondrian' or 'mondrian:cut=nearest'")
     if list(methods) == [EVERY]:
         # two tables keep no k, and lose nothing that is compared here
         methods = [
@@ -160,6 +163,7 @@ def checked_ks(ks: int | Sequence[int] | None, own: int | None) -> list[int]:
     """
     if ks is None:
         return sorted({*DEFAULT_KS, *([own] if own is not None and own >= 2 else [])})
+    require_no_data("ks", ks)
     if isinstance(ks, int):
         ks = [ks]
     findings = [] if len(ks) else ["ks: the list is empty; name at least one, for instance 5,10,50"]

@@ -62,7 +62,16 @@ def words_of_call(columns: Mapping[str, Any]) -> Columns:
             f"publish() got an unexpected keyword argument '{unknown[0]}'"
             + (f"; {hint}" if hint else "")
         )
+    for word, value in columns.items():
+        require_no_data(word, value)
     return cast("Columns", given_words(columns))
+
+
+def require_no_data(word: str, value: object) -> None:
+    """Raises InputError for data where names or numbers are asked: no message may show them."""
+    kind = type(value).__name__
+    if kind in ("Series", "DataFrame", "LazyFrame", "Table"):
+        raise InputError(f"{word}: this is of type {kind}; give names or numbers, not the data")
 
 
 class ChangedPolicy(Protocol):
@@ -147,6 +156,11 @@ def changed(policy: P, asked: Columns) -> P:
     if k is not None:
         policy = policy.with_k(k)
     if method is not None:
+        if not isinstance(method, str | Mapping):
+            raise InputError(
+                f"method: give its name, or its name and parameters as a mapping; this is of type"
+                f" {type(method).__name__}"
+            )
         given = {"name": method} if isinstance(method, str) else dict(method)
         policy = policy.with_method(given.pop("name", None), given)
     return policy if seed is None else policy.with_seed(seed)
@@ -307,7 +321,7 @@ def given_words(words: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Of an array, an index or a series the list of its cells, of NumPy's number Python's."""
+    """Of an array or an index the list of its cells, of NumPy's number Python's."""
     for way in ("tolist", "to_list"):  # NumPy and pandas, polars
         if hasattr(value, way):
             return getattr(value, way)()

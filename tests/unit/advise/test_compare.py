@@ -403,7 +403,7 @@ def test_json_on_the_screen_and_in_a_file_are_the_same_comparison(workplace, sho
         (("--ks", "9" * 5000), "is not a whole number"),
         (("--methods", ""), "is unknown; choose one of"),
         (("-o", "nowhere/rows.json"), "can't be written"),
-        (("-o", "patients.csv"), "is also another file"),
+        (("-o", "patients.csv", "--replace"), "is also another file"),
         (("-o", "same.html", "--report", "same.html"), "is also another file"),
     ],
 )

@@ -60,7 +60,6 @@ def test_what_is_no_whole_number_is_still_refused(k):
         {"k": np.int64(5), "l": np.int64(2), "t": np.float64(0.5)},
         {"k": 5, "l": 2, "t": np.float32(0.5), "plain": None, "drop": None, "subject": None},
         {"quasi": pd.Index(["age"]), "sensitive": np.array(["disease"])},
-        {"quasi": pl.Series(["age"]), "sensitive": pd.Series(["disease"])},
     ],
 )
 def test_words_are_taken_as_python_s_own(people, words):

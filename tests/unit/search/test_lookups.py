@@ -67,7 +67,7 @@ def test_categories_are_numbered_by_their_texts_whatever_chunk_they_lie_in(chunk
 def test_cells_show_the_text_of_their_place(texts, numbers):
     cell = np.arange(len(texts), dtype=np.uint32)[::-1].copy()
     places = np.array([number % len(texts) for number in numbers], dtype=np.int32) - 1
-    cells = recoding._cells("a", texts, cell, places)
+    cells = recoding._column("a", texts, cell, places)
     assert cells.name == "a"
     assert cells.dtype == pl.Enum([text for text in texts if text])
     assert cells.to_list() == [texts[cell[place]] or None for place in places]
@@ -76,5 +76,5 @@ def test_cells_show_the_text_of_their_place(texts, numbers):
 @pytest.mark.parametrize("count", [1, 255, 256, 65_535, 65_536])
 def test_any_number_of_texts_can_be_shown(count):
     texts = [str(number) for number in range(count)]
-    cells = recoding._cells("a", texts, np.arange(count, dtype=np.uint32), np.array([0, -1]))
+    cells = recoding._column("a", texts, np.arange(count, dtype=np.uint32), np.array([0, -1]))
     assert cells.to_list() == ["0", str(count - 1)]

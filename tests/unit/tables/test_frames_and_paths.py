@@ -51,6 +51,12 @@ def test_attacks_and_audits_take_frames_and_paths_in_any_mix(case):
 
 CALLS = {
     "plan": lambda frame, policy: shoal.publish(frame, policy, plan=frame),
+    "quasi": lambda frame, policy: shoal.publish(frame, quasi=frame.ill, other="drop", k=5),
+    "sensitive": lambda frame, policy: shoal.publish(frame, quasi="age", sensitive=frame, k=5),
+    "method": lambda frame, policy: shoal.publish(frame, quasi="age", k=5, method=object()),
+    "ks": lambda frame, policy: shoal.compare(frame, policy, ks=frame.ill),
+    "methods": lambda frame, policy: shoal.compare(frame, policy, methods=[{"name": "mdav"}]),
+    "records": lambda frame, policy: shoal.estimate(frame, 3),
     "path": lambda frame, policy: shoal.publish(frame, policy).save(frame),
     "report": lambda frame, policy: shoal.publish(frame, policy).report(frame),
     "policy": lambda frame, policy: shoal.Policy.load(frame),

@@ -130,7 +130,7 @@ def test_what_is_typed_is_not_called_saved_and_a_stray_key_undoes_nothing(gate, 
     assert asked == []
     gate.evaluate("document.activeElement.blur()")
     gate.keyboard.press("u")
-    assert asked and asked[0].startswith("Undo ")
+    assert [message.partition(" ")[0] for message in asked] == ["Undo"]
     assert opened.server.project.policy_text == before
     gate.fill("#answers [name^=legal]", "")
     assert gate.inner_text("#saved").startswith("Saved")
