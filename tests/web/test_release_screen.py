@@ -417,7 +417,7 @@ def test_every_answer_of_a_dossier_has_a_field(opened):
     )
     page = opened.get("/release")
     lacking = page.text.partition('id="lacking"')[2].partition("</ul>")[0]
-    assert '<a href="#who">Controller</a>' in lacking  # its contact
+    assert '<a href="#who" data-field="controller">Controller</a>' in lacking  # its contact
     # who releases it is asked once, beside the recipient
     who = page.text.partition('id="who"')[2].partition("</details>")[0]
     assert all(f'name="controller.{part}"' in who for part in ("name", "contact"))

@@ -109,13 +109,16 @@ def _resumable_run(
                     folder, request.policy.model.write.roll, checkpoint.folder
                 )
             stack.enter_context(run.status.reporting())
+            is_resumed = False
             try:
                 run.resume()
+                is_resumed = True
                 yield run
             except (KeyboardInterrupt, SystemError) as stop:
                 if not is_stop(stop):
                     raise
-                run.interrupt()
+                if is_resumed:  # before, nothing of this run is there to certify
+                    run.interrupt()
                 raise KeyboardInterrupt from None
 
 

@@ -168,7 +168,7 @@ def test_attacks_use_every_release_and_those_with_an_original_are_judged(john, s
     attack = ["--attack", "intersection", "-o", "c.json", "-q"]
     for releases, judged in (([again], 0), ([again, again | {"original": "again.csv"}], 2)):
         listed(*releases)
-        assert shoal("attack", *OWN[1:], *OTHER, *attack).status == 0
+        assert shoal("attack", *OWN[1:], *OTHER, *attack, "--replace").status == 0
         found = json.loads(Path("c.json").read_text())
         assert found["attacks"]["intersection"]["releases"] == 1 + len(releases)
         assert len(found.get("beside", {"releases": ()})["releases"]) == judged

@@ -18,6 +18,7 @@ from sample_policies import PURCHASES
 from shoal.auditor.verify import verify
 from shoal.samples import purchases
 from shoal.streams.checkpoint import FORMAT
+from shoal.streams.run import Run
 from shoal.streams.stream_status import StatusWriter, stream_status
 from stream_cases import policy_of, stream_of
 
@@ -999,6 +1000,37 @@ def test_a_folder_may_get_a_file_a_day_and_verifies_at_any_time(
     assert sum(entry["records"] for entry in manifest["output"]["files"]) == 3000
     assert shoal(*run).status == 0, "it has ended: the manifest is written again"
     assert shoal("audit", "out", "-p", "policy.yaml", "-q").status == 0
+
+
+@pytest.mark.parametrize("sink", ["out.csv", "out/", "sqlite:///s.db?table=rows"])
+@pytest.mark.parametrize("moment", ["_take_up", "_put_committed"])
+def test_a_stream_that_is_stopped_while_it_resumes_resumes_again(
+    shop, shoal, small_pieces, monkeypatch, sink, moment
+):
+    run = (*STREAM, "-o", sink, "--checkpoint", "ck")
+    commit, real = StatusWriter.commit, getattr(Run, moment)
+
+    def stopped_at(step):
+        def stopped(status, now, counters):
+            commit(status, now, counters)
+            if now == step:
+                raise KeyboardInterrupt
+
+        return stopped
+
+    with monkeypatch.context() as watched:
+        watched.setattr(StatusWriter, "commit", stopped_at(3))
+        assert shoal(*run).status == 130
+
+    def stopped(self, state):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as watched:
+        watched.setattr(Run, moment, stopped)
+        assert shoal(*run).status == 130
+    assert getattr(Run, moment) is real
+    assert shoal(*run).status == 0
+    assert stream_status("ck")["records"]["published"] == 3000
 
 
 def test_a_folder_gets_all_published_rows_when_its_stream_is_stopped(
