@@ -38,7 +38,7 @@ def release_wearers():
 
     @task
     def export(ledger: str) -> None:
-        shoal("ledger", "export", ledger, "-o", "published.csv", "--quiet")
+        shoal("ledger", "export", ledger, "-o", "published.csv", "--replace", "--quiet")
 
     export(verify(republish("{{ ds }}")))
 

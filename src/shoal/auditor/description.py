@@ -286,8 +286,14 @@ def policy_sha256(policy: Policy, verb: str = "publish") -> str:
         policy = policy.with_shuffled_rows()
     elif verb in DEFAULT_METHODS:
         policy = policy.or_method(DEFAULT_METHODS[verb])
-    content = policy.model.model_dump(mode="json", exclude_unset=True, exclude=OF_STREAMS)
-    content = {key: value for key, value in content.items() if value or key not in OF_STREAMS}
+    content = policy.model.model_dump(mode="json", exclude_unset=True)
+    said = {block: content.pop(block) for block in OF_STREAMS if block in content}
+    others = {
+        block: {key: value for key, value in own.items() if key not in OF_STREAMS[block]}
+        for block, own in said.items()
+    }
+    if others == said or any(others.values()):  # else streams alone are spoken of
+        content |= others
     if verb == "republish":
         content = {key: value for key, value in content.items() if key not in FREE}
     for attribute in content.get("attributes", {}).values():

@@ -132,7 +132,9 @@ def unserved_options(model: PolicyModel, verb: str) -> Iterator[str]:
         served = (
             SERVED[verb][at] if verb in SERVED else set(type(options).model_fields) - of_streams
         )
-        unserved = sorted(options.model_fields_set - served)
+        known = type(options).model_fields
+        asked = {name for name, one in known.items() if getattr(options, name) != one.default}
+        unserved = sorted(options.model_fields_set & asked - served)
         if unserved:
             other = "stream" if of_streams.issuperset(unserved) else "publish"
             yield (

@@ -590,7 +590,9 @@ def test_a_list_of_people_is_read_like_the_original(tmp_path, monkeypatch, shoal
         result = shoal("publish", "in.csv", "-p", "policy.yaml", *output)
         assert result.status == 0, result.err
         attack = ("--attack", "linkability", "--external", "list.csv", "--original", "in.csv")
-        result = shoal("attack", "out.csv", "-p", "policy.yaml", *attack, "-o", "found.json", "-q")
+        result = shoal(
+            "attack", "out.csv", "-p", "policy.yaml", *attack, "-o", "found.json", "-q", "--replace"
+        )
         assert result.status == 0, result.err
         found[name] = json.loads(Path("found.json").read_text())["attacks"]["linkability"]
     assert found["plain"] == found["local"]

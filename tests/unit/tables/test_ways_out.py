@@ -105,7 +105,7 @@ def test_an_audit_attacks_with_the_method_that_the_certificate_names(tmp_path, m
     Path("policy.yaml").write_text(yaml.safe_dump(content))
     assert shoal("publish", "in.csv", "-p", "policy.yaml", "-o", "out.csv", "-q").status == 0
     attack = ("attack", "out.csv", "-p", "policy.yaml", "--original", "in.csv", "-q")
-    attack = (*attack, "--attack", "inference", "-o", "found.json")
+    attack = (*attack, "--attack", "inference", "-o", "found.json", "--replace")
     assert shoal(*attack).status == 0
     control = json.loads(Path("found.json").read_text())["attacks"]["control"]
     assert control["kind"] == "republished"
