@@ -218,11 +218,13 @@ class Kept:
     """What readers still see of a column.
 
     exact: records that show their one value. covered: of numbers, the share of all records whose
-    values the cell of a record covers, on average; None of others.
+    values the cell of a record covers, on average; None of others. hidden: records that show
+    nothing of it.
     """
 
     exact: int
     covered: float | None
+    hidden: int = 0
 
 
 def kept(release: Release) -> dict[str, Kept]:
@@ -235,6 +237,7 @@ def kept(release: Release) -> dict[str, Kept]:
                 ].sum()
             ),
             _covered(column, release.originals.get(column.name)),
+            int(release.cell_counts[column.name][np.isneginf(column.lo)].sum()),
         )
         for column in release.columns
     }

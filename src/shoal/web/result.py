@@ -189,6 +189,7 @@ def _suffers(server: Server, run: Run, column: Context, shown: Context) -> Conte
         else "",
         "exact": kept.get("exact"),
         "covered": kept.get("covered"),
+        "hidden": kept.get("hidden"),
         "is_number": column["type"] == "number",
         "others": price.get("others"),
         "without": price.get("others_without"),

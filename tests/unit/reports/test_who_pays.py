@@ -47,7 +47,7 @@ def test_whom_a_column_is_hidden_from_is_counted_in_people():
 
 
 def test_what_is_kept_of_a_column_is_exact_rows_and_whom_an_average_range_covers():
-    counts = {"age": np.array([2, 1, 0]), "town": np.array([3])}
+    counts = {"age": np.array([2, 1, 4]), "town": np.array([3])}
     age = SimpleNamespace(
         name="age", codes=np.array([0, 0, 1, 2]), cells=("1-2", "90", "*"), observed_bounds=None,
         lo=np.array([1, 90, -np.inf]), hi=np.array([2, 90, np.inf]), widths=np.array([0.1, 0, 1]),
@@ -64,8 +64,9 @@ def test_what_is_kept_of_a_column_is_exact_rows_and_whom_an_average_range_covers
         )
     )
     # two rows cover two of three values, one row covers its own, the suppressed one all
-    assert found["age"] == Kept(exact=1, covered=pytest.approx((2 / 3 + 2 / 3 + 1 / 3 + 1) / 4))
-    assert found["town"] == Kept(exact=0, covered=None)
+    covered = pytest.approx((2 / 3 + 2 / 3 + 1 / 3 + 1) / 4)
+    assert found["age"] == Kept(exact=1, covered=covered, hidden=4)
+    assert found["town"] == Kept(exact=0, covered=None, hidden=0)
 
 
 def test_where_a_width_is_not_known_nothing_is_said():

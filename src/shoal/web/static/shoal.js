@@ -155,7 +155,7 @@ document.addEventListener("submit", event => {
   event.preventDefault();
   if (form.dataset.sent) return; // a double click
   if (form.dataset.once) form.dataset.sent = "1";
-  saveFirst(form);
+  if (form.id !== "undo") saveFirst(form); // what is saved just before would be what undo takes back
   send(form, event.submitter);
 });
 document.addEventListener("change", event => {
