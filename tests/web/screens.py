@@ -83,19 +83,8 @@ def write_stream_and_ledger() -> None:
     stream = "stream purchases.csv -p purchases.policy.yaml -o s.csv --checkpoint s -q"
     assert status_of([*stream.split(), "--report", "pages/stream.html"]) == 0
     for seed in ("1", "2"):
-        wearables = [
-            "sample",
-            "wearables",
-            "-n",
-            "400",
-            "--seed",
-            seed,
-            "-o",
-            "w.csv",
-            "-q",
-            "--replace",
-        ]
-        assert status_of(wearables) == 0
+        wearables = f"sample wearables -n 400 --seed {seed} -o w.csv -q --replace"
+        assert status_of(wearables.split()) == 0
         assert status_of("republish w.csv -p w.policy.yaml --ledger led -q".split()) == 0
     assert status_of("audit --ledger led --report pages/history.html -q".split()) in (0, 1)
 

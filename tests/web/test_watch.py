@@ -15,19 +15,8 @@ from shoal.web.watch import line
 def test_a_ledger_is_verified_and_its_damage_named(visitor, tables, monkeypatch):
     monkeypatch.chdir(tables)
     for seed in ("1", "2"):
-        sample = [
-            "sample",
-            "wearables",
-            "-n",
-            "400",
-            "--seed",
-            seed,
-            "-o",
-            "w.csv",
-            "-q",
-            "--replace",
-        ]
-        assert status_of(sample) == 0
+        sample = f"sample wearables -n 400 --seed {seed} -o w.csv -q --replace"
+        assert status_of(sample.split()) == 0
         assert status_of("republish w.csv -p w.policy.yaml --ledger led -q".split()) == 0
     visitor.post("/watch", kind="ledger", path="led")
     page = visitor.until("/ledger/1", "The history holds")
