@@ -159,7 +159,7 @@ def _rows_of(
     above = found[declared.parent]
     assert above.declared.key is not None
     keys = names_of(above.table.frame[above.declared.key])
-    parents = _places(keys, names_of(table.frame[declared.link]))
+    parents = places_of(keys, names_of(table.frame[declared.link]))
     parents[is_nobody(table.frame[declared.link], model.no_names)] = -1
     if (orphans := np.flatnonzero(parents < 0)).size:
         rows = _rows(orphans)
@@ -169,8 +169,7 @@ def _rows_of(
             f" '{declared.parent}', or take them out"
         ]
     order = np.argsort(parents, kind="stable")
-    counts = np.bincount(parents, minlength=above.table.records)
-    starts = np.concatenate(([0], np.cumsum(counts)))
+    starts = starts_of(parents, above.table.records)
     grouped = GroupedTable(declared, Table(table.frame[order]), starts, order)
     return grouped, _about_two_people(grouped, {**found, declared.name: grouped})
 
@@ -179,7 +178,7 @@ def _rows(rows: np.ndarray) -> str:
     return "1 row belongs" if len(rows) == 1 else f"{len(rows)} rows belong"
 
 
-def _places(keys: pl.Series, asked: pl.Series) -> np.ndarray:
+def places_of(keys: pl.Series, asked: pl.Series) -> np.ndarray:
     """(n,) int64, where each asked key first stands among keys, -1 where it does not."""
     known = pl.DataFrame({"key": keys}).with_row_index("at").unique("key", keep="first")
     asked_keys = pl.DataFrame({"key": asked})
@@ -230,21 +229,35 @@ def person_of(name: str, found: Mapping[str, GroupedTable]) -> np.ndarray:
 
 
 def _elements(declared: DeclaredTable, above: GroupedTable, model: PolicyModel) -> GroupedTable:
-    """The elements of the sets in a column, each once in a set; a cell without a value has none."""
+    """The elements of the sets in a column, by the row in whose cell they stand."""
+    table, parents = elements_of(declared, above.table, model)
+    return GroupedTable(
+        declared, table, starts_of(parents, above.table.records), above.source[parents]
+    )
+
+
+def elements_of(
+    declared: DeclaredTable, above: Table, model: PolicyModel
+) -> tuple[Table, np.ndarray]:
+    """The elements of the sets in a column, each once in a set, and (n,) the row of each; a cell
+    without a value has none.
+    """
     (column,) = declared.attributes
     assert declared.separator is not None
-    cells = as_text(above.table.frame[column])
-    cells = cells.set(cells.is_in(list(model.no_names)), None)
+    cells = as_text(above.frame[column])
     parted = (
-        pl.DataFrame({"parent": np.arange(len(cells)), column: cells.str.split(declared.separator)})
+        pl.DataFrame({"row": np.arange(len(cells)), column: cells.str.split(declared.separator)})
         .explode(column)
         .with_columns(pl.col(column).str.strip_chars())
-        .filter(pl.col(column).is_not_null() & ~pl.col(column).is_in(model.no_names))
+        .filter(~pl.col(column).is_in(["", *model.no_names]))
         .unique(maintain_order=True)
     )
-    parents = parted["parent"].to_numpy()
-    starts = np.concatenate(([0], np.cumsum(np.bincount(parents, minlength=len(cells)))))
-    return GroupedTable(declared, Table(parted.select(column)), starts, above.source[parents])
+    return Table(parted.select(column)), parted["row"].to_numpy()
+
+
+def starts_of(parents: np.ndarray, count: int) -> np.ndarray:
+    """(count + 1,) int64, where the rows of each parent start. parents: ascending."""
+    return np.concatenate(([0], np.cumsum(np.bincount(parents, minlength=count))))
 
 
 # Dates as days: from the person's anchor, if there is one.
