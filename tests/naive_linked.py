@@ -69,7 +69,7 @@ def cut(members, values, k, widths, weights, smallest=32):
                     price([members[i] for i in part], widths, weights)
                     for part in (ordered[:p], ordered[p:])
                 )
-                if best is None or total < best[0] - 1e-9:
+                if best is None or total < best[0]:
                     best = total, sorted(ordered[:p]), sorted(ordered[p:])
         return parts(best[1]) + parts(best[2])
 

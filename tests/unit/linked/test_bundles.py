@@ -18,27 +18,29 @@ from shoal.linked.kernels.assignment import assign, assign_in_order, assignment_
 from shoal.linked.methods import bundles as method
 from shoal.linked.methods.bundles import BundleMethod, OrderedBundles, aligned, bundle_loss
 
-TREE = Hierarchy.from_paths([["a", "x", "*"], ["b", "x", "*"], ["c", "y", "*"], ["d", "y", "*"]])
-DOMAINS = [10.0, TREE]
+TREE = Hierarchy.from_paths(
+    [["a", "x", "*"], ["b", "x", "*"], ["c", "y", "*"], ["d", "y", "*"], ["e", "y", "*"]]
+)
+DOMAINS = [8.0, TREE]  # whose widths are exact in floating point, so that ties are ties
 
 
 def width(domain):
     if isinstance(domain, Hierarchy):
-        return lambda lo, hi: 0 if lo == hi else 1 / 3 if lo // 2 == hi // 2 else 1
+        return lambda lo, hi: 0 if lo == hi else 0.25 if hi < 2 else 0.5 if lo > 1 else 1
     return lambda lo, hi: (hi - lo) / domain
 
 
-def bundles_of(people, columns=2, weight=1.0, ordered=False):
+def bundles_of(people, columns=2):
     """People as in `naive_linked`, each with the rows of one table."""
     rows = [row for _, (own,) in people for row in own]
     starts = np.concatenate(([0], np.cumsum([len(own) for _, (own,) in people])))
     persons = np.array([codes for codes, _ in people]).reshape(len(people), -1)
-    above = Matrix.from_columns(persons, [10.0] * persons.shape[1])
+    above = Matrix.from_columns(persons, [8.0] * persons.shape[1])
     below = Matrix.from_columns(np.array(rows).reshape(-1, columns), DOMAINS[:columns])
     return Bundles(
         (
             BundleRows(above, -1, np.array([0, len(people)])),
-            BundleRows(below, 0, starts, weight, ordered),
+            BundleRows(below, 0, starts),
         )
     )
 
@@ -47,9 +49,9 @@ def with_drugs(people, rng):
     """The bundles with a table below the rows; rows without quasi-identifiers below that."""
     bundles = bundles_of(people)
     tables = list(bundles.tables)
-    for parent, domains in ((1, [10.0]), (2, [])):
+    for parent, domains in ((1, [8.0]), (2, [])):
         counts = rng.integers(0, 3, tables[parent].matrix.records)
-        codes = rng.integers(0, 11, (int(counts.sum()), len(domains)))
+        codes = rng.integers(0, 9, (int(counts.sum()), len(domains)))
         matrix = Matrix.from_columns(codes, domains)
         tables.append(BundleRows(matrix, parent, method.starts_of(counts)))
     return Bundles(tuple(tables))
@@ -60,12 +62,12 @@ def plain(kernel):
     return getattr(kernel, "py_func", kernel)
 
 
-code = st.integers(0, 10)
-row = st.tuples(code, st.integers(0, 3))
+code = st.integers(0, 8)
+row = st.tuples(code, st.integers(0, 4))
 worlds = st.lists(
-    st.tuples(st.tuples(code), st.tuples(st.lists(row, max_size=4))), min_size=4, max_size=40
+    st.tuples(st.tuples(code), st.tuples(st.lists(row, max_size=3))), min_size=4, max_size=20
 )
-ks = SimpleNamespace(k=2)
+ks = SimpleNamespace(k=2, needs_more_than_k=False)
 
 
 @given(st.integers(1, 5), st.integers(1, 6), st.randoms(use_true_random=False))
@@ -86,11 +88,10 @@ def test_assignments_are_the_cheapest_there_are(slots, rows, random):
 
 
 def test_the_worked_example_crosses_no_rows():
-    people = [((30,), ([1, 9],)), ((34,), ([2],)), ((60,), ([5, 8],)), ((62,), ([6, 7],))]
-    people = [(codes, ([(row,) for row in own],)) for codes, (own,) in people]
-    bundles = bundles_of(people, columns=1)
     persons = Matrix.from_columns(np.array([[30], [34], [60], [62]]), [100.0])
-    bundles = Bundles((BundleRows(persons, -1, np.array([0, 4])), bundles.tables[1]))
+    rows = Matrix.from_columns(np.array([1, 9, 2, 5, 8, 6, 7]).reshape(-1, 1), [10.0])
+    starts = np.array([0, 2, 3, 5, 7])
+    bundles = Bundles((BundleRows(persons, -1, np.array([0, 4])), BundleRows(rows, 0, starts)))
     slots = aligned(bundles, np.array([0, 0, 1, 1])).slots[1].tolist()
     # rows 1, 9 | 2 | 5, 8 | 6, 7: 9 is withheld, 5 goes with 6 and 8 with 7
     assert slots == [0, -1, 0, 1, 2, 1, 2]
@@ -108,25 +109,21 @@ def test_people_are_cut_as_the_plain_recursion_cuts_them(people, k):
             bundles.tables[0].matrix.codes.tolist(), rows.starts, rows.starts[1:], strict=False
         )
     ]
-    widths = [width(10.0), *map(width, DOMAINS)]
+    widths = [width(8.0), *map(width, DOMAINS)]
     values = [value.tolist() for value in method._dimensions(bundles)]
     expected = naive_linked.cut(ordered, values, k, widths, [2.0])
     found = method._classes(bundles, k, len(people))  # one band
-    priced = [
-        sum(naive_linked.price([ordered[i] for i in members], widths, [2.0]) for members in classes)
-        for classes in (
-            expected,
-            [np.flatnonzero(found == c).tolist() for c in range(max(found) + 1)],
-        )
-    ]
-    assert priced[0] == pytest.approx(priced[1])
+    classes = [np.flatnonzero(found == c).tolist() for c in range(max(found) + 1)]
+    assert classes == expected
 
 
 @given(worlds, st.integers(0, 5), st.integers(2, 3))
 def test_every_slot_has_a_row_of_every_member_and_every_class_k_people(people, seed, k):
     rng = np.random.default_rng(seed)
     bundles = with_drugs(people, rng)
-    templates = BundleMethod(band=1).bundle(bundles, SimpleNamespace(k=k), rng)
+    templates = BundleMethod(band=1).bundle(
+        bundles, SimpleNamespace(k=k, needs_more_than_k=False), rng
+    )
     assert np.bincount(templates.classes).min() >= k
     for rows, slots in zip(bundles.tables[1:], templates.slots[1:], strict=True):
         above = templates.slots[rows.parent]

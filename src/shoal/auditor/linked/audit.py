@@ -19,7 +19,7 @@ from shoal.auditor.linked.matching import matching_attack
 from shoal.auditor.linked.reading import LinkedRelease, read_linked_tables
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import RISK, UTILITY, PromiseReport
-from shoal.data.classes import Classes, SensitiveColumn, Sizes
+from shoal.data.classes import Classes, Sizes
 from shoal.data.linked import PEOPLE, LinkedTables
 from shoal.data.people import KNOWN
 from shoal.data.progress import Progress, no_progress
@@ -198,7 +198,7 @@ class _PeopleClasses:
         label = self.labels[person]
         if is_by_person:
             absent = np.setdiff1d(np.arange(len(self.labels)), person)
-            sensitive = {n: _with_none(c, len(absent)) for n, c in table.sensitive.items()}
+            sensitive = {n: c.with_none(len(absent)) for n, c in table.sensitive.items()}
             subjects = np.concatenate([person, absent]).astype(np.int32)
             return Classes(self.labels[subjects], self.count, subjects, sensitive)
         rows = self.release.view.knowing_all.row_labels(name)
@@ -208,18 +208,6 @@ class _PeopleClasses:
         _, slots[label >= 0] = np.unique(pairs[label >= 0], return_inverse=True)
         count = int(slots.max(initial=-1)) + 1
         return Classes(slots, count, person.astype(np.int32), table.sensitive)
-
-
-def _with_none(column: SensitiveColumn, people: int) -> SensitiveColumn:
-    """The column with a record without value for each of some people who have no row."""
-    none = np.full(people, column.values, dtype=np.int32)
-    return replace(
-        column,
-        codes=np.concatenate([column.codes, none]).astype(np.int32),
-        values=column.values + 1,
-        missing=column.missing + 1,
-        labels=(*column.labels, ""),
-    )
 
 
 # Figures.

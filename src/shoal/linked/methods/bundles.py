@@ -26,7 +26,8 @@ from shoal.data.partition import Partition
 from shoal.errors import InfeasibleError
 from shoal.linked.kernels import cuts
 from shoal.linked.kernels.align import align, price_below
-from shoal.protocols import Promises
+from shoal.protocols import BundlePromises, Bundler
+from shoal.search.repair import merge_failing
 from shoal.search.segments import costs_of, loss_of
 
 CUT_ROWS = 6
@@ -34,13 +35,11 @@ CUT_ROWS = 6
 
 
 @dataclass(frozen=True)
-class BundleMethod:
+class BundleMethod(Bundler):
     """Classes of people, and slots of rows. Draws random numbers, to part what is equal."""
 
     name: ClassVar[str] = "bundles"
     paper: ClassVar[str] = "ours; see docs/methods/bundles.md"
-    verb: ClassVar[str] = "publish"
-    renders: ClassVar[str] = "tables"
 
     band: int = parameter(
         "how many times k people are gathered, by their number of rows, before they are cut",
@@ -48,10 +47,11 @@ class BundleMethod:
         low=1,
     )
 
-    def bundle(self, bundles: Bundles, promises: Promises, rng: np.random.Generator) -> Templates:
-        """Templates of at least `promises.k` people; raises InfeasibleError where there are fewer.
-
-        Classes that break another promise are united by the shared repair.
+    def bundle(
+        self, bundles: Bundles, promises: BundlePromises, rng: np.random.Generator
+    ) -> Templates:
+        """Templates of at least `promises.k` people; raises InfeasibleError where there are fewer,
+        or all in one class break a promise.
         """
         k = promises.k
         if bundles.people < k:
@@ -61,6 +61,8 @@ class BundleMethod:
             )
         ordered = OrderedBundles.of(bundles, rng)
         classes = _classes(ordered.bundles, k, self.band * k)
+        if promises.needs_more_than_k:
+            classes = _united(ordered, classes, promises)
         return ordered.of_input(aligned(ordered.bundles, classes))
 
 
@@ -241,7 +243,7 @@ def aligned(bundles: Bundles, classes: np.ndarray) -> Templates:
 def _slots(bundles: Bundles, number: int, above: np.ndarray) -> np.ndarray:
     """The slot of each row of a table. above: that of each row of the table over it."""
     rows = bundles.tables[number]
-    members = np.argsort(above, kind="stable")[np.count_nonzero(above < 0) :]
+    members = np.argsort(above, kind="stable")[int((above < 0).sum()) :]
     sizes = np.bincount(above[members])
     starts = starts_of(sizes)
     counts = np.diff(rows.starts)[members]
@@ -304,6 +306,28 @@ def _price_below(bundles: Bundles, number: int, rows: np.ndarray, leads: np.ndar
         )
         total = priced if not len(total) else total + priced
     return total
+
+
+# Step 4: classes that break a promise unite with the nearest, and are aligned anew.
+
+
+def _united(ordered: OrderedBundles, classes: np.ndarray, promises: BundlePromises) -> np.ndarray:
+    """Classes of which each keeps every promise; nearest by people's cells and counts of rows."""
+
+    def hold(labels: np.ndarray, count: int) -> np.ndarray:
+        return promises.holds(ordered.of_input(aligned(ordered.bundles, labels)), count)
+
+    bundles = ordered.bundles
+    people = bundles.tables[0].matrix
+    counts = [np.diff(bundles.starts_by_person(number)) for number in range(1, len(bundles.tables))]
+    beside = Matrix.from_columns(
+        np.column_stack([np.zeros((bundles.people, 0)), *counts]),
+        [1 / rows.row_weight for rows in bundles.tables[1:]],
+    )
+    costs = joined([people, beside])
+    matrix = replace(costs, codes=np.column_stack((people.codes, beside.codes)))
+    partition = Partition(classes.astype(np.int32), int(classes.max()) + 1)
+    return merge_failing(matrix, partition, hold).labels
 
 
 def _weight_below(bundles: Bundles, number: int) -> np.ndarray:
