@@ -61,7 +61,7 @@ def publish_linked(
     trace: str | None = None,
     progress: Progress = no_progress,
 ) -> LinkedOutcome:
-    """One release of all tables: a new folder with a file of each and their certificate, or nothing.
+    """One release of all tables: a new folder with a file of each and a certificate, or nothing.
 
     It is audited from the files that were written before the folder takes its name. further: more
     tables by name, beside the source. trace: a file that says which row was whose. Raises
@@ -164,7 +164,7 @@ def _audit(
     progress: Progress,
 ) -> LinkedAudit:
     """The audit of what was written, with the faults that only who made it can find."""
-    audit = measure_linked(back, policy, tables, progress)
+    audit = measure_linked(back, policy, tables, progress, is_traced=True)
     found = faults_of(back.tables, audit.release, tables, drafts)
     faults = {**audit.certificate["faults"], **found}
     return LinkedAudit(audit.certificate.extended(faults=faults), audit.release)
