@@ -6,7 +6,7 @@ named, or one file, which is the table of people; further files may be named bes
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import quote
@@ -99,24 +99,6 @@ def table_places(
     return TablePlaces(
         {**places, **{name: TablePlace(str(path)) for name, path in (further or {}).items()}}, keys
     )
-
-
-def named_tables(given: Iterable[str]) -> dict[str, str]:
-    """The tables that options NAME=FILE name; raises InputError with every one that is none."""
-    pairs = [text.partition("=") for text in given]
-    findings = [
-        f"--table '{name}': is not NAME=FILE; write for instance --table visits=visits.csv"
-        for name, equals, path in pairs
-        if not (name and equals and path)
-    ]
-    names = [name for name, _, _ in pairs]
-    findings += [
-        f"--table {name}=...: is given twice; name each table once"
-        for name in dict.fromkeys(names)
-        if names.count(name) > 1
-    ]
-    InputError.raise_for(findings)
-    return {name: path for name, _, path in pairs}
 
 
 def _names_no_table(place: Location) -> bool:

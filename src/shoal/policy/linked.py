@@ -157,6 +157,16 @@ def tree_of(model: PolicyModel, schemas: Mapping[str, Schema]) -> TableTree:
     )
 
 
+def one_table_findings(model: PolicyModel) -> list[str]:
+    """That a policy of linked tables is used where one table is expected."""
+    if not model.is_linked:
+        return []
+    return [
+        "policy: is about several tables (tables), which this command or function does not take;"
+        " 'shoal publish FOLDER', 'audit FOLDER' and 'profile FOLDER' do"
+    ]
+
+
 # What keeps a policy from being about linked tables; all at once.
 
 

@@ -16,7 +16,7 @@ from operator import mul
 
 import numpy as np
 
-from shoal.data.linked import PEOPLE, Known
+from shoal.data.linked import PEOPLE, Known, LinkedTables
 from shoal.data.numbers import alike
 from shoal.errors import InputError
 
@@ -137,6 +137,28 @@ class View:
         return fewest
 
 
+def view_of(tables: LinkedTables, knows: Callable[[str], bool] = lambda column: True) -> View:
+    """The tables as they are, before a release. knows: by qualified name, which columns are known;
+    of rows without a known column their number is.
+    """
+    return View(
+        [
+            ViewedTable(
+                about.name,
+                about.parent,
+                tables.rows[about.name].starts,
+                [
+                    one.ranks
+                    for one in tables.rows[about.name].encoded.attributes
+                    if knows(about.qualified(one.attribute.name))
+                ],
+                about.known,
+            )
+            for about in tables.tree.tables
+        ]
+    )
+
+
 def multisets(starts: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """(parents,) int64, equal where parents have the same labels, each as often.
 
@@ -204,7 +226,7 @@ class Exposure:
         return asdict(self)
 
 
-def exposures(view: View, k: int) -> list[Exposure]:
+def exposures(view: View, k: int) -> tuple[Exposure, ...]:
     """Which table, and how many of its rows, betray people: each table by itself, then together."""
 
     def below(assumed: View, most_rows: int = 0) -> int | None:
@@ -229,7 +251,7 @@ def exposures(view: View, k: int) -> list[Exposure]:
             Exposure(table.name, words, below(alone(table.name, known), rows))
             for words, known, rows in steps
         ]
-    return found
+    return tuple(found)
 
 
 def _above(view: View, name: str) -> list[str]:

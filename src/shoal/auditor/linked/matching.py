@@ -9,15 +9,13 @@ known are left out: that number is judged on the files alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from shoal.auditor.linked.labels import View, ViewedTable
+from shoal.auditor.linked.labels import view_of
 from shoal.auditor.linked.reading import LinkedRelease, ReleasedTable
 from shoal.data.linked import PEOPLE, Known, LinkedTables
-from shoal.data.numbers import alike
 from shoal.data.release import spans_cover
 
 TRIED = 2_000
@@ -64,18 +62,7 @@ class _Attack:
         self.release, self.original = release, original
         names = [table.name for table in release.tree.tables]
         self.values = {name: _values(original, name) for name in names}
-        self.truth = View(
-            [
-                ViewedTable(
-                    name,
-                    original.tree[name].parent,
-                    original.rows[name].starts,
-                    [alike([column], len(column)) for column in self._exact(name)],
-                    original.tree[name].known,
-                )
-                for name in names
-            ]
-        )
+        self.truth = view_of(original)
         kept = np.flatnonzero(~release.withheld)
         _, first, sizes = np.unique(
             release.view.labels[kept], return_index=True, return_counts=True
@@ -84,9 +71,6 @@ class _Attack:
         self.templates, self.sizes = kept[first][largest], sizes[largest]
         shown_cells = [(one, one.codes[self.templates]) for one in release.tables[PEOPLE].columns]
         self.spans = [(one.lo[codes], one.hi[codes]) for one, codes in shown_cells]
-
-    def _exact(self, name: str) -> Sequence[np.ndarray]:
-        return [encoded.ranks for encoded in self.original.rows[name].encoded.attributes]
 
     def candidates(self, person: int, enough: int) -> int:
         """How many published people the person fits, at most `enough`."""

@@ -18,8 +18,10 @@ from shoal.errors import InputError
 from shoal.policy.linked import declared_tables, policy_of_table
 from shoal.policy.policy import Policy
 
-LinkedSource: TypeAlias = "str | Path | Mapping[str, Frame]"
-"""A folder, a workbook or a database of several tables, the file of people, or frames by name."""
+LinkedSource: TypeAlias = "str | Path | Mapping[str, str | Path | Frame]"
+"""A folder, a workbook or a database of several tables, the file of people, or by the name of each
+table its file or frame.
+"""
 
 
 @dataclass(frozen=True)
@@ -106,8 +108,14 @@ def _given(
 ) -> Iterator[tuple[str, str | Frame, str | None]]:
     """Each table's name, its place or frame, and the sheet of a workbook."""
     if isinstance(source, Mapping):
-        yield from ((name, frame, None) for name, frame in source.items())
+        for name, given in source.items():
+            yield name, str(given) if isinstance(given, Path) else given, None
         return
+    if not isinstance(source, str | Path):
+        raise InputError(
+            "tables: a policy of linked tables needs several; name their folder, or give files or"
+            " frames by the names of the tables, such as {'people': ..., 'visits': ...}"
+        )
     found = table_places(str(source), further, policy.files).with_people([*policy.model.tables])
     yield from ((name, place.path, place.sheet) for name, place in found.places.items())
 
