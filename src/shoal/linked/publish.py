@@ -45,11 +45,14 @@ DEFAULT_METHOD = "bundles"
 
 
 @dataclass(frozen=True)
-class LinkedOutcome:
-    """What was published: its certificate, and the tables as their readers get them."""
+class LinkedPublication:
+    """A release of linked tables that kept its promises.
 
+    data: by table, the published frame. certificate: what was measured on the written files.
+    """
+
+    data: Mapping[str, pl.DataFrame]
     certificate: Certificate
-    tables: Mapping[str, pl.DataFrame]
 
 
 def publish_linked(
@@ -60,7 +63,7 @@ def publish_linked(
     further: Mapping[str, str] | None = None,
     trace: str | None = None,
     progress: Progress = no_progress,
-) -> LinkedOutcome:
+) -> LinkedPublication:
     """One release of all tables: a new folder with a file of each and a certificate, or nothing.
 
     It is audited from the files that were written before the folder takes its name. further: more
@@ -103,7 +106,7 @@ def publish_linked(
             with files.atomic_write(trace, is_private=True) as unfinished:
                 key_map(tables, drafts).write_ndjson(unfinished)
         (folder / CERTIFICATE).write_text(certificate.to_json(), encoding="utf-8")
-    return LinkedOutcome(certificate, {name: draft.frame for name, draft in drafts.items()})
+    return LinkedPublication({name: draft.frame for name, draft in drafts.items()}, certificate)
 
 
 def with_method(policy: Policy) -> Policy:
