@@ -335,4 +335,4 @@ def test_options_of_one_table_are_refused_for_several(tmp_path):
     with pytest.raises(InputError, match="output: linked tables go to a new folder"):
         shoal.publish(world(), policy())
     with pytest.raises(InputError, match="are of linked tables"):
-        shoal.publish(world()["drugs"], {"attributes": {}}, output=tmp_path / "out")
+        shoal.publish(world()["people"], quasi=["age"], k=2, output=tmp_path / "out")
