@@ -112,7 +112,11 @@ def encode_attribute(
 ) -> tuple[EncodedAttribute | None, list[AttributeFinding]]:
     """The attribute encoded, and what is wrong with it; None where it can't be encoded."""
     missing = np.array(
-        [cell in schema.missing_values or cell == schema.render.suppressed for cell in column.cells]
+        [
+            cell in schema.missing_values or cell == schema.render.suppressed
+            for cell in column.cells
+        ],
+        dtype=bool,
     )
     values, findings = _values(attribute, column, missing)
     if schema.missing is Missing.REJECT and missing.any():

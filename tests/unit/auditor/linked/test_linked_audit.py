@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.auditor.linked import invented
 
+import linked_cases
 from shoal.auditor.linked.audit import audit_linked
 from shoal.auditor.linked.labels import View, ViewedTable, exposures
 from shoal.auditor.linked.matching import is_saturated
@@ -26,18 +26,18 @@ DATED = {
 
 
 def audit(released, original=None, **more):
-    policy = Policy.from_dict(invented.policy(**more))
+    policy = Policy.from_dict(linked_cases.policy(**more))
     return audit_linked(released, policy, original).certificate
 
 
 @pytest.fixture(scope="module")
 def tables():
-    return invented.world(40)
+    return linked_cases.world(40)
 
 
 @pytest.fixture(scope="module")
 def released(tables):
-    return invented.published(tables)
+    return linked_cases.published(tables)
 
 
 def test_an_honest_release_holds_from_its_files_alone_and_with_its_originals(released, tables):
@@ -106,7 +106,7 @@ def test_a_row_moved_to_another_person_is_found(released):
 
 
 def test_keys_in_the_order_of_what_rows_show_are_found(tables):
-    large = invented.published(invented.world(300))
+    large = linked_cases.published(linked_cases.world(300))
     order = large["visits"].sort(pl.col("cost").str.extract(r"(\d+)").cast(pl.Int64))["visit"]
     renamed = {old: new for new, old in enumerate(order, 1)}
     planted = {
@@ -120,10 +120,10 @@ def test_keys_in_the_order_of_what_rows_show_are_found(tables):
 
 
 def test_days_that_were_not_moved_are_found(released):
-    tables = {**invented.policy()["tables"]}
+    tables = {**linked_cases.policy()["tables"]}
     tables["visits"] = {**tables["visits"], "attributes": DATED}
     more = {"tables": tables, "anchor": {"first": "visits.day"}}
-    by_chance, unmoved = invented.moved(released)
+    by_chance, unmoved = linked_cases.moved(released)
     honest = audit(by_chance, **more)
     assert honest["faults"]["odd_days"] == 0
     assert honest.holds, honest["promises"]
@@ -244,7 +244,7 @@ def test_the_attack_finds_exactly_those_whom_a_person_fits(tables, released):
     assert certificate["linked"]["matching"]["least"] >= 3
     wrong = tables["people"].with_columns(age=pl.col("age") + 101)
     shifted = {**tables, "people": wrong}
-    policy = invented.policy()
+    policy = linked_cases.policy()
     policy["attributes"]["age"]["domain"] = [0, 300]
     found = audit_linked(released, Policy.from_dict(policy), shifted).certificate
     assert found["linked"]["matching"]["least"] == 0
