@@ -194,7 +194,7 @@ def test_rows_stand_by_parent_and_lead_back_to_the_file():
         assert list(mine) == sorted(mine)
     drugs = tables.rows["drugs"]
     owner = dict(shuffled["visits"].select("visit", "patient").iter_rows())
-    people = [names[i] for i in tables.person_of("drugs")]
+    people = names.gather(tables.person_of("drugs")).to_list()
     assert people == [owner[v] for v in shuffled["drugs"]["visit"].gather(drugs.source)]
     assert sum(drugs.counts) == drugs.count == shuffled["drugs"].height
     assert tables.tree["drugs"].known is Known.COUNT
