@@ -39,7 +39,7 @@ class ProposedTable:
     def content(self) -> Mapping[str, Any]:
         """Its part of the policy."""
         known = "all" if any(column.role == "quasi" for column in self.columns) else "count"
-        links = {"ask": self.question}
+        links: dict[str, Any] = {"ask": self.question}
         if self.parent is not None:
             links = {"parent": {self.parent.to_table: self.parent.column}}
         key = {} if self.key is None else {"key": self.key}
@@ -129,7 +129,7 @@ def propose_linked(
         said = options.model_copy(update={"sheet": place.sheet})
         tables[name] = read(place.path, reading=reading_of(said), allow_empty=True).table
     links = find_links(tables, places.foreign_keys)
-    if links.key(links.people) is None and len(tables) > 1:
+    if links.key(links.people) is None:
         raise InputError(
             f"tables: no row of another table points to one of '{links.people}'; check which table"
             f" holds the people, and name it '{PEOPLE}'"

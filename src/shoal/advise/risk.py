@@ -139,6 +139,8 @@ def risk(
     if policy.model.is_linked:
         tables = bound_linked(read_linked(source, policy, further).tables, policy)
         return linked_risk(tables, policy.required_k, progress)
+    if isinstance(source, Mapping):
+        raise InputError("tables: several need a policy of linked tables; add 'tables' to it")
     known = known_values(policy.tables.read_source(source, progress), policy)
     return table_risk(known.quasi, known.plain, known.people, policy.required_k, progress)
 

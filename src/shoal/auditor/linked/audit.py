@@ -26,7 +26,6 @@ from shoal.data.progress import Progress, no_progress
 from shoal.data.warnings import ReleaseWarning
 from shoal.policy.binding.linked import bound_linked
 from shoal.policy.binding.linked_files import (
-    LinkedSource,
     LinkedSources,
     read_linked,
     read_linked_release,
@@ -46,18 +45,18 @@ class LinkedAudit:
 
 
 def audit_linked(
-    released: LinkedSource,
+    released: object,
     policy: Policy,
-    original: LinkedSource | None = None,
+    original: object = None,
     *,
     further: Mapping[str, str] | None = None,
     progress: Progress = no_progress,
 ) -> LinkedAudit:
     """The audit of a release in a folder, a workbook, a database or frames by name.
 
-    original: what it was made of; further: more tables of it by name. Raises InputError with every
-    finding where tables can't be read; what is wrong with a release that can be is a fault on the
-    certificate, and a promise that fails does not hold there.
+    released, original: a `LinkedSource`. original: what it was made of; further: more tables of
+    it by name. Raises InputError with every finding where tables can't be read; what is wrong with
+    a release that can be is a fault on the certificate, and a promise that fails does not hold.
     """
     started = time.process_time()
     policy.require_answers()

@@ -204,7 +204,7 @@ def known_sets(person: np.ndarray, item: np.ndarray, size: int) -> tuple[np.ndar
         chosen.append(item[rows].reshape(-1, size))
     found = np.concatenate(chosen)
     pairs = np.column_stack([np.concatenate(people), alike(list(found.T), len(found))])
-    return tuple(np.unique(pairs, axis=0).T)  # type: ignore[return-value]
+    return tuple(np.unique(pairs, axis=0).T)
 
 
 # What of a person is enough to find it: by table, and by the number of rows that are known.

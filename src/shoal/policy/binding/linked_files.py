@@ -43,17 +43,17 @@ class LinkedSources:
 
 
 def read_linked(
-    source: LinkedSource, policy: Policy, further: Mapping[str, str] | None = None
+    source: object, policy: Policy, further: Mapping[str, str] | None = None
 ) -> LinkedSources:
     """The tables that a policy is for, with decimal points and ISO dates; raises InputError with
-    every finding of every table.
+    every finding of every table, and for what is no `LinkedSource`.
 
     further: more tables by name, beside the source.
     """
     return _read(source, policy, further, _original)
 
 
-def read_linked_release(source: LinkedSource, policy: Policy) -> LinkedSources:
+def read_linked_release(source: object, policy: Policy) -> LinkedSources:
     """The tables of a release so read; their cells may be spans or nodes as well."""
     return _read(source, policy, None, _released)
 
@@ -79,7 +79,7 @@ def _released(given: str | Frame, policy: Policy) -> SourceFile:
 
 
 def _read(
-    source: LinkedSource, policy: Policy, further: Mapping[str, str] | None, read: _Reader
+    source: object, policy: Policy, further: Mapping[str, str] | None, read: _Reader
 ) -> LinkedSources:
     found: dict[str, SourceFile] = {}
     findings: list[str] = []
@@ -104,7 +104,7 @@ def _read(
 
 
 def _given(
-    source: LinkedSource, policy: Policy, further: Mapping[str, str] | None
+    source: object, policy: Policy, further: Mapping[str, str] | None
 ) -> Iterator[tuple[str, str | Frame, str | None]]:
     """Each table's name, its place or frame, and the sheet of a workbook."""
     if isinstance(source, Mapping):

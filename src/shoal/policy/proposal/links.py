@@ -72,10 +72,14 @@ class FoundLinks:
         return found
 
     def key(self, table: str) -> str | None:
-        """The column of a table that rows of others point to."""
+        """The column of a table that rows of others point to, or may point to."""
         parents = (self.parent(name) for name in self.links)
-        columns = [link.to_column for link in parents if link and link.to_table == table]
-        return max(columns, key=columns.count) if columns else None
+        sure = [link for link in parents if link is not None]
+        for links in (sure, [link for some in self.links.values() for link in some]):
+            columns = [link.to_column for link in links if link.to_table == table]
+            if columns and (links is sure or table == self.people):
+                return max(columns, key=columns.count)
+        return None
 
     def question(self, table: str) -> str:
         """What to ask of a table without a known parent."""
@@ -106,6 +110,7 @@ def find_links(
     root = people or _root(links)
     # a table of people belongs to nobody
     links[root] = []
+    links = {name: _one_way(some, links, root) for name, some in links.items()}
     order = {name: place for place, name in enumerate(_by_size(tables))}
     return FoundLinks(
         root,
@@ -181,6 +186,24 @@ def _root(links: Mapping[str, Sequence[Link]]) -> str:
             f" clear; name it '{PEOPLE}'"
         )
     return roots[0]
+
+
+def _one_way(own: Sequence[Link], links: Mapping[str, Sequence[Link]], root: str) -> list[Link]:
+    """A table's links without those to tables with as many rows that point back at it, where it
+    points to people itself and they don't.
+    """
+
+    def reaches(name: str) -> bool:
+        return any(link.is_sure and link.to_table == root for link in links[name])
+
+    def points_back(link: Link) -> bool:
+        return any(one.is_sure and one.to_table == link.table for one in links[link.to_table])
+
+    return [
+        link
+        for link in own
+        if not (points_back(link) and reaches(link.table) and not reaches(link.to_table))
+    ]
 
 
 def _by_size(tables: Mapping[str, Table]) -> list[str]:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from itertools import combinations, permutations
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.auditor.linked import invented
 
+import linked_cases
+import shoal as library
 from shoal.auditor.linked.audit import audit_linked
 from shoal.auditor.linked.labels import View, ViewedTable, exposures
 from shoal.auditor.linked.matching import is_saturated
+from shoal.data.certificate import Certificate
 from shoal.data.linked import PEOPLE, Known
 from shoal.errors import InputError
 from shoal.policy.policy import Policy
@@ -25,19 +30,23 @@ DATED = {
 }
 
 
+def sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
 def audit(released, original=None, **more):
-    policy = Policy.from_dict(invented.policy(**more))
+    policy = Policy.from_dict(linked_cases.policy(**more))
     return audit_linked(released, policy, original).certificate
 
 
 @pytest.fixture(scope="module")
 def tables():
-    return invented.world(40)
+    return linked_cases.world(40)
 
 
 @pytest.fixture(scope="module")
 def released(tables):
-    return invented.published(tables)
+    return linked_cases.published(tables)
 
 
 def test_an_honest_release_holds_from_its_files_alone_and_with_its_originals(released, tables):
@@ -66,6 +75,49 @@ def test_rows_taken_for_people_are_found_to_hide_nobody(tables):
     below = {(row["table"], row["known"]): row["below"] for row in certificate["linked"]["exposed"]}
     assert below[PEOPLE, "all"] == 0
     assert below["visits", "all"] > below["visits", "count"]
+
+
+def test_its_certificate_is_read_again_and_holds_no_cell(released, tables):
+    certificate = audit(released, tables)
+    read = Certificate.parsed(certificate.to_json().encode(), "certificate.json")
+    assert read.holds
+    assert [table["name"] for table in read["tables"]] == ["people", "visits", "drugs"]
+    text = certificate.to_json()
+    assert not any(cell in text for cell in ("insulin", "gout", '"p7"'))
+
+
+def test_it_is_audited_from_the_command_line_and_from_python(released, tables, tmp_path, shoal):
+    for name, frames in (("out", released), ("clinic", tables)):
+        (tmp_path / name).mkdir()
+        for table, frame in frames.items():
+            frame.write_csv(tmp_path / name / f"{table}.csv")
+    (tmp_path / "policy.json").write_text(json.dumps(linked_cases.policy()))
+    words = ["audit", tmp_path / "out", "-p", tmp_path / "policy.json"]
+    assert shoal(*words).status == 0
+    beside = shoal(*words, "--original", tmp_path / "clinic", "--json")
+    assert beside.status == 0
+    stated = json.loads(beside.out)
+    assert stated["tables"][1]["sha256"] == sha256((tmp_path / "out/visits.csv").read_bytes())
+    further = [f"--table={name}={tmp_path}/clinic/{name}.csv" for name in ("visits", "drugs")]
+    given = shoal(*words, "--original", tmp_path / "clinic" / "people.csv", *further)
+    assert given.status == 0
+    assert "each fits at least 3 published people" in given.err
+    python = library.audit(tmp_path / "out", tmp_path / "policy.json", tmp_path / "clinic")
+    assert python["promises"] == stated["promises"]
+    asked_more = shoal(*words, "--k", 4)
+    assert asked_more.status == 1
+    assert "asked 4, measured 3: DOES NOT HOLD" in asked_more.err
+    assert shoal(*words, "--report", tmp_path / "r.html").status == 2
+
+
+def test_a_certificate_is_written_where_it_is_asked_for(released, tmp_path, shoal, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("out").mkdir()
+    for table, frame in released.items():
+        frame.write_csv(f"out/{table}.csv")
+    Path("policy.json").write_text(json.dumps(linked_cases.policy()))
+    assert shoal("audit", "out", "-p", "policy.json", "-o", "c.json", "-q").status == 0
+    assert Certificate.load("c.json").holds
 
 
 # The planted faults: each of them is found, and nothing but it was changed.
@@ -106,7 +158,7 @@ def test_a_row_moved_to_another_person_is_found(released):
 
 
 def test_keys_in_the_order_of_what_rows_show_are_found(tables):
-    large = invented.published(invented.world(300))
+    large = linked_cases.published(linked_cases.world(300))
     order = large["visits"].sort(pl.col("cost").str.extract(r"(\d+)").cast(pl.Int64))["visit"]
     renamed = {old: new for new, old in enumerate(order, 1)}
     planted = {
@@ -120,10 +172,10 @@ def test_keys_in_the_order_of_what_rows_show_are_found(tables):
 
 
 def test_days_that_were_not_moved_are_found(released):
-    tables = {**invented.policy()["tables"]}
+    tables = {**linked_cases.policy()["tables"]}
     tables["visits"] = {**tables["visits"], "attributes": DATED}
     more = {"tables": tables, "anchor": {"first": "visits.day"}}
-    by_chance, unmoved = invented.moved(released)
+    by_chance, unmoved = linked_cases.moved(released)
     honest = audit(by_chance, **more)
     assert honest["faults"]["odd_days"] == 0
     assert honest.holds, honest["promises"]
@@ -244,7 +296,7 @@ def test_the_attack_finds_exactly_those_whom_a_person_fits(tables, released):
     assert certificate["linked"]["matching"]["least"] >= 3
     wrong = tables["people"].with_columns(age=pl.col("age") + 101)
     shifted = {**tables, "people": wrong}
-    policy = invented.policy()
+    policy = linked_cases.policy()
     policy["attributes"]["age"]["domain"] = [0, 300]
     found = audit_linked(released, Policy.from_dict(policy), shifted).certificate
     assert found["linked"]["matching"]["least"] == 0
