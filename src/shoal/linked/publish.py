@@ -21,7 +21,7 @@ from shoal.connectors.location import FORMATS, Location
 from shoal.connectors.release_drafts import folder_draft
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import MethodReport
-from shoal.data.linked import Known, LinkedTables
+from shoal.data.linked import LinkedTables
 from shoal.data.progress import Progress, no_progress
 from shoal.errors import InputError
 from shoal.linked.check import faults_of
@@ -125,7 +125,7 @@ def unserved(policy: Policy, output: str) -> Iterator[str]:
                 f"table '{table.name}': a release against attackers who know {table.rows.known} of"
                 " its rows can be audited, and not made yet; say 'known: all', which promises more"
             )
-        elif table.rows.known == Known.NONE:
+        elif table.rows.known == "none":
             yield (
                 f"table '{table.name}': a release against attackers who know nothing of its rows"
                 " can be audited, and not made yet; say 'known: count', which promises more"

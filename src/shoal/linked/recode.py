@@ -221,7 +221,7 @@ def days_shown(
     moved: np.ndarray | int,
     render: Render,
 ) -> pl.Series:
-    """The days of column j as dates, moved by so many for each row: a date, or from one to another.
+    """The days of column j as dates, moved by a number for each row: a date, or from one to another.
 
     moved: (n,) int64. Where somebody has no day, what `span_texts` says of it.
     """
