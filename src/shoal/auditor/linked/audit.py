@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from shoal.auditor.linked.reading import LinkedRelease, read_linked_tables
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import RISK, UTILITY, PromiseReport
 from shoal.data.classes import Classes, SensitiveColumn, Sizes
+from shoal.data.json_objects import Json
 from shoal.data.linked import PEOPLE, LinkedTables
 from shoal.data.people import KNOWN
 from shoal.data.progress import Progress, no_progress
@@ -89,7 +89,7 @@ def measure_linked(
     k = policy.required_k or 2
     exposed = exposures(release.view, k)
     faults = dict(release.faults)
-    measured: dict[str, Any] = {
+    measured: Json = {
         "keys": policy.model.keys,
         "known_rows": release.tree.known_rows,
         "assumed": list(policy.model.assume),
@@ -224,7 +224,7 @@ def _with_none(column: SensitiveColumn, people: int) -> SensitiveColumn:
 # Figures.
 
 
-def _sizes(release: LinkedRelease, truth: LinkedTables | None) -> dict[str, Any]:
+def _sizes(release: LinkedRelease, truth: LinkedTables | None) -> Json:
     people, withheld = release.tables[PEOPLE].rows, int(release.withheld.sum())
     labels = release.view.labels[~release.withheld]
     return {
@@ -239,7 +239,7 @@ def _sizes(release: LinkedRelease, truth: LinkedTables | None) -> dict[str, Any]
     }
 
 
-def _together(release: LinkedRelease, k: int) -> dict[str, Any]:
+def _together(release: LinkedRelease, k: int) -> Json:
     labels = release.view.labels[~release.withheld]
     alike = np.bincount(labels)[labels] if len(labels) else labels
     names = [
@@ -264,7 +264,7 @@ def _risk(promises: list[PromiseReport]) -> dict[str, float]:
 
 def _table(
     release: LinkedRelease, name: str, sources: LinkedSources, truth: LinkedTables | None
-) -> dict[str, Any]:
+) -> Json:
     """What a certificate says of one table."""
     table, known = release.tables[name], release.tree[name].known
     rows = None if truth is None else truth.rows[name].count
@@ -282,7 +282,7 @@ def _table(
     }
 
 
-def _anchor(release: LinkedRelease, policy: Policy) -> dict[str, Any]:
+def _anchor(release: LinkedRelease, policy: Policy) -> Json:
     """How dates were moved, and the fewest days that an anchor was drawn from."""
     anchor = policy.model.anchor
     assert anchor is not None

@@ -354,7 +354,7 @@ def odd_days(release: LinkedRelease, moved: np.ndarray) -> int:
     chance = 1 - 2 * (1 - 1 / width[wide]) ** people[wide] + (1 - 2 / width[wide]) ** people[wide]
     both = int((taken[0] & taken[1])[wide].sum())
     expected = float(chance.sum())
-    # Chernoff's bound on the chance that so many classes have both ends taken
+    # Chernoff's bound on the chance that this many classes have both ends taken
     is_odd = both > expected and both * (1 + np.log(expected / both)) - expected < np.log(RARE)
     return int(outside.sum()) + (both if is_odd else 0)
 
