@@ -107,9 +107,7 @@ def encode_attribute(
     attribute: Attribute, column: Column, schema: Schema
 ) -> tuple[EncodedAttribute | None, list[AttributeFinding]]:
     """The attribute encoded, and what is wrong with it; None where it can't be encoded."""
-    missing = np.array(
-        [cell in schema.missing_values or cell == schema.render.suppressed for cell in column.cells]
-    )
+    missing = np.array([not schema.is_value(cell) for cell in column.cells], dtype=bool)
     values, findings = _values(attribute, column, missing)
     if schema.missing is Missing.REJECT and missing.any():
         remedy = "complete the data, or declare 'missing: value' or 'missing: suppress'"

@@ -11,6 +11,7 @@ from shoal.data.json_objects import Json
 from shoal.data.two_tables import COUNT, GROUP, OWN_METHODS
 from shoal.errors import InputError
 from shoal.policy import registry
+from shoal.policy.linked import linked_findings
 from shoal.policy.model import (
     AttributePolicy,
     MissingQuestion,
@@ -71,6 +72,7 @@ def contradictions(model: PolicyModel) -> Iterator[str]:
         yield from (f"method '{model.method['name']}': {one}" for one in two_table_findings(model))
     yield from _interval_findings(model)
     yield from _acceptance_findings(model)
+    yield from linked_findings(model)
 
 
 def open_questions(attributes: Mapping[str, AttributePolicy]) -> list[str]:
@@ -195,6 +197,7 @@ def _limit_findings(
 
 def _role_findings(model: PolicyModel) -> Iterator[str]:
     roles = [attribute.role for attribute in model.attributes.values()]
+    of_all = {attribute.role for attribute in model.attributes_of_all.values()}
     yield from subject_findings(model)
     if roles.count("subject") > 1:
         yield "policy: more than one subject; exactly one column names the person"
@@ -203,7 +206,7 @@ def _role_findings(model: PolicyModel) -> Iterator[str]:
             "policy: more than one operation; one column says what an increment does with its"
             " records"
         )
-    if "quasi" not in roles:
+    if "quasi" not in of_all:
         yield "policy: no quasi-identifier; give at least one attribute the role 'quasi'"
 
 
@@ -214,11 +217,12 @@ def _promise_findings(promise: Json, model: PolicyModel) -> Iterator[str]:
         yield from unfit.said
         return
     role = "quasi" if promise["model"] == "k-anonymity" else "sensitive"
+    known = model.attributes_of_all
     for name in built.attributes:
-        if name not in model.attributes:
-            hint = _or_near(name, model.attributes)
+        if name not in known:
+            hint = _or_near(name, known)
             yield f"promise '{promise['model']}': attribute '{name}' is not in the policy{hint}"
-        elif model.attributes[name].role != role:
+        elif known[name].role != role:
             yield f"promise '{promise['model']}': attribute '{name}' must have the role '{role}'"
 
 

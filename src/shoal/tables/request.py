@@ -77,7 +77,7 @@ class PublishCommand(Request, kw_only=True):
 
 # An audit or an attack, of one table unless it is said otherwise.
 
-_OF_POLICY = ("policy", "original", "trace", "downstream")
+_OF_POLICY = ("policy", "original", "trace", "downstream", "table")
 _OF_ONE_TABLE = (
     *_OF_POLICY,
     *("column", "read", "write"),
@@ -203,6 +203,7 @@ class AuditRequest(ReleaseRequest, kw_only=True):
     downstream: bool = option(
         "--downstream", "Train on the release, test on --original; random counts. Extra: ml.", False
     )
+    table: list[str] | None = options.TABLES
     columns: ReleasedColumns
     transcript: Path | None = option(
         "--transcript DIR",
@@ -215,6 +216,16 @@ class AuditRequest(ReleaseRequest, kw_only=True):
         if self.policy is None:
             return self.columns.policy(self.changes)
         return super().policy_asked(is_stream)
+
+    @property
+    def of_one_table(self) -> list[str]:
+        """The options given that are about one table, as they are written."""
+        asked = {
+            "--trace": self.trace,
+            "--downstream": self.downstream,
+            "--others": self.attacks.others,
+        }
+        return [option for option, value in asked.items() if value]
 
 
 class AttackCommand(ReleaseRequest, kw_only=True):
