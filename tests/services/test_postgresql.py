@@ -21,7 +21,7 @@ from shoal.connectors.database.connections import opened
 from shoal.connectors.database.session import DatabaseRefusal
 from shoal.connectors.dialect import Reading
 from shoal.connectors.outputs import certificate_beside
-from shoal.errors import InputError
+from shoal.errors import InputError, PartyError
 
 pytestmark = pytest.mark.services
 HOSTILE = 'we"ird; DROP TABLE x --%s $1 ü.gz'
@@ -360,7 +360,7 @@ def test_a_connection_lost_at_the_commit_is_looked_up(pg, monkeypatch, reached):
         write(CELLS, pg.url("t"))
         assert files.read(pg.url("t")).frame.equals(CELLS)
     else:
-        with pytest.raises(InputError, match="lost at the commit, and the release is not there"):
+        with pytest.raises(PartyError, match="lost at the commit, and the release is not there"):
             write(CELLS, pg.url("t"))
         assert pg.tables() == set()
 
@@ -437,13 +437,13 @@ def test_passwords_come_by_every_way_of_libpq_and_leave_by_none(
 
 
 def test_a_wrong_address_says_what_to_check(pg):
-    for address, told in (
-        (pg.url("t", base="nowhere"), "no such database"),
-        (pg.url("t", user="nobody"), "does not know this user"),
-        ("postgresql://127.0.0.1:1/d?table=t", "no server answers"),
-        ("postgresql:///?service=nowhere&table=t", "service is not defined"),
+    for address, error, told in (
+        (pg.url("t", base="nowhere"), InputError, "no such database"),
+        (pg.url("t", user="nobody"), InputError, "does not know this user"),
+        ("postgresql://127.0.0.1:1/d?table=t", PartyError, "no server answers"),
+        ("postgresql:///?service=nowhere&table=t", InputError, "service is not defined"),
     ):
-        with pytest.raises(InputError, match=told):
+        with pytest.raises(error, match=told):
             files.read(address)
 
 

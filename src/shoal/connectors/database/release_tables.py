@@ -54,7 +54,7 @@ from shoal.connectors.database.tables import (
 )
 from shoal.connectors.dialect import Reading, default_dialect
 from shoal.connectors.ledger.layout import mapping_in
-from shoal.errors import InputError
+from shoal.errors import InputError, PartyError
 
 _ABOUT = ("name", "release", "since", "rows", "certificate", "created")
 _NUMBERS = ("release", "since", "rows")
@@ -300,7 +300,7 @@ def _commit(session: Session, address: TableAddress, line: ListedRelease) -> Non
         if refused.is_lost and _is_there(address, line):
             return
         why = refused.args[0].partition(";")[0]
-        raise InputError(
+        raise refused.as_error(
             f"output '{address.shown}': release {line.release:04d} is in the ledger, but perhaps"
             f" not yet in the table ({why}); run the same command again, which writes it there if"
             " it is missing"
@@ -312,7 +312,7 @@ def _is_there(address: TableAddress, line: ListedRelease) -> bool:
     try:
         with opened(address) as session:
             return line in listed_releases(session, session.named(address))
-    except InputError:
+    except (InputError, PartyError):
         return False
 
 

@@ -9,6 +9,7 @@ from typing import ClassVar, Protocol
 import polars as pl
 
 from shoal.connectors.database.address import TableAddress
+from shoal.errors import InputError, PartyError, ShoalError
 
 BATCH = 1 << 16
 """Rows that are handed over at once."""
@@ -69,12 +70,16 @@ def cell_of(name: str) -> str:
 class DatabaseRefusal(Exception):
     """What a database or its driver said no to, in our words: theirs may hold values.
 
-    is_lost: whether the connection is gone, so that nobody knows what became of a commit.
+    is_lost: whether no server answers, or no longer, so that nobody knows what became of a commit.
     """
 
     def __init__(self, why: str, is_lost: bool = False) -> None:
         super().__init__(why)
         self.is_lost = is_lost
+
+    def as_error(self, message: str) -> ShoalError:
+        """What ends a command: PartyError (status 4) without a server, else InputError (2)."""
+        return (PartyError if self.is_lost else InputError)(message)
 
 
 class Session(Protocol):
