@@ -49,6 +49,7 @@ class Columns(TypedDict, total=False):
     k: int
     l: int | None
     t: float | None
+    label: str | None
     method: str | Settings | None
     seed: int | None
 
@@ -144,7 +145,7 @@ def policy_of_frame(
         "attributes": attributes,
         "promises": promises_of(sensitive, asked["k"], l, t),
     }
-    content |= {key: asked[key] for key in ("other", "seed") if asked.get(key) is not None}
+    content |= {key: asked[key] for key in ("other", "label", "seed") if asked.get(key) is not None}
     policy = changed(make(content), {"method": asked.get("method")})
     _check_names(table.names, given_names, asked.get("other"))
     return policy

@@ -210,6 +210,8 @@ def test_plain_numbers_of_a_frame_come_back_as_numbers_and_texts_as_texts(tmp_pa
     data = shoal.read_release(tmp_path / "o.csv", numbers=numbers).data
     assert [data[name].dtype for name in frame.columns[1:]] == [pl.Int64, pl.Float64, pl.String]
     assert data["visits"].sort().equals(frame["visits"].sort())
+    release.save(tmp_path / "o.xlsx")
+    assert shoal.read_release(tmp_path / "o.xlsx").data["cost"].sort().equals(frame["cost"].sort())
     stated = {column["name"]: column["type"] for column in release.certificate["columns"]}
     assert stated == {"age": "number", "visits": "number", "cost": "number", "code": None}
 
@@ -220,7 +222,8 @@ def test_sensitive_codes_are_numbers_to_readers_and_equally_far_apart_to_t_close
     measured = []
     for ward in (pl.col("ward"), pl.col("ward").cast(pl.String), pl.col("ward") * 1000 + rows):
         words = {"quasi": "age", "sensitive": "ward", "k": 5, "t": 0.9, "method": "mondrian"}
-        release = shoal.publish(frame.with_columns(ward=ward), **words)
+        release = shoal.publish(frame.with_columns(ward=ward), **words, label="ward")
+        assert release.certificate["utility"]["classification"] is not None
         measured.append(release.certificate["promises"][1]["measured"])
         release.save(tmp_path / "o.csv", overwrite=True)
         dtype = shoal.read_release(tmp_path / "o.csv").data["ward"].dtype
