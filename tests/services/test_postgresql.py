@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from datetime import date
 from pathlib import Path
 from urllib.parse import quote
 
@@ -87,7 +88,7 @@ def test_a_schema_is_named_and_its_certificates_stand_in_it(pg):
         write(CELLS, pg.url("t", more="&schema=nowhere"))
 
 
-def test_values_are_read_as_text_whatever_the_session_usually_shows(pg, monkeypatch):
+def test_values_are_read_whatever_the_session_usually_shows(pg, monkeypatch):
     pg.run(
         "CREATE TYPE mood AS ENUM ('sad', 'glad')",
         "CREATE TABLE t (id int PRIMARY KEY, n numeric, f float8, d date, z timestamptz, b bool,"
@@ -102,12 +103,12 @@ def test_values_are_read_as_text_whatever_the_session_usually_shows(pg, monkeypa
     frame = files.read(pg.url("t")).frame
     uuid = "00000000-0000-0000-0000-000000000001"
     assert frame.rows() == [
-        ("9", *[None] * 9),
+        (9, *[None] * 9),
         (
-            "10",
+            10,
             "1.5",
             "0.1",
-            "2024-02-01",
+            date(2024, 2, 1),
             "2024-02-01 12:00:00+00",
             "true",
             "glad",
@@ -218,7 +219,8 @@ def test_a_release_goes_from_table_to_table_and_says_the_same_as_from_file_to_fi
     assert Path("mixed.csv").read_bytes() == Path("out.csv").read_bytes()
     frame = files.read(out).frame
     assert frame.equals(files.read(pg.url("b")).frame)
-    assert frame.fill_null("").equals(pl.read_csv("out.csv", infer_schema=False).fill_null(""))
+    of_file = pl.read_csv("out.csv", infer_schema=False).fill_null("")
+    assert frame.cast(pl.String).fill_null("").equals(of_file)
     whole = ["-p", "policy.yaml", "--original", people]
     assert shoal("audit", out, *whole, "-q").status == 0
     verified = shoal("verify", out, *whole)

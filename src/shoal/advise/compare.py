@@ -60,8 +60,9 @@ def compare(
     """Every method at every k, each release measured as `publish` measures it; none is published.
 
     frame: or a file's path. methods: `name` or `name:parameter=value`, several parameters parted by
-    colons, or a dict with its `name` and parameters; `["all"]` for every one that publishes a table; by default about four that suit the
-    policy. Its own method keeps its parameters. ks: by default 5, 10, 25, 50 and the policy's. A
+    colons, or a dict with its `name` and parameters; `["all"]` for every one that publishes a
+    table; by default about four that suit the policy. Its own method keeps its parameters. ks: by
+    default 5, 10, 25, 50 and the policy's. A
     promise that is broken and a k that can't be reached are rows of the table, not errors; raises
     InputError for what can't be read or asked. attack: also how much guessing, ends of intervals
     and lists of names gain on each release. on_row: called with each row as it is measured; what it

@@ -24,7 +24,9 @@ from shoal.streams.options import StreamOptions
 def stream_status(
     checkpoint: Path = option("DIR", "The stream's --checkpoint folder.", ...),
     as_json: bool = option("--json", "Print all of it as JSON.", False),
-    strict: bool = option("--strict", "Exit status 1 if a stream is silent, stopped or failed, too.", False),
+    strict: bool = option(
+        "--strict", "Exit status 1 if a stream is silent, stopped or failed, too.", False
+    ),
 ) -> None:
     """Say how a running stream is doing, by its last commit: verdict, counts, loss, waits, and what
     to look at. Reads no record, and the stream does not notice. Exit status 1 where a release broke

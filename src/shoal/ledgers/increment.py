@@ -247,8 +247,8 @@ def operations_of(frame: pl.DataFrame, terms: Terms) -> np.ndarray:
     if len(changes) and not method.changes:
         raise InputError(
             f"method '{method.name}': it can only add people, and the increment has updates or"
-            f" deletions: {counted_rows(changes)}; use m-invariance for people who leave or change, or leave"
-            " these records out"
+            f" deletions: {counted_rows(changes)}; use m-invariance for people who leave or"
+            " change, or leave these records out"
         )
     return cells.to_numpy()
 

@@ -259,7 +259,8 @@ def _refuse_strangers(people: ReturningRecords, terms: Terms) -> None:
     if known.any():
         raise PromiseError(
             "history: people of the increment who were published without a group:"
-            f" {counted_rows(newcomers.rows[known])}; '{terms.method.name}' can't publish them again; leave their records out"
+            f" {counted_rows(newcomers.rows[known])}; '{terms.method.name}' can't publish them"
+            " again; leave their records out"
         )
 
 

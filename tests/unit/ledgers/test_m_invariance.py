@@ -135,7 +135,7 @@ def test_nobody_is_inserted_twice(tmp_path):
     refused(
         tmp_path,
         change(wearers(60, 1).head(2), "insert"),
-        r"in earlier releases: 2 \(rows 1, 2\);.* send the record of somebody who is in the table as an 'update'",
+        r"in earlier releases: 2 \(rows 1, 2\);.* the record of somebody who is in the table as",
         PromiseError,
     )
 
@@ -174,8 +174,9 @@ def test_who_left_does_not_come_back(tmp_path):
 
 def test_a_new_value_outside_the_signature_is_refused(tmp_path):
     few = wearers(60, 1).head(2)
-    other = few.with_columns(activity=pl.when(pl.int_range(2) == 1).then(pl.lit("fly")).otherwise("activity"))
-    refused(tmp_path, change(other, "update"), r"updates of the sensitive value to one .*: 1 \(row 2\)")
+    other = pl.concat([few.head(1), few.tail(1).with_columns(activity=pl.lit("fly"))])
+    words = r"updates of the sensitive value to one .*: 1 \(row 2\)"
+    refused(tmp_path, change(other, "update"), words)
 
 
 def test_operations_are_three(tmp_path):

@@ -37,6 +37,10 @@ _ONE_TEXT = {
     "float8": "(NULLIF({}, 'NaN') + 0::float8)",
 }
 """Of numbers that have several texts, as 1.1 and 1.10, or 0 and -0; what is no number is none."""
+_HOLDS: dict[str, type[pl.Int64 | pl.Date | pl.String]] = {
+    **dict.fromkeys(("int2", "int4", "int8"), pl.Int64),
+    "date": pl.Date,
+}
 _STATE = re.compile(r"SQLSTATE:? (\w{5})")
 _CONNECTING = {
     "the database system is": "the server is starting or stopping; try again once it has started",
@@ -212,7 +216,8 @@ def _column(name: str, category: str, base: str, kind: str) -> SqlColumn:
     # by bytes, not by the language of the server; the text also parts what is equal otherwise
     by_bytes = f'{text} COLLATE "C"'
     in_order = by_bytes if category == "S" else f"{cell_of(name)}, {by_bytes}"
-    return SqlColumn(name, shown, in_order, by_bytes, "" if fits else kind)
+    holds = _HOLDS.get(base, pl.String)
+    return SqlColumn(name, shown, in_order, by_bytes, "" if fits else kind, holds)
 
 
 def _texts(frame: pl.DataFrame) -> list[str]:

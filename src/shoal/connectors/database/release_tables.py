@@ -37,6 +37,7 @@ from shoal.connectors.database.session import (
     Session,
     SqlColumn,
     TableName,
+    as_declared,
     cell_of,
     count_rows,
     quoted,
@@ -320,7 +321,8 @@ def _is_there(address: TableAddress, line: ListedRelease) -> bool:
 
 
 def read_table(address: TableAddress, reading: Reading) -> tuple[pl.DataFrame, str]:
-    """The cells of a table as text, and their hash; raises InputError. reading: what is needed.
+    """The cells of a table, and the hash of their texts; raises InputError. reading: what is
+    needed. Whole numbers and days are such where their columns are declared so; all else is text.
 
     Of a table that a ledger writes: those of the release that the address names, with the hash of
     its file; or else the table as of the last one.
@@ -330,7 +332,8 @@ def read_table(address: TableAddress, reading: Reading) -> tuple[pl.DataFrame, s
         releases = _releases_in(session, table)
         if not releases:
             _refuse_number(address)
-            return rows_of_table(session, address, table, reading)
+            frame, sha256 = rows_of_table(session, address, table, reading)
+            return as_declared(frame, session.columns(table)), sha256
         rows = TableRows.of(session, table)
         if address.release is None:
             last = releases[-1]

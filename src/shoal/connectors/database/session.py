@@ -37,7 +37,8 @@ class SqlColumn:
     whatever differs as text has one order. unneeded: SQL for cells of any type as some text, where
     nobody needs them.
 
-    unfit: its type, where its values have no one text; else empty.
+    unfit: its type, where its values have no one text; else empty. holds: whole numbers or days,
+    where it is declared to; else texts.
     """
 
     name: str
@@ -45,6 +46,7 @@ class SqlColumn:
     in_order: str
     unneeded: str
     unfit: str = ""
+    holds: type[pl.Int64 | pl.Date | pl.String] = pl.String
 
     @property
     def of_any_type(self) -> SqlColumn:
@@ -138,6 +140,21 @@ def rows_as_text(
         if held.str.contains("\0", literal=True).any():
             raise DatabaseRefusal(f"column '{held.name}' holds null characters; take them out")
     return frame
+
+
+def as_declared(frame: pl.DataFrame, columns: Sequence[SqlColumn]) -> pl.DataFrame:
+    """Texts as what their columns are declared to hold; as they are where one of them is not."""
+    typed = []
+    for column in columns:
+        if column.holds is not pl.String and column.name in frame.columns:
+            text = frame[column.name]
+            if column.holds is pl.Date:
+                cells = text.str.to_date("%Y-%m-%d", strict=False)
+            else:
+                cells = text.cast(column.holds, strict=False)
+            if cells.cast(pl.String).equals(text):
+                typed.append(cells)
+    return frame.with_columns(typed)
 
 
 def count_rows(session: Session, table: TableName) -> int:
