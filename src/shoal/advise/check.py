@@ -140,11 +140,14 @@ class _PolicyWithTable:
 
     def method_findings(self) -> list[AttributeFinding]:
         """Why the method does not fit the policy, whichever verb it serves."""
-        verb = registry.verb_of(self.policy.method_name) or "publish"
+        policy = self.policy
+        if policy.operation is not None:  # it is of a ledger, whichever method that has
+            policy = policy.or_method(terms.WITH_OPERATIONS)
+        verb = registry.verb_of(policy.method_name) or "publish"
         try:
-            method = self.policy.build_method(verb)
+            method = policy.build_method(verb)
             if verb == "republish":
-                terms.check_policy(self.policy, method)
+                terms.check_policy(policy, method)
         except InputError as unfit:
             return _plain(unfit.said)
         return []
