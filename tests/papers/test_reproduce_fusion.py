@@ -9,6 +9,7 @@ import pytest
 from shoal_papers.reproduce.fusion import (
     CLAIMS,
     OWN,
+    PAPER,
     QIDS,
     STEPWISE,
     curve,
@@ -23,6 +24,7 @@ from shoal_papers.reproduce.fusion import (
 )
 from shoal_papers.reproduce.fusion_bench import TIMES, FusionBench, bench
 from shoal_papers.reproduce.paper import Verdict, View
+from shoal_papers.reproduce.verdict_report import judge
 
 
 def view(own: list[float], base: list[float], column: str = "seconds") -> View:
@@ -111,6 +113,12 @@ def test_the_same_table_is_judged_by_groups_and_steps():
         for name, rows in both.items()
     }
     assert same_table(View(steps)).verdict == Verdict.HOLDS
+
+
+def test_a_reading_is_not_judged_by_the_curves_that_it_shares_with_another():
+    columns = ("seconds", "seconds_least", "seconds_most", "steps", "groups", "rounds", "error")
+    rows = [setting | dict.fromkeys(columns, 1) for setting in grid(True)]
+    assert [judged.reading.name for judged in judge(PAPER, rows)] == ["main"]
 
 
 def test_no_setting_is_run_twice_and_every_claim_has_a_name_of_its_own():

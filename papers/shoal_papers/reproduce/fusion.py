@@ -234,14 +234,16 @@ READINGS = (
         "main",
         "every party's own attributes of QID5 and QID7 are a QID; with two parties a helper"
         " computes; seconds from agreed ids to the table",
-        {**CURVES, **BY_DELAY, **ORIGINAL},
+        CURVES,
+        {**BY_DELAY, **ORIGINAL},
         is_quick=True,
         may_lack=True,
     ),
     Reading(
         "one QID",
         "as main, but all attributes of QID5 and QID7 are one QID each",
-        {**WHOLE, **BY_DELAY, **ORIGINAL},
+        WHOLE,
+        {**BY_DELAY, **ORIGINAL},
         may_lack=True,
     ),
 )
