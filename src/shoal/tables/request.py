@@ -51,16 +51,20 @@ class PublishCommand(Request, kw_only=True):
     """What the command is asked, up to what comes with the certificate."""
 
     input_path: str = option(
-        "INPUT", "The table: a file, a folder, one in a database; '-' reads CSV.", ...
+        "INPUT",
+        "The table: a file, a folder, one in a database; '-' reads CSV. Of linked tables, all.",
+        ...,
     )
     policy: Path = options.POLICY
     output: str = option(
         "-o, --output",
-        "The release: a file, 'out/' for a folder of Parquet, a table in a database, '-'.",
+        "The release: a file, 'out/' for a folder of Parquet, a table in a database, '-'. Of linked"
+        " tables, a new folder.",
         ...,
     )
     overrides: options.Overrides
     given: PublishOptions
+    table: list[str] | None = options.TABLES
     attacks: Attacks
     dry_run: bool = option(
         "--dry-run",
@@ -68,6 +72,19 @@ class PublishCommand(Request, kw_only=True):
         " would take here.",
         False,
     )
+
+    @property
+    def of_one_table(self) -> list[str]:
+        """What is asked that linked tables have not, as it is written."""
+        asked = {
+            "--plan": self.given.plan,
+            "--explain": self.given.explain,
+            "--replace": self.given.replace,
+            "--attack": self.attacks.attack,
+            "--others": self.attacks.others,
+            "--dry-run": self.dry_run,
+        }
+        return [name for name, given in asked.items() if given]
 
     def request(self, policy: Policy, progress: Progress) -> PublishRequest:
         """All that is asked of a release by a policy; raises InputError."""
