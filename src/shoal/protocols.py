@@ -434,8 +434,11 @@ class FusionParty(Protocol):
 class BiddingParty(FusionParty, Protocol):
     """One owner who bids in every round; the best one specializes."""
 
-    def bid(self) -> list[int]:
+    def bid(self, ahead: int = 0) -> list[int]:
         """What its next steps are worth, never rising; no two parties bid the same but 0."""
+
+    def go_on(self, runner_up: int) -> int:
+        """Won, and was told the second best bid: plans while steps beat it; how many there are."""
 
     def lose(self) -> None:
         """Another party won the round: what was planned is taken back."""
@@ -484,8 +487,8 @@ class FusionMethod(NamedMethod, Protocol):
     over_all: ClassVar[bool] = False
 
     @property
-    def ahead(self) -> int:
-        """How many steps a party plans for each secure round."""
+    def most_ahead(self) -> int:
+        """How many steps a party plans at most for each secure round."""
 
     def party(self, ground: Any, own: Mapping[int, np.ndarray]) -> FusionParty:
         """One owner, with the cells of its own attributes, on the ground that all know."""

@@ -26,7 +26,8 @@ from shoal.policy.binding.files import PolicyTables
 from shoal.policy.binding.linked import bind_linked
 from shoal.policy.binding.linked_files import read_linked
 from shoal.policy.binding.table import bind
-from shoal.policy.consistency import contradictions, place_of
+from shoal.policy.checked import place_of
+from shoal.policy.consistency import contradictions
 from shoal.policy.linked import declared_tables, policy_of_table
 from shoal.policy.loading import read_mapping
 from shoal.policy.model import PolicyModel
@@ -139,11 +140,14 @@ class _PolicyWithTable:
 
     def method_findings(self) -> list[AttributeFinding]:
         """Why the method does not fit the policy, whichever verb it serves."""
-        verb = registry.verb_of(self.policy.method_name) or "publish"
+        policy = self.policy
+        if policy.operation is not None:  # it is of a ledger, whichever method that has
+            policy = policy.or_method(terms.WITH_OPERATIONS)
+        verb = registry.verb_of(policy.method_name) or "publish"
         try:
-            method = self.policy.build_method(verb)
+            method = policy.build_method(verb)
             if verb == "republish":
-                terms.check_policy(self.policy, method)
+                terms.check_policy(policy, method)
         except InputError as unfit:
             return _plain(unfit.said)
         return []

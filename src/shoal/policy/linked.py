@@ -324,6 +324,11 @@ def _promise_findings(model: PolicyModel) -> Iterator[str]:
                 "promise 'k-anonymity': counts who is alike in all tables together; leave out"
                 " 'attributes' and 'population'"
             )
+        elif model.keys == "none" and any(map(_table_of, names)):
+            yield (
+                f"promise '{promise['model']}': can't be measured with 'keys: none', as nobody can"
+                " tell whose a row is; say 'keys: release'"
+            )
         elif len({_table_of(name) for name in names}) > 1:
             yield (
                 f"promise '{promise['model']}': names columns of several tables; ask one promise"

@@ -217,6 +217,9 @@ class AttributePolicy(_Strict):
             " Dates and sets are of linked tables."
         ),
     )
+    distance: Literal["equal", "ordered"] | None = Field(
+        None, description="Of sensitive numbers: equal if they are codes, by default ordered."
+    )
     domain: tuple[float, float] | None = Field(
         None, description="Least and greatest value of a number."
     )
@@ -328,6 +331,8 @@ class AttributePolicy(_Strict):
             problems.append(f"'render: {self.render}' {belongs}")
         if self.round is not None and (not is_range or self.render == "mean"):
             problems.append(f"'round' {belongs} that publishes ranges")
+        if self.distance is not None and (self.role, self.type) != ("sensitive", "number"):
+            problems.append("'distance' belongs to a sensitive attribute of type number")
         if self.over_time is not None and self.role != "sensitive":
             problems.append("'over_time' belongs to a sensitive attribute")
         if self.pseudonym is not None and self.role != "identifier":
@@ -344,6 +349,11 @@ class AttributePolicy(_Strict):
             "order",
         )
         return made or isinstance(self.order, str)
+
+    @property
+    def is_code(self) -> bool:
+        """Whether its numbers are names of things, of which none lies between two others."""
+        return self.distance == "equal"
 
     @property
     def kind(self) -> Kind:

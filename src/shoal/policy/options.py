@@ -98,7 +98,7 @@ def tables(given: Sequence[str] | None) -> dict[str, str]:
     """NAME=FILE texts of --table by name; raises InputError with every one that is none."""
     pairs = [text.partition("=")[::2] for text in given or []]
     findings = [
-        f"--table '{name}': is not NAME=FILE; write for instance --table visits=visits.csv"
+        f"--table '{name}': is not NAME=FILE; name the table and its file"
         for name, path in pairs
         if not (name and path)
     ]

@@ -123,6 +123,11 @@ def save(publication: Publication[Any], path: str, overwrite: bool) -> Certifica
         back = tables.read_draft(draft, dialect)
         if tables.model.write.formulas == "escape" and place.kind.is_delimited:
             frame = unescaped(frame)
+        if place.kind.is_workbook:
+            from shoal.connectors.workbooks import number_text
+
+            numbers = pl.selectors.float()
+            frame = frame.with_columns(numbers.map_elements(number_text, return_dtype=pl.String))
         shown, _ = tables.published_table(_texts(frame))
         if not _texts(back.table.frame).frame.equals(shown.frame):
             raise InputError(f"output '{path}': does not read as written; take another format")

@@ -88,6 +88,13 @@ QUASI = {"drug": {"role": "quasi"}}
             ),
             "names columns of several tables",
         ),
+        (
+            of_top(
+                keys="none",
+                promises=[{"model": "l-diversity", "attribute": "visits.disease", "l": 2}],
+            ),
+            "can't be measured with 'keys: none'",
+        ),
         (lambda c: c["attributes"]["patient"].update(role="drop"), "no single column of people"),
         (
             lambda c: c["attributes"].update(codes={"role": "sensitive", "type": "set"}),

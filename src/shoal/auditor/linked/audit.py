@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +18,8 @@ from shoal.auditor.linked.matching import matching_attack
 from shoal.auditor.linked.reading import LinkedRelease, read_linked_tables
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import RISK, UTILITY, PromiseReport
-from shoal.data.classes import Classes, Sizes
+from shoal.data.classes import Classes, SensitiveColumn, Sizes
+from shoal.data.json_objects import Json
 from shoal.data.linked import PEOPLE, LinkedTables
 from shoal.data.people import KNOWN
 from shoal.data.progress import Progress, no_progress
@@ -32,6 +32,7 @@ from shoal.policy.binding.linked_files import (
 )
 from shoal.policy.consistency import build_promise
 from shoal.policy.linked import attributes_of, promises_of_table
+from shoal.policy.model import AnchorPolicy, PolicyModel
 from shoal.policy.policy import Policy
 from shoal.version import VERSION
 
@@ -91,11 +92,11 @@ def measure_linked(
     schemas = None if truth is None else {t.name: t.schema for t in truth.tree.tables}
     release = read_linked_tables(sources.tables, policy, schemas)
     progress("measuring the promises")
-    promises = _promises(release, policy)
+    promises = _promises(release, policy.model)
     k = policy.required_k or 2
     exposed = exposures(release.view, k)
     faults = dict(release.faults)
-    measured: dict[str, Any] = {
+    measured: Json = {
         "keys": policy.model.keys,
         "known_rows": release.tree.known_rows,
         "assumed": list(policy.model.assume),
@@ -103,7 +104,7 @@ def measure_linked(
         "audited": "files" if truth is None else "originals",
         "matching": None,
         "bundle_loss": None,
-        "anchor": None if policy.model.anchor is None else _anchor(release, policy),
+        "anchor": None if policy.model.anchor is None else _anchor(release, policy.model.anchor),
     }
     if truth is not None:
         measured["bundle_loss"] = bundle_loss(release, truth)
@@ -138,20 +139,20 @@ def measure_linked(
             "output": None,
         }
     )
-    return LinkedAudit(certificate.warned(*_warnings(policy)), release)
+    return LinkedAudit(certificate.warned(*_warnings(policy.model)), release)
 
 
 # Promises.
 
 
-def _promises(release: LinkedRelease, policy: Policy) -> list[PromiseReport]:
+def _promises(release: LinkedRelease, asked: PolicyModel) -> list[PromiseReport]:
     """Every promise of the policy, k-anonymity over all tables, others slot by slot."""
     labels = np.where(release.withheld, -1, release.view.labels)
     _, dense = np.unique(labels, return_inverse=True)
     labels = dense.astype(np.int32) - np.int32(release.withheld.any())
     people = _PeopleClasses(release, labels)
     reports = []
-    for promise in policy.model.promises:
+    for promise in asked.promises:
         names = attributes_of(promise)
         if not names:
             report = build_promise(promise).report(people.classes)
@@ -159,9 +160,7 @@ def _promises(release: LinkedRelease, policy: Policy) -> list[PromiseReport]:
             continue
         table = names[0].rpartition(".")[0] or PEOPLE
         declared = release.tables[table].declared
-        (local,) = promises_of_table(
-            policy.model.model_copy(update={"promises": [promise]}), declared
-        )
+        (local,) = promises_of_table(asked.model_copy(update={"promises": [promise]}), declared)
         model = build_promise(local)
         report = model.report(people.of_rows(table, is_by_person=model.model == "holder-share"))
         reports.append(report | {"attributes": names})
@@ -170,11 +169,11 @@ def _promises(release: LinkedRelease, policy: Policy) -> list[PromiseReport]:
 
 def _with_known_rows(report: PromiseReport, release: LinkedRelease) -> PromiseReport:
     """k-anonymity where any m rows are known, too: the fewest people who fit what is known."""
-    most = release.tree.known_rows
-    if most is None or report["measured"] is None:
+    most = release.tree.known_rows or 0
+    if report["measured"] is None:
         return report
     fewest = release.view.fewest_alike(most)[~release.withheld]
-    measured = min(int(fewest.min()), int(report["measured"]))
+    measured = min(int(fewest.min()), int(report["measured"]), *release.loose.values())
     return report | {"measured": measured, "holds": measured >= report["asked"]}
 
 
@@ -220,7 +219,7 @@ class _PeopleClasses:
 # Figures.
 
 
-def _sizes(release: LinkedRelease, truth: LinkedTables | None) -> dict[str, Any]:
+def _sizes(release: LinkedRelease, truth: LinkedTables | None) -> Json:
     people, withheld = release.tables[PEOPLE].rows, int(release.withheld.sum())
     labels = release.view.labels[~release.withheld]
     return {
@@ -235,7 +234,7 @@ def _sizes(release: LinkedRelease, truth: LinkedTables | None) -> dict[str, Any]
     }
 
 
-def _together(release: LinkedRelease, k: int) -> dict[str, Any]:
+def _together(release: LinkedRelease, k: int) -> Json:
     labels = release.view.labels[~release.withheld]
     alike = np.bincount(labels)[labels] if len(labels) else labels
     names = [
@@ -260,28 +259,27 @@ def _risk(promises: list[PromiseReport]) -> dict[str, float]:
 
 def _table(
     release: LinkedRelease, name: str, sources: LinkedSources, truth: LinkedTables | None
-) -> dict[str, Any]:
+) -> Json:
     """What a certificate says of one table."""
     table, known = release.tables[name], release.tree[name].known
     rows = None if truth is None else truth.rows[name].count
+    published = sources.tables[name].records if name in sources.tables else table.rows
     return {
         "name": name,
         "parent": table.declared.parent,
         "known": known if isinstance(known, int) else known.value,
         "rows": {
             "in": rows,
-            "published": table.rows,
-            "withheld": None if rows is None else rows - table.rows,
+            "published": published,
+            "withheld": None if rows is None else rows - published,
         },
         "columns": [column.name for column in table.columns],
         "sha256": sources.hashes.get(name),
     }
 
 
-def _anchor(release: LinkedRelease, policy: Policy) -> dict[str, Any]:
+def _anchor(release: LinkedRelease, anchor: AnchorPolicy) -> Json:
     """How dates were moved, and the fewest days that an anchor was drawn from."""
-    anchor = policy.model.anchor
-    assert anchor is not None
     hull = release.tables[PEOPLE].columns[-1]
     wide = (hull.hi - hull.lo)[hull.codes][~release.withheld]
     days = wide[np.isfinite(wide)]
@@ -289,10 +287,12 @@ def _anchor(release: LinkedRelease, policy: Policy) -> dict[str, Any]:
     return {"render": anchor.render, "gaps": anchor.gaps, "least_hull_days": least}
 
 
-def bundle_loss(release: LinkedRelease, truth: LinkedTables) -> float:
+def bundle_loss(release: LinkedRelease, truth: LinkedTables) -> float | None:
     """Widths of all published cells, and 1 for each cell of a withheld row, by all quasi cells of
-    the original (in [0, 1]).
+    the original (in [0, 1]); None where rows can't be joined.
     """
+    if release.loose:
+        return None
     lost, cells = 0.0, 0
     for name, table in release.tables.items():
         rows, columns = truth.rows[name].count, len(table.columns)
@@ -302,14 +302,15 @@ def bundle_loss(release: LinkedRelease, truth: LinkedTables) -> float:
     return lost / cells if cells else 0.0
 
 
-def _warnings(policy: Policy) -> list[ReleaseWarning]:
+def _warnings(model: PolicyModel) -> list[ReleaseWarning]:
     """What readers must know although every promise holds."""
     said = []
-    if policy.model.keys == "none":
+    if model.keys == "none":
         said.append(
-            "keys are none, so rows can't be joined with people: who hides among how many was"
-            " measured on people's own cells and counts alone"
+            "keys are none, so rows can't be joined with people: k was measured on people's own"
+            " cells and counts, and on rows that show the same, which are not known to be of"
+            " different people"
         )
-    if policy.model.anchor is not None and policy.model.anchor.gaps == "exact":
+    if model.anchor is not None and model.anchor.gaps == "exact":
         said.append("gaps between dates are exact: whoever knows two dates of a person undoes it")
     return [ReleaseWarning("linked-tables", text) for text in said]

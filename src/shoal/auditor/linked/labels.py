@@ -178,7 +178,7 @@ def multisets(starts: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def known_sets(person: np.ndarray, item: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """What somebody has, so many rows at a time: (s,) the person, and (s,) which rows these are.
+    """What somebody has, `size` rows at a time: (s,) the person, and (s,) which rows these are.
 
     Rows that show the same are not told apart, but each of them counts; a person has each choice
     once. person, item: (i,) as in `View.items`. Raises InputError where there are too many choices

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import polars as pl
@@ -17,6 +17,7 @@ from shoal.auditor.linked.labels import View, ViewedTable
 from shoal.data.classes import SensitiveColumn
 from shoal.data.linked import ANCHOR, HULL, PEOPLE, TableTree, rows_column
 from shoal.data.notation import map_cells
+from shoal.data.numbers import alike
 from shoal.data.person_names import names_of
 from shoal.data.release import (
     PublishedColumn,
@@ -47,7 +48,8 @@ class ReleasedTable:
     """One table of a release: its rows by parent, and what they show.
 
     columns: its quasi-identifiers. counts: by table below, how many rows its cells say; lo and hi.
-    weekday: of people, the days of the week that their moved days keep; None where none is kept.
+    more: (n,) what else tells rows apart: sets that show nothing, and days of the week that moved
+        days keep.
     """
 
     declared: DeclaredTable
@@ -55,7 +57,7 @@ class ReleasedTable:
     columns: tuple[PublishedColumn, ...]
     counts: Mapping[str, PublishedColumn]
     sensitive: Mapping[str, SensitiveColumn]
-    weekday: np.ndarray | None = None
+    more: tuple[np.ndarray, ...] = ()
 
     @property
     def rows(self) -> int:
@@ -64,8 +66,8 @@ class ReleasedTable:
     @property
     def cells(self) -> list[np.ndarray]:
         """What its rows show, as whole numbers by column."""
-        shown = [column.codes for column in (*self.columns, *self.counts.values())]
-        return shown if self.weekday is None else [*shown, self.weekday]
+        shown = (column.codes for column in (*self.columns, *self.counts.values()))
+        return [*shown, *self.more]
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ class LinkedRelease:
 
     withheld: (people,) bool, who shows nothing at all in any table. faults: by kind, as a
     certificate counts them. moved: (people,) the day that each person's dates count from, None
-        where there is no anchor.
+        where there is no anchor. loose: of tables without keys, the fewest rows that show the same.
     """
 
     tree: TableTree
@@ -82,6 +84,7 @@ class LinkedRelease:
     withheld: np.ndarray
     faults: Mapping[str, int]
     moved: np.ndarray | None = None
+    loose: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def view(self) -> View:
@@ -113,7 +116,9 @@ def read_linked_tables(
         reader.read(declared)
     InputError.raise_for(reader.findings)
     tree = tree_of(policy.model, reader.schemas)
-    release = LinkedRelease(tree, reader.found, reader.withheld(), reader.faults, reader.moved)
+    release = LinkedRelease(
+        tree, reader.found, reader.withheld(), reader.faults, reader.moved, reader.loose
+    )
     faults = {
         **release.faults,
         "extra_rows": sum(extra_rows(release, one) for one in release.tables.values()),
@@ -135,6 +140,7 @@ class _Reader:
         self.faults = {"orphans": 0, "repeated_keys": 0, "original_keys": 0, "ordered_keys": 0}
         self.findings: list[str] = []
         self.moved: np.ndarray | None = None
+        self.loose: dict[str, int] = {}
         self._grouped: dict[str, Table] = {}
 
     def absent(self) -> list[str]:
@@ -183,11 +189,11 @@ class _Reader:
         counts = {
             name.removesuffix(rows_column("")): self._count_column(table, name) for name in counted
         }
-        weekday = None
-        if declared.parent is None and self.moved is not None:
-            keeps = self.model.anchor is not None and self.model.anchor.keep == "weekday"
-            weekday = self.moved % 7 if keeps else None
-        one = ReleasedTable(declared, starts, columns, counts, sensitive, weekday)
+        mark, anchor = self.render.suppressed, self.model.anchor
+        more = [(as_text(table.frame[name]) == mark).to_numpy() for name in declared.sets]
+        if declared.parent is None and self.moved is not None and anchor and anchor.keep:
+            more.append(self.moved % 7)
+        one = ReleasedTable(declared, starts, columns, counts, sensitive, tuple(more))
         self.found[declared.name] = one
         if declared.key is not None and declared.key in table.names:
             self._judge_keys(one, names_of(table.frame[declared.key]))
@@ -206,6 +212,7 @@ class _Reader:
         key = next(t.key for t in declared_tables(self.model) if t.name == declared.parent)
         assert key is not None
         if self.model.keys == "none":  # nobody can tell whose a row is
+            self._count_alike(declared, table)
             return Table(table.frame.clear()), np.zeros(above.records + 1, np.int64)
         assert declared.link is not None
         parents = places_of(names_of(above.frame[key]), names_of(table.frame[declared.link]))
@@ -213,6 +220,15 @@ class _Reader:
         order = order[np.searchsorted(parents[order], 0) :]
         self.faults["orphans"] += len(parents) - len(order)
         return Table(table.frame[order]), starts_of(parents[order], above.records)
+
+    def _count_alike(self, declared: DeclaredTable, table: Table) -> None:
+        """Counts the rows that show the same in a table whose rows nobody can join."""
+        quasi = [name for name, a in declared.attributes.items() if a.role == "quasi"]
+        below = [rows_column(one.name) for one in declared_tables(self.model)]
+        shown = [name for name in (*quasi, *below) if name in table.names]
+        if shown and table.records:
+            rows = alike([table.column(name).codes for name in shown], table.records)
+            self.loose[declared.name] = int(np.bincount(rows).min())
 
     def _count_column(self, table: Table, name: str) -> PublishedColumn:
         shown = Shown.BOTH if self._is_mean(name) else Shown.RANGE
@@ -354,7 +370,7 @@ def odd_days(release: LinkedRelease, moved: np.ndarray) -> int:
     chance = 1 - 2 * (1 - 1 / width[wide]) ** people[wide] + (1 - 2 / width[wide]) ** people[wide]
     both = int((taken[0] & taken[1])[wide].sum())
     expected = float(chance.sum())
-    # Chernoff's bound on the chance that so many classes have both ends taken
+    # Chernoff's bound on the chance that this many classes have both ends taken
     is_odd = both > expected and both * (1 + np.log(expected / both)) - expected < np.log(RARE)
     return int(outside.sum()) + (both if is_odd else 0)
 

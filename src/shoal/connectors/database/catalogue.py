@@ -32,8 +32,8 @@ _FOREIGN_KEYS = {
             WHERE g.id = f.id AND g.seq > 0)
         ORDER BY m.name, f.id""",
     POSTGRESQL: """
-        SELECT CAST(c.relname AS text), CAST(a.attname AS text), CAST(d.relname AS text),
-            CAST(b.attname AS text)
+        SELECT CAST(c.relname AS text) AS "table", CAST(a.attname AS text) AS "column",
+            CAST(d.relname AS text) AS to_table, CAST(b.attname AS text) AS to_column
         FROM pg_catalog.pg_constraint f
         JOIN pg_catalog.pg_class c ON c.oid = f.conrelid
         JOIN pg_catalog.pg_class d ON d.oid = f.confrelid

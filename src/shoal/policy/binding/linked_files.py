@@ -15,6 +15,7 @@ from shoal.data.person_names import without_nobody
 from shoal.data.table import Table
 from shoal.data.warnings import ReleaseWarning
 from shoal.errors import InputError
+from shoal.policy.binding.files import PolicyTables
 from shoal.policy.linked import declared_tables, policy_of_table
 from shoal.policy.policy import Policy
 
@@ -58,33 +59,32 @@ def read_linked_release(source: object, policy: Policy) -> LinkedSources:
     return _read(source, policy, None, _released)
 
 
-_Reader: TypeAlias = "Callable[[str | Frame, Policy], SourceFile]"
-
-
-def _original(given: str | Frame, policy: Policy) -> SourceFile:
-    tables = policy.tables
+def _original(given: str | Frame, tables: PolicyTables) -> SourceFile:
     if isinstance(given, str):
         return tables.read_original(given, allow_empty=True)
-    frame, remarks = without_nobody(table_of(given, True).frame, policy.model.missing_values)
+    frame, remarks = without_nobody(table_of(given, True).frame, tables.model.missing_values)
     return SourceFile(Table(tables.original_frame(frame)), "", remarks=remarks)
 
 
-def _released(given: str | Frame, policy: Policy) -> SourceFile:
-    tables = policy.tables
-    if not isinstance(given, str):
-        source = SourceFile(table_of(given, True), "")
-    else:
-        source = tables.read_as_written(given, allow_empty=True)
+def _released(given: str | Frame, tables: PolicyTables) -> SourceFile:
+    source = (
+        tables.read_as_written(given, allow_empty=True)
+        if isinstance(given, str)
+        else SourceFile(table_of(given, True), "")
+    )
     return replace(source, table=tables.published_table(source.table)[0])
 
 
 def _read(
-    source: object, policy: Policy, further: Mapping[str, str] | None, read: _Reader
+    source: object,
+    policy: Policy,
+    further: Mapping[str, str] | None,
+    read: Callable[[str | Frame, PolicyTables], SourceFile],
 ) -> LinkedSources:
     found: dict[str, SourceFile] = {}
     findings: list[str] = []
     declared = {t.name: t for t in declared_tables(policy.model) if t.separator is None}
-    for name, given, sheet in _given(source, policy, further):
+    for name, given, sheet in _given(source, [*policy.model.tables], policy.files, further):
         if name not in declared:
             findings.append(
                 f"table '{name}': in the data, not in the policy; name it under 'tables', or take"
@@ -92,7 +92,8 @@ def _read(
             )
             continue
         try:
-            found[name] = read(given, _of_sheet(policy_of_table(policy, declared[name]), sheet))
+            tables = _of_sheet(policy_of_table(policy, declared[name]).tables, sheet)
+            found[name] = read(given, tables)
         except InputError as wrong:
             findings += [f"table '{name}': {said}" for said in wrong.said]
     InputError.raise_for(findings)
@@ -104,9 +105,12 @@ def _read(
 
 
 def _given(
-    source: object, policy: Policy, further: Mapping[str, str] | None
+    source: object, below: list[str], beside: list[str], further: Mapping[str, str] | None
 ) -> Iterator[tuple[str, str | Frame, str | None]]:
-    """Each table's name, its place or frame, and the sheet of a workbook."""
+    """Each table's name, its place or frame, and the sheet of a workbook.
+
+    below: the tables that the policy names. beside: files that it names for another reason.
+    """
     if isinstance(source, Mapping):
         for name, given in source.items():
             yield name, str(given) if isinstance(given, Path) else given, None
@@ -116,12 +120,12 @@ def _given(
             "tables: a policy of linked tables needs several; name their folder, or give files or"
             " frames by the names of the tables, such as {'people': ..., 'visits': ...}"
         )
-    found = table_places(str(source), further, policy.files).with_people([*policy.model.tables])
+    found = table_places(str(source), further, beside).with_people(below)
     yield from ((name, place.path, place.sheet) for name, place in found.places.items())
 
 
-def _of_sheet(policy: Policy, sheet: str | None) -> Policy:
+def _of_sheet(tables: PolicyTables, sheet: str | None) -> PolicyTables:
     if sheet is None:
-        return policy
-    read = policy.model.read.model_copy(update={"sheet": sheet})
-    return replace(policy, model=policy.model.model_copy(update={"read": read}))
+        return tables
+    read = tables.model.read.model_copy(update={"sheet": sheet})
+    return replace(tables, model=tables.model.model_copy(update={"read": read}))

@@ -200,6 +200,7 @@ def _bound(name: str, column: Column | None, tables: PolicyTables, opaque: bool)
         opaque,
         Shown(declared.render),
         declared.round,
+        declared.is_code,
     )
 
 
@@ -281,7 +282,9 @@ def _is_label(mark: str, attribute: Attribute) -> bool:
 
 def _schema(model: PolicyModel, attributes: list[Attribute], render: Render) -> Schema:
     categorical = [
-        a.name for a in attributes if a.role is Role.SENSITIVE and a.kind is not Kind.NUMBER
+        a.name
+        for a in attributes
+        if a.role is Role.SENSITIVE and (a.kind is not Kind.NUMBER or a.is_code)
     ]
     label = model.label or (categorical[0] if len(categorical) == 1 else None)
     missing = Missing(model.missing)

@@ -194,6 +194,28 @@ def test_keys_of_the_original_repeated_keys_and_orphans_are_found(released):
     assert faults["orphans"] == released["drugs"].height - 1
 
 
+def test_without_keys_rows_that_show_the_same_are_counted(released):
+    bare = {name: frame.drop("visit", "patient", strict=False) for name, frame in released.items()}
+    honest = audit(bare, keys="none")
+    assert honest["promises"][0]["measured"] == 3
+    assert honest["tables"][1]["rows"]["published"] == released["visits"].height
+    lone = pl.concat([bare["visits"], bare["visits"].head(1).with_columns(cost=pl.lit("[7, 9]"))])
+    assert audit({**bare, "visits": lone}, keys="none")["promises"][0]["measured"] == 1
+
+
+def test_a_set_that_shows_nothing_is_not_an_empty_one(released):
+    policy = linked_cases.policy()
+    policy["attributes"]["codes"] = {"role": "quasi", "type": "set", "separator": ";"}
+    people = released["people"].with_columns(codes=pl.lit(""))
+    given = Policy.from_dict(policy)
+    whole = audit_linked({**released, "people": people}, given).certificate
+    cells = people["codes"].to_list()
+    cells[0] = "*"
+    starred = people.with_columns(pl.Series("codes", cells))
+    found = audit_linked({**released, "people": starred}, given).certificate
+    assert (whole["promises"][0]["measured"], found["promises"][0]["measured"]) == (3, 1)
+
+
 # Labels, sets of rows and matchings beside slow truths.
 
 
