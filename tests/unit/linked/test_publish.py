@@ -310,13 +310,16 @@ def test_what_is_not_made_yet_is_refused_at_once_with_the_way_out(tmp_path):
     tables["visits"]["rows"]["known"] = 2
     tables["drugs"]["rows"]["known"] = "all"
     asked = policy(
-        tables=tables, anchor={"first": "visits.day", "gaps": "exact"}, assume=["one-date-known"]
+        tables=tables,
+        anchor={"first": "visits.day", "gaps": "exact", "keep": "weekday"},
+        assume=["one-date-known"],
     )
     with pytest.raises(InputError) as refused:
         shoal.publish(world(), asked, output=tmp_path / "out.csv")
     said = "\n".join(refused.value.said)
     assert "say 'known: all'" in said
     assert "say 'covered'" in said
+    assert "anchor.keep" in said
     assert "a new folder" in said
     assert not list(tmp_path.iterdir())
 
