@@ -131,11 +131,6 @@ def unserved(policy: Policy, output: str) -> Iterator[str]:
                 " can be audited, and not made yet; say 'known: count', which promises more"
             )
     anchor = policy.model.anchor
-    if anchor is not None and anchor.keep is not None:
-        yield (
-            "policy, anchor.keep: days that keep their day of the week can be audited, and not made"
-            " yet; leave it out, which promises more"
-        )
     if anchor is not None and anchor.gaps == "exact":
         yield (
             "policy, anchor.gaps: exact gaps can be audited, and not made yet; say 'covered', which"

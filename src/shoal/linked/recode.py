@@ -14,6 +14,7 @@ from shoal.data.linked import ANCHOR, HULL, PEOPLE, Keys, LinkedTable, LinkedTab
 from shoal.data.partition import Partition
 from shoal.data.recoding import Recoding, mean_text
 from shoal.data.schema import Render, Shown
+from shoal.linked.templates import anchor_of
 from shoal.recoding.boxes import Boxes, pseudonyms
 
 
@@ -47,7 +48,7 @@ class _Recoder:
         self._slots = dict(zip(names, templates.slots, strict=True))
         self._counts = {name: templates.count(t) for t, name in enumerate(names)}
         self._person = {name: tables.person_of(name) for name in names}
-        self._moved = self._drawn_days() if tables.tree.anchor is not None else None
+        self._moved = None if tables.tree.anchor is None else self._drawn_days(tables)
         # drawn once for each slot: rows of all members of a class stand in one order
         self._slot_order = {n: rng.permutation(count) for n, count in self._counts.items()}
 
@@ -168,18 +169,18 @@ class _Recoder:
 
     # Days.
 
-    def _drawn_days(self) -> np.ndarray:
+    def _drawn_days(self, tables: LinkedTables) -> np.ndarray:
         """(people,) int64: of each, a day drawn evenly from the days of its class's anchors, and
         never looking at its own. So moved dates have one distribution for all members.
-        """
-        encoded = self._anchor
-        lo, hi = self._hulls(encoded)
-        return self._rng.integers(lo, hi + 1)[self._slots[PEOPLE]]
 
-    @property
-    def _anchor(self) -> EncodedAttribute:
-        attributes = self._rows[PEOPLE].encoded.attributes
-        return next(one for one in attributes if one.attribute.name == ANCHOR)
+        Where the day of the week is kept, which members of a class share, from the days that have
+        it.
+        """
+        encoded = anchor_of(tables)
+        first, last = self._hulls(encoded)
+        step = 7 if tables.tree.anchor is not None and tables.tree.anchor.keeps_weekday else 1
+        steps = (last - first) // step  # both ends are members' anchors
+        return (first + step * self._rng.integers(0, steps + 1))[self._slots[PEOPLE]]
 
     def _hulls(self, encoded: EncodedAttribute) -> tuple[np.ndarray, np.ndarray]:
         """First and last anchor of each class; (classes,) int64, 0 where a member has none."""
@@ -221,7 +222,7 @@ def days_shown(
     moved: np.ndarray | int,
     render: Render,
 ) -> pl.Series:
-    """The days of column j as dates, moved by a number for each row: a date, or from one to another.
+    """The days of column j as dates, moved by a number for each row: one, or from one to another.
 
     moved: (n,) int64. Where somebody has no day, what `span_texts` says of it.
     """

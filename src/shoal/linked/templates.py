@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from shoal.data.bundles import BundleRows, Bundles, Templates
 from shoal.data.classes import Classes
-from shoal.data.linked import PEOPLE, LinkedTables
+from shoal.data.encoding import EncodedAttribute
+from shoal.data.linked import ANCHOR, PEOPLE, LinkedTables
 from shoal.policy.consistency import build_promise
 from shoal.policy.linked import declared_tables, promises_of_table
 from shoal.policy.policy import Policy
@@ -22,18 +23,27 @@ BY_PERSON = "holder-share"
 def bundles_of(tables: LinkedTables) -> Bundles:
     """Everybody's rows as methods see them, tables in the order of the tree."""
     names = [table.name for table in tables.tree.tables]
-    return Bundles(
-        tuple(
-            BundleRows(
-                tables.rows[about.name].matrix,
-                -1 if about.parent is None else names.index(about.parent),
-                tables.rows[about.name].starts,
-                about.weight,
-                about.ordered,
-            )
-            for about in tables.tree.tables
+    rows = tuple(
+        BundleRows(
+            tables.rows[about.name].matrix,
+            -1 if about.parent is None else names.index(about.parent),
+            tables.rows[about.name].starts,
+            about.weight,
+            about.ordered,
         )
+        for about in tables.tree.tables
     )
+    bundles = Bundles.of(rows)
+    if tables.tree.anchor is None or not tables.tree.anchor.keeps_weekday:
+        return bundles
+    days = anchor_of(tables).value_of_code()[anchor_of(tables).codes]
+    return replace(bundles, apart=np.where(np.isnan(days), 7, days % 7).astype(np.int64))
+
+
+def anchor_of(tables: LinkedTables) -> EncodedAttribute:
+    """The day from which each person's dates count."""
+    attributes = tables.people.encoded.attributes
+    return next(one for one in attributes if one.attribute.name == ANCHOR)
 
 
 @dataclass(frozen=True)
