@@ -178,6 +178,29 @@ def test_rows_are_kept_whose_rows_below_fit():
     assert (templates.slots[2] >= 0).tolist() == [False] + [True] * 6
 
 
+def test_rows_alike_go_where_the_rows_below_them_are_alike():
+    people = [((1,), ([(5, 0), (5, 0)],))] * 2
+    drugs = Matrix.from_columns(np.array([[0], [8], [8], [0]]), [8.0])
+    below = BundleRows(drugs, 1, np.arange(5))
+    bundles = Bundles.of((*bundles_of(people).tables, below))
+    templates = BundleMethod().bundle(bundles, ks, np.random.default_rng(0))
+    first, second, third, fourth = templates.slots[1].tolist()
+    assert (first, second) == (fourth, third)
+    assert bundle_loss(bundles, templates) == 0
+
+
+def test_rows_in_order_keep_it_where_another_order_would_cost_less():
+    rows = np.array([[0, 0], [1, 4], [0, 4], [1, 0]])
+    matrix = Matrix.from_columns(rows, [80.0, TREE])
+    people = bundles_of([((1,), ([],))] * 2).tables[0]
+    slots = {}
+    for ordered in (False, True):
+        below = BundleRows(matrix, 0, np.array([0, 2, 4]), 1.0, ordered)
+        slots[ordered] = aligned(Bundles.of((people, below)), np.zeros(2, np.int64)).slots[1]
+    assert slots[False].tolist() == [0, 1, 1, 0]
+    assert slots[True].tolist() == [0, 1, 0, 1]
+
+
 @given(worlds, st.randoms(use_true_random=False))
 def test_the_order_of_the_input_changes_no_template(people, random):
     def templates(world):
