@@ -81,7 +81,3 @@ class Templates:
     def classes(self) -> np.ndarray:
         """(people,) int64."""
         return self.slots[0]
-
-    def count(self, table: int) -> int:
-        """The slots of a table."""
-        return int(self.slots[table].max(initial=-1)) + 1

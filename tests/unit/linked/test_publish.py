@@ -256,6 +256,24 @@ def test_whoever_has_no_visit_hides_among_others_without_one(tmp_path):
     assert {p["visits.rows"] for p in rows_of(tmp_path / "out", "people")} == {"0"}
 
 
+def test_rows_of_which_nobody_knows_anything_are_all_published(tmp_path):
+    frames = world()
+    tables = json.loads(json.dumps(POLICY["tables"]))
+    tables["drugs"]["rows"]["known"] = "none"
+    promises = [*POLICY["promises"], {"model": "l-diversity", "attribute": "drugs.drug", "l": 2}]
+    asked = policy(tables=tables, assume=["counts-unknown"], promises=promises)
+    shoal.publish(frames, asked, output=tmp_path / "out", trace=tmp_path / "trace")
+    lines = list(map(json.loads, (tmp_path / "trace").read_text().splitlines()))
+    visits = {frames["visits"]["visit"][ln["seq"]] for ln in lines if ln["table"] == "visits"}
+    drugs = [ln["seq"] for ln in lines if ln["table"] == "drugs"]
+    assert len(drugs) == len({*drugs}) == frames["drugs"]["visit"].is_in(visits).sum()
+    without = [
+        (person, [v for v, _ in rows]) for person, rows in read_bundles(tmp_path / "out", SENSITIVE)
+    ]
+    assert min(Counter(map(repr, without)).values()) >= 4
+    assert "drugs.rows" not in rows_of(tmp_path / "out", "visits")[0]
+
+
 def test_keyed_keys_join_and_are_the_same_again(tmp_path, monkeypatch):
     monkeypatch.setenv("SHOAL_PSEUDONYM_KEY", "a secret of the owner's")
     for name in ("one", "two"):
