@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from shoal.advise.propose import LookedAt, ProposedColumn
@@ -149,6 +149,8 @@ def propose_linked(
 def _table(name: str, table: Table, looked: LookedAt | None, links: FoundLinks) -> ProposedTable:
     """A table's roles and links."""
     key, parent = links.key(name), links.parent(name)
+    if parent is not None and parent.to_table == links.people:
+        parent = replace(parent, to_table=PEOPLE)  # as a policy calls it, whatever its file does
     of_links = {one.column: one for one in reversed(links.links[name]) if one.is_sure}
     columns = []
     for column in table.names:
