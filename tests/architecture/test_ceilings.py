@@ -19,21 +19,21 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "shoal"
 
 CEILINGS = {
-    "lines": 100_100,
-    "logical lines": 62_480,
-    "modules of more than 3 lines": 426,
-    "lines of imports": 6_860,
+    "lines": 105_600,
+    "logical lines": 65_890,
+    "modules of more than 3 lines": 450,
+    "lines of imports": 7_200,
     "percent of the biggest package": 11,
     "files that name a format or scheme": 25,
-    "parameters annotated with Policy": 75,
+    "parameters annotated with Policy": 96,
     "dict[str, Any] and dict[str, object]": 128,
-    "functions of 8 or more parameters": 15,
+    "functions of 8 or more parameters": 16,
     "files above 500 lines": 6,
     "docstrings that begin 'The same' or 'As `x`'": 0,
     "'so many' and 'so much'": 1,
     "files of changes": 20,
-    "words of docs": 60_000,
-    "lines of tests": 72_800,
+    "words of docs": 61_400,
+    "lines of tests": 74_800,
 }
 
 PLACE = re.compile(r"\.(csv|tsv|parquet|arrow|jsonl|xlsx)\b|\b(sqlite|postgresql|kafka)://")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from shoal.advise.propose import LookedAt, ProposedColumn
 from shoal.connectors.files import read
 from shoal.connectors.table_places import TablePlaces
+from shoal.data.json_objects import Json
 from shoal.data.linked import PEOPLE
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
@@ -39,7 +40,7 @@ class ProposedTable:
     def content(self) -> Mapping[str, Any]:
         """Its part of the policy."""
         known = "all" if any(column.role == "quasi" for column in self.columns) else "count"
-        links: dict[str, Any] = {"ask": self.question}
+        links: Json = {"ask": self.question}
         if self.parent is not None:
             links = {"parent": {self.parent.to_table: self.parent.column}}
         key = {} if self.key is None else {"key": self.key}
@@ -148,6 +149,8 @@ def propose_linked(
 def _table(name: str, table: Table, looked: LookedAt | None, links: FoundLinks) -> ProposedTable:
     """A table's roles and links."""
     key, parent = links.key(name), links.parent(name)
+    if parent is not None and parent.to_table == links.people:
+        parent = replace(parent, to_table=PEOPLE)  # as a policy calls it, whatever its file does
     of_links = {one.column: one for one in reversed(links.links[name]) if one.is_sure}
     columns = []
     for column in table.names:
@@ -172,7 +175,7 @@ def _column(name: str, looked: LookedAt | None) -> ProposedColumn:
     if looked is None:
         return ProposedColumn(name, {"role": "drop"}, "no rows to look at")
     guess = looked.guesses[name]
-    settings: dict[str, Any] = dict(guess.settings)
+    settings: Json = dict(guess.settings)
     if guess.role == "subject":
         settings = {"role": "identifier"}
     asked = None if guess.person is not None else guess.ask

@@ -44,15 +44,15 @@ def init(
     from shoal.connectors.table_places import is_several
     from shoal.reports.advice_in_words import explanation_lines, question_lines
 
-    further = tables(table)
-    if further or is_several(data):
-        _init_linked(data, output, k, further, files_options(read)[0], quiet)
+    further, read_as = tables(table), files_options(read)[0]
+    if further or ("sheet" not in read_as and is_several(data)):
+        _init_linked(data, output, k, further, read_as, quiet)
         return
     with shown(quiet) as progress:
         proposal = propose_policy(
             data,
             k,
-            read=files_options(read)[0],
+            read=read_as,
             hierarchies=hierarchies,
             base="." if output == "-" else Path(output).parent,
             explain=explain,

@@ -59,15 +59,18 @@ class TablePlaces:
 
 def is_several(source: object) -> bool:
     """Whether a name means several tables by itself: a folder that is not one table in Parquet
-    files, or a database of which no table is named; or whether tables are given by name.
+    files, a workbook of several sheets, or a database of which no table is named; or whether tables
+    are given by name.
     """
     if not isinstance(source, str | Path):
         return isinstance(source, Mapping)
     place = Location(source)
     if place.is_table:
         return _names_no_table(place)
-    if not place.is_path or not Path(place).is_dir():
+    if not place.is_path or not Path(place).exists():
         return False
+    if not Path(place).is_dir():
+        return place.kind.is_workbook and len(_sheets(place)) > 1
     kinds = {name: Location(one.path).kind for name, one in _in_folder(Path(place), ()).items()}
     return PEOPLE in kinds or not all(kind.is_parquet for kind in kinds.values())
 

@@ -124,6 +124,11 @@ class TableTree:
         return next((t.known for t in self.tables if not isinstance(t.known, Known)), None)
 
 
+def parents_of(starts: np.ndarray) -> np.ndarray:
+    """(n,) int64, the parent's row of each row. starts: as in `LinkedRows`."""
+    return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+
+
 @dataclass(frozen=True)
 class LinkedRows:
     """The n rows of one table, those of one parent next to each other, in the input's order.
@@ -154,7 +159,7 @@ class LinkedRows:
     @property
     def parents(self) -> np.ndarray:
         """The parent's row of each row, (n,) int64."""
-        return np.repeat(np.arange(len(self.starts) - 1), self.counts)
+        return parents_of(self.starts)
 
     @cached_property
     def matrix(self) -> Matrix:

@@ -103,6 +103,23 @@ def test_a_proposal_is_a_policy_that_fits_once_its_questions_are_answered(tmp_pa
     assert all("open question" in line for line in checked.err.splitlines() if "sound" not in line)
 
 
+def test_the_table_of_people_is_called_so_in_the_policy_whatever_its_file_is(
+    world, tmp_path, shoal
+):
+    (tmp_path / "data").mkdir()
+    for name, frame in world.items():
+        frame.write_csv(tmp_path / "data" / f"{name.replace('people', 'patients')}.csv")
+    draft, data = tmp_path / "draft.yaml", tmp_path / "data"
+    assert shoal("policy", "init", data, "--k", 2, "-o", draft).status == 0
+    content = yaml.safe_load(draft.read_text())
+    assert content["tables"]["visits"]["parent"] == {"people": "patient"}
+    for table in (content, *content["tables"].values()):
+        for settings in table["attributes"].values():
+            settings.pop("ask", None)
+    draft.write_text(yaml.safe_dump(content))
+    assert shoal("policy", "check", draft, data).status == 0
+
+
 def test_a_table_whose_parent_nobody_knows_keeps_publish_and_audit_waiting(world, tmp_path, shoal):
     world = {**world, "visits": world["visits"].rename({"patient": "who"})}
     for name, frame in world.items():

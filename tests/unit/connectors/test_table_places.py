@@ -112,6 +112,7 @@ def test_every_sheet_of_a_workbook_is_a_table_whatever_that_of_people_is_called(
             sheet = book.add_worksheet(name)
             for row, cells in enumerate([frame.columns, *frame.rows()]):
                 sheet.write_row(row, 0, cells)
+    assert is_several(path)
     assert people_in(path) == sizes(world)
     places = table_places(str(path)).places
     assert places["visits"] == TablePlace(str(path), "visits")

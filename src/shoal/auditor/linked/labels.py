@@ -16,7 +16,7 @@ from operator import mul
 
 import numpy as np
 
-from shoal.data.linked import PEOPLE, Known, LinkedTables
+from shoal.data.linked import PEOPLE, Known, LinkedTables, parents_of
 from shoal.data.numbers import alike
 from shoal.errors import InputError
 
@@ -49,10 +49,6 @@ class ViewedTable:
     def counts(self) -> np.ndarray:
         return np.diff(self.starts)
 
-    @property
-    def parents(self) -> np.ndarray:
-        return np.repeat(np.arange(len(self.starts) - 1), self.counts)
-
 
 @dataclass(frozen=True)
 class View:
@@ -73,7 +69,7 @@ class View:
         found = {PEOPLE: np.arange(self.people)}
         for table in self.tables[1:]:
             assert table.parent is not None
-            found[table.name] = found[table.parent][table.parents]
+            found[table.name] = found[table.parent][parents_of(table.starts)]
         return found
 
     def knowing(self, known: Callable[[ViewedTable], AllOrSome]) -> View:
@@ -166,8 +162,7 @@ def multisets(starts: np.ndarray, labels: np.ndarray) -> np.ndarray:
     rows tell apart whatever differs in the first j + 1.
     """
     counts = np.diff(starts)
-    parents = np.repeat(np.arange(len(counts)), counts)
-    ordered = labels[np.lexsort((labels, parents))]
+    ordered = labels[np.lexsort((labels, parents_of(starts)))]
     by_count = np.argsort(-counts, kind="stable")
     with_more = np.searchsorted(-counts[by_count], -np.arange(int(counts.max(initial=0))))
     keys = np.zeros(len(counts), dtype=np.int64)

@@ -15,7 +15,7 @@ import polars as pl
 
 from shoal.auditor.linked.labels import View, ViewedTable
 from shoal.data.classes import SensitiveColumn
-from shoal.data.linked import ANCHOR, HULL, PEOPLE, TableTree, rows_column
+from shoal.data.linked import ANCHOR, HULL, PEOPLE, TableTree, parents_of, rows_column
 from shoal.data.notation import map_cells
 from shoal.data.numbers import alike
 from shoal.data.person_names import names_of
@@ -275,8 +275,7 @@ class _Reader:
         above = self.found.get(declared.parent)
         if above is None:  # of which there are findings
             return np.zeros(int(starts[-1]), np.int64)
-        parents = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-        return self._person_of(above.declared, above.starts)[parents]
+        return self._person_of(above.declared, above.starts)[parents_of(starts)]
 
     def _spans(self, cells: pl.Series, moved: np.ndarray | None) -> pl.Series:
         """Cells of days, or spans of days, as spans of whole numbers; others as they are."""

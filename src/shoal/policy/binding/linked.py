@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from shoal.data.findings import listed_rows
-from shoal.data.linked import ANCHOR, PEOPLE, LinkedRows, LinkedTables
+from shoal.data.linked import ANCHOR, PEOPLE, LinkedRows, LinkedTables, parents_of
 from shoal.data.notation import map_cells
 from shoal.data.person_names import is_nobody, names_of
 from shoal.data.table import Table, as_text
@@ -34,10 +34,6 @@ class GroupedTable:
     table: Table
     starts: np.ndarray
     source: np.ndarray
-
-    @property
-    def parents(self) -> np.ndarray:
-        return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
 
 
 def bound_linked(tables: Mapping[str, Table], policy: Policy) -> LinkedTables:
@@ -225,7 +221,7 @@ def person_of(name: str, found: Mapping[str, GroupedTable]) -> np.ndarray:
     one = found[name]
     if one.declared.parent is None:
         return np.arange(one.table.records)
-    return person_of(one.declared.parent, found)[one.parents]
+    return person_of(one.declared.parent, found)[parents_of(one.starts)]
 
 
 def _elements(declared: DeclaredTable, above: GroupedTable, model: PolicyModel) -> GroupedTable:
