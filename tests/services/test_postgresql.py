@@ -18,11 +18,15 @@ from postgres_server import PASSWORD, USER, Server, server
 from shoal.connectors import files
 from shoal.connectors.database import tables
 from shoal.connectors.database.address import parse
+from shoal.connectors.database.catalogue import ForeignKey
 from shoal.connectors.database.connections import opened
 from shoal.connectors.database.session import DatabaseRefusal
 from shoal.connectors.dialect import Reading
 from shoal.connectors.outputs import certificate_beside
+from shoal.connectors.table_places import table_places
 from shoal.errors import InputError, PartyError
+from shoal.policy.binding.linked import bound_linked
+from shoal.policy.binding.linked_files import read_linked
 
 pytestmark = pytest.mark.services
 HOSTILE = 'we"ird; DROP TABLE x --%s $1 ü.gz'
@@ -467,3 +471,37 @@ def test_without_the_driver_the_extra_is_named(workplace):
     )
     assert run.returncode == 4
     assert "pip install '.[postgres]'" in run.stderr
+
+
+def test_linked_tables_and_their_foreign_keys_are_read_from_a_schema(pg):
+    pg.run(
+        "CREATE TABLE people (patient text PRIMARY KEY, age integer)",
+        "CREATE TABLE visits (visit integer PRIMARY KEY, who text REFERENCES people, day date)",
+        "INSERT INTO people VALUES ('a', 1), ('b', 2)",
+        "INSERT INTO visits VALUES (1, 'b', '2020-01-05'), (2, 'b', '2020-02-01')",
+        f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {USER}",
+    )
+    schema = pg.url("t").replace("table=t", "").rstrip("?&")
+    found = table_places(schema)
+    assert [*found.places] == ["people", "visits"]
+    assert found.foreign_keys == (ForeignKey("visits", "who", "people", "patient"),)
+    policy = library.Policy.from_dict(
+        {
+            "version": 1,
+            "attributes": {"patient": {"role": "subject"}, "age": {"role": "quasi"}},
+            "tables": {
+                "visits": {
+                    "parent": {"people": "who"},
+                    "attributes": {
+                        "visit": {"role": "drop"},
+                        "day": {"role": "quasi", "type": "date"},
+                    },
+                }
+            },
+            "anchor": {"first": "visits.day"},
+            "promises": [{"model": "k-anonymity", "k": 2}],
+        }
+    )
+    tables = bound_linked(read_linked(schema, policy).tables, policy)
+    assert tables.rows["visits"].counts.tolist() == [0, 2]
+    assert tables.rows["visits"].table.frame["day"].to_list() == ["0", "27"]
