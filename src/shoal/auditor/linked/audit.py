@@ -18,7 +18,7 @@ from shoal.auditor.linked.matching import matching_attack
 from shoal.auditor.linked.reading import LinkedRelease, read_linked_tables
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import RISK, UTILITY, PromiseReport
-from shoal.data.classes import Classes, SensitiveColumn, Sizes
+from shoal.data.classes import Classes, Sizes
 from shoal.data.json_objects import Json
 from shoal.data.linked import PEOPLE, LinkedTables
 from shoal.data.people import KNOWN
