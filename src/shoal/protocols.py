@@ -438,7 +438,7 @@ class BiddingParty(FusionParty, Protocol):
         """What its next steps are worth, never rising; no two parties bid the same but 0."""
 
     def go_on(self, runner_up: int) -> int:
-        """Won, and was told the second best bid: plans while steps beat it; how many there are."""
+        """Won, and sees the second best bid, where its method tells it: how many steps it does."""
 
     def lose(self) -> None:
         """Another party won the round: what was planned is taken back."""
