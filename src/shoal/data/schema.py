@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 
 from shoal.data.hierarchies.hierarchy import Hierarchy
 
@@ -133,8 +134,12 @@ class Schema:
             or (a.role is Role.IDENTIFIER and a.pseudonym is not None)
         )
 
+    @cached_property
+    def _by_name(self) -> dict[str, Attribute]:
+        return {a.name: a for a in self.attributes}
+
     def __getitem__(self, name: str) -> Attribute:
-        return next(a for a in self.attributes if a.name == name)
+        return self._by_name[name]
 
 
 RECORD_LINES = 100
