@@ -23,7 +23,8 @@ from shoal.policy import registry
 from shoal.policy.binding.columns import check_columns, input_warnings
 from shoal.policy.binding.files import PolicyTables
 from shoal.policy.binding.table import bind
-from shoal.policy.consistency import contradictions, place_of
+from shoal.policy.checked import place_of
+from shoal.policy.consistency import contradictions
 from shoal.policy.loading import read_mapping
 from shoal.policy.model import PolicyModel
 from shoal.policy.policy import Policy, PolicyLike

@@ -32,7 +32,7 @@ from shoal.policy.agreement_model import (
     PartyModel,
     contradictions,
 )
-from shoal.policy.consistency import checked
+from shoal.policy.checked import checked
 from shoal.policy.loading import declared_hierarchy, read_mapping
 from shoal.policy.parameters import build
 from shoal.policy.policy import Policy

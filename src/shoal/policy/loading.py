@@ -28,7 +28,7 @@ from shoal.data.room import bytes_of
 from shoal.data.table import Column
 from shoal.errors import InputError
 from shoal.policy import registry
-from shoal.policy.consistency import checked
+from shoal.policy.checked import checked
 from shoal.policy.model import PolicyModel, ReadOptions, WriteOptions
 from shoal.policy.parameters import parameters_of, suggestion
 

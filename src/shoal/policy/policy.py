@@ -22,10 +22,10 @@ from shoal.data.schema import Fields, Render
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy import registry
+from shoal.policy.checked import checked
 from shoal.policy.consistency import (
     attributes_with_means,
     build_promise,
-    checked,
     contradictions,
     open_questions,
     quoted,

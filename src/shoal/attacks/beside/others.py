@@ -40,7 +40,7 @@ from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy.binding.files import PolicyTables, Source
-from shoal.policy.consistency import checked
+from shoal.policy.checked import checked
 from shoal.policy.from_columns import given_words
 from shoal.policy.loading import read_mapping
 from shoal.policy.model import _Strict
