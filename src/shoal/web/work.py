@@ -79,7 +79,7 @@ class Desk:
         """A look that is asked once and then remembered, for as long as `stamp` stays."""
         key = json.dumps([name, stamp, asked], sort_keys=True, default=str)
         task = self._known.get(key)
-        if task is None or (task.done() and not _is_settled(task)):
+        if task is None or (task.done() and _may_end_otherwise(task)):
             task = asyncio.ensure_future(self.look(name, **asked))
             self._since[task] = monotonic()
             task.add_done_callback(_seen)
@@ -152,10 +152,10 @@ class Desk:
             await self._process.wait()
 
 
-def _is_settled(task: asyncio.Task[Message]) -> bool:
-    """Whether asking again finds the same: an answer, or what the table or policy lacks."""
+def _may_end_otherwise(task: asyncio.Task[Message]) -> bool:
+    """Not where it answered, or said what table or policy lack."""
     why = asyncio.CancelledError() if task.cancelled() else task.exception()
-    return why is None or getattr(why, "kind", "bug") not in ("bug", "MemoryError")
+    return why is not None and getattr(why, "kind", "bug") in ("bug", "MemoryError")
 
 
 def _seen(task: asyncio.Task[Message]) -> None:
