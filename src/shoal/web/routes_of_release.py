@@ -445,8 +445,8 @@ async def release_screen(server: Server) -> Context:
     released = released_as(server.project, run)
     files = sorted(p.name for p in (folder / (released or "")).glob("*.*") if p.is_file())
     answered = read_context(_decided(server, run)).context
-    certificate = Certificate(run.certificate)
-    open_fields = unanswered(certificate, answered, profile)
+    stated = Certificate(run.certificate)
+    open_fields = unanswered(stated, answered, profile)
     lacking = [
         {
             "field": field,
@@ -463,7 +463,7 @@ async def release_screen(server: Server) -> Context:
         to_do.add("#attacks")  # whoever signs has seen what they found
     return {
         **context,
-        "stated": run.certificate,
+        "stated": stated,
         "given": given,
         "gate": conditions,
         "met": sum(1 for condition in conditions if condition["is_met"]),
@@ -495,8 +495,8 @@ async def release_screen(server: Server) -> Context:
         "for_recipient": [name for name in files if not name.startswith("dossier.")],
         "pack": PACK,
         "to_keep": [name for name in files if name.startswith("dossier.")],
-        "attacks": ranked(certificate),
-        "found": len(rows_of(certificate)),
+        "attacks": ranked(stated),
+        "found": len(rows_of(stated)),
         "legend": LEGEND,
         "to_accept": to_accept(run),
         "carried_over": run.about.get("carried_over") or {},
