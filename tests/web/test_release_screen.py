@@ -299,9 +299,9 @@ def test_each_column_that_leaves_in_plain_sight_is_accepted_by_its_name_in_words
         (("name: for the study", "ward: for the study"), "the same words stand at another line"),
     ):
         opened.get("/release")
-        answer = opened.send("answers", purpose=lacks, **dict(zip(fields, words, strict=True)))
+        answer = opened.send("answers", purpose=words[0], **dict(zip(fields, words, strict=True)))
         assert (answer.status, lacks in answer.words) == (422, True)
-    assert context_of(project)["purpose"] == lacks  # all else is saved
+    assert context_of(project)["purpose"] == words[0]  # all else is saved
     assert {*context_of(project)["accepted"]} == {*accepted}
     opened.get("/release")
     opened.send("answers", **{"accept-1": ""})

@@ -66,11 +66,12 @@ def to_accept(run: Run) -> list[Point]:
 
 def shortcomings(points: Sequence[Point], accepted: Context) -> list[str]:
     """What the words for each point lack, which say something of it alone; empty where they do."""
+    columns = [(point.column or "").casefold() for point in points]
+    names = [max(re.findall(r"\w+", column), key=len, default="") for column in columns]
     found, known = [], set()
-    for point in points:
+    for point, name in zip(points, names, strict=True):
         words = point.words(accepted).casefold()
-        name = max(re.findall(r"\w+", point.column or ""), key=len, default="").casefold()
-        own = " ".join(words.replace(name, "").split())
+        own = " ".join(part for part in re.findall(r"\w+", words) if part not in names)
         is_short = len(words) < FEWEST_SIGNS or len(set(own)) < FEWEST_LETTERS
         nameless = gettext("name {column}, and say why it may leave as it is", column=point.column)
         why = nameless if name not in words else SAID_ELSEWHERE if own in known else ""
