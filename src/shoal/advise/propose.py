@@ -139,7 +139,8 @@ class LookedAt:
         """Texts that seem to stand for no value."""
         cells = self.cells.values()
         asked = {cell for column in cells for cell in column.doubtful}
-        elsewhere = {cell for column in cells for cell in asked.intersection(column.cells)}
+        numbers = [column.cells for column in cells if column.numbers is not None]
+        elsewhere = {cell for values in numbers for cell in asked.intersection(values)}
         return tuple(
             sorted({cell for column in cells for cell in column.absent if cell} - elsewhere)
         )

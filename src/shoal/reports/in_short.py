@@ -252,10 +252,10 @@ def _not_promised(certificate: Certificate) -> Iterator[str]:
             free=listed(free),
         )
     plain = [c["name"] for c in columns if c["role"] == "plain"]
-    more = gettext("more, such as {plain},", plain=listed(plain)) if plain else gettext("more")
+    if plain:
+        yield gettext("Published as in the table, and not protected: {plain}", plain=listed(plain))
     yield gettext(
-        "Whoever knows {more} or has another release of the same people may recognise somebody",
-        more=more,
+        "Whoever knows more or has another release of the same people may recognise somebody"
     )
     yield gettext("What is true of a whole class is true of everybody in it")
 
