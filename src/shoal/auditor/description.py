@@ -199,7 +199,7 @@ def _technique(attribute: Attribute | None, problem: Problem) -> str:
     """How the published cells of a column came about."""
     if attribute is None:
         return "as-is"
-    if attribute.role is Role.IDENTIFIER and attribute.pseudonym is not None:
+    if attribute.pseudonym is not None:
         return "pseudonym"
     if attribute.role is not Role.QUASI or problem.is_in_two_tables:
         return "as-is"

@@ -18,7 +18,15 @@ class Role(StrEnum):
     PLAIN = "plain"  # neither; published as it is
     TIME = "time"  # arrival in a stream; removed
     OPERATION = "operation"  # insert, update or delete, in an increment; removed
+    WEIGHT = "weight"  # people of the population whom the record stands for; removed
+    HOUSEHOLD = "household"  # who lives together; removed, or replaced by a keyed pseudonym
     DROP = "drop"  # removed
+
+
+REMOVED: tuple[str, ...] = tuple(
+    role for role in Role if role not in (Role.QUASI, Role.SENSITIVE, Role.PLAIN)
+)
+"""The roles whose columns are not published, unless it is as pseudonyms."""
 
 
 class Kind(StrEnum):
@@ -54,6 +62,7 @@ class Attribute:
     neither a number nor an ordinal always has one once it is bound to data (at worst value, `*`).
     shown: what a class publishes of a number that has no hierarchy. round: its intervals end at
         multiples of this, or at the ends of its domain.
+    is_weight: whether it tells how many people of the population a record stands for.
     opaque: its hierarchy follows from the original data, which is not at hand; widths can't be
     told.
     """
@@ -69,6 +78,7 @@ class Attribute:
     opaque: bool = False
     shown: Shown = Shown.RANGE
     round: float | None = None
+    is_weight: bool = False
 
 
 @dataclass(frozen=True)
@@ -122,14 +132,18 @@ class Schema:
         return next(iter(self.with_role(Role.SUBJECT)), None)
 
     @property
+    def weight(self) -> Attribute | None:
+        """The column that tells how many people of the population a record stands for."""
+        return next((a for a in self.attributes if a.is_weight), None)
+
+    @property
+    def household(self) -> Attribute | None:
+        return next(iter(self.with_role(Role.HOUSEHOLD)), None)
+
+    @property
     def published(self) -> tuple[Attribute, ...]:
         """The columns of a release, in order."""
-        return tuple(
-            a
-            for a in self.attributes
-            if a.role in (Role.QUASI, Role.SENSITIVE, Role.PLAIN)
-            or (a.role is Role.IDENTIFIER and a.pseudonym is not None)
-        )
+        return tuple(a for a in self.attributes if a.role not in REMOVED or a.pseudonym is not None)
 
     def __getitem__(self, name: str) -> Attribute:
         return next(a for a in self.attributes if a.name == name)

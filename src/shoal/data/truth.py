@@ -10,6 +10,7 @@ import numpy as np
 from shoal.data.encoding import EncodedAttribute, EncodedTable
 from shoal.data.release import PublishedColumn
 from shoal.data.room import IN_MEMORY
+from shoal.data.sample import Sample
 from shoal.data.schema import Kind
 from shoal.data.table import Table
 from shoal.data.true_values import TrueValues
@@ -45,6 +46,12 @@ class Truth:
     def subjects(self) -> np.ndarray | None:
         """The person behind every published record; None where everybody has one record."""
         return None if self.encoded.subjects is None else self.aligned(self.encoded.subjects)
+
+    @property
+    def sample(self) -> Sample | None:
+        """Whom every published record stands for; None where the policy names no weight."""
+        known = self.encoded.sample
+        return known if known is None or self.rows is None else known.take(self.rows)
 
     def originals(self) -> dict[str, TrueValues]:
         """By numeric attribute without a hierarchy, the values of the published records."""

@@ -204,7 +204,16 @@ class AttributePolicy(_Strict):
     """What one column is for."""
 
     role: Literal[
-        "identifier", "subject", "quasi", "sensitive", "plain", "time", "operation", "drop"
+        "identifier",
+        "subject",
+        "quasi",
+        "sensitive",
+        "plain",
+        "time",
+        "operation",
+        "drop",
+        "weight",
+        "household",
     ]
     type: Literal["number", "ordinal", "category"] | None = Field(
         None,
@@ -238,7 +247,14 @@ class AttributePolicy(_Strict):
         None, gt=0, le=FARTHEST, description="A number's intervals end at multiples of this."
     )
     pseudonym: Literal["keyed"] | None = Field(
-        None, description="Replace an identifier by a keyed pseudonym."
+        None, description="Replace an identifier or a household by a keyed pseudonym."
+    )
+    publish: Literal["rounded"] | None = Field(
+        None,
+        description=(
+            "Of a weight: published in intervals that end at multiples of 'round', which makes it a"
+            " quasi-identifier."
+        ),
     )
     over_time: Literal["any", "fresh", "steady"] | None = Field(
         None,
@@ -268,6 +284,15 @@ class AttributePolicy(_Strict):
                 )
             return [str(label) if isinstance(label, (int, float)) else label for label in order]
         return order
+
+    @model_validator(mode="before")
+    @classmethod
+    def _published_weights_are_quasi(cls, content: Any) -> Any:
+        """A weight that is published tells strata to whoever reads it."""
+        is_weight = isinstance(content, dict) and content.get("role") == "weight"
+        if not is_weight or content.get("publish") is None:
+            return content
+        return content | {"role": "quasi", "type": content.get("type", "number")}
 
     @model_validator(mode="after")
     def _check_consistency(self) -> AttributePolicy:
@@ -301,11 +326,18 @@ class AttributePolicy(_Strict):
             problems.append(f"'round' {belongs} that publishes ranges")
         if self.over_time is not None and self.role != "sensitive":
             problems.append("'over_time' belongs to a sensitive attribute")
-        if self.pseudonym is not None and self.role != "identifier":
-            problems.append("only an identifier gets a pseudonym")
+        if self.pseudonym is not None and self.role not in ("identifier", "household"):
+            problems.append("only an identifier or a household gets a pseudonym")
+        if self.publish is not None and not (is_range and self.round):
+            problems.append("'publish: rounded' belongs to a weight, and needs 'round'")
         if problems:
             raise ValueError("; ".join(problems))
         return self
+
+    @property
+    def is_weight(self) -> bool:
+        """Whether it tells how many people of the population a record stands for."""
+        return self.role == "weight" or self.publish is not None
 
     @property
     def follows_the_data(self) -> bool:
@@ -322,7 +354,8 @@ class AttributePolicy(_Strict):
             return Kind(self.type)
         if self.order is not None:
             return Kind.ORDINAL
-        return Kind.NUMBER if self.domain is not None else Kind.CATEGORY
+        is_number = self.domain is not None or self.role == "weight"
+        return Kind.NUMBER if is_number else Kind.CATEGORY
 
 
 class RenderPolicy(_Strict):

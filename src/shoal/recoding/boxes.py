@@ -37,7 +37,7 @@ class Boxes:
         columns = []
         for attribute in schema.published:
             name = attribute.name
-            if attribute.role is Role.IDENTIFIER:
+            if attribute.pseudonym is not None:
                 columns.append(pseudonyms(table.series(name)))
             elif attribute.role is Role.QUASI:
                 j = index[name]

@@ -289,6 +289,8 @@ FATES = {
     Role.SENSITIVE: gettext("sensitive: published as it is"),
     Role.PLAIN: gettext("published as it is"),
     Role.TIME: gettext("arrival: removed"),
+    Role.WEIGHT: gettext("how many people a record stands for: removed"),
+    Role.HOUSEHOLD: gettext("who lives together: removed"),
     Role.DROP: "removed",
 }
 
@@ -311,7 +313,7 @@ def _fate(attribute: Attribute, measured: Measured) -> str:
         return FATES_APART[attribute.role]
     fate = FATES[attribute.role]
     if attribute.pseudonym is not None:
-        fate = gettext("names people directly: replaced by a keyed pseudonym")
+        fate = gettext("replaced by a keyed pseudonym")
     if attribute.role is Role.QUASI:
         fate += f" {_how(attribute, policy.model.attributes[attribute.name].hierarchy)}"
     return fate

@@ -26,7 +26,7 @@ def summary(certificate: Certificate, written: str | None = None) -> str:
     for promise in certificate["promises"]:
         over = f" over {', '.join(promise['attributes'])}" if promise["attributes"] else ""
         over += " to the reference" if promise.get("to") == "reference" else ""
-        found = "measured nothing (no class)"
+        found = "not measured" if promise["holds"] is None else "measured nothing (no class)"
         if promise["measured"] is not None:
             found = f"measured {promise['measured']:.6g}"
         elif _is_by_release(certificate):
@@ -435,5 +435,5 @@ def _people(count: int) -> str:
     return counted_text(count, "person", "people")
 
 
-def _verdict(holds: bool) -> str:
-    return "holds" if holds else "DOES NOT HOLD"
+def _verdict(holds: bool | None) -> str:
+    return "holds" if holds else "open" if holds is None else "DOES NOT HOLD"

@@ -49,7 +49,7 @@ def translated_columns(
 
 def is_number(declared: AttributePolicy) -> bool:
     """Whether a column's texts are numbers: declared as such, or parted into bins."""
-    return declared.role in _SHOWN and (
+    return (declared.role in _SHOWN or declared.is_weight) and (
         (declared.kind is Kind.NUMBER and declared.hierarchy is None) or _maker(declared) == "bins"
     )
 
