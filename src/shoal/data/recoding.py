@@ -22,11 +22,13 @@ class Recoding:
 
     labels: (n,) int32 class of each record, -1 where suppressed.
     lo, hi: (classes, attributes) int32, least and greatest rank of each class.
+    has_stars: whether a class shows the mark where its members differ.
     """
 
     labels: np.ndarray
     lo: np.ndarray
     hi: np.ndarray
+    has_stars: bool = False
 
     @classmethod
     def of(
@@ -55,8 +57,10 @@ class Recoding:
 
     def column(self, j: int, encoded: EncodedAttribute, render: Render) -> pl.Series:
         """The published cells of attribute j: the value all agree on, else span, mean or both."""
-        if encoded.attribute.shown is Shown.RANGE:
-            texts, text_of_class = texts_of_classes(self.lo[:, j], self.hi[:, j], encoded, render)
+        if encoded.attribute.shown is Shown.RANGE or self.has_stars:
+            texts, text_of_class = texts_of_classes(
+                self.lo[:, j], self.hi[:, j], encoded, render, self.has_stars
+            )
         else:
             texts, text_of_class = self._with_means(j, encoded, render), np.arange(len(self.lo))
         texts, cell_of_class = cells_of_classes(texts, text_of_class, render)
@@ -249,18 +253,26 @@ def _distinct(numbers: np.ndarray, below: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def texts_of_classes(
-    lo: np.ndarray, hi: np.ndarray, encoded: EncodedAttribute, render: Render
+    lo: np.ndarray,
+    hi: np.ndarray,
+    encoded: EncodedAttribute,
+    render: Render,
+    has_stars: bool = False,
 ) -> tuple[list[str], np.ndarray]:
     """The text of every span of ranks that occurs, and which of them each class shows."""
     ranks = len(encoded.texts)
     spans, text_of_class = _distinct(lo.astype(np.int64) * ranks + hi, ranks * ranks)
-    return span_texts(spans // ranks, spans % ranks, encoded, render), text_of_class
+    return span_texts(spans // ranks, spans % ranks, encoded, render, has_stars), text_of_class
 
 
 def span_texts(
-    lo: np.ndarray, hi: np.ndarray, encoded: EncodedAttribute, render: Render
+    lo: np.ndarray,
+    hi: np.ndarray,
+    encoded: EncodedAttribute,
+    render: Render,
+    has_stars: bool = False,
 ) -> list[str]:
-    """The text of each span of ranks."""
+    """The text of each span of ranks. has_stars: the mark for all that hold several values."""
     hierarchy = encoded.attribute.hierarchy
     whole = hi < encoded.present
     node = np.zeros(len(lo), dtype=np.int32)
@@ -271,7 +283,7 @@ def span_texts(
     for i in range(len(lo)):
         if lo[i] == hi[i] or (whole[i] and encoded.values[lo[i]] == encoded.values[hi[i]]):
             texts.append(_own_text(encoded, int(lo[i]), render))
-        elif not whole[i]:
+        elif has_stars or not whole[i]:
             # some have a value and some have none: nothing narrower covers both
             texts.append(render.suppressed)
         elif hierarchy is not None:
