@@ -33,6 +33,7 @@ from shoal.reports.distributions import (
     drawn_of,
     least_shown,
     losses_of,
+    risks_chart,
     shares,
     sizes_chart,
 )
@@ -92,6 +93,7 @@ def _content(measured: Measured, heading: Heading) -> Content:
             for name, count in hidden_from(measured.release).items()
         ],
         "sizes": sizes,
+        "risks": risks_chart(measured),
         "attackers": _attackers(certificate),
         **attack_section(certificate),
         "losses": charts.losses_chart(drawn),
