@@ -4,6 +4,7 @@ global recoding under the same bound.
 
 from __future__ import annotations
 
+import hashlib
 import time
 import warnings
 from collections.abc import Iterator
@@ -58,8 +59,10 @@ def measure(asked: Asked) -> Result:
     figures.append(
         Figure("risk: loss, by the least of the others", "times", (loss / least,), LESS, "at most")
     )
+    digest = hashlib.sha256(frame.write_csv().encode()).hexdigest()[:16]
+    data = {"data": "shoal sample survey", "data_sha256": digest, "seed": SEED}
     return Result(
-        "survey", TITLE, CLAIM, settings(asked, rows=frame.height, bound=BOUND, seed=SEED), figures
+        "survey", TITLE, CLAIM, settings(asked, rows=frame.height, bound=BOUND, **data), figures
     )
 
 
