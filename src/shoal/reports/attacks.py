@@ -326,8 +326,7 @@ def _linked(found: Findings) -> Iterator[Row]:
     if around is not None:
         label, share = gettext("naming by the population"), around["marketer"]
         sentence = gettext(
-            "A list of the population, judged by the {source}, names {share} of records"
-            " correctly.",
+            "A list of the population, judged by the {source}, names {share} of records correctly.",
             source=around["source"],
             share=_text(share),
         )

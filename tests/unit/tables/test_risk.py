@@ -17,6 +17,7 @@ from shoal.data.matrix import Matrix
 from shoal.samples import survey
 from shoal.search.segments import costs_of
 from shoal.tables.kernels import risk_classes as kernel
+from shoal.tables.kernels import risk_moves
 
 TREE = {"tree": {"north": ["a", "b"], "south": ["c", "d"]}}
 ATTRIBUTES = {
@@ -129,7 +130,7 @@ def test_the_total_risk_is_followed_through_every_move():
     assert terms[kernel.TOTAL] == pytest.approx(sum(carried), rel=1e-6)
     assert terms[kernel.TOTAL] <= 0.05 * n
     total = classes.people @ classes.loss + price * terms[kernel.TOTAL]
-    assert kernel.improve(people, classes, terms, costs, np.arange(n, dtype=np.int32), price, 1)
+    assert risk_moves.improve(people, classes, terms, costs, np.arange(n, dtype=np.int32), price, 1)
     carried = naive.risks(classes.label.tolist(), weights.tolist(), home.tolist())[1]
     assert terms[kernel.TOTAL] == pytest.approx(sum(carried), rel=1e-6)
     assert classes.people @ classes.loss + price * terms[kernel.TOTAL] < total

@@ -1,4 +1,4 @@
-"""Classes of a sample that trade loss for risk: unions by a heap, then records that change places.
+"""Classes of a sample that trade loss for risk, and their unions, by a heap.
 
 Throughout: people as in `SurveyedPeople`, classes as in `RiskClasses`, costs as in `spans`. A class
 of f people who stand for F of the population has risk r(f, F) for each; a household of n people of
@@ -15,13 +15,12 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.data.numba_kernels import inner, outer
-from shoal.search.kernels.spans import box_loss, span_loss, widen
+from shoal.search.kernels.spans import box_loss, widen
 
 SURE = 1 - 1e-9  # nobody is named with more than this chance, so that no product is 0
 SMALL = 1e-9  # less is rounding
 URGENT = 1e12  # by which a union comes first that a class needs to be allowed at all
 MOST_ASKED = 64  # members of a class whose near records are looked at
-MOST_EXCHANGED = 12  # members of a class that exchanges are tried with
 
 TOTAL, TARGET, LEAST, HIGHEST = range(4)
 """The entries of `terms`: the total risk, what it may be, the least people and the greatest risk of
@@ -119,7 +118,7 @@ def measure(people, classes, terms, costs):
         total += people.size[h] * (1 - people.unnamed[h])
     terms[TOTAL] = total
     for c in range(n):
-        _restake(c, people, classes)
+        restake(c, people, classes)
 
 
 @inner
@@ -167,7 +166,7 @@ def _refresh(c, people, classes, costs):
 
 
 @inner
-def _restake(c, people, classes):
+def restake(c, people, classes):
     stake = 0.0
     i = classes.head[c]
     while i >= 0:
@@ -194,11 +193,11 @@ def _settle(c, people, classes, terms, costs):
     if classes.people[c] > 0:
         _refresh(c, people, classes, costs)
         _scale(c, 1 - classes.risk[c], people, classes, terms)
-        _restake(c, people, classes)
+        restake(c, people, classes)
 
 
 @inner
-def _move(i, b, people, classes, terms, costs):
+def move_record(i, b, people, classes, terms, costs):
     """Record i goes to class b, which may be empty."""
     a = classes.label[i]
     _scale(a, 1 / (1 - classes.risk[a]), people, classes, terms)
@@ -223,18 +222,18 @@ def _unite(a, b, people, classes, terms, costs):
 
 
 @inner
-def _is_allowed(people, risk, terms):
+def is_allowed(people, risk, terms):
     return people >= terms[LEAST] and risk <= terms[HIGHEST]
 
 
 @inner
-def _more_risk(c, risk, classes):
+def more_risk(c, risk, classes):
     """What the members of a class add to the total if their risk becomes this."""
     return classes.stake[c] * (risk - classes.risk[c]) / (1 - classes.risk[c])
 
 
 @inner
-def _some_record(point, turn, people):
+def some_record(point, turn, people):
     """A record of a point, another one in each turn."""
     first = people.first[point]
     return people.order[first + turn % (people.first[point + 1] - first)]
@@ -262,7 +261,7 @@ def _unite_all(people, classes, terms, costs, score, partner, heap):
     forbidden = 0
     for c in range(n):
         if classes.people[c] > 0:
-            forbidden += not _is_allowed(classes.people[c], classes.risk[c], terms)
+            forbidden += not is_allowed(classes.people[c], classes.risk[c], terms)
             _find_partner(c, people, classes, terms, costs, score, partner)
             if partner[c] >= 0:
                 heap[waiting] = c
@@ -286,11 +285,11 @@ def _unite_all(people, classes, terms, costs, score, partner, heap):
             continue
         b = partner[c]
         for each in (b, c):
-            forbidden -= not _is_allowed(classes.people[each], classes.risk[each], terms)
+            forbidden -= not is_allowed(classes.people[each], classes.risk[each], terms)
         if score[c] < URGENT * 1e-3:
             price = 1 / score[c]
         _unite(c, b, people, classes, terms, costs)
-        forbidden += not _is_allowed(classes.people[c], classes.risk[c], terms)
+        forbidden += not is_allowed(classes.people[c], classes.risk[c], terms)
         _find_partner(c, people, classes, terms, costs, score, partner)
         if partner[c] < 0:
             score[c] = 0.0
@@ -316,7 +315,7 @@ def _find_partner(c, people, classes, terms, costs, score, partner):
     """The near class whose union with c removes most risk per loss added."""
     partner[c] = -1
     score[c] = 0.0
-    urgent = not _is_allowed(classes.people[c], classes.risk[c], terms)
+    urgent = not is_allowed(classes.people[c], classes.risk[c], terms)
     i = classes.head[c]
     asked = 0
     last = -1
@@ -329,14 +328,14 @@ def _find_partner(c, people, classes, terms, costs, score, partner):
         last = u
         asked += 1
         for q in range(people.near.shape[1]):
-            b = classes.label[_some_record(people.near[u, q], asked, people)]
+            b = classes.label[some_record(people.near[u, q], asked, people)]
             if b == seen:
                 continue
             seen = b
             if b == c:
                 continue
             added, risk = _union(c, b, people, classes, costs)
-            removed = -_more_risk(c, risk, classes) - _more_risk(b, risk, classes)
+            removed = -more_risk(c, risk, classes) - more_risk(b, risk, classes)
             worth = removed / (added + SMALL)
             if urgent:
                 worth = URGENT / (added + SMALL)
@@ -352,156 +351,3 @@ def _union(a, b, people, classes, costs):
     loss = box_loss(classes.lo, classes.hi, a, classes.lo, classes.hi, b, costs)
     apart = classes.people[a] * classes.loss[a] + classes.people[b] * classes.loss[b]
     return both * loss - apart, risk_of(both, classes.weight[a] + classes.weight[b])
-
-
-# Records that change places, while loss + price * risk falls.
-
-
-def improve(people, classes, terms, costs, visits, price, turn):
-    """Every record of `visits` moves, or changes places with one of another class, where that
-    lowers loss + price * risk; returns how many did.
-
-    visits: (m,) int32. price: of a unit of the total risk, in loss. turn: which records stand for
-    their points.
-    """
-    room = np.empty((4, classes.lo.shape[1]), dtype=np.int32)
-    return _improve(people, classes, terms, costs, visits, float(price), turn, room)
-
-
-@outer
-def _improve(people, classes, terms, costs, visits, price, turn, room):
-    """room: (4, d) int32: the box of a class without a record, and of another with it."""
-    free = np.empty(classes.label.shape[0] + 1, np.int64)
-    count = 0
-    for c in range(classes.label.shape[0]):
-        if classes.people[c] == 0:
-            free[count] = c
-            count += 1
-        else:
-            _restake(c, people, classes)
-    moved = 0
-    for i in visits:
-        a = classes.label[i]
-        if count == 0 or classes.people[free[count - 1]] > 0:
-            empty = -1
-        else:
-            empty = free[count - 1]
-        best, b, other = _best_move(i, empty, people, classes, terms, costs, price, turn, room)
-        if best >= -SMALL:
-            continue
-        moved += 1
-        if other >= 0:
-            _move(other, a, people, classes, terms, costs)
-        if b == empty:
-            count -= 1
-        _move(i, b, people, classes, terms, costs)
-        if classes.people[a] == 0:
-            free[count] = a
-            count += 1
-    return moved
-
-
-@inner
-def _without(c, i, j, people, classes, room, at):
-    """The box of class c without record i but with j, if that is one, into rows at, at + 1."""
-    d = room.shape[1]
-    for x in range(d):
-        room[at, x] = 2147483647
-        room[at + 1, x] = -1
-    m = classes.head[c]
-    while m >= 0:
-        if m != i:
-            for x in range(d):
-                room[at, x] = min(room[at, x], people.codes[m, x])
-                room[at + 1, x] = max(room[at + 1, x], people.codes[m, x])
-        m = classes.after[m]
-    if j >= 0:
-        for x in range(d):
-            room[at, x] = min(room[at, x], people.codes[j, x])
-            room[at + 1, x] = max(room[at + 1, x], people.codes[j, x])
-
-
-@inner
-def _loss_of(room, at, costs):
-    total = 0.0
-    for x in range(room.shape[1]):
-        total += span_loss(room[at, x], room[at + 1, x], x, costs)
-    return total
-
-
-@inner
-def _best_move(i, empty, people, classes, terms, costs, price, turn, room):
-    """By how much loss + price * risk changes at best, the class that i goes to, and the record
-    that comes for it, -1 for none."""
-    a = classes.label[i]
-    size = classes.people[a]
-    stake = people.size[people.home[i]] * people.unnamed[people.home[i]] / (1 - classes.risk[a])
-    now = size * classes.loss[a]
-    best = 0.0
-    to = np.int64(-1)
-    other = np.int64(-1)
-    left = 0.0  # of loss + price * risk, what leaving a changes
-    can_leave = True
-    if size > 1:
-        rest = classes.weight[a] - people.weight[i]
-        risk = risk_of(size - 1, rest)
-        can_leave = _is_allowed(size - 1, risk, terms)
-        _without(a, i, -1, people, classes, room, 0)
-        left = (size - 1) * _loss_of(room, 0, costs) - now
-        staying = classes.stake[a] / (1 - classes.risk[a]) - stake
-        left += price * staying * (risk - classes.risk[a])
-        alone = risk_of(1, people.weight[i])
-        if can_leave and empty >= 0 and _is_allowed(1, alone, terms):
-            best = left + price * stake * (alone - classes.risk[a])
-            to = np.int64(empty)
-    u = people.point[i]
-    seen = np.int64(a)
-    for q in range(-1, people.near.shape[1]):
-        v = u if q < 0 else people.near[u, q]
-        b = np.int64(classes.label[_some_record(v, turn, people)])
-        if b == seen:
-            continue
-        seen = b
-        if b == a:
-            continue
-        if can_leave:
-            both = classes.people[b] + 1
-            risk = risk_of(both, classes.weight[b] + people.weight[i])
-            loss = box_loss(classes.lo, classes.hi, b, people.codes, people.codes, i, costs)
-            change = left + both * loss - classes.people[b] * classes.loss[b]
-            change += price * (stake * (risk - classes.risk[a]) + _more_risk(b, risk, classes))
-            if change < best:
-                best = change
-                to = b
-                other = np.int64(-1)
-        if size == 1 or classes.people[b] > MOST_EXCHANGED or size > MOST_EXCHANGED:
-            continue
-        j = classes.head[b]
-        while j >= 0:
-            if people.point[j] != u:
-                change = _exchange(i, j, people, classes, terms, costs, price, room)
-                if change < best:
-                    best = change
-                    to = b
-                    other = np.int64(j)
-            j = classes.after[j]
-    return best, to, other
-
-
-@inner
-def _exchange(i, j, people, classes, terms, costs, price, room):
-    """By how much loss + price * risk changes if i and j change places; 0 where they may not."""
-    a = classes.label[i]
-    b = classes.label[j]
-    _without(a, i, j, people, classes, room, 0)
-    _without(b, j, i, people, classes, room, 2)
-    change = classes.people[a] * (_loss_of(room, 0, costs) - classes.loss[a])
-    change += classes.people[b] * (_loss_of(room, 2, costs) - classes.loss[b])
-    more = people.weight[j] - people.weight[i]
-    of_a = risk_of(classes.people[a], classes.weight[a] + more)
-    of_b = risk_of(classes.people[b], classes.weight[b] - more)
-    if not (
-        _is_allowed(classes.people[a], of_a, terms) and _is_allowed(classes.people[b], of_b, terms)
-    ):
-        return 0.0
-    return change + price * (_more_risk(a, of_a, classes) + _more_risk(b, of_b, classes))
