@@ -203,6 +203,8 @@ def _technique(attribute: Attribute | None, problem: Problem) -> str:
         return "pseudonym"
     if attribute.role is not Role.QUASI or problem.is_in_two_tables:
         return "as-is"
+    if attribute.shown in (Shown.MEDIAN, Shown.MODE):
+        return str(attribute.shown)
     if problem.policy.model.attributes[attribute.name].hierarchy is not None:
         return "node"
     if attribute.kind is Kind.NUMBER:

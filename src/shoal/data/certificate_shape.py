@@ -167,7 +167,8 @@ VERBS = ("publish", "stream", "republish", "fuse", "audit")
 SHOWN_ROLES = ("quasi", "sensitive", "plain")
 ROLES = (*SHOWN_ROLES, *REMOVED, "derived")
 TECHNIQUES = (
-    "interval mean mean-and-interval span node value-or-nothing pseudonym as-is derived removed"
+    "interval mean mean-and-interval median mode span node value-or-nothing pseudonym as-is derived"
+    " removed"
 ).split()
 UTILITY = (
     "average_class_size classification discernibility gcp generalized_loss "

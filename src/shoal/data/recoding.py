@@ -62,7 +62,12 @@ class Recoding:
                 self.lo[:, j], self.hi[:, j], encoded, render, self.has_stars
             )
         else:
-            texts, text_of_class = self._with_means(j, encoded, render), np.arange(len(self.lo))
+            one_each = (
+                self._with_one_value
+                if encoded.attribute.shown in (Shown.MEDIAN, Shown.MODE)
+                else self._with_means
+            )
+            texts, text_of_class = one_each(j, encoded, render), np.arange(len(self.lo))
         texts, cell_of_class = cells_of_classes(texts, text_of_class, render)
         return _column(encoded.attribute.name, texts, cell_of_class, self.labels)
 
@@ -84,6 +89,29 @@ class Recoding:
         for c in np.flatnonzero(differ):
             mean = mean_text(float(sums[c] / sizes[c]), decimals)
             texts[c] = mean if encoded.attribute.shown is Shown.MEAN else f"{mean} {texts[c]}"
+        return texts
+
+    def _with_one_value(self, j: int, encoded: EncodedAttribute, render: Render) -> list[str]:
+        """The text of each class; where its members differ, their lower median or their mode."""
+        texts = span_texts(self.lo[:, j], self.hi[:, j], encoded, render)
+        kept = self.labels >= 0
+        of, ranks = self.labels[kept].astype(np.int64), encoded.ranks[kept].astype(np.int64)
+        if encoded.attribute.shown is Shown.MEDIAN:
+            order = np.lexsort((ranks, of))
+            sizes = np.bincount(of, minlength=len(texts))
+            chosen = ranks[order[np.cumsum(sizes) - sizes + (sizes - 1) // 2]]
+        else:
+            # two texts of one value count together, missing ones apart
+            alike = np.arange(len(encoded.texts))
+            alike[: encoded.present] = np.searchsorted(encoded.values, encoded.values)
+            pairs, counts = np.unique(of * len(alike) + alike[ranks], return_counts=True)
+            order = np.lexsort((pairs, -counts, pairs // len(alike)))
+            first = np.searchsorted((pairs // len(alike))[order], np.arange(len(texts)))
+            chosen = pairs[order[first]] % len(alike)
+        for c in np.flatnonzero(
+            (self.hi[:, j] < encoded.present) & (self.lo[:, j] < self.hi[:, j])
+        ):
+            texts[c] = encoded.texts[chosen[c]]
         return texts
 
 

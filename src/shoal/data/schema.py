@@ -38,11 +38,18 @@ class Kind(StrEnum):
 
 
 class Shown(StrEnum):
-    """What a class publishes of a numeric quasi-identifier."""
+    """What a class publishes of a quasi-identifier; modes of any kind, the others of numbers."""
 
     RANGE = "range"  # its least and greatest value
     MEAN = "mean"  # its mean alone (microaggregation)
     BOTH = "both"  # its mean, then its range
+    MEDIAN = "median"  # the lower median alone
+    MODE = "mode"  # the most frequent value alone, the least of several
+
+    @property
+    def hides_span(self) -> bool:
+        """Whether one value stands for all, so that a cell need not cover the truth."""
+        return self not in (Shown.RANGE, Shown.BOTH)
 
 
 class Missing(StrEnum):

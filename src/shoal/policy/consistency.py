@@ -65,7 +65,7 @@ def contradictions(model: PolicyModel) -> Iterator[str]:
         assert model.method is not None
         yield (
             f"method '{model.method['name']}': recodes values, not classes: {quoted(means)}"
-            " can't show means; leave out 'render', or choose another method"
+            " can't show means, medians or modes; leave out 'render', or choose another method"
         )
     for promise in model.promises:
         yield from _promise_findings(promise, model)

@@ -22,7 +22,7 @@ from shoal.data.json_objects import Json
 from shoal.data.notation import THOUSANDS, Notation
 from shoal.data.numbers import FARTHEST
 from shoal.data.room import bytes_of
-from shoal.data.schema import RECORD_LINES, Kind
+from shoal.data.schema import RECORD_LINES, Kind, Shown
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.parameters import suggestion
@@ -237,10 +237,11 @@ class AttributePolicy(_Strict):
     weight: float = Field(
         1.0, gt=0, description="How much the loss of this attribute matters to the method."
     )
-    render: Literal["range", "mean", "both"] = Field(
+    render: Literal["range", "mean", "both", "median", "mode"] = Field(
         "range",
         description=(
-            "What a class publishes of a number: its range, its mean, or its mean and its range."
+            "What a class publishes: of a number its range, its mean, both, or its median; of a"
+            " number or category its mode."
         ),
     )
     round: float | None = Field(
@@ -320,9 +321,11 @@ class AttributePolicy(_Strict):
             problems.append(f"unknown hierarchy maker; choose one of {known}")
         is_range = self.role == "quasi" and self.kind is Kind.NUMBER and not self.hierarchy
         belongs = "belongs to a quasi-identifier of type number without a hierarchy"
-        if self.render != "range" and not is_range:
+        if self.render == "mode" and self.role != "quasi":
+            problems.append("'render: mode' belongs to a quasi-identifier")
+        if self.render not in ("range", "mode") and not is_range:
             problems.append(f"'render: {self.render}' {belongs}")
-        if self.round is not None and (not is_range or self.render == "mean"):
+        if self.round is not None and (not is_range or Shown(self.render).hides_span):
             problems.append(f"'round' {belongs} that publishes ranges")
         if self.over_time is not None and self.role != "sensitive":
             problems.append("'over_time' belongs to a sensitive attribute")

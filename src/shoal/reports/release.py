@@ -305,6 +305,8 @@ NUMBERS = {
     Shown.RANGE: gettext("to intervals"),
     Shown.MEAN: gettext("to the means of classes"),
     Shown.BOTH: gettext("to means and intervals"),
+    Shown.MEDIAN: gettext("to the medians of classes"),
+    Shown.MODE: gettext("to the most frequent values of classes"),
 }
 
 
@@ -323,6 +325,8 @@ def _fate(attribute: Attribute, measured: Measured) -> str:
 
 def _how(attribute: Attribute, declared: str | Mapping[str, Any] | None) -> str:
     """What the cells of a quasi-identifier are generalized to."""
+    if attribute.shown is Shown.MODE:
+        return NUMBERS[Shown.MODE]
     if declared is not None:
         made = ""
         if not isinstance(declared, str):

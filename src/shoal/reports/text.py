@@ -137,6 +137,8 @@ def _unmeasured(certificate: Certificate) -> str:
 _MADE = "how wide its cells are depends on values of the original"
 _HIDDEN = {
     "mean": "means hide their ranges",
+    "median": "medians hide their ranges",
+    "mode": "modes hide what they stand for",
     "interval": "no 'domain' is declared",
     "mean-and-interval": "no 'domain' is declared",
 }

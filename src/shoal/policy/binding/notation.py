@@ -271,7 +271,8 @@ def _has(declared: AttributePolicy, part: str) -> bool:
     """Whether the cells of a column show such a part."""
     if declared.role != "quasi" or not (is_number(declared) or is_date(declared)):
         return False
-    return declared.render != "range" if part == "mean" else declared.render != "mean"
+    shows_mean = declared.render in ("mean", "both")
+    return shows_mean if part == "mean" else not Shown(declared.render).hides_span
 
 
 def check_derived(names: list[str], model: PolicyModel) -> list[str]:
