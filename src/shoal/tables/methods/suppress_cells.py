@@ -14,6 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.data.hierarchies.flat import Flat
+from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
 from shoal.data.parameters import parameter
 from shoal.data.partition import Partition
@@ -53,7 +54,7 @@ class SuppressCells(Partitioner):
 def all_or_nothing(matrix: Matrix) -> Matrix:
     """The matrix as if a class lost an attribute's whole weight wherever its members differ."""
     codes = np.empty(matrix.codes.shape, dtype=np.int32)
-    trees = []
+    trees: list[float | Hierarchy] = []
     for j in range(matrix.attributes):
         values, codes[:, j] = np.unique(matrix.codes[:, j], return_inverse=True)
         # leaves stand in the order of their labels
