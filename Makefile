@@ -16,7 +16,7 @@ WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(os.cpu_count() or 2, 8) + 
 export SHOAL_DATA ?= $(abspath ../shared/data)
 
 .DEFAULT_GOAL := help
-.PHONY: help browser demo test check bench soak soak-page fuzz mutants docs man catalogue pictures wheel services postgresql kafka spark clean
+.PHONY: help browser demo test check bench soak soak-page fuzz mutants reproduce-quick docs man catalogue pictures wheel services postgresql kafka spark clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 10
@@ -103,6 +103,9 @@ kafka: ## the Kafka broker of services alone (needs Maven and Java 17)
 spark: $(READY) ## PySpark for the tests of --engine spark alone, 0.5 GB (needs Java 17)
 	@tests/services/install-spark $(BIN)/python
 
+reproduce-quick: $(READY) ## every paper's experiments in their small setting, on invented data: ten minutes at most
+	$(BIN)/shoal reproduce all --quick --fresh --out reproduced-quick
+
 docs: $(READY) ## the documentation as web pages in docs/_build
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
 	$(BIN)/sphinx-build -q -W -b html docs docs/_build
@@ -132,4 +135,4 @@ wheel: $(BUILD)/.ready ## wheel and source archive in dist/, built twice to see 
 		[print(hashlib.sha256(p.read_bytes()).hexdigest(), p, sep='  ') for p in sorted(pathlib.Path().iterdir())]"
 
 clean: ## remove what the targets made
-	rm -rf $(VENV) .venv-bench .venv-mutants $(BUILD) mutants fuzz-failures .services demo build dist docs/_build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .venv-bench .venv-mutants $(BUILD) mutants fuzz-failures reproduced-quick .services demo build dist docs/_build .pytest_cache .mypy_cache .ruff_cache

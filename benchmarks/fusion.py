@@ -161,7 +161,7 @@ def _random_settings() -> tuple[int, int, int, int]:
     from shoal.fusion.methods.party_tds import PartyTds
     from shoal_papers.baselines.party_tds_variants import PartyTdsLiteral, PartyTdsStepwise
 
-    rules = PartyTdsStepwise(), PartyTdsLiteral(ahead=64), PartyTds(ahead=64)
+    rules = PartyTdsStepwise(), PartyTdsLiteral(ahead=64, runner_up="hidden"), PartyTds(ahead=64)
     case, rounds = _Case("QID7", 2), np.zeros((56, 3), dtype=int)
     for seed in range(56):
         rng = np.random.default_rng(seed)
@@ -309,7 +309,7 @@ class _Case:
 
         parties, batches = self.parties(rule), []
         while True:
-            winner, steps = plain_maximum([party.bid() for party in parties])
+            winner, steps, _ = plain_maximum([party.bid() for party in parties])
             if not steps:
                 return parties, batches
             others = [party for p, party in enumerate(parties) if p != winner]

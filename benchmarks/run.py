@@ -38,6 +38,7 @@ NAMES = (
     "full_domain",
     "distinct_rows",
     "one_person",
+    "linked",
     "republish",
     "returning",
     "waiting",

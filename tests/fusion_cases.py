@@ -104,9 +104,11 @@ class Case:
         parties = self.parties(rule, owners, veto, **more)
         batches = []
         while True:
-            winner, steps = plain_maximum([party.bid() for party in parties])
+            winner, steps, runner_up = plain_maximum([party.bid() for party in parties])
             if not steps:
                 return parties, batches
+            if getattr(rule, "runner_up", "") == "told":
+                steps = parties[winner].go_on(runner_up)
             others = [party for p, party in enumerate(parties) if p != winner]
             for party in others:
                 party.lose()

@@ -74,6 +74,12 @@ class Server:
                 cursor.execute(statement)
             return cursor.fetch_polars().rows()
 
+    def stop(self) -> None:
+        """Stops it at once, as an outage does."""
+        pid = self.folder / "data" / "postmaster.pid"
+        if pid.is_file():
+            os.kill(int(pid.read_text().splitlines()[0]), 3)  # SIGQUIT: an immediate shutdown
+
     def tables(self) -> set[str]:
         """The names of the tables in the usual schema."""
         found = self.run(
@@ -112,7 +118,8 @@ def server() -> Iterator[Server]:
         yield Server(folder)
     finally:
         if process is not None:
-            _stop(data, process)
+            Server(folder).stop()  # runuser may stand between it and us
+            process.wait(timeout=30)
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -128,11 +135,3 @@ def _until_ready(folder: Path, process: subprocess.Popen) -> None:
         except driver.Error:
             assert time.monotonic() < until, (folder / "log").read_text()
             time.sleep(0.05)
-
-
-def _stop(data: Path, process: subprocess.Popen) -> None:
-    """Stops the server at once; runuser may stand between it and us."""
-    pid = data / "postmaster.pid"
-    if pid.is_file():
-        os.kill(int(pid.read_text().splitlines()[0]), 3)  # SIGQUIT: an immediate shutdown
-    process.wait(timeout=30)

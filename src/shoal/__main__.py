@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 
 
 def run() -> None:
-    """Runs the command; Ctrl-C ends it in one line also while it is being imported."""
+    """Runs the command; Ctrl-C and SIGTERM end it in one line also while it is being imported."""
+    # first of all: a container's first process would not even notice a SIGTERM without a handler
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         from shoal.cli.main import run as command
     except KeyboardInterrupt:

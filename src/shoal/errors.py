@@ -6,7 +6,8 @@
     |- PromiseError         1  a promise was measured and does not hold; the release is withheld
     |- LedgerError          1  a chain of releases is damaged or would break its history
     |- CheckpointError      2  a stream can't resume from what it was given
-    |- PartyError           4  another party or a broker is missing, or a party broke the agreement
+    |- PartyError           4  another party, a broker or a database server is missing, or a party
+    |  |                       broke the agreement
     |  `- LostPartyError    4  another party was lost on the way; all can start again and resume
     `- MissingExtraError    4  an optional part of Shoal is not installed
 
@@ -126,7 +127,7 @@ class CheckpointError(ShoalError):
 
 
 class PartyError(ShoalError):
-    """Another party or a broker can't be reached, or a party broke the agreement."""
+    """Another party, a broker or a database can't be reached, or a party broke the agreement."""
 
     exit_status = 4
 

@@ -19,6 +19,7 @@ import polars as pl
 # a process needs those of one verb; annotations alone name them here
 if TYPE_CHECKING:
     from shoal.data.attack_scene import AttackScene, Findings
+    from shoal.data.bundles import Bundles, Templates
     from shoal.data.certificate_shape import PromiseReport
     from shoal.data.classes import Classes, Closeness, Population, SensitiveColumn
     from shoal.data.cut import Cut
@@ -202,7 +203,7 @@ class StreamPromises(ABC):
 class NamedMethod(Protocol):
     """What every method says about itself.
 
-    verb: the command that it serves: `publish`, `stream`, `republish` or `fuse`.
+    verb: the command that it serves: `publish`, `publish FOLDER`, `stream`, `republish` or `fuse`.
     """
 
     name: ClassVar[str]
@@ -297,6 +298,36 @@ class Bucketizer(NamedMethod, Protocol):
 
         sensitive: the one attribute that the groups hide, aligned with the matrix. The seed is
         published; so the draws must follow from what nobody without the table knows, too.
+        """
+
+
+class BundlePromises(ABC):
+    """All promises of a policy, bound to people with rows in several tables.
+
+    k: least number of people in a class. needs_more_than_k: whether anything else is asked.
+    """
+
+    k: int
+    needs_more_than_k: bool
+
+    @abstractmethod
+    def holds(self, templates: Templates, count: int) -> np.ndarray:
+        """For each class 0..count-1, whether every promise holds in all of its slots; (count,)
+        bool.
+        """
+
+
+class Bundler(NamedMethod, Protocol):
+    """Groups people with their rows in several tables, so that all of a class are alike in all."""
+
+    verb: ClassVar[str] = "publish FOLDER"
+
+    def bundle(
+        self, bundles: Bundles, promises: BundlePromises, rng: np.random.Generator
+    ) -> Templates:
+        """Classes that keep every promise, and their slots; InfeasibleError where none do.
+
+        What it does follows from the bundles and `rng` alone, and from what promises beyond k ask.
         """
 
 
@@ -409,8 +440,11 @@ class FusionParty(Protocol):
 class BiddingParty(FusionParty, Protocol):
     """One owner who bids in every round; the best one specializes."""
 
-    def bid(self) -> list[int]:
+    def bid(self, ahead: int = 0) -> list[int]:
         """What its next steps are worth, never rising; no two parties bid the same but 0."""
+
+    def go_on(self, runner_up: int) -> int:
+        """Won, and was told the second best bid: plans while steps beat it; how many there are."""
 
     def lose(self) -> None:
         """Another party won the round: what was planned is taken back."""
@@ -459,8 +493,8 @@ class FusionMethod(NamedMethod, Protocol):
     over_all: ClassVar[bool] = False
 
     @property
-    def ahead(self) -> int:
-        """How many steps a party plans for each secure round."""
+    def most_ahead(self) -> int:
+        """How many steps a party plans at most for each secure round."""
 
     def party(self, ground: Any, own: Mapping[int, np.ndarray]) -> FusionParty:
         """One owner, with the cells of its own attributes, on the ground that all know."""

@@ -8,21 +8,29 @@ import pytest
 
 from shoal_papers.reproduce.fusion import (
     CLAIMS,
+    LITERAL,
     OWN,
+    PAPER,
     QIDS,
     STEPWISE,
+    accuracy_falls,
+    comparing_costs_at_most_the_table,
     curve,
-    error_rises,
+    fewer_instructions,
     fewer_rounds,
     grid,
+    in_turns,
+    instructions_go_to_every_other,
     more_attributes_need_fewer_steps,
+    rows_read_follow_the_table,
     same_table,
     steps_fall,
     takes_less_time,
     time_falls,
 )
-from shoal_papers.reproduce.fusion_bench import TIMES, FusionBench, bench
+from shoal_papers.reproduce.fusion_bench import PRINTED, TIMES, FusionBench, bench
 from shoal_papers.reproduce.paper import Verdict, View
+from shoal_papers.reproduce.verdict_report import judge
 
 
 def view(own: list[float], base: list[float], column: str = "seconds") -> View:
@@ -32,10 +40,13 @@ def view(own: list[float], base: list[float], column: str = "seconds") -> View:
             for k, value in zip((20, 50, 100), values, strict=True)
         ]
 
-    curves = {curve(OWN, qids, 3): rows(own) for qids in QIDS} | {
-        curve(STEPWISE, qids, 3): rows(base) for qids in QIDS
+    curves = {
+        name(rule, qids, 3): rows(base if rule == STEPWISE else own)
+        for qids in QIDS
+        for rule in (OWN, LITERAL, STEPWISE)
+        for name in (curve, in_turns)
     }
-    return View(curves | {"BE": [{"k": 20, "error": 14.0}]})
+    return View(curves | {"BE": [{"k": 20, "accuracy": 86.0}]})
 
 
 def test_judges_tell_kept_claims_from_broken_ones():
@@ -46,23 +57,24 @@ def test_judges_tell_kept_claims_from_broken_ones():
     assert time_falls(view([1, 2, 3], [0, 0, 0])).verdict == Verdict.FAILS
     assert fewer_rounds(view([2, 2, 2], [5, 3, 2], "rounds")).verdict == Verdict.HOLDS
     assert fewer_rounds(view([6, 6, 6], [5, 3, 2], "rounds")).verdict == Verdict.FAILS
-    assert error_rises(view([15, 14, 16], [15, 14, 16], "error")).verdict == Verdict.HOLDS
-    assert error_rises(view([17, 14, 16], [15, 14, 16], "error")).verdict == Verdict.FAILS
+    assert accuracy_falls(view([85, 86, 84], [0, 0, 0], "accuracy")).verdict == Verdict.HOLDS
+    assert accuracy_falls(view([83, 86, 84], [0, 0, 0], "accuracy")).verdict == Verdict.FAILS
+    assert fewer_instructions(view([2, 2, 2], [5, 3, 2], "rounds")).verdict == Verdict.IN_PART
 
 
 def timed(rule: str, least: float, middle: float, most: float) -> dict[str, list[dict]]:
     row = {"k": 20, "seconds_least": least, "seconds": middle, "seconds_most": most}
-    return {curve(rule, qids, 3): [row] for qids in QIDS}
+    return {in_turns(rule, qids, 3): [row] for qids in QIDS}
 
 
 def test_times_within_the_spread_are_equal():
-    slower = timed(OWN, 1.0, 3.0, 4.0)
+    slower = timed(LITERAL, 1.0, 3.0, 4.0)
     assert takes_less_time(View(slower | timed(STEPWISE, 1, 1.5, 2))).verdict == Verdict.HOLDS
     assert takes_less_time(View(slower | timed(STEPWISE, 0.1, 0.2, 0.9))).verdict == Verdict.FAILS
 
 
 def test_specializations_are_counted_with_three_parties():
-    five, seven = curve(OWN, "QID5", 3), curve(OWN, "QID7", 3)
+    five, seven = curve(LITERAL, "QID5", 3), curve(LITERAL, "QID7", 3)
 
     def steps(*values: int) -> list[dict]:
         return [{"k": k, "steps": value} for k, value in zip((20, 50, 100), values, strict=True)]
@@ -96,10 +108,11 @@ def test_rule_and_baseline_take_turns_after_a_run_that_is_not_counted(monkeypatc
 
     monkeypatch.setattr(FusionBench, "_run", run)
     measured = replace(bench(None, True), repeats=3)
-    setting = {"method": OWN, "parties": 2, "qids": "QID5", "delay": 0, "k": 20}
+    setting = {"method": LITERAL, "parties": 2, "qids": "QID5", "delay": 0, "k": 20}
+    setting |= {"run": PRINTED}
     own = measured.measure(setting)
     base = measured.measure(setting | {"method": STEPWISE})
-    assert done == [OWN, STEPWISE] * 4
+    assert done == [LITERAL, STEPWISE] * 4
     assert (own["seconds_least"], own["seconds"], own["seconds_most"]) == (3, 5, 7)
     assert (base["seconds"], base["repeats"], base["steps"]) == (6, 3, 3)
 
@@ -111,6 +124,30 @@ def test_the_same_table_is_judged_by_groups_and_steps():
         for name, rows in both.items()
     }
     assert same_table(View(steps)).verdict == Verdict.HOLDS
+
+
+def test_costs_are_judged_by_counts_on_parts_of_the_table():
+    def by_records(touched, shares_bytes):
+        rows = [
+            {"share": share, "touched": rows, "shares_bytes": size, "steps": 2, "rounds": 1}
+            for share, rows, size in zip((0.25, 0.5, 1), touched, shares_bytes, strict=True)
+        ]
+        return View({f"{rule} by records": rows for rule in (LITERAL, STEPWISE)})
+
+    kept, broken = by_records((100, 200, 400), (80, 80, 80)), by_records((9, 99, 999), (1, 4, 16))
+    for judge_cost in (rows_read_follow_the_table, comparing_costs_at_most_the_table):
+        assert judge_cost(kept).verdict is Verdict.HOLDS
+        assert judge_cost(broken).verdict is Verdict.FAILS
+    sent = {"parties": 3, "rounds": 4, "instructions_sent": 8}
+    runs = View({curve(LITERAL, "QID5", 3): [sent], curve(STEPWISE, "QID5", 3): [sent]})
+    assert instructions_go_to_every_other(runs).verdict is Verdict.HOLDS
+
+
+def test_a_reading_is_not_judged_by_the_curves_that_it_shares_with_another():
+    columns = ("seconds", "seconds_least", "seconds_most", "steps", "groups", "rounds", "accuracy")
+    columns += ("touched", "shares_bytes")
+    rows = [setting | dict.fromkeys(columns, 1) for setting in grid(True)]
+    assert [judged.reading.name for judged in judge(PAPER, rows)] == ["main"]
 
 
 def test_no_setting_is_run_twice_and_every_claim_has_a_name_of_its_own():
@@ -127,5 +164,6 @@ def test_one_run_measures_rounds_bytes_and_the_classifier(parties):
     assert row["groups"] > 1
     assert 0 < row["rounds"] <= row["steps"]
     assert row["batch_bytes"] + row["shares_bytes"] > 0
-    assert 0 < row["error"] < 50
-    assert measured.measure(setting | {"method": "original"})["error"] < 50
+    assert row["instructions_sent"] == row["rounds"] * (parties - 1)
+    assert row["accuracy"] > 50
+    assert measured.measure(setting | {"method": "original"})["accuracy"] > 50

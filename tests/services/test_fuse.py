@@ -164,6 +164,7 @@ def test_no_message_says_more_than_the_published_table(fused):
         "gathered",
         "common",
         "label",
+        "pace",
         "batch",
         "seal",
         "shares",
@@ -272,11 +273,26 @@ def test_killed_all_along_its_journal_a_party_goes_on_to_the_same_table(
     assert lives >= entries[name] // step - 4  # who left, and who has everything, may never be told
 
 
-@pytest.mark.parametrize("entry", [21, 25])
+TOLD = {"name": "party-tds-literal", "runner_up": "told"}
+
+
+@pytest.mark.parametrize(
+    ("entry", "method"), [(21, {}), (25, {}), (20, TOLD), (22, TOLD), (24, TOLD)]
+)
 def test_killed_around_a_secure_round_a_party_goes_on_to_the_same_table(
-    tmp_path, undisturbed, entry
+    tmp_path, undisturbed, entry, method
 ):
+    """Also where the winner is told the second best bid, and has lost it."""
     world = small_world(tmp_path, False, maximum="mpyc")
+    expected = undisturbed[False][0]
+    if method:
+        (tmp_path / "whole").mkdir()
+        whole = small_world(tmp_path / "whole", False)
+        whole.content["method"] = world.content["method"] = method
+        for owner in whole.names:
+            whole.start(owner)
+        assert set(whole.statuses().values()) == {0}
+        expected = whole.release("bank")
     name = world.names[entry % 3]
     for other in world.names:
         world.start(other, die_at=entry if other == name else None)
@@ -284,7 +300,7 @@ def test_killed_around_a_secure_round_a_party_goes_on_to_the_same_table(
     assert world.running[name].exitcode == -9
     world.start(name)
     assert set(world.statuses().values()) == {0}
-    assert {world.release(one) for one in world.names} == {undisturbed[False][0]}
+    assert {world.release(one) for one in world.names} == {expected}
 
 
 def test_a_table_that_changes_while_its_party_is_down_ends_the_run(tmp_path):

@@ -41,7 +41,7 @@ from shoal.connectors.database.release_tables import (
 )
 from shoal.connectors.database.session import DatabaseRefusal
 from shoal.connectors.ledger import Ledger
-from shoal.errors import InputError, LedgerError
+from shoal.errors import InputError, LedgerError, PartyError
 from thorough import LONG, every
 
 pytestmark = pytest.mark.services
@@ -292,7 +292,7 @@ def test_a_connection_that_is_lost_at_the_commit_is_looked_up(pg, place, monkeyp
     if reached:
         assert grow(pg.url("releases"), 2).release == 2
     else:
-        with pytest.raises(InputError, match="0002 is in the ledger, but perhaps not yet"):
+        with pytest.raises(PartyError, match="0002 is in the ledger, but perhaps not yet"):
             grow(pg.url("releases"), 2)
         done = grow(pg.url("releases"), 2)
         assert (done.repeated, done.caught_up) == (True, 1)

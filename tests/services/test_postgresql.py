@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from datetime import date
 from pathlib import Path
 from urllib.parse import quote
 
@@ -17,11 +18,15 @@ from postgres_server import PASSWORD, USER, Server, server
 from shoal.connectors import files
 from shoal.connectors.database import tables
 from shoal.connectors.database.address import parse
+from shoal.connectors.database.catalogue import ForeignKey
 from shoal.connectors.database.connections import opened
 from shoal.connectors.database.session import DatabaseRefusal
 from shoal.connectors.dialect import Reading
 from shoal.connectors.outputs import certificate_beside
-from shoal.errors import InputError
+from shoal.connectors.table_places import table_places
+from shoal.errors import InputError, PartyError
+from shoal.policy.binding.linked import bound_linked
+from shoal.policy.binding.linked_files import read_linked
 
 pytestmark = pytest.mark.services
 HOSTILE = 'we"ird; DROP TABLE x --%s $1 ü.gz'
@@ -87,7 +92,7 @@ def test_a_schema_is_named_and_its_certificates_stand_in_it(pg):
         write(CELLS, pg.url("t", more="&schema=nowhere"))
 
 
-def test_values_are_read_as_text_whatever_the_session_usually_shows(pg, monkeypatch):
+def test_values_are_read_whatever_the_session_usually_shows(pg, monkeypatch):
     pg.run(
         "CREATE TYPE mood AS ENUM ('sad', 'glad')",
         "CREATE TABLE t (id int PRIMARY KEY, n numeric, f float8, d date, z timestamptz, b bool,"
@@ -102,12 +107,12 @@ def test_values_are_read_as_text_whatever_the_session_usually_shows(pg, monkeypa
     frame = files.read(pg.url("t")).frame
     uuid = "00000000-0000-0000-0000-000000000001"
     assert frame.rows() == [
-        ("9", *[None] * 9),
+        (9, *[None] * 9),
         (
-            "10",
+            10,
             "1.5",
             "0.1",
-            "2024-02-01",
+            date(2024, 2, 1),
             "2024-02-01 12:00:00+00",
             "true",
             "glad",
@@ -218,7 +223,8 @@ def test_a_release_goes_from_table_to_table_and_says_the_same_as_from_file_to_fi
     assert Path("mixed.csv").read_bytes() == Path("out.csv").read_bytes()
     frame = files.read(out).frame
     assert frame.equals(files.read(pg.url("b")).frame)
-    assert frame.fill_null("").equals(pl.read_csv("out.csv", infer_schema=False).fill_null(""))
+    of_file = pl.read_csv("out.csv", infer_schema=False).fill_null("")
+    assert frame.cast(pl.String).fill_null("").equals(of_file)
     whole = ["-p", "policy.yaml", "--original", people]
     assert shoal("audit", out, *whole, "-q").status == 0
     verified = shoal("verify", out, *whole)
@@ -360,7 +366,7 @@ def test_a_connection_lost_at_the_commit_is_looked_up(pg, monkeypatch, reached):
         write(CELLS, pg.url("t"))
         assert files.read(pg.url("t")).frame.equals(CELLS)
     else:
-        with pytest.raises(InputError, match="lost at the commit, and the release is not there"):
+        with pytest.raises(PartyError, match="lost at the commit, and the release is not there"):
             write(CELLS, pg.url("t"))
         assert pg.tables() == set()
 
@@ -437,13 +443,13 @@ def test_passwords_come_by_every_way_of_libpq_and_leave_by_none(
 
 
 def test_a_wrong_address_says_what_to_check(pg):
-    for address, told in (
-        (pg.url("t", base="nowhere"), "no such database"),
-        (pg.url("t", user="nobody"), "does not know this user"),
-        ("postgresql://127.0.0.1:1/d?table=t", "no server answers"),
-        ("postgresql:///?service=nowhere&table=t", "service is not defined"),
+    for address, error, told in (
+        (pg.url("t", base="nowhere"), InputError, "no such database"),
+        (pg.url("t", user="nobody"), InputError, "does not know this user"),
+        ("postgresql://127.0.0.1:1/d?table=t", PartyError, "no server answers"),
+        ("postgresql:///?service=nowhere&table=t", InputError, "service is not defined"),
     ):
-        with pytest.raises(InputError, match=told):
+        with pytest.raises(error, match=told):
             files.read(address)
 
 
@@ -465,3 +471,37 @@ def test_without_the_driver_the_extra_is_named(workplace):
     )
     assert run.returncode == 4
     assert "pip install '.[postgres]'" in run.stderr
+
+
+def test_linked_tables_and_their_foreign_keys_are_read_from_a_schema(pg):
+    pg.run(
+        "CREATE TABLE people (patient text PRIMARY KEY, age integer)",
+        "CREATE TABLE visits (visit integer PRIMARY KEY, who text REFERENCES people, day date)",
+        "INSERT INTO people VALUES ('a', 1), ('b', 2)",
+        "INSERT INTO visits VALUES (1, 'b', '2020-01-05'), (2, 'b', '2020-02-01')",
+        f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {USER}",
+    )
+    schema = pg.url("t").replace("table=t", "").rstrip("?&")
+    found = table_places(schema)
+    assert [*found.places] == ["people", "visits"]
+    assert found.foreign_keys == (ForeignKey("visits", "who", "people", "patient"),)
+    policy = library.Policy.from_dict(
+        {
+            "version": 1,
+            "attributes": {"patient": {"role": "subject"}, "age": {"role": "quasi"}},
+            "tables": {
+                "visits": {
+                    "parent": {"people": "who"},
+                    "attributes": {
+                        "visit": {"role": "drop"},
+                        "day": {"role": "quasi", "type": "date"},
+                    },
+                }
+            },
+            "anchor": {"first": "visits.day"},
+            "promises": [{"model": "k-anonymity", "k": 2}],
+        }
+    )
+    tables = bound_linked(read_linked(schema, policy).tables, policy)
+    assert tables.rows["visits"].counts.tolist() == [0, 2]
+    assert tables.rows["visits"].table.frame["day"].to_list() == ["0", "27"]

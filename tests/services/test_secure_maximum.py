@@ -36,7 +36,7 @@ BITS, AHEAD = 33, 4
 class Parties:
     """So many computing processes with a relay between their pipes."""
 
-    def __init__(self, owners: int, computing: int) -> None:
+    def __init__(self, owners: int, computing: int, tells: int = 0) -> None:
         command = [sys.executable, "-m", secure_maximum.__name__]
         self.owners = owners
         self.processes = [
@@ -51,6 +51,7 @@ class Parties:
         self._lock = threading.Lock()
         for number in range(computing):
             place = {"number": number, "computing": computing, "owners": owners, "bits": BITS}
+            place |= {"tells": tells}
             self._write(number, BIDS, 0, 0, json.dumps(place).encode())
             threading.Thread(target=self._relay, args=(number,), daemon=True).start()
 
@@ -71,7 +72,7 @@ class Parties:
     def maximum(self, bids):
         self.said = []
         for number in range(len(self.processes)):
-            plan = bids[number] if number < self.owners else [0] * AHEAD
+            plan = bids[number] if number < self.owners else [0] * len(bids[0])
             self._write(number, BIDS, 0, 0, json.dumps(plan).encode())
         return [result.get(timeout=60) for result in self.results]
 
@@ -99,12 +100,27 @@ def test_the_secure_maximum_is_the_plain_one(owners, computing):
     parties = Parties(owners, computing)
     try:
         for bids in rounds(owners):
-            winner, steps = plain_maximum(bids)
+            winner, steps, _ = plain_maximum(bids)
             told = parties.maximum(bids)
             for number in range(owners):
                 assert sum(told[number]) == steps
                 assert steps == 0 or told[number][winner] == steps
             assert all(result == [] for result in told[owners:])  # a helper learns nothing
+    finally:
+        parties.close()
+
+
+@pytest.mark.parametrize(("owners", "computing"), [(2, 3), (3, 3), (4, 4)])
+def test_the_winner_alone_is_told_the_second_best_bid(owners, computing):
+    parties = Parties(owners, computing, tells=1)
+    try:
+        for bids in rounds(owners):
+            winner, steps, runner_up = plain_maximum(bids)
+            told = parties.maximum([plan[:1] for plan in bids])
+            for number in range(owners):
+                expected = runner_up if steps and number == winner else 0
+                assert told[number][owners:] == [expected]
+            assert all(result == [] for result in told[owners:])
     finally:
         parties.close()
 
@@ -125,9 +141,9 @@ def test_messages_have_lengths_that_say_nothing_and_hold_no_pickle():
 
 
 def test_plain_maximum_counts_what_beats_every_other_first_bid():
-    assert plain_maximum([[9, 8, 3], [7, 7, 7], [1, 0, 0]]) == (0, 2)
-    assert plain_maximum([[0], [0]]) == (0, 0)
-    assert plain_maximum([[5, 4]]) == (0, 2)
+    assert plain_maximum([[9, 8, 3], [7, 7, 7], [1, 0, 0]]) == (0, 2, 7)
+    assert plain_maximum([[0], [0]]) == (0, 0, 0)
+    assert plain_maximum([[5, 4]]) == (0, 2, 0)
 
 
 @pytest.mark.parametrize("computing", [1, 2])

@@ -8,7 +8,8 @@ from typing import Any
 
 from shoal_papers.reproduce.paper import Figure, View
 
-# Okabe and Ito's colours, which the colour-blind can distinguish; markers work in grey
+# Okabe and Ito's colours, a grey and a wine red, which the colour-blind can distinguish; markers
+# work in grey
 STYLES = (
     ("#0072B2", "o", "-"),
     ("#D55E00", "s", "--"),
@@ -18,6 +19,7 @@ STYLES = (
     ("#56B4E9", "P", "--"),
     ("#000000", "x", "-."),
     ("#7F7F7F", "*", ":"),
+    ("#882255", "h", "-"),
 )
 MOST = 7
 """Curves of a figure at most: more can't be told apart."""

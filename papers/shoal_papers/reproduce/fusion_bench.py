@@ -54,13 +54,29 @@ OWNERS = {
 }
 BY_PARTY = " by party"
 """A suffix to the name of a QID: each party's own attributes of it are a QID of their own."""
-RIVALS = ("party-tds", "party-tds-stepwise")
-"""Methods whose times are compared, so they take turns."""
-REPEATS = 5
+LITERAL, HIDDEN = "party-tds-literal", "party-tds-literal, hidden"
+OWN, STEPWISE = "party-tds", "party-tds-stepwise"
+METHODS: Mapping[str, dict[str, Any]] = {
+    LITERAL: {"name": LITERAL, "runner_up": "told"},
+    HIDDEN: {"name": LITERAL, "runner_up": "hidden", "ahead": 8},
+    OWN: {"name": OWN, "ahead": 8},
+    STEPWISE: {"name": STEPWISE},
+}
+"""What an agreement says, by the method of a setting; steps ahead do not follow the delay here, so
+that the number of rounds can be repeated.
+"""
+EXACT, PRINTED, COUNTED = "exact", "printed", "counted"
+RIVALS = {EXACT: (OWN, STEPWISE), PRINTED: (LITERAL, STEPWISE)}
+"""Methods whose times are compared, so they take turns, by the kind of a run. A run that is only
+counted compares scores in the clear.
+"""
+REPEATS = 3
 NAMES = ("bank", "office", "state")
 PATIENCE = 120
-SETTING = ("method", "parties", "qids", "delay", "k")
+SETTING = ("method", "parties", "qids", "delay", "k", "share", "run")
 TIMES = ("seconds", "scoring", "secure_rounds", "instructions")
+SECURE = (*TIMES, "shares_bytes")
+"""What only a run with the secure maximum says."""
 _CONTEXT: Any = multiprocessing.get_context("forkserver" if os.name == "posix" else "spawn")
 
 
@@ -98,16 +114,19 @@ class FusionBench:
     _found: dict[str, dict[str, Any]] = field(default_factory=dict, repr=False, compare=False)
 
     def measure(self, setting: Setting) -> dict[str, Any]:
-        """Seconds by phase (medians), rounds, steps, bytes, groups and the classifier's error.
+        """Seconds by phase (medians), rounds, steps, bytes, groups and the classifier's accuracy.
 
         Methods whose times are compared take turns, after a run each that is not counted.
         """
         if setting["method"] == "original":
-            return {"error": round(100 * self._error(None), 2)}
+            return {"accuracy": self._accuracy(None)}
         asked = {name: value for name, value in setting.items() if name in SETTING}
+        if asked.get("run") == COUNTED:
+            return {n: value for n, value in self._run(asked).items() if n not in SECURE}
         if _key(asked) not in self._found:
-            takes_turns = self.repeats > 1 and asked["method"] in RIVALS
-            methods = RIVALS if takes_turns else (asked["method"],)
+            rivals = RIVALS[asked.get("run", EXACT)]
+            takes_turns = self.repeats > 1 and asked["method"] in rivals
+            methods = rivals if takes_turns else (asked["method"],)
             settings = [asked | {"method": method} for method in methods]
             runs = [[self._run(each) for each in settings] for _ in range(self._rounds)]
             for place, each in enumerate(settings):
@@ -123,6 +142,10 @@ class FusionBench:
         with tempfile.TemporaryDirectory() as folder:
             content = self.prepare(Path(folder), setting)
             measured, table = _run(Path(folder), content, float(setting["delay"]))
+            said = [
+                json.loads(path.read_text())["messages"].get("batch", 0)
+                for path in Path(folder).glob("*.statistics.json")
+            ]
         agreement = Agreement.from_dict(_without_places(content))
         spent = {
             phase: measured["seconds"].get(phase, 0.0)
@@ -138,7 +161,8 @@ class FusionBench:
             "groups": groups,
             "batch_bytes": measured["bytes"].get("batch", 0),
             "shares_bytes": measured["bytes"].get("shares", 0),
-            "error": round(100 * self._error((agreement, table)), 2),
+            "instructions_sent": sum(said),
+            "accuracy": self._accuracy((agreement, table)),
         }
 
     def prepare(self, folder: Path, setting: Setting) -> dict[str, Any]:
@@ -154,9 +178,9 @@ class FusionBench:
         parties = []
         for name, owned in zip(NAMES, joint.owners[setting["parties"]], strict=False):
             mine = [attribute for attribute in owned if attribute in asked]
-            joint.train.with_row_index("id").select("id", *mine, joint.label).write_csv(
-                folder / f"{name}.csv"
-            )
+            shared = joint.train.head(int(setting.get("share", 1) * joint.train.height))
+            table = shared.with_row_index("id")
+            table.select("id", *mine, joint.label).write_csv(folder / f"{name}.csv")
             parties.append(
                 {
                     "name": name,
@@ -172,8 +196,10 @@ class FusionBench:
             "label": {"attribute": joint.label, "shared": True},
             "parties": parties,
             "promises": promises,
-            "method": {"name": setting["method"]},
+            "method": METHODS[setting["method"]],
         }
+        if setting.get("run") == COUNTED:
+            content["maximum"] = {"name": "clear", "scores_may_be_seen": True}
         if len(parties) == 2:
             content["helper"] = {"name": "helper", "certificate": str(folder / "helper.crt")}
         whole_table = [*parties, *([content["helper"]] if "helper" in content else [])]
@@ -183,9 +209,9 @@ class FusionBench:
         (folder / "parties.json").write_text(json.dumps(content))
         return content
 
-    def _error(self, found: tuple[Agreement, pl.DataFrame] | None) -> float:
-        """Share of the test records that a decision tree, learned on the masked table, gets
-        wrong.
+    def _accuracy(self, found: tuple[Agreement, pl.DataFrame] | None) -> float:
+        """Percent of the test records that a decision tree, learned on the masked table, gets
+        right.
         """
         try:
             from sklearn.preprocessing import OneHotEncoder
@@ -211,7 +237,8 @@ class FusionBench:
             criterion="entropy", min_samples_leaf=2, ccp_alpha=0.0005, random_state=0
         )
         tree.fit(features(train), train[joint.label].to_numpy())
-        return float((tree.predict(features(test)) != test[joint.label].to_numpy()).mean())
+        wrong = tree.predict(features(test)) != test[joint.label].to_numpy()
+        return round(100 - 100 * float(wrong.mean()), 2)
 
 
 def _key(setting: Setting) -> str:

@@ -65,28 +65,30 @@ class Reading:
     """One way to settle what the paper leaves open.
 
     curves: name in the paper's legend -> the columns that its rows have in common.
-    is_quick: whether the quick setting runs it, too. may_lack: whether some of its curves need not
-    be run.
+    shared: curves of another reading that belong to this one, too. is_quick: whether the quick
+    setting runs it, too. may_lack: whether some of its curves need not be run.
     """
 
     name: str
     words: str
     curves: Mapping[str, Setting]
+    shared: Mapping[str, Setting] = field(default_factory=dict)
     instead: Mapping[str, str] = field(default_factory=dict)
     is_quick: bool = False
     may_lack: bool = False
 
     def view(self, rows: Iterable[Row]) -> View | None:
-        """Its rows, of all; None where one of its curves was not run, or none of those that may be
-        lacking.
+        """Its rows, of all; None where one of its own curves was not run, or none of those that may
+        be lacking.
         """
         rows = list(rows)
         found = {
             curve: [row for row in rows if common.items() <= row.items()]
-            for curve, common in self.curves.items()
+            for curve, common in {**self.curves, **self.shared}.items()
         }
         enough = any if self.may_lack else all
-        return View(found, self.instead) if enough(found.values()) else None
+        was_run = enough(found[curve] for curve in self.curves)
+        return View(found, self.instead) if was_run else None
 
 
 @dataclass(frozen=True)

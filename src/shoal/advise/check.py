@@ -14,16 +14,21 @@ from pydantic import ValidationError
 from shoal.auditor.findings import of_cells
 from shoal.auditor.ledger import terms
 from shoal.connectors.frames import Frame
+from shoal.data.classes import Classes
 from shoal.data.findings import AttributeFinding, Fault
 from shoal.data.hierarchies.diagnostics import diagnose, values_without_leaf
 from shoal.data.hierarchies.table import read_paths
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy import registry
-from shoal.policy.binding.columns import check_columns, input_warnings
+from shoal.policy.binding.columns import check_columns, input_warnings, written_alike
 from shoal.policy.binding.files import PolicyTables
+from shoal.policy.binding.linked import bind_linked
+from shoal.policy.binding.linked_files import read_linked
 from shoal.policy.binding.table import bind
-from shoal.policy.consistency import contradictions, place_of
+from shoal.policy.checked import place_of
+from shoal.policy.consistency import contradictions
+from shoal.policy.linked import declared_tables, policy_of_table
 from shoal.policy.loading import read_mapping
 from shoal.policy.model import PolicyModel
 from shoal.policy.policy import Policy, PolicyLike
@@ -32,12 +37,15 @@ from shoal.streams.core import StreamCore
 
 
 def check_files(
-    path: Path, data_path: str | None, read: Mapping[str, Any] | None = None
+    path: Path,
+    data_path: str | None,
+    read: Mapping[str, Any] | None = None,
+    further: Mapping[str, str] | None = None,
 ) -> list[AttributeFinding]:
     """Every finding about a policy and its data, if given; values apart from messages.
 
-    read: overrides the policy's block of this name. A policy that is refused is compared with the
-    data all the same, as far as it goes.
+    read: overrides the policy's block of this name. further: tables beside the data, by name. A
+    policy that is refused is compared with the data all the same, as far as it goes.
     """
     try:
         policy: Policy | None = Policy.load(path).with_files(read or {}, {})
@@ -49,15 +57,35 @@ def check_files(
     if policy is None:
         return _plain(found)
     is_sound, table = not found, None
-    if data_path is not None:
+    linked: list[AttributeFinding] = []
+    if data_path is not None and policy.model.is_linked:
+        linked = _linked_findings(policy, data_path, further)
+    elif data_path is not None:
         try:
             table = policy.tables.read_original(data_path).table
         except InputError as unfit:
             found += unfit.said
     case = _PolicyWithTable(policy, table)
     if not is_sound:
-        return _once([*_plain(found), *case.findings_by_name()])
-    return _once([*case.method_findings(), *_plain(found), *case.findings()])
+        return _once([*_plain(found), *case.findings_by_name(), *linked])
+    return _once([*case.method_findings(), *_plain(found), *case.findings(), *linked])
+
+
+def _linked_findings(
+    policy: Policy, data_path: str, further: Mapping[str, str] | None
+) -> list[AttributeFinding]:
+    """What is wrong with tables and the links between them, or what no release can keep."""
+    try:
+        tables = read_linked(data_path, policy, further).tables
+    except InputError as unfit:
+        return _plain(unfit.said)
+    bound, findings = bind_linked(tables, policy)
+    if bound is None:
+        return _plain(findings)
+    everybody = np.zeros(bound.people.count, dtype=np.int32)
+    whole = Classes(everybody, 1, None, bound.people.sensitive)
+    asked = [model for model in policy.build_promises() if not model.sensitive]
+    return _plain(nearest_feasible(asked, whole))
 
 
 def _left_of(path: Path, read: Mapping[str, Any] | None) -> tuple[Policy | None, list[str]]:
@@ -75,8 +103,18 @@ def _left_of(path: Path, read: Mapping[str, Any] | None) -> tuple[Policy | None,
     return Policy(model, path.parent), list(contradictions(model)) if is_whole else []
 
 
-def remarks(policy: Policy, data_path: str) -> list[str]:
+def remarks(policy: Policy, data_path: str, further: Mapping[str, str] | None = None) -> list[str]:
     """What a sound policy's data give reason to say before anything is published."""
+    if policy.model.is_linked:
+        sources = read_linked(data_path, policy, further)
+        alone = [(t.name, policy_of_table(policy, t).model) for t in declared_tables(policy.model)]
+        said = [
+            remark
+            for name, model in alone
+            if name in sources.tables
+            for remark in written_alike(sources.tables[name], model)
+        ]
+        return [one.text for one in (*sources.remarks, *said)]
     table = policy.tables.read_original(data_path).table
     return [one.text for one in (*input_warnings(table, policy.model), *of_cells(table, policy))]
 
@@ -102,11 +140,14 @@ class _PolicyWithTable:
 
     def method_findings(self) -> list[AttributeFinding]:
         """Why the method does not fit the policy, whichever verb it serves."""
-        verb = registry.verb_of(self.policy.method_name) or "publish"
+        policy = self.policy
+        if policy.operation is not None:  # it is of a ledger, whichever method that has
+            policy = policy.or_method(terms.WITH_OPERATIONS)
+        verb = registry.verb_of(policy.method_name) or "publish"
         try:
-            method = self.policy.build_method(verb)
+            method = policy.build_method(verb)
             if verb == "republish":
-                terms.check_policy(self.policy, method)
+                terms.check_policy(policy, method)
         except InputError as unfit:
             return _plain(unfit.said)
         return []
@@ -187,7 +228,7 @@ class _PolicyWithTable:
 def _table_findings(tables: PolicyTables) -> list[AttributeFinding]:
     """What is wrong with the hierarchy files themselves."""
     findings: list[AttributeFinding] = []
-    for name, attribute in tables.model.attributes.items():
+    for name, attribute in tables.model.attributes_of_all.items():
         if isinstance(attribute.hierarchy, str):
             try:
                 findings += diagnose(read_paths(tables.base / attribute.hierarchy, name), name)

@@ -19,7 +19,7 @@ from typing import cast
 import numpy as np
 
 from shoal.advise.comparison import TRIED, Comparison, Row
-from shoal.advise.methods import checked_ks, label_of, proposed_methods, with_methods
+from shoal.advise.methods import Asked, checked_ks, label_of, proposed_methods, with_methods
 from shoal.attacks.run.attack import attacked
 from shoal.attacks.run.people import AttackedRelease
 from shoal.attacks.run.request import AttackRequest
@@ -49,7 +49,7 @@ FEW_RECORDS = 1_000  # up to here plain Python costs a method less than a second
 def compare(
     frame: Source,
     policy: PolicyLike,
-    methods: Sequence[str] | None = None,
+    methods: Sequence[Asked] | None = None,
     ks: Sequence[int] | None = None,
     *,
     attack: bool = False,
@@ -60,8 +60,9 @@ def compare(
     """Every method at every k, each release measured as `publish` measures it; none is published.
 
     frame: or a file's path. methods: `name` or `name:parameter=value`, several parameters parted by
-    colons; `["all"]` for every one that publishes a table; by default about four that suit the
-    policy. Its own method keeps its parameters. ks: by default 5, 10, 25, 50 and the policy's. A
+    colons, or a dict with its `name` and parameters; `["all"]` for every one that publishes a
+    table; by default about four that suit the policy. Its own method keeps its parameters. ks: by
+    default 5, 10, 25, 50 and the policy's. A
     promise that is broken and a k that can't be reached are rows of the table, not errors; raises
     InputError for what can't be read or asked. attack: also how much guessing, ends of intervals
     and lists of names gain on each release. on_row: called with each row as it is measured; what it

@@ -241,6 +241,15 @@ class Estimate(Figures):
     measured: int
     stops: tuple[str, ...]
 
+    def _figures(self) -> dict[str, object]:
+        asked = {"records": self.records, "quasi": self.quasi, "k": self.k}
+        return asked | {
+            "cpu_seconds": self.cpu_seconds,
+            "memory": self.memory,
+            "least_memory": self.least_memory,
+            "fits": self.fits,
+        }
+
     @property
     def cpu_seconds(self) -> float:
         """Of all stages."""

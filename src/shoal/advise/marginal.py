@@ -177,8 +177,8 @@ class LatticeWalk(Figures):
         self._matrix, self._problem = matrix, problem
         self._bound = BoundPromises(problem.promises, whole_table)
 
-    def _figures(self) -> dict[str, int]:
-        return self.heights
+    def _figures(self) -> dict[str, object]:
+        return {"heights": ", ".join(f"{name} {height}" for name, height in self.heights.items())}
 
     @property
     def heights(self) -> dict[str, int]:

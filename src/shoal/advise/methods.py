@@ -10,7 +10,7 @@ from typing import Any
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.consistency import attributes_with_means
-from shoal.policy.from_columns import require_no_data
+from shoal.policy.from_columns import changed, require_no_data
 from shoal.policy.parameters import Parameter, parameters_of
 from shoal.policy.policy import DEFAULT_METHOD, DEFAULT_OVER_HIERARCHIES, Policy
 
@@ -103,14 +103,21 @@ def proposed_methods(policy: Policy) -> list[Policy]:
     return list(found.values())
 
 
-def with_methods(policy: Policy, methods: Sequence[str]) -> list[Policy]:
+Asked = str | Mapping[str, Any]
+"""A method as `name:parameter=value`, or as a mapping of its `name` and parameters."""
+
+
+def with_methods(policy: Policy, methods: Sequence[Asked]) -> list[Policy]:
     """The policy with each of the methods; raises InputError with every finding about them."""
     if isinstance(methods, str) or not methods:
         raise InputError(
             "methods: must be a list of methods; name at least one, 'shoal methods' lists them"
         )
-    if not all(isinstance(text, str) for text in methods):
-        raise InputError("methods: each is a text, such as 'mondrian' or 'mondrian:cut=nearest'")
+    if not all(isinstance(asked, str | Mapping) for asked in methods):
+        raise InputError(
+            "methods: each is a text, such as 'mondrian' or 'mondrian:cut=nearest', or a dict with"
+            " its 'name' and parameters"
+        )
     if list(methods) == [EVERY]:
         # two tables keep no k, and lose nothing that is compared here
         methods = [
@@ -121,11 +128,12 @@ def with_methods(policy: Policy, methods: Sequence[str]) -> list[Policy]:
     policies: list[Policy] = []
     seen: set[Any] = set()
     findings: list[str] = []
-    for text in methods:
+    for asked in methods:
         try:
-            policies.append(_with_method(policy, text))
+            policies.append(_with_method(policy, asked))
             if _identity(policies[-1]) in seen:
-                raise InputError(f"methods: '{text}' is asked for twice; name it once")
+                named = label_of(policies[-1])
+                raise InputError(f"methods: '{named}' is asked for twice; name it once")
             seen.add(_identity(policies[-1]))
         except InputError as unfit:
             findings += unfit.said
@@ -138,8 +146,10 @@ def _identity(policy: Policy) -> tuple[str, Any]:
     return policy.method_name, policy.build_method("publish")
 
 
-def _with_method(policy: Policy, text: str) -> Policy:
-    name, *settings = (part.strip() for part in text.split(":"))
+def _with_method(policy: Policy, asked: Asked) -> Policy:
+    if isinstance(asked, Mapping):
+        return changed(policy, {"method": asked})
+    name, *settings = (part.strip() for part in asked.split(":"))
     odd = [
         f"methods: '{setting}' is not PARAM=VALUE; write for instance mondrian:cut=nearest"
         for setting in settings
@@ -149,7 +159,7 @@ def _with_method(policy: Policy, text: str) -> Policy:
     pairs = [setting.partition("=") for setting in settings]
     given = {key.strip(): value.strip() for key, _, value in pairs}
     if len(given) < len(pairs):
-        raise InputError(f"methods: '{text}' sets a parameter twice; set it once")
+        raise InputError(f"methods: '{asked}' sets a parameter twice; set it once")
     return policy.with_method(name, given)
 
 

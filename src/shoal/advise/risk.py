@@ -6,22 +6,28 @@ counting for each column, never one for each set of columns.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
+from operator import eq, ne
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from shoal.advise.special_uniques import SpecialUniques, alone_in, special_uniques
+from shoal.auditor.linked.labels import Exposure, exposures, view_of
 from shoal.data import notebook, person_names
 from shoal.data.findings import finding_about
+from shoal.data.linked import LinkedTables
 from shoal.data.numbers import parse_numbers
 from shoal.data.progress import Progress, no_progress, tell
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy.binding.columns import check_columns
 from shoal.policy.binding.files import Source
+from shoal.policy.binding.linked import bound_linked
+from shoal.policy.binding.linked_files import LinkedSource, read_linked
 from shoal.policy.model import PolicyModel
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.privacy.reidentification import individual_risk
@@ -37,7 +43,8 @@ class Risk(notebook.Figures):
     one. sets: people by the size of the set they hide in, ascending; of a person's records, the
     most exposed one counts. alone: people whom a column singles out by itself. without: lone people
     who remain if a column were not known. if_known: lone people if others knew a column that is
-    harmless by its role, too. special: the smallest sets of columns that single people out, and
+    harmless by its role, too. exposed: of linked tables, how many people hide among fewer than k by
+    what is known of which table. special: the smallest sets of columns that single people out, and
     by_weight: (lone records,) float64, the individual risk of who is alone; None where it was not
     asked, or nothing tells the weights.
     """
@@ -51,6 +58,7 @@ class Risk(notebook.Figures):
     alone: Mapping[str, int]
     without: Mapping[str, int]
     if_known: Mapping[str, int]
+    exposed: tuple[Exposure, ...] = ()
     special: SpecialUniques | None = None
     by_weight: np.ndarray | None = None
 
@@ -115,6 +123,7 @@ class Risk(notebook.Figures):
                 for name in self.quasi
             },
             "if_known": dict(self.if_known),
+            **({"exposed": [one.report() for one in self.exposed]} if self.exposed else {}),
             **({} if self.special is None else {"special": self.special.to_dict()}),
             **({} if self.by_weight is None else {"alone_by_weight": self._named()}),
         }
@@ -128,19 +137,27 @@ class Risk(notebook.Figures):
 
 
 def risk(
-    source: Source,
+    source: Source | LinkedSource,
     policy: PolicyLike,
     *,
+    further: Mapping[str, str] | None = None,
     special: bool = True,
     progress: Progress = no_progress,
 ) -> Risk:
     """Who hides among how many in a table, by the quasi-identifiers of a policy.
 
-    source: a file's path or a frame. special: whether the smallest sets of columns that single
-    people out are looked for, too. Counted in people where the policy has a subject. Hierarchies
-    need not fit yet, and questions may be open. Raises InputError where the columns don't fit.
+    source: a file's path or a frame; of linked tables (a policy with `tables`) as in `shoal.audit`,
+    and further ones by name. special: whether the smallest sets of columns of one table that single
+    people out are looked for, too. Counted in people where the policy has a subject. Hierarchies of
+    one table need not fit yet, and questions may be open. Raises InputError where the columns don't
+    fit.
     """
     policy = Policy.of(policy)
+    if policy.model.is_linked:
+        tables = bound_linked(read_linked(source, policy, further).tables, policy)
+        return linked_risk(tables, policy.required_k, progress)
+    if isinstance(source, Mapping):
+        raise InputError("tables: several need a policy of linked tables; add 'tables' to it")
     known = known_values(policy.tables.read_source(source, progress), policy)
     found = table_risk(known.quasi, known.plain, known.people, policy.required_k, progress)
     if not special:
@@ -152,6 +169,40 @@ def risk(
         by_weight = individual_risk(np.ones(len(lone)), lone)
     return replace(
         found, special=special_uniques(keys, known.people, progress), by_weight=by_weight
+    )
+
+
+def linked_risk(tables: LinkedTables, k: int | None, progress: Progress = no_progress) -> Risk:
+    """The risk of people by all of their rows in several tables."""
+    names = [
+        table.qualified(one.attribute.name)
+        for table in tables.tree.tables
+        for one in tables.rows[table.name].encoded.attributes
+    ]
+    progress("counting who hides among how many")
+    view = view_of(tables)
+    fewest = view.fewest_alike(tables.tree.known_rows or 0)
+    sizes, counts = np.unique(fewest, return_counts=True)
+
+    def lone(knows: Callable[[str], bool]) -> int:
+        labels = view_of(tables, knows).knowing_all.labels
+        return int((np.bincount(labels) == 1).sum())
+
+    alone, without = {}, {}
+    for number, name in enumerate(names):
+        tell(progress, "counting who is alone", number, len(names))
+        alone[name], without[name] = lone(partial(eq, name)), lone(partial(ne, name))
+    return Risk(
+        sum(one.count for one in tables.rows.values()),
+        tables.people.count,
+        "people",
+        tuple(names),
+        k,
+        dict(zip(sizes.tolist(), counts.tolist(), strict=True)),
+        alone,
+        without,
+        {},
+        exposures(view, k or 2),
     )
 
 

@@ -298,8 +298,9 @@ def policy_sha256(policy: Policy, verb: str = "publish") -> str:
         content |= others
     if verb == "republish":
         content = {key: value for key, value in content.items() if key not in FREE}
-    for attribute in content.get("attributes", {}).values():
-        _by_content(attribute, "hierarchy", policy.base)
+    for table in (content, *content.get("tables", {}).values()):
+        for attribute in table.get("attributes", {}).values():
+            _by_content(attribute, "hierarchy", policy.base)
     for promise in content.get("promises", ()):
         _by_content(promise, "population", policy.base)
     _by_content(content, "reference", policy.base)
@@ -312,7 +313,7 @@ def policy_sha256(policy: Policy, verb: str = "publish") -> str:
 def _files(tables: PolicyTables) -> Iterator[PolicyFile]:
     """The files that a policy reads, each with its hash; never with its name or folder."""
     model, base = tables.model, tables.base
-    for name, attribute in model.attributes.items():
+    for name, attribute in model.attributes_of_all.items():
         if isinstance(attribute.hierarchy, str) and attribute.hierarchy:
             yield _file(base / attribute.hierarchy, "hierarchy", name)
     surroundings = (getattr(model.population, kind, None) for kind in SURROUNDINGS)

@@ -19,6 +19,7 @@ from shoal.tables.request import AttackCommand, AuditRequest, ReleaseRequest
 
 if TYPE_CHECKING:
     from shoal.auditor.audit import AuditResult
+    from shoal.policy.policy import Policy
 
 
 def audit(asked: AuditRequest, run: options.Run) -> None:
@@ -36,6 +37,10 @@ def audit(asked: AuditRequest, run: options.Run) -> None:
         raise InputError(
             "--downstream: compares with the original, record by record; give it with --original"
         )
+    if asked.policy is not None and (policy := asked.policy_asked(False)).model.is_linked:
+        raise typer.Exit(_audit_linked(asked, policy, run))
+    if asked.table:
+        raise InputError("--table: is of linked tables; name them under 'tables' in the policy")
     _measure(asked, run, asked.downstream)
 
 
@@ -164,6 +169,35 @@ def _caveats(result: AuditResult, original: str | None, is_stream: bool) -> Iter
             "t-closeness was measured to the published file itself; name what the stream was"
             " compared with in the policy (reference)"
         )
+
+
+def _audit_linked(asked: AuditRequest, policy: Policy, run: options.Run) -> int:
+    """Audits a release of linked tables; the exit status."""
+    from shoal.auditor.audit import write_certificate
+    from shoal.auditor.linked.audit import audit_linked
+    from shoal.policy.options import tables
+    from shoal.reports.linked import linked_lines
+
+    unfit = [*asked.of_one_table, *(["--report"] if run.report is not None else [])]
+    if unfit:
+        raise InputError(
+            f"{', '.join(unfit)}: of releases of one table; leave out for linked tables"
+        )
+    assert asked.released is not None
+    inputs = [asked.released, asked.original, str(asked.policy), *policy.files]
+    options.check_outputs(asked.output, inputs=inputs, replace=asked.replace)
+    with shown(run.quiet) as progress:
+        certificate = audit_linked(
+            asked.released, policy, asked.original, further=tables(asked.table), progress=progress
+        ).certificate
+    if asked.output is not None:
+        write_certificate(certificate, asked.output)
+    show_warnings(certificate)
+    if run.as_json:
+        typer.echo(certificate.to_json(), nl=False)
+    elif not run.quiet:
+        say(printable_lines(linked_lines(certificate)))
+    return 0 if certificate.holds else 1
 
 
 def _audit_ledger(asked: ReleaseRequest, run: options.Run) -> int:

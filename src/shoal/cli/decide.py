@@ -33,6 +33,7 @@ def profile(
         "--qi A,B", "Instead of a policy: columns that others could know.", takes_no=("policy",)
     ),
     k: int | None = option("--k", "Overrides the policy's k; with --qi, 10.", low=2),
+    table: list[str] | None = options.TABLES,
     read: list[str] | None = options.READ,
     figures: Figures,
 ) -> None:
@@ -46,6 +47,13 @@ def profile(
 
     asked = None if policy is None else options.Overrides(k=k, read=read).policy(policy)
     read_as, quasi = options.files_options(read)[0], options.names(qi)
+    if asked is not None and asked.model.is_linked:
+        further = options.tables(table)
+        figures.show(
+            lambda progress: measured(input_path, asked, further=further, progress=progress),
+            risk_lines,
+        )
+        return
     with shown(figures.quiet) as progress:
         source: Source = input_path
         if asked is not None and input_path == "-":  # which can be read once

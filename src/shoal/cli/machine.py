@@ -38,14 +38,16 @@ def warmup(
 
 
 def sample(
-    name: str = option("NAME", "Which generator: bank, patients, purchases or wearables.", ...),
-    output: str = option("-o, --output", "Where to write the table.", ...),
+    name: str = option(
+        "NAME", "Which generator: bank, clinic, patients, purchases or wearables.", ...
+    ),
+    output: str = option("-o, --output", "Where to write the table; of clinic, a folder.", ...),
     replace: bool = REPLACE,
-    n: int = option("-n", "How many records.", 1000, low=1),
+    n: int = option("-n", "How many records; of clinic, people.", 1000, low=1),
     seed: int = option("--seed", "The same seed gives the same table.", 0, low=0),
     quiet: bool = option("-q, --quiet", "Say nothing.", False),
 ) -> None:
-    """Write a table of invented people, with a policy that fits it beside it."""
+    """Write one or several tables of invented people, with a policy that fits beside them."""
     from shoal.samples import write_sample
 
     written = write_sample(name, n, seed, output, replace)

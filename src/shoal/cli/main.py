@@ -61,6 +61,7 @@ def main(
 
 def run() -> NoReturn:
     """The `shoal` command: runs it and ends with the exit status that the contract fixes."""
+    sys.unraisablehook = _unraisable
     for stop in STOPS:  # all end like Ctrl-C: nothing half-written stays
         signal.signal(stop, _interrupt)
     # OpenBLAS starts its threads when NumPy is imported, and keeps them turning while they wait; no
@@ -89,10 +90,23 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     at = frame
     while at is not None and hasattr(signal, "setitimer"):
         if at.f_globals.get("__name__", "").startswith(("numba.", "llvmlite.")):
-            signal.setitimer(signal.ITIMER_REAL, SOON)  # comes back as SIGALRM
+            _interrupt_soon()
             return
         at = at.f_back
     raise KeyboardInterrupt
+
+
+def _interrupt_soon() -> None:
+    """By a timer, whose SIGALRM is a stop like any other."""
+    signal.setitimer(signal.ITIMER_REAL, SOON)
+
+
+def _unraisable(lost: sys.UnraisableHookArgs) -> None:
+    """Repeats a stop where Python can raise nothing, such as between imports or in a `__del__`."""
+    if issubclass(lost.exc_type, KeyboardInterrupt) and hasattr(signal, "setitimer"):
+        _interrupt_soon()
+    else:
+        sys.__unraisablehook__(lost)
 
 
 def status_of(arguments: list[str]) -> int:

@@ -10,36 +10,44 @@ import typer
 
 from shoal.cli import options
 from shoal.cli.progress import say, shown
+from shoal.data.json_objects import Json
 from shoal.data.option import option
 from shoal.data.printable import printable
 from shoal.errors import InputError
-from shoal.policy.options import READ, Overrides, files_options
+from shoal.policy.options import READ, TABLES, Overrides, files_options, tables
 
 app = typer.Typer(help="Propose, validate and describe policies.", no_args_is_help=True)
 
 
 @app.command("init")
 def init(
-    data: str = option("DATA", "The table to write a policy for.", ...),
+    data: str = option("DATA", "The table, or the folder of tables, to write a policy for.", ...),
     output: str = option("-o, --output", "The policy file; '-' prints it.", "-"),
     k: int = option("--k", "The k to promise.", 10, low=2),
     hierarchies: Path | None = option(
         "--hierarchies DIR", "A folder of hierarchy tables, matched to columns by names and values."
     ),
     explain: bool = option("--explain", "Say why each role, and who is alone with what.", False),
+    table: list[str] | None = TABLES,
     read: list[str] | None = READ,
     quiet: bool = options.QUIET,
 ) -> None:
-    """Propose a policy for a table: a draft with a reason for every role and a question where only
-    a person can decide, to be read before it is used.
+    """Propose a policy for a table, or for a folder, workbook or database of several: a draft with
+    a reason for every role and a question where only a person can decide, to be read before it is
+    used.
     """
     if output != "-" and Path(output).exists():
         raise InputError(
             f"output '{output}': exists; name a new file, a policy is never overwritten"
         )
     from shoal.advise.propose import propose_policy
+    from shoal.connectors.table_places import is_several
     from shoal.reports.advice_in_words import explanation_lines, question_lines
 
+    further = tables(table)
+    if further or is_several(data):
+        _init_linked(data, output, k, further, files_options(read)[0], quiet)
+        return
     with shown(quiet) as progress:
         proposal = propose_policy(
             data,
@@ -61,6 +69,30 @@ def init(
         say(line)
 
 
+def _init_linked(
+    data: str, output: str, k: int, further: dict[str, str], read: Json, quiet: bool
+) -> None:
+    """Proposes a policy for several tables."""
+    from shoal.advise.propose_linked import propose_linked
+    from shoal.connectors.table_places import table_places
+    from shoal.reports.advice_in_words import open_question_lines
+
+    with shown(quiet) as progress:
+        places = table_places(data, further)
+        proposal = propose_linked(places, k, read_as=read, progress=progress)
+    _write(proposal.text, output)
+    if quiet:
+        return
+    if output != "-":
+        named = "".join(
+            f" --table {shlex.quote(f'{name}={path}')}" for name, path in further.items()
+        )
+        check = f"shoal policy check {shlex.quote(output)} {shlex.quote(data)}{named}"
+        say(f"wrote {output}; read it, correct roles and parents, then: {check}")
+    for line in open_question_lines(proposal.questions):
+        say(line)
+
+
 def _write(text: str, output: str) -> None:
     if output == "-":
         typer.echo(text, nl=False)
@@ -74,13 +106,14 @@ def _write(text: str, output: str) -> None:
 @app.command("check")
 def check(
     policy: Path | None = option("POLICY", "The policy file."),
-    data: str | None = option("DATA", "The table it is for."),
+    data: str | None = option("DATA", "The table, or the folder of tables, it is for."),
     show_values: bool = option(
         "--show-values", "Print the values that are at fault: on your own screen only.", False
     ),
     schema: bool = option(
         "--schema", "Print the JSON Schema of a policy file, and end.", False, takes_no=("policy",)
     ),
+    table: list[str] | None = TABLES,
     read: list[str] | None = READ,
 ) -> None:
     """Validate a policy and, with its data, every hierarchy: lists all findings; exit status 2 if
@@ -94,7 +127,7 @@ def check(
         return
     if policy is None:
         raise InputError("policy check: needs POLICY, or --schema; see 'shoal policy check --help'")
-    findings = check_files(policy, data, files_options(read)[0])
+    findings = check_files(policy, data, files_options(read)[0], tables(table))
     for finding in findings:
         say(f"shoal: {printable(finding.message)}")
         if show_values:
@@ -104,6 +137,6 @@ def check(
         raise typer.Exit(2)
 
     if data not in (None, "-"):  # standard input was read already
-        for remark in remarks(Overrides(read=read).policy(policy), str(data)):
+        for remark in remarks(Overrides(read=read).policy(policy), str(data), tables(table)):
             say(f"shoal: {printable(remark)}")
     say("the policy is sound" + ("" if data is None else " and fits the data"))

@@ -193,7 +193,12 @@ def show_warnings(certificate: Certificate) -> None:
     """A line each on standard error, the grave ones first."""
     for warning in sorted(certificate.warnings, key=lambda one: one.severity != GRAVE):
         grave = "grave: " if warning.severity == GRAVE else ""
-        say(f"shoal: {grave}{printable(warning.text)}", "warning")
+        show_warning(f"{grave}{warning.text}")
+
+
+def show_warning(text: object) -> None:
+    """A line on standard error, however quiet the command is."""
+    say(f"shoal: {printable(str(text))}", "warning")
 
 
 def show_attacks(certificate: Certificate) -> None:

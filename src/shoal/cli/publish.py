@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import typer
 
 from shoal.cli import options
@@ -19,10 +21,13 @@ from shoal.errors import InputError
 from shoal.reports.text import summary
 from shoal.tables.request import PublishCommand
 
+if TYPE_CHECKING:
+    from shoal.policy.policy import Policy
+
 
 def publish(asked: PublishCommand, run: options.Run) -> None:
-    """Publish one table, once: writes OUTPUT and OUTPUT.certificate.json, or nothing if a promise
-    fails.
+    """Publish one table, or several about the same people, once: writes OUTPUT and its certificate,
+    or nothing if a promise fails.
     """
     from shoal.connectors.location import Location
     from shoal.data.two_tables import sensitive_path
@@ -31,11 +36,15 @@ def publish(asked: PublishCommand, run: options.Run) -> None:
     from shoal.tables.publish import publish_file
 
     output, given, report = asked.output, asked.given, run.report
+    policy = asked.overrides.policy(asked.policy)
+    if policy.model.is_linked:
+        return _publish_linked(asked, policy, run)
+    if asked.table:
+        raise InputError("--table: is of linked tables; name them under 'tables' in the policy")
     if asked.dry_run:
         return _estimate(asked, run)
     if output == "-" and run.as_json:
         raise InputError("--json and -o -: both want standard output; write the release to a file")
-    policy = asked.overrides.policy(asked.policy)
     inputs = [
         asked.input_path,
         output,
@@ -83,6 +92,29 @@ def publish(asked: PublishCommand, run: options.Run) -> None:
 
         for line in explanation_sentences(outcome.certificate["explanation"]):
             say(printable(line))
+
+
+def _publish_linked(asked: PublishCommand, policy: Policy, run: options.Run) -> None:
+    """Publishes linked tables to a new folder."""
+    from shoal.linked.publish import publish_linked
+    from shoal.policy.options import tables
+    from shoal.reports.linked import linked_lines
+
+    if unfit := [*asked.of_one_table, *(["--report"] if run.report is not None else [])]:
+        raise InputError(f"{', '.join(unfit)}: of one table; leave out for linked tables")
+    further, trace = tables(asked.table), asked.given.trace
+    inputs = [asked.input_path, str(asked.policy), *policy.files, *further.values(), asked.output]
+    options.check_outputs(trace, inputs=inputs)
+    with shown(run.quiet) as progress:
+        certificate = publish_linked(
+            asked.input_path, policy, asked.output, further=further, trace=trace, progress=progress
+        ).certificate
+    show_warnings(certificate)
+    if run.as_json:
+        typer.echo(certificate.to_json(), nl=False)
+    elif not run.quiet:
+        say(printable_lines(linked_lines(certificate)))
+        say(f"wrote {printable(listed([asked.output, trace]))}")
 
 
 def _estimate(asked: PublishCommand, run: options.Run) -> None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import warnings
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import typer
 
 from shoal.cli import options
-from shoal.cli.progress import listed, published_already, say, show_warnings, shown
+from shoal.cli.progress import listed, published_already, say, show_warning, show_warnings, shown
 from shoal.data.option import option
-from shoal.data.warnings import MOSTLY_ASIDE
+from shoal.data.warnings import MOSTLY_ASIDE, ReleaseWarning
 from shoal.errors import InputError
 from shoal.policy.options import POLICY, Overrides
 from shoal.reports.text import summary
@@ -23,7 +24,9 @@ from shoal.streams.options import StreamOptions
 def stream_status(
     checkpoint: Path = option("DIR", "The stream's --checkpoint folder.", ...),
     as_json: bool = option("--json", "Print all of it as JSON.", False),
-    strict: bool = option("--strict", "Exit status 1 if a stream is silent or failed, too.", False),
+    strict: bool = option(
+        "--strict", "Exit status 1 if a stream is silent, stopped or failed, too.", False
+    ),
 ) -> None:
     """Say how a running stream is doing, by its last commit: verdict, counts, loss, waits, and what
     to look at. Reads no record, and the stream does not notice. Exit status 1 where a release broke
@@ -48,7 +51,7 @@ def stream_status(
             for line in status_lines(one):
                 typer.echo(f"  {line}" if name else line)
     good = all(one.holds and not one.is_mostly_aside for one in found.values())
-    good &= not strict or not any(one.is_silent or one.is_failed for one in found.values())
+    good &= not strict or not any(one.is_silent or one.is_halted for one in found.values())
     raise typer.Exit(0 if good else 1)
 
 
@@ -72,7 +75,9 @@ def stream(
     named = [wanted.source, wanted.sink, wanted.trace, wanted.named_letters]
     options.check_outputs(report=report, inputs=[*named, *wanted.read])
     try:
-        with shown(watched.quiet) as progress:
+        with shown(watched.quiet) as progress, warnings.catch_warnings():
+            warnings.simplefilter("always", ReleaseWarning)
+            warnings.showwarning = lambda text, *_, **__: show_warning(text)
             certificate, history = stream_file(wanted, asked, progress=progress)
             if report is not None:
                 from shoal.reports.history import write_report

@@ -95,3 +95,5 @@ def note(figures: Figures) -> None:
         known[name] = "\n".join([*lines, ""])
     with suppress(OSError, InputError), files.atomic_write(str(path)) as draft:
         draft.write_text("".join(known.values()), encoding="utf-8")
+    with suppress(OSError):  # the exporter is another user, whatever umask guards a checkpoint
+        path.chmod(0o644)

@@ -556,13 +556,17 @@ def _text(cell: Any, reading: Reading) -> str:
     if isinstance(cell, bool):
         return "TRUE" if cell else "FALSE"
     if isinstance(cell, (int, float)):
-        text = str(int(cell)) if cell == math.floor(cell) else repr(cell)
-        return text.replace(".", reading.decimal)
+        return number_text(cell).replace(".", reading.decimal)
     if isinstance(cell, datetime) and cell.time() == time():
         cell = cell.date()
     if isinstance(cell, date) and reading.dates is not None:
         return cell.strftime(reading.dates)
     return _hours(cell) if isinstance(cell, timedelta) else str(cell.isoformat())
+
+
+def number_text(number: float) -> str:
+    """A finite number as a sheet gives it back."""
+    return str(int(number)) if number == math.floor(number) else repr(number)
 
 
 def _hours(duration: timedelta) -> str:

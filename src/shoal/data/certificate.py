@@ -141,11 +141,19 @@ class Certificate(Mapping[str, Any]):
 
     @property
     def found(self) -> list[str]:
-        """What attacks found, worst first: how much, in which attempt, and what helps."""
+        """What attacks found, worst first: how much, in which attempt, and what helps; then how
+        many findings more `attacks` has, and what the words mean.
+        """
         if not self.get("attacks"):
             return []
         reports = import_module("shoal.reports.attacks")  # not below, and needed to show alone
-        return [f"{one.word}: {one.says} {one.remedy}".rstrip() for one in reports.ranked(self)]
+        found = [f"{one.word}: {one.says} {one.remedy}".rstrip() for one in reports.ranked(self)]
+        more = len(reports.rows_of(self)) - len(found)
+        return [
+            *found,
+            *([f"{more} more, less grave, are in certificate['attacks']"] if more else []),
+            *([reports.LEGEND] if found else []),
+        ]
 
     @property
     def grave(self) -> tuple[ReleaseWarning, ...]:

@@ -378,6 +378,8 @@ OPTIONAL: dict[str, Rule] = {
     "counterfeits": record({"records": WHOLE, "classes": WHOLE}),
     "presence": one_of("disclosed"),
     "groups": SIZES,
+    "tables": many(record({"name": TEXT, "rows": OBJECT, "sha256": nullable(SHA256)})),
+    "linked": record({"keys": TEXT, "audited": TEXT, "exposed": many(OBJECT)}),
     "panel": record({"mode": one_of("lockstep", "together", "carried"), **PANEL}),
 }
 OF_VERB: dict[str, dict[str, Rule]] = {

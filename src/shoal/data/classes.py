@@ -63,6 +63,17 @@ class SensitiveColumn:
             missing=1,
         )
 
+    def with_none(self, records: int) -> SensitiveColumn:
+        """The column with some more records at its end, which have no value."""
+        none = np.full(records, self.values, dtype=np.int32)
+        return replace(
+            self,
+            codes=np.concatenate([self.codes, none]).astype(np.int32),
+            values=self.values + 1,
+            missing=self.missing + 1,
+            labels=(*self.labels, ""),
+        )
+
     def missing_texts(self) -> SensitiveColumn:
         """Only which text for no value a record shows; those that have a value share a place."""
         place = np.maximum(np.arange(self.values) - (self.values - self.missing) + 1, 0)

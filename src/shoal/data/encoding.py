@@ -9,7 +9,6 @@ written.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from decimal import Decimal
@@ -25,9 +24,6 @@ from shoal.data.matrix import Matrix
 from shoal.data.notation import PLAIN, advice_on
 from shoal.data.numbers import (
     FARTHEST,
-    exact_text,
-    is_long,
-    number_text,
     parse_numbers,
     position_unit,
 )
@@ -112,9 +108,7 @@ def encode_attribute(
     attribute: Attribute, column: Column, schema: Schema
 ) -> tuple[EncodedAttribute | None, list[AttributeFinding]]:
     """The attribute encoded, and what is wrong with it; None where it can't be encoded."""
-    missing = np.array(
-        [cell in schema.missing_values or cell == schema.render.suppressed for cell in column.cells]
-    )
+    missing = np.array([not schema.is_value(cell) for cell in column.cells], dtype=bool)
     values, findings = _values(attribute, column, missing)
     if schema.missing is Missing.REJECT and missing.any():
         remedy = "complete the data, or declare 'missing: value' or 'missing: suppress'"
@@ -226,52 +220,6 @@ def linear_domain(attribute: Attribute, values: np.ndarray) -> tuple[float, floa
     if attribute.domain is not None:
         return attribute.domain
     return (float(values.min()), float(values.max())) if len(values) else (0.0, 0.0)
-
-
-def span_ends(encoded: EncodedAttribute, start: int, end: int) -> tuple[str, str]:
-    """The two ends of a span of positions of a linear attribute, on the grid of its domain.
-
-    They follow from the domain and the number of decimals alone, not from which values occur; but
-    where a value has more digits than floats tell apart, they are at least as far out as it.
-    """
-    attribute = encoded.attribute
-    if attribute.kind is Kind.ORDINAL:
-        order = attribute.order or ()
-        return order[start], order[end]
-    return _around_long(encoded, start, end, *_grid_ends(encoded, start, end))
-
-
-def _around_long(
-    encoded: EncodedAttribute, start: int, end: int, lo: str, hi: str
-) -> tuple[str, str]:
-    """The ends, moved outward to the digits of outermost values that floats round."""
-    inside = np.searchsorted(encoded.positions[: encoded.present], (start, end + 1))
-    texts = encoded.texts[inside[0] : inside[1]]
-    outermost = {texts[0], texts[-1]} if texts else set()
-    for text in outermost:
-        if is_long([text])[0]:
-            lo, hi = min(lo, exact_text(text), key=Decimal), max(hi, exact_text(text), key=Decimal)
-    return lo, hi
-
-
-def _grid_ends(encoded: EncodedAttribute, start: int, end: int) -> tuple[str, str]:
-    low, high = linear_domain(encoded.attribute, encoded.values)
-    unit = position_unit(encoded.values, high - low)
-    if end >= encoded.end:
-        end = math.ceil((high - low) / unit)
-    decimals = next((d for d in range(7) if unit == 10.0**-d), None)
-    # positions are rounded values: the span's ends, and half a step for the rounding
-    if decimals is None:
-        ends = low + (start - 1) * unit, low + (end + 1) * unit
-        return number_text(max(ends[0], low)), number_text(min(ends[1], high))
-    # the multiples of the unit that are rounded to `start` and `end`
-    least = math.ceil((low + (start - 0.5) * unit) / unit - 1e-6)
-    greatest = math.floor((low + (end + 0.5) * unit) / unit + 1e-6)
-    lo, hi = (Decimal(number).scaleb(-decimals) for number in (least, greatest))
-    return (
-        number_text(low) if lo <= Decimal(str(low)) else format(lo, "f"),
-        number_text(high) if hi >= Decimal(str(high)) else format(hi, "f"),
-    )
 
 
 def _gaps(column: Column, absent: np.ndarray, where: str) -> list[AttributeFinding]:

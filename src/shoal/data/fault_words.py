@@ -88,6 +88,31 @@ ONE_AND_MANY: dict[str, tuple[str, str]] = {
         "1 release has its rows in the order of arrival, not of what they show",
         "{} releases have their rows in the order of arrival, not of what they show",
     ),
+    "orphans": (
+        "1 row belongs to no row of the table above it",
+        "{} rows belong to no row of the table above them",
+    ),
+    "repeated_keys": ("1 key is there twice", "{} keys are there twice"),
+    "original_keys": (
+        "1 key is none of the numbers or pseudonyms that a release gives its rows",
+        "{} keys are none of the numbers or pseudonyms that a release gives its rows",
+    ),
+    "ordered_keys": (
+        "keys follow what 1 column shows, and so tell the order of rows",
+        "keys follow what {} columns show, and so tell the order of rows",
+    ),
+    "extra_rows": (
+        "1 row is more than the count beside its parent says",
+        "{} rows are more than the counts beside their parents say",
+    ),
+    "odd_days": (
+        "1 day lies outside its span, or was not moved by chance",
+        "{} days lie outside their spans, or were not moved by chance",
+    ),
+    "matched": (
+        "1 person of the original fits fewer than k published people",
+        "{} people of the original fit fewer than k published people",
+    ),
     "not_starred": (
         "1 suppressed row shows more than the mark",
         "{} suppressed rows show more than the mark",

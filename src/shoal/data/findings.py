@@ -75,6 +75,15 @@ def listed_rows(rows: Sequence[int], count: int | None = None) -> str:
     return f"row{'s' if every > 1 else ''} {', '.join(named)}{more}"
 
 
+def counted_rows(rows: np.ndarray, count: int | None = None) -> str:
+    """How many records it concerns, or another count, and where: `3 (rows 2, 5, 7)`.
+
+    rows: 0-based; below 0 where a record is of no row.
+    """
+    here = np.sort(rows[rows >= 0]).tolist()
+    return f"{len(rows) if count is None else count}{f' ({listed_rows(here)})' if here else ''}"
+
+
 def some_named(names: Sequence[str], sign: str = ", ") -> str:
     """The first of some names, and how many more there are."""
     more = len(names) - MOST_NAMED

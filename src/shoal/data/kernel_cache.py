@@ -5,8 +5,9 @@ What Numba marks with a stamp of one source file has here the stamp of `numba_ke
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numba
 from numba import njit
@@ -15,6 +16,8 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import AnalysisPass, register_pass
+from numba.core.datamodel import DataModelManager, default_manager
+from numba.core.datamodel.models import TupleModel, UniTupleModel
 from numba.core.runtime.nrt import rtsys
 from numba.cpython import hashing  # noqa: F401  gives compiled code its functions
 
@@ -38,7 +41,18 @@ def dispatcher_of(
     return dispatcher
 
 
-class _Part(JITCodeLibrary):  # type: ignore[misc]
+class _Code(JITCodeLibrary):  # type: ignore[misc]
+    """Code that is optimised once, with all that it calls; Numba does so in three steps."""
+
+    def _optimize_functions(self, module: Any) -> None:
+        module.data_layout = self._codegen._data_layout
+
+    def _optimize_final_module(self) -> None:
+        manager, builder = self._codegen._module_pass_manager()
+        manager.run(self._final_module, builder)
+
+
+class _Part(_Code):
     """Code that the kernels which call it take up as it is, to optimise it with their own."""
 
     def _optimize_final_module(self) -> None:
@@ -108,18 +122,81 @@ class _Borrowing(AnalysisPass):  # type: ignore[misc]
         return False
 
 
+def _passed_whole(model: Any) -> Any:
+    """A model of values which calls hand on as they are, where Numba takes them to pieces: of a
+    tuple of arrays these are many, and so is then what packs and unpacks them around each call.
+    """
+
+    class Whole(model):  # type: ignore[misc]
+        def get_argument_type(self) -> Any:
+            return self.get_value_type()
+
+        def as_argument(self, builder: Any, value: Any) -> Any:
+            return value
+
+        def from_argument(self, builder: Any, value: Any) -> Any:
+            return value
+
+    return Whole
+
+
+MODELS = DataModelManager().chain(default_manager)
+MODELS.register(types.NamedTuple, _passed_whole(TupleModel))
+MODELS.register(types.NamedUniTuple, _passed_whole(UniTupleModel))
+
+
+class _Typing:
+    """Numba's typing context, which looks an operation on given types up once, not at every use."""
+
+    _known: ClassVar[dict[Any, Any]] = {}
+
+    def __init__(self, context: Any) -> None:
+        self._context = context
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._context, name)
+
+    def resolve_function_type(self, function: Any, arguments: Any, named: Any) -> Any:
+        is_operation = isinstance(function, types.Function) or not isinstance(function, types.Type)
+        key = function, arguments
+        if is_operation and not named and key in self._known:
+            return self._known[key]
+        found = self._context.resolve_function_type(function, arguments, named)
+        if is_operation and not named:
+            self._known[key] = found
+        return found
+
+
 class _KernelCompiler(CompilerBase):  # type: ignore[misc]
+    library: ClassVar[Any] = _Code
+
+    def __init__(self, typing: Any, target: Any, _: Any, *others: Any) -> None:
+        library = self.library(target.codegen(), "kernel")
+        library.enable_object_caching()
+        super().__init__(_Typing(typing), target, library, *others)
+        self.state.targetctx = self.state.targetctx.subtarget(data_model_manager=MODELS)
+
+    def _compile_core(self) -> Any:
+        """Collects no garbage meanwhile: the compiler makes many objects and keeps them."""
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            return super()._compile_core()
+        finally:
+            if collects:
+                gc.enable()
+
     def define_pipelines(self) -> list[Any]:
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
         passes.passes = [each for each in passes.passes if each[0] not in IDLE]
         passes.add_pass_after(_Borrowing, typed_passes.IRLegalization)
         passes.finalize()
+        passes._ENFORCING = False  # checks of Numba's own passes
         return [passes]
 
 
 class _PartCompiler(_KernelCompiler):
-    def __init__(self, types: Any, target: Any, _: Any, *others: Any) -> None:
-        super().__init__(types, target, _Part(target.codegen(), "part"), *others)
+    library = _Part
 
 
 class _Index(IndexDataCacheFile):

@@ -77,8 +77,8 @@ def inner(function: Kernel) -> Kernel:
 def inlined(function: Kernel) -> Kernel:
     """Compile a kernel that only kernels call, in the middle of each of them.
 
-    For what hot loops call with many arrays: around a call that stays one, references to every
-    array are counted, which can take longer than the call.
+    For short steps of hot loops, and long ones that are called once: every copy takes its time to
+    compile.
     """
     return _late(function, is_part=True, forceinline=True)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -10,10 +11,18 @@ import polars as pl
 
 from shoal.data import cores
 from shoal.data.cut import Cut
-from shoal.data.encoding import EncodedAttribute, span_ends
+from shoal.data.encoding import EncodedAttribute, linear_domain
 from shoal.data.hierarchies.hierarchy import Hierarchy
-from shoal.data.numbers import mean_decimals, multiple_below, plain_text
-from shoal.data.schema import Attribute, Render, Shown
+from shoal.data.numbers import (
+    exact_text,
+    is_long,
+    mean_decimals,
+    multiple_below,
+    number_text,
+    plain_text,
+    position_unit,
+)
+from shoal.data.schema import Attribute, Kind, Render, Shown
 
 
 @dataclass(frozen=True)
@@ -368,4 +377,50 @@ def is_rounded(lo: float, hi: float, attribute: Attribute) -> bool:
     return all(
         end == furthest or multiple_below(end, attribute.round) == Decimal(str(end))
         for end, furthest in zip((lo, hi), outermost, strict=True)
+    )
+
+
+def span_ends(encoded: EncodedAttribute, start: int, end: int) -> tuple[str, str]:
+    """The two ends of a span of positions of a linear attribute, on the grid of its domain.
+
+    They follow from the domain and the number of decimals alone, not from which values occur; but
+    where a value has more digits than floats tell apart, they are at least as far out as it.
+    """
+    attribute = encoded.attribute
+    if attribute.kind is Kind.ORDINAL:
+        order = attribute.order or ()
+        return order[start], order[end]
+    return _around_long(encoded, start, end, *_grid_ends(encoded, start, end))
+
+
+def _around_long(
+    encoded: EncodedAttribute, start: int, end: int, lo: str, hi: str
+) -> tuple[str, str]:
+    """The ends, moved outward to the digits of outermost values that floats round."""
+    inside = np.searchsorted(encoded.positions[: encoded.present], (start, end + 1))
+    texts = encoded.texts[inside[0] : inside[1]]
+    outermost = {texts[0], texts[-1]} if texts else set()
+    for text in outermost:
+        if is_long([text])[0]:
+            lo, hi = min(lo, exact_text(text), key=Decimal), max(hi, exact_text(text), key=Decimal)
+    return lo, hi
+
+
+def _grid_ends(encoded: EncodedAttribute, start: int, end: int) -> tuple[str, str]:
+    low, high = linear_domain(encoded.attribute, encoded.values)
+    unit = position_unit(encoded.values, high - low)
+    if end >= encoded.end:
+        end = math.ceil((high - low) / unit)
+    decimals = next((d for d in range(7) if unit == 10.0**-d), None)
+    # positions are rounded values: the span's ends, and half a step for the rounding
+    if decimals is None:
+        ends = low + (start - 1) * unit, low + (end + 1) * unit
+        return number_text(max(ends[0], low)), number_text(min(ends[1], high))
+    # the multiples of the unit that are rounded to `start` and `end`
+    least = math.ceil((low + (start - 0.5) * unit) / unit - 1e-6)
+    greatest = math.floor((low + (end + 0.5) * unit) / unit + 1e-6)
+    lo, hi = (Decimal(number).scaleb(-decimals) for number in (least, greatest))
+    return (
+        number_text(low) if lo <= Decimal(str(low)) else format(lo, "f"),
+        number_text(high) if hi >= Decimal(str(high)) else format(hi, "f"),
     )

@@ -68,7 +68,8 @@ class Attribute:
     hierarchy: tree of a category, or of a number's or ordinal's labels; a quasi-identifier that is
     neither a number nor an ordinal always has one once it is bound to data (at worst value, `*`).
     shown: what a class publishes of a number that has no hierarchy. round: its intervals end at
-        multiples of this, or at the ends of its domain.
+        multiples of this, or at the ends of its domain. is_code: of a number, whether any two
+        values lie equally far apart.
     is_weight: whether it tells how many people of the population a record stands for.
     opaque: its hierarchy follows from the original data, which is not at hand; widths can't be
     told.
@@ -86,6 +87,7 @@ class Attribute:
     shown: Shown = Shown.RANGE
     round: float | None = None
     is_weight: bool = False
+    is_code: bool = False
 
 
 @dataclass(frozen=True)

@@ -111,7 +111,7 @@ def _encoded(
         len(first),
         distance,
         labels=tuple(column.cells[i] for i in first),
-        numbers=numbers if attribute.kind is Kind.NUMBER else None,
+        numbers=numbers if distance == "ordered" and attribute.kind is Kind.NUMBER else None,
         missing=int(missing.sum()),
     )
     return encoded, []
@@ -129,7 +129,8 @@ def _keys(attribute: Attribute, column: Column) -> tuple[np.ndarray, str, str]:
         keys = np.where(leaves < 0, np.nan, leaves)
         return keys, "hierarchical", "missing from its hierarchy"
     if attribute.kind is Kind.NUMBER:
-        return parse_numbers(column.cells), "ordered", "that are not numbers"
+        distance = "equal" if attribute.is_code else "ordered"
+        return parse_numbers(column.cells), distance, "that are not numbers"
     if attribute.kind is Kind.ORDINAL:
         index_of = {label: i for i, label in enumerate(attribute.order or ())}
         keys = np.array([index_of.get(cell, np.nan) for cell in column.cells], dtype=np.float64)

@@ -258,7 +258,7 @@ class RepeatedTable(Table):
 
 def encode_text(series: pl.Series) -> Column:
     """Codes into the sorted distinct texts; the same for any order of the rows and any machine."""
-    if series.dtype == pl.Categorical and not series.null_count():
+    if series.dtype == pl.Categorical and len(series) and not series.null_count():
         return _encode_categories(series)
     text = as_text(series)
     if len(text) <= FEW:

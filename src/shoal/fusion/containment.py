@@ -40,6 +40,7 @@ from shoal.policy.agreement_model import Domain
 
 _LENGTH = struct.Struct("<Q")
 _POINT = 32  # bytes, as of a seal and a key
+_PINGS = 3  # round trips of a byte, after which the first owner says a byte
 _KEYS = b"K"  # how a secure round's message begins that belongs to no round
 _SINGLE = (MessageKind.SEAL, MessageKind.END, MessageKind.KEY, MessageKind.ATOMS)
 _SAID_TO_ALL = (
@@ -343,6 +344,7 @@ def _check_lengths(
             MessageKind.GATHERED: _LENGTH.size + _POINT * records,
             MessageKind.COMMON: _LENGTH.size + _POINT * people,
             MessageKind.KEY: _POINT,
+            MessageKind.PACE: _PINGS + (sender == agreement.owners[0]),
             MessageKind.ATOMS: _POINT,
             MessageKind.SEAL: _POINT,
             MessageKind.END: 0,

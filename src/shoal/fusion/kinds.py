@@ -18,6 +18,9 @@ def spoken(agreement: Agreement, sender: str, receiver: str) -> set[MessageKind]
     said = {
         MessageKind.GATHERED: sender in owners and receiver == agreement.collector,
         MessageKind.COMMON: sender == agreement.collector and receiver in owners,
+        MessageKind.PACE: agreement.is_paced
+        and {sender, receiver} <= set(agreement.computing)
+        and owners[0] in (sender, receiver),
         MessageKind.SHARES: agreement.is_secret and {sender, receiver} <= set(agreement.computing),
         MessageKind.END: sender == owners[0] and receiver not in owners,
     }

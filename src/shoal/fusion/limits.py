@@ -21,6 +21,7 @@ SHARE = struct.Struct("<cq")  # what a message of a secure round is, and MPyC's 
 _MOST_ROLL = 64  # bytes
 _DIGEST = 32  # bytes of a seal, a key or what a ledger says
 _SPAN = 8  # bytes of a hull
+PINGS = 3  # round trips by which the delay is measured
 
 
 def terms_of(agreement: Agreement, me: str, records: int) -> Terms:
@@ -33,7 +34,7 @@ def terms_of(agreement: Agreement, me: str, records: int) -> Terms:
             if other != me
         },
         owners=len(agreement.owners),
-        ahead=agreement.rule().ahead,
+        ahead=agreement.rule().most_ahead,
         helper=agreement.model.helper.name if agreement.model.helper else None,
         in_pieces=in_pieces(agreement),
     )
@@ -52,7 +53,7 @@ def _limits(agreement: Agreement, sender: str, me: str, records: int) -> dict[Me
     least, most = (0, max(2 * records, 1)) if rule.takes_turns else (1, 1)
     verdicts = 1 + _of_batches(agreement, me, records).count
     rounds = 1 + rule.most_batches(records, sum(_nodes(agreement)))
-    shares = SHARE.size + most_shares(owners, rule.ahead, bits)
+    shares = SHARE.size + most_shares(owners, rule.most_ahead, bits)
     hulls = _SPAN * records * len(agreement.numbers_of(sender))
     limits = {
         MessageKind.ROLL: Limit(_MOST_ROLL, check=parse_roll),
@@ -66,10 +67,11 @@ def _limits(agreement: Agreement, sender: str, me: str, records: int) -> dict[Me
             kind: replace(column, count=len(unchanged(agreement, sender, kind)))
             for kind in (MessageKind.SENSITIVE, MessageKind.PLAIN)
         },
+        MessageKind.PACE: Limit(1, 1, PINGS + 1),
         MessageKind.BIDS: Limit(
-            2 + rule.ahead * bits,
+            2 + rule.most_ahead * bits,
             count=rounds,
-            check=lambda bids: parse_bids(bids, rule.ahead, bits),
+            check=lambda bids: parse_bids(bids, rule.most_ahead, bits),
         ),
         MessageKind.SHARES: Limit(shares, SHARE.size, check=_check_share),
         MessageKind.BATCH: batch,

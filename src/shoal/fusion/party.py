@@ -173,6 +173,8 @@ def _learned_by(agreement: Agreement, owner: str) -> Iterator[str]:
     yield from _learned_by_veto(agreement, owner)
     if not agreement.bids:
         yield "which groups could not be cut on which attribute, as the table shows, too"
+    if agreement.tells_runner_up:
+        yield "for each round that it won, the second best score, and on which attribute that was"
     if agreement.has_hulls:
         yield "the lowest and highest value of every group, which the table shows to all readers"
     if agreement.collector == owner and len(agreement.owners) > 2:

@@ -33,7 +33,7 @@ from shoal.fusion.id_join import IdJoin
 from shoal.fusion.ledger import NO_FUSIONS, Recalled, recalled_by_all
 from shoal.fusion.limits import parse_roll, terms_of
 from shoal.fusion.secure_maximum import check_computing, colluding_parties
-from shoal.fusion.secure_rounds import ClearRounds, MpycRounds, Rounds, rounds_of
+from shoal.fusion.secure_rounds import ClearRounds, MpycRounds, Rounds, Won, rounds_of, steps_ahead
 from shoal.fusion.transcript import FusionResult, Recorder, RunStatistics
 from shoal.fusion.wire.link import PartyLink
 from shoal.policy.agreement import Agreement
@@ -43,7 +43,8 @@ FEW_ROWS = 2_000  # a step on no more takes less time than compiling its loops
 _SLICE = 1 << 18  # rows
 _FINISHED = b"F"  # journal: everything was received
 _BIDS = b"B"  # journal: this party's bids in a round
-_RESULT = b"M"  # journal: winner and number of steps of a round
+_RESULT = b"M"  # journal: winner and number of steps of a round, and the bid that it was told
+_BID = 16  # bytes of a bid
 
 
 def run_party(
@@ -171,9 +172,10 @@ class PartyProtocol:
         def is_over() -> bool:
             return self._link.has_more(first_owner) or self._link.has_left(first_owner)
 
+        ahead = steps_ahead(self._conversation) if isinstance(rounds, MpycRounds) else 0
         while isinstance(rounds, MpycRounds) and not is_over():
             self._conversation.progress("helping to compute the rounds")
-            rounds.maximum([0] * self._agreement.rule().ahead, unless=is_over)
+            rounds.maximum([0] * ahead, unless=is_over)
         self._link.receive(first_owner, MessageKind.END)
 
     def _fuse(self, party_input: PartyInput, rounds: Rounds | None) -> FusionResult:
@@ -295,21 +297,23 @@ class PartyProtocol:
         self, party: BiddingParty, rounds: Rounds | None
     ) -> Iterator[tuple[str, Callable[[], None]]]:
         """All bid, the winner does its best steps and passes them on, until nobody has any."""
+        with self._statistics.phase("secure rounds"):
+            ahead = steps_ahead(self._conversation)
         while True:
             with self._statistics.phase("scoring"):
-                bids = party.bid()
+                bids = party.bid(ahead)
             with self._statistics.phase("secure rounds"):
-                winner, steps = self._winner(bids, rounds)
-            if not steps:
+                won = self._winner(bids, rounds)
+            if not won[1]:
                 return
-            owner = self._agreement.owners[winner]
-            yield owner, partial(self._instruct_steps, party, owner, steps)
+            owner = self._agreement.owners[won[0]]
+            yield owner, partial(self._instruct_steps, party, owner, won)
 
-    def _winner(self, bids: list[int], rounds: Rounds | None) -> tuple[int, int]:
-        """Who won the round, and with how many steps; from the journal where it is known there."""
+    def _winner(self, bids: list[int], rounds: Rounds | None) -> Won:
+        """Who won the round; from the journal where it is known there."""
         number = self._statistics.rounds
         if rounds is None:
-            return 0, sum(bid > 0 for bid in bids)
+            return 0, sum(bid > 0 for bid in bids), 0
         own = json.dumps(bids).encode()
         if self._conversation.remember(_BIDS, lambda: own, number) != own:
             raise PartyError(
@@ -318,10 +322,23 @@ class PartyProtocol:
             )
         if isinstance(rounds, ClearRounds):
             return rounds.maximum(bids)  # its messages are in the journal
-        winner, steps = self._conversation.remember(
-            _RESULT, lambda: bytes(rounds.maximum(bids)), number
-        )
-        return winner, steps
+        known = self._conversation.journal.get(_RESULT, "", number)
+        if known is not None:
+            return known[0], known[1], int.from_bytes(known[2:])
+        won = rounds.maximum(bids)
+        is_own = self._agreement.owners[won[0]] == self._name
+        if is_own or not won[1] or not self._agreement.tells_runner_up:
+            self._keep_result(won)
+        return won
+
+    def _keep_result(self, won: Won) -> None:
+        """Writes down who won.
+
+        Where the winner is told the second best bid, the others do so when they have its batch:
+        until then it may have lost what it was told, and they repeat the round with it.
+        """
+        content = bytes(won[:2]) + (won[2].to_bytes(_BID) if won[2] else b"")
+        self._conversation.remember(_RESULT, lambda: content, self._statistics.rounds)
 
     # The table
 
@@ -393,9 +410,12 @@ class PartyProtocol:
         )
         require_values(sensitive.attribute, sensitive.l, holds=verdict == VALID)
 
-    def _instruct_steps(self, party: BiddingParty, winner: str, steps: int) -> None:
+    def _instruct_steps(self, party: BiddingParty, winner: str, won: Won) -> None:
         """Does the winner's steps: its own ones are sent to the others, another's are received."""
+        _, steps, runner_up = won
         if winner == self._name:
+            if self._agreement.tells_runner_up:
+                steps = party.go_on(runner_up)
             valid = self._asked(party, steps)
             self._conversation.send_to_owners(
                 MessageKind.BATCH, party.specialize(valid, valid < steps)
@@ -405,6 +425,8 @@ class PartyProtocol:
         if self._agreement.judge == self._name:
             self._answer(party, winner, steps)
         self._follow(party, winner)
+        if self._agreement.is_secret:
+            self._keep_result(won)
 
     def _instruct_turn(self, party: TurnParty, owner: str) -> None:
         """Does what the owner decides whose turn it is."""

@@ -36,12 +36,14 @@ _ROOMY = 1 << 16  # bytes
 _HEAD = struct.Struct("<cHqI")  # kind, number of the other party, MPyC's program counter, length
 
 
-def plain_maximum(bids: Sequence[Sequence[int]]) -> tuple[int, int]:
-    """In the clear, the winner and its number of steps; 0 steps where nobody bids."""
+def plain_maximum(bids: Sequence[Sequence[int]]) -> tuple[int, int, int]:
+    """In the clear, the winner, its number of steps, and the second best bid; 0 steps where nobody
+    bids.
+    """
     heads = [plan[0] for plan in bids]
     winner = heads.index(max(heads))
     best_other = max([0, *(head for p, head in enumerate(heads) if p != winner)])
-    return winner, sum(bid > best_other for bid in bids[winner])
+    return winner, sum(bid > best_other for bid in bids[winner]), best_other
 
 
 def colluding_parties(computing: int) -> int:
@@ -143,11 +145,14 @@ def _runtime(number: int, computing: int, peers: dict[int, _Peer]) -> Any:
     return runtime
 
 
-async def _winner(runtime: Any, owners: int, bits: int, plan: Sequence[int]) -> list[int]:
-    """How many bids of each owner beat the first one of every other; empty for a helper."""
+async def _winner(runtime: Any, setup: dict[str, int], plan: Sequence[int]) -> list[int]:
+    """How many bids of each owner beat the first one of every other; empty for a helper.
+
+    With `tells` in the setup, the best bid of the others follows, 0 for who did not win.
+    """
     import numpy as np
 
-    secint = runtime.SecInt(bits)
+    owners, secint = setup["owners"], runtime.SecInt(setup["bits"])
     plans = runtime.input(secint.array(np.array(plan)), senders=list(range(owners)))
     pairs = [(p, q) for p in range(owners) for q in range(owners) if p != q]
     ahead = len(plan)
@@ -157,14 +162,25 @@ async def _winner(runtime: Any, owners: int, bits: int, plan: Sequence[int]) -> 
     beats_all = beats[:, 0]
     for q in range(1, owners - 1):
         beats_all = beats_all * beats[:, q]
-    result = await runtime.output(runtime.np_sum(beats_all, axis=1), receivers=list(range(owners)))
-    return [] if result is None else [int(steps) for steps in result]
+    wins = runtime.np_sum(beats_all, axis=1)
+    shown = [runtime.output(wins, receivers=list(range(owners)))]
+    if setup["tells"]:
+        # who beats all but the winner is second; the winner alone sees its bid
+        second = 1 - wins
+        for q in range(owners - 1):
+            others = [q + (q >= p) for p in range(owners)]
+            second *= beats[:, q, 0] + runtime.np_concatenate([wins[p : p + 1] for p in others])
+        bids = runtime.np_concatenate([bids[:1] for bids in plans])
+        best = wins * runtime.np_sum(second * bids, keepdims=True)
+        shown += [runtime.output(best[p : p + 1], receivers=[p]) for p in range(owners)]
+    known = [await result for result in shown]
+    return [int(number) for result in known if result is not None for number in result]
 
 
 async def _serve(setup: dict[str, int], source: BinaryIO, out: BinaryIO) -> None:
     """Rounds until the party closes the pipe."""
     loop = asyncio.get_running_loop()
-    number, computing, owners = setup["number"], setup["computing"], setup["owners"]
+    number, computing = setup["number"], setup["computing"]
     peers = {p: _Peer(loop, p, out) for p in range(computing) if p != number}
     runtime = _runtime(number, computing, peers)
     plans: asyncio.Queue[bytes] = asyncio.Queue()
@@ -192,7 +208,7 @@ async def _serve(setup: dict[str, int], source: BinaryIO, out: BinaryIO) -> None
         if p < number:
             runtime._prss_keys_from_peer(p, bytearray(await peers[p].keys))
     while True:
-        steps = await _winner(runtime, owners, setup["bits"], json.loads(await plans.get()))
+        steps = await _winner(runtime, setup, json.loads(await plans.get()))
         _tell(out, RESULT, 0, 0, json.dumps(steps).encode())
 
 

@@ -7,6 +7,7 @@ import queue
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import BinaryIO, cast
@@ -15,9 +16,39 @@ from shoal.connectors.party.messages import MessageKind, refused
 from shoal.errors import LostPartyError, PartyError
 from shoal.fusion import secure_maximum
 from shoal.fusion.conversation import Conversation
-from shoal.fusion.limits import SHARE
+from shoal.fusion.limits import PINGS, SHARE
 
+LITTLE_DELAY = 0.005  # seconds one way, below which planning ahead does not pay off
+_AHEAD = b"P"  # journal: how many steps are planned ahead
 _POLL = 0.2
+Won = tuple[int, int, int]
+"""A round's winner by number, its steps, 0 at the end, and the second best bid where it is told."""
+
+
+def steps_ahead(conversation: Conversation) -> int:
+    """How many steps are planned for each round; the first owner measures what pays off."""
+    most = conversation.agreement.rule().most_ahead
+    if not conversation.agreement.is_paced:
+        return most
+    link, kind = conversation.link, MessageKind.PACE
+    first, *others = conversation.agreement.computing
+    if conversation.name != first:
+        for _ in range(PINGS):
+            link.send(first, kind, bytes(link.receive(first, kind)))
+        return link.receive(first, kind)[0]
+    delays = []
+    for _ in range(PINGS):
+        begun = time.monotonic()
+        for other in others:
+            link.send(other, kind, bytes(1))
+        for other in others:
+            link.receive(other, kind)
+        delays.append((time.monotonic() - begun) / 2)
+    ahead = bytes([1 if min(delays) < LITTLE_DELAY else most])
+    ahead = conversation.remember(_AHEAD, lambda: ahead)
+    for other in others:
+        link.send(other, kind, ahead)
+    return ahead[0]
 
 
 def winner_of(steps: Sequence[int], owners: int, ahead: int) -> tuple[int, int]:
@@ -60,6 +91,7 @@ class MpycRounds:
             "number": self._number,
             "computing": len(self._computing),
             "owners": self._owners,
+            "tells": int(agreement.tells_runner_up),
             "bits": agreement.rule().worth_bits(len(agreement.quasi)),  # of a bid and its sign
         }
         self._write(secure_maximum.BIDS, 0, 0, json.dumps(setup).encode())
@@ -71,25 +103,24 @@ class MpycRounds:
         """Starts sending what MPyC wants to send; called when the session stands."""
         self._opened.set()
 
-    def maximum(
-        self, bids: Sequence[int], unless: Callable[[], bool] = lambda: False
-    ) -> tuple[int, int]:
-        """The winner's number and its steps, 0 at the end; a helper learns nothing and gets (0, 0).
+    def maximum(self, bids: Sequence[int], unless: Callable[[], bool] = lambda: False) -> Won:
+        """Who won; a helper learns nothing, and that 0 did with no steps.
 
         unless: whether to stop waiting, for a helper, which does not know which round is the last.
         """
         self._write(secure_maximum.BIDS, 0, 0, json.dumps(list(bids)).encode())
         with self._link.waiting_for_round() as go_on:
-            while (steps := self._next_result()) is None:
+            while (found := self._next_result()) is None:
                 if unless():
-                    return 0, 0
+                    return 0, 0, 0
                 go_on()
                 if self._process.poll() is not None:
                     raise LostPartyError(
                         "the secure maximum: its process ended, killed or by messages 'shares' that"
                         " can't be computed with; run again to resume"
                     )
-        return winner_of(steps, self._owners, len(bids))
+        steps, shown = found[: self._owners], found[self._owners :]
+        return *winner_of(steps, self._owners, len(bids)), sum(shown)
 
     def _next_result(self) -> list[int] | None:
         """What MPyC found, None where it needs longer."""
@@ -141,8 +172,8 @@ class ClearRounds:
     def __init__(self, conversation: Conversation) -> None:
         self._conversation = conversation
 
-    def maximum(self, bids: Sequence[int]) -> tuple[int, int]:
-        """The winner's number and its steps, 0 at the end."""
+    def maximum(self, bids: Sequence[int]) -> Won:
+        """Who won."""
         own = list(bids)
         received = self._conversation.exchange(MessageKind.BIDS, json.dumps(own).encode())
         by_owner = {owner: json.loads(content) for owner, content in received.items()}

@@ -23,6 +23,7 @@ from shoal.connectors.ledger.private import (
     read_originals,
     token_of,
 )
+from shoal.data.findings import counted_rows
 from shoal.data.ledger_view import TOGETHER
 from shoal.data.person_names import (
     names_of,
@@ -94,6 +95,7 @@ class CandidateRecords:
     """The records that the next release may hold.
 
     records: (n,) int64, the number of each record that is published already, -1 for new ones.
+    rows: (n,) int32, where each stands in the increment, -1 for those of before.
     subject: the column of people's tokens, None where every record is its own person.
     changed: (n,) bool, updates of published records. deleted: how many published records are.
     returning: people of the increment whose earlier records wait already: they have the records of
@@ -102,6 +104,7 @@ class CandidateRecords:
 
     table: Table
     records: np.ndarray
+    rows: np.ndarray
     subject: str | None
     changed: np.ndarray
     waited: np.ndarray
@@ -109,11 +112,18 @@ class CandidateRecords:
     returning: int = 0
 
     @classmethod
-    def of(cls, frame: pl.DataFrame, subject: str | None, records: np.ndarray | int = -1) -> Self:
-        """Records that are no updates and have not waited. records: their numbers."""
+    def of(
+        cls,
+        frame: pl.DataFrame,
+        subject: str | None,
+        records: np.ndarray | int = -1,
+        rows: np.ndarray | int = -1,
+    ) -> Self:
+        """Records that are no updates and have not waited. records, rows: their numbers."""
         numbers = np.broadcast_to(np.asarray(records, dtype=np.int64), frame.height)
+        places = np.broadcast_to(np.asarray(rows, dtype=np.int32), frame.height)
         none = np.zeros(frame.height, dtype=np.int32)
-        return cls(Table(frame), numbers, subject, none.astype(bool), none)
+        return cls(Table(frame), numbers, places, subject, none.astype(bool), none)
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
@@ -122,6 +132,7 @@ class CandidateRecords:
             parts[0],
             table=Table(pl.concat([part.table.frame for part in parts])),
             records=np.concatenate([part.records for part in parts]),
+            rows=np.concatenate([part.rows for part in parts]),
             changed=np.concatenate([part.changed for part in parts]),
             waited=np.concatenate([part.waited for part in parts]),
         )
@@ -191,7 +202,7 @@ def collect_candidates(
     frame, subject = with_tokens(frame, terms), terms.policy.subject
     operations = operations_of(frame, terms)
     is_new = pl.Series(operations == INSERT)
-    arriving = CandidateRecords.of(frame.filter(is_new), subject)
+    arriving = CandidateRecords.of(frame.filter(is_new), subject, rows=is_new.arg_true().to_numpy())
     published = _published(frame.columns, terms)
     _refuse_known(arriving, terms)
     waiting = CandidateRecords.of(deferred.frame_like(frame), subject)
@@ -199,11 +210,12 @@ def collect_candidates(
     deleted = returning = 0
     if not is_new.all():
         assert subject is not None  # checked with the policy
-        changes, updates = frame.filter(~is_new), frame.filter(pl.Series(operations == UPDATE))
-        _check_changes(frame[subject], changes[subject], [waiting, published])
-        waiting = _after(changes, updates, subject, waiting)
+        _check_changes(frame[subject], ~is_new, [waiting, published])
+        changed, updated = frame[subject].filter(~is_new), np.flatnonzero(operations == UPDATE)
+        updates = CandidateRecords.of(frame[updated], subject, rows=updated)
+        waiting = _after(changed, updates, waiting)
         before = len(published.records)
-        published = _after(changes, updates, subject, published)
+        published = _after(changed, updates, published)
         deleted = before - len(published.records)
     if subject is not None:
         people = arriving.table.frame[subject].drop_nulls().unique()
@@ -225,18 +237,18 @@ def operations_of(frame: pl.DataFrame, terms: Terms) -> np.ndarray:
     if name is None:
         return np.full(frame.height, INSERT, dtype=object)
     cells = frame[name].fill_null(INSERT)
-    unknown = int((~cells.is_in([INSERT, UPDATE, DELETE])).sum())
-    if unknown:
+    unknown = (~cells.is_in([INSERT, UPDATE, DELETE])).arg_true().to_numpy()
+    if len(unknown):
         raise InputError(
             f"attribute '{name}': records whose operation is not insert, update or"
-            f" delete: {unknown}; correct them"
+            f" delete: {counted_rows(unknown)}; correct them"
         )
-    changes = int((cells != INSERT).sum())
-    if changes and not method.changes:
+    changes = (cells != INSERT).arg_true().to_numpy()
+    if len(changes) and not method.changes:
         raise InputError(
             f"method '{method.name}': it can only add people, and the increment has updates or"
-            f" deletions: {changes}; use m-invariance for people who leave or change, or leave"
-            " these records out"
+            f" deletions: {counted_rows(changes)}; use m-invariance for people who leave or"
+            " change, or leave these records out"
         )
     return cells.to_numpy()
 
@@ -260,8 +272,10 @@ def _published(columns: list[str], terms: Terms) -> CandidateRecords:
 def _refuse_known(arriving: CandidateRecords, terms: Terms) -> None:
     """Raises PromiseError where people of the increment are published already."""
     people = arriving.subjects
-    known = 0 if people is None else KnownPeople(terms.ledger).count(people)
-    if known:
+    if people is None:
+        return
+    is_known = KnownPeople(terms.ledger).holds(people)
+    if is_known.any():
         remedy = (
             "send the record of somebody who is in the table as an 'update', and leave out people"
             " who were deleted"
@@ -269,6 +283,7 @@ def _refuse_known(arriving: CandidateRecords, terms: Terms) -> None:
             else f"'{terms.method.name}' publishes each person once: leave their records out, or"
             " begin a ledger by sticky, which publishes people again, or by m-invariance"
         )
+        known = counted_rows(arriving.rows[is_known], len(np.unique(people[is_known])))
         raise PromiseError(
             f"history: people of the increment who are in earlier releases: {known}; somebody in"
             f" two releases can be found where they overlap, so the release is withheld. {remedy}"
@@ -279,39 +294,45 @@ def _refuse_known(arriving: CandidateRecords, terms: Terms) -> None:
 
 
 def _check_changes(
-    people: pl.Series, changed: pl.Series, known: Sequence[CandidateRecords]
+    people: pl.Series, is_change: pl.Series, known: Sequence[CandidateRecords]
 ) -> None:
     """Raises InputError where an update or deletion does not name one person of the table.
 
-    people: of the increment. changed: those who leave or change. known: who may.
+    people: of the increment. is_change: who leave or change. known: who may.
     """
     findings = []
-    if people.fill_null("").n_unique() < len(people):
+    several = people.is_duplicated().arg_true().to_numpy()
+    if len(several):
         findings.append(
-            "increment: some people have several records; with updates or deletions, give everybody"
-            " one record"
+            f"increment: records of people who have several: {counted_rows(several)}; with updates"
+            " or deletions, give everybody one record"
         )
-    known_people = {p for part in known for p in part.table.frame[people.name].to_list()}
-    strangers = sum(person not in known_people for person in changed.fill_null("").to_list())
-    if strangers:
+    known_people = pl.concat([part.table.frame[people.name].drop_nulls() for part in known])
+    is_known = people.is_in(known_people.implode()).fill_null(False)
+    strangers = (is_change & ~is_known).arg_true().to_numpy()
+    if len(strangers):
         findings.append(
-            f"increment: updates or deletions of people who are not in the table: {strangers};"
-            " leave them out"
+            "increment: updates or deletions of people who are not in the table:"
+            f" {counted_rows(strangers)}; leave them out"
         )
     InputError.raise_for(findings)
 
 
 def _after(
-    changes: pl.DataFrame, updates: pl.DataFrame, subject: str, before: CandidateRecords
+    changed: pl.Series, updates: CandidateRecords, before: CandidateRecords
 ) -> CandidateRecords:
-    """Some records of the table after updates and deletions; updated ones come last."""
-    people = before.table.frame[subject]
-    stays = ~people.is_in(changes[subject].to_list()).fill_null(False).to_numpy()
-    newer = updates.filter(updates[subject].is_in(people.to_list()))
+    """Some records of the table after updates and deletions; updated ones come last.
+
+    changed: people who are updated or deleted.
+    """
+    people = before.table.frame[changed.name]
+    stays = ~people.is_in(changed.to_list()).fill_null(False).to_numpy()
+    newer = updates.only(updates.table.frame[changed.name].is_in(people.to_list()).to_numpy())
     number = dict(zip(people.to_list(), before.records.tolist(), strict=True))
-    numbers = np.array([number[name] for name in newer[subject].to_list()], dtype=np.int64)
-    updated = CandidateRecords.of(newer, subject, numbers)
-    return CandidateRecords.joined([before.only(stays), replace(updated, changed=numbers >= 0)])
+    names = newer.table.frame[changed.name].to_list()
+    numbers = np.array([number[name] for name in names], dtype=np.int64)
+    updated = replace(newer, records=numbers, changed=numbers >= 0)
+    return CandidateRecords.joined([before.only(stays), updated])
 
 
 # People, by keyed tokens and never by name.

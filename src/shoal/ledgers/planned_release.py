@@ -14,6 +14,7 @@ from shoal.auditor.ledger.export import parts_of, table_as_of
 from shoal.auditor.ledger.release_view import ReleaseReading
 from shoal.connectors.ledger.private import Identities
 from shoal.data.classes import Classes
+from shoal.data.findings import counted_rows
 from shoal.data.ledger_view import LedgerView, Placement
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
@@ -25,7 +26,6 @@ from shoal.errors import InputError
 from shoal.ledgers.increment import CandidateRecords, Terms
 from shoal.policy import registry
 from shoal.policy.binding.table import BoundTable, bound_table
-from shoal.policy.model import PolicyModel
 from shoal.policy.problem import Problem
 from shoal.privacy.promises import BoundPromises
 from shoal.protocols import Partitioner
@@ -104,7 +104,8 @@ def view_of_records(
     )
     if terms.method.guards != "signatures":
         return view, None
-    name = _sensitive_attribute(terms.policy.model, candidates)
+    _require_one_record(candidates)
+    (name,) = terms.policy.model.sensitive
     column = candidates.table.column(name)
     current = current_table(terms) if view.earlier.any() else None
     shown = [] if current is None else current.frame[name].fill_null("").to_list()
@@ -129,7 +130,21 @@ def view_of_records(
         values=len(texts),
         no_value=frozenset(place[one] for one in terms.policy.no_values & place.keys()),
     )
+    _refuse_unshown(view, candidates.rows[is_placed], terms.method.name)
     return view, texts
+
+
+def _refuse_unshown(view: LedgerView, rows: np.ndarray, method: str) -> None:
+    """Raises InputError where an update gives a value that the person's class did not show."""
+    signatures = [set(signature) for signature in view.signatures]
+    earlier = np.flatnonzero(view.earlier).tolist()
+    outside = [i for i in earlier if view.sensitive[i] not in signatures[view.signature[i]]]
+    if outside:
+        raise InputError(
+            f"method '{method}': updates of the sensitive value to one that the person's class did"
+            f" not show: {counted_rows(rows[outside])}; a comparison of releases would reveal both,"
+            " so leave them out"
+        )
 
 
 def _signatures(current: ReleaseReading, values: list[int]) -> dict[int, tuple[int, ...]]:
@@ -142,32 +157,14 @@ def _signatures(current: ReleaseReading, values: list[int]) -> dict[int, tuple[i
     return {r: of_class[label] for r, label in zip(records, labels, strict=True) if r >= 0}
 
 
-def _sensitive_attribute(model: PolicyModel, candidates: CandidateRecords) -> str:
-    """The one sensitive attribute; raises InputError where signatures can't guard the table."""
-    roles: dict[str, list[str]] = {}
-    for name, attribute in model.attributes.items():
-        roles.setdefault(attribute.role, []).append(name)
-    findings, people = [], candidates.subjects
-    if len(roles.get("sensitive", [])) != 1:
-        findings.append(
-            "policy: signatures need exactly one sensitive attribute; give the others the role"
-            " 'drop'"
+def _require_one_record(candidates: CandidateRecords) -> None:
+    """Raises InputError where signatures can't guard a person, who has several records."""
+    several = pl.Series(candidates.subjects).is_duplicated().to_numpy()
+    if several.any():
+        raise InputError(
+            "increment: records of people who have several, including those that wait:"
+            f" {counted_rows(candidates.rows[several])}; signatures need one record a person"
         )
-    if "plain" in roles or model.other == "plain":
-        findings.append(
-            "policy: a plain column would show which rows are invented; give it the role 'drop'"
-        )
-    if people is None:
-        findings.append(
-            "policy: signatures need a subject, by which a person is recognized in later releases"
-        )
-    elif len(np.unique(people)) < len(people):
-        findings.append(
-            "increment: some people have several records, including those that wait; signatures"
-            " need one record a person"
-        )
-    InputError.raise_for(findings)
-    return roles["sensitive"][0]
 
 
 # The rows of a planned release: the cells of classes, and rows that a method invents.

@@ -15,7 +15,12 @@ from pathlib import Path
 from typing import Any, Generic, cast
 
 from shoal.auditor.ledger.export import check_outside, disagreements
-from shoal.auditor.ledger.terms import check_policy, check_same, policy_files
+from shoal.auditor.ledger.terms import (
+    WITH_OPERATIONS,
+    check_policy,
+    check_same,
+    policy_files,
+)
 from shoal.auditor.verdict import require_kept
 from shoal.connectors import files
 from shoal.connectors.database import release_tables
@@ -232,7 +237,7 @@ def with_its_method(policy: Policy, ledger: Ledger, *, explicit: bool = True) ->
     raises InputError.
     """
     last = max(ledger.releases(), default=0)
-    default = "crp" if policy.operation is None else "m-invariance"
+    default = "crp" if policy.operation is None else WITH_OPERATIONS
     stated = mapping_in(ledger.certificate(last), "method") if last else {}
     known: Mapping[str, Any] = {"name": default, "parameters": {}, **stated}
     if not (isinstance(known["name"], str) and isinstance(known["parameters"], Mapping)):

@@ -22,6 +22,7 @@ from shoal.connectors.ledger.private import (
     PanelState,
     as_numbers,
 )
+from shoal.data.findings import counted_rows
 from shoal.data.ledger_view import (
     CARRIED,
     CLOSED,
@@ -103,9 +104,9 @@ def plan_returning(
     state = _state(terms)
     subject = terms.policy.subject
     assert subject is not None  # checked with the policy
-    arriving = with_tokens(in_order_of_names(frame, subject), terms)
-    operations_of(arriving, terms)  # nothing but new records
-    people = records_of(arriving, deferred, state, terms.policy.model)
+    operations_of(frame, terms)  # nothing but new records
+    arriving, rows = in_order_of_names(frame, subject)
+    people = records_of(with_tokens(arriving, terms), rows, deferred, state, terms.policy.model)
     _refuse_strangers(people, terms)
     arrivals = deferred.arrivals_with(frame.height)
     found, waiting = place_returning(people, state, arrivals, terms, progress)
@@ -179,38 +180,48 @@ def _state(terms: Terms) -> PanelState:
 # Who is whom
 
 
-def in_order_of_names(frame: pl.DataFrame, subject: str) -> pl.DataFrame:
-    """The records, which are text, by the names of their people.
+def in_order_of_names(frame: pl.DataFrame, subject: str) -> tuple[pl.DataFrame, np.ndarray]:
+    """The records, which are text, by the names of their people, and the row of each.
 
     Names break ties between people who are alike: tokens would, otherwise in each ledger, and
     values must not.
     """
-    return frame.sort(subject, maintain_order=True, nulls_last=True)
+    order = pl.arg_sort_by(subject, maintain_order=True, nulls_last=True)
+    rows = frame.select(order.cast(pl.Int32)).to_series().to_numpy()
+    return frame[rows], rows
 
 
 def records_of(
-    arriving: pl.DataFrame, deferred: DeferredRecords, state: PanelState, model: PolicyModel
+    arriving: pl.DataFrame,
+    rows: np.ndarray,
+    deferred: DeferredRecords,
+    state: PanelState,
+    model: PolicyModel,
 ) -> ReturningRecords:
-    """The records that can be published or wait, one a person. arriving: people as tokens.
+    """The records that can be published or wait, one a person. arriving: people as tokens. rows:
+    (n,) int32, where each stands in the increment.
 
     Raises InputError where people have no name, or several records.
     """
     subject = model.person or model.subject_columns[0]
-    _check_one_record(arriving, subject)
+    _check_one_record(arriving[subject], rows)
     waiting = deferred.frame_like(arriving)
     stays = ~waiting[subject].is_in(arriving[subject].to_list())
     # a newer record is as old as the one that it replaces: it is people who wait
     since = dict(zip(waiting[subject].to_list(), deferred.increments_waited.tolist(), strict=True))
     everybody = pl.concat([waiting.filter(stays), arriving])
+    places = np.full(everybody.height, -1, dtype=np.int32)
+    places[everybody.height - len(rows) :] = rows
     person = state.places(as_numbers(everybody[subject]))
     may_show = _may_show(everybody, person, state, model.sensitive)
     here, person = everybody.filter(may_show), person[may_show]
-    rows, absent = _for_the_absent(here, person, state, subject)
-    shown, person = pl.concat([here, rows]), np.concatenate([person, absent])
+    carried, absent = _for_the_absent(here, person, state, subject)
+    shown, person = pl.concat([here, carried]), np.concatenate([person, absent])
     waited = np.array([since.get(p, 0) for p in shown[subject].to_list()], dtype=np.int32)
     people = ReturningRecords(
         table=Table(shown),
         records=np.append(state.records, -1)[person],
+        rows=np.append(places[may_show], np.full(carried.height, -1, dtype=np.int32)),
         subject=subject,
         changed=np.zeros(len(person), dtype=bool),
         waited=np.where(person < 0, waited, np.int32(0)),
@@ -224,31 +235,32 @@ def records_of(
     return people.ordered_by([name for name in arriving.columns if name in model.quasi])
 
 
-def _check_one_record(arriving: pl.DataFrame, subject: str) -> None:
-    nobody = arriving[subject].null_count()
-    several = arriving.height - nobody - arriving[subject].drop_nulls().n_unique()
+def _check_one_record(people: pl.Series, rows: np.ndarray) -> None:
+    nobody = rows[people.is_null().to_numpy()]
+    several = rows[(people.is_not_null() & ~people.is_first_distinct()).to_numpy()]
     findings = []
-    if nobody:
+    if len(nobody):
         findings.append(
-            f"increment: records without a '{subject}': {nobody}; their people could not be"
-            " recognized in a later release"
+            f"increment: records without a '{people.name}': {counted_rows(nobody)}; their people"
+            " could not be recognized in a later release"
         )
-    if several:
+    if len(several):
         findings.append(
-            f"increment: further records of people who have one already: {several}; people who come"
-            " again have one record a release, so sum theirs up"
+            f"increment: further records of people who have one already: {counted_rows(several)};"
+            " people who come again have one record a release, so sum theirs up"
         )
     InputError.raise_for(findings)
 
 
 def _refuse_strangers(people: ReturningRecords, terms: Terms) -> None:
     """Raises PromiseError where people were published of whom no group is known."""
-    newcomers = as_numbers(people.table.frame[people.subject])[people.person < 0]
-    known = KnownPeople(terms.ledger).count(newcomers)
-    if known:
+    newcomers = people.only(people.person < 0)
+    known = KnownPeople(terms.ledger).holds(as_numbers(newcomers.table.frame[people.subject]))
+    if known.any():
         raise PromiseError(
-            f"history: people of the increment who were published without a group: {known};"
-            f" '{terms.method.name}' can't publish them again; leave their records out"
+            "history: people of the increment who were published without a group:"
+            f" {counted_rows(newcomers.rows[known])}; '{terms.method.name}' can't publish them"
+            " again; leave their records out"
         )
 
 

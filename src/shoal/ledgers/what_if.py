@@ -222,15 +222,15 @@ def rehearsals(
         check_increment(source.frame, policy.tables)
     key = secrets.token_bytes(32)  # people are as good by any name
     named = [in_order_of_names(texts_of(source.frame), subject) for source in sources]
-    frames = [tokens_of(frame, subject, policy.model.no_names, key) for frame in named]
-    arrived = sum(frame.height for frame in frames)
+    frames = [(tokens_of(f, subject, policy.model.no_names, key), rows) for f, rows in named]
+    arrived = sum(len(rows) for _, rows in frames)
     found = []
     for mode, terms in _settings(policy):
         method = terms.method
         progress(f"rehearsing {mode}, size {method.size}")
         run = Run(terms, mode)
-        for frame in frames:
-            run.step(frame)
+        for frame, rows in frames:
+            run.step(frame, rows)
         patience = method.patience if mode == LOCKSTEP else None
         outcome = run.published, run.served, run.gcp
         found.append(Rehearsal(mode, method.size, patience, arrived, *outcome))
@@ -278,10 +278,10 @@ class Run:
         self.served = 0.0
         self.gcp: float | None = None
 
-    def step(self, frame: pl.DataFrame) -> None:
-        """One increment, people as tokens."""
+    def step(self, frame: pl.DataFrame, rows: np.ndarray) -> None:
+        """One increment, people as tokens, and the row of each record."""
         terms = self._terms
-        people = records_of(frame, self._waiting, self.state, terms.policy.model)
+        people = records_of(frame, rows, self._waiting, self.state, terms.policy.model)
         self.served = 0.0
         arrivals = self._waiting.arrivals_with(frame.height)
         found, waiting = place_returning(people, self.state, arrivals, terms)

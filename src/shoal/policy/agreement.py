@@ -32,7 +32,7 @@ from shoal.policy.agreement_model import (
     PartyModel,
     contradictions,
 )
-from shoal.policy.consistency import checked
+from shoal.policy.checked import checked
 from shoal.policy.loading import declared_hierarchy, read_mapping
 from shoal.policy.parameters import build
 from shoal.policy.policy import Policy
@@ -235,6 +235,16 @@ class Agreement:
         return self.bids and self.model.maximum.name == "mpyc"
 
     @property
+    def tells_runner_up(self) -> bool:
+        """Whether the winner of a round sees the second best bid."""
+        return self._parameters().get("runner_up") == "told"
+
+    @property
+    def is_paced(self) -> bool:
+        """Whether the first owner measures how many steps ahead pay off."""
+        return self.is_secret and len(self.owners) > 1 and self._parameters().get("ahead") == 0
+
+    @property
     def has_hulls(self) -> bool:
         """Whether owners narrow all groups at the end."""
         return bool(self._parameters().get("hulls"))
@@ -366,6 +376,16 @@ class Agreement:
             for domain in domains
             if not 2 <= domain.cells <= MOST_CELLS
         ]
+        if self.tells_runner_up and "runner_up" not in self._settings:
+            findings.append(
+                f"method '{self.model.method['name']}': shows the winner of each round the second"
+                " best bid; consent by 'runner_up: told', or say 'runner_up: hidden'"
+            )
+        if self.tells_runner_up and self.model.sensitive is not None:
+            findings.append(
+                "agreement, sensitive: its owner has to know how many steps are proposed; say"
+                " 'runner_up: hidden'"
+            )
         return findings
 
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
-from typing import Any, TypeVar, get_args
-
-from pydantic import BaseModel, ValidationError
+from typing import Any
 
 from shoal.connectors.dialect import codec_of
 from shoal.data.json_objects import Json
 from shoal.data.two_tables import COUNT, GROUP, OWN_METHODS
 from shoal.errors import InputError
 from shoal.policy import registry
+from shoal.policy.linked import linked_findings
 from shoal.policy.model import (
     AttributePolicy,
     MissingQuestion,
@@ -74,6 +72,7 @@ def contradictions(model: PolicyModel) -> Iterator[str]:
         yield from (f"method '{model.method['name']}': {one}" for one in two_table_findings(model))
     yield from _interval_findings(model)
     yield from _acceptance_findings(model)
+    yield from linked_findings(model)
 
 
 def open_questions(attributes: Mapping[str, AttributePolicy]) -> list[str]:
@@ -198,6 +197,7 @@ def _limit_findings(
 
 def _role_findings(model: PolicyModel) -> Iterator[str]:
     roles = [attribute.role for attribute in model.attributes.values()]
+    of_all = {attribute.role for attribute in model.attributes_of_all.values()}
     yield from subject_findings(model)
     if roles.count("subject") > 1:
         yield "policy: more than one subject; exactly one column names the person"
@@ -213,7 +213,7 @@ def _role_findings(model: PolicyModel) -> Iterator[str]:
             "policy: more than one operation; one column says what an increment does with its"
             " records"
         )
-    if "quasi" not in roles:
+    if "quasi" not in of_all:
         yield "policy: no quasi-identifier; give at least one attribute the role 'quasi'"
 
 
@@ -225,11 +225,12 @@ def _promise_findings(promise: Json, model: PolicyModel) -> Iterator[str]:
         return
     yield from _sample_findings(built, model)
     role = "quasi" if promise["model"] == "k-anonymity" else "sensitive"
+    known = model.attributes_of_all
     for name in built.attributes:
-        if name not in model.attributes:
-            hint = _or_near(name, model.attributes)
+        if name not in known:
+            hint = _or_near(name, known)
             yield f"promise '{promise['model']}': attribute '{name}' is not in the policy{hint}"
-        elif model.attributes[name].role != role:
+        elif known[name].role != role:
             yield f"promise '{promise['model']}': attribute '{name}' must have the role '{role}'"
 
 
@@ -385,141 +386,3 @@ def _fraction(value: Any) -> Fraction:
         return Fraction(str(value))
     except (TypeError, ValueError, ZeroDivisionError):
         return Fraction(1)
-
-
-# What a checker found wrong with a file of keys and values, in plain words.
-
-
-POLICY_KEYS = "'shoal policy check --schema' lists its keys"
-Place = tuple[str | int, ...]
-ModelT = TypeVar("ModelT", bound=BaseModel)
-
-
-def checked(
-    model: type[ModelT],
-    content: Any,
-    what: str = "policy",
-    keys: str = POLICY_KEYS,
-    context: Any = None,
-) -> ModelT:
-    """The content as a model; raises InputError with every finding, as `findings_in` says them.
-
-    context: what the model's own checks are given.
-    """
-    try:
-        return model.model_validate(content, context=context)
-    except ValidationError as invalid:
-        raise InputError.from_findings(findings_in(invalid, content, model, what, keys)) from None
-
-
-def findings_in(
-    invalid: ValidationError,
-    content: Any,
-    model: type[BaseModel],
-    what: str = "policy",
-    keys: str = POLICY_KEYS,
-) -> list[str]:
-    """Every finding of the checker (model) in our words: where, what, and what to do about it.
-
-    content: what was checked. what: its name. keys: how to list its keys.
-    """
-    texts: dict[Place, list[str]] = {}
-    errors = [(place_of(error, content), error) for error in invalid.errors()]
-    places = {place for place, _ in errors}
-    for place, error in errors:
-        inside = any(len(p) > len(place) and p[: len(place)] == place for p in places)
-        if inside and error["type"] in _WRONG_TYPE:
-            continue  # one of several types that will do, but not the one that is meant
-        texts.setdefault(place, []).append(_text(error, place, model, keys))
-    return [
-        f"{what}{', ' if place else ''}{'.'.join(map(str, place))}: {_either(found)}"
-        for place, found in texts.items()
-    ]
-
-
-def place_of(error: Any, content: Any) -> Place:
-    """The keys that lead to a finding, without the names of the types that were tried there."""
-    place: list[str | int] = []
-    *_, last = error["loc"] or (None,)
-    for part in error["loc"]:
-        if _has(content, part):
-            content = content[part]
-        elif not (part == last and error["type"] == "missing"):
-            continue
-        place.append(part)
-    return tuple(place)
-
-
-def _has(content: Any, part: str | int) -> bool:
-    """Whether a mapping has such a key, or a list such an index."""
-    if isinstance(content, Mapping):
-        return part in content
-    return isinstance(content, list | tuple) and isinstance(part, int) and part < len(content)
-
-
-def _text(error: Any, place: Place, model: type[BaseModel], keys: str) -> str:
-    kind, message = error["type"], str(error["msg"])
-    if kind == "extra_forbidden":
-        hint = suggestion(str(place[-1]), _keys_at(model, place[:-1]))
-        return f"is not a known key; {hint}{keys}"
-    if kind == "missing":
-        return f"is missing; {keys}"
-    if kind == "literal_error":
-        options = re.findall("'([^']*)'", error["ctx"]["expected"])
-        hint = suggestion(str(error["input"]), options).rstrip()
-        return f"must be {error['ctx']['expected']}{'; ' if hint else ''}{hint}"
-    if kind in _PLAINER:
-        return _PLAINER[kind].format(**error.get("ctx", {}))
-    return message.removeprefix("Value error, ").removeprefix("Input ")
-
-
-def _either(texts: list[str]) -> str:
-    """Findings about one place: one of several types, or sentences of their own."""
-    distinct = list(dict.fromkeys(texts))
-    if len(distinct) < 2 or not all(text.startswith("must be ") for text in distinct):
-        return "; ".join(distinct)
-    parts = [text.removeprefix("must be ").partition("; ") for text in distinct]
-    hints = [hint for _, _, hint in parts if hint]
-    return "; ".join(["must be " + " or ".join(kind for kind, _, _ in parts), *hints])
-
-
-_PLAINER = {
-    "string_too_short": "is empty; write a text, or delete the key",
-    "less_than": "must be below {lt:g}",
-    "too_short": "is empty; name at least one",
-    "too_long": "has more than {max_length} entries",
-    "int_type": "must be a whole number",
-    "int_parsing": "must be a whole number",
-    "int_from_float": "must be a whole number",
-    "float_type": "must be a number",
-    "float_parsing": "must be a number",
-    "less_than_equal": "must be at most {le:g}",
-    "greater_than": "must be above {gt:g}",
-    "greater_than_equal": "must be at least {ge:g}",
-    "bool_type": "must be true or false",
-    "bool_parsing": "must be true or false",
-    "string_type": "must be text; put words like yes, no, on and off in quotes",
-    "list_type": "must be a list",
-    "tuple_type": "must be a list",
-    "dict_type": "must be a mapping of keys to values",
-    "model_type": "must be a mapping of keys to values",
-    "date_type": "must be a date, written like 2031-12-31",
-    "date_parsing": "must be a date, written like 2031-12-31",
-    "date_from_datetime_parsing": "must be a date, written like 2031-12-31",
-    "date_from_datetime_inexact": "must be a date, written like 2031-12-31",
-}
-"""The checker's words for a value of the wrong type or size, in ours."""
-
-_WRONG_TYPE = {kind for kind in _PLAINER if kind.endswith(("_type", "_parsing"))}
-
-
-def _keys_at(model: type[BaseModel], path: Place) -> list[str]:
-    """The keys that a part of a policy may have. path: through keys and numbers of a list."""
-    for part in path:
-        field = model.model_fields.get(str(part))
-        kinds = [] if field is None else [field.annotation, *get_args(field.annotation)]
-        model = next(
-            (kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)),
-            model,
-        )
-    return list(model.model_fields)

@@ -49,6 +49,7 @@ class Columns(TypedDict, total=False):
     k: int
     l: int | None
     t: float | None
+    label: str | None
     method: str | Settings | None
     seed: int | None
 
@@ -144,7 +145,7 @@ def policy_of_frame(
         "attributes": attributes,
         "promises": promises_of(sensitive, asked["k"], l, t),
     }
-    content |= {key: asked[key] for key in ("other", "seed") if asked.get(key) is not None}
+    content |= {key: asked[key] for key in ("other", "label", "seed") if asked.get(key) is not None}
     policy = changed(make(content), {"method": asked.get("method")})
     _check_names(table.names, given_names, asked.get("other"))
     return policy
@@ -252,15 +253,18 @@ def _domain(name: str, values: np.ndarray) -> dict[str, Any]:
 
 def _sensitive(name: str, role: str, table: Table) -> dict[str, Any]:
     """Amounts are compared by how far they lie apart, all other values as equal or not; numbers
-    that are published as they are stay numbers to whoever reads them.
+    stay numbers to whoever reads them.
     """
     if role not in ("sensitive", "plain") or name not in table.names:
         return {}
     column = table.column(name)
     cells = [cell for cell in column.cells if cell]
-    is_amount = role == "plain" or len(cells) > MANY_NUMBERS
-    is_number = column.was_number and _is_number(column, cells) and is_amount
-    return {"type": "number"} if is_number else {}
+    if not (column.was_number and cells):
+        return {}
+    if role == "plain" or len(cells) > MANY_NUMBERS:
+        return {"type": "number"}
+    is_code = all(map(NUMBER.fullmatch, cells))
+    return {"type": "number", "distance": "equal"} if is_code else {}
 
 
 def _is_dates(dtype: pl.DataType, cells: Sequence[str]) -> bool:

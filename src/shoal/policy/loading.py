@@ -28,7 +28,7 @@ from shoal.data.room import bytes_of
 from shoal.data.table import Column
 from shoal.errors import InputError
 from shoal.policy import registry
-from shoal.policy.consistency import checked
+from shoal.policy.checked import checked
 from shoal.policy.model import PolicyModel, ReadOptions, WriteOptions
 from shoal.policy.parameters import parameters_of, suggestion
 
@@ -104,7 +104,8 @@ def tables_named_in(content: Json) -> Iterator[tuple[Json, str]]:
     """Where a policy, sound or not, names tables: the mapping that holds the name, and its key."""
     around = content.get("population")
     holders = [(content, "reference"), (around, "table"), (around, "frequencies")]
-    holders += [(one, "hierarchy") for one in (content.get("attributes") or {}).values()]
+    for table in (content, *(content.get("tables") or {}).values()):
+        holders += [(one, "hierarchy") for one in (table.get("attributes") or {}).values()]
     holders += [(promise, "population") for promise in content.get("promises") or ()]
     for holder, key in holders:
         if isinstance(holder, dict) and isinstance(holder.get(key), str) and holder[key]:

@@ -200,6 +200,10 @@ class MissingQuestion(_Strict):
 Question = Annotated[PersonQuestion | MissingQuestion, Field(discriminator="question")]
 
 
+KnownRows = Literal["all", "count", "none"] | Annotated[int, Field(ge=1, le=3, strict=True)]
+"""Which rows an attacker may know: all, their number, nothing, or any m of them."""
+
+
 class AttributePolicy(_Strict):
     """What one column is for."""
 
@@ -215,11 +219,15 @@ class AttributePolicy(_Strict):
         "weight",
         "household",
     ]
-    type: Literal["number", "ordinal", "category"] | None = Field(
+    type: Literal["number", "ordinal", "category", "date", "set"] | None = Field(
         None,
         description=(
             "How values relate; by default number where a domain, ordinal where an order is given."
+            " Dates and sets are of linked tables."
         ),
+    )
+    distance: Literal["equal", "ordered"] | None = Field(
+        None, description="Of sensitive numbers: equal if they are codes, by default ordered."
     )
     domain: tuple[float, float] | None = Field(
         None, description="Least and greatest value of a number."
@@ -264,9 +272,25 @@ class AttributePolicy(_Strict):
             " the next (fresh), the value never changes (steady), or either (any, the default)."
         ),
     )
+    separator: Annotated[str, Field(min_length=1)] | None = Field(
+        None, description="What parts the elements of a set in a cell."
+    )
+    known: KnownRows | None = Field(
+        None, description="Which elements of a set an attacker may know; all if absent."
+    )
     ask: Annotated[str, Field(min_length=1)] | Question | None = Field(
         None, description="An open question; nothing is published while it is there."
     )
+
+    @model_serializer(mode="wrap")
+    def _as_written(self, content_of: SerializerFunctionWrapHandler) -> Any:
+        """Its content without keys of sets, where nobody wrote them."""
+        content = content_of(self)
+        return {
+            key: value
+            for key, value in content.items()
+            if value is not None or key not in ("separator", "known")
+        }
 
     @field_validator("ask")
     @classmethod
@@ -304,10 +328,18 @@ class AttributePolicy(_Strict):
             problems.append("order names a label twice")
         if self.type == "ordinal" and self.order is None and self.hierarchy is None:
             problems.append("an ordinal needs 'order'")
-        if self.order is not None and self.type in ("number", "category"):
+        if self.order is not None and self.type not in (None, "ordinal"):
             problems.append(f"'order' belongs to an ordinal, not to a {self.type}")
-        if self.domain is not None and self.type in ("ordinal", "category"):
+        if self.domain is not None and self.type not in (None, "number"):
             problems.append(f"'domain' belongs to a number, not to a {self.type}")
+        if self.type == "date" and self.hierarchy is not None:
+            problems.append("a date becomes a span of days; leave out 'hierarchy' or 'type'")
+        if self.type == "date" and self.role == "sensitive":
+            problems.append("a sensitive date is a category; leave out 'type'")
+        if self.type == "set" and (self.role != "quasi" or self.separator is None):
+            problems.append("a set has the role 'quasi' and a 'separator'")
+        if self.type != "set" and (self.separator, self.known) != (None, None):
+            problems.append("'separator' and 'known' belong to a set")
         if self.domain is not None and not self.domain[0] < self.domain[1]:
             problems.append("domain must be [least, greatest] with least below greatest")
         if self.domain is not None and max(map(abs, self.domain)) > FARTHEST:
@@ -327,6 +359,8 @@ class AttributePolicy(_Strict):
             problems.append(f"'render: {self.render}' {belongs}")
         if self.round is not None and (not is_range or Shown(self.render).hides_span):
             problems.append(f"'round' {belongs} that publishes ranges")
+        if self.distance is not None and (self.role, self.type) != ("sensitive", "number"):
+            problems.append("'distance' belongs to a sensitive attribute of type number")
         if self.over_time is not None and self.role != "sensitive":
             problems.append("'over_time' belongs to a sensitive attribute")
         if self.pseudonym is not None and self.role not in ("identifier", "household"):
@@ -352,13 +386,88 @@ class AttributePolicy(_Strict):
         return made or isinstance(self.order, str)
 
     @property
+    def is_code(self) -> bool:
+        """Whether its numbers are names of things, of which none lies between two others."""
+        return self.distance == "equal"
+
+    @property
     def kind(self) -> Kind:
+        if self.type in ("date", "set"):  # dates are numbers of days, elements are categories
+            return Kind.NUMBER if self.type == "date" else Kind.CATEGORY
         if self.type is not None:
             return Kind(self.type)
         if self.order is not None:
             return Kind.ORDINAL
         is_number = self.domain is not None or self.role == "weight"
         return Kind.NUMBER if is_number else Kind.CATEGORY
+
+
+# Several tables about the same people.
+
+
+class RowsPolicy(_Strict):
+    """The rows of a table below the people."""
+
+    known: KnownRows = Field(
+        "all",
+        description=(
+            "What an attacker may know of a person's rows: all of them, any m of them (a number),"
+            " their count, or none of this."
+        ),
+    )
+    weight: float = Field(1.0, gt=0, description="How much a withheld cell counts as loss.")
+    ordered: bool = Field(
+        False, description="Whether rows are aligned in the order of their dates."
+    )
+    counts: Literal["range", "both"] = Field(
+        "range", description="How a class shows counts of rows: as a span, or with their mean."
+    )
+
+
+class TablePolicy(_Strict):
+    """A table whose rows belong to people, or to rows of another such table."""
+
+    parent: dict[str, str] | None = Field(
+        None,
+        min_length=1,
+        max_length=1,
+        description="The table that its rows belong to, and the column that says to which row.",
+    )
+    key: str | None = Field(None, description="Its column that rows of other tables point to.")
+    rows: RowsPolicy = Field(default_factory=lambda: RowsPolicy.model_validate({}))
+    attributes: dict[str, AttributePolicy] = {}
+    ask: Annotated[str, Field(min_length=1)] | None = Field(
+        None, description="An open question; nothing is published while it is there."
+    )
+
+    @property
+    def parent_table(self) -> str | None:
+        return next(iter(self.parent or ()), None)
+
+    @property
+    def link(self) -> str | None:
+        """Its column that holds the key of the parent's row."""
+        return next(iter((self.parent or {}).values()), None)
+
+    @property
+    def links(self) -> list[str]:
+        """Its columns that only say what belongs to what."""
+        return [name for name in dict.fromkeys((self.link, self.key)) if name is not None]
+
+
+class AnchorPolicy(_Strict):
+    """From which day a person's dates count, and how they are moved."""
+
+    first: str = Field(description="TABLE.COLUMN: a person's first day in it is the anchor.")
+    render: Literal["shifted"] = Field(
+        "shifted", description="Dates of a person are moved together, by chance."
+    )
+    gaps: Literal["covered", "exact"] = Field(
+        "covered", description="Whether days between dates are published as spans, or as they are."
+    )
+    keep: Literal["weekday"] | None = Field(
+        None, description="What a moved date keeps; the day of the week is then a quasi-identifier."
+    )
 
 
 class RenderPolicy(_Strict):
@@ -424,6 +533,22 @@ class PolicyModel(_Strict):
             " distinct combinations."
         ),
     )
+    tables: dict[str, TablePolicy] = Field(
+        {}, description="Further tables about the same people, by name."
+    )
+    anchor: AnchorPolicy | None = Field(
+        None, description="Of linked tables: from which day each person's dates count."
+    )
+    keys: Literal["release", "keyed", "none"] = Field(
+        "release",
+        description=(
+            "How rows of linked tables point at each other in a release: by random numbers, by"
+            " keyed pseudonyms, or not at all."
+        ),
+    )
+    assume: list[Literal["counts-unknown", "one-date-known"]] = Field(
+        [], description="What is taken for granted of attackers, and stated on the certificate."
+    )
     promises: list[Json] = Field(min_length=1)
     method: Json | None = Field(None, description="The method's name and its parameters.")
     missing: Literal["value", "suppress", "reject"] = "value"
@@ -483,8 +608,13 @@ class PolicyModel(_Strict):
 
     @model_serializer(mode="wrap")
     def _as_written(self, content_of: SerializerFunctionWrapHandler) -> Any:
-        """Its content without what nobody wrote: `person`, and no subject of several columns."""
+        """Its content without what nobody wrote: `person`, no subject of several columns, and
+        keys of linked tables.
+        """
         content = content_of(self)
+        for key in ("tables", "anchor", "keys", "assume"):
+            if key not in self.model_fields_set:
+                content.pop(key, None)
         if content.get("subject") is None:
             content.pop("subject", None)
         elif self.person is not None:
@@ -500,6 +630,21 @@ class PolicyModel(_Strict):
     def together(self) -> tuple[str, ...]:
         """The columns that name the person together, in the order that counts; else none."""
         return () if self.person is None else tuple(sorted(self.subject or ()))
+
+    @property
+    def attributes_of_all(self) -> dict[str, AttributePolicy]:
+        """The attributes of all tables; those of tables below people as `TABLE.COLUMN`."""
+        below = {
+            f"{table}.{name}": attribute
+            for table, declared in self.tables.items()
+            for name, attribute in declared.attributes.items()
+        }
+        return {**self.attributes, **below}
+
+    @property
+    def is_linked(self) -> bool:
+        """Whether it is about several tables, of which a column of sets is one."""
+        return bool(self.tables) or any(a.type == "set" for a in self.attributes.values())
 
     @property
     def subject_columns(self) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -24,6 +25,9 @@ READ = option(
 WRITE = option(
     "--write KEY=VALUE",
     "How the release is written, such as encoding=utf-8, delimiter=;; repeatable.",
+)
+TABLES = option(
+    "--table NAME=FILE", "A further table about the same people, beside the first; repeatable."
 )
 SEED = option("--seed", "Overrides the policy's seed.")
 REPLACE = option("--replace", "Puts what is written in place of what has that name.", False)
@@ -88,6 +92,24 @@ class Overrides(Request):
             with suppress(InputError):  # then it is a policy, or nothing that can be read
                 return Agreement.load(given).policy
         return self.policy(given)
+
+
+def tables(given: Sequence[str] | None) -> dict[str, str]:
+    """NAME=FILE texts of --table by name; raises InputError with every one that is none."""
+    pairs = [text.partition("=")[::2] for text in given or []]
+    findings = [
+        f"--table '{name}': is not NAME=FILE; name the table and its file"
+        for name, path in pairs
+        if not (name and path)
+    ]
+    times = Counter(name for name, _ in pairs)
+    findings += [
+        f"--table {name}=...: is given {count} times; name each table once"
+        for name, count in times.items()
+        if count > 1
+    ]
+    InputError.raise_for(findings)
+    return dict(pairs)
 
 
 def names(texts: list[str] | None) -> list[str]:

@@ -158,7 +158,9 @@ COMPARATORS: Mapping[str, Comparator] = {
     "k-pprp": _LEDGER,
     "static-1": _LEDGER,
     "static-2": _LEDGER,
-    "party-tds-literal": Comparator("fuse", defaults={"score": "gain-ratio", "ahead": 8}),
+    "party-tds-literal": Comparator(
+        "fuse", defaults={"score": "gain-ratio", "ahead": 8, "runner_up": "told"}
+    ),
     "party-tds-stepwise": Comparator("fuse", defaults={"score": "gain-ratio"}),
 }
 

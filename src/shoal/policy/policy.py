@@ -22,10 +22,10 @@ from shoal.data.schema import Fields, Render
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy import registry
+from shoal.policy.checked import checked
 from shoal.policy.consistency import (
     attributes_with_means,
     build_promise,
-    checked,
     contradictions,
     open_questions,
     quoted,
@@ -384,8 +384,13 @@ class Policy:
         return [build_promise(promise) for promise in self.model.promises]
 
     def open_questions(self) -> list[str]:
-        """A finding for each attribute that somebody still has to decide about."""
-        return open_questions(self.model.attributes)
+        """A finding for each attribute or table that somebody still has to decide about."""
+        links = [
+            f"table '{name}': has an open question (ask); answer it by 'parent' and delete the key"
+            for name, table in self.model.tables.items()
+            if table.ask is not None
+        ]
+        return links + open_questions(self.model.attributes_of_all)
 
     def role_of(self, name: str) -> str:
         """What a column of the table is for, be it declared or not."""

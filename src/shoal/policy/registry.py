@@ -41,6 +41,7 @@ from shoal.policy.plug_ins import (
 from shoal.protocols import (
     Attack,
     Bucketizer,
+    Bundler,
     FusionMethod,
     HierarchyMaker,
     Metric,
@@ -52,10 +53,17 @@ from shoal.protocols import (
     StreamMethod,
 )
 
-PRODUCTS = {"tables": "publish", "streams": "stream", "ledgers": "republish", "fusion": "fuse"}
+PRODUCTS = {
+    "tables": "publish",
+    "linked": "publish FOLDER",
+    "streams": "stream",
+    "ledgers": "republish",
+    "fusion": "fuse",
+}
 """The packages that hold methods, and the verb that these serve."""
 SOCKETS: dict[str, type] = {
     "publish": Partitioner,
+    "publish FOLDER": Bundler,
     "stream": StreamMethod,
     "republish": Republisher,
     "fuse": FusionMethod,

@@ -10,6 +10,7 @@ from shoal.advise.propose import share_text
 from shoal.data.findings import some_named
 from shoal.data.printable import printable
 from shoal.data.room import size_text
+from shoal.reports.linked import exposure_lines
 from shoal.reports.text import counted_text, table_lines
 
 if TYPE_CHECKING:
@@ -198,7 +199,13 @@ NO_SUBJECT = "no column numbers people: every record is taken to be its own pers
 
 def question_lines(proposal: Proposal) -> Iterator[str]:
     """What somebody has to decide before anything is published."""
-    questions = proposal.questions
+    yield from open_question_lines(proposal.questions)
+    if proposal.subject is None and not proposal.asks_who:
+        yield NO_SUBJECT
+
+
+def open_question_lines(questions: Mapping[str, str]) -> Iterator[str]:
+    """The open questions of a proposed policy, by column or table."""
     if questions:
         answer = (
             "answer it and delete its" if len(questions) == 1 else "answer them and delete each"
@@ -206,8 +213,6 @@ def question_lines(proposal: Proposal) -> Iterator[str]:
         count = counted_text(len(questions), "open question")
         yield f"{count}; {answer} 'ask', or nothing is published:"
         yield from (f"  {_one_line(name)}: {_one_line(ask)}" for name, ask in questions.items())
-    if proposal.subject is None and not proposal.asks_who:
-        yield NO_SUBJECT
 
 
 def explanation_lines(proposal: Proposal) -> list[str]:
@@ -280,6 +285,7 @@ def risk_lines(risk: Risk) -> Iterator[str]:
     rows = [("column", f"{risk.unit} alone by it", f"{risk.unit} alone without it")]
     rows += [(name, f"{risk.alone[name]:,}", f"{risk.without[name]:,}") for name in risk.quasi]
     yield from table_lines(rows, left=1)
+    yield from exposure_lines([one.report() for one in risk.exposed], risk.k or 2)
     for name, lone in risk.if_known.items():
         yield f"{name}: plain, so no promise covers it; {lone:,} would be alone if others knew it"
     ks = sorted({*USUAL_KS, *([] if risk.k is None else [risk.k])})

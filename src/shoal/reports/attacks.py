@@ -185,6 +185,7 @@ def attack_lines(certificate: Certificate) -> Iterator[str]:
     rows = rows_of(certificate)
     if rows:
         yield OPENING
+        yield LEGEND
     for row in rows:
         yield f"{row.says} [{gettext(verdict(certificate, row))}]"
 

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, cast, overload
 
 from shoal.attacks.run.request import Asked, AttackRequest, asked_attacks
 from shoal.auditor import publication
@@ -21,7 +21,7 @@ from shoal.data.regular_files import path_text
 from shoal.errors import InputError
 from shoal.policy.agreement import AgreementLike
 from shoal.policy.from_columns import Columns
-from shoal.policy.policy import PolicyLike
+from shoal.policy.policy import Policy, PolicyLike
 from shoal.reports.text import summary
 from shoal.tables import publish as job
 from shoal.tables.request import PublishRequest
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from shoal.attacks.beside.others import OthersLike
+    from shoal.linked.publish import LinkedPublication
+    from shoal.policy.binding.linked_files import LinkedSource
     from shoal.reports.pages import Measured
 
 Plot = Literal["sizes", "columns", "loss"]
@@ -124,7 +126,20 @@ def with_columns(function: CallableT) -> CallableT:
     return function
 
 
-@with_columns
+@overload
+def publish(
+    frame: LinkedSource,
+    policy: PolicyLike,
+    *,
+    output: str | Path,
+    trace: str | Path | None = None,
+    threads: int | None = None,
+    progress: Progress | bool = False,
+    **columns: Unpack[Columns],
+) -> LinkedPublication: ...
+
+
+@overload
 def publish(
     frame: FrameT,
     policy: PolicyLike | None = None,
@@ -137,7 +152,25 @@ def publish(
     threads: int | None = None,
     progress: Progress | bool = False,
     **columns: Unpack[Columns],
-) -> Publication[FrameT]:
+) -> Publication[FrameT]: ...
+
+
+@with_columns
+def publish(
+    frame: FrameT | LinkedSource,
+    policy: PolicyLike | None = None,
+    *,
+    plan: str | Path | None = None,
+    explain: bool = False,
+    require_together: bool = False,
+    attack: Asked = (),
+    others: OthersLike | None = None,
+    output: str | Path | None = None,
+    trace: str | Path | None = None,
+    threads: int | None = None,
+    progress: Progress | bool = False,
+    **columns: Unpack[Columns],
+) -> Publication[FrameT] | LinkedPublication:
     """One release of a pandas, polars or pyarrow frame; the same kind of frame comes back.
 
     What streams Arrow is taken, too; of it comes a polars frame. Every promise of the policy holds
@@ -154,6 +187,7 @@ def publish(
     k: how many people must look alike; required. l, t: distinct values, and closeness to the whole
         table, of every sensitive column.
 
+    label: the column whose value a reader wants to predict; `classification` is measured by it.
     method: a method's name, or a dict with its `name` and parameters. seed: of random numbers. Both
         and k may stand beside a policy, which they then change.
     progress: True writes each stage to standard error; a function is called with its name.
@@ -166,7 +200,22 @@ def publish(
         reads; nobody is then left among fewer than k by all of them.
     threads: how many may work at once; by default the process's cores. The release is the same for
         any number.
+
+    Linked tables (a policy with `tables`): frame is their folder, workbook or database, or the file
+    or frame of each by its name. output: the new folder that they go to. trace: a private file to
+    write, which says whose each published row is. A `LinkedPublication` comes back.
     """
+    if policy is not None and (of_several := Policy.of(policy)).model.is_linked:
+        asked = {"plan": plan, "explain": explain, "attack": attack, "others": others}
+        asked["require_together"] = require_together
+        return _linked(
+            frame, job.policy_beside(of_several, columns), output, trace, asked, progress
+        )
+    if output is not None or trace is not None:
+        raise InputError(
+            "output, trace: are of linked tables (a policy with 'tables'); 'shoal.publish_file'"
+            " writes one table"
+        )
     request = PublishRequest(
         plan=None if plan is None else path_text(plan, "plan"),
         explain=explain,
@@ -176,8 +225,35 @@ def publish(
         progress=watched(progress),
     )
     with cores.using(threads):
-        done = job.publication(frame, policy, request, columns)
+        done = job.publication(cast("FrameT", frame), policy, request, columns)
     return _warned(done)
+
+
+def _linked(
+    source: object,
+    policy: Policy,
+    output: str | Path | None,
+    trace: str | Path | None,
+    asked: Mapping[str, object],
+    progress: Progress | bool,
+) -> LinkedPublication:
+    """Linked tables, published; raises InputError for what is `asked` that they have not."""
+    from shoal.linked.publish import publish_linked
+
+    if unfit := [name for name, given in asked.items() if given]:
+        raise InputError(f"{', '.join(unfit)}: of one table; leave out for linked tables")
+    if output is None:
+        raise InputError("output: linked tables go to a new folder, a file of each; name it")
+    done = publish_linked(
+        cast("LinkedSource", source),
+        policy,
+        path_text(output, "output"),
+        trace=None if trace is None else path_text(trace, "trace"),
+        progress=watched(progress),
+    )
+    for warning in done.certificate.warnings:
+        warnings.warn(warning, stacklevel=3)
+    return done
 
 
 @overload

@@ -1,7 +1,7 @@
 """Seeded generators of invented people, one file each; none of them holds anybody's data.
 
-A generator is a module with `generate(n, seed) -> polars.DataFrame` and `POLICY`, the text of a
-policy that fits it.
+A generator is a module with `generate(n, seed) -> polars.DataFrame`, or `generate_tables` for
+several tables of n people by name, and `POLICY`, the text of a policy that fits it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import cache
 from numbers import Integral
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal, overload
 
 import polars as pl
 
@@ -28,8 +28,17 @@ def generators() -> dict[str, ModuleType]:
     return {name: importlib.import_module(f"{__name__}.{name}") for name in sorted(names)}
 
 
-def sample(name: str, n: int = 1000, seed: int = 0) -> pl.DataFrame:
-    """n records of invented people, the same for the same seed.
+@overload
+def sample(  # type: ignore[overload-overlap]  # one name among all
+    name: Literal["clinic"], n: int = 1000, seed: int = 0
+) -> dict[str, pl.DataFrame]: ...
+@overload
+def sample(name: str, n: int = 1000, seed: int = 0) -> pl.DataFrame: ...
+
+
+def sample(name: str, n: int = 1000, seed: int = 0) -> pl.DataFrame | dict[str, pl.DataFrame]:
+    """n records of invented people, the same for the same seed; of several tables, n people with
+    all of their rows, by the name of each table.
 
     Raises InputError for an unknown name or n < 1.
     """
@@ -40,7 +49,9 @@ def sample(name: str, n: int = 1000, seed: int = 0) -> pl.DataFrame:
             )
     if n < 1:
         raise InputError(f"sample '{name}': n = {n} records; ask for 1 or more")
-    return _generator(name).generate(n, seed)
+    generator = _generator(name)
+    make = getattr(generator, "generate_tables", None) or generator.generate
+    return make(n, seed)
 
 
 def _generator(name: str) -> Any:
@@ -56,6 +67,8 @@ def write_sample(name: str, n: int, seed: int, output: str, replace: bool = Fals
     replace: whether a table that is there gives way. Raises InputError.
     """
     generator = _generator(name)
+    if hasattr(generator, "generate_tables"):
+        return _write_tables(generator, n, seed, output, replace)
     if (
         hasattr(generator, "generate_parts")
         and not Path(output).suffix
@@ -72,6 +85,28 @@ def write_sample(name: str, n: int, seed: int, output: str, replace: bool = Fals
     if hasattr(generator, "generate_parts"):
         written += _write_parts(generator, n, seed, Path(output), stem)
     return written
+
+
+def _write_tables(
+    generator: ModuleType, n: int, seed: int, output: str, replace: bool
+) -> list[str]:
+    """A folder with a file for each table, and a policy beside it unless one is there."""
+    folder = Path(output)
+    if Location(output).is_standard or not Location(output).is_path or folder.suffix:
+        raise InputError(
+            f"output '{output}': several tables are written; name a folder, as clinic/"
+        )
+    tables = {
+        str(folder / f"{name}.csv"): frame
+        for name, frame in generator.generate_tables(n, seed).items()
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in tables:
+        files.check_writable(path, replace)
+    for path, frame in tables.items():
+        files.write_table(frame, path)
+    policy = folder.parent / f"{folder.name}.policy.yaml"
+    return [*tables, _unless_there(policy, generator.POLICY)]
 
 
 def _write_parts(generator: ModuleType, n: int, seed: int, output: Path, stem: str) -> list[str]:

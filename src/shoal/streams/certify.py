@@ -110,6 +110,12 @@ class StreamCounters:
         self.new_fields = [*self.new_fields, *more][:MOST_FIELDS]
 
     @property
+    def fields_dropped(self) -> ReleaseWarning:
+        """What readers of the release must know of fields that came later."""
+        text = f"{self.dropped}; name them if they are to be published"
+        return ReleaseWarning(FIELDS_DROPPED, text)
+
+    @property
     def dropped(self) -> str:
         """What to say of fields that came later and are dropped; empty where none did."""
         if not self.new_fields:
@@ -267,8 +273,7 @@ def stream_certificate(
         text = f"{aside}: the source may have changed, see which records and why"
         warnings.insert(0, ReleaseWarning(MOSTLY_ASIDE, text).report())
     if counters.new_fields:
-        text = f"{counters.dropped}; name them if they are to be published"
-        warnings.append(ReleaseWarning(FIELDS_DROPPED, text).report())
+        warnings.append(counters.fields_dropped.report())
     method = {"name": core.problem.method_name, "parameters": core.parameters}
     content = {
         **measured,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
@@ -227,7 +228,10 @@ class Publishing(ABC):
         lines = [json.dumps({"record": at, "reason": why}) + "\n" for at, why in bad]
         self.outputs["dead_letters"].pending += "".join(lines).encode()
         positions = np.append(piece.position, [at for at, _ in piece.bad]).astype(np.int64)
+        known = self.counters.new_fields
         self.counters.meet(piece.new)
+        if self._options.follow and self.counters.new_fields != known:  # its end may be far
+            warnings.warn(self.counters.fields_dropped, stacklevel=2)
         self.counters.came(positions, np.array([at for at, _ in bad], dtype=np.int64))
         return batch
 

@@ -174,9 +174,9 @@ class StreamStatus(Figures):
         return any(alarm.kind == SILENT for alarm in self.alarms)
 
     @property
-    def is_failed(self) -> bool:
-        """Whether the last run ended with an error."""
-        return bool(self.content["state"] == FAILED)
+    def is_halted(self) -> bool:
+        """Whether the last run was stopped, or ended with an error, before the source did."""
+        return self.content["state"] in (STOPPED, FAILED)
 
     @property
     def is_mostly_aside(self) -> bool:

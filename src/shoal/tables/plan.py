@@ -18,10 +18,10 @@ from pydantic import TypeAdapter
 
 from shoal.data.certificate_shape import MethodReport
 from shoal.data.cut import Cut
-from shoal.data.encoding import EncodedAttribute, span_ends
+from shoal.data.encoding import EncodedAttribute
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.numbers import alike
-from shoal.data.recoding import GlobalRecoding, code_texts
+from shoal.data.recoding import GlobalRecoding, code_texts, span_ends
 from shoal.data.regular_files import readable, require_regular
 from shoal.data.schema import Kind, Render
 from shoal.errors import UNREADABLE, InputError, PromiseError

@@ -80,17 +80,24 @@ def _refuse_without_method(request: PublishRequest) -> None:
 
 def _policy_of(frame: Frame, policy: PolicyLike | None, columns: Columns) -> Policy:
     """The policy that is given, or the one that columns and numbers say; raises InputError."""
-    from shoal.policy.from_columns import changed, policy_of_words, words_of_call
+    from shoal.policy.from_columns import policy_of_words
 
     if policy is not None:
-        given = words_of_call(columns)
-        if given.keys() - {"k", "method", "seed"}:
-            raise InputError(
-                "publish: takes a policy or columns, not both; leave out one of them. Beside a"
-                " policy go k, method and seed"
-            )
-        return changed(Policy.of(policy), given)
+        return policy_beside(policy, columns)
     return policy_of_words(Policy.from_dict, frame, columns)
+
+
+def policy_beside(policy: PolicyLike, columns: Columns) -> Policy:
+    """The policy with what may be named beside it; raises InputError where more is."""
+    from shoal.policy.from_columns import changed, words_of_call
+
+    given = words_of_call(columns)
+    if given.keys() - {"k", "method", "seed"}:
+        raise InputError(
+            "publish: takes a policy or columns, not both; leave out one of them. Beside a policy"
+            " go k, method and seed"
+        )
+    return changed(Policy.of(policy), given)
 
 
 def save(publication: Publication[Any], path: str, overwrite: bool) -> Certificate:
@@ -116,6 +123,11 @@ def save(publication: Publication[Any], path: str, overwrite: bool) -> Certifica
         back = tables.read_draft(draft, dialect)
         if tables.model.write.formulas == "escape" and place.kind.is_delimited:
             frame = unescaped(frame)
+        if place.kind.is_workbook:
+            from shoal.connectors.workbooks import number_text
+
+            numbers = pl.selectors.float()
+            frame = frame.with_columns(numbers.map_elements(number_text, return_dtype=pl.String))
         shown, _ = tables.published_table(_texts(frame))
         if not _texts(back.table.frame).frame.equals(shown.frame):
             raise InputError(f"output '{path}': does not read as written; take another format")

@@ -51,16 +51,20 @@ class PublishCommand(Request, kw_only=True):
     """What the command is asked, up to what comes with the certificate."""
 
     input_path: str = option(
-        "INPUT", "The table: a file, a folder, one in a database; '-' reads CSV.", ...
+        "INPUT",
+        "The table: a file, a folder, one in a database; '-' reads CSV. Of linked tables, all.",
+        ...,
     )
     policy: Path = options.POLICY
     output: str = option(
         "-o, --output",
-        "The release: a file, 'out/' for a folder of Parquet, a table in a database, '-'.",
+        "The release: a file, 'out/' for a folder of Parquet, a table in a database, '-'. Of linked"
+        " tables, a new folder.",
         ...,
     )
     overrides: options.Overrides
     given: PublishOptions
+    table: list[str] | None = options.TABLES
     attacks: Attacks
     dry_run: bool = option(
         "--dry-run",
@@ -68,6 +72,19 @@ class PublishCommand(Request, kw_only=True):
         " would take here.",
         False,
     )
+
+    @property
+    def of_one_table(self) -> list[str]:
+        """What is asked that linked tables have not, as it is written."""
+        asked = {
+            "--plan": self.given.plan,
+            "--explain": self.given.explain,
+            "--replace": self.given.replace,
+            "--attack": self.attacks.attack,
+            "--others": self.attacks.others,
+            "--dry-run": self.dry_run,
+        }
+        return [name for name, given in asked.items() if given]
 
     def request(self, policy: Policy, progress: Progress) -> PublishRequest:
         """All that is asked of a release by a policy; raises InputError."""
@@ -77,7 +94,7 @@ class PublishCommand(Request, kw_only=True):
 
 # An audit or an attack, of one table unless it is said otherwise.
 
-_OF_POLICY = ("policy", "original", "trace", "downstream")
+_OF_POLICY = ("policy", "original", "trace", "downstream", "table")
 _OF_ONE_TABLE = (
     *_OF_POLICY,
     *("column", "read", "write"),
@@ -203,6 +220,7 @@ class AuditRequest(ReleaseRequest, kw_only=True):
     downstream: bool = option(
         "--downstream", "Train on the release, test on --original; random counts. Extra: ml.", False
     )
+    table: list[str] | None = options.TABLES
     columns: ReleasedColumns
     transcript: Path | None = option(
         "--transcript DIR",
@@ -215,6 +233,16 @@ class AuditRequest(ReleaseRequest, kw_only=True):
         if self.policy is None:
             return self.columns.policy(self.changes)
         return super().policy_asked(is_stream)
+
+    @property
+    def of_one_table(self) -> list[str]:
+        """The options given that are about one table, as they are written."""
+        asked = {
+            "--trace": self.trace,
+            "--downstream": self.downstream,
+            "--others": self.attacks.others,
+        }
+        return [option for option, value in asked.items() if value]
 
 
 class AttackCommand(ReleaseRequest, kw_only=True):

@@ -67,9 +67,8 @@ def test_every_row_has_the_figures_of_a_publish_with_the_same_settings(
     sample_table, sample_policy, changes
 ):
     policy = Policy.from_dict(sample_policy | changes)
-    found = compare(
-        sample_table, policy, ["mondrian", "mondrian:cut=nearest", "top-down-greedy"], [20, 5]
-    )
+    nearest = {"name": "mondrian", "cut": "nearest"}
+    found = compare(sample_table, policy, ["mondrian", nearest, "top-down-greedy"], [20, 5])
     assert [row.k for row in found.rows] == [5] * 3 + [20] * 3
     for k in (5, 20):
         named = {row.label for row in found.rows if row.k == k}
@@ -319,6 +318,8 @@ def test_a_broken_promise_is_shown_and_not_ranked(broken):
         (["mondrian:cut=sideways"], "parameter 'cut' must be one of"),
         (["mondrian:cute=nearest"], "unknown parameter 'cute'; did you mean 'cut'"),
         (["mondrian", "mondrian:cut=median"], "'mondrian:cut=median' is asked for twice"),
+        (["mondrian", {"name": "mondrian"}], "'mondrian' is asked for twice"),
+        (["mondrian", 5], "or a dict with its 'name' and parameters"),
     ],
 )
 def test_methods_that_are_none(sample_table, sample_policy, methods, told):

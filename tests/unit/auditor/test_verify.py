@@ -140,6 +140,11 @@ def test_a_certificate_that_calls_itself_a_stream_is_not_measured_against_the_or
 
     change_certificate(folder, to_stream)
     assert by_name(everything(folder))["measured again"] is False
+    with open(folder / "out.csv", "ab") as file:
+        file.write((folder / "out.csv").read_bytes().splitlines(keepends=True)[-1])
+    (told,) = [check.text for check in shoal.verify(folder / "out.csv") if check.name == "file"]
+    assert told.startswith("begins with the one certified, its first ")
+    assert "the stream went on, and this certificate says nothing about the rest" in told
 
 
 def test_limits_on_attacks_that_nobody_judged_are_found(folder):

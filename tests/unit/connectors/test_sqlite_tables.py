@@ -84,7 +84,7 @@ def test_the_hash_is_that_of_the_lines_and_no_two_tables_share_one(rows):
     assert rows_sha256(frame) == naive_sha256(frame)
 
 
-def test_cells_of_several_types_are_text_and_rows_stand_in_the_order_of_the_key(
+def test_cells_are_text_but_for_declared_numbers_and_rows_stand_in_the_order_of_the_key(
     tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
@@ -93,8 +93,7 @@ def test_cells_of_several_types_are_text_and_rows_stand_in_the_order_of_the_key(
         "INSERT INTO t VALUES (10, '007', 0.1), (9, 7, 1e300), (2, NULL, 71.5)",
     )
     frame = files.read("sqlite:///in.db?table=t").frame
-    assert frame.rows() == [("2", None, "71.5"), ("9", "7", "1e+300"), ("10", "007", "0.1")]
-    assert set(frame.dtypes) == {pl.String}
+    assert frame.rows() == [(2, None, "71.5"), (9, "7", "1e+300"), (10, "007", "0.1")]
     assert files.read(f"sqlite:///{tmp_path}/in.db?table=t").frame.equals(frame)
 
 
@@ -260,7 +259,7 @@ def test_a_release_goes_from_table_to_table_and_says_the_same_as_from_file_to_fi
     assert publish(shoal, data=people) == publish(shoal, output="out.csv") == 0
     assert publish(shoal, data=people, output="mixed.csv") == 0
     assert Path("mixed.csv").read_bytes() == Path("out.csv").read_bytes()
-    frame = files.read(OUT).frame
+    frame = files.read(OUT).frame.cast(pl.String)
     assert frame.fill_null("").equals(pl.read_csv("out.csv", infer_schema=False).fill_null(""))
     proof = json.loads(certificate_beside(OUT) or b"")
     assert proof["output"]["sha256"] == naive_sha256(frame)

@@ -84,6 +84,16 @@ def test_the_literal_rule_is_valid_and_maximal_too(data, case):
 
 @settings(max_examples=60, deadline=None)
 @given(st.data(), cases())
+def test_a_winner_that_is_told_the_runner_up_does_what_enough_hidden_plans_would(data, case):
+    owners = data.draw(owners_of(len(case.codes)))
+    told, batches = case.together(PartyTdsLiteral(), owners)
+    hidden, planned = case.together(PartyTdsLiteral(runner_up="hidden", ahead=64), owners)
+    assert told[0].steps == hidden[0].steps
+    assert batches == planned
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data(), cases())
 def test_batches_take_no_more_rounds_than_steps(data, case):
     owners = data.draw(owners_of(len(case.codes)))
     batches = len(case.together(PartyTds(ahead=64), owners)[1])
@@ -98,7 +108,7 @@ def test_where_the_literal_rule_takes_the_same_steps_batches_take_no_more_rounds
     """
     owners = data.draw(owners_of(len(case.codes)))
     parties, batches = case.together(PartyTds(ahead=ahead), owners)
-    literal, others = case.together(PartyTdsLiteral(ahead=ahead), owners)
+    literal, others = case.together(PartyTdsLiteral(ahead=ahead, runner_up="hidden"), owners)
     if literal[0].steps == parties[0].steps:
         assert len(batches) <= len(others)
 

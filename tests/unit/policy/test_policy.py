@@ -382,6 +382,16 @@ SERVING = {
 }
 
 
+def test_doctor_checks_a_policy_whose_records_leave_as_the_method_that_its_ledger_takes(workplace):
+    columns = {"who": "subject", "what": "operation", "zip": {"hierarchy": {"prefix": 5}}}
+    columns["zip"]["role"] = "quasi"
+    columns |= {"ill": "sensitive", "ward": "plain"}
+    found = [finding.message for finding in shoal.check(content_of(columns, 2))]
+    assert len(found) == 2
+    assert "'zip': its hierarchy is made from the data" in found[0]
+    assert "a plain column would show which rows are invented" in found[1]
+
+
 @pytest.mark.parametrize("method", [name for names in SERVING.values() for name in names])
 def test_doctor_checks_a_policy_for_the_verb_of_its_method(tmp_path, shoal, method):
     tree = {"tree": {"any": ["f", "m"]}}

@@ -6,6 +6,7 @@ import json
 import os
 import time
 from pathlib import Path
+from unittest.mock import Mock
 
 import polars as pl
 import pytest
@@ -96,10 +97,13 @@ def test_a_run_that_is_stopped_says_so_and_the_next_one_goes_on(place, monkeypat
         raise KeyboardInterrupt
 
     monkeypatch.setattr(running.Run, "_commit", killed_after_one)
+    mask = os.umask(0o077)
     assert stream("--metrics", "s.prom") == 130
+    os.umask(mask)
+    assert Path("s.prom").stat().st_mode & 0o777 == 0o644, "its exporter is another user"
     stopped = stream_status("st")
     assert stopped["state"] == "stopped"
-    assert status_of(["stream-status", "st", "--strict"]) == 0
+    assert status_of(["stream-status", "st", "--strict"]) == 1
     assert 'shoal_run_success{run="s"} 1.0' in Path("s.prom").read_text()
     started = stopped["log"]["started"]
     monkeypatch.setattr(running.Run, "_commit", commit)
@@ -266,7 +270,7 @@ def test_the_command_ends_with_2_where_there_is_no_status_and_its_help_says_so(p
     assert "2 where there is no status" in " ".join(shoal("stream-status", "--help").out.split())
 
 
-def test_a_new_field_is_named_and_dropped_or_set_aside_with_its_cure(place, shoal):
+def test_a_new_field_is_named_and_dropped_or_set_aside_with_its_cure(place, shoal, monkeypatch):
     frame = records(80).with_columns(visit=pl.lit("canary"))
     first, *rest = frame.write_ndjson().splitlines()
     rest[30] = rest[30][:-1] + ', "no\x1bte": "canary"}'.replace("\x1b", "\\u001b")
@@ -281,6 +285,9 @@ def test_a_new_field_is_named_and_dropped_or_set_aside_with_its_cure(place, shoa
     assert [alarm.kind for alarm in stream_status("st").alarms] == ["new fields"]
     assert shoal("stream-status", "st").out.count(said) == 1
     assert "canary" not in Path("st", NAME).read_text()
+    monkeypatch.setattr(running.time, "sleep", Mock(side_effect=KeyboardInterrupt))
+    stopped = shoal(*run[:-2], "c.csv", "-q", "--checkpoint", "c", "--follow")
+    assert (stopped.status, stopped.err.count(said)) == (130, 1), "its end may be far"
     Path("p.json").write_text(json.dumps(POLICY | {"other": "plain"}))
     assert shoal(*run[:-2], "b.csv", "-q").status == 0
     aside = json.loads(Path("b.csv.dead-letters.jsonl").read_text())

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 import shoal
 from shoal.data.notebook import Figures
 from shoal.errors import InputError
-from shoal.reports.attacks import worst_first
+from shoal.reports.attacks import MOST_RANKED, worst_first
 
 TREE = {"female": "any", "male": "any", "diverse": "any"}
 LEVELS = pl.DataFrame({"value": [*TREE], "top": ["any"] * 3})
@@ -210,8 +210,25 @@ def test_plain_numbers_of_a_frame_come_back_as_numbers_and_texts_as_texts(tmp_pa
     data = shoal.read_release(tmp_path / "o.csv", numbers=numbers).data
     assert [data[name].dtype for name in frame.columns[1:]] == [pl.Int64, pl.Float64, pl.String]
     assert data["visits"].sort().equals(frame["visits"].sort())
+    release.save(tmp_path / "o.xlsx")
+    assert shoal.read_release(tmp_path / "o.xlsx").data["cost"].sort().equals(frame["cost"].sort())
     stated = {column["name"]: column["type"] for column in release.certificate["columns"]}
     assert stated == {"age": "number", "visits": "number", "cost": "number", "code": None}
+
+
+def test_sensitive_codes_are_numbers_to_readers_and_equally_far_apart_to_t_closeness(tmp_path):
+    rows = pl.int_range(60, eager=True)
+    frame = pl.DataFrame({"age": rows, "ward": rows // 12})  # as texts, or as amounts
+    measured = []
+    for ward in (pl.col("ward"), pl.col("ward").cast(pl.String), pl.col("ward") * 1000 + rows):
+        words = {"quasi": "age", "sensitive": "ward", "k": 5, "t": 0.9, "method": "mondrian"}
+        release = shoal.publish(frame.with_columns(ward=ward), **words, label="ward")
+        assert release.certificate["utility"]["classification"] is not None
+        measured.append(release.certificate["promises"][1]["measured"])
+        release.save(tmp_path / "o.csv", overwrite=True)
+        dtype = shoal.read_release(tmp_path / "o.csv").data["ward"].dtype
+        assert dtype.is_integer() or measured[1:] == measured[:1]
+    assert measured[0] == measured[1] == 0.8 != measured[2]
 
 
 def test_every_result_is_short_in_a_console_and_a_table_in_a_notebook(people, release):
@@ -265,6 +282,11 @@ def test_what_attacks_found_is_shown_worst_first_in_console_and_notebook(people,
         places = [repr(result).index(f"\n{row.word}: {row.says}") for row in rows]
         assert places == sorted(places)
         assert all(escape(f"{row.word}: {row.says}") in result._repr_html_() for row in rows)
+        assert "“Much” is more than 10 %" in repr(result)
+    every = shoal.attack(release, original=people, attacks="all")
+    hidden = len(worst_first(every)) - MOST_RANKED
+    assert hidden > 0
+    assert f"{hidden} more, less grave, are in certificate['attacks']" in repr(every)
 
 
 RESULTS = (

@@ -26,6 +26,7 @@ from shoal.auditor.audit import (
     audit_table,
     policy_or_columns,
 )
+from shoal.auditor.linked.audit import audit_linked
 from shoal.auditor.stream_trace import StreamSource, audit_stream, read_source
 from shoal.connectors import files
 from shoal.connectors.database.address import seen_from
@@ -40,7 +41,8 @@ from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy.binding.files import PolicyTables, Source
-from shoal.policy.consistency import checked
+from shoal.policy.binding.linked_files import LinkedSource
+from shoal.policy.checked import checked
 from shoal.policy.from_columns import given_words
 from shoal.policy.loading import read_mapping
 from shoal.policy.model import _Strict
@@ -383,9 +385,9 @@ def _audited_stream(named: OtherRelease, policy: Policy, progress: Progress) -> 
 
 
 def audit(
-    released: Source | tuple[Frame, Frame],
+    released: Source | tuple[Frame, Frame] | LinkedSource,
     policy: PolicyLike | None = None,
-    original: Source | None = None,
+    original: Source | LinkedSource | None = None,
     *,
     quasi: str | Sequence[str] = (),
     k: int | None = None,
@@ -401,7 +403,9 @@ def audit(
 ) -> Certificate:
     """What a release promises, measured; `certificate.holds` says whether all of it is kept.
 
-    released, original: frames or files. released: of a release of two tables, both as a pair.
+    released, original: frames or files. released: of a release of two tables, both as a pair. Of
+    linked tables (a policy with `tables`): a folder, a workbook, a database, or frames or files by
+    the name of their table.
 
     With the original and the trace (the row of the original behind each published one, as in
     `Publication.trace`, or the file that a table or a stream wrote) people are counted and every
@@ -422,6 +426,13 @@ def audit(
     """
     columns = {"quasi": quasi, "k": k, "subject": subject, "sensitive": sensitive, "l": l, "t": t}
     policy = policy_or_columns(policy, given_words(columns), original)
+    if policy.model.is_linked:
+        if trace is not None or others is not None or downstream:
+            raise InputError(
+                "audit: 'trace', 'others' and 'downstream' are of one table; leave them out for"
+                " linked tables"
+            )
+        return audit_linked(released, policy, original, progress=progress).certificate
     with cores.using(threads):
         own = OtherRelease(release=released, policy=policy, original=original, trace=trace)
         found = audited(own, policy, progress, downstream)

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from shoal.errors import InputError
-from shoal.policy.consistency import findings_in
+from shoal.policy.checked import findings_in
 from shoal.policy.loading import read_mapping
 
 _KEYS = "'shoal dossier --schema' lists its keys"

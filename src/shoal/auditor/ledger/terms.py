@@ -25,6 +25,8 @@ from shoal.policy.model import PolicyModel
 from shoal.policy.policy import Policy
 from shoal.privacy.t_closeness import TABLE
 
+WITH_OPERATIONS = "m-invariance"
+"""The method of a ledger whose records leave or change, where its policy names none."""
 NO_SUPPRESSION = "can't suppress records; declare 'missing: value' or 'reject'"
 
 
@@ -65,9 +67,30 @@ def check_policy(policy: Policy, method: Any) -> None:
             f"method '{method.name}': a pseudonym would link the rows of two releases; publish"
             " increments, or drop it"
         )
+    if method.guards == "signatures":
+        findings += _unfit_for_signatures(policy.model)
     if returns_people(method):
         findings += _unfit_for_returning(policy.model, method, compared(policy.build_promises()))
     InputError.raise_for(findings)
+
+
+def _unfit_for_signatures(model: PolicyModel) -> list[str]:
+    """Why sets of sensitive values can't guard a ledger."""
+    roles, findings = {attribute.role for attribute in model.attributes.values()}, []
+    if len(model.sensitive) != 1:
+        findings.append(
+            "policy: signatures need exactly one sensitive attribute; give the others the role"
+            " 'drop'"
+        )
+    if "plain" in roles or model.other == "plain":
+        findings.append(
+            "policy: a plain column would show which rows are invented; give it the role 'drop'"
+        )
+    if "subject" not in roles:
+        findings.append(
+            "policy: signatures need a subject, by which a person is recognized in later releases"
+        )
+    return findings
 
 
 def policy_files(tables: PolicyTables) -> PolicyFiles:

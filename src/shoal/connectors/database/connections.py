@@ -7,12 +7,13 @@ from contextlib import contextmanager, suppress
 
 from shoal.connectors.database.address import SQLITE, TableAddress
 from shoal.connectors.database.session import DatabaseRefusal, Session
-from shoal.errors import InputError
 
 
 @contextmanager
 def opened(address: TableAddress, writing: bool = False) -> Iterator[Session]:
-    """A session, rolled back at the end unless it was committed; refusals become InputErrors."""
+    """A session, rolled back at the end unless it was committed; refusals become InputErrors, and
+    the loss of a server a PartyError.
+    """
     try:
         session = _connect(address, writing)
         try:
@@ -22,7 +23,7 @@ def opened(address: TableAddress, writing: bool = False) -> Iterator[Session]:
                 session.rollback()
             session.close()
     except DatabaseRefusal as refused:
-        raise InputError(f"{address.where}: {refused.args[0]}") from None
+        raise refused.as_error(f"{address.where}: {refused.args[0]}") from None
 
 
 def _connect(address: TableAddress, writing: bool) -> Session:

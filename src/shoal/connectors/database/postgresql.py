@@ -37,8 +37,14 @@ _ONE_TEXT = {
     "float8": "(NULLIF({}, 'NaN') + 0::float8)",
 }
 """Of numbers that have several texts, as 1.1 and 1.10, or 0 and -0; what is no number is none."""
+_HOLDS: dict[str, type[pl.Int64 | pl.Date | pl.String]] = {
+    **dict.fromkeys(("int2", "int4", "int8"), pl.Int64),
+    "date": pl.Date,
+}
 _STATE = re.compile(r"SQLSTATE:? (\w{5})")
 _CONNECTING = {
+    "the database system is": "the server is starting or stopping; try again once it has started",
+    "could not translate host name": "its host is not known; check the name",
     "password authentication failed": "the password is not accepted; set PGPASSWORD or ~/.pgpass",
     "no password supplied": "asks for a password; set PGPASSWORD or ~/.pgpass",
     "authentication failed": "does not know this user; check the name",
@@ -46,10 +52,10 @@ _CONNECTING = {
     "database": "has no such database, or it accepts no connections; check the name",
     "definition of service": "the service is not defined; check PGSERVICEFILE",
     "URI query parameter": "its address has an option that the client library does not know",
-    "could not translate host name": "its host is not known; check the name",
     "SSL": "no secure connection could be made; check sslmode and the certificates",
+    "": "no server answers; check the host and port, and that it is running",
 }
-_UNREACHED = "no server answers; check the host and port, and that it is running"
+_NO_SERVER = ("the database system is", "could not translate host name", "")
 _STATES = {
     "22021": "a text does not fit the encoding of the database; make one in UTF-8",
     "22P05": "a text does not fit the encoding of the database; make one in UTF-8",
@@ -119,8 +125,8 @@ class PostgresSession:
             connection = driver.connect(address.location)
         except driver.Error as failed:
             said = str(failed)
-            why = next((why for sign, why in _CONNECTING.items() if sign in said), _UNREACHED)
-            raise DatabaseRefusal(why, is_lost=True) from None
+            sign = next(sign for sign in _CONNECTING if sign in said)
+            raise DatabaseRefusal(_CONNECTING[sign], is_lost=sign in _NO_SERVER) from None
         session = cls(connection, connection.cursor())
         try:
             access = "" if writing else ", READ ONLY"
@@ -210,7 +216,8 @@ def _column(name: str, category: str, base: str, kind: str) -> SqlColumn:
     # by bytes, not by the language of the server; the text also parts what is equal otherwise
     by_bytes = f'{text} COLLATE "C"'
     in_order = by_bytes if category == "S" else f"{cell_of(name)}, {by_bytes}"
-    return SqlColumn(name, shown, in_order, by_bytes, "" if fits else kind)
+    holds = _HOLDS.get(base, pl.String)
+    return SqlColumn(name, shown, in_order, by_bytes, "" if fits else kind, holds)
 
 
 def _texts(frame: pl.DataFrame) -> list[str]:

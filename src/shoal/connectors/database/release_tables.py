@@ -37,6 +37,7 @@ from shoal.connectors.database.session import (
     Session,
     SqlColumn,
     TableName,
+    as_declared,
     cell_of,
     count_rows,
     quoted,
@@ -54,7 +55,7 @@ from shoal.connectors.database.tables import (
 )
 from shoal.connectors.dialect import Reading, default_dialect
 from shoal.connectors.ledger.layout import mapping_in
-from shoal.errors import InputError
+from shoal.errors import InputError, PartyError
 
 _ABOUT = ("name", "release", "since", "rows", "certificate", "created")
 _NUMBERS = ("release", "since", "rows")
@@ -300,7 +301,7 @@ def _commit(session: Session, address: TableAddress, line: ListedRelease) -> Non
         if refused.is_lost and _is_there(address, line):
             return
         why = refused.args[0].partition(";")[0]
-        raise InputError(
+        raise refused.as_error(
             f"output '{address.shown}': release {line.release:04d} is in the ledger, but perhaps"
             f" not yet in the table ({why}); run the same command again, which writes it there if"
             " it is missing"
@@ -312,7 +313,7 @@ def _is_there(address: TableAddress, line: ListedRelease) -> bool:
     try:
         with opened(address) as session:
             return line in listed_releases(session, session.named(address))
-    except InputError:
+    except (InputError, PartyError):
         return False
 
 
@@ -320,7 +321,8 @@ def _is_there(address: TableAddress, line: ListedRelease) -> bool:
 
 
 def read_table(address: TableAddress, reading: Reading) -> tuple[pl.DataFrame, str]:
-    """The cells of a table as text, and their hash; raises InputError. reading: what is needed.
+    """The cells of a table, and the hash of their texts; raises InputError. reading: what is
+    needed. Whole numbers and days are such where their columns are declared so; all else is text.
 
     Of a table that a ledger writes: those of the release that the address names, with the hash of
     its file; or else the table as of the last one.
@@ -330,7 +332,8 @@ def read_table(address: TableAddress, reading: Reading) -> tuple[pl.DataFrame, s
         releases = _releases_in(session, table)
         if not releases:
             _refuse_number(address)
-            return rows_of_table(session, address, table, reading)
+            frame, sha256 = rows_of_table(session, address, table, reading)
+            return as_declared(frame, session.columns(table)), sha256
         rows = TableRows.of(session, table)
         if address.release is None:
             last = releases[-1]

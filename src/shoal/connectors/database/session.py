@@ -9,6 +9,7 @@ from typing import ClassVar, Protocol
 import polars as pl
 
 from shoal.connectors.database.address import TableAddress
+from shoal.errors import InputError, PartyError, ShoalError
 
 BATCH = 1 << 16
 """Rows that are handed over at once."""
@@ -36,7 +37,8 @@ class SqlColumn:
     whatever differs as text has one order. unneeded: SQL for cells of any type as some text, where
     nobody needs them.
 
-    unfit: its type, where its values have no one text; else empty.
+    unfit: its type, where its values have no one text; else empty. holds: whole numbers or days,
+    where it is declared to; else texts.
     """
 
     name: str
@@ -44,6 +46,7 @@ class SqlColumn:
     in_order: str
     unneeded: str
     unfit: str = ""
+    holds: type[pl.Int64 | pl.Date | pl.String] = pl.String
 
     @property
     def of_any_type(self) -> SqlColumn:
@@ -69,12 +72,16 @@ def cell_of(name: str) -> str:
 class DatabaseRefusal(Exception):
     """What a database or its driver said no to, in our words: theirs may hold values.
 
-    is_lost: whether the connection is gone, so that nobody knows what became of a commit.
+    is_lost: whether no server answers, or no longer, so that nobody knows what became of a commit.
     """
 
     def __init__(self, why: str, is_lost: bool = False) -> None:
         super().__init__(why)
         self.is_lost = is_lost
+
+    def as_error(self, message: str) -> ShoalError:
+        """What ends a command: PartyError (status 4) without a server, else InputError (2)."""
+        return (PartyError if self.is_lost else InputError)(message)
 
 
 class Session(Protocol):
@@ -133,6 +140,21 @@ def rows_as_text(
         if held.str.contains("\0", literal=True).any():
             raise DatabaseRefusal(f"column '{held.name}' holds null characters; take them out")
     return frame
+
+
+def as_declared(frame: pl.DataFrame, columns: Sequence[SqlColumn]) -> pl.DataFrame:
+    """Texts as what their columns are declared to hold; as they are where one of them is not."""
+    typed = []
+    for column in columns:
+        if column.holds is not pl.String and column.name in frame.columns:
+            text = frame[column.name]
+            if column.holds is pl.Date:
+                cells = text.str.to_date("%Y-%m-%d", strict=False)
+            else:
+                cells = text.cast(column.holds, strict=False)
+            if cells.cast(pl.String).equals(text):
+                typed.append(cells)
+    return frame.with_columns(typed)
 
 
 def count_rows(session: Session, table: TableName) -> int:

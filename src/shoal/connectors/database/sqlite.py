@@ -99,12 +99,8 @@ class SqliteSession:
         return TableName("main", address.table)
 
     def columns(self, table: TableName) -> list[SqlColumn]:
-        sql = "SELECT name FROM pragma_table_xinfo($1, 'main') WHERE hidden <> 1"
-        # by bytes: a collation of the table may take two texts for the same
-        columns = [
-            SqlColumn(name, cell_of(name), f"{cell_of(name)} COLLATE BINARY", _hex(cell_of(name)))
-            for name in self.query(sql, (table.name,)).to_series().to_list()
-        ]
+        sql = "SELECT name, upper(type) FROM pragma_table_xinfo($1, 'main') WHERE hidden <> 1"
+        columns = [_column_of(*named) for named in self.query(sql, (table.name,)).rows()]
         if columns and self._computes(table):
             self._require_room(table, columns)
         return columns
@@ -212,6 +208,13 @@ def _made(path: Path) -> Path | None:
             "its file can't be made; name one in a folder that exists and is writable"
         ) from None
     return path
+
+
+def _column_of(name: str, kind: str) -> SqlColumn:
+    holds = pl.Int64 if "INT" in kind else pl.Date if kind == "DATE" else pl.String
+    cell = cell_of(name)
+    # by bytes: a collation of the table may take two texts for the same
+    return SqlColumn(name, cell, f"{cell} COLLATE BINARY", _hex(cell), holds=holds)
 
 
 def _hex(cell: str) -> str:

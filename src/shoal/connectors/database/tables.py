@@ -40,7 +40,7 @@ from shoal.connectors.database.session import (
 from shoal.connectors.dialect import AS_FOUND, Reading
 from shoal.connectors.location import is_taken
 from shoal.data.table import names_like_patterns
-from shoal.errors import InputError
+from shoal.errors import InputError, PartyError
 
 ROW, RELEASE = "shoal_row", "shoal_release"
 EVERY = "*"
@@ -283,7 +283,7 @@ def _commit(draft: TableDraft) -> None:
             raise
         if _is_there(draft):
             return
-        raise InputError(
+        raise refused.as_error(
             f"output '{draft.address.shown}': the connection was lost at the commit, and the"
             " release is not there; run again"
         ) from None
@@ -293,8 +293,8 @@ def _is_there(draft: TableDraft) -> bool:
     """Whether the certificate was committed though nobody said so; by it, the release was, too."""
     try:
         stored = certificate_of(draft.address)
-    except InputError:
-        raise InputError(
+    except (InputError, PartyError):
+        raise PartyError(
             f"output '{draft.address.shown}': the connection was lost at the commit, and the server"
             " does not answer; look with 'shoal verify' whether the release is there"
         ) from None

@@ -171,10 +171,6 @@ class KnownPeople:
             known |= run[index] == people
         return known
 
-    def count(self, people: np.ndarray) -> int:
-        """How many different tokens of these are known."""
-        return int(self.holds(np.unique(people)).sum())
-
     def add_and_count_known(self, subjects: np.ndarray) -> int:
         """Add these tokens; how many of them were known before."""
         people = np.unique(subjects)

@@ -28,6 +28,7 @@ class MessageKind(IntEnum):
     ATOMS = 16  # the hash of what the ledger says of the people in common
     LABEL = 5  # the class of every row
     SENSITIVE = 15  # as PLAIN, but before the rounds, for groups that must be diverse
+    PACE = 19  # a ping, or how many steps are planned ahead
     BIDS = 6  # bids in the clear; tests only
     BATCH = 7  # steps, and the child of every row under them
     PROPOSAL = 17  # what a party would do, for the owner who judges it

@@ -72,7 +72,7 @@ class PartyMondrian(FusionMethod):
     )
     takes_turns: ClassVar[bool] = True
     over_all: ClassVar[bool] = True
-    ahead: ClassVar[int] = 1
+    most_ahead: ClassVar[int] = 1
 
     hulls: bool = parameter(
         "at the end, narrow every group to the values that occur in it, which loses"

@@ -8,9 +8,9 @@ Promise: every party ends with the same table, whose groups keep every QID's k (
 says how).
 Paper: Tg, winner       Here: the state, who won the round
        (id, c)                a batch of child codes in row order
-Reading: the paper lets the winner continue with a *new* child while it beats the best of the
-others. An older candidate of the winner's that would beat all others is then passed over, and the
-table may differ from that of single steps: `party-tds-literal`.
+Reading: the paper lets the winner, who knows the runner-up's score, continue with a *new* child
+while it beats that. An older candidate of the winner's that would beat all others is then passed
+over, and the table may differ from that of single steps: `party-tds-literal`.
 Reading: `party-tds` continues with its best valid candidate, old or new, while it beats the
 runner-up at the beginning of the round. The others' scores don't rise, and what is invalid stays
 so: what beats the stale runner-up beats the true one, and what does not only starts another round.
@@ -38,6 +38,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from shoal.data.parameters import parameter
 from shoal.data.taxonomy import Span
 from shoal.fusion.ground import (
     BREAKS_OFF,
@@ -69,7 +70,7 @@ from shoal.search.specialization import (
 )
 
 MOST_LABELS = 1 << 16
-MOST_AHEAD = 64
+MOST_AHEAD, USUAL_AHEAD = 64, 8
 NOT_OWN = "sent a step on what is not its own"
 _NUMBER = struct.Struct("<I")
 _STEP = struct.Struct("<4I")  # attribute, lo, hi, children
@@ -77,11 +78,6 @@ NOTHING = _NUMBER.pack(0)  # the batch of a winner whose first step is refused
 SCORE = {
     "help": "what makes a specialization good: the paper's gain ratio, or gain",
     "choices": SCORES[:2],
-}
-AHEAD = {
-    "help": "steps that a party plans for each secure round; the winner does no more",
-    "low": 1,
-    "high": MOST_AHEAD,
 }
 PAPER = (
     "Yang, Wang. Research on data fusion algorithm for multi-party based on k-anonymity. "
@@ -92,12 +88,11 @@ PAPER = (
 class TdsRule:
     """What every rule for batches has in common: a party, and what others take from it."""
 
-    only_new: ClassVar[bool]
     score: str
 
     @property
-    def ahead(self) -> int:
-        """How many steps a party plans for each secure round."""
+    def most_ahead(self) -> int:
+        """How many steps a party plans at most for each secure round."""
         raise NotImplementedError
 
     def party(self, ground: Ground, own: Mapping[int, np.ndarray]) -> Party:
@@ -113,8 +108,8 @@ class TdsRule:
     def most_batch(self, records: int, cells: Mapping[int, int]) -> int:
         """The most bytes of a batch on these attributes of this number of rows."""
         starts = min(MOST_CHILDREN, max(cells.values(), default=0))
-        codes = min(self.ahead, len(cells)) * packed_size(records, MOST_CHILDREN)
-        return _NUMBER.size + self.ahead * (_STEP.size + 4 * starts) + codes
+        codes = len(cells) * packed_size(records, MOST_CHILDREN)
+        return _NUMBER.size + MOST_AHEAD * (_STEP.size + 4 * starts) + codes
 
     def most_batches(self, records: int, nodes: int) -> int:
         """How many batches an owner can send whose attributes have this number of nodes."""
@@ -122,7 +117,7 @@ class TdsRule:
 
     def check_batch(self, batch: bytes, cells: Mapping[int, int]) -> None:
         """Raises PartyError where a batch can't be one of these attributes, whatever the rows."""
-        for step in decode_steps(batch, self.ahead)[0]:
+        for step in decode_steps(batch)[0]:
             if step.hi >= cells.get(step.attribute, 0):
                 raise unfit(NOT_OWN)
 
@@ -133,10 +128,19 @@ class PartyTds(TdsRule, FusionMethod):
 
     name: ClassVar[str] = "party-tds"
     paper: ClassVar[str] = PAPER
-    only_new: ClassVar[bool] = False
 
     score: str = field(default="gain-ratio", metadata=SCORE)
-    ahead: int = field(default=8, metadata=AHEAD)
+    ahead: int = parameter(
+        "steps that a party plans for each secure round, the winner does no more; 0: one where"
+        " messages take less than 5 ms, else 8",
+        default=0,
+        low=0,
+        high=MOST_AHEAD,
+    )
+
+    @property
+    def most_ahead(self) -> int:
+        return self.ahead or USUAL_AHEAD
 
 
 class Party:
@@ -157,12 +161,12 @@ class Party:
         cells = [t.cells for t in ground.taxonomies]
         keeps = _kept_by(ground) if ground.needs_more_than_k else None
         self.state = Specialization(codes, cells, ground.qids, None, keeps)
-        self._candidates = Candidates(
+        self.candidates = Candidates(
             self.state, {j: ground.taxonomies[j] for j in sorted(own)}, ground.classes, rule.score
         )
         # steps of a batch at least; none where all may be refused
         self._fewest = 1 if ground.judge is None else 0
-        self._plan: list[Taken] = []
+        self.plan: list[Taken] = []
         self._judged: list[Done] = []
         self.steps: list[Step] = []
 
@@ -190,22 +194,36 @@ class Party:
         """The nodes of an attribute, and which of them each row has; (n,) int32."""
         return self.state.cut(attribute), self.state.nodes(attribute)
 
-    def bid(self) -> list[int]:
-        """What the party's next `ahead` steps are worth, never rising; 0 where it has no more.
+    def bid(self, ahead: int = 0) -> list[int]:
+        """What the party's next steps are worth, never rising; 0 where it has no more.
 
-        No two parties bid the same, unless both bid 0.
+        ahead: how many; 0 for as many as the rule plans at most. No two parties bid the same,
+        unless both bid 0.
         """
         bids: list[int] = []
-        fresh: list[Candidate] = []
-        while len(self._plan) < self._rule.ahead:
-            only_new = self._rule.only_new and self._plan
-            taken = self._candidates.take_best(fresh if only_new else None)
-            if taken is None:
+        ahead = ahead or self._rule.most_ahead
+        while len(bids) < ahead and self.plan_next():
+            bids.append(min([*bids[-1:], self._worth(self.plan[-1])]))
+        return bids + [0] * (ahead - len(bids))
+
+    def go_on(self, runner_up: int) -> int:
+        """Plans on while steps are worth no less than the second best bid; how many steps then."""
+        while len(self.plan) < MOST_AHEAD and self.plan_next():
+            if self._worth(self.plan[-1]) < runner_up:
+                self._keep(len(self.plan) - 1)
                 break
-            self._plan.append(taken)
-            fresh = [c for c in [*fresh, *taken.admitted] if c in self._candidates.open]
-            bids.append(min([*bids[-1:], self._worth(taken)]))
-        return bids + [0] * (self._rule.ahead - len(bids))
+        return len(self.plan)
+
+    def plan_next(self) -> bool:
+        """Plans the best step; False where there is none."""
+        taken = self.candidates.take_best(self.eligible())
+        if taken is not None:
+            self.plan.append(taken)
+        return taken is not None
+
+    def eligible(self) -> list[Candidate] | None:
+        """What the next step is chosen among; None for all candidates."""
+        return None
 
     def lose(self) -> None:
         """Undoes the whole plan."""
@@ -213,7 +231,7 @@ class Party:
 
     def propose(self, number: int) -> bytes:
         """One step of the plan, as a batch for the judge."""
-        done = self._plan[number].done
+        done = self.plan[number].done
         return encoded([done.step], {done.step: done.rows}, self.state.codes)
 
     def judge(self, proposal: bytes | bytearray) -> bytes:
@@ -230,13 +248,13 @@ class Party:
 
         is_refused: whether the judge refused the step after these, which is then dropped for good.
         """
-        refused = self._plan[steps].done.step if is_refused else None
+        refused = self.plan[steps].done.step if is_refused else None
         self._keep(steps)
         if refused is not None:
-            self._candidates.close(refused)
-        steps_done = [taken.done.step for taken in self._plan]
-        rows = {taken.done.step: taken.done.rows for taken in self._plan}
-        self._plan = []
+            self.candidates.close(refused)
+        steps_done = [taken.done.step for taken in self.plan]
+        rows = {taken.done.step: taken.done.rows for taken in self.plan}
+        self.plan = []
         self.steps += steps_done
         return encoded(steps_done, rows, self.state.codes)
 
@@ -284,8 +302,8 @@ class Party:
             raise unfit("sent a step that is not in its taxonomy", OTHER_AGREEMENT)
 
     def _keep(self, steps: int) -> None:
-        while len(self._plan) > steps:
-            self._candidates.take_back(self._plan.pop())
+        while len(self.plan) > steps:
+            self.candidates.take_back(self.plan.pop())
 
     def _worth(self, taken: Taken) -> int:
         """A positive whole number that orders all candidates of all parties.

@@ -49,14 +49,17 @@ def translated_columns(
 
 def is_number(declared: AttributePolicy) -> bool:
     """Whether a column's texts are numbers: declared as such, or parted into bins."""
-    return (declared.role in _SHOWN or declared.is_weight) and (
-        (declared.kind is Kind.NUMBER and declared.hierarchy is None) or _maker(declared) == "bins"
+    is_plain = declared.kind is Kind.NUMBER and declared.hierarchy is None
+    return (
+        (declared.role in _SHOWN or declared.is_weight)
+        and declared.type != "date"
+        and (is_plain or _maker(declared) == "bins")
     )
 
 
 def is_date(declared: AttributePolicy) -> bool:
     """Whether a column's texts are dates."""
-    return declared.role in _SHOWN and _maker(declared) == "dates"
+    return declared.role in _SHOWN and (declared.type == "date" or _maker(declared) == "dates")
 
 
 def _maker(declared: AttributePolicy) -> str | None:

@@ -23,6 +23,7 @@ from shoal.errors import InputError
 from shoal.policy.binding.columns import check_columns, check_unnamed
 from shoal.policy.binding.files import PolicyTables
 from shoal.policy.binding.notation import check_derived
+from shoal.policy.linked import one_table_findings
 from shoal.policy.loading import declared_hierarchy
 from shoal.policy.model import AttributePolicy, PolicyModel
 from shoal.policy.policy import Policy
@@ -125,6 +126,8 @@ def _bind_columns(
     to the table.
     """
     tables = policy.tables
+    if unfit := one_table_findings(policy.model):
+        return None, {}, unfit
     findings, derived = check_columns(table.names, tables), check_derived(table.names, tables.model)
     findings = findings or check_unnamed(table, tables) or tables.lacking or derived
     if findings:
@@ -198,6 +201,7 @@ def _bound(name: str, column: Column | None, tables: PolicyTables, opaque: bool)
         Shown(declared.render),
         declared.round,
         declared.is_weight,
+        declared.is_code,
     )
 
 
@@ -279,7 +283,9 @@ def _is_label(mark: str, attribute: Attribute) -> bool:
 
 def _schema(model: PolicyModel, attributes: list[Attribute], render: Render) -> Schema:
     categorical = [
-        a.name for a in attributes if a.role is Role.SENSITIVE and a.kind is not Kind.NUMBER
+        a.name
+        for a in attributes
+        if a.role is Role.SENSITIVE and (a.kind is not Kind.NUMBER or a.is_code)
     ]
     label = model.label or (categorical[0] if len(categorical) == 1 else None)
     missing = Missing(model.missing)
@@ -297,6 +303,7 @@ def bound_release(released: Table, policy: Policy) -> Problem:
     order or hierarchy that follows the data is None. Where the policy names a reference, it tells
     the order of sensitive values, as it did when the stream was published.
     """
+    InputError.raise_for(one_table_findings(policy.model))
     InputError.raise_for(check_columns(released.names, policy.tables, released=True))
     declared = policy.model.attributes
     # sensitive values are published as they were, so they tell what follows them
@@ -319,7 +326,7 @@ def bound_release(released: Table, policy: Policy) -> Problem:
 
 def bind_stream(names: list[str], policy: Policy) -> tuple[Problem | None, list[str]]:
     """The problem of a stream with these columns, or every finding."""
-    findings = check_columns(names, policy.tables)
+    findings = one_table_findings(policy.model) or check_columns(names, policy.tables)
     if findings:
         return None, findings
     declared = policy.model.attributes

@@ -103,7 +103,7 @@ def keep(c, out, new, classes, promises, shape):
         known[row, at] = known[row, known.shape[1] - 1]
 
 
-@inlined
+@inner
 def excess(c, out, new, classes, promises, shape, exactly):
     """How far class c is from keeping every promise, 0.0 where it does, times its members.
 
@@ -147,7 +147,7 @@ def _of(i, values, column):
     return np.int64(values[i, column]) if i >= 0 else np.int64(-1)
 
 
-@inlined
+@inner
 def _changed(row, begin, size, leaving, coming, promises):
     """Gathers the kept values in rising order, without `leaving` and with `coming`; returns how
     many there are. -1: none leaves or comes.

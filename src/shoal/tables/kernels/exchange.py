@@ -150,7 +150,8 @@ def _near_classes(means, near, apart):
     q = near.shape[1]
     for a in range(classes):
         # the q nearest so far, nearest first; a nearer one is inserted
-        apart[:] = np.inf
+        for at in range(q):
+            apart[at] = np.inf
         for b in range(classes):
             between = 0.0
             for j in range(d):
@@ -259,7 +260,7 @@ def _best_exchange(a, b, clock, aim, own, runs, counts, targets):
     return best_r, best_s
 
 
-@inlined
+@inner
 def _placed(c, a, b, aim, own):
     """Puts into `around` how far each member of class c is from the middle of the means of a and b,
     and how far it is along from a to b, times their distance; returns the greatest and the least.
@@ -294,7 +295,7 @@ def _gains_at_most(r_at, far, along, shrink, own):
     return square - shift + MARGIN * (square + abs(along) + abs(own.around[1, r_at]))
 
 
-@inlined
+@inner
 def _lacking(c, out, new, subject_ids, k, members, start):
     """How many people class c lacks of k with record `new` for its member `out`, -1 for neither."""
     if len(subject_ids) == 0:
@@ -315,7 +316,7 @@ def _lacking(c, out, new, subject_ids, k, members, start):
     return np.float64(k - people)
 
 
-@inlined
+@inner
 def _excess_if(c, at, new, own, runs, counts, targets):
     """What class c exceeds the limits by with record `new` instead of its member at position `at`.
 

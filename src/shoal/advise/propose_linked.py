@@ -1,0 +1,182 @@
+"""Propose a policy for several tables: who belongs to whom by evidence, then each table's roles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from shoal.advise.propose import LookedAt, ProposedColumn
+from shoal.connectors.files import read
+from shoal.connectors.table_places import TablePlaces
+from shoal.data.linked import PEOPLE
+from shoal.data.progress import Progress, no_progress
+from shoal.data.table import Table
+from shoal.errors import InputError
+from shoal.policy.loading import one_line, read_options, reading_of
+from shoal.policy.policy import Policy
+from shoal.policy.proposal.links import FoundLinks, Link, find_links
+
+HEAD = """\
+# A proposal for several tables: read every role and every 'parent' before you rely on them. Nothing
+# is published or audited while a key 'ask' is there: answer it, then delete it.
+"""
+
+
+@dataclass(frozen=True)
+class ProposedTable:
+    """A table's columns, and what its rows belong to; parent: None where somebody has to say it.
+
+    question: to ask then. key: its column that rows of other tables point to.
+    """
+
+    columns: tuple[ProposedColumn, ...]
+    parent: Link | None = None
+    key: str | None = None
+    question: str | None = None
+
+    @property
+    def content(self) -> Mapping[str, Any]:
+        """Its part of the policy."""
+        known = "all" if any(column.role == "quasi" for column in self.columns) else "count"
+        links: dict[str, Any] = {"ask": self.question}
+        if self.parent is not None:
+            links = {"parent": {self.parent.to_table: self.parent.column}}
+        key = {} if self.key is None else {"key": self.key}
+        attributes = {column.name: dict(column.settings) for column in self.columns}
+        return {**links, **key, "rows": {"known": known}, "attributes": attributes}
+
+
+@dataclass(frozen=True)
+class LinkedProposal:
+    """A first policy for several tables; read and missing_values as in `Proposal`."""
+
+    people: ProposedTable
+    tables: Mapping[str, ProposedTable]
+    k: int
+    read: Mapping[str, Any]
+    missing_values: tuple[str, ...]
+
+    @property
+    def questions(self) -> dict[str, str]:
+        """By column or table, what somebody has to decide before anything is published."""
+        found = {c.name: c.ask for c in self.people.columns if c.ask is not None}
+        for name, table in self.tables.items():
+            found |= {f"{name}.{c.name}": c.ask for c in table.columns if c.ask is not None}
+            found |= {} if table.question is None else {name: table.question}
+        return found
+
+    @property
+    def content(self) -> Mapping[str, Any]:
+        """The policy as plain dicts, as `Policy.from_dict` takes it."""
+        missing = {"missing_values": ["", *self.missing_values]} if self.missing_values else {}
+        read_as = {"read": dict(self.read)} if self.read else {}
+        return {
+            "version": 1,
+            "attributes": {c.name: dict(c.settings) for c in self.people.columns},
+            "tables": {name: table.content for name, table in self.tables.items()},
+            "promises": [{"model": "k-anonymity", "k": self.k}],
+            **missing,
+            **read_as,
+            "seed": 7,
+        }
+
+    @property
+    def policy(self) -> Policy:
+        """The policy, to be used once its questions are answered."""
+        return Policy.from_dict(self.content)
+
+    @property
+    def text(self) -> str:
+        """The policy file, in YAML, with the reason beside every role and every parent."""
+        content = self.content
+        lines = [f"{HEAD}version: 1", "attributes:", *_columns(self.people.columns, "  ")]
+        lines.append("tables:")
+        for name, table in self.tables.items():
+            lines.append(f"  {one_line(name)}:")
+            for key, value in table.content.items():
+                if key == "attributes":
+                    lines += ["    attributes:", *_columns(table.columns, "      ")]
+                else:
+                    why = f"  # {table.parent.why}" if key == "parent" and table.parent else ""
+                    lines.append(f"    {key}: {one_line(value)}{why}")
+        for key in ("promises", "missing_values", "read", "seed"):
+            if key in content:
+                lines.append(f"{key}: {one_line(content[key])}")
+        return "\n".join([*lines, ""])
+
+
+def _columns(columns: tuple[ProposedColumn, ...], indent: str) -> list[str]:
+    if not columns:
+        return [f"{indent.removesuffix('  ')}  {{}}"]
+    return [f"{indent}{one_line(c.name)}: {one_line(c.settings)}  # {c.why}" for c in columns]
+
+
+def propose_linked(
+    places: TablePlaces,
+    k: int = 10,
+    *,
+    read_as: Mapping[str, Any] | None = None,
+    progress: Progress = no_progress,
+) -> LinkedProposal:
+    """A policy for all tables of a folder, a workbook or a database; where nothing proves whose the
+    rows of a table are, it asks. Raises InputError where no table can be that of people.
+    """
+    options = read_options(read_as or {})
+    tables = {}
+    for name, place in places.places.items():
+        progress(f"reading table '{name}'")
+        said = options.model_copy(update={"sheet": place.sheet})
+        tables[name] = read(place.path, reading=reading_of(said), allow_empty=True).table
+    links = find_links(tables, places.foreign_keys)
+    if links.key(links.people) is None:
+        raise InputError(
+            f"tables: no row of another table points to one of '{links.people}'; check which table"
+            f" holds the people, and name it '{PEOPLE}'"
+        )
+    looked = {
+        name: LookedAt.of(table, options, progress)
+        for name, table in tables.items()
+        if table.records or name == links.people
+    }
+    found = {name: _table(name, tables[name], looked.get(name), links) for name in tables}
+    missing = sorted({text for one in looked.values() for text in one.missing_values})
+    said_of = {key: value for one in looked.values() for key, value in one.read.items()}
+    return LinkedProposal(found.pop(links.people), found, k, said_of, tuple(missing))
+
+
+def _table(name: str, table: Table, looked: LookedAt | None, links: FoundLinks) -> ProposedTable:
+    """A table's roles and links."""
+    key, parent = links.key(name), links.parent(name)
+    of_links = {one.column: one for one in reversed(links.links[name]) if one.is_sure}
+    columns = []
+    for column in table.names:
+        if name == links.people and column == key:
+            why = "rows of other tables point to it: who k counts"
+            columns.append(ProposedColumn(column, {"role": "subject"}, why))
+        elif column in (key, None if parent is None else parent.column):
+            continue
+        elif (link := of_links.get(column)) is not None:
+            role = "subject" if link.to_table == links.people else "identifier"
+            columns.append(ProposedColumn(column, {"role": role}, f"points to '{link.to_table}'"))
+        else:
+            columns.append(_column(column, looked))
+    question = None
+    if name != links.people and parent is None:
+        question = links.question(name)
+    return ProposedTable(tuple(columns), parent, None if name == links.people else key, question)
+
+
+def _column(name: str, looked: LookedAt | None) -> ProposedColumn:
+    """A column's role, who is one person being known."""
+    if looked is None:
+        return ProposedColumn(name, {"role": "drop"}, "no rows to look at")
+    guess = looked.guesses[name]
+    settings: dict[str, Any] = dict(guess.settings)
+    if guess.role == "subject":
+        settings = {"role": "identifier"}
+    asked = None if guess.person is not None else guess.ask
+    question = looked.questions.get(name)
+    if isinstance(asked, str) or asked is None:
+        asked = "; ".join(filter(None, (asked, question))) or None
+    return ProposedColumn(name, settings | ({} if asked is None else {"ask": asked}), guess.reason)

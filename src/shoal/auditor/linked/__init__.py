@@ -1,0 +1,1 @@
+"""Audits of several tables about the same people."""

@@ -1,0 +1,315 @@
+"""Audit of linked tables: measure, on nothing but the published files, who hides among how many.
+
+With the originals beside the release, the matching attack is tried as well, and what was lost is
+measured. The certificate names which table, and how many known rows of it, betray people.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from shoal.auditor.description import build, date, policy_identity
+from shoal.auditor.linked.labels import exposures
+from shoal.auditor.linked.matching import matching_attack
+from shoal.auditor.linked.reading import LinkedRelease, read_linked_tables
+from shoal.data.certificate import Certificate
+from shoal.data.certificate_shape import RISK, UTILITY, PromiseReport
+from shoal.data.classes import Classes, Sizes
+from shoal.data.json_objects import Json
+from shoal.data.linked import PEOPLE, LinkedTables
+from shoal.data.people import KNOWN
+from shoal.data.progress import Progress, no_progress
+from shoal.data.warnings import ReleaseWarning
+from shoal.policy.binding.linked import bound_linked
+from shoal.policy.binding.linked_files import (
+    LinkedSources,
+    read_linked,
+    read_linked_release,
+)
+from shoal.policy.consistency import build_promise
+from shoal.policy.linked import attributes_of, promises_of_table
+from shoal.policy.policy import Policy
+from shoal.version import VERSION
+
+
+@dataclass(frozen=True)
+class LinkedAudit:
+    """What an audit of linked tables found, and the release as it was read."""
+
+    certificate: Certificate
+    release: LinkedRelease
+
+
+def audit_linked(
+    released: object,
+    policy: Policy,
+    original: object = None,
+    *,
+    further: Mapping[str, str] | None = None,
+    progress: Progress = no_progress,
+) -> LinkedAudit:
+    """The audit of a release in a folder, a workbook, a database or frames by name.
+
+    released, original: a `LinkedSource`. original: what it was made of; further: more tables of
+    it by name. Raises InputError with every finding where tables can't be read; what is wrong with
+    a release that can be is a fault on the certificate, and a promise that fails does not hold.
+    """
+    started = time.process_time()
+    policy.require_answers()
+    progress("reading the release")
+    sources = read_linked_release(released, policy)
+    truth, own = None, None
+    if original is not None:
+        progress("reading the original")
+        own = read_linked(original, policy, further)
+        truth = bound_linked(own.tables, policy)
+    audit = measure_linked(sources, policy, truth, progress)
+    certificate = audit.certificate.extended(
+        input=None if own is None or not own.hashes else {"sha256": own.sha256},
+        seconds={"total": time.process_time() - started, "method": None},
+    )
+    return replace(audit, certificate=certificate)
+
+
+def measure_linked(
+    sources: LinkedSources,
+    policy: Policy,
+    truth: LinkedTables | None,
+    progress: Progress = no_progress,
+    *,
+    is_traced: bool = False,
+) -> LinkedAudit:
+    """The certificate of a release that was read. truth: its original, where it is at hand.
+
+    is_traced: whether the caller knows whose each row is, and checks that every cell covers its
+    true value. Then all who show the same fit each of them, and nobody has to be matched.
+    """
+    schemas = None if truth is None else {t.name: t.schema for t in truth.tree.tables}
+    release = read_linked_tables(sources.tables, policy, schemas)
+    progress("measuring the promises")
+    promises = _promises(release, policy)
+    k = policy.required_k or 2
+    exposed = exposures(release.view, k)
+    faults = dict(release.faults)
+    measured: Json = {
+        "keys": policy.model.keys,
+        "known_rows": release.tree.known_rows,
+        "assumed": list(policy.model.assume),
+        "exposed": [one.report() for one in exposed],
+        "audited": "files" if truth is None else "originals",
+        "matching": None,
+        "bundle_loss": None,
+        "anchor": None if policy.model.anchor is None else _anchor(release, policy),
+    }
+    if truth is not None:
+        measured["bundle_loss"] = bundle_loss(release, truth)
+    if truth is not None and not is_traced:
+        progress("trying to match people")
+        rng = np.random.default_rng([policy.model.seed, 48])
+        found = matching_attack(release, truth, k, rng)
+        measured["matching"] = found.report()
+        faults["matched"] = found.below
+    certificate = Certificate(
+        {
+            "shoal": VERSION,
+            "date": date(),
+            "build": build(),
+            "policy": policy_identity(policy, "audit"),
+            "verb": "audit",
+            "method": None,
+            "seed": None,
+            "people": KNOWN,
+            "counted": "subjects",
+            **_sizes(release, truth),
+            "promises": promises,
+            "together": _together(release, k),
+            "utility": dict.fromkeys(UTILITY),
+            "risk": dict.fromkeys(RISK) | _risk(promises),
+            "columns": [],
+            "warnings": [],
+            "faults": faults,
+            "tables": [_table(release, name, sources, truth) for name in release.tables],
+            "linked": measured,
+            "input": None,
+            "output": None,
+        }
+    )
+    return LinkedAudit(certificate.warned(*_warnings(policy)), release)
+
+
+# Promises.
+
+
+def _promises(release: LinkedRelease, policy: Policy) -> list[PromiseReport]:
+    """Every promise of the policy, k-anonymity over all tables, others slot by slot."""
+    labels = np.where(release.withheld, -1, release.view.labels)
+    _, dense = np.unique(labels, return_inverse=True)
+    labels = dense.astype(np.int32) - np.int32(release.withheld.any())
+    people = _PeopleClasses(release, labels)
+    reports = []
+    for promise in policy.model.promises:
+        names = attributes_of(promise)
+        if not names:
+            report = build_promise(promise).report(people.classes)
+            reports.append(_with_known_rows(report, release) if "k" in promise else report)
+            continue
+        table = names[0].rpartition(".")[0] or PEOPLE
+        declared = release.tables[table].declared
+        (local,) = promises_of_table(
+            policy.model.model_copy(update={"promises": [promise]}), declared
+        )
+        model = build_promise(local)
+        report = model.report(people.of_rows(table, is_by_person=model.model == "holder-share"))
+        reports.append(report | {"attributes": names})
+    return reports
+
+
+def _with_known_rows(report: PromiseReport, release: LinkedRelease) -> PromiseReport:
+    """k-anonymity where any m rows are known, too: the fewest people who fit what is known."""
+    most = release.tree.known_rows
+    if most is None or report["measured"] is None:
+        return report
+    fewest = release.view.fewest_alike(most)[~release.withheld]
+    measured = min(int(fewest.min()), int(report["measured"]))
+    return report | {"measured": measured, "holds": measured >= report["asked"]}
+
+
+@dataclass(frozen=True)
+class _PeopleClasses:
+    """People who are alike in all tables, and their rows as promises about values see them.
+
+    labels: (people,) int32, -1 who shows nothing.
+    """
+
+    release: LinkedRelease
+    labels: np.ndarray
+
+    @property
+    def count(self) -> int:
+        return int(self.labels.max(initial=-1)) + 1
+
+    @property
+    def classes(self) -> Classes:
+        return Classes(self.labels, self.count, None, self.release.tables[PEOPLE].sensitive)
+
+    def of_rows(self, name: str, is_by_person: bool) -> Classes:
+        """The rows of a table by slot: those of a class that show the same can't be told apart.
+
+        is_by_person: instead by class of people alone, of whom some may have no row.
+        """
+        table, person = self.release.tables[name], self.release.view.person_of[name]
+        label = self.labels[person]
+        if is_by_person:
+            absent = np.setdiff1d(np.arange(len(self.labels)), person)
+            sensitive = {n: c.with_none(len(absent)) for n, c in table.sensitive.items()}
+            subjects = np.concatenate([person, absent]).astype(np.int32)
+            return Classes(self.labels[subjects], self.count, subjects, sensitive)
+        rows = self.release.view.knowing_all.row_labels(name)
+        pairs = label.astype(np.int64) * (int(rows.max(initial=0)) + 1) + rows
+        pairs[label < 0] = -1
+        slots = np.full(len(pairs), -1, np.int32)
+        _, slots[label >= 0] = np.unique(pairs[label >= 0], return_inverse=True)
+        count = int(slots.max(initial=-1)) + 1
+        return Classes(slots, count, person.astype(np.int32), table.sensitive)
+
+
+# Figures.
+
+
+def _sizes(release: LinkedRelease, truth: LinkedTables | None) -> Json:
+    people, withheld = release.tables[PEOPLE].rows, int(release.withheld.sum())
+    labels = release.view.labels[~release.withheld]
+    return {
+        "records": {
+            "in": None if truth is None else truth.people.count,
+            "out": people,
+            "suppressed": withheld,
+            "withheld": withheld,
+        },
+        "subjects": people,
+        "classes": Sizes.of(np.bincount(labels)).stated,
+    }
+
+
+def _together(release: LinkedRelease, k: int) -> Json:
+    labels = release.view.labels[~release.withheld]
+    alike = np.bincount(labels)[labels] if len(labels) else labels
+    names = [
+        table.qualified(column.name)
+        for table in release.tree.tables
+        for column in release.tables[table.name].columns
+    ]
+    return {
+        "attributes": names,
+        "asked": k,
+        "min": int(alike.min()) if len(alike) else None,
+        "alone": int((alike == 1).sum()),
+        "below": int((alike < k).sum()),
+        "people": len(alike),
+    }
+
+
+def _risk(promises: list[PromiseReport]) -> dict[str, float]:
+    measured = [p["measured"] for p in promises if p["model"] == "k-anonymity" and p["measured"]]
+    return {"prosecutor_max": 1 / min(measured)} if measured else {}
+
+
+def _table(
+    release: LinkedRelease, name: str, sources: LinkedSources, truth: LinkedTables | None
+) -> Json:
+    """What a certificate says of one table."""
+    table, known = release.tables[name], release.tree[name].known
+    rows = None if truth is None else truth.rows[name].count
+    return {
+        "name": name,
+        "parent": table.declared.parent,
+        "known": known if isinstance(known, int) else known.value,
+        "rows": {
+            "in": rows,
+            "published": table.rows,
+            "withheld": None if rows is None else rows - table.rows,
+        },
+        "columns": [column.name for column in table.columns],
+        "sha256": sources.hashes.get(name),
+    }
+
+
+def _anchor(release: LinkedRelease, policy: Policy) -> Json:
+    """How dates were moved, and the fewest days that an anchor was drawn from."""
+    anchor = policy.model.anchor
+    assert anchor is not None
+    hull = release.tables[PEOPLE].columns[-1]
+    wide = (hull.hi - hull.lo)[hull.codes][~release.withheld]
+    days = wide[np.isfinite(wide)]
+    least = int(days.min()) + 1 if len(days) else None
+    return {"render": anchor.render, "gaps": anchor.gaps, "least_hull_days": least}
+
+
+def bundle_loss(release: LinkedRelease, truth: LinkedTables) -> float:
+    """Widths of all published cells, and 1 for each cell of a withheld row, by all quasi cells of
+    the original (in [0, 1]).
+    """
+    lost, cells = 0.0, 0
+    for name, table in release.tables.items():
+        rows, columns = truth.rows[name].count, len(table.columns)
+        cells += rows * columns
+        lost += sum(float(column.widths[column.codes].sum()) for column in table.columns)
+        lost += max(rows - table.rows, 0) * columns
+    return lost / cells if cells else 0.0
+
+
+def _warnings(policy: Policy) -> list[ReleaseWarning]:
+    """What readers must know although every promise holds."""
+    said = []
+    if policy.model.keys == "none":
+        said.append(
+            "keys are none, so rows can't be joined with people: who hides among how many was"
+            " measured on people's own cells and counts alone"
+        )
+    if policy.model.anchor is not None and policy.model.anchor.gaps == "exact":
+        said.append("gaps between dates are exact: whoever knows two dates of a person undoes it")
+    return [ReleaseWarning("linked-tables", text) for text in said]

@@ -1,0 +1,260 @@
+"""Who is alike in all tables: exact labels of people by their cells and all of their rows.
+
+The label of a row is that of its cells and of the multiset of the labels of its children; the label
+of a person, of the cells, the counts and the rows of each table. Two people have one label only if
+all of this is equal: labels are refined row by row and compared, nothing is hashed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from itertools import combinations
+from math import comb
+from operator import mul
+
+import numpy as np
+
+from shoal.data.linked import PEOPLE, Known, LinkedTables
+from shoal.data.numbers import alike
+from shoal.errors import InputError
+
+MOST_SETS = 10**8
+"""Sets of known rows that are counted; more are not judged."""
+
+ALL = Known.ALL
+AllOrSome = Known | int
+
+
+@dataclass(frozen=True)
+class ViewedTable:
+    """What is seen of one table: its rows by parent, and what each shows.
+
+    starts: (parents + 1,) as in `LinkedRows`. cells: by quasi column, (n,) whole numbers that are
+        equal where rows show the same. known: what an attacker knows of its rows.
+    """
+
+    name: str
+    parent: str | None
+    starts: np.ndarray
+    cells: Sequence[np.ndarray]
+    known: AllOrSome = ALL
+
+    @property
+    def rows(self) -> int:
+        return int(self.starts[-1])
+
+    @property
+    def counts(self) -> np.ndarray:
+        return np.diff(self.starts)
+
+    @property
+    def parents(self) -> np.ndarray:
+        return np.repeat(np.arange(len(self.starts) - 1), self.counts)
+
+
+@dataclass(frozen=True)
+class View:
+    """All tables as somebody sees them, people first and each behind its parent."""
+
+    tables: Sequence[ViewedTable]
+
+    def __getitem__(self, name: str) -> ViewedTable:
+        return next(table for table in self.tables if table.name == name)
+
+    @property
+    def people(self) -> int:
+        return self.tables[0].rows
+
+    @cached_property
+    def person_of(self) -> Mapping[str, np.ndarray]:
+        """The person of each row of every table, (n,) int64."""
+        found = {PEOPLE: np.arange(self.people)}
+        for table in self.tables[1:]:
+            assert table.parent is not None
+            found[table.name] = found[table.parent][table.parents]
+        return found
+
+    def knowing(self, known: Callable[[ViewedTable], AllOrSome]) -> View:
+        """The tables under other assumptions about what is known of each."""
+        return View(
+            [ViewedTable(t.name, t.parent, t.starts, t.cells, known(t)) for t in self.tables]
+        )
+
+    @cached_property
+    def knowing_all(self) -> View:
+        """The tables for whoever knows every row that any attacker could know."""
+        return self.knowing(lambda t: t.known if isinstance(t.known, Known) else ALL)
+
+    def row_labels(self, name: str) -> np.ndarray:
+        """(n,) int64 dense labels of a table's rows, with all that is known of what hangs on them.
+
+        Of tables with a number of known rows nothing is told here: `rows_known` looks at them.
+        """
+        table = self[name]
+        parts = [*table.cells]
+        for child in self.tables:
+            if child.parent == name and isinstance(child.known, Known):
+                if child.known is not Known.NONE:
+                    parts.append(child.counts)
+                if child.known is ALL:
+                    parts.append(multisets(child.starts, self.row_labels(child.name)))
+        return alike(parts, table.rows)
+
+    @cached_property
+    def labels(self) -> np.ndarray:
+        """(people,) int64 dense labels, equal where everything is that is known as a whole."""
+        return self.row_labels(PEOPLE)
+
+    @cached_property
+    def items(self) -> tuple[np.ndarray, np.ndarray]:
+        """The rows of tables with a number: (i,) the person of each, and what it shows, as a number
+        that differs where people have different labels.
+        """
+        people, items, begun = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], 0
+        for table in self.tables[1:]:
+            if isinstance(table.known, Known):
+                continue
+            person, label = self.person_of[table.name], self.row_labels(table.name)
+            item = alike([self.labels[person], label], len(label))
+            people.append(person)
+            items.append(item + begun)
+            begun += int(item.max(initial=-1)) + 1
+        return np.concatenate(people), np.concatenate(items)
+
+    def fewest_alike(self, most_rows: int = 0) -> np.ndarray:
+        """(people,) int64, among how many people each hides at least, whatever is known of them.
+
+        most_rows: how many rows are known of the tables with a number. Raises InputError where
+        there are more sets of rows than can be counted.
+        """
+        fewest = np.bincount(self.labels)[self.labels] if self.people else np.zeros(0, np.int64)
+        person, item = self.items
+        for size in range(1, most_rows + 1):
+            people, sets = known_sets(person, item, size)
+            np.minimum.at(fewest, people, np.bincount(sets)[sets])
+        return fewest
+
+
+def view_of(tables: LinkedTables, knows: Callable[[str], bool] = lambda column: True) -> View:
+    """The tables as they are, before a release. knows: by qualified name, which columns are known;
+    of rows without a known column their number is.
+    """
+    return View(
+        [
+            ViewedTable(
+                about.name,
+                about.parent,
+                tables.rows[about.name].starts,
+                [
+                    one.ranks
+                    for one in tables.rows[about.name].encoded.attributes
+                    if knows(about.qualified(one.attribute.name))
+                ],
+                about.known,
+            )
+            for about in tables.tree.tables
+        ]
+    )
+
+
+def multisets(starts: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """(parents,) int64, equal where parents have the same labels, each as often.
+
+    Sorted labels are compared place by place: after place j, the keys of parents with more than j
+    rows tell apart whatever differs in the first j + 1.
+    """
+    counts = np.diff(starts)
+    parents = np.repeat(np.arange(len(counts)), counts)
+    ordered = labels[np.lexsort((labels, parents))]
+    by_count = np.argsort(-counts, kind="stable")
+    with_more = np.searchsorted(-counts[by_count], -np.arange(int(counts.max(initial=0))))
+    keys = np.zeros(len(counts), dtype=np.int64)
+    for place, end in enumerate(with_more.tolist()):
+        alive = by_count[:end]
+        keys[alive] = alike([keys[alive], ordered[starts[alive] + place]], end)
+    return alike([counts, keys], len(counts))
+
+
+def known_sets(person: np.ndarray, item: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """What somebody has, `size` rows at a time: (s,) the person, and (s,) which rows these are.
+
+    Rows that show the same are not told apart, but each of them counts; a person has each choice
+    once. person, item: (i,) as in `View.items`. Raises InputError where there are too many choices
+    to count.
+    """
+    order = np.lexsort((item, person))
+    person, item = person[order], item[order]
+    counts = np.bincount(person) if len(person) else np.zeros(0, np.int64)
+    values, times = np.unique(counts, return_counts=True)
+    sets = sum(map(mul, (comb(count, size) for count in values.tolist()), times.tolist()))
+    if sets > MOST_SETS:
+        raise InputError(
+            f"known: more than {MOST_SETS:,} sets of {size} rows could be known, so this is not"
+            " judged; say a smaller number, or 'all'"
+        )
+    starts = np.concatenate(([0], np.cumsum(counts)))
+    people, chosen = [np.zeros(0, np.int64)], [np.zeros((0, size), np.int64)]
+    for count in np.unique(counts[counts >= size]).tolist():
+        members = np.flatnonzero(counts == count)
+        places = np.array(list(combinations(range(count), size)), dtype=np.int64)
+        rows = starts[members][:, None, None] + places[None]
+        people.append(np.repeat(members, len(places)))
+        chosen.append(item[rows].reshape(-1, size))
+    found = np.concatenate(chosen)
+    pairs = np.column_stack([np.concatenate(people), alike(list(found.T), len(found))])
+    return tuple(np.unique(pairs, axis=0).T)
+
+
+# What of a person is enough to find it: by table, and by the number of rows that are known.
+
+
+@dataclass(frozen=True)
+class Exposure:
+    """How many people hide among fewer than k by their own cells and what is known of one table.
+
+    known: `count`, a number of rows or `all`; below: None where there is too much to count.
+    """
+
+    table: str
+    known: str
+    below: int | None
+
+    def report(self) -> dict[str, str | int | None]:
+        """As a certificate states it."""
+        return asdict(self)
+
+
+def exposures(view: View, k: int) -> tuple[Exposure, ...]:
+    """Which table, and how many of its rows, betray people: each table by itself, then together."""
+
+    def below(assumed: View, most_rows: int = 0) -> int | None:
+        try:
+            return int((assumed.fewest_alike(most_rows) < k).sum())
+        except InputError:
+            return None
+
+    def alone(name: str, known: AllOrSome) -> View:
+        above = _above(view, name)
+        return view.knowing(
+            lambda t: known if t.name == name else ALL if t.name in above else Known.NONE
+        )
+
+    found = [Exposure(PEOPLE, "all", below(view.knowing(lambda t: Known.NONE)))]
+    for table in view.tables[1:]:
+        steps: list[tuple[str, AllOrSome, int]] = [("count", Known.COUNT, 0), ("1", 1, 1)]
+        steps += [("2", 2, 2), ("all", ALL, 0)]
+        if not table.cells:
+            steps = steps[:1]
+        found += [
+            Exposure(table.name, words, below(alone(table.name, known), rows))
+            for words, known, rows in steps
+        ]
+    return tuple(found)
+
+
+def _above(view: View, name: str) -> list[str]:
+    """The tables between people and a table."""
+    parent = view[name].parent
+    return [] if parent in (None, PEOPLE) else [str(parent), *_above(view, str(parent))]

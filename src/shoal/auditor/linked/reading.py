@@ -1,0 +1,378 @@
+"""A release of linked tables as its readers see it, and what in its keys, counts and days is wrong.
+
+Only the published files are used: rows are joined by their keys, and dates that were moved are read
+as days from the day that their person shows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+
+from shoal.auditor.linked.labels import View, ViewedTable
+from shoal.data.classes import SensitiveColumn
+from shoal.data.linked import ANCHOR, HULL, PEOPLE, TableTree, rows_column
+from shoal.data.notation import map_cells
+from shoal.data.person_names import names_of
+from shoal.data.release import (
+    PublishedColumn,
+    is_starred,
+    is_withheld,
+    read_column,
+    read_columns,
+)
+from shoal.data.schema import Attribute, Kind, Render, Role, Schema, Shown
+from shoal.data.sensitive import encode_sensitive_columns
+from shoal.data.table import Table, as_text, encode_text
+from shoal.errors import InputError
+from shoal.policy.binding.linked import day_number, elements_of, places_of, starts_of
+from shoal.policy.binding.table import bound_release
+from shoal.policy.linked import DeclaredTable, declared_tables, policy_of_table, tree_of
+from shoal.policy.policy import Policy
+
+PSEUDONYM = re.compile(r"[0-9a-f]{32}")
+FAR = 6.0
+"""Standard deviations from what chance gives, beyond which it is taken for none."""
+
+RARE = 1e-6
+"""What has no greater chance is not taken for chance."""
+
+
+@dataclass(frozen=True)
+class ReleasedTable:
+    """One table of a release: its rows by parent, and what they show.
+
+    columns: its quasi-identifiers. counts: by table below, how many rows its cells say; lo and hi.
+    weekday: of people, the days of the week that their moved days keep; None where none is kept.
+    """
+
+    declared: DeclaredTable
+    starts: np.ndarray
+    columns: tuple[PublishedColumn, ...]
+    counts: Mapping[str, PublishedColumn]
+    sensitive: Mapping[str, SensitiveColumn]
+    weekday: np.ndarray | None = None
+
+    @property
+    def rows(self) -> int:
+        return int(self.starts[-1])
+
+    @property
+    def cells(self) -> list[np.ndarray]:
+        """What its rows show, as whole numbers by column."""
+        shown = [column.codes for column in (*self.columns, *self.counts.values())]
+        return shown if self.weekday is None else [*shown, self.weekday]
+
+
+@dataclass(frozen=True)
+class LinkedRelease:
+    """All tables of a release.
+
+    withheld: (people,) bool, who shows nothing at all in any table. faults: by kind, as a
+    certificate counts them. moved: (people,) the day that each person's dates count from, None
+        where there is no anchor.
+    """
+
+    tree: TableTree
+    tables: Mapping[str, ReleasedTable]
+    withheld: np.ndarray
+    faults: Mapping[str, int]
+    moved: np.ndarray | None = None
+
+    @property
+    def view(self) -> View:
+        """What attackers see of it, who know what the policy says."""
+        return View(
+            [
+                ViewedTable(
+                    table.name,
+                    table.parent,
+                    self.tables[table.name].starts,
+                    self.tables[table.name].cells,
+                    table.known,
+                )
+                for table in self.tree.tables
+            ]
+        )
+
+
+def read_linked_tables(
+    tables: Mapping[str, Table], policy: Policy, schemas: Mapping[str, Schema] | None = None
+) -> LinkedRelease:
+    """The tables of a release as their readers see them; raises InputError with every finding.
+
+    schemas: by table, of the original; by default what the policy alone tells.
+    """
+    reader = _Reader(tables, policy, schemas or {})
+    InputError.raise_for(reader.absent())
+    for declared in declared_tables(policy.model):
+        reader.read(declared)
+    InputError.raise_for(reader.findings)
+    tree = tree_of(policy.model, reader.schemas)
+    release = LinkedRelease(tree, reader.found, reader.withheld(), reader.faults, reader.moved)
+    faults = {
+        **release.faults,
+        "extra_rows": sum(extra_rows(release, one) for one in release.tables.values()),
+        **({} if release.moved is None else {"odd_days": odd_days(release, release.moved)}),
+    }
+    return replace(release, faults=faults)
+
+
+class _Reader:
+    """Reads one table after the other, each behind its parent."""
+
+    def __init__(
+        self, tables: Mapping[str, Table], policy: Policy, schemas: Mapping[str, Schema]
+    ) -> None:
+        self.policy, self.model, self.render = policy, policy.model, policy.render
+        self._tables, self._known = tables, schemas
+        self.schemas: dict[str, Schema] = {}
+        self.found: dict[str, ReleasedTable] = {}
+        self.faults = {"orphans": 0, "repeated_keys": 0, "original_keys": 0, "ordered_keys": 0}
+        self.findings: list[str] = []
+        self.moved: np.ndarray | None = None
+        self._grouped: dict[str, Table] = {}
+
+    def absent(self) -> list[str]:
+        """Tables and keys that the release lacks."""
+        needs_keys = self.model.keys != "none"
+        findings = []
+        for declared in declared_tables(self.model):
+            if declared.separator is not None:
+                continue
+            if declared.name not in self._tables:
+                findings.append(
+                    f"table '{declared.name}': in the policy, not in the release; add its file"
+                )
+            elif needs_keys:
+                names = self._tables[declared.name].names
+                findings += [
+                    f"table '{declared.name}': has no column '{column}', by which its rows are"
+                    " joined; say 'keys: none' if the release has none"
+                    for column in dict.fromkeys((declared.link, declared.key))
+                    if column is not None and column not in names
+                ]
+        return findings
+
+    def read(self, declared: DeclaredTable) -> None:
+        """Reads the rows of a table, joined to those of its parent."""
+        if declared.separator is not None:
+            assert declared.parent is not None
+            above = self._grouped[declared.parent]
+            table, parents = elements_of(declared, above, self.model)
+            starts = starts_of(parents, above.records)
+        else:
+            table, starts = self._joined(declared)
+        self._grouped[declared.name] = table
+        below = [rows_column(one.name) for one in declared_tables(self.model)]
+        counted = [name for name in below if name in table.names]
+        kept = Table(self._dated(declared, table, starts).drop(counted, strict=False))
+        try:
+            schema = self._schema(declared, kept)
+            columns, findings = read_columns(kept, schema)
+            sensitive, strange = encode_sensitive_columns(kept, schema, {})
+            InputError.raise_for([*findings, *strange])
+        except InputError as wrong:
+            self.findings += [f"table '{declared.name}': {said}" for said in wrong.said]
+            return
+        self.schemas[declared.name] = schema
+        counts = {
+            name.removesuffix(rows_column("")): self._count_column(table, name) for name in counted
+        }
+        weekday = None
+        if declared.parent is None and self.moved is not None:
+            keeps = self.model.anchor is not None and self.model.anchor.keep == "weekday"
+            weekday = self.moved % 7 if keeps else None
+        one = ReleasedTable(declared, starts, columns, counts, sensitive, weekday)
+        self.found[declared.name] = one
+        if declared.key is not None and declared.key in table.names:
+            self._judge_keys(one, names_of(table.frame[declared.key]))
+
+    def _schema(self, declared: DeclaredTable, table: Table) -> Schema:
+        policy = policy_of_table(self.policy, declared)
+        bound = bound_release(table, policy).schema
+        return self._known.get(declared.name, bound)
+
+    def _joined(self, declared: DeclaredTable) -> tuple[Table, np.ndarray]:
+        """A table's rows by parent, without those that belong to nobody."""
+        table = self._tables[declared.name]
+        if declared.parent is None:
+            return table, np.array([0, table.records])
+        above = self._grouped[declared.parent]
+        key = next(t.key for t in declared_tables(self.model) if t.name == declared.parent)
+        assert key is not None
+        if self.model.keys == "none":  # nobody can tell whose a row is
+            return Table(table.frame.clear()), np.zeros(above.records + 1, np.int64)
+        assert declared.link is not None
+        parents = places_of(names_of(above.frame[key]), names_of(table.frame[declared.link]))
+        order = np.argsort(parents, kind="stable")
+        order = order[np.searchsorted(parents[order], 0) :]
+        self.faults["orphans"] += len(parents) - len(order)
+        return Table(table.frame[order]), starts_of(parents[order], above.records)
+
+    def _count_column(self, table: Table, name: str) -> PublishedColumn:
+        shown = Shown.BOTH if self._is_mean(name) else Shown.RANGE
+        attribute = Attribute(name, Role.QUASI, Kind.NUMBER, shown=shown)
+        column = read_column(attribute, table.column(name), _counts_schema(self.render))
+        if np.isnan(column.lo).any():
+            self.findings.append(
+                f"column '{name}': {int(np.isnan(column.lo)[column.codes].sum())} cells are no"
+                " counts; audit with the policy that it was published under"
+            )
+        return column
+
+    def _is_mean(self, name: str) -> bool:
+        table = name.removesuffix(rows_column(""))
+        declared = self.model.tables.get(table)
+        return declared is not None and declared.rows.counts == "both"
+
+    # Days.
+
+    def _dated(self, declared: DeclaredTable, table: Table, starts: np.ndarray) -> pl.DataFrame:
+        """The table's cells, with days as whole numbers, from their person's day if they moved."""
+        frame = table.frame
+        if declared.parent is None and self.model.anchor is not None:
+            if {ANCHOR, HULL} <= {*frame.columns}:
+                days = map_cells(frame[ANCHOR], day_number)[0].cast(pl.Int64, strict=False)
+                self.moved = days.fill_null(0).to_numpy()
+                frame = frame.drop(ANCHOR).rename({HULL: ANCHOR})
+                frame = frame.with_columns(self._spans(frame[ANCHOR], None).alias(ANCHOR))
+            else:
+                self.findings.append(
+                    f"table '{PEOPLE}': has no columns '{ANCHOR}' and '{HULL}', from which moved"
+                    " dates count; audit with the policy that it was published under"
+                )
+        person = self._person_of(declared, starts)
+        for name in declared.dates:
+            if name in frame.columns:
+                moved = None if self.moved is None else self.moved[person]
+                frame = frame.with_columns(self._spans(frame[name], moved).alias(name))
+        return frame
+
+    def _person_of(self, declared: DeclaredTable, starts: np.ndarray) -> np.ndarray:
+        if declared.parent is None:
+            return np.arange(int(starts[-1]))
+        above = self.found.get(declared.parent)
+        if above is None:  # of which there are findings
+            return np.zeros(int(starts[-1]), np.int64)
+        parents = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+        return self._person_of(above.declared, above.starts)[parents]
+
+    def _spans(self, cells: pl.Series, moved: np.ndarray | None) -> pl.Series:
+        """Cells of days, or spans of days, as spans of whole numbers; others as they are."""
+        column = encode_text(cells)
+        notation = self.policy.notation.written
+        head, middle, tail = self.render.parts
+
+        def numbers(cell: str) -> tuple[int, int] | None:
+            inside = cell.removeprefix(head).removesuffix(tail)
+            ends = [cell] if inside == cell else inside.split(middle)
+            days = [day_number(notation.day(e) or "" if notation.dates else e) for e in ends]
+            if len(days) not in (1, 2) or None in days:
+                return None
+            return int(days[0] or 0), int(days[-1] or 0)
+
+        found = [numbers(cell) for cell in column.cells]
+        is_span = np.array([one is not None for one in found], dtype=bool)
+        ends = np.array([one or (0, 0) for one in found], dtype=np.int64).reshape(-1, 2)
+        rows = ends[column.codes] - (0 if moved is None else moved[:, None])
+        lo, hi = (pl.Series(rows[:, end]).cast(pl.String) for end in (0, 1))
+        spans = pl.select(pl.lit(head) + lo + pl.lit(middle) + hi + pl.lit(tail)).to_series()
+        shown = spans.zip_with(pl.Series(rows[:, 0] < rows[:, 1]), lo)
+        return shown.zip_with(pl.Series(is_span[column.codes]), as_text(cells))
+
+    # Keys.
+
+    def _judge_keys(self, one: ReleasedTable, keys: pl.Series) -> None:
+        """Counts keys that are there twice, look like the original's, or follow what rows show."""
+        self.faults["repeated_keys"] += len(keys) - keys.n_unique()
+        if self.model.keys == "keyed":
+            self.faults["original_keys"] += int((~keys.str.contains(PSEUDONYM.pattern)).sum())
+            return
+        numbers = keys.cast(pl.Int64, strict=False)
+        expected = pl.int_range(1, len(keys) + 1, eager=True)
+        self.faults["original_keys"] += len(keys) - int(expected.is_in(numbers.implode()).sum())
+        if numbers.null_count():
+            return
+        shown = [column.lo[column.codes] for column in (*one.columns, *one.counts.values())]
+        followed = [_follows(numbers.to_numpy(), values) for values in shown]
+        self.faults["ordered_keys"] += sum(followed)
+
+    def withheld(self) -> np.ndarray:
+        """(people,) bool, who shows nothing at all: no cell, no count, no row."""
+        people = self.found.get(PEOPLE)
+        if people is None:
+            return np.zeros(0, dtype=bool)
+        shown = (*people.columns, *people.counts.values())
+        if not shown:
+            return np.zeros(people.rows, dtype=bool)
+        starred = is_starred(shown, self.render.suppressed)
+        for one in self.found.values():
+            if one.declared.parent == PEOPLE:
+                starred &= np.diff(one.starts) == 0
+        names = [n for n, a in people.declared.attributes.items() if a.role == "sensitive"]
+        table = self._grouped[PEOPLE]
+        hides = is_withheld(table, names, starred, self.render.suppressed)
+        return starred if hides else np.zeros(people.rows, dtype=bool)
+
+
+def _counts_schema(render: Render) -> Schema:
+    return Schema((), render=render)
+
+
+def extra_rows(release: LinkedRelease, table: ReleasedTable) -> int:
+    """Rows of a table beyond the number that the cell of their parent says at most."""
+    if table.declared.parent is None:
+        return 0
+    said = release.tables[table.declared.parent].counts.get(table.declared.name)
+    if said is None:
+        return 0
+    return int(np.maximum(np.diff(table.starts) - said.hi[said.codes], 0).sum())
+
+
+def odd_days(release: LinkedRelease, moved: np.ndarray) -> int:
+    """Days outside the span that they were drawn from, or in classes whose both ends are taken by
+    more than chance explains: true days take them always, as the span ends where they do.
+    """
+    hull = next(column for column in release.tables[PEOPLE].columns if column.name == ANCHOR)
+    lo, hi = hull.lo[hull.codes], hull.hi[hull.codes]
+    shows = np.isfinite(lo) & ~release.withheld
+    outside = shows & ((moved < lo) | (moved > hi))
+    label = release.view.labels
+    people, taken = np.bincount(label[shows], minlength=label.max(initial=-1) + 1), []
+    for end in (lo, hi):
+        at_end = np.zeros(len(people), dtype=bool)
+        at_end[label[shows & (moved == end)]] = True
+        taken.append(at_end)
+    width = np.zeros(len(people))
+    width[label[shows]] = (hi - lo + 1)[shows]
+    wide = width > 2
+    chance = 1 - 2 * (1 - 1 / width[wide]) ** people[wide] + (1 - 2 / width[wide]) ** people[wide]
+    both = int((taken[0] & taken[1])[wide].sum())
+    expected = float(chance.sum())
+    # Chernoff's bound on the chance that this many classes have both ends taken
+    is_odd = both > expected and both * (1 + np.log(expected / both)) - expected < np.log(RARE)
+    return int(outside.sum()) + (both if is_odd else 0)
+
+
+def _follows(keys: np.ndarray, values: np.ndarray) -> bool:
+    """Whether keys follow what rows show: their ranks agree by more than chance gives."""
+    shows = np.isfinite(values)
+    if shows.sum() < 2:
+        return False
+    ranks = [_ranks(part[shows].astype(np.float64)) for part in (keys, values)]
+    spread = float(np.std(ranks[0]) * np.std(ranks[1]))
+    if spread == 0:
+        return False
+    covariance = float(np.mean((ranks[0] - ranks[0].mean()) * (ranks[1] - ranks[1].mean())))
+    return abs(covariance / spread) * np.sqrt(shows.sum() - 1) > FAR
+
+
+def _ranks(values: np.ndarray) -> np.ndarray:
+    """Of equal values, the mean of the places that they share."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(counts) - (counts - 1) / 2.0)[place]

@@ -1,0 +1,134 @@
+"""Where the tables of a set of linked tables are, by name.
+
+A folder of files (NAME.csv is table NAME), a workbook of several sheets, a database without a table
+named, or one file, which is the table of people; further files may be named beside any of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import quote
+
+from shoal.connectors.database.address import parse
+from shoal.connectors.database.catalogue import ForeignKey, catalogue
+from shoal.connectors.dialect import AS_FOUND
+from shoal.connectors.location import FORMATS, Location
+from shoal.data.linked import PEOPLE
+from shoal.errors import InputError
+
+
+@dataclass(frozen=True)
+class TablePlace:
+    """Where one table is; sheet: of a workbook that has several."""
+
+    path: str
+    sheet: str | None = None
+
+
+@dataclass(frozen=True)
+class TablePlaces:
+    """Where each table is, and the foreign keys of their database, if they are in one."""
+
+    places: Mapping[str, TablePlace]
+    foreign_keys: tuple[ForeignKey, ...] = ()
+
+    def with_people(self, below: Collection[str]) -> TablePlaces:
+        """The places, people under their own name: where no table has it, the only one that is none
+        of those below them.
+        """
+        others = [name for name in self.places if name not in below]
+        if PEOPLE in self.places or len(others) != 1:
+            return self
+        return self.with_table_as_people(others[0])
+
+    def with_table_as_people(self, name: str) -> TablePlaces:
+        """The places, one of them as that of people."""
+        renamed = {PEOPLE if one == name else one: place for one, place in self.places.items()}
+        keys = tuple(
+            replace(
+                key,
+                table=PEOPLE if key.table == name else key.table,
+                to_table=PEOPLE if key.to_table == name else key.to_table,
+            )
+            for key in self.foreign_keys
+        )
+        return TablePlaces(renamed, keys)
+
+
+def is_several(source: object) -> bool:
+    """Whether a name means several tables by itself: a folder that is not one table in Parquet
+    files, or a database of which no table is named; or whether tables are given by name.
+    """
+    if not isinstance(source, str | Path):
+        return isinstance(source, Mapping)
+    place = Location(source)
+    if place.is_table:
+        return _names_no_table(place)
+    if not place.is_path or not Path(place).is_dir():
+        return False
+    kinds = {name: Location(one.path).kind for name, one in _in_folder(Path(place), ()).items()}
+    return PEOPLE in kinds or not all(kind.is_parquet for kind in kinds.values())
+
+
+def table_places(
+    source: str, further: Mapping[str, str] | None = None, beside: Collection[str] = ()
+) -> TablePlaces:
+    """The places of all tables; raises InputError where two files are one table.
+
+    further: more tables by name. beside: files that are there for another reason, as hierarchies.
+    """
+    place = Location(source)
+    keys: tuple[ForeignKey, ...] = ()
+    if place.is_table and _names_no_table(place):
+        mark = "&" if "?" in place else "?"
+        found = catalogue(parse(f"{place}{mark}table={PEOPLE}"))
+        places = {n: TablePlace(f"{place}{mark}table={quote(n)}") for n in found.tables}
+        keys = tuple(found.foreign_keys)
+    elif place.is_path and Path(place).is_dir():
+        places = _in_folder(Path(place), {Path(one).resolve() for one in beside})
+    elif place.is_path and place.kind_to_read.is_workbook:
+        places = _sheets(place)
+    else:
+        places = {PEOPLE: TablePlace(place)}
+    twice = sorted({*places} & {*(further or {})})
+    InputError.raise_for(
+        f"table '{name}': is in '{source}' and beside it; name it once" for name in twice
+    )
+    return TablePlaces(
+        {**places, **{name: TablePlace(str(path)) for name, path in (further or {}).items()}}, keys
+    )
+
+
+def _names_no_table(place: Location) -> bool:
+    options = place.partition("?")[2].split("&")
+    return not any(option.startswith("table=") for option in options)
+
+
+def _in_folder(folder: Path, beside: Collection[Path]) -> dict[str, TablePlace]:
+    """Every file of a known format, by its name without that."""
+    places: dict[str, TablePlace] = {}
+    findings = []
+    for path in sorted(folder.iterdir()):
+        suffix = next((end for end in FORMATS if path.name.lower().endswith(end)), None)
+        if suffix is None or path.name.startswith((".", "_")) or path.resolve() in beside:
+            continue
+        name = path.name[: -len(suffix)]
+        if name in places:
+            findings.append(
+                f"table '{name}': is in '{folder}' in two files; keep one of them there"
+            )
+        places[name] = TablePlace(str(path))
+    InputError.raise_for(findings)
+    return places
+
+
+def _sheets(place: Location) -> dict[str, TablePlace]:
+    """The visible sheets of a workbook; of one alone, people."""
+    from shoal.connectors import workbooks
+
+    names, _ = workbooks.first_rows(place, AS_FOUND, 1)
+    if len(names) == 1:
+        return {PEOPLE: TablePlace(place, names[0])}
+    return {name: TablePlace(place, name) for name in names}

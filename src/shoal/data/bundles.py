@@ -1,0 +1,78 @@
+"""People with their rows in several tables, as methods see them, and how they are grouped."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from shoal.data.matrix import Matrix
+
+
+@dataclass(frozen=True)
+class BundleRows:
+    """The N rows of one table that attackers may know, those of one parent next to each other.
+
+    matrix: (N, d) codes. parent: the number of the table above, -1 for people. starts: (parents +
+    1,) int64; the rows of parent p are starts[p]..starts[p + 1] - 1. weight: what a cell that is
+    withheld costs. ordered: whether rows are aligned in the order of their codes.
+    """
+
+    matrix: Matrix
+    parent: int
+    starts: np.ndarray
+    weight: float = 1.0
+    ordered: bool = False
+
+    @property
+    def parents(self) -> np.ndarray:
+        """The parent of each row, (N,) int64."""
+        return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+
+    @property
+    def row_weight(self) -> float:
+        """What a row that is withheld costs; one without quasi-identifiers as one with one."""
+        return self.weight * max(self.matrix.attributes, 1)
+
+
+@dataclass(frozen=True)
+class Bundles:
+    """Everybody's rows: table 0 is that of the people, each other stands behind its parent."""
+
+    tables: tuple[BundleRows, ...]
+
+    @property
+    def people(self) -> int:
+        return self.tables[0].matrix.records
+
+    def below(self, table: int) -> list[int]:
+        """The tables right below one."""
+        return [t for t, rows in enumerate(self.tables) if rows.parent == table]
+
+    def starts_by_person(self, table: int) -> np.ndarray:
+        """(people + 1,) where each person's rows of a table begin, and the end."""
+        rows = self.tables[table]
+        if rows.parent <= 0:
+            return rows.starts
+        return rows.starts[self.starts_by_person(rows.parent)]
+
+
+@dataclass(frozen=True)
+class Templates:
+    """Which people and rows are published alike.
+
+    slots: for each table, the slot of each row, (N,) int64 numbered 0..count - 1 without gaps, -1
+    where it is withheld. The slots of people are the classes. Every slot has a row of each member
+    of the slot above it: so the members of a class are published alike in all tables.
+    """
+
+    slots: tuple[np.ndarray, ...]
+
+    @property
+    def classes(self) -> np.ndarray:
+        """(people,) int64."""
+        return self.slots[0]
+
+    def count(self, table: int) -> int:
+        """The slots of a table."""
+        return int(self.slots[table].max(initial=-1)) + 1

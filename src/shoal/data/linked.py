@@ -1,0 +1,181 @@
+"""Several tables about the same people: how they hang together, and their rows as columns of codes.
+
+The table of people is the root; every other table hangs from one. A row of a table below belongs to
+the row of its parent whose key it holds, and so to one person. A column of sets is such a table,
+too: one row for each element, written in a cell of its parent's row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+
+import numpy as np
+
+from shoal.data.classes import SensitiveColumn
+from shoal.data.encoding import EncodedTable
+from shoal.data.matrix import Matrix
+from shoal.data.schema import Schema, Shown
+from shoal.data.table import Table
+
+PEOPLE = "people"
+"""The table of people."""
+
+ANCHOR = "anchor.day"
+"""People's column of the day that their dates count from: true in the data, moved in a release."""
+
+HULL = "anchor.hull"
+"""People's column, in a release alone, of the days in which the anchors of their class lie."""
+
+
+def rows_column(table: str) -> str:
+    """The column of the parent's release that says how many rows of a table belong to a row."""
+    return f"{table}.rows"
+
+
+class Known(StrEnum):
+    """What an attacker may know of a person's rows in one table, beside a number of them."""
+
+    ALL = "all"  # every quasi cell of every row, how many there are, and what hangs from what
+    COUNT = "count"  # how many there are
+    NONE = "none"  # nothing
+
+
+class Keys(StrEnum):
+    """How rows of a release point at each other."""
+
+    RELEASE = "release"  # by random numbers, new in each release
+    KEYED = "keyed"  # by pseudonyms of a secret key, the same in each release
+    NONE = "none"  # not at all
+
+
+@dataclass(frozen=True)
+class LinkedTable:
+    """What a policy says of one table.
+
+    parent: the table whose rows its rows belong to, None for people. link: its column that holds
+        the key of its parent's row. key: its column that rows of other tables point to.
+    known: what an attacker knows of its rows; a number m is any m of them.
+    weight: of its cells in the loss. ordered: whether rows are aligned in the order of their dates.
+    shown: how counts of its rows are published. separator: what parts the elements of a set, where
+        the table is one that stands in a cell of its parent; None otherwise.
+    """
+
+    name: str
+    schema: Schema
+    parent: str | None = None
+    link: str | None = None
+    key: str | None = None
+    known: Known | int = Known.ALL
+    weight: float = 1.0
+    ordered: bool = False
+    shown: Shown = Shown.RANGE
+    separator: str | None = None
+
+    def qualified(self, column: str) -> str:
+        """A column's name among those of all tables, as promises name it: `visits.day`."""
+        return column if self.parent is None else f"{self.name}.{column}"
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """From which day a person's dates count: the first one in a column of a table.
+
+    is_exact: whether gaps between a person's dates are published as they are, not as spans.
+    keeps_weekday: whether days keep the day of the week.
+    """
+
+    table: str
+    column: str
+    is_exact: bool = False
+    keeps_weekday: bool = False
+
+
+@dataclass(frozen=True)
+class TableTree:
+    """All tables, people first and every other one behind its parent.
+
+    dates: by table, the quasi columns that hold dates. Where there is an anchor, they are encoded
+    as days from the person's, which is the quasi column `ANCHOR` of people; else as days from
+    0001-01-01, which is day 1.
+    """
+
+    tables: tuple[LinkedTable, ...]
+    anchor: Anchor | None = None
+    keys: Keys = Keys.RELEASE
+    dates: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> LinkedTable:
+        return next(table for table in self.tables if table.name == name)
+
+    @property
+    def people(self) -> LinkedTable:
+        return self.tables[0]
+
+    def below(self, name: str) -> tuple[LinkedTable, ...]:
+        """The tables whose parent this one is."""
+        return tuple(table for table in self.tables if table.parent == name)
+
+    @property
+    def known_rows(self) -> int | None:
+        """The number of rows that an attacker knows in all tables with a number; None if none."""
+        return next((t.known for t in self.tables if not isinstance(t.known, Known)), None)
+
+
+@dataclass(frozen=True)
+class LinkedRows:
+    """The n rows of one table, those of one parent next to each other, in the input's order.
+
+    starts: (parents + 1,) int64; the rows of parent p are starts[p]..starts[p + 1] - 1. The rows of
+        people, which have no parent, start at 0 and end at n.
+    source: (n,) int64, where each row stands in the input, from 0; of a set, its parent's row.
+    table: the cells as text. encoded: its quasi columns. sensitive: by name, its other columns that
+    promises judge.
+    """
+
+    about: LinkedTable
+    starts: np.ndarray
+    source: np.ndarray
+    table: Table
+    encoded: EncodedTable
+    sensitive: Mapping[str, SensitiveColumn]
+
+    @property
+    def count(self) -> int:
+        return len(self.source)
+
+    @property
+    def counts(self) -> np.ndarray:
+        """Rows of each parent, (parents,) int64."""
+        return np.diff(self.starts)
+
+    @property
+    def parents(self) -> np.ndarray:
+        """The parent's row of each row, (n,) int64."""
+        return np.repeat(np.arange(len(self.starts) - 1), self.counts)
+
+    @cached_property
+    def matrix(self) -> Matrix:
+        """(n, d) codes of the quasi columns, and what a span of codes costs."""
+        return self.encoded.matrix()
+
+
+@dataclass(frozen=True)
+class LinkedTables:
+    """All people with all of their rows: person i is row i of the table of people."""
+
+    tree: TableTree
+    rows: Mapping[str, LinkedRows]
+
+    @property
+    def people(self) -> LinkedRows:
+        return self.rows[PEOPLE]
+
+    def person_of(self, name: str) -> np.ndarray:
+        """The person of each row of a table, (n,) int64."""
+        parent = self.tree[name].parent
+        if parent is None:
+            return np.arange(self.people.count)
+        return self.person_of(parent)[self.rows[name].parents]

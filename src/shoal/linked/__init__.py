@@ -1,0 +1,1 @@
+"""Several tables about the same people, published together."""

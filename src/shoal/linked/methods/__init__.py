@@ -1,0 +1,1 @@
+"""Methods that group people with all of their rows."""

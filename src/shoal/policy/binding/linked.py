@@ -1,0 +1,325 @@
+"""Several tables bound to their policy: what belongs to what, dates as days, each table encoded.
+
+Rows whose parent is missing, keys that are there twice and rows about two people are findings, as
+are all that a single table may have; they are listed at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from shoal.data.findings import listed_rows
+from shoal.data.linked import ANCHOR, PEOPLE, LinkedRows, LinkedTables
+from shoal.data.notation import map_cells
+from shoal.data.person_names import is_nobody, names_of
+from shoal.data.table import Table, as_text
+from shoal.errors import InputError
+from shoal.policy.binding.table import BoundTable, bind
+from shoal.policy.linked import DeclaredTable, declared_tables, policy_of_table, tree_of
+from shoal.policy.model import PolicyModel
+from shoal.policy.policy import Policy
+
+
+@dataclass(frozen=True)
+class GroupedTable:
+    """A table whose rows stand by parent; starts and source as in `LinkedRows`."""
+
+    declared: DeclaredTable
+    table: Table
+    starts: np.ndarray
+    source: np.ndarray
+
+    @property
+    def parents(self) -> np.ndarray:
+        return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+
+
+def bound_linked(tables: Mapping[str, Table], policy: Policy) -> LinkedTables:
+    """`bind_linked`; raises InputError with every finding."""
+    bound, findings = bind_linked(tables, policy)
+    if bound is None:
+        raise InputError.from_findings(findings)
+    return bound
+
+
+def bind_linked(
+    tables: Mapping[str, Table], policy: Policy
+) -> tuple[LinkedTables | None, list[Any]]:
+    """All tables bound and encoded, or everything that is wrong with them.
+
+    tables: by name, with decimal points and ISO dates, as `read_linked` gives them.
+    """
+    findings: list[Any] = _table_findings(tables, policy.model)
+    if findings:
+        return None, findings
+    grouped, findings = group_rows(tables, policy.model)
+    if findings:
+        return None, findings
+    dated, findings = _dated(grouped, policy.model)
+    bound: dict[str, BoundTable] = {}
+    for name, one in dated.items():
+        of_table, wrong = bind(one.table, policy_of_table(policy, one.declared))
+        findings += [f"{about(one.declared)}{finding}" for finding in wrong]
+        if of_table is not None:
+            bound[name] = of_table
+    if findings:
+        return None, findings
+    tree = tree_of(policy.model, {name: one.schema for name, one in bound.items()})
+    return (
+        LinkedTables(
+            tree,
+            {
+                name: LinkedRows(
+                    tree[name],
+                    one.starts,
+                    one.source,
+                    one.table,
+                    bound[name].encoded,
+                    bound[name].whole_table.sensitive,
+                )
+                for name, one in dated.items()
+            },
+        ),
+        [],
+    )
+
+
+def about(table: DeclaredTable) -> str:
+    """Begins a finding about a table below people."""
+    return "" if table.parent is None else f"table '{table.name}': "
+
+
+def _table_findings(tables: Mapping[str, Table], model: PolicyModel) -> list[str]:
+    """Tables that are not there, or not in the policy, and links that a table lacks."""
+    declared = [table for table in declared_tables(model) if table.separator is None]
+    named = [table.name for table in declared]
+    findings = [
+        f"table '{name}': in the policy, not in the data; add its file, or take it out"
+        for name in named
+        if name not in tables
+    ]
+    findings += [
+        f"table '{name}': in the data, not in the policy; name it under 'tables', or take it out"
+        for name in tables
+        if name not in named
+    ]
+    return findings + [
+        f"{about(table)}has no column '{column}', by which rows of tables belong together; correct"
+        " the name in the policy, or add it"
+        for table in declared
+        for column in dict.fromkeys((table.link, table.key))
+        if column is not None and table.name in tables and column not in tables[table.name].names
+    ]
+
+
+# What belongs to what.
+
+
+def group_rows(
+    tables: Mapping[str, Table], model: PolicyModel
+) -> tuple[dict[str, GroupedTable], list[str]]:
+    """All tables and sets, the rows of one parent next to each other; or every finding."""
+    found: dict[str, GroupedTable] = {}
+    findings: list[str] = []
+    for declared in declared_tables(model):
+        if declared.parent is None:
+            table = tables[PEOPLE]
+            everybody = np.arange(table.records)
+            starts = np.array([0, table.records])
+            found[PEOPLE] = GroupedTable(declared, table, starts, everybody)
+        elif declared.parent not in found:
+            continue  # rows of its parent belong to nobody that is known
+        elif declared.separator is not None:
+            found[declared.name] = _elements(declared, found[declared.parent], model)
+        else:
+            one, wrong = _rows_of(declared, tables[declared.name], found, model)
+            findings += wrong
+            if one is not None:
+                found[declared.name] = one
+        if declared.key is not None and declared.name in found:
+            findings += _repeated_keys(found[declared.name], model)
+    return found, findings
+
+
+def _rows_of(
+    declared: DeclaredTable,
+    table: Table,
+    found: Mapping[str, GroupedTable],
+    model: PolicyModel,
+) -> tuple[GroupedTable | None, list[str]]:
+    """A table's rows by parent; or rows whose parent is missing, and rows about two people."""
+    assert declared.parent is not None
+    assert declared.link is not None
+    above = found[declared.parent]
+    assert above.declared.key is not None
+    keys = names_of(above.table.frame[above.declared.key])
+    parents = places_of(keys, names_of(table.frame[declared.link]))
+    parents[is_nobody(table.frame[declared.link], model.no_names)] = -1
+    if (orphans := np.flatnonzero(parents < 0)).size:
+        rows = _rows(orphans)
+        return None, [
+            f"{about(declared)}{rows} to no row of '{declared.parent}' by '{declared.link}'"
+            f" ({listed_rows(orphans[:5].tolist(), len(orphans))}); complete"
+            f" '{declared.parent}', or take them out"
+        ]
+    order = np.argsort(parents, kind="stable")
+    starts = starts_of(parents, above.table.records)
+    grouped = GroupedTable(declared, Table(table.frame[order]), starts, order)
+    return grouped, _about_two_people(grouped, {**found, declared.name: grouped})
+
+
+def _rows(rows: np.ndarray) -> str:
+    return "1 row belongs" if len(rows) == 1 else f"{len(rows)} rows belong"
+
+
+def places_of(keys: pl.Series, asked: pl.Series) -> np.ndarray:
+    """(n,) int64, where each asked key first stands among keys, -1 where it does not."""
+    known = pl.DataFrame({"key": keys}).with_row_index("at").unique("key", keep="first")
+    asked_keys = pl.DataFrame({"key": asked})
+    found = asked_keys.join(known, on="key", how="left", maintain_order="left")["at"]
+    return found.cast(pl.Int64).fill_null(-1).to_numpy().copy()
+
+
+def _repeated_keys(one: GroupedTable, model: PolicyModel) -> list[str]:
+    assert one.declared.key is not None
+    column = one.table.frame[one.declared.key]
+    where = f"{about(one.declared)}column '{one.declared.key}'"
+    findings = []
+    if unnamed := int(is_nobody(column, model.no_names).sum()):
+        findings.append(f"{where}: is empty in {unnamed} rows; give every row its key")
+    repeated = np.flatnonzero(~names_of(column).is_first_distinct().to_numpy())
+    if len(repeated):
+        rows = listed_rows(one.source[repeated[:5]].tolist(), len(repeated))
+        what = "names a person again" if one.declared.parent is None else "repeats a key"
+        findings.append(f"{where}: {what} ({rows}); keep one row of each")
+    return findings
+
+
+def _about_two_people(one: GroupedTable, found: Mapping[str, GroupedTable]) -> list[str]:
+    """Rows that name another person than the one to whom their parent belongs."""
+    named = [name for name, a in one.declared.attributes.items() if a.role == "subject"]
+    if not named or named[0] not in one.table.names:
+        return []  # a column that is not there is a finding of whoever binds the table
+    person = person_of(one.declared.name, found)
+    people = found[PEOPLE]
+    assert people.declared.key is not None
+    owners = names_of(people.table.frame[people.declared.key]).gather(person)
+    others = np.flatnonzero((names_of(one.table.frame[named[0]]) != owners).to_numpy())
+    if not len(others):
+        return []
+    rows = listed_rows(np.sort(one.source[others])[:5].tolist(), len(others))
+    return [
+        f"{about(one.declared)}{_rows(others)} to one person by '{one.declared.link}' and to"
+        f" another by '{named[0]}' ({rows}); correct them"
+    ]
+
+
+def person_of(name: str, found: Mapping[str, GroupedTable]) -> np.ndarray:
+    """(n,) the person of each row of a table."""
+    one = found[name]
+    if one.declared.parent is None:
+        return np.arange(one.table.records)
+    return person_of(one.declared.parent, found)[one.parents]
+
+
+def _elements(declared: DeclaredTable, above: GroupedTable, model: PolicyModel) -> GroupedTable:
+    """The elements of the sets in a column, by the row in whose cell they stand."""
+    table, parents = elements_of(declared, above.table, model)
+    return GroupedTable(
+        declared, table, starts_of(parents, above.table.records), above.source[parents]
+    )
+
+
+def elements_of(
+    declared: DeclaredTable, above: Table, model: PolicyModel
+) -> tuple[Table, np.ndarray]:
+    """The elements of the sets in a column, each once in a set, and (n,) the row of each; a cell
+    without a value has none.
+    """
+    (column,) = declared.attributes
+    assert declared.separator is not None
+    cells = as_text(above.frame[column])
+    parted = (
+        pl.DataFrame({"row": np.arange(len(cells)), column: cells.str.split(declared.separator)})
+        .explode(column)
+        .with_columns(pl.col(column).str.strip_chars())
+        .filter(~pl.col(column).is_in(["", *model.no_names]))
+        .unique(maintain_order=True)
+    )
+    return Table(parted.select(column)), parted["row"].to_numpy()
+
+
+def starts_of(parents: np.ndarray, count: int) -> np.ndarray:
+    """(count + 1,) int64, where the rows of each parent start. parents: ascending."""
+    return np.concatenate(([0], np.cumsum(np.bincount(parents, minlength=count))))
+
+
+# Dates as days: from the person's anchor, if there is one.
+
+
+def _dated(
+    grouped: Mapping[str, GroupedTable], model: PolicyModel
+) -> tuple[dict[str, GroupedTable], list[str]]:
+    """The tables with their dates as days, and people with the anchor; or every finding."""
+    found, findings = dict(grouped), []
+    days: dict[tuple[str, str], pl.Series] = {}
+    for name, one in grouped.items():
+        for column in one.declared.dates:
+            if column in one.table.names:
+                days[name, column], wrong = _days(one, column, model)
+                findings += wrong
+    if model.anchor is None or findings:
+        anchors = None
+    else:
+        table, _, column = model.anchor.first.rpartition(".")
+        first = (table or PEOPLE, column)
+        anchors = _anchors(days[first], person_of(first[0], grouped), grouped[PEOPLE])
+    none = next(iter(model.missing_values), "")
+    for (name, column), numbers in days.items():
+        if anchors is not None:
+            numbers = numbers - anchors.gather(person_of(name, grouped))
+        found[name] = _with_column(found[name], column, numbers, none)
+    if anchors is not None:
+        found[PEOPLE] = _with_column(found[PEOPLE], ANCHOR, anchors, none)
+    return found, findings
+
+
+def _with_column(one: GroupedTable, name: str, numbers: pl.Series, none: str) -> GroupedTable:
+    cells = numbers.cast(pl.String).fill_null(none).alias(name)
+    return replace(one, table=Table(one.table.frame.with_columns(cells)))
+
+
+def _days(one: GroupedTable, column: str, model: PolicyModel) -> tuple[pl.Series, list[str]]:
+    """The days of a column's dates, none where it has no value; or what is no date."""
+    cells, lost = map_cells(one.table.frame[column], day_number)
+    odd = [cell for cell in lost if model.is_value(cell)]
+    days = cells.cast(pl.Int64, strict=False)
+    if not odd:
+        return days.set(cells.is_in(lost), None) if lost else days, []
+    rows = np.sort(one.source[cells.is_in(odd).arg_true().to_numpy()])
+    return days, [
+        f"attribute '{one.declared.name}.{column}': {len(rows)} cells are not dates"
+        f" ({listed_rows(rows[:5].tolist(), len(rows))}); correct them, say how dates are written,"
+        " such as --read dates=%d.%m.%Y, or list the text under 'missing_values'"
+    ]
+
+
+def day_number(text: str) -> str | None:
+    """The day of an ISO date or time stamp, 1 for 0001-01-01; None where it is none."""
+    try:
+        return str(datetime.fromisoformat(text.strip()).toordinal())
+    except ValueError:
+        return None
+
+
+def _anchors(days: pl.Series, person: np.ndarray, people: GroupedTable) -> pl.Series:
+    """Each person's first day; none for who has no row with a date."""
+    first = pl.DataFrame({"person": person, "day": days}).group_by("person").agg(pl.min("day"))
+    everybody = pl.DataFrame({"person": np.arange(people.table.records)})
+    return everybody.join(first, on="person", how="left", maintain_order="left")["day"]

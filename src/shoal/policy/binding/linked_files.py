@@ -1,0 +1,127 @@
+"""The tables of a linked policy as they are read: originals, and releases with what they show."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeAlias
+
+from shoal.connectors.files import SourceFile
+from shoal.connectors.frames import Frame, table_of
+from shoal.connectors.table_places import table_places
+from shoal.data.person_names import without_nobody
+from shoal.data.table import Table
+from shoal.data.warnings import ReleaseWarning
+from shoal.errors import InputError
+from shoal.policy.linked import declared_tables, policy_of_table
+from shoal.policy.policy import Policy
+
+LinkedSource: TypeAlias = "str | Path | Mapping[str, str | Path | Frame]"
+"""A folder, a workbook or a database of several tables, the file of people, or by the name of each
+table its file or frame.
+"""
+
+
+@dataclass(frozen=True)
+class LinkedSources:
+    """All tables as they were read, by name, with the hash of each file's bytes; frames have none.
+
+    remarks: on rows that are nobody, or may be.
+    """
+
+    tables: Mapping[str, Table]
+    hashes: Mapping[str, str]
+    remarks: tuple[ReleaseWarning, ...] = ()
+
+    @property
+    def sha256(self) -> str:
+        """The hash of all tables: of their names and hashes."""
+        lines = "".join(f"{name}\t{self.hashes[name]}\n" for name in sorted(self.hashes))
+        return hashlib.sha256(lines.encode()).hexdigest()
+
+
+def read_linked(
+    source: object, policy: Policy, further: Mapping[str, str] | None = None
+) -> LinkedSources:
+    """The tables that a policy is for, with decimal points and ISO dates; raises InputError with
+    every finding of every table, and for what is no `LinkedSource`.
+
+    further: more tables by name, beside the source.
+    """
+    return _read(source, policy, further, _original)
+
+
+def read_linked_release(source: object, policy: Policy) -> LinkedSources:
+    """The tables of a release so read; their cells may be spans or nodes as well."""
+    return _read(source, policy, None, _released)
+
+
+_Reader: TypeAlias = "Callable[[str | Frame, Policy], SourceFile]"
+
+
+def _original(given: str | Frame, policy: Policy) -> SourceFile:
+    tables = policy.tables
+    if isinstance(given, str):
+        return tables.read_original(given, allow_empty=True)
+    frame, remarks = without_nobody(table_of(given, True).frame, policy.model.missing_values)
+    return SourceFile(Table(tables.original_frame(frame)), "", remarks=remarks)
+
+
+def _released(given: str | Frame, policy: Policy) -> SourceFile:
+    tables = policy.tables
+    if not isinstance(given, str):
+        source = SourceFile(table_of(given, True), "")
+    else:
+        source = tables.read_as_written(given, allow_empty=True)
+    return replace(source, table=tables.published_table(source.table)[0])
+
+
+def _read(
+    source: object, policy: Policy, further: Mapping[str, str] | None, read: _Reader
+) -> LinkedSources:
+    found: dict[str, SourceFile] = {}
+    findings: list[str] = []
+    declared = {t.name: t for t in declared_tables(policy.model) if t.separator is None}
+    for name, given, sheet in _given(source, policy, further):
+        if name not in declared:
+            findings.append(
+                f"table '{name}': in the data, not in the policy; name it under 'tables', or take"
+                " it out"
+            )
+            continue
+        try:
+            found[name] = read(given, _of_sheet(policy_of_table(policy, declared[name]), sheet))
+        except InputError as wrong:
+            findings += [f"table '{name}': {said}" for said in wrong.said]
+    InputError.raise_for(findings)
+    return LinkedSources(
+        {name: one.table for name, one in found.items()},
+        {name: one.sha256 for name, one in found.items() if one.sha256},
+        tuple(remark for one in found.values() for remark in one.remarks),
+    )
+
+
+def _given(
+    source: object, policy: Policy, further: Mapping[str, str] | None
+) -> Iterator[tuple[str, str | Frame, str | None]]:
+    """Each table's name, its place or frame, and the sheet of a workbook."""
+    if isinstance(source, Mapping):
+        for name, given in source.items():
+            yield name, str(given) if isinstance(given, Path) else given, None
+        return
+    if not isinstance(source, str | Path):
+        raise InputError(
+            "tables: a policy of linked tables needs several; name their folder, or give files or"
+            " frames by the names of the tables, such as {'people': ..., 'visits': ...}"
+        )
+    found = table_places(str(source), further, policy.files).with_people([*policy.model.tables])
+    yield from ((name, place.path, place.sheet) for name, place in found.places.items())
+
+
+def _of_sheet(policy: Policy, sheet: str | None) -> Policy:
+    if sheet is None:
+        return policy
+    read = policy.model.read.model_copy(update={"sheet": sheet})
+    return replace(policy, model=policy.model.model_copy(update={"read": read}))

@@ -1,0 +1,351 @@
+"""What a policy says of several tables about the same people: their tree, and each by itself.
+
+Every table is read and bound as if it were alone, under a policy of its own that says what its
+columns are for; what belongs to what is said here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from shoal.data.json_objects import Json
+from shoal.data.linked import ANCHOR, PEOPLE, Anchor, Keys, Known, LinkedTable, TableTree
+from shoal.data.schema import Schema, Shown
+from shoal.policy.model import AttributePolicy, KnownRows, PolicyModel, RowsPolicy
+from shoal.policy.parameters import suggestion
+
+if TYPE_CHECKING:
+    from shoal.policy.policy import Policy
+
+ROLES = ("identifier", "subject", "quasi", "sensitive", "plain", "drop")
+NAME = re.compile(r"\w[\w -]*")
+
+
+@dataclass(frozen=True)
+class DeclaredTable:
+    """A table as a policy declares it; parent, link and separator as in `LinkedTable`."""
+
+    name: str
+    attributes: Mapping[str, AttributePolicy]
+    parent: str | None = None
+    link: str | None = None
+    key: str | None = None
+    rows: RowsPolicy = RowsPolicy.model_validate({})  # noqa: RUF009  it is frozen
+    separator: str | None = None
+
+    @property
+    def sets(self) -> dict[str, AttributePolicy]:
+        """Its columns whose cells hold sets."""
+        return {name: a for name, a in self.attributes.items() if a.type == "set"}
+
+    @property
+    def dates(self) -> tuple[str, ...]:
+        """Its quasi-identifiers that hold dates."""
+        return tuple(
+            n for n, a in self.attributes.items() if a.type == "date" and a.role == "quasi"
+        )
+
+    def linked(self, schema: Schema) -> LinkedTable:
+        """As what follows the policy sees it."""
+        known = self.rows.known
+        return LinkedTable(
+            self.name,
+            schema,
+            self.parent,
+            self.link,
+            self.key,
+            known if isinstance(known, int) else Known(known),
+            self.rows.weight,
+            self.rows.ordered,
+            Shown(self.rows.counts),
+            self.separator,
+        )
+
+
+def declared_tables(model: PolicyModel) -> list[DeclaredTable]:
+    """All tables, people first and each behind its parent; sets right behind the one they stand in.
+
+    Tables that do not hang from people are left out: `linked_findings` names them.
+    """
+    subject = next((n for n, a in model.attributes.items() if a.role == "subject"), None)
+    found: list[DeclaredTable] = []
+    waiting = [DeclaredTable(PEOPLE, model.attributes, key=subject)]
+    while waiting:
+        table = waiting.pop(0)
+        found += [table, *_sets_of(table)]
+        waiting += [
+            DeclaredTable(name, t.attributes, table.name, t.link, t.key, t.rows)
+            for name, t in model.tables.items()
+            if t.parent_table == table.name and name != PEOPLE
+        ]
+    return found
+
+
+def _sets_of(table: DeclaredTable) -> Iterator[DeclaredTable]:
+    """The tables that the sets in a table's cells are."""
+    for column, declared in table.sets.items():
+        name = column if table.parent is None else f"{table.name}.{column}"
+        element = declared.model_copy(update={"type": None, "separator": None, "known": None})
+        rows = RowsPolicy.model_validate({"known": declared.known or "all"})
+        yield DeclaredTable(
+            name, {column: element}, table.name, rows=rows, separator=declared.separator
+        )
+
+
+def policy_of_table(policy: Policy, table: DeclaredTable) -> Policy:
+    """The policy of one table by itself: its links and sets are columns that are removed."""
+    removed = AttributePolicy.model_validate({"role": "identifier"})
+    links = [table.link, *([] if table.parent is None else [table.key]), *table.sets]
+    attributes = dict.fromkeys([name for name in links if name is not None], removed)
+    kept = {name: a for name, a in table.attributes.items() if name not in attributes}
+    if table.parent is not None:  # `role: subject` says whose row it is, and is checked beside
+        kept = {name: removed if a.role == "subject" else a for name, a in kept.items()}
+    elif policy.model.anchor is not None:
+        kept[ANCHOR] = AttributePolicy.model_validate({"role": "quasi", "type": "number"})
+    alone = policy.model.model_copy(
+        update={
+            "attributes": attributes | kept,
+            "promises": promises_of_table(policy.model, table),
+            "tables": {},
+            "anchor": None,
+            "method": None,
+        }
+    )
+    return replace(policy, model=alone)
+
+
+def promises_of_table(model: PolicyModel, table: DeclaredTable) -> list[Json]:
+    """The promises about columns of one table, named as they are in it."""
+    before = "" if table.parent is None else f"{table.name}."
+    found = []
+    for promise in model.promises:
+        names = attributes_of(promise)
+        if names and all(_table_of(name) == (before[:-1] or None) for name in names):
+            own = [name.removeprefix(before) for name in names]
+            key = {"attribute": own[0]} if "attribute" in promise else {"attributes": own}
+            found.append(dict(promise) | key)
+    return found
+
+
+def attributes_of(promise: Json) -> list[str]:
+    """The attributes that a promise names."""
+    named = promise.get("attribute", promise.get("attributes"))
+    return [named] if isinstance(named, str) else list(named or ())
+
+
+def _table_of(attribute: str) -> str | None:
+    """The table of a qualified name, None for one of people."""
+    return attribute.rpartition(".")[0] or None
+
+
+def tree_of(model: PolicyModel, schemas: Mapping[str, Schema]) -> TableTree:
+    """The tree of tables whose columns are bound. schemas: by table."""
+    declared = declared_tables(model)
+    anchor = None
+    if model.anchor is not None:
+        table, _, column = model.anchor.first.rpartition(".")
+        is_exact, keeps = model.anchor.gaps == "exact", model.anchor.keep == "weekday"
+        anchor = Anchor(table or PEOPLE, column, is_exact, keeps)
+    return TableTree(
+        tuple(table.linked(schemas[table.name]) for table in declared),
+        anchor,
+        Keys(model.keys),
+        {table.name: table.dates for table in declared if table.dates},
+    )
+
+
+def one_table_findings(model: PolicyModel) -> list[str]:
+    """That a policy of linked tables is used where one table is expected."""
+    if not model.is_linked:
+        return []
+    return [
+        "policy: is about several tables (tables), which this command or function does not take;"
+        " 'shoal publish FOLDER', 'audit FOLDER' and 'profile FOLDER' do"
+    ]
+
+
+# What keeps a policy from being about linked tables; all at once.
+
+
+def linked_findings(model: PolicyModel) -> Iterator[str]:
+    """Every contradiction in what a policy says of linked tables."""
+    if not model.is_linked:
+        yield from _not_linked(model)
+        return
+    yield from _link_findings(model)
+    for table in declared_tables(model):
+        yield from _table_findings(table, model)
+    yield from _knowledge_findings(model)
+    yield from _anchor_findings(model)
+    yield from _promise_findings(model)
+    yield from _unserved(model)
+
+
+def _not_linked(model: PolicyModel) -> Iterator[str]:
+    named = {"anchor", "keys", "assume"} & model.model_fields_set
+    for key in sorted(named):
+        yield f"policy, {key}: is of linked tables; name them under 'tables', or leave it out"
+    for name, attribute in model.attributes.items():
+        if attribute.type == "date":
+            yield (
+                f"attribute '{name}': dates as days are of linked tables (tables); give it a"
+                " hierarchy, such as 'hierarchy: {dates: [day, month, year]}'"
+            )
+
+
+def _link_findings(model: PolicyModel) -> Iterator[str]:
+    """What keeps the tables from forming a tree below people."""
+    hanging = {table.name for table in declared_tables(model)}
+    sets = [table.name for table in declared_tables(model) if table.separator is not None]
+    if model.person is not None or "subject" not in {a.role for a in model.attributes.values()}:
+        yield (
+            "policy: no single column of people names the person; give it the role 'subject', as"
+            " rows of other tables point to it"
+        )
+    for name, table in model.tables.items():
+        if not NAME.fullmatch(name) or name == PEOPLE or name in sets:
+            yield (
+                f"table '{name}': can't have this name; use letters, digits, '_' and '-', and"
+                f" neither '{PEOPLE}' nor the name of a set"
+            )
+        parent = table.parent_table
+        if parent is None:
+            if table.ask is None:
+                yield (
+                    f"table '{name}': says not whose its rows are; add 'parent', such as 'parent:"
+                    f" {{{PEOPLE}: COLUMN}}'"
+                )
+        elif parent != PEOPLE and parent not in model.tables:
+            hint = suggestion(parent, [PEOPLE, *model.tables])
+            yield f"table '{name}': its parent '{parent}' is not in the policy; {hint}name it"
+        elif parent != PEOPLE and model.tables[parent].key is None:
+            yield (
+                f"table '{parent}': rows of '{name}' point to it; name the column that they point"
+                " to, as 'key'"
+            )
+        elif name not in hanging and not _waits(name, model):
+            yield (
+                f"table '{name}': hangs from itself by its parents; let each table lead to"
+                f" '{PEOPLE}'"
+            )
+
+
+def _waits(name: str, model: PolicyModel) -> bool:
+    """Whether a table above has no known parent, of which there is a finding of its own."""
+    above, seen = name, set()
+    while above in model.tables and above not in seen:
+        seen.add(above)
+        above = model.tables[above].parent_table or ""
+    return above not in model.tables
+
+
+def _table_findings(table: DeclaredTable, model: PolicyModel) -> Iterator[str]:
+    """What is wrong with the columns of a table."""
+    links = {table.link, table.key} if table.parent is not None else set()
+    subjects = 0
+    for name, attribute in table.attributes.items():
+        where = f"attribute '{name if table.parent is None else f'{table.name}.{name}'}'"
+        if name in links:
+            yield f"{where}: only says what belongs to what; take it out of 'attributes'"
+        if attribute.role not in ROLES:
+            yield f"{where}: the role '{attribute.role}' is of one table; choose another"
+        if attribute.over_time is not None or attribute.render != "range":
+            yield f"{where}: 'over_time' and 'render' are of one table; leave them out"
+        if attribute.publish is not None:
+            yield f"{where}: weights are of one table; leave out 'publish'"
+        if "." in name:
+            yield f"{where}: has a point in its name, which parts table and column; rename it"
+        subjects += attribute.role == "subject"
+    if table.parent is not None and subjects > 1:
+        yield f"table '{table.name}': more than one subject; one column says whose a row is"
+    has_quasi = any(a.role == "quasi" for a in table.attributes.values())
+    if table.rows.known in ("count", "none") and has_quasi and table.separator is None:
+        yield (
+            f"table '{table.name}': has quasi-identifiers, and 'known: {table.rows.known}' says"
+            " that nobody knows its rows; say 'known: all' or a number, or give them another role"
+        )
+
+
+def _knowledge_findings(model: PolicyModel) -> Iterator[str]:
+    """What is wrong with the rows that attackers are said to know."""
+    tables = {table.name: table for table in declared_tables(model)}
+    numbers: dict[str, KnownRows] = {
+        name: t.rows.known for name, t in tables.items() if isinstance(t.rows.known, int)
+    }
+    if len({*numbers.values()}) > 1:
+        yield (
+            "tables: attackers know one number of rows of all tables together; say the same"
+            f" 'known' of {', '.join(numbers)}"
+        )
+    for name in numbers:
+        parent = tables[name].parent
+        if parent not in (None, PEOPLE) and tables[parent].rows.known != "all":
+            yield (
+                f"table '{name}': 'known' can be a number below people, or below a table with"
+                f" 'known: all'; change it there, or in '{parent}'"
+            )
+    unknown = [name for name, table in tables.items() if table.rows.known == "none"]
+    if unknown and model.keys != "none" and "counts-unknown" not in model.assume:
+        yield (
+            f"table '{unknown[0]}': 'known: none' says that nobody knows how many rows a person"
+            " has, and linked files show it; say 'known: count', 'keys: none', or 'assume:"
+            " [counts-unknown]'"
+        )
+
+
+def _anchor_findings(model: PolicyModel) -> Iterator[str]:
+    if model.anchor is None:
+        return
+    dates = [
+        f"{table.name}.{name}" if table.parent is not None else name
+        for table in declared_tables(model)
+        for name in table.dates
+    ]
+    if model.anchor.first not in dates:
+        hint = suggestion(model.anchor.first, dates)
+        yield (
+            f"policy, anchor.first: '{model.anchor.first}' is no quasi-identifier of type 'date';"
+            f" {hint}name one of those"
+        )
+    if model.anchor.gaps == "exact" and "one-date-known" not in model.assume:
+        yield (
+            "policy, anchor.gaps: exact gaps undo a shift for who knows two dates; say 'covered',"
+            " or 'assume: [one-date-known]'"
+        )
+
+
+def _promise_findings(model: PolicyModel) -> Iterator[str]:
+    """Promises that name columns of several tables, or count people by some columns alone."""
+    for promise in model.promises:
+        names = attributes_of(promise)
+        if promise["model"] == "k-anonymity" and (names or promise.get("population")):
+            yield (
+                "promise 'k-anonymity': counts who is alike in all tables together; leave out"
+                " 'attributes' and 'population'"
+            )
+        elif len({_table_of(name) for name in names}) > 1:
+            yield (
+                f"promise '{promise['model']}': names columns of several tables; ask one promise"
+                " of each"
+            )
+
+
+def _unserved(model: PolicyModel) -> Iterator[str]:
+    """Keys that are about one table."""
+    asked = {
+        "label": model.label is not None,
+        "reference": model.reference is not None,
+        "accept": bool(model.accept),
+        "population": model.population is not None,
+        "require_together": model.require_together,
+        "write.numbers": bool(model.write.numbers),
+    }
+    for key in (key for key, is_asked in asked.items() if is_asked):
+        yield f"policy, {key}: is of one table; leave it out for linked tables"
+    if model.missing == "suppress":
+        yield "policy, missing: whole people would be suppressed; say 'value' or 'reject'"
+    if model.render.order == "input":
+        yield "policy, render.order: the input's order tells whose row is whose; leave it out"

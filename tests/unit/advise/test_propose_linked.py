@@ -1,0 +1,115 @@
+"""A policy proposed for several tables: links by evidence, and questions where there is none."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+import yaml
+
+import linked_cases
+from shoal.advise.propose_linked import propose_linked
+from shoal.connectors.database.catalogue import ForeignKey
+from shoal.connectors.table_places import table_places
+from shoal.data.table import Table
+from shoal.errors import InputError
+from shoal.policy.policy import Policy
+from shoal.policy.proposal.links import find_links
+from shoal.samples import sample
+
+
+def links_of(world, declared=()):
+    return find_links({name: Table(frame) for name, frame in world.items()}, declared)
+
+
+@pytest.fixture
+def world():
+    return linked_cases.world(40)
+
+
+def test_a_column_that_has_the_name_of_a_key_and_its_values_points_to_it(world):
+    links = links_of(world)
+    assert links.people == "people"
+    assert (links.parent("visits").to_table, links.parent("visits").column) == ("people", "patient")
+    assert links.parent("drugs").to_table == "visits"
+    assert links.key("visits") == "visit"
+
+
+def test_the_finest_table_is_the_parent_where_rows_point_to_several(world):
+    owner = dict(world["visits"].select("visit", "patient").iter_rows())
+    drugs = pl.concat([world["drugs"], world["drugs"].head(5)])
+    drugs = drugs.with_columns(patient=pl.col("visit").replace_strict(owner))
+    assert links_of({**world, "drugs": drugs}).parent("drugs").to_table == "visits"
+
+
+def test_a_column_that_names_the_table_of_the_key_points_to_it(world):
+    people = world["people"].rename({"patient": "id"})
+    visits = world["visits"].rename({"patient": "patient_id"})
+    links = links_of({"patients": people, "visits": visits, "drugs": world["drugs"]})
+    assert links.people == "patients"
+    assert links.parent("visits").column == "patient_id"
+
+
+def test_numbers_that_every_table_gives_its_rows_prove_nothing(world):
+    numbered = {
+        name: frame.with_columns(id=pl.int_range(1, pl.len() + 1)) for name, frame in world.items()
+    }
+    assert all(
+        link.column != "id"
+        for some in links_of(numbered).links.values()
+        for link in some
+        if link.is_sure
+    )
+
+
+def test_without_a_common_name_somebody_is_asked(world):
+    visits = world["visits"].rename({"patient": "who"})
+    links = links_of({**world, "visits": visits})
+    assert links.parent("visits") is None
+    assert "to 'people' by 'who' (all values are keys there)" in links.question("visits")
+
+
+def test_rows_that_find_none_are_asked_about(world):
+    links = links_of({**world, "people": world["people"].head(38)})
+    assert links.parent("visits") is None
+    assert "find none there" in links.question("visits")
+
+
+def test_what_the_database_declares_needs_no_name(world):
+    visits = world["visits"].rename({"patient": "who"})
+    declared = [ForeignKey("visits", "who", "people", "patient")]
+    links = links_of({**world, "visits": visits}, declared)
+    assert links.parent("visits").column == "who"
+    assert "a foreign key of the database" in links.parent("visits").why
+
+
+def test_it_is_an_error_where_no_table_can_be_that_of_people(world):
+    alike = {"one": world["drugs"], "other": world["drugs"]}
+    with pytest.raises(InputError, match="is not clear; name it 'people'"):
+        links_of(alike)
+
+
+def test_a_proposal_is_a_policy_that_fits_once_its_questions_are_answered(tmp_path, shoal):
+    for name, frame in sample("clinic", 200, 1).items():
+        frame.write_csv(tmp_path / f"{name}.csv")
+    proposal = propose_linked(table_places(str(tmp_path)), 5)
+    policy = Policy.from_dict(yaml.safe_load(proposal.text))
+    assert policy.model == proposal.policy.model
+    assert policy.model.attributes["patient"].role == "subject"
+    assert policy.model.tables["drugs"].parent == {"visits": "visit"}
+    assert "visit" not in policy.model.tables["visits"].attributes
+    (tmp_path / "draft.yaml").write_text(proposal.text)
+    checked = shoal("policy", "check", tmp_path / "draft.yaml", tmp_path)
+    assert checked.status == (2 if proposal.questions else 0)
+    assert all("open question" in line for line in checked.err.splitlines() if "sound" not in line)
+
+
+def test_a_table_whose_parent_nobody_knows_keeps_publish_and_audit_waiting(world, tmp_path, shoal):
+    world = {**world, "visits": world["visits"].rename({"patient": "who"})}
+    for name, frame in world.items():
+        frame.write_csv(tmp_path / f"{name}.csv")
+    done = shoal("policy", "init", tmp_path, "-o", tmp_path / "draft.yaml")
+    assert done.status == 0
+    assert "visits: whose rows are these?" in done.err
+    audited = shoal("audit", tmp_path, "-p", tmp_path / "draft.yaml")
+    assert audited.status == 2
+    assert "table 'visits': has an open question" in audited.err

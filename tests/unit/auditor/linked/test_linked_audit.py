@@ -1,0 +1,303 @@
+"""Audits of linked tables: what they measure, and every fault that was planted is found."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from itertools import combinations, permutations
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import linked_cases
+import shoal as library
+from shoal.auditor.linked.audit import audit_linked
+from shoal.auditor.linked.labels import View, ViewedTable, exposures
+from shoal.auditor.linked.matching import is_saturated
+from shoal.data.certificate import Certificate
+from shoal.data.linked import PEOPLE, Known
+from shoal.errors import InputError
+from shoal.policy.policy import Policy
+
+DATED = {
+    "cost": {"role": "quasi", "type": "number", "domain": [0, 1000]},
+    "day": {"role": "quasi", "type": "date"},
+    "disease": {"role": "sensitive"},
+}
+
+
+def sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def audit(released, original=None, **more):
+    policy = Policy.from_dict(linked_cases.policy(**more))
+    return audit_linked(released, policy, original).certificate
+
+
+@pytest.fixture(scope="module")
+def tables():
+    return linked_cases.world(40)
+
+
+@pytest.fixture(scope="module")
+def released(tables):
+    return linked_cases.published(tables)
+
+
+def test_an_honest_release_holds_from_its_files_alone_and_with_its_originals(released, tables):
+    alone, beside = audit(released), audit(released, tables)
+    assert alone.holds
+    assert beside.holds
+    assert alone["linked"]["audited"] == "files"
+    assert alone["promises"][0]["measured"] == beside["promises"][0]["measured"] == 3
+    assert beside["linked"]["matching"] == {"people": 40, "tried": 40, "least": 3, "below": 0}
+
+
+def test_rows_taken_for_people_are_found_to_hide_nobody(tables):
+    counted = tables["people"].with_columns(pl.lit("[1, 4]").alias("visits.rows"))
+    keys = dict(zip(tables["people"]["patient"], range(1, 41), strict=True))
+    visits = dict(zip(tables["visits"]["visit"], range(1, 92), strict=True))
+    raw = {
+        "people": counted.with_columns(pl.col("patient").replace_strict(keys), age=pl.lit("*")),
+        "visits": tables["visits"].with_columns(
+            pl.col("patient").replace_strict(keys), pl.col("visit").replace_strict(visits)
+        ),
+        "drugs": tables["drugs"].with_columns(pl.col("visit").replace_strict(visits)),
+    }
+    certificate = audit(raw)
+    assert not certificate.holds
+    assert certificate["promises"][0]["measured"] == 1
+    below = {(row["table"], row["known"]): row["below"] for row in certificate["linked"]["exposed"]}
+    assert below[PEOPLE, "all"] == 0
+    assert below["visits", "all"] > below["visits", "count"]
+
+
+def test_its_certificate_is_read_again_and_holds_no_cell(released, tables):
+    certificate = audit(released, tables)
+    read = Certificate.parsed(certificate.to_json().encode(), "certificate.json")
+    assert read.holds
+    assert [table["name"] for table in read["tables"]] == ["people", "visits", "drugs"]
+    text = certificate.to_json()
+    assert not any(cell in text for cell in ("insulin", "gout", '"p7"'))
+
+
+def test_it_is_audited_from_the_command_line_and_from_python(released, tables, tmp_path, shoal):
+    for name, frames in (("out", released), ("clinic", tables)):
+        (tmp_path / name).mkdir()
+        for table, frame in frames.items():
+            frame.write_csv(tmp_path / name / f"{table}.csv")
+    (tmp_path / "policy.json").write_text(json.dumps(linked_cases.policy()))
+    words = ["audit", tmp_path / "out", "-p", tmp_path / "policy.json"]
+    assert shoal(*words).status == 0
+    beside = shoal(*words, "--original", tmp_path / "clinic", "--json")
+    assert beside.status == 0
+    stated = json.loads(beside.out)
+    assert stated["tables"][1]["sha256"] == sha256((tmp_path / "out/visits.csv").read_bytes())
+    further = [f"--table={name}={tmp_path}/clinic/{name}.csv" for name in ("visits", "drugs")]
+    given = shoal(*words, "--original", tmp_path / "clinic" / "people.csv", *further)
+    assert given.status == 0
+    assert "each fits at least 3 published people" in given.err
+    python = library.audit(tmp_path / "out", tmp_path / "policy.json", tmp_path / "clinic")
+    assert python["promises"] == stated["promises"]
+    asked_more = shoal(*words, "--k", 4)
+    assert asked_more.status == 1
+    assert "asked 4, measured 3: DOES NOT HOLD" in asked_more.err
+    assert shoal(*words, "--report", tmp_path / "r.html").status == 2
+
+
+def test_a_certificate_is_written_where_it_is_asked_for(released, tmp_path, shoal, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("out").mkdir()
+    for table, frame in released.items():
+        frame.write_csv(f"out/{table}.csv")
+    Path("policy.json").write_text(json.dumps(linked_cases.policy()))
+    assert shoal("audit", "out", "-p", "policy.json", "-o", "c.json", "-q").status == 0
+    assert Certificate.load("c.json").holds
+
+
+# The planted faults: each of them is found, and nothing but it was changed.
+
+
+def test_a_filler_row_is_found_even_where_a_whole_class_has_one(released, tables):
+    people = released["people"]
+    key = people["visits.rows"].str.contains("1") & (people["visits.rows"] != "1")
+    members = people.filter(people["age"] == people.filter(~key)["age"][0])["patient"].to_list()
+    first = released["visits"].height + 1
+    filler = pl.DataFrame(
+        {
+            "visit": range(first, first + len(members)),
+            "patient": members,
+            "cost": "*",
+            "disease": "*",
+            "drugs.rows": "0",
+        },
+        schema=released["visits"].schema,
+    )
+    planted = {**released, "visits": pl.concat([released["visits"], filler])}
+    assert audit(planted)["faults"]["extra_rows"] == len(members)
+    without_counts = {**planted, "people": people.drop("visits.rows")}
+    assert audit(without_counts, tables)["faults"]["matched"] > 0
+
+
+def test_a_row_moved_to_another_person_is_found(released):
+    visits = released["visits"]
+    owner, other = (
+        visits["patient"][0],
+        next(p for p in visits["patient"] if p != visits["patient"][0]),
+    )
+    keys = visits["patient"].to_list()
+    keys[keys.index(owner)] = other
+    certificate = audit({**released, "visits": visits.with_columns(pl.Series("patient", keys))})
+    assert certificate["promises"][0]["measured"] == 1
+    assert not certificate.holds
+
+
+def test_keys_in_the_order_of_what_rows_show_are_found(tables):
+    large = linked_cases.published(linked_cases.world(300))
+    order = large["visits"].sort(pl.col("cost").str.extract(r"(\d+)").cast(pl.Int64))["visit"]
+    renamed = {old: new for new, old in enumerate(order, 1)}
+    planted = {
+        name: frame.with_columns(pl.col("visit").replace_strict(renamed))
+        if "visit" in frame.columns
+        else frame
+        for name, frame in large.items()
+    }
+    assert audit(large)["faults"]["ordered_keys"] == 0
+    assert audit(planted)["faults"]["ordered_keys"] == 1
+
+
+def test_days_that_were_not_moved_are_found(released):
+    tables = {**linked_cases.policy()["tables"]}
+    tables["visits"] = {**tables["visits"], "attributes": DATED}
+    more = {"tables": tables, "anchor": {"first": "visits.day"}}
+    by_chance, unmoved = linked_cases.moved(released)
+    honest = audit(by_chance, **more)
+    assert honest["faults"]["odd_days"] == 0
+    assert honest.holds, honest["promises"]
+    assert honest["linked"]["anchor"]["least_hull_days"] == 201
+    assert audit(unmoved, **more)["faults"]["odd_days"] > 0
+
+
+def test_keys_of_the_original_repeated_keys_and_orphans_are_found(released):
+    people = released["people"].with_columns(patient="p" + pl.col("patient").cast(pl.String))
+    visits = released["visits"].with_columns(patient="p" + pl.col("patient").cast(pl.String))
+    faults = audit({**released, "people": people, "visits": visits})["faults"]
+    assert faults["original_keys"] == 40
+    twice = released["visits"].with_columns(visit=pl.lit(1))
+    faults = audit({**released, "visits": twice})["faults"]
+    assert faults["repeated_keys"] == released["visits"].height - 1
+    assert faults["orphans"] == released["drugs"].height - 1
+
+
+# Labels, sets of rows and matchings beside slow truths.
+
+
+@st.composite
+def small_worlds(draw):
+    """Up to 7 people with up to 3 visits of two kinds, each with up to 2 drugs of two kinds."""
+    kind = st.integers(0, 1)
+    visit = st.tuples(kind, st.lists(kind, max_size=2))
+    return draw(st.lists(st.tuples(kind, st.lists(visit, max_size=3)), min_size=1, max_size=7))
+
+
+def view_of(world, visits=Known.ALL, drugs=Known.ALL):
+    def starts(groups):
+        return np.concatenate(([0], np.cumsum([len(group) for group in groups]))).astype(np.int64)
+
+    rows = [visit for _, visits_of in world for visit in visits_of]
+    return View(
+        [
+            ViewedTable(
+                PEOPLE, None, np.array([0, len(world)]), [np.array([cell for cell, _ in world])]
+            ),
+            ViewedTable(
+                "visits",
+                PEOPLE,
+                starts([visits_of for _, visits_of in world]),
+                [np.array([cell for cell, _ in rows], dtype=np.int64)],
+                visits,
+            ),
+            ViewedTable(
+                "drugs",
+                "visits",
+                starts([drugs_of for _, drugs_of in rows]),
+                [np.array([cell for _, some in rows for cell in some], dtype=np.int64)],
+                drugs,
+            ),
+        ]
+    )
+
+
+@given(small_worlds())
+def test_people_have_one_label_exactly_if_all_of_their_rows_are_equal(world):
+    labels = view_of(world).labels
+    plain = [(cell, sorted((kind, sorted(drugs)) for kind, drugs in rows)) for cell, rows in world]
+    for (i, one), (j, other) in combinations(enumerate(plain), 2):
+        assert (labels[i] == labels[j]) == (one == other)
+
+
+@given(small_worlds(), st.integers(1, 3))
+def test_whoever_knows_m_rows_finds_as_many_people_as_a_plain_count_does(world, m):
+    view = view_of(world, visits=m, drugs=Known.COUNT)
+    items = [[(kind, len(drugs)) for kind, drugs in rows] for _, rows in world]
+    fewest = view.fewest_alike(m)
+    for person, own in enumerate(items):
+        found = []
+        for size in range(m + 1):
+            for known in combinations(own, size):
+                fits = [
+                    world[other][0] == world[person][0]
+                    and all(theirs.count(row) >= known.count(row) for row in known)
+                    for other, theirs in enumerate(items)
+                ]
+                found.append(sum(fits))
+        assert fewest[person] == min(found)
+
+
+@given(small_worlds())
+def test_more_knowledge_never_leaves_more_people_hidden(world):
+    below = {(e.table, e.known): e.below for e in exposures(view_of(world), 3)}
+    assert below[PEOPLE, "all"] <= below["visits", "1"] <= below["visits", "2"]
+    assert below["visits", "2"] <= below["visits", "all"]
+
+
+def test_sets_that_are_too_many_to_count_are_refused_not_guessed():
+    rows = 1_200
+    table = ViewedTable("visits", PEOPLE, np.array([0, rows]), [np.arange(rows)], 3)
+    view = View([ViewedTable(PEOPLE, None, np.array([0, 1]), []), table])
+    with pytest.raises(InputError, match="not judged"):
+        view.fewest_alike(3)
+
+
+@given(
+    st.integers(1, 4).flatmap(
+        lambda rows: st.lists(
+            st.lists(st.booleans(), min_size=rows, max_size=rows), min_size=1, max_size=4
+        )
+    )
+)
+def test_rows_are_matched_exactly_if_some_assignment_fits(lines):
+    fits = np.array(lines)
+    slots, rows = fits.shape
+    some = any(
+        all(fits[slot, row] for slot, row in enumerate(chosen))
+        for chosen in permutations(range(rows), slots)
+    )
+    assert is_saturated(fits) == some
+
+
+def test_the_attack_finds_exactly_those_whom_a_person_fits(tables, released):
+    certificate = audit(released, tables, k=5)
+    assert certificate["linked"]["matching"]["least"] >= 3
+    wrong = tables["people"].with_columns(age=pl.col("age") + 101)
+    shifted = {**tables, "people": wrong}
+    policy = linked_cases.policy()
+    policy["attributes"]["age"]["domain"] = [0, 300]
+    found = audit_linked(released, Policy.from_dict(policy), shifted).certificate
+    assert found["linked"]["matching"]["least"] == 0
+    assert found["faults"]["matched"] == 40

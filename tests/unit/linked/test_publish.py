@@ -1,0 +1,338 @@
+"""Linked tables, published: read back by plain Python from the files alone."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import Counter
+from datetime import date, timedelta
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import shoal
+from shoal.errors import InputError, PromiseError
+from shoal.linked import publish as job
+from shoal.linked.recode import DraftTable
+from shoal.linked.templates import LinkedPromises, bundles_of
+from shoal.policy.binding.linked import bound_linked
+from shoal.policy.binding.linked_files import read_linked
+
+POLICY = {
+    "version": 1,
+    "attributes": {
+        "patient": {"role": "subject"},
+        "age": {"role": "quasi", "type": "number", "domain": [0, 100]},
+        "wards": {"role": "quasi", "type": "set", "separator": ";"},
+        "region": {"role": "plain"},
+    },
+    "tables": {
+        "visits": {
+            "parent": {"people": "person"},
+            "key": "visit",
+            "rows": {"counts": "both"},
+            "attributes": {
+                "day": {"role": "quasi", "type": "date"},
+                "kind": {
+                    "role": "quasi",
+                    "hierarchy": {"tree": {"urgent": ["er", "car"], "planned": ["by"]}},
+                },
+                "disease": {"role": "sensitive"},
+            },
+        },
+        "drugs": {
+            "parent": {"visits": "visit"},
+            "rows": {"known": "count"},
+            "attributes": {"drug": {"role": "sensitive"}},
+        },
+    },
+    "anchor": {"first": "visits.day"},
+    "promises": [{"model": "k-anonymity", "k": 4}],
+    "seed": 3,
+}
+FIRST = date(2020, 1, 1)
+
+
+def policy(**changes):
+    return shoal.Policy.from_dict(POLICY | changes)
+
+
+def world(people=60, seed=1):
+    """Frames by table name."""
+    rng = np.random.default_rng(seed)
+    visits = np.repeat(np.arange(people), rng.integers(0, 4, people))
+    days = rng.integers(0, 300, people)[visits] + rng.integers(0, 200, len(visits))
+    drugs = np.repeat(np.arange(len(visits)), rng.integers(0, 3, len(visits)))
+    return {
+        "people": pl.DataFrame(
+            {
+                "patient": [f"p{i}" for i in range(people)],
+                "age": rng.integers(0, 100, people),
+                "wards": [
+                    ";".join(sorted({*rng.choice(list("ab"), i % 3)})) for i in range(people)
+                ],
+                "region": rng.choice(["north", "south"], people),
+            }
+        ),
+        "visits": pl.DataFrame(
+            {
+                "visit": [f"v{i}" for i in range(len(visits))],
+                "person": [f"p{i}" for i in visits],
+                "day": [str(FIRST + timedelta(int(day))) for day in days],
+                "kind": rng.choice(["er", "car", "by"], len(visits)),
+                "disease": rng.choice(["flu", "cold", "asthma", "gout"], len(visits)),
+            }
+        ),
+        "drugs": pl.DataFrame(
+            {"visit": [f"v{i}" for i in drugs], "drug": rng.choice(["x", "y", "z"], len(drugs))}
+        ),
+    }
+
+
+def rows_of(folder: Path, name: str) -> list[dict[str, str]]:
+    with open(folder / f"{name}.csv", newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def moved_back(cell: str, day: str) -> str:
+    """A date or a span of dates as days from a day."""
+    ends = cell.strip("[]").split(", ")
+    if not day or not all(end[:1].isdigit() for end in ends):
+        return cell
+    return " ".join(str((date.fromisoformat(e) - date.fromisoformat(day)).days) for e in ends)
+
+
+def read_bundles(folder: Path, hides=("patient", "visit", "person", "anchor.day")):
+    """Every person's cells with all rows below, keys aside and dates counted from the person's day;
+    columns in `hides` are left out.
+    """
+
+    def cells(row, day):
+        return tuple(
+            moved_back(cell, day) if name == "day" else cell
+            for name, cell in row.items()
+            if name not in hides
+        )
+
+    found = []
+    for person in rows_of(folder, "people"):
+        day = person.get("anchor.day", "")
+        visits = [
+            (
+                cells(visit, day),
+                tuple(
+                    sorted(
+                        cells(drug, day)
+                        for drug in rows_of(folder, "drugs")
+                        if drug["visit"] == visit["visit"]
+                    )
+                ),
+            )
+            for visit in rows_of(folder, "visits")
+            if visit["person"] == person["patient"]
+        ]
+        found.append((cells(person, day), tuple(sorted(visits))))
+    return found
+
+
+SENSITIVE = ("patient", "visit", "person", "anchor.day", "region", "disease", "drug")
+
+
+def test_everybody_has_k_equal_bundles_in_the_files(tmp_path):
+    done = shoal.publish(world(), policy(), output=tmp_path / "out")
+    alike = Counter(read_bundles(tmp_path / "out", SENSITIVE))
+    assert sum(alike.values()) == 60
+    assert min(alike.values()) >= 4
+    (promise,) = done.certificate["promises"]
+    assert promise["measured"] == min(alike.values())
+    assert not any(done.certificate["faults"].values())
+    assert json.loads((tmp_path / "out" / "certificate.json").read_text()) == dict(done.certificate)
+
+
+def test_the_same_data_and_seed_give_the_same_bytes_and_another_seed_other_keys(tmp_path):
+    files = []
+    for name, seed in (("a", 3), ("b", 3), ("c", 4)):
+        shoal.publish(world(), policy(), output=tmp_path / name, seed=seed)
+        files.append({p.name: p.read_bytes() for p in (tmp_path / name).glob("*.csv")})
+    assert files[0] == files[1]
+    assert files[0]["people.csv"] != files[2]["people.csv"]
+
+
+def test_contents_that_change_owners_within_a_class_change_nothing_but_keys(tmp_path):
+    """Theorem 1: what members of a class have in their slots may be anybody's of them."""
+    frames = world()
+    asked = policy()
+    own = read_linked(frames, asked)
+    tables = bound_linked(own.tables, asked)
+    method = job.with_method(asked).build_method(job.VERB)
+    rng = np.random.default_rng(asked.model.seed)
+    templates = method.bundle(bundles_of(tables), LinkedPromises(tables, asked), rng)
+    changed = dict(frames)
+    for number, (name, column) in enumerate(
+        (("people", "region"), ("visits", "disease"), ("drugs", "drug"))
+    ):
+        slots = templates.slots[[t.name for t in tables.tree.tables].index(name)]
+        person = tables.person_of(name)
+        values = frames[name][column].to_list()
+        source = tables.rows[name].source
+        for slot in range(slots.max() + 1):
+            members = np.flatnonzero(slots == slot)
+            members = members[np.argsort(person[members])]
+            for here, there in zip(members, np.roll(members, 1), strict=True):
+                values[source[here]] = frames[name][column][int(source[there])]
+        changed[name] = frames[name].with_columns(pl.Series(column, values))
+        assert number == 0 or not changed[name].equals(frames[name])
+    shoal.publish(frames, asked, output=tmp_path / "before")
+    shoal.publish(changed, asked, output=tmp_path / "after")
+    before, after = (Counter(read_bundles(tmp_path / n)) for n in ("before", "after"))
+    assert before == after
+
+
+def test_sensitive_values_change_no_quasi_cell_where_k_alone_is_asked(tmp_path):
+    frames = world()
+    other = frames["visits"].with_columns(disease=pl.lit("flu"))
+    shoal.publish(frames, policy(), output=tmp_path / "one")
+    shoal.publish(frames | {"visits": other}, policy(), output=tmp_path / "two")
+    one, two = (Counter(read_bundles(tmp_path / name, SENSITIVE)) for name in ("one", "two"))
+    assert one == two
+
+
+def test_every_slot_of_a_class_keeps_a_promise_about_values(tmp_path):
+    promises = [
+        *POLICY["promises"],
+        {"model": "l-diversity", "attribute": "visits.disease", "l": 3},
+        {"model": "holder-share", "attribute": "visits.disease", "share": 0.8},
+    ]
+    done = shoal.publish(world(), policy(promises=promises), output=tmp_path / "out")
+    assert all(promise["holds"] for promise in done.certificate["promises"])
+    measured = {p["model"]: p["measured"] for p in done.certificate["promises"]}
+    assert measured["l-diversity"] >= 3
+    assert measured["holder-share"] <= 0.8
+    assert Counter(read_bundles(tmp_path / "out", SENSITIVE)).most_common()[-1][1] >= 4
+
+
+def test_drawn_days_lie_in_the_hull_of_the_class_and_are_not_the_anchors(tmp_path):
+    frames = world()
+    shoal.publish(frames, policy(), output=tmp_path / "out", trace=tmp_path / "trace")
+    first = dict(frames["visits"].group_by("person").agg(pl.min("day")).iter_rows())
+    lines = map(json.loads, (tmp_path / "trace").read_text().splitlines())
+    seq = {line["row"]: line["seq"] for line in lines if line["table"] == "people"}
+    own, drawn = [], []
+    for row, person in enumerate(rows_of(tmp_path / "out", "people")):
+        anchor = first.get(frames["people"]["patient"][seq[row]])
+        assert (anchor is None) == (person["anchor.day"] == "")
+        if anchor is not None:
+            lo, *hi = person["anchor.hull"].strip("[]").split(", ")
+            assert lo <= person["anchor.day"] <= (hi or [lo])[0]
+            assert lo <= anchor <= (hi or [lo])[0]
+            own.append(anchor)
+            drawn.append(person["anchor.day"])
+    assert sum(a == b for a, b in zip(own, drawn, strict=True)) < len(own) / 4
+
+
+def test_whoever_has_no_visit_hides_among_others_without_one(tmp_path):
+    frames = world() | {name: frame.clear() for name, frame in world().items() if name != "people"}
+    shoal.publish(frames, policy(), output=tmp_path / "out")
+    alike = Counter(read_bundles(tmp_path / "out", SENSITIVE))
+    assert min(alike.values()) >= 4
+    assert {p["visits.rows"] for p in rows_of(tmp_path / "out", "people")} == {"0"}
+
+
+def test_keyed_keys_join_and_are_the_same_again(tmp_path, monkeypatch):
+    monkeypatch.setenv("SHOAL_PSEUDONYM_KEY", "a secret of the owner's")
+    for name in ("one", "two"):
+        shoal.publish(world(), policy(keys="keyed"), output=tmp_path / name)
+    keys = [{p["patient"] for p in rows_of(tmp_path / n, "people")} for n in ("one", "two")]
+    assert keys[0] == keys[1]
+    assert {v["person"] for v in rows_of(tmp_path / "one", "visits")} <= keys[0]
+    assert min(Counter(read_bundles(tmp_path / "one", SENSITIVE)).values()) >= 4
+
+
+def test_without_keys_no_table_says_whose_its_rows_are(tmp_path):
+    shoal.publish(world(), policy(keys="none"), output=tmp_path / "out")
+    assert not {"patient", "visit", "person"} & {
+        column
+        for name in ("people", "visits", "drugs")
+        for column in rows_of(tmp_path / "out", name)[0]
+    }
+
+
+def _spoilt(change):
+    """`recode` with one table changed afterwards."""
+
+    def recode(*given):
+        drafts = dict(job_recode(*given))
+        change(drafts)
+        return drafts
+
+    job_recode = job.recode
+    return recode
+
+
+def _move_a_row(drafts):
+    visits = drafts["visits"].frame
+    person = visits["person"].to_list()
+    other = next(i for i, name in enumerate(person) if name != person[0])
+    person[0], person[other] = person[other], person[0]
+    drafts["visits"] = DraftTable(
+        visits.with_columns(person=pl.Series(person)), drafts["visits"].rows
+    )
+
+
+def _add_a_row(drafts):
+    visits, rows = drafts["visits"].frame, drafts["visits"].rows
+    filler = visits[:1].with_columns(visit=pl.lit(str(visits.height + 1)))
+    drafts["visits"] = DraftTable(pl.concat([visits, filler]), np.append(rows, rows[0]))
+
+
+def _sharpen_a_cell(drafts):
+    people = drafts["people"].frame
+    drafts["people"] = DraftTable(people.with_columns(age=pl.lit("0")), drafts["people"].rows)
+
+
+def _change_a_value(drafts):
+    drugs = drafts["drugs"].frame
+    drafts["drugs"] = DraftTable(drugs.with_columns(drug=pl.lit("x")), drafts["drugs"].rows)
+
+
+@pytest.mark.parametrize("change", [_move_a_row, _add_a_row, _sharpen_a_cell, _change_a_value])
+def test_a_release_that_a_bug_has_spoilt_is_withheld_whole(tmp_path, monkeypatch, change):
+    monkeypatch.setattr(job, "recode", _spoilt(change))
+    with pytest.raises(PromiseError, match="nothing was written"):
+        shoal.publish(world(), policy(), output=tmp_path / "out", trace=tmp_path / "trace")
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_not_made_yet_is_refused_at_once_with_the_way_out(tmp_path):
+    tables = json.loads(json.dumps(POLICY["tables"]))
+    tables["visits"]["rows"]["known"] = 2
+    tables["drugs"]["rows"]["known"] = "all"
+    asked = policy(
+        tables=tables, anchor={"first": "visits.day", "gaps": "exact"}, assume=["one-date-known"]
+    )
+    with pytest.raises(InputError) as refused:
+        shoal.publish(world(), asked, output=tmp_path / "out.csv")
+    said = "\n".join(refused.value.said)
+    assert "say 'known: all'" in said
+    assert "say 'covered'" in said
+    assert "a new folder" in said
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_with_something_in_it_is_left_alone(tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "mine.txt").write_text("mine")
+    with pytest.raises(InputError, match="name a new one"):
+        shoal.publish(world(), policy(), output=tmp_path / "out")
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["mine.txt"]
+
+
+def test_options_of_one_table_are_refused_for_several(tmp_path):
+    with pytest.raises(InputError, match="explain: of one table"):
+        shoal.publish(world(), policy(), output=tmp_path / "out", explain=True)
+    with pytest.raises(InputError, match="output: linked tables go to a new folder"):
+        shoal.publish(world(), policy())
+    with pytest.raises(InputError, match="are of linked tables"):
+        shoal.publish(world()["people"], quasi=["age"], k=2, output=tmp_path / "out")
