@@ -19,10 +19,10 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "shoal"
 
 CEILINGS = {
-    "lines": 100_100,
-    "logical lines": 62_480,
-    "modules of more than 3 lines": 426,
-    "lines of imports": 6_860,
+    "lines": 101_810,
+    "logical lines": 63_650,
+    "modules of more than 3 lines": 434,
+    "lines of imports": 6_970,
     "percent of the biggest package": 11,
     "files that name a format or scheme": 25,
     "parameters annotated with Policy": 75,
@@ -32,8 +32,8 @@ CEILINGS = {
     "docstrings that begin 'The same' or 'As `x`'": 0,
     "'so many' and 'so much'": 1,
     "files of changes": 20,
-    "words of docs": 60_000,
-    "lines of tests": 72_800,
+    "words of docs": 61_500,
+    "lines of tests": 73_640,
 }
 
 PLACE = re.compile(r"\.(csv|tsv|parquet|arrow|jsonl|xlsx)\b|\b(sqlite|postgresql|kafka)://")

@@ -16,10 +16,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb, prod
-from typing import Any
 
 import numpy as np
 
+from shoal.data.json_objects import Json
 from shoal.data.progress import Progress, no_progress, tell
 
 LARGEST = 4
@@ -46,7 +46,7 @@ class SpecialUniques:
         """People whom some set singles out."""
         return int((self.scores > 0).sum())
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """All figures but whose they are, as JSON can hold them."""
         scores = self.scores[self.scores > 0]
         return {
