@@ -314,7 +314,7 @@ def _linked(found: Findings) -> Iterator[Row]:
     if around is not None:
         label, share = gettext("naming by the population"), around["marketer"]
         sentence = gettext(
-            "whoever has a list of the population, as the {source} says it is, names them rightly",
+            "whoever has a list of the population, judged by the {source}, names them rightly",
             source=around["source"],
         )
         asked = {"measure": "marketer", "among": gettext("records")}

@@ -70,7 +70,12 @@ def _protected(certificate: Certificate) -> Iterator[str]:
     if together.get("min") is not None and is_apart:
         yield _all_together(together, unit(certificate))
     for promise in certificate["promises"]:
-        if not promise["holds"]:
+        if promise["holds"] is None:
+            yield gettext(
+                "Not measured: {model}, which needs the weights of the original",
+                model=promise["model"],
+            )
+        elif not promise["holds"]:
             yield gettext(
                 "Not kept: {model} asked for {asked}, found was {measured}",
                 model=promise["model"],
@@ -192,6 +197,19 @@ def _of_sensitive(promise: PromiseReport) -> str:
             about=about,
             whole=whole,
             found=percent_text(found),
+        )
+    if model == "individual-risk":
+        return gettext(
+            "By the weights of the sample, a list of the whole population names nobody with more"
+            " than {found}",
+            found=percent_text(found),
+        )
+    if model == "global-risk":
+        return gettext(
+            "By the weights of the sample, a list of the whole population names {found} of people"
+            " on average{by}",
+            found=percent_text(found),
+            by=gettext(", or somebody of their household") if promise.get("households") else "",
         )
     return gettext(
         "{model}{about} holds as well",
