@@ -10,6 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from shoal.data.attack_scene import AttackScene
+from shoal.data.bundles import BundleRows, Bundles, Templates
 from shoal.data.classes import Classes, Closeness, Population, SensitiveColumn
 from shoal.data.cut import Cut
 from shoal.data.hierarchies.hierarchy import Hierarchy
@@ -26,6 +27,8 @@ from shoal.protocols import (
     AnonymityRequirement,
     Attack,
     Bucketizer,
+    BundlePromises,
+    Bundler,
     HierarchyMaker,
     Metric,
     Partitioner,
@@ -71,6 +74,10 @@ __all__ = [
     "Attack",
     "AttackScene",
     "Bucketizer",
+    "BundlePromises",
+    "BundleRows",
+    "Bundler",
+    "Bundles",
     "Classes",
     "Closeness",
     "Cut",
@@ -104,6 +111,7 @@ __all__ = [
     "StreamMethod",
     "StreamPromises",
     "StreamPublisher",
+    "Templates",
     "ValueCounts",
     "as_written",
     "check_attack",

@@ -11,11 +11,12 @@ import shoal.extend
 
 DOOR = Path(shoal.extend.__file__)
 NAMES = """
-    DROP HOLD NEW REUSE SUPPRESS AnonymityRequirement Arrivals Attack AttackScene Bucketizer Classes
+    DROP HOLD NEW REUSE SUPPRESS AnonymityRequirement Arrivals Attack AttackScene Bucketizer
+    BundlePromises BundleRows Bundler Bundles Classes
     Closeness Cut Emissions Hierarchy HierarchyMaker InfeasibleError InputError LedgerView
     Matrix Metric OnlyK Partition Partitioner Piece Placement Population PrivacyModel Promise
     PromiseTerms Promises Recoder Release Renderer Republisher SensitiveColumn Sink Source Space
-    State StreamMethod StreamPromises StreamPublisher ValueCounts as_written check_attack
+    State StreamMethod StreamPromises StreamPublisher Templates ValueCounts as_written check_attack
     check_hierarchy_maker check_metric check_partitioner check_promise check_recoder
     check_stream_method promises_on sensitive_column sensitive_columns sign small_classes
     small_matrices small_releases small_scenes value_counts

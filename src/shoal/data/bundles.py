@@ -37,9 +37,18 @@ class BundleRows:
 
 @dataclass(frozen=True)
 class Bundles:
-    """Everybody's rows: table 0 is that of the people, each other stands behind its parent."""
+    """Everybody's rows: table 0 is that of the people, each other stands behind its parent.
+
+    apart: (people,) integers; people of different ones are never in one class.
+    """
 
     tables: tuple[BundleRows, ...]
+    apart: np.ndarray
+
+    @classmethod
+    def of(cls, tables: tuple[BundleRows, ...]) -> Bundles:
+        """Of people of whom any may be in one class."""
+        return cls(tables, np.zeros(tables[0].matrix.records, np.int64))
 
     @property
     def people(self) -> int:
@@ -72,7 +81,3 @@ class Templates:
     def classes(self) -> np.ndarray:
         """(people,) int64."""
         return self.slots[0]
-
-    def count(self, table: int) -> int:
-        """The slots of a table."""
-        return int(self.slots[table].max(initial=-1)) + 1

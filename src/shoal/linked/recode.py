@@ -10,10 +10,20 @@ import polars as pl
 
 from shoal.data.bundles import Templates
 from shoal.data.encoding import EncodedAttribute
-from shoal.data.linked import ANCHOR, HULL, PEOPLE, Keys, LinkedTable, LinkedTables, rows_column
+from shoal.data.linked import (
+    ANCHOR,
+    HULL,
+    PEOPLE,
+    Keys,
+    Known,
+    LinkedTable,
+    LinkedTables,
+    rows_column,
+)
 from shoal.data.partition import Partition
 from shoal.data.recoding import Recoding, mean_text
 from shoal.data.schema import Render, Shown
+from shoal.linked.templates import anchor_of, slots_of
 from shoal.recoding.boxes import Boxes, pseudonyms
 
 
@@ -44,10 +54,10 @@ class _Recoder:
     ) -> None:
         self.tree, self._rows, self._rng = tables.tree, tables.rows, rng
         names = [table.name for table in tables.tree.tables]
-        self._slots = dict(zip(names, templates.slots, strict=True))
-        self._counts = {name: templates.count(t) for t, name in enumerate(names)}
+        self._slots = slots_of(tables, templates)
+        self._counts = {n: int(slots.max(initial=-1)) + 1 for n, slots in self._slots.items()}
         self._person = {name: tables.person_of(name) for name in names}
-        self._moved = self._drawn_days() if tables.tree.anchor is not None else None
+        self._moved = None if tables.tree.anchor is None else self._drawn_days(tables)
         # drawn once for each slot: rows of all members of a class stand in one order
         self._slot_order = {n: rng.permutation(count) for n, count in self._counts.items()}
 
@@ -75,22 +85,21 @@ class _Recoder:
         above: place of each row of the parent in its published table.
         """
         rows, slots = self._rows[table.name], self._slots[table.name]
-        kept = np.flatnonzero(slots >= 0)
+        kept = self._rng.permutation(np.flatnonzero(slots >= 0))
         is_keyed = self.tree.keys is Keys.KEYED
         if table.key is None and above is not None and self.tree.keys is not Keys.NONE:
             parent = above[rows.parents[kept]]
             return kept[np.lexsort((self._slot_order[table.name][slots[kept]], parent))]
-        drawn = self._rng.permutation(kept)
         if table.key is None:
-            return drawn
+            return kept
         numbers = np.zeros(rows.count, np.int64)
-        numbers[drawn] = np.arange(1, len(drawn) + 1)
+        numbers[kept] = np.arange(1, len(kept) + 1)
         own = pl.Series(table.key, numbers)
         if is_keyed:
             own = pseudonyms(rows.table.frame[table.key])
-            drawn = kept[own.gather(kept).arg_sort().to_numpy()]
+            kept = kept[own.gather(kept).arg_sort().to_numpy()]
         keys[table.name] = own
-        return drawn
+        return kept
 
     def _linked(
         self, table: LinkedTable, order: np.ndarray, keys: dict[str, pl.Series], shown: pl.DataFrame
@@ -125,7 +134,8 @@ class _Recoder:
                 shown = shown.with_columns(days_shown(spans, j, encoded, moved, schema.render))
         below = self.tree.below(table.name)
         sets = [self._sets(one) for one in below if one.separator is not None]
-        return shown.with_columns(*sets, *(self._row_counts(one, table) for one in below))
+        counts = [self._row_counts(o, table) for o in below if o.known is not Known.NONE]
+        return shown.with_columns(*sets, *counts)
 
     def _row_counts(self, below: LinkedTable, table: LinkedTable) -> pl.Series:
         """How many rows of a table below the members of each slot have, in the original."""
@@ -168,18 +178,18 @@ class _Recoder:
 
     # Days.
 
-    def _drawn_days(self) -> np.ndarray:
+    def _drawn_days(self, tables: LinkedTables) -> np.ndarray:
         """(people,) int64: of each, a day drawn evenly from the days of its class's anchors, and
         never looking at its own. So moved dates have one distribution for all members.
-        """
-        encoded = self._anchor
-        lo, hi = self._hulls(encoded)
-        return self._rng.integers(lo, hi + 1)[self._slots[PEOPLE]]
 
-    @property
-    def _anchor(self) -> EncodedAttribute:
-        attributes = self._rows[PEOPLE].encoded.attributes
-        return next(one for one in attributes if one.attribute.name == ANCHOR)
+        Where the day of the week is kept, which members of a class share, from the days that have
+        it.
+        """
+        encoded = anchor_of(tables)
+        first, last = self._hulls(encoded)
+        step = 7 if tables.tree.anchor is not None and tables.tree.anchor.keeps_weekday else 1
+        steps = (last - first) // step  # both ends are members' anchors
+        return (first + step * self._rng.integers(0, steps + 1))[self._slots[PEOPLE]]
 
     def _hulls(self, encoded: EncodedAttribute) -> tuple[np.ndarray, np.ndarray]:
         """First and last anchor of each class; (classes,) int64, 0 where a member has none."""
@@ -221,7 +231,7 @@ def days_shown(
     moved: np.ndarray | int,
     render: Render,
 ) -> pl.Series:
-    """The days of column j as dates, moved by so many for each row: a date, or from one to another.
+    """The days of column j as dates, moved by a number for each row: one, or from one to another.
 
     moved: (n,) int64. Where somebody has no day, what `span_texts` says of it.
     """

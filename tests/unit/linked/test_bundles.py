@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -37,7 +38,7 @@ def bundles_of(people, columns=2):
     persons = np.array([codes for codes, _ in people]).reshape(len(people), -1)
     above = Matrix.from_columns(persons, [8.0] * persons.shape[1])
     below = Matrix.from_columns(np.array(rows).reshape(-1, columns), DOMAINS[:columns])
-    return Bundles(
+    return Bundles.of(
         (
             BundleRows(above, -1, np.array([0, len(people)])),
             BundleRows(below, 0, starts),
@@ -54,7 +55,7 @@ def with_drugs(people, rng):
         codes = rng.integers(0, 9, (int(counts.sum()), len(domains)))
         matrix = Matrix.from_columns(codes, domains)
         tables.append(BundleRows(matrix, parent, method.starts_of(counts)))
-    return Bundles(tuple(tables))
+    return Bundles.of(tuple(tables))
 
 
 def plain(kernel):
@@ -91,7 +92,7 @@ def test_the_worked_example_crosses_no_rows():
     persons = Matrix.from_columns(np.array([[30], [34], [60], [62]]), [100.0])
     rows = Matrix.from_columns(np.array([1, 9, 2, 5, 8, 6, 7]).reshape(-1, 1), [10.0])
     starts = np.array([0, 2, 3, 5, 7])
-    bundles = Bundles((BundleRows(persons, -1, np.array([0, 4])), BundleRows(rows, 0, starts)))
+    bundles = Bundles.of((BundleRows(persons, -1, np.array([0, 4])), BundleRows(rows, 0, starts)))
     slots = aligned(bundles, np.array([0, 0, 1, 1])).slots[1].tolist()
     # rows 1, 9 | 2 | 5, 8 | 6, 7: 9 is withheld, 5 goes with 6 and 8 with 7
     assert slots == [0, -1, 0, 1, 2, 1, 2]
@@ -171,10 +172,33 @@ def test_rows_are_kept_whose_rows_below_fit():
     visits = bundles_of(people)
     counts = np.array([1, 3, 3])
     drugs = Matrix.from_columns(np.zeros((7, 0), int), [])
-    bundles = Bundles((*visits.tables, BundleRows(drugs, 1, method.starts_of(counts))))
+    bundles = Bundles.of((*visits.tables, BundleRows(drugs, 1, method.starts_of(counts))))
     templates = BundleMethod().bundle(bundles, ks, np.random.default_rng(0))
     assert templates.slots[1].tolist() == [-1, 0, 0]
     assert (templates.slots[2] >= 0).tolist() == [False] + [True] * 6
+
+
+def test_rows_alike_go_where_the_rows_below_them_are_alike():
+    people = [((1,), ([(5, 0), (5, 0)],))] * 2
+    drugs = Matrix.from_columns(np.array([[0], [8], [8], [0]]), [8.0])
+    below = BundleRows(drugs, 1, np.arange(5))
+    bundles = Bundles.of((*bundles_of(people).tables, below))
+    templates = BundleMethod().bundle(bundles, ks, np.random.default_rng(0))
+    first, second, third, fourth = templates.slots[1].tolist()
+    assert (first, second) == (fourth, third)
+    assert bundle_loss(bundles, templates) == 0
+
+
+def test_rows_in_order_keep_it_where_another_order_would_cost_less():
+    rows = np.array([[0, 0], [1, 4], [0, 4], [1, 0]])
+    matrix = Matrix.from_columns(rows, [80.0, TREE])
+    people = bundles_of([((1,), ([],))] * 2).tables[0]
+    slots = {}
+    for ordered in (False, True):
+        below = BundleRows(matrix, 0, np.array([0, 2, 4]), 1.0, ordered)
+        slots[ordered] = aligned(Bundles.of((people, below)), np.zeros(2, np.int64)).slots[1]
+    assert slots[False].tolist() == [0, 1, 1, 0]
+    assert slots[True].tolist() == [0, 1, 0, 1]
 
 
 @given(worlds, st.randoms(use_true_random=False))
@@ -196,6 +220,21 @@ def test_people_with_equally_many_rows_are_in_one_band():
     assert method.band_starts(rows, 3).tolist() == [0, 4, 10]
     assert method.band_starts(rows, 100).tolist() == [0, 10]
     assert method.band_starts(rows, 1).tolist() == [0, 1, 4, 5, 9, 10]
+
+
+@given(worlds)
+def test_people_who_have_to_stay_apart_are_in_no_class_together(people):
+    apart = np.arange(len(people)) % 2
+    bundles = replace(bundles_of(people), apart=apart)
+    classes = BundleMethod(band=1).bundle(bundles, ks, np.random.default_rng(0)).classes
+    assert all(len({*apart[classes == c].tolist()}) == 1 for c in range(classes.max() + 1))
+    assert np.bincount(classes).min() >= 2
+
+
+def test_too_few_people_who_have_to_stay_apart_are_refused():
+    bundles = replace(bundles_of([((1,), ([],))] * 5), apart=np.array([0, 0, 0, 0, 1]))
+    with pytest.raises(InfeasibleError, match="1 people have to stay apart"):
+        BundleMethod().bundle(bundles, ks, np.random.default_rng(0))
 
 
 def test_fewer_people_than_k_are_refused():

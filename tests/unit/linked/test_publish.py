@@ -232,12 +232,46 @@ def test_drawn_days_lie_in_the_hull_of_the_class_and_are_not_the_anchors(tmp_pat
     assert sum(a == b for a, b in zip(own, drawn, strict=True)) < len(own) / 4
 
 
+def test_the_day_of_the_week_is_kept_where_it_is_asked(tmp_path):
+    frames = world(people=400)
+    asked = policy(anchor={"first": "visits.day", "keep": "weekday"})
+    shoal.publish(frames, asked, output=tmp_path / "out", trace=tmp_path / "trace")
+    first = dict(frames["visits"].group_by("person").agg(pl.min("day")).iter_rows())
+    lines = map(json.loads, (tmp_path / "trace").read_text().splitlines())
+    seq = {line["row"]: line["seq"] for line in lines if line["table"] == "people"}
+    days = [
+        (person["anchor.day"], first.get(frames["people"]["patient"][seq[row]]))
+        for row, person in enumerate(rows_of(tmp_path / "out", "people"))
+    ]
+    moved = [tuple(map(date.fromisoformat, pair)) for pair in days if pair[0] and pair[1]]
+    assert all(drawn.weekday() == own.weekday() for drawn, own in moved)
+    assert sum(drawn == own for drawn, own in moved) < len(moved) / 2
+
+
 def test_whoever_has_no_visit_hides_among_others_without_one(tmp_path):
     frames = world() | {name: frame.clear() for name, frame in world().items() if name != "people"}
     shoal.publish(frames, policy(), output=tmp_path / "out")
     alike = Counter(read_bundles(tmp_path / "out", SENSITIVE))
     assert min(alike.values()) >= 4
     assert {p["visits.rows"] for p in rows_of(tmp_path / "out", "people")} == {"0"}
+
+
+def test_rows_of_which_nobody_knows_anything_are_all_published(tmp_path):
+    frames = world()
+    tables = json.loads(json.dumps(POLICY["tables"]))
+    tables["drugs"]["rows"]["known"] = "none"
+    promises = [*POLICY["promises"], {"model": "l-diversity", "attribute": "drugs.drug", "l": 2}]
+    asked = policy(tables=tables, assume=["counts-unknown"], promises=promises)
+    shoal.publish(frames, asked, output=tmp_path / "out", trace=tmp_path / "trace")
+    lines = list(map(json.loads, (tmp_path / "trace").read_text().splitlines()))
+    visits = {frames["visits"]["visit"][ln["seq"]] for ln in lines if ln["table"] == "visits"}
+    drugs = [ln["seq"] for ln in lines if ln["table"] == "drugs"]
+    assert len(drugs) == len({*drugs}) == frames["drugs"]["visit"].is_in(visits).sum()
+    without = [
+        (person, [v for v, _ in rows]) for person, rows in read_bundles(tmp_path / "out", SENSITIVE)
+    ]
+    assert min(Counter(map(repr, without)).values()) >= 4
+    assert "drugs.rows" not in rows_of(tmp_path / "out", "visits")[0]
 
 
 def test_keyed_keys_join_and_are_the_same_again(tmp_path, monkeypatch):
@@ -310,7 +344,9 @@ def test_what_is_not_made_yet_is_refused_at_once_with_the_way_out(tmp_path):
     tables["visits"]["rows"]["known"] = 2
     tables["drugs"]["rows"]["known"] = "all"
     asked = policy(
-        tables=tables, anchor={"first": "visits.day", "gaps": "exact"}, assume=["one-date-known"]
+        tables=tables,
+        anchor={"first": "visits.day", "gaps": "exact"},
+        assume=["one-date-known"],
     )
     with pytest.raises(InputError) as refused:
         shoal.publish(world(), asked, output=tmp_path / "out.csv")

@@ -89,7 +89,7 @@ def assign(slots, rows, space):
 
 @inner
 def assign_in_order(slots, rows, space):
-    """As `assign`, where a later slot gets a later row: dynamic programming, O(slots rows)."""
+    """Assigns at the least cost where a later slot gets a later row: O(slots rows)."""
     cost, best = space.cost, space.best
     best[0, : rows + 1] = 0.0
     for s in range(1, slots + 1):

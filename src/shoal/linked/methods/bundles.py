@@ -15,6 +15,7 @@ withheld. 4 Classes that break a promise unite with the nearest, and are aligned
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
@@ -30,6 +31,8 @@ from shoal.protocols import BundlePromises, Bundler
 from shoal.search.repair import merge_failing
 from shoal.search.segments import costs_of, loss_of
 
+FAR = 1000.0
+"""What uniting two people costs who have to stay apart, in losses of all of their cells at most."""
 CUT_ROWS = 6
 """Rows of a person by whose values people are cut, in each table."""
 
@@ -54,16 +57,28 @@ class BundleMethod(Bundler):
         or all in one class break a promise.
         """
         k = promises.k
-        if bundles.people < k:
-            raise InfeasibleError(
-                f"k-anonymity with k = {k}: the table of people has {bundles.people}; add people,"
-                " or lower k"
-            )
+        _require_people(bundles, k)
         ordered = OrderedBundles.of(bundles, rng)
         classes = _classes(ordered.bundles, k, self.band * k)
         if promises.needs_more_than_k:
             classes = _united(ordered, classes, promises)
         return ordered.of_input(aligned(ordered.bundles, classes))
+
+
+def _require_people(bundles: Bundles, k: int) -> None:
+    """Raises InfeasibleError where too few people may be in one class."""
+    sizes = np.unique(bundles.apart, return_counts=True)[1]
+    fewest = int(sizes.min(initial=bundles.people))
+    if fewest >= k:
+        return
+    if len(sizes) > 1:
+        raise InfeasibleError(
+            f"k-anonymity with k = {k}: {fewest} people have to stay apart from all others by the"
+            " day of the week of their anchor; lower k, or leave out 'keep' of the anchor"
+        )
+    raise InfeasibleError(
+        f"k-anonymity with k = {k}: the table of people has {fewest}; add people, or lower k"
+    )
 
 
 # Order: of people by how many rows they have, of rows by their codes; equal ones as drawn.
@@ -84,7 +99,7 @@ class OrderedBundles:
         draws = [rng.permutation(rows.matrix.records) for rows in bundles.tables]
         as_they_came = cls._of_people(bundles, np.arange(bundles.people), draws).bundles
         values = _dimensions(as_they_came)
-        people = np.lexsort((draws[0], *values[::-1], -_total_rows(bundles)))
+        people = np.lexsort((draws[0], *values[::-1], -_total_rows(bundles), bundles.apart))
         return cls._of_people(bundles, people, draws)
 
     @classmethod
@@ -102,7 +117,7 @@ class OrderedBundles:
             starts = starts_of(np.diff(rows.starts)[above])
             tables.append(replace(rows, matrix=rows.matrix.take(source), starts=starts))
             sources.append(source)
-        return cls(Bundles(tuple(tables)), tuple(sources))
+        return cls(Bundles(tuple(tables), bundles.apart[people]), tuple(sources))
 
     def of_input(self, templates: Templates) -> Templates:
         """The templates of the bundles as they came."""
@@ -136,7 +151,7 @@ def _total_rows(bundles: Bundles) -> np.ndarray:
 
 def _classes(bundles: Bundles, k: int, least_band: int) -> np.ndarray:
     """The class of each person, (people,) int64."""
-    bands = band_starts(_total_rows(bundles), least_band)
+    bands = _bands(bundles, least_band)
     values = np.array(_dimensions(bundles), dtype=np.int32).reshape(-1, bundles.people)
     band = np.repeat(np.arange(len(bands) - 1), np.diff(bands))
     order = np.empty((len(values) + 1, bundles.people), np.int32)
@@ -147,6 +162,16 @@ def _classes(bundles: Bundles, k: int, least_band: int) -> np.ndarray:
     classes = np.empty(bundles.people, np.int64)
     classes[order[-1]] = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     return classes
+
+
+def _bands(bundles: Bundles, least: int) -> np.ndarray:
+    """Where bands begin, and the end, none of people who have to stay apart."""
+    rows = _total_rows(bundles)
+    ends = np.append(np.flatnonzero(np.diff(bundles.apart)) + 1, len(rows)).tolist()
+    starts = [np.zeros(1, np.int64)]
+    for first, end in pairwise([0, *ends]):
+        starts.append(first + band_starts(rows[first:end], least)[1:])
+    return np.concatenate(starts)
 
 
 def band_starts(rows: np.ndarray, least: int) -> np.ndarray:
@@ -320,14 +345,22 @@ def _united(ordered: OrderedBundles, classes: np.ndarray, promises: BundlePromis
     bundles = ordered.bundles
     people = bundles.tables[0].matrix
     counts = [np.diff(bundles.starts_by_person(number)) for number in range(1, len(bundles.tables))]
+    # far more than all else: people who have to stay apart unite only where nobody else is left
+    prices = [1 / rows.row_weight for rows in bundles.tables[1:]]
     beside = Matrix.from_columns(
-        np.column_stack([np.zeros((bundles.people, 0)), *counts]),
-        [1 / rows.row_weight for rows in bundles.tables[1:]],
+        np.column_stack([bundles.apart, *counts]), [1 / (FAR * bundles.people), *prices]
     )
     costs = joined([people, beside])
     matrix = replace(costs, codes=np.column_stack((people.codes, beside.codes)))
     partition = Partition(classes.astype(np.int32), int(classes.max()) + 1)
-    return merge_failing(matrix, partition, hold).labels
+    united = merge_failing(matrix, partition, hold).labels
+    first = np.unique(united, return_index=True)[1]
+    if (bundles.apart[first][united] != bundles.apart).any():
+        raise InfeasibleError(
+            "no classes keep every promise where people stay apart by the day of the week of their"
+            " anchor; promise less, or leave out 'keep' of the anchor"
+        )
+    return united
 
 
 def _weight_below(bundles: Bundles, number: int) -> np.ndarray:
