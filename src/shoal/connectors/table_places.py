@@ -104,6 +104,11 @@ def table_places(
     )
 
 
+def place_in_release(folder: Path, table: str) -> Location:
+    """Where a release in a folder has a table."""
+    return Location(str(folder / f"{table}.csv"))
+
+
 def _names_no_table(place: Location) -> bool:
     options = place.partition("?")[2].split("&")
     return not any(option.startswith("table=") for option in options)

@@ -19,6 +19,7 @@ from shoal.auditor.verdict import require_kept
 from shoal.connectors import files
 from shoal.connectors.location import FORMATS, Location
 from shoal.connectors.release_drafts import folder_draft
+from shoal.connectors.table_places import place_in_release
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import MethodReport
 from shoal.data.linked import LinkedTables
@@ -154,7 +155,7 @@ def write(drafts: Mapping[str, DraftTable], policy: Policy, folder: Path) -> Non
     """A file of each table, as the policy says that files are written."""
     tables = policy.tables
     for name, draft in drafts.items():
-        place = Location(str(folder / f"{name}.csv"))
+        place = place_in_release(folder, name)
         dialect = tables.output_dialect(place, None, place)
         frame = tables.written_frame(draft.frame, place.kind)
         files.write(frame, Path(place), place.kind, place.is_packed, dialect)

@@ -486,8 +486,7 @@ def _of_100(number: Number) -> str:
     if share is None:
         return gettext(NOT_MEASURED)
     among = 1000 if 0 < share < 0.01 or 0.99 < share < 1 else 100
-    least, most = (0, among) if share in (0, 1) else (1, among - 1)
-    count = min(max(round(share * among), least), most)
+    count = min(max(round(share * among), 0 < share < 1), among - (0 < share < 1))
     return gettext("{count:,} of {among:,}", count=count, among=among)
 
 

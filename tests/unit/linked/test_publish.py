@@ -372,3 +372,21 @@ def test_options_of_one_table_are_refused_for_several(tmp_path):
         shoal.publish(world(), policy())
     with pytest.raises(InputError, match="are of linked tables"):
         shoal.publish(world()["people"], quasi=["age"], k=2, output=tmp_path / "out")
+
+
+def test_the_command_publishes_files_and_refuses_what_is_of_one_table(tmp_path, request):
+    run = request.getfixturevalue("shoal")
+    for name, frame in world().items():
+        frame.write_csv(tmp_path / f"{name}.csv")
+    asked, out = tmp_path / "policy.json", tmp_path / "out"
+    asked.write_text(json.dumps(POLICY))
+    further = [f"--table={name}={tmp_path / name}.csv" for name in ("visits", "drugs")]
+    call = ["publish", str(tmp_path / "people.csv"), "-p", str(asked), "-o", str(out), *further]
+    refused = run(*call, "--explain", "--attack", "all")
+    assert refused.status == 2
+    assert "--explain, --attack: of one table" in refused.err
+    assert not out.exists()
+    done = run(*call)
+    assert done.status == 0, done.err
+    assert "k-anonymity: asked 4, measured" in done.err
+    assert min(Counter(read_bundles(out, SENSITIVE)).values()) >= 4
