@@ -49,6 +49,7 @@ NAMES = (
     "fusion",
     "fusion_scale",
     "more_methods",
+    "survey",
     "attack_cost",
     "peers",
 )

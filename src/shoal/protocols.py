@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from shoal.data.partition import Partition
     from shoal.data.release import Release
     from shoal.data.room import Room
+    from shoal.data.sample import Sample
     from shoal.data.schema import Schema
     from shoal.data.space import Space
     from shoal.data.stream import Arrivals, Emissions, Piece, State
@@ -99,6 +100,11 @@ class Promises(ABC):
     def sensitive(self) -> Mapping[str, SensitiveColumn]:
         """The sensitive columns by name; their `codes` are aligned with the matrix's records."""
         return NO_COLUMNS
+
+    @property
+    def sample(self) -> Sample | None:
+        """Whom the matrix's records stand for; None where nothing tells."""
+        return None
 
     @property
     def closeness(self) -> tuple[Closeness, ...]:
@@ -438,7 +444,7 @@ class BiddingParty(FusionParty, Protocol):
         """What its next steps are worth, never rising; no two parties bid the same but 0."""
 
     def go_on(self, runner_up: int) -> int:
-        """Won, and was told the second best bid: plans while steps beat it; how many there are."""
+        """Won, and sees the second best bid, where its method tells it: how many steps it does."""
 
     def lose(self) -> None:
         """Another party won the round: what was planned is taken back."""
@@ -528,6 +534,9 @@ class PrivacyModel(Protocol):
     whole_table: ClassVar[bool]
     """Whether it is about the release as a whole, so that no class keeps or breaks it alone."""
 
+    of_sample: ClassVar[bool]
+    """Whether it needs to know whom the records stand for, by the weights of the original."""
+
     @property
     def asked(self) -> float:
         """The threshold, in the unit of `measure`."""
@@ -591,6 +600,9 @@ class PrivacyModel(Protocol):
 
     def enough_subjects(self, several_records: bool) -> int:
         """Subjects in every class that are enough for a promise about the whole."""
+
+    def enough_among(self, table: Classes) -> int:
+        """`enough_subjects` for classes of this table."""
 
     def nearest(self, whole_table: Classes) -> list[str]:
         """Why the promise fails even when the whole table is one class, and what would hold."""

@@ -19,10 +19,10 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "shoal"
 
 CEILINGS = {
-    "lines": 105_690,
-    "logical lines": 65_930,
-    "modules of more than 3 lines": 450,
-    "lines of imports": 7_215,
+    "lines": 107_440,
+    "logical lines": 67_160,
+    "modules of more than 3 lines": 458,
+    "lines of imports": 7_335,
     "percent of the biggest package": 11,
     "files that name a format or scheme": 25,
     "parameters annotated with Policy": 96,
@@ -32,8 +32,8 @@ CEILINGS = {
     "docstrings that begin 'The same' or 'As `x`'": 0,
     "'so many' and 'so much'": 1,
     "files of changes": 20,
-    "words of docs": 62_400,
-    "lines of tests": 74_900,
+    "words of docs": 64_240,
+    "lines of tests": 75_835,
 }
 
 PLACE = re.compile(r"\.(csv|tsv|parquet|arrow|jsonl|xlsx)\b|\b(sqlite|postgresql|kafka)://")

@@ -20,6 +20,7 @@ from shoal.privacy.l_diversity import LDiversity
 from shoal.privacy.p_sensitive import PSensitiveKAnonymity
 from shoal.privacy.population import DeltaPresence, KMap
 from shoal.privacy.promise import Promise
+from shoal.privacy.reidentification import GlobalRisk, IndividualRisk
 from shoal.privacy.subject_share import SubjectShare
 from shoal.privacy.t_closeness import TCloseness
 from shoal.testing import check_promise
@@ -44,6 +45,9 @@ EXAMPLES = [
     DeltaPresence(0.8, "census", 0.2),
     AverageRisk(0.4),
     SampleUniqueness(0.3),
+    IndividualRisk(0.3),
+    GlobalRisk(0.2),
+    GlobalRisk(0.3, households=True),
     PopulationUniqueness(0.3, 0.1),
     PopulationUniqueness(0.3, 0.1, "zayatz"),
 ]

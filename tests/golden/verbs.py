@@ -1033,9 +1033,10 @@ def fusion_in_turns(at: Recorder) -> None:
 @scene(slow=True)
 def fusions(at: Recorder) -> None:
     _owners(at)
-    for method in ("party-tds", "party-tds-literal", "party-tds-stepwise"):
-        _fused(at, method)
-    at.run("fuse demo/bank.parties.yaml -o json.csv --k 6 --json")
+    _fused(at, "party-tds", " --set ahead=8")
+    _fused(at, "party-tds-literal", " --set runner_up=told")
+    _fused(at, "party-tds-stepwise")
+    at.run("fuse demo/bank.parties.yaml -o json.csv --k 6 --set ahead=8 --json")
     at.run("fuse demo/bank.parties.yaml -o none.csv --k 95")
 
 
@@ -1048,10 +1049,10 @@ def _owners(at: Recorder) -> None:
     Path("demo/bank.parties.yaml").write_text(json.dumps(agreement))
 
 
-def _fused(at: Recorder, method: str) -> None:
+def _fused(at: Recorder, method: str, settings: str = "") -> None:
     at.run(
-        f"fuse demo/bank.parties.yaml -o {method}.csv --method {method} --transcript {method}"
-        f" --report {method}.html"
+        f"fuse demo/bank.parties.yaml -o {method}.csv --method {method}{settings}"
+        f" --transcript {method} --report {method}.html"
     )
     at.run(f"audit --transcript {method}")
     at.run(f"verify {method}.csv")

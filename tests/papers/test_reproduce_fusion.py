@@ -67,9 +67,9 @@ def timed(rule: str, least: float, middle: float, most: float) -> dict[str, list
     return {in_turns(rule, qids, 3): [row] for qids in QIDS}
 
 
-def test_times_within_the_spread_are_equal():
+def test_a_median_within_the_spread_alone_refutes_and_proves_nothing():
     slower = timed(LITERAL, 1.0, 3.0, 4.0)
-    assert takes_less_time(View(slower | timed(STEPWISE, 1, 1.5, 2))).verdict == Verdict.HOLDS
+    assert takes_less_time(View(slower | timed(STEPWISE, 1, 1.5, 2))).verdict == Verdict.IN_PART
     assert takes_less_time(View(slower | timed(STEPWISE, 0.1, 0.2, 0.9))).verdict == Verdict.FAILS
 
 

@@ -30,6 +30,16 @@ def test_yes_keeps_the_proposed_reading(visitor, tables):
     assert policy["missing_values"] == ["", "-99"]
 
 
+def test_a_text_among_words_too_means_no_value_and_holds_up_no_count(visitor, tables):
+    sizes = [f"{150 + i % 40},5" for i in range(114)] + ["k.A."] * 6
+    state = ["ledig", "k.A.", "verwitwet"] * 40
+    pl.DataFrame({"size": sizes, "state": state}).write_csv(tables / "odd.csv", separator=";")
+    visitor.post("/table", path="odd.csv")
+    visitor.until("/columns", "are the only one of their kind")
+    visitor.edit("role", column="1", role="quasi")
+    assert visitor.server.project.policy["missing_values"] == ["", "k.A."]
+
+
 def test_what_was_named_when_the_table_was_opened_is_not_asked_again(visitor, tables):
     ages = [str(20 + i % 40) for i in range(108)] + ["k.A."] * 6 + ["NA"] * 6
     pl.DataFrame({"age": ages, "sex": ["f", "m"] * 60}).write_csv(tables / "odd.csv")

@@ -82,3 +82,26 @@ def test_a_finding_names_the_field_of_the_page_and_not_an_option(visitor, tables
     assert in_fields("correct it, or say --read decimal=., or --read delimiter=, if so") == (
         "correct it, or say “Decimal mark” . under Open, or “Between cells” , under Open if so"
     )
+
+
+def test_the_line_of_the_headings_is_found_anew_in_the_next_table_which_keeps_the_policy(
+    visitor, tables
+):
+    rows = "".join(f"{i};{'fm'[i % 2]};{20 + i % 40}\n" for i in range(120))
+    (tables / "may.csv").write_text(f"Cases of May\nid;sex;age\n{rows}")
+    (tables / "june.csv").write_text(f"id;sex;age\n{rows}")
+    visitor.post("/table", path="may.csv", header="2")
+    visitor.edit("person", person="1")
+    before = visitor.server.project.policy
+    visitor.get("/open")
+    for table, line in (("june.csv", 1), ("may.csv", 2), ("june.csv", 1)):
+        page = visitor.send("table-form", path=table, look="1")
+        assert f'id="line-{line}" value="{line}" checked' in page.text
+    visitor.send("table-form", path="june.csv")
+    after = visitor.server.project.policy
+    assert visitor.server.project.table.name == "june.csv"
+    assert "header" not in after["read"]
+    assert {**after, "read": {**after["read"], "header": 2}} == before
+    (tables / "july.csv").write_text(f"id;sex;years\n{rows}")
+    said = visitor.post("/table", path="july.csv").words
+    assert "This table has no age: a new policy was proposed. Undo brings back" in said

@@ -297,13 +297,13 @@ def test_no_way_between_roles_loses_how_amounts_are_rounded_or_repeats_a_finding
         visitor.until("/columns", "are the only one")
         visitor.send("role-form-1", role=role)
         # it is offered once the column's values are counted
-        said = "are the only one" if role == "drop" else "Publish ranges"
+        said = "are the only one" if role == "drop" else "publish ranges"
         page = visitor.until("/columns", said)
         assert "may name people" not in page.words
-        assert ("Publish ranges" in page.words) == (role != "drop")
+        assert ("publish ranges" in page.words) == (role != "drop")
         visitor.send("role-form-1", role="quasi")
         assert visitor.server.project.policy["attributes"]["Erlös"] == first
-        assert "Publish ranges" not in visitor.until("/columns", "are the only one").words
+        assert "publish ranges" not in visitor.until("/columns", "are the only one").words
     visitor.send("role-form-1", round="25")  # of a column that others could know, too
     assert visitor.server.project.policy["attributes"]["Erlös"] == {**first, "round": 25}
     assert visitor.server.project.policy["promises"] == [{"model": "k-anonymity", "k": 10}]

@@ -25,6 +25,7 @@ from shoal.web.routes_of_release import OWN_NAMES
 from shoal.web.sign_off import context_of
 from web.test_page import draft
 from web.visitor import Visitor
+from web.walk import acceptances
 from web.written import others_in
 
 
@@ -54,8 +55,8 @@ def answered(visitor) -> None:
     )
     visitor.send("attack-form")
     visitor.until("/release", "✓ Attacks tried")
-    fields = re.findall(r'name="(accept-\d+)"', visitor.get("/release").text)
-    visitor.send("answers", **dict.fromkeys(fields, "needed by the readers, who have signed"))
+    visitor.get("/release")
+    visitor.send("answers", **acceptances(visitor.last.text))
 
 
 def test_a_release_leaves_whole_after_every_condition_and_a_touched_file_shuts_the_gate(
@@ -70,6 +71,9 @@ def test_a_release_leaves_whole_after_every_condition_and_a_touched_file_shuts_t
     assert not (project.folder / "releases").exists()
     answered(opened)
     assert [text for text, met in gate(opened).items() if not met] == ["Signed off not yet"]
+    said = next(text for text in gate(opened) if text.startswith("Attacks tried"))
+    assert "3 of 10 attacks were tried; not tried: homogeneity, " in said
+    assert "skewness (nobody asked for it); intersection (needs another release of" in said
     # a refusal is kept, and shuts the gate; an approval over the same bytes opens it
     opened.send("sign-form", name="Ada", role="data protection", decision="reject")
     assert [text for text, met in gate(opened).items() if not met] == ["Signed off refused"]
@@ -222,6 +226,10 @@ def test_a_second_release_of_the_same_people_is_judged_together_with_the_first(o
     page = opened.until("/release", "✓ Released:")
     assert "<button data-opens>Release it once more</button>" in page.text
     assert len(re.findall('/(?:dossier|report)" target="_blank"', page.text)) >= 2
+    listed = Visitor.words_of(page.text.partition('id="releases"')[2].partition("</table>")[0])
+    assert re.search(r"[\d-]{10} 300 275 dossier , report", listed)
+    assert '<a class="button" href="/open">Open another table</a>' in page.text
+    assert "republish" not in opened.get("/help").words
     (kept,) = opened.server.released_people().iterdir()
     assert kept.stat().st_mode & 0o777 == 0o600
     opened.edit("k", k="3")
@@ -256,28 +264,48 @@ def test_a_second_release_of_the_same_people_is_judged_together_with_the_first(o
     assert names.encode() not in kept
 
 
-def test_grave_findings_keep_the_gate_shut_until_somebody_says_why(opened):
-    names = [*opened.server.project.policy["attributes"]]
-    opened.edit("role", column=str(names.index("charge") + 1), role="plain")
+def test_each_column_that_leaves_in_plain_sight_is_accepted_by_its_name_in_words_of_its_own(
+    opened, monkeypatch
+):
+    monkeypatch.setattr("shoal.reports.attacks.MOST_RANKED", 2)
+    project = opened.server.project
+    names = [*project.policy["attributes"]]
+    for name in ("name", "ward"):
+        opened.edit("role", column=str(names.index(name) + 1), role="plain")
     opened.edit("k", k="4")
     draft(opened)
-    assert "Grave findings accepted in words waits for the attacks" in gate(opened)
+    page = opened.get("/promises").words
+    assert "Not protected, since they are published as in the table: name, ward ." in page
+    assert "Other grave findings accepted in words waits for the attacks" in gate(opened)
+    sentence = "Accepted that {} leaves as it is, not protected"
+    assert {sentence.format(name) + " not yet" for name in ("name", "ward")} < {*gate(opened)}
     answered(opened)
-    project = opened.server.project
-    accepted = yaml.safe_load((project.folder / "release.yaml").read_text())["accepted"]
-    assert accepted
-    page = opened.get("/release").text
-    assert 'name="accept-1" pattern=".{15,}" title="say why in at least 15 characters"' in page
-    for words in ("ok", "a" * 20):
+    assert {sentence.format(name) for name in ("name", "ward")} < {*gate(opened)}
+    page = opened.get("/release")
+    assert re.search(r"2 of \d+ findings; the others stand in the report", page.words)
+    assert "“Much” is more than 10 of 100 people" in page.words
+    assert 'name="accept-1" pattern=".{15,}" title="say why in at least 15 characters"' in page.text
+    own = page.text.partition('id="accept"')[2].partition("</form>")[0]
+    for name in ("name", "ward"):
+        assert own.count(f"{name} leaves as it is in your table") == 1
+        assert f"&#39;{name}&#39; is not protected: " in own
+    accepted = context_of(project)["accepted"]
+    fields = ("accept-1", "accept-2")
+    for words, lacks in (
+        (("ok", "ward: yes"), "“name” is not accepted: say why in at least 15 characters"),
+        (("a" * 20,) * 2, "say why in at least 15 characters"),
+        (("needed by the study",) * 2, "name name, and say why it may leave"),
+        (("name and ward: needed by the study",) * 2, "the same words stand at another line"),
+        (("name: for the study", "ward: for the study"), "the same words stand at another line"),
+    ):
         opened.get("/release")
-        answer = opened.send("answers", purpose="Planning", **{"accept-1": words})
-        assert answer.status == 422
-        assert "or drop it” is not accepted: say why in at least 15 characters" in answer.words
-    given = yaml.safe_load((project.folder / "release.yaml").read_text())
-    assert (given["purpose"], given["accepted"]) == ("Planning", accepted)
+        answer = opened.send("answers", purpose=words[0], **dict(zip(fields, words, strict=True)))
+        assert (answer.status, lacks in answer.words) == (422, True)
+    assert context_of(project)["purpose"] == words[0]  # all else is saved
+    assert {*context_of(project)["accepted"]} == {*accepted}
     opened.get("/release")
     opened.send("answers", **{"accept-1": ""})
-    assert "Grave findings accepted in words 1 open" in gate(opened)
+    assert sentence.format("name") + " not yet" in gate(opened)
 
 
 def ledger_of_patients(opened, tables, k: int, **method) -> None:

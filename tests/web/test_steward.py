@@ -47,8 +47,9 @@ def test_what_goes_out_as_it_is_stands_beside_the_button_and_answers_reach_the_r
     page = opened.get("/release")
     at_button = page.text.partition('id="goes-out"')[2].partition("<button")[0]
     said = re.sub("<[^>]+>|\\s+", " ", at_button)
-    assert re.search(r"charge goes out as it is: if it is known too, \d+ of \d+ are alone", said)
-    assert "Accepted by Ada: “needed by the readers, who have signed”" in said
+    found = r"&#39;charge&#39; is not protected: if it is known too, \d+ of \d+ people are alone"
+    assert re.search(found, said)
+    assert "Accepted by Ada: “charge: " in said
     # another draft: the words are there, and say for which draft they were written
     draft(opened)
     page = opened.get("/release")
@@ -92,16 +93,17 @@ def test_an_answer_that_cannot_be_read_is_named_and_keeps_no_other_from_being_sa
 
 def test_promises_name_what_the_gate_will_ask_about_in_its_words(opened):
     of_role(opened, "name", "plain")
-    said = "is published as it is, and names people or says where they are reached; remove it"
+    said = "not protected: it is published as it is, and names people or says where"
     assert said in opened.until("/promises", "But 1 grave finding stays open.").words
     draft(opened)
     before = opened.get("/promises").words  # by now with what the draft's file shows
     opened.get("/release")
     opened.send("attack-form")
     gate = opened.until("/release", "Try again").text.partition('id="accept"')[2]
-    asked = [Visitor.words_of(text) for text in re.findall('class="field">([^<]+)', gate)]
+    asked = [Visitor.words_of(text) for text in re.findall("<span>([^<]+)</span>", gate)]
     assert sum(text in before for text in asked) >= 2
     assert any(said in text for text in asked)
+    assert "name leaves as it is in your table" in gate
 
 
 def test_what_to_do_for_a_private_number_that_is_published_as_it_is_stands_once(visitor, tables):
@@ -114,9 +116,9 @@ def test_what_to_do_for_a_private_number_that_is_published_as_it_is_stands_once(
     way_out = "leave the column out, or make it one that others could know, to publish ranges"
     page = visitor.until("/columns", way_out)
     row = Visitor.words_of(page.text.partition('id="column-3"')[2])
-    assert "Publish ranges" in row
+    assert "No longer private, but known to others: publish ranges" in row
     assert row.count(way_out) == 1
-    assert "Not rounded" not in row
+    assert "Published exactly" not in row
     assert "Ranges make it" not in row
 
 
@@ -144,7 +146,7 @@ def test_what_was_saved_lists_what_was_filled_in_and_the_dossier_what_an_answer_
 
 
 def test_the_row_of_a_number_that_is_not_rounded_says_so(opened):
-    said = "Not rounded: a policy rounds only what others could know."
+    said = "Published exactly: a private number can't be rounded here."
     page = opened.until("/columns", said)
     number = opened.server.project.about["columns"].index("charge") + 1
     assert said in page.text.partition(f'id="column-{number}"')[2].partition("</tr>")[0]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 
-from shoal.web.work import PATIENCE, Desk
+import pytest
+
+from shoal.web.work import PATIENCE, Desk, Refused
 
 
 class Busy(Desk):
@@ -40,6 +42,26 @@ def test_what_an_idle_desk_finds_in_time_is_shown_and_kept():
         return found
 
     assert asyncio.run(asked()) == ({"name": "quick"}, True)
+
+
+def test_a_page_says_what_a_look_refused_however_long_it_took(monkeypatch):
+    asked = []
+
+    async def refused(name, **more):
+        asked.append(name)
+        await asyncio.sleep(2 * PATIENCE)
+        raise Refused({"error": "InputError", "message": "6 cells are no numbers", "findings": []})
+
+    async def shown():
+        desk = Desk()
+        monkeypatch.setattr(desk, "look", refused)
+        assert await desk.soon("check") is None
+        await asyncio.sleep(4 * PATIENCE)
+        with pytest.raises(Refused, match="no numbers"):
+            await desk.soon("check")
+
+    asyncio.run(shown())
+    assert asked == ["check"]
 
 
 def test_no_edit_waits_for_a_table_that_is_being_counted(opened, monkeypatch):

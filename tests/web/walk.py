@@ -4,7 +4,9 @@ docs' pictures. Each step is named where a picture of it would be taken.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from html import unescape
 
 ANSWERS = {
     "who": "Health services group",
@@ -68,8 +70,8 @@ def walk(tab, server, table: str, k: str) -> Iterator[str]:
     tab.check("#answers [value=none]")
     for field in tab.query_selector_all("#answers [name^=why]"):
         field.fill("needed for the purpose")
-    for field in tab.query_selector_all("#accept input"):
-        field.fill("only for the group, which must not link")
+    for number, field in enumerate(tab.query_selector_all("#accept label"), ord("a")):
+        field.query_selector("input").fill(accepting(field.inner_text().strip(), number))
     tab.click("#answers button.main")
     tab.wait_for_selector("#gate tr:has-text('A reason for every column') .ok")
     tab.fill("#sign-form [name=name]", "Ada Byron")
@@ -81,6 +83,19 @@ def walk(tab, server, table: str, k: str) -> Iterator[str]:
     tab.click("#release-form button")
     tab.wait_for_selector("#released:focus >> text=data.csv.certificate.json")
     yield "released"
+
+
+def accepting(label: str, number: int) -> str:
+    """Words that accept a point of the gate: of a column by its name, and of no other point."""
+    about, is_column, _ = label.partition(" leaves as it is")
+    return f"{about if is_column else 'this'}: for a group that must not link, point {number:c}"
+
+
+def acceptances(page: str) -> dict[str, str]:
+    """Words that accept each point of a page, by its field."""
+    asked = re.findall(r'<label class="field">((?:(?!<label).)*)<input name="(accept-\d+)"', page)
+    said = [(field, unescape(re.sub("<[^>]+>", "", label))) for label, field in asked]
+    return {field: accepting(text, number) for number, (field, text) in enumerate(said, ord("a"))}
 
 
 def settled(tab) -> None:

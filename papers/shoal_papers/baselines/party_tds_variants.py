@@ -68,6 +68,14 @@ class PartyTdsLiteral(TdsRule, FusionMethod):
 class LiteralParty(Party):
     """An owner that chooses among the new children of what it has planned in this round."""
 
+    def go_on(self, runner_up: int) -> int:
+        """Plans on while steps are worth no less than the second best bid; how many steps then."""
+        while len(self.plan) < MOST_AHEAD and self.plan_next():
+            if self.worth(self.plan[-1]) < runner_up:
+                self.keep(len(self.plan) - 1)
+                break
+        return len(self.plan)
+
     def eligible(self) -> list[Candidate] | None:
         """The children of planned steps; in the beginning None, for all candidates."""
         if not self.plan:

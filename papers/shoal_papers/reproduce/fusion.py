@@ -34,7 +34,7 @@ from shoal_papers.reproduce.paper import (
 )
 
 KS = (20, 50, 100, 200, 500, 1000)
-TIMED_KS = (200, 1000)
+TIMED_KS = (200,)
 QUICK_KS = (5, 20)
 DELAYS = (0, 5, 20, 50)
 SHARES = (0.25, 0.5, 1)
@@ -112,7 +112,7 @@ def grid(quick: bool) -> list[Setting]:
 
 def takes_less_time(view: View) -> ClaimFinding:
     """The rule as printed is not slower than the baseline beyond the spread, at every k, QID and
-    number of parties.
+    number of parties. It holds in part only where a median is higher.
     """
     kept, faster, ratios = 0, 0, []
     for parties in (2, 3):
@@ -127,7 +127,10 @@ def takes_less_time(view: View) -> ClaimFinding:
         f" by medians faster at {sum(ratio > 1 for ratio in ratios)}: the baseline takes"
         f" {min(ratios, default=1):.2f} to {max(ratios, default=1):.2f} times as much"
     )
-    return ClaimFinding(Verdict.of(kept, len(ratios)), numbers)
+    verdict = Verdict.of(kept, len(ratios))
+    if verdict is Verdict.HOLDS and min(ratios, default=1) < 1:
+        verdict = Verdict.IN_PART
+    return ClaimFinding(verdict, numbers)
 
 
 def time_falls(view: View) -> ClaimFinding:
@@ -197,7 +200,7 @@ def instructions_go_to_every_other(view: View) -> ClaimFinding:
 
 
 def rows_read_follow_the_table(view: View) -> ClaimFinding:
-    """Rows read in a step, as a share of the table, hardly depend on the size of the table."""
+    """Rows read in a step, as a share of the table, hardly rise with the size of the table."""
     return _by_records(view, "touched", "steps", "rows read in a step", 1.25, per_record=True)
 
 
@@ -209,7 +212,7 @@ def comparing_costs_at_most_the_table(view: View) -> ClaimFinding:
 def _by_records(
     view: View, column: str, by: str, what: str, most: float, per_record: bool = False
 ) -> ClaimFinding:
-    """Whether a cost by step or round, or by record as well, spreads by a factor of `most` alone.
+    """Whether a cost by step or round, or by record as well, rises by a factor of `most` at most.
 
     The last round, which nobody wins, counts too.
     """
@@ -219,7 +222,7 @@ def _by_records(
         shown = [
             costs[at] / (counts[at] + (by == "rounds")) / (at if per_record else 1) for at in costs
         ]
-        kept += bool(shown) and max(shown) <= most * min(shown)
+        kept += all(after <= most * before for before, after in itertools.pairwise(shown))
         said.append(f"{name.split()[0]} {', '.join(f'{value:,.0f}' for value in shown)}")
     unit = ", divided by the share" if per_record else ""
     return ClaimFinding(
@@ -261,9 +264,9 @@ def _listed(points: dict[int, float]) -> str:
 
 
 def _times(view: View, rule: str, qids: str, parties: int) -> dict[int, tuple[float, float, float]]:
-    """Least, median and most seconds by k; of exact batches where the rule was not timed."""
+    """Least, median and most seconds by k; of exact batches where a reading has no other."""
     name = in_turns(rule, qids, parties)
-    if not view.curves.get(name):
+    if name not in view.curves:
         name = curve(OWN if rule == LITERAL else rule, qids, parties)
     least, middle, most = (
         _points(view, name, column, "k") for column in ("seconds_least", "seconds", "seconds_most")
@@ -504,8 +507,8 @@ PAPER = Paper(
         "Adult's complete training records; QID5 = age, education-num, marital-status,"
         " relationship, capital-gain; QID7 = QID5, sex, hours-per-week. Real parties as processes,"
         " mutual TLS on loopback, MPyC; seconds of wall clock from agreed ids to the table: medians"
-        f" of {REPEATS}, rule and baseline in turns, after a run each that is not counted. Errors"
-        " of a decision tree on Adult's test records, masked by the cut."
+        f" of {REPEATS} (exact batches: 5), rule and baseline in turns, after a run each that does"
+        " not count. Accuracy of a decision tree on Adult's test records, masked by the cut."
     ),
     grid=grid,
     bench=bench,

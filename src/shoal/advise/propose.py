@@ -30,7 +30,14 @@ from shoal.policy.model import ReadOptions
 from shoal.policy.parameters import build
 from shoal.policy.policy import Policy
 from shoal.policy.proposal.cells import ColumnCells
-from shoal.policy.proposal.roles import IS_IT_KNOWN, Guess, guess_of, unread, with_one_subject
+from shoal.policy.proposal.roles import (
+    IS_IT_KNOWN,
+    Guess,
+    guess_of,
+    unread,
+    with_one_subject,
+    with_sample,
+)
 from shoal.policy.proposal.written import as_read, notation_in
 
 
@@ -129,7 +136,7 @@ class LookedAt:
         progress("looking for columns that identify people")
         guesses = {name: guess_of(column) for name, column in cells.items()}
         answer = who_is_a_person(table)
-        guesses = with_one_subject(guesses, cells, answer)
+        guesses = with_sample(with_one_subject(guesses, cells, answer), cells, table)
         texts = {name: unread(cells[name], guess) for name, guess in guesses.items()}
         questions = {name: asked for name, asked in texts.items() if asked} | found.questions
         return cls(table, said, questions, cells, guesses, answer)
@@ -139,7 +146,8 @@ class LookedAt:
         """Texts that seem to stand for no value."""
         cells = self.cells.values()
         asked = {cell for column in cells for cell in column.doubtful}
-        elsewhere = {cell for column in cells for cell in asked.intersection(column.cells)}
+        numbers = [column.cells for column in cells if column.numbers is not None]
+        elsewhere = {cell for values in numbers for cell in asked.intersection(values)}
         return tuple(
             sorted({cell for column in cells for cell in column.absent if cell} - elsewhere)
         )
@@ -285,9 +293,9 @@ def _promise(sensitive: str) -> dict[str, str | int]:
 
 HEAD = """\
 # A proposal: read every role before you rely on it. Roles: identifier, subject, quasi, sensitive,
-# plain, drop. Nothing is published while a key 'ask' is there: answer it, then delete it. Beside a
-# quasi-identifier stands how many {unit} are alone with what it says of them, and how many it
-# adds to those whom all others single out.
+# plain, drop, and weight and household of samples. Nothing is published while a key 'ask' is there:
+# answer it, then delete it. Beside a quasi-identifier stands how many {unit} are alone with what it
+# says of them, and how many it adds to those whom all others single out.
 """
 
 

@@ -7,7 +7,7 @@ counting for each column, never one for each set of columns.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from operator import eq, ne
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from shoal.advise.special_uniques import SpecialUniques, alone_in, special_uniques
 from shoal.auditor.linked.labels import Exposure, exposures, view_of
 from shoal.data import notebook, person_names
 from shoal.data.findings import finding_about
@@ -29,6 +30,7 @@ from shoal.policy.binding.linked import bound_linked
 from shoal.policy.binding.linked_files import LinkedSource, read_linked
 from shoal.policy.model import PolicyModel
 from shoal.policy.policy import Policy, PolicyLike
+from shoal.privacy.reidentification import individual_risk
 
 SCHEMA = "shoal.risk/1"
 
@@ -42,7 +44,9 @@ class Risk(notebook.Figures):
     most exposed one counts. alone: people whom a column singles out by itself. without: lone people
     who remain if a column were not known. if_known: lone people if others knew a column that is
     harmless by its role, too. exposed: of linked tables, how many people hide among fewer than k by
-    what is known of which table.
+    what is known of which table. special: the smallest sets of columns that single people out, and
+    by_weight: (lone records,) float64, the individual risk of who is alone; None where it was not
+    asked, or nothing tells the weights.
     """
 
     rows: int
@@ -55,6 +59,8 @@ class Risk(notebook.Figures):
     without: Mapping[str, int]
     if_known: Mapping[str, int]
     exposed: tuple[Exposure, ...] = ()
+    special: SpecialUniques | None = None
+    by_weight: np.ndarray | None = None
 
     def _repr_html_(self) -> str:
         """Who is alone, and by which column, for a notebook."""
@@ -118,7 +124,16 @@ class Risk(notebook.Figures):
             },
             "if_known": dict(self.if_known),
             **({"exposed": [one.report() for one in self.exposed]} if self.exposed else {}),
+            **({} if self.special is None else {"special": self.special.to_dict()}),
+            **({} if self.by_weight is None else {"alone_by_weight": self._named()}),
         }
+
+    def _named(self) -> dict[str, float | None]:
+        """How likely who is alone is named in the population, by the weights of the sample."""
+        risks = self.by_weight if self.by_weight is not None and len(self.by_weight) else None
+        if risks is None:
+            return {"mean": None, "max": None}
+        return {"mean": float(risks.mean()), "max": float(risks.max())}
 
 
 def risk(
@@ -126,13 +141,15 @@ def risk(
     policy: PolicyLike,
     *,
     further: Mapping[str, str] | None = None,
+    special: bool = True,
     progress: Progress = no_progress,
 ) -> Risk:
     """Who hides among how many in a table, by the quasi-identifiers of a policy.
 
     source: a file's path or a frame; of linked tables (a policy with `tables`) as in `shoal.audit`,
-    and further ones by name. Counted in people where the policy has a subject. Hierarchies of one
-    table need not fit yet, and questions may be open. Raises InputError where the columns don't
+    and further ones by name. special: whether the smallest sets of columns of one table that single
+    people out are looked for, too. Counted in people where the policy has a subject. Hierarchies of
+    one table need not fit yet, and questions may be open. Raises InputError where the columns don't
     fit.
     """
     policy = Policy.of(policy)
@@ -142,7 +159,17 @@ def risk(
     if isinstance(source, Mapping):
         raise InputError("tables: several need a policy of linked tables; add 'tables' to it")
     known = known_values(policy.tables.read_source(source, progress), policy)
-    return table_risk(known.quasi, known.plain, known.people, policy.required_k, progress)
+    found = table_risk(known.quasi, known.plain, known.people, policy.required_k, progress)
+    if not special:
+        return found
+    keys = row_keys(known.quasi, found.rows)
+    by_weight = None
+    if known.weights is not None:
+        lone = known.weights[alone_in(together(keys, found.rows), known.people)]
+        by_weight = individual_risk(np.ones(len(lone)), lone)
+    return replace(
+        found, special=special_uniques(keys, known.people, progress), by_weight=by_weight
+    )
 
 
 def linked_risk(tables: LinkedTables, k: int | None, progress: Progress = no_progress) -> Risk:
@@ -307,12 +334,14 @@ def _starts(ordered: np.ndarray) -> np.ndarray:
 class KnownValues:
     """By column, (n,) codes. people: (n,) whose record it is; None where each is its own person's.
 
-    plain: columns that are harmless by their roles, the policy's `other` ones too.
+    plain: columns that are harmless by their roles, the policy's `other` ones too. weights: (n,)
+    float64, of a sample; None where the policy names none, or some record has none.
     """
 
     quasi: dict[str, np.ndarray]
     plain: dict[str, np.ndarray]
     people: np.ndarray | None
+    weights: np.ndarray | None = None
 
 
 def known_values(table: Table, policy: Policy) -> KnownValues:
@@ -345,7 +374,17 @@ def known_values(table: Table, policy: Policy) -> KnownValues:
         {name: _compared(table, name, policy.model) for name, r in roles.items() if r == "quasi"},
         {name: _compared(table, name, policy.model) for name, r in roles.items() if r == "plain"},
         people,
+        _weights(table, policy.model),
     )
+
+
+def _weights(table: Table, model: PolicyModel) -> np.ndarray | None:
+    name = next((name for name, a in model.attributes.items() if a.is_weight), None)
+    if name is None:
+        return None
+    column = table.column(name)
+    weights = parse_numbers(column.cells)[column.codes]
+    return weights if bool((weights >= 1).all()) else None
 
 
 def _compared(table: Table, name: str, model: PolicyModel) -> np.ndarray:

@@ -12,9 +12,9 @@ from shoal.attacks.covering import people_fitting
 from shoal.data.attack_scene import AttackScene, Findings, Surroundings
 from shoal.data.boxes import Boxes
 from shoal.data.numbers import weighted_sum
+from shoal.privacy.reidentification import individual_risk
 from shoal.protocols import Attack
 
-PANELS = 50  # halvings of the rest of an integral's range towards 1
 SLACK = 1e-9
 
 
@@ -35,7 +35,7 @@ class Population(Attack):
     )
 
     def run(self, scene: AttackScene) -> Findings:
-        """Both risks, exact for a table or frequencies, expected for a fraction."""
+        """Both risks, exact for a table or frequencies, expected for a fraction or weights."""
         boxes, around = scene.release.boxes, scene.surroundings
         assert around is not None
         people = boxes.people
@@ -68,27 +68,12 @@ def _inverse(boxes: Boxes, around: Surroundings) -> tuple[np.ndarray, np.ndarray
     modelled = np.zeros(len(people), dtype=bool)
     if around.source == "fraction":
         assert around.fraction is not None
-        return expected_inverse(people, around.fraction), modelled, None
+        return individual_risk(people, people / around.fraction), modelled, None
+    if around.source == "weights":
+        return individual_risk(people, around.weights), modelled, None
     fits = people_fitting(boxes, around)
     if around.source == "frequencies":
         return 1 / np.maximum(fits, people), fits <= 0, None
     if (fits < people - SLACK).any():
         return fits, modelled, "a class holds more people than fit it: it is not the population"
     return 1 / fits, modelled, None
-
-
-def expected_inverse(people: np.ndarray, fraction: float) -> np.ndarray:
-    """E(1 / F) for classes of m people, F = m + a negative binomial; (classes,).
-
-    The integral over t in 0..1 of t**(m - 1) (f / (1 - (1 - f) t))**m, by Gauss and Legendre on
-    panels that halve towards 1, where large classes have all their weight.
-    """
-    nodes, weights = np.polynomial.legendre.leggauss(24)
-    ends = np.append(0.5 ** np.arange(PANELS + 1), 0.0)[::-1]
-    middle, half = (ends[1:] + ends[:-1]) / 2, (ends[1:] - ends[:-1]) / 2
-    rest = (middle[:, None] + half[:, None] * nodes).ravel()  # 1 - t
-    weight = (half[:, None] * weights).ravel()
-    base = np.log1p(-rest) + np.log(fraction) - np.log(fraction + (1 - fraction) * rest)
-    sizes, of_class = np.unique(people, return_inverse=True)
-    found = [weighted_sum(weight, np.exp(m * base - np.log1p(-rest))) for m in sizes.tolist()]
-    return np.array(found)[of_class.reshape(-1)]

@@ -112,7 +112,7 @@ class Stated:
         """Every k that a promise asks."""
         return [promise["asked"] for promise in self.promises if promise["model"] == K_ANONYMITY]
 
-    @property
+    @cached_property
     def published(self) -> list[str]:
         """The names of the published columns, in their order."""
         columns = self.at("columns") or []
@@ -469,12 +469,12 @@ def _figures_of(column: ColumnReport, name: str, records: Mapping[str, Any]) -> 
 
 def _use_of(column: ColumnReport, name: str, stated: Stated) -> Iterator[str]:
     """What a column is for, against what became of it."""
-    published, faults = {*stated.published}, stated.at("faults") or {}
+    faults = stated.at("faults") or {}
     if (column["role"] == "derived") != (column["technique"] == "derived"):
         yield f"'{name}' is derived by its role or its technique alone"
     if (column["role"] == "derived") != (column["derived_from"] is not None):
         yield f"'{name}' does not say what it is derived from, or is not derived"
-    elif column["derived_from"] is not None and column["derived_from"] not in published:
+    elif column["derived_from"] is not None and column["derived_from"] not in stated.published:
         yield f"'{name}' is derived from what is not published"
     is_kept = column["technique"] not in ("removed", "pseudonym")
     if column["role"] in REMOVED_ROLES and is_kept and not faults.get("not_removed"):

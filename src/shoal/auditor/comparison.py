@@ -164,7 +164,8 @@ class Comparison:
                 continue  # without a policy, not every promise can be measured
             for key in _asking(promise):
                 self.stated.note("promises", index, key)
-            if promise.get("to") == measured.get("to"):
+            is_known = measured["holds"] is not None  # else it needs the weights of the original
+            if is_known and promise.get("to") == measured.get("to"):
                 yield index, promise, measured
 
     def _columns(self, from_file: tuple[str, ...]) -> None:
@@ -262,4 +263,5 @@ def counts_rows(stated: Stated) -> bool:
 
 
 def _is_measure(key: str) -> bool:
-    return key.startswith("measured") or key.endswith("_measured")
+    is_share = key in ("expected", "above")  # of a sample
+    return key.startswith("measured") or key.endswith("_measured") or is_share

@@ -199,10 +199,12 @@ def _technique(attribute: Attribute | None, problem: Problem) -> str:
     """How the published cells of a column came about."""
     if attribute is None:
         return "as-is"
-    if attribute.role is Role.IDENTIFIER and attribute.pseudonym is not None:
+    if attribute.pseudonym is not None:
         return "pseudonym"
     if attribute.role is not Role.QUASI or problem.is_in_two_tables:
         return "as-is"
+    if attribute.shown in (Shown.MEDIAN, Shown.MODE):
+        return str(attribute.shown)
     if problem.policy.model.attributes[attribute.name].hierarchy is not None:
         return "node"
     if attribute.kind is Kind.NUMBER:

@@ -69,7 +69,9 @@ def of_cells(released: Table, policy: Policy) -> list[ReleaseWarning]:
             found.append(_unpromised(name))
         column = released.column(name)
         numbers = list(_about_numbers(column))
-        about = _about_people(column, role == "plain" and name != policy.model.label)
+        about = _about_people(
+            column, role == "plain" and name != policy.model.label, name in is_open
+        )
         found += [about] if about else numbers
     return found
 
@@ -82,8 +84,10 @@ def _unpromised(name: str) -> ReleaseWarning:
     return ReleaseWarning(SENSITIVE_UNPROMISED, text, name)
 
 
-def _about_people(column: Column, is_plain: bool) -> ReleaseWarning | None:
-    """Whether a column names people, or is what others may know of them."""
+def _about_people(column: Column, is_plain: bool, is_open: bool) -> ReleaseWarning | None:
+    """Whether a column names people, or is what others may know of them. is_open: no promise is
+    about it.
+    """
     name, cells = column.name, ColumnCells.of(column)
     said = name_of(name)
     guess = guess_of(cells)
@@ -97,7 +101,8 @@ def _about_people(column: Column, is_plain: bool) -> ReleaseWarning | None:
     elif is_plain and names_place(cells.words):
         why = "says where people live; coarsen it"
     if why is not None and cells.distinct >= FEW_RECORDS:
-        text = f"'{name}' is published as it is, and {why}"
+        shown = "not protected: it is published as it is" if is_open else "published as it is"
+        text = f"'{name}' is {shown}, and {why}"
         return ReleaseWarning(PLAIN_NAMES_PEOPLE, text, name)
     is_known = names_place(cells.words) or cells.are_iso_days or said.kind in PERSONAL
     if guess.role != "quasi" or not (is_plain or is_known):
@@ -151,10 +156,10 @@ def _singled_out(
     people = certificate["together"]["people"]
     if alone is None or alone <= TOLERATED * people:
         return None
-    are, them = ("are", "them") if names[1:] else ("is", "it")
+    are, they, them = ("are", "they", "them") if names[1:] else ("is", "it", "it")
     named = " and ".join(filter(None, (quoted([*names[:-1]]), quoted([*names[-1:]]))))
     text = (
-        f"if {named} {are} known too, {alone} of {people}"
+        f"{named} {are} not protected: if {they} {are} known too, {alone} of {people}"
         f" {unit(certificate).of(people)} are alone; coarsen {them}, or drop {them}"
     )
     severity = GRAVE if alone > GRAVE_ABOVE * people else OPEN

@@ -19,6 +19,7 @@ from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import PromiseReport
 from shoal.data.coded_table import CodedTable
 from shoal.data.encoding import encode, encode_subjects
+from shoal.data.fault_words import REMOVED_ROLES
 from shoal.data.people import UNKNOWN, people_key
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release
@@ -179,7 +180,7 @@ def unremoved_identifiers(released: Table, original: Table | None, problem: Prob
             named = not all(PSEUDONYM.fullmatch(cell) for cell in given)
             if named or (original is not None and given & set(original.column(name).cells)):
                 kept.append(name)
-        elif attribute.role in ("identifier", "drop", "time", "operation"):
+        elif attribute.role in REMOVED_ROLES:
             kept.append(name)
     return kept
 

@@ -294,7 +294,8 @@ def _differing_or_broken(again: Comparison, strict: AuditResult) -> Check | None
         for name in strict.certificate["faults"]:
             stated.note("faults", name)
     if not _holds(strict.certificate, is_counted):
-        broken = [broken_text(one) for one in strict.certificate["promises"] if not one["holds"]]
+        promises = strict.certificate["promises"]
+        broken = [broken_text(one) for one in promises if one["holds"] is False]
         return Check(NAME, False, _first([*broken, *fault_sentences(strict.certificate)]))
     return None
 
@@ -344,7 +345,9 @@ def _holds(found: Certificate, is_counted: bool) -> bool:
     but not k-anonymity. Of two tables, rows are people.
     """
     if is_counted or found.get("presence") is not None:
-        return found.holds
+        # what needs the weights of the original is stated, and not measured here
+        judged = [{**one, "holds": one["holds"] is not False} for one in found["promises"]]
+        return found.extended(promises=judged).holds
     faults = found.get("faults") or {}
     counted = [promise for promise in found["promises"] if promise["model"] == K_ANONYMITY]
     return all(promise["holds"] for promise in counted) and not any(faults.values())

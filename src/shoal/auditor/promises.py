@@ -220,6 +220,8 @@ def _not_for_streams(model: Any, has_reference: bool) -> list[str]:
         remedy = "name a table to compare with (reference)" if is_close else "leave it out"
         why = "compares every class with the whole table, and a stream has none"
         return [f"{name}: {why}; {remedy}"]
+    if model.of_sample:
+        return [f"{name}: asks for the weights of a sample, which no stream is; leave it out"]
     if model.population:
         why = "compares classes with a population, which is not offered for streams"
         return [f"{name}: {why}; leave it out"]

@@ -61,7 +61,8 @@ def read_release(released: Table, problem: Problem, truth: Truth | None) -> Rele
         sensitive = _with_withheld_values(released, problem, truth, starred)
     subjects = None if people is None else people.astype(np.int32, copy=False)
     quasi = {column.name: column.codes for column in columns}
-    classes = Classes(labels, count, subjects, sensitive, quasi)
+    sample = None if truth is None else truth.sample
+    classes = Classes(labels, count, subjects, sensitive, quasi, sample=sample)
     tables = problem.tables.populations
     if tables and not any(attribute.opaque for attribute in schema.quasi):  # values can be read
         covered = {name: _covered_by(t, schema, columns, classes) for name, t in tables.items()}

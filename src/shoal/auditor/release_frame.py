@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 Numbers = Literal["published", "interval", "mid"]
 Library = Literal["polars", "pandas", "pyarrow"]
 SHOWN = {"interval": Shown.RANGE, "mean": Shown.MEAN, "mean-and-interval": Shown.BOTH}
+SHOWN |= {"median": Shown.MEDIAN}
 
 
 @dataclass(frozen=True, repr=False)

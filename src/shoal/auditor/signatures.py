@@ -25,6 +25,9 @@ from shoal.errors import InputError, MissingExtraError
 
 SIGNATURE_BYTES = 64
 OTHERS = 0o077  # rights that nobody but the owner of a private key may have
+PRIME = 2**255 - 19
+OF_ORDER_8 = 0x5FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826
+"""The smaller y of the four points of order 8; the other is PRIME less it."""
 
 Ask = Callable[[str], str | None]
 """Asks for the passphrase of a key, by its name; None where nobody can be asked."""
@@ -179,8 +182,20 @@ def read_trusted(paths: Sequence[str | Path]) -> list[PublicKey]:
                 f"key '{path}': is not an Ed25519 public key in PEM; 'shoal sign --new-key NAME'"
                 " writes one to NAME.pub.pem"
             )
+        if _is_of_small_order(key):
+            raise InputError(f"key '{path}': accepts signatures that need no key; take another")
         keys.append(PublicKey(path.name, key))
     return keys
+
+
+def _is_of_small_order(key: Any) -> bool:
+    """Whether a public key is one of the eight points that one fixed signature suits.
+
+    Their y is 0, 1, -1 or that of order 8, in any encoding (RFC 8032, sections 5.1.3 and 8;
+    Chalkias, Garillot, Nikolaenko. Taming the many EdDSAs. SSR 2020). OpenSSL takes them.
+    """
+    y = int.from_bytes(key.public_bytes_raw(), "little") % 2**255 % PRIME
+    return min(y, PRIME - y) in (0, 1, OF_ORDER_8)
 
 
 def _paths(name: str) -> tuple[Path, Path]:

@@ -149,6 +149,11 @@ def _caveats(result: AuditResult, original: str | None, is_stream: bool) -> Iter
         is_input = result.problem.schema.render.order == "input"
         remedy = f"; give {'--original' if is_input else '--original and --trace'} to count people"
         yield f"the release names no subjects, so rows were counted, not people{remedy}"
+    if any(promise["holds"] is None for promise in result.certificate["promises"]):
+        yield (
+            "risk in the population is not measured: it needs the weights of the original, row by"
+            " row; give --original, and --trace where rows are sorted"
+        )
     accepted = result.certificate.get("attacks", {}).get("accept", [])
     if any(row["holds"] is None for row in accepted):
         yield "what the policy accepts of attacks is not judged; give --original"

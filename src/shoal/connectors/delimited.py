@@ -273,12 +273,15 @@ def check_names(header: list[str], path: str, names_row: int = 3) -> list[str]:
             f" say which line names the columns, such as --read header={names_row}"
         )
     header = with_outer_names(header)
-    repeated = sorted({name for name in header if header.count(name) > 1})
+    places: dict[str, list[str]] = {}
+    for number, name in enumerate(header, 1):
+        places.setdefault(name, []).append(str(number))
     # the first line may be a record, so its cells are not shown
     findings = [
-        f"file '{path}': columns {_places(header, name)} have the same name; rename all but one, or"
-        " give the file a first line with names"
-        for name in repeated
+        f"file '{path}': columns {', '.join(others)} and {last} have the same name; rename all but"
+        " one, or give the file a first line with names"
+        for _, (*others, last) in sorted(places.items())
+        if others
     ]
     if "" in header:
         number = header.index("") + 1
@@ -299,12 +302,6 @@ def with_outer_names(header: list[str]) -> list[str]:
         f"column_{number + 1}" if not name and (number == 0 or number > named[-1]) else name
         for number, name in enumerate(header)
     ]
-
-
-def _places(header: list[str], name: str) -> str:
-    """The numbers of the columns with this name, from 1, as text."""
-    *others, last = (number for number, text in enumerate(header, 1) if text == name)
-    return f"{', '.join(map(str, others))} and {last}"
 
 
 def delimiter_of(head: bytes, kind: str) -> str:

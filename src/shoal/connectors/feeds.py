@@ -239,8 +239,7 @@ class TextFeed:
         if self._kind != ".tsv":
             self._separator = max(rows, key=lambda sep: len(rows[sep]))
         self.names = with_outer_names(rows[self._separator])
-        repeated = sorted({name for name in self.names if self.names.count(name) > 1})
-        if repeated or "" in self.names:
+        if "" in self.names or len({*self.names}) < len(self.names):
             raise InputError(
                 f"source '{self._path}': every column needs a name of its own in the first line"
             )

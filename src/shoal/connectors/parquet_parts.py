@@ -67,6 +67,11 @@ def parts_of(path: str | Path) -> list[Part]:
     else:
         where = f"folder '{path}'"
         parts = list(_within(path, Part(path, "")))
+        if _left_out(path, parts):
+            raise InputError(
+                f"{where}: holds Parquet files that would not be read; name all of them {PARQUET},"
+                " and put them into the folder itself, or into folders such as year=2024"
+            )
     if not parts:
         raise InputError(f"{where}: holds no {PARQUET} file; name a file, or a folder of them")
     parts.sort(key=lambda part: Path(part.name).parts if path.is_dir() else part.path.parts)
@@ -120,6 +125,13 @@ def _within(folder: Path, above: Part) -> Iterator[Part]:
                     f"column '{key}': is named by two folders, one in the other; name it once"
                 )
             yield from _within(path, Part(path, name, (*above.values, (key, value))))
+
+
+def _left_out(folder: Path, parts: Sequence[Part]) -> set[Path]:
+    """The files of a table that are none of its parts, but for what engines keep beside it."""
+    found = (path for path in folder.rglob("*") if path.suffix.lower() in (PARQUET, ".pq"))
+    shown = {p for p in found if not any(n[0] in "._" for n in p.relative_to(folder).parts)}
+    return {path for path in shown if path.is_file()} - {part.path for part in parts}
 
 
 def hashes(parts: list[Part]) -> list[str]:

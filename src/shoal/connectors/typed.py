@@ -268,10 +268,26 @@ def require_keys_shared(content: bytes, what: str, allowed: int | None) -> None:
     require_room(CELL * len(keys) * len(ends), most_unpacked(len(content), allowed), what)
 
 
+DEEPEST = 32
+_TEXT = re.compile(rb'"(?:[^"\\\n]|\\.)*+"')
+
+
+def _lies_deep(content: bytes) -> bool:
+    """Whether more than 32 lists or objects lie in one another, which may take Polars minutes."""
+    begun = content.count(b"[") + content.count(b"{")
+    if begun <= content.count(b"\n{") + DEEPEST:
+        return False
+    signs = np.frombuffer(_TEXT.sub(b"", content), np.uint8)
+    steps = np.isin(signs, [*b"[{"]).astype(np.int8) - np.isin(signs, [*b"]}"])
+    return bool(np.cumsum(steps, dtype=np.int32).max() > DEEPEST)
+
+
 def objects(content: bytes) -> pl.DataFrame | None:
     """JSON lines as a table; None where they are none."""
     if not content.strip():
         return pl.DataFrame()
+    if _lies_deep(content):
+        return None
     try:
         with library_errors_as("is not JSON lines"):
             return pl.read_ndjson(content, infer_schema_length=None)

@@ -247,6 +247,7 @@ class _Sheet:
         self.merged: list[str] = []
         self.hidden: set[int] = set()
         self._row = self._column = 0
+        self._last = (0, 0)
         self._place = self._type = ""
         self._value: list[str] = []
         self._value_at = 0
@@ -285,12 +286,17 @@ class _Sheet:
             self._has_value = True
 
     def _reached(self) -> None:
-        """Counts a cell; one without a place follows the one before it."""
+        """Counts a cell; one without a place follows the one before it. Raises KeyError, as for
+        damage, where a place comes back: programs differ in which of two cells they read.
+        """
         self.written += 1
         row = self._row
         self._column += 1
         if placed := _PLACE.fullmatch(self._place):
             row, self._column = int(placed[2]), _column_number(placed[1].upper())
+        if (row, self._column) <= self._last:
+            raise KeyError(self._place)
+        self._last = (row, self._column)
         self.last_row = max(self.last_row, row)
         self.last_column = max(self.last_column, self._column)
 
@@ -317,6 +323,8 @@ class _Sheet:
                 self._check_value("".join(self._value))
             if self._type in ("", "n"):
                 self.masks.setdefault(self._column, set()).add(self._mask)
+        elif local == "sheetData":
+            self._last = (ROWS + 2, 0)  # of a second one, calamine reads nothing
         if local != "c":
             return
         is_error = self._type == "e"

@@ -151,10 +151,11 @@ class ExternalList:
 class Surroundings:
     """The population that a release was drawn from.
 
-    source: `table`, `frequencies` or `fraction`. columns: the axes that it knows; points: (m,
-    columns) combinations of values, weights: (m,) people who have them. fraction: share of the
-    population in the release. uniques: share of the population that is alone in its class, by the
-    estimator; None where its model can't be fitted.
+    source: `table`, `frequencies`, `fraction` or `weights`. columns: the axes that it knows.
+    points: (m, columns) combinations of values. weights: (m,) people who have them; of `weights`,
+    those whom the people of each class stand for. fraction: share of the population in the release.
+    uniques: share of the population that is alone in its class, by the estimator; None where its
+    model can't be fitted.
     """
 
     source: str

@@ -15,7 +15,7 @@ from shoal.data.encoding import EncodedAttribute, linear_domain
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.numbers import position_unit
 from shoal.data.release import PublishedColumn
-from shoal.data.schema import Kind, Shown
+from shoal.data.schema import Kind
 
 EVERYTHING = np.iinfo(np.int32).max  # upper end of the suppression mark: it covers all there is
 _SLACK = 1e-6  # of a unit: what floats add to the ends of a cell
@@ -143,10 +143,10 @@ def boxes_of(
 
 
 def axes_of(encoded: Iterable[EncodedAttribute]) -> tuple[tuple[Axis, ...], list[str]]:
-    """The axes that attackers read, and the names of columns that show their means alone."""
+    """The axes that attackers read, and the names of columns that show one value for all."""
     axes, blind = [], []
     for attribute in encoded:
-        if attribute.attribute.shown is Shown.MEAN:
+        if attribute.attribute.shown.hides_span:
             blind.append(attribute.attribute.name)
         else:
             axes.append(Axis.of(attribute))

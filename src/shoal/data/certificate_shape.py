@@ -15,6 +15,7 @@ from types import NoneType
 from typing import Annotated, Any, NotRequired, TypedDict, get_args, get_origin, get_type_hints
 
 from shoal.data.people import ASSUMED, KNOWN, UNKNOWN
+from shoal.data.schema import REMOVED
 from shoal.data.warnings import SEVERITIES
 
 # What a value of JSON must be, said once: all findings at once, each naming the key and no value.
@@ -164,9 +165,10 @@ SINCE_2 = ("date", "build", "policy", "people", "together", "columns", "warnings
 BY_RELEASE = "release by release"
 VERBS = ("publish", "stream", "republish", "fuse", "audit")
 SHOWN_ROLES = ("quasi", "sensitive", "plain")
-ROLES = (*SHOWN_ROLES, "identifier", "subject", "time", "operation", "drop", "derived")
+ROLES = (*SHOWN_ROLES, *REMOVED, "derived")
 TECHNIQUES = (
-    "interval mean mean-and-interval span node value-or-nothing pseudonym as-is derived removed"
+    "interval mean mean-and-interval median mode span node value-or-nothing pseudonym as-is derived"
+    " removed"
 ).split()
 UTILITY = (
     "average_class_size classification discernibility gcp generalized_loss "
@@ -203,12 +205,14 @@ class PromiseReport(TypedDict):
     attributes: list[str]
     asked: float
     measured: float | None
-    holds: bool
+    holds: bool | None
     classes: NotRequired[SizesReport]
     risk: NotRequired[ClassRisk]
     k: NotRequired[int]
     k_measured: NotRequired[int | None]
     measured_min: NotRequired[float | None]
+    expected: NotRequired[float]
+    above: NotRequired[Share | None]
     kind: NotRequired[str]
     to: NotRequired[str]
 

@@ -11,6 +11,7 @@ import numpy as np
 from shoal.data.certificate_shape import SizesReport
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.person_names import same_value
+from shoal.data.sample import Sample
 
 
 @dataclass(frozen=True)
@@ -126,6 +127,7 @@ class Classes:
     quasi: (n,) int32 codes of the published cells by attribute name, for promises over some of the
         quasi-identifiers only; empty where they are not known.
     population: by table, who of the population fits each class; empty where that is not known.
+    sample: whom the records stand for; None where that is not known.
     """
 
     labels: np.ndarray
@@ -134,6 +136,7 @@ class Classes:
     sensitive: Mapping[str, SensitiveColumn] = field(default_factory=dict)
     quasi: Mapping[str, np.ndarray] = field(default_factory=dict)
     population: Mapping[str, Population] = field(default_factory=dict)
+    sample: Sample | None = None
 
     def only(self, kept: np.ndarray, subjects: np.ndarray | None) -> Classes:
         """The classes of some records. kept: (n,) bool; subjects: theirs, numbered densely."""
@@ -142,7 +145,8 @@ class Classes:
             for name, column in self.sensitive.items()
         }
         quasi = {name: codes[kept] for name, codes in self.quasi.items()}
-        return Classes(self.labels[kept], self.count, subjects, sensitive, quasi)
+        sample = None if self.sample is None else self.sample.take(kept)
+        return Classes(self.labels[kept], self.count, subjects, sensitive, quasi, sample=sample)
 
     @cached_property
     def sizes(self) -> np.ndarray:

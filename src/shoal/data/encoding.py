@@ -29,6 +29,7 @@ from shoal.data.numbers import (
 )
 from shoal.data.person_names import names_of_nobody, person_name
 from shoal.data.room import IN_MEMORY, Room, blocks
+from shoal.data.sample import Sample, encode_sample
 from shoal.data.schema import Attribute, Kind, Missing, Schema
 from shoal.data.table import Column, Table
 
@@ -239,11 +240,13 @@ class EncodedTable:
 
     subjects: (n,) int32 dense person numbers, or None where every record is its own person.
     suppressed: (n,) bool, records that the rule for missing values keeps out of every class.
+    sample: whom the records stand for; None where the policy names no weight.
     """
 
     attributes: tuple[EncodedAttribute, ...]
     subjects: np.ndarray | None
     suppressed: np.ndarray
+    sample: Sample | None = None
 
     @property
     def records(self) -> int:
@@ -252,7 +255,8 @@ class EncodedTable:
     def take(self, rows: np.ndarray) -> EncodedTable:
         """Some of the records, people numbered densely; ranges stay those of the whole table."""
         attributes = tuple(replace(a, codes=a.codes[rows]) for a in self.attributes)
-        return EncodedTable(attributes, _dense(self.subjects, rows), self.suppressed[rows])
+        sample = None if self.sample is None else self.sample.take(rows)
+        return EncodedTable(attributes, _dense(self.subjects, rows), self.suppressed[rows], sample)
 
     @cached_property
     def distinct_share(self) -> float:
@@ -428,6 +432,8 @@ def encode(table: Table, schema: Schema) -> tuple[EncodedTable | None, list[Attr
             attributes.append(encoded)
     subjects, wrong = encode_subjects(table, schema)
     findings += wrong
+    sample, wrong = encode_sample(table, schema, subjects)
+    findings += wrong
     if findings:
         return None, findings
     suppressed = table.room.array(table.records, bool)
@@ -435,7 +441,7 @@ def encode(table: Table, schema: Schema) -> tuple[EncodedTable | None, list[Attr
         if encoded.present < len(encoded.texts):
             for rows in blocks(table.records):
                 suppressed[rows] |= (encoded.rank_of_code >= encoded.present)[encoded.codes[rows]]
-    return EncodedTable(tuple(attributes), subjects, suppressed), []
+    return EncodedTable(tuple(attributes), subjects, suppressed, sample), []
 
 
 def encode_populations(

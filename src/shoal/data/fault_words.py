@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from shoal.data.schema import REMOVED, Role
+
 ONE_AND_MANY: dict[str, tuple[str, str]] = {
     "uncovered": (
         "1 record has a cell that does not cover its true value",
@@ -117,7 +119,7 @@ ONE_AND_MANY: dict[str, tuple[str, str]] = {
     ),
 }
 OTHER = ("1 fault of another kind", "{} faults of another kind")  # of a later version
-REMOVED_ROLES = ("identifier", "drop", "time", "operation")
+REMOVED_ROLES = tuple(role for role in REMOVED if role is not Role.SUBJECT)
 
 
 def fault_sentences(certificate: Mapping[str, Any]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from shoal.data.classes import Classes
 from shoal.data.encoding import EncodedAttribute
 from shoal.data.numbers import is_long, mean_decimals, parse_numbers
 from shoal.data.release import PublishedColumn, Release, covers, digits_deny, shows_nothing
-from shoal.data.schema import Attribute, Kind, Role, Schema
+from shoal.data.schema import Attribute, Kind, Role, Schema, Shown
 from shoal.data.table import Table, as_text
 from shoal.data.truth import Truth
 
@@ -29,6 +29,9 @@ def cells_match_original(
         return covered
     shown, values = published.means[published.codes], truth.values(encoded)
     class_of = np.where(classes.labels >= 0, classes.labels, classes.count)
+    if encoded.attribute.shown in (Shown.MEDIAN, Shown.MODE):
+        stands = _is_median if encoded.attribute.shown is Shown.MEDIAN else _is_mode
+        return np.where(np.isnan(shown), covered, stands(class_of, values, shown))
     sizes = np.maximum(np.bincount(class_of, minlength=classes.count + 1), 1)
     means = (np.bincount(class_of, weights=values, minlength=classes.count + 1) / sizes)[class_of]
     # half a unit of the last decimal that a mean is written with, and what floats add to it
@@ -39,6 +42,23 @@ def cells_match_original(
     if published.observed_bounds is None:
         return covered & (is_mean | np.isnan(shown))
     return np.where(np.isnan(shown), covered, is_mean)
+
+
+def _is_median(class_of: np.ndarray, values: np.ndarray, shown: np.ndarray) -> np.ndarray:
+    """(n,) bool, whether what a record shows is the lower median of its class."""
+    sizes, below, up_to = (
+        np.bincount(class_of, part) for part in (None, values < shown, values <= shown)
+    )
+    middle = (sizes - 1) // 2
+    return ((below <= middle) & (up_to > middle))[class_of]
+
+
+def _is_mode(class_of: np.ndarray, values: np.ndarray, shown: np.ndarray) -> np.ndarray:
+    """(n,) bool, whether no value of its class is more frequent than what a record shows."""
+    pairs, counts = np.unique(np.column_stack((class_of, values)), axis=0, return_counts=True)
+    most = np.zeros(int(class_of.max(initial=0)) + 1)
+    np.maximum.at(most, pairs[:, 0].astype(np.int64), counts)
+    return (np.bincount(class_of, values == shown, minlength=len(most)) == most)[class_of]
 
 
 def faults(released: Table, release: Release, schema: Schema, truth: Truth) -> dict[str, int]:

@@ -16,8 +16,9 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import AnalysisPass, register_pass
-from numba.core.datamodel import DataModelManager, default_manager
+from numba.core.datamodel.manager import DataModelManager
 from numba.core.datamodel.models import TupleModel, UniTupleModel
+from numba.core.datamodel.registry import default_manager
 from numba.core.runtime.nrt import rtsys
 from numba.cpython import hashing  # noqa: F401  gives compiled code its functions
 
@@ -42,14 +43,10 @@ def dispatcher_of(
 
 
 class _Code(JITCodeLibrary):  # type: ignore[misc]
-    """Code that is optimised once, with all that it calls; Numba does so in three steps."""
+    """Code that is optimised with all that it calls, not by itself before."""
 
     def _optimize_functions(self, module: Any) -> None:
         module.data_layout = self._codegen._data_layout
-
-    def _optimize_final_module(self) -> None:
-        manager, builder = self._codegen._module_pass_manager()
-        manager.run(self._final_module, builder)
 
 
 class _Part(_Code):
@@ -122,27 +119,23 @@ class _Borrowing(AnalysisPass):  # type: ignore[misc]
         return False
 
 
-def _passed_whole(model: Any) -> Any:
-    """A model of values which calls hand on as they are, where Numba takes them to pieces: of a
-    tuple of arrays these are many, and so is then what packs and unpacks them around each call.
+class _Whole:
+    """Values that calls hand on as they are. Numba takes a tuple of arrays to pieces: then what
+    packs and unpacks them around each call is most of what there is to compile.
     """
 
-    class Whole(model):  # type: ignore[misc]
-        def get_argument_type(self) -> Any:
-            return self.get_value_type()
+    def get_argument_type(self: Any) -> Any:
+        return self.get_value_type()
 
-        def as_argument(self, builder: Any, value: Any) -> Any:
-            return value
+    def as_argument(self, _: Any, value: Any) -> Any:
+        return value
 
-        def from_argument(self, builder: Any, value: Any) -> Any:
-            return value
-
-    return Whole
+    from_argument = as_argument
 
 
 MODELS = DataModelManager().chain(default_manager)
-MODELS.register(types.NamedTuple, _passed_whole(TupleModel))
-MODELS.register(types.NamedUniTuple, _passed_whole(UniTupleModel))
+MODELS.register(types.NamedTuple, type("_Tuple", (_Whole, TupleModel), {}))
+MODELS.register(types.NamedUniTuple, type("_UniTuple", (_Whole, UniTupleModel), {}))
 
 
 class _Typing:
@@ -157,14 +150,13 @@ class _Typing:
         return getattr(self._context, name)
 
     def resolve_function_type(self, function: Any, arguments: Any, named: Any) -> Any:
-        is_operation = isinstance(function, types.Function) or not isinstance(function, types.Type)
+        is_ours = isinstance(function, types.Type) and not isinstance(function, types.Function)
+        if is_ours or named:
+            return self._context.resolve_function_type(function, arguments, named)
         key = function, arguments
-        if is_operation and not named and key in self._known:
-            return self._known[key]
-        found = self._context.resolve_function_type(function, arguments, named)
-        if is_operation and not named:
-            self._known[key] = found
-        return found
+        if key not in self._known:
+            self._known[key] = self._context.resolve_function_type(*key, named)
+        return self._known[key]
 
 
 class _KernelCompiler(CompilerBase):  # type: ignore[misc]

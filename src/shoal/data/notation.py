@@ -91,7 +91,7 @@ class Notation:
             stamp = datetime.fromisoformat(text) if has_clock else date.fromisoformat(text)
         except ValueError:
             return text
-        return stamp.strftime(self.dates)
+        return stamp.strftime(self.dates.replace("%Y", f"{stamp.year:04}"))  # else "10"
 
 
 PLAIN = Notation()

@@ -75,11 +75,7 @@ def inner(function: Kernel) -> Kernel:
 
 
 def inlined(function: Kernel) -> Kernel:
-    """Compile a kernel that only kernels call, in the middle of each of them.
-
-    For short steps of hot loops, and long ones that are called once: every copy takes its time to
-    compile.
-    """
+    """Compile as `inner`, in the middle of each caller: short steps, or long ones called once."""
     return _late(function, is_part=True, forceinline=True)
 
 

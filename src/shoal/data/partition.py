@@ -16,12 +16,14 @@ class Partition:
     """Class labels of n records.
 
     labels: (n,) int32, classes numbered 0..count-1 without gaps; -1 where the record is suppressed.
-    search_statistics: what a search says about itself, for the certificate.
+    search_statistics: what a search says about itself, for the certificate. has_stars: whether
+    members of a class that differ show the suppression mark, and not what spans them.
     """
 
     labels: np.ndarray
     count: int
     search_statistics: Mapping[str, Any] = field(default_factory=dict)
+    has_stars: bool = False
 
     @classmethod
     def of(cls, labels: np.ndarray) -> Partition:

@@ -31,11 +31,13 @@ class Recoding:
 
     labels: (n,) int32 class of each record, -1 where suppressed.
     lo, hi: (classes, attributes) int32, least and greatest rank of each class.
+    has_stars: whether a class shows the mark where its members differ.
     """
 
     labels: np.ndarray
     lo: np.ndarray
     hi: np.ndarray
+    has_stars: bool = False
 
     @classmethod
     def of(
@@ -64,10 +66,17 @@ class Recoding:
 
     def column(self, j: int, encoded: EncodedAttribute, render: Render) -> pl.Series:
         """The published cells of attribute j: the value all agree on, else span, mean or both."""
-        if encoded.attribute.shown is Shown.RANGE:
-            texts, text_of_class = texts_of_classes(self.lo[:, j], self.hi[:, j], encoded, render)
+        if encoded.attribute.shown is Shown.RANGE or self.has_stars:
+            texts, text_of_class = texts_of_classes(
+                self.lo[:, j], self.hi[:, j], encoded, render, self.has_stars
+            )
         else:
-            texts, text_of_class = self._with_means(j, encoded, render), np.arange(len(self.lo))
+            one_each = (
+                self._with_one_value
+                if encoded.attribute.shown in (Shown.MEDIAN, Shown.MODE)
+                else self._with_means
+            )
+            texts, text_of_class = one_each(j, encoded, render), np.arange(len(self.lo))
         texts, cell_of_class = cells_of_classes(texts, text_of_class, render)
         return _column(encoded.attribute.name, texts, cell_of_class, self.labels)
 
@@ -89,6 +98,29 @@ class Recoding:
         for c in np.flatnonzero(differ):
             mean = mean_text(float(sums[c] / sizes[c]), decimals)
             texts[c] = mean if encoded.attribute.shown is Shown.MEAN else f"{mean} {texts[c]}"
+        return texts
+
+    def _with_one_value(self, j: int, encoded: EncodedAttribute, render: Render) -> list[str]:
+        """The text of each class; where its members differ, their lower median or their mode."""
+        texts = span_texts(self.lo[:, j], self.hi[:, j], encoded, render)
+        kept = self.labels >= 0
+        of, ranks = self.labels[kept].astype(np.int64), encoded.ranks[kept].astype(np.int64)
+        if encoded.attribute.shown is Shown.MEDIAN:
+            order = np.lexsort((ranks, of))
+            sizes = np.bincount(of, minlength=len(texts))
+            chosen = ranks[order[np.cumsum(sizes) - sizes + (sizes - 1) // 2]]
+        else:
+            # two texts of one value count together, missing ones apart
+            alike = np.arange(len(encoded.texts))
+            alike[: encoded.present] = np.searchsorted(encoded.values, encoded.values)
+            pairs, counts = np.unique(of * len(alike) + alike[ranks], return_counts=True)
+            order = np.lexsort((pairs, -counts, pairs // len(alike)))
+            first = np.searchsorted((pairs // len(alike))[order], np.arange(len(texts)))
+            chosen = pairs[order[first]] % len(alike)
+        for c in np.flatnonzero(
+            (self.hi[:, j] < encoded.present) & (self.lo[:, j] < self.hi[:, j])
+        ):
+            texts[c] = encoded.texts[chosen[c]]
         return texts
 
 
@@ -258,18 +290,26 @@ def _distinct(numbers: np.ndarray, below: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def texts_of_classes(
-    lo: np.ndarray, hi: np.ndarray, encoded: EncodedAttribute, render: Render
+    lo: np.ndarray,
+    hi: np.ndarray,
+    encoded: EncodedAttribute,
+    render: Render,
+    has_stars: bool = False,
 ) -> tuple[list[str], np.ndarray]:
     """The text of every span of ranks that occurs, and which of them each class shows."""
     ranks = len(encoded.texts)
     spans, text_of_class = _distinct(lo.astype(np.int64) * ranks + hi, ranks * ranks)
-    return span_texts(spans // ranks, spans % ranks, encoded, render), text_of_class
+    return span_texts(spans // ranks, spans % ranks, encoded, render, has_stars), text_of_class
 
 
 def span_texts(
-    lo: np.ndarray, hi: np.ndarray, encoded: EncodedAttribute, render: Render
+    lo: np.ndarray,
+    hi: np.ndarray,
+    encoded: EncodedAttribute,
+    render: Render,
+    has_stars: bool = False,
 ) -> list[str]:
-    """The text of each span of ranks."""
+    """The text of each span of ranks. has_stars: the mark for all that hold several values."""
     hierarchy = encoded.attribute.hierarchy
     whole = hi < encoded.present
     node = np.zeros(len(lo), dtype=np.int32)
@@ -280,7 +320,7 @@ def span_texts(
     for i in range(len(lo)):
         if lo[i] == hi[i] or (whole[i] and encoded.values[lo[i]] == encoded.values[hi[i]]):
             texts.append(_own_text(encoded, int(lo[i]), render))
-        elif not whole[i]:
+        elif has_stars or not whole[i]:
             # some have a value and some have none: nothing narrower covers both
             texts.append(render.suppressed)
         elif hierarchy is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
@@ -53,11 +53,16 @@ class PublishedColumn:
     observed_bounds: np.ndarray | None = None
     ends: tuple[tuple[str, ...], tuple[str, ...]] | None = None
 
-    def with_values(self, values: np.ndarray, codes: np.ndarray, whole: float) -> PublishedColumn:
-        """The column with what lies behind every mean, where it shows its means alone.
+    def with_values(
+        self,
+        values: np.ndarray,
+        codes: np.ndarray,
+        width: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    ) -> PublishedColumn:
+        """The column with what lies behind every cell, where one value stands for all.
 
         values: (m,) distinct true values, NaN for none. codes: (n,) which of them each record has.
-        whole: width of the domain.
+        width: of spans from a least to a greatest value, normalised.
         """
         lo, hi = np.full(len(self.cells), np.inf), np.full(len(self.cells), -np.inf)
         for rows in blocks(len(codes)):
@@ -66,9 +71,8 @@ class PublishedColumn:
             np.fmax.at(hi, self.codes[rows], behind)
         shows = np.isfinite(self.lo) & (lo <= hi)
         least, greatest = np.where(shows, np.stack([lo, hi]), np.nan)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            wide = np.where(greatest > least, (greatest - least) / whole, 0.0)
-        widths = np.where(shows, wide, self.widths)
+        widths = self.widths.copy()
+        widths[shows] = width(least[shows], greatest[shows])
         return replace(self, observed_bounds=np.stack([least, greatest]), widths=widths)
 
 
@@ -216,7 +220,7 @@ def read_column(attribute: Attribute, column: Column, schema: Schema) -> Publish
     mark = np.array([cell == schema.render.suppressed for cell in column.cells], dtype=bool)
     lo[mark], hi[mark], widths[mark] = -np.inf, np.inf, 1.0
     observed_bounds = None
-    if attribute.shown is Shown.MEAN:
+    if attribute.shown.hides_span:
         means, observed_bounds = lo, np.full((2, len(lo)), np.nan)
         widths = np.where(np.isfinite(lo), np.nan, widths)
     if means is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 
 from shoal.data.hierarchies.hierarchy import Hierarchy
 
@@ -18,7 +19,15 @@ class Role(StrEnum):
     PLAIN = "plain"  # neither; published as it is
     TIME = "time"  # arrival in a stream; removed
     OPERATION = "operation"  # insert, update or delete, in an increment; removed
+    WEIGHT = "weight"  # people of the population whom the record stands for; removed
+    HOUSEHOLD = "household"  # who lives together; removed, or replaced by a keyed pseudonym
     DROP = "drop"  # removed
+
+
+REMOVED: tuple[str, ...] = tuple(
+    role for role in Role if role not in (Role.QUASI, Role.SENSITIVE, Role.PLAIN)
+)
+"""The roles whose columns are not published, unless it is as pseudonyms."""
 
 
 class Kind(StrEnum):
@@ -30,11 +39,18 @@ class Kind(StrEnum):
 
 
 class Shown(StrEnum):
-    """What a class publishes of a numeric quasi-identifier."""
+    """What a class publishes of a quasi-identifier; modes of any kind, the others of numbers."""
 
     RANGE = "range"  # its least and greatest value
     MEAN = "mean"  # its mean alone (microaggregation)
     BOTH = "both"  # its mean, then its range
+    MEDIAN = "median"  # the lower median alone
+    MODE = "mode"  # the most frequent value alone, the least of several
+
+    @property
+    def hides_span(self) -> bool:
+        """Whether one value stands for all, so that a cell need not cover the truth."""
+        return self not in (Shown.RANGE, Shown.BOTH)
 
 
 class Missing(StrEnum):
@@ -55,6 +71,7 @@ class Attribute:
     shown: what a class publishes of a number that has no hierarchy. round: its intervals end at
         multiples of this, or at the ends of its domain. is_code: of a number, whether any two
         values lie equally far apart.
+    is_weight: whether it tells how many people of the population a record stands for.
     opaque: its hierarchy follows from the original data, which is not at hand; widths can't be
     told.
     """
@@ -70,6 +87,7 @@ class Attribute:
     opaque: bool = False
     shown: Shown = Shown.RANGE
     round: float | None = None
+    is_weight: bool = False
     is_code: bool = False
 
 
@@ -124,17 +142,25 @@ class Schema:
         return next(iter(self.with_role(Role.SUBJECT)), None)
 
     @property
+    def weight(self) -> Attribute | None:
+        """The column that tells how many people of the population a record stands for."""
+        return next((a for a in self.attributes if a.is_weight), None)
+
+    @property
+    def household(self) -> Attribute | None:
+        return next(iter(self.with_role(Role.HOUSEHOLD)), None)
+
+    @property
     def published(self) -> tuple[Attribute, ...]:
         """The columns of a release, in order."""
-        return tuple(
-            a
-            for a in self.attributes
-            if a.role in (Role.QUASI, Role.SENSITIVE, Role.PLAIN)
-            or (a.role is Role.IDENTIFIER and a.pseudonym is not None)
-        )
+        return tuple(a for a in self.attributes if a.role not in REMOVED or a.pseudonym is not None)
+
+    @cached_property
+    def _by_name(self) -> dict[str, Attribute]:
+        return {a.name: a for a in self.attributes}
 
     def __getitem__(self, name: str) -> Attribute:
-        return next(a for a in self.attributes if a.name == name)
+        return self._by_name[name]
 
 
 RECORD_LINES = 100

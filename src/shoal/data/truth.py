@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
-from shoal.data.encoding import EncodedAttribute, EncodedTable
+from shoal.data.encoding import EncodedAttribute, EncodedTable, linear_domain
 from shoal.data.release import PublishedColumn
 from shoal.data.room import IN_MEMORY
+from shoal.data.sample import Sample
 from shoal.data.schema import Kind
 from shoal.data.table import Table
 from shoal.data.true_values import TrueValues
@@ -46,6 +48,12 @@ class Truth:
         """The person behind every published record; None where everybody has one record."""
         return None if self.encoded.subjects is None else self.aligned(self.encoded.subjects)
 
+    @property
+    def sample(self) -> Sample | None:
+        """Whom every published record stands for; None where the policy names no weight."""
+        known = self.encoded.sample
+        return known if known is None or self.rows is None else known.take(self.rows)
+
     def originals(self) -> dict[str, TrueValues]:
         """By numeric attribute without a hierarchy, the values of the published records."""
         return {
@@ -64,12 +72,17 @@ class Truth:
             column
             if column.observed_bounds is None
             else column.with_values(
-                encoded.value_of_code(), self.aligned(encoded.codes), _domain_width(encoded)
+                encoded.value_of_code(), self.aligned(encoded.codes), partial(_width, encoded)
             )
             for column, encoded in zip(columns, self.encoded.attributes, strict=True)
         )
 
 
-def _domain_width(encoded: EncodedAttribute) -> float:
-    domain = encoded.attribute.domain
-    return np.nan if domain is None else domain[1] - domain[0]
+def _width(encoded: EncodedAttribute, least: np.ndarray, greatest: np.ndarray) -> np.ndarray:
+    """The normalised width of each span of values, of the lowest node over it in a hierarchy."""
+    attribute = encoded.attribute
+    if attribute.hierarchy is not None:
+        ends = least.astype(np.int32), greatest.astype(np.int32)
+        return np.asarray(attribute.hierarchy.widths()[attribute.hierarchy.covering(*ends)])
+    low, high = linear_domain(attribute, encoded.values)
+    return (greatest - least) / (high - low) if high > low else np.zeros(len(least))

@@ -286,7 +286,7 @@ def _refuse_known(arriving: CandidateRecords, terms: Terms) -> None:
         known = counted_rows(arriving.rows[is_known], len(np.unique(people[is_known])))
         raise PromiseError(
             f"history: people of the increment who are in earlier releases: {known}; somebody in"
-            f" two releases can be found where they overlap, so the release is withheld. {remedy}"
+            f" two releases can be found where they overlap, so the release is withheld; {remedy}"
         )
 
 

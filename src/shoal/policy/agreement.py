@@ -376,14 +376,10 @@ class Agreement:
             for domain in domains
             if not 2 <= domain.cells <= MOST_CELLS
         ]
-        if self.tells_runner_up and "runner_up" not in self._settings:
+        if self.tells_runner_up and (self.judge or "runner_up" not in self._settings):
             findings.append(
                 f"method '{self.model.method['name']}': shows the winner of each round the second"
-                " best bid; consent by 'runner_up: told', or say 'runner_up: hidden'"
-            )
-        if self.tells_runner_up and self.model.sensitive is not None:
-            findings.append(
-                "agreement, sensitive: its owner has to know how many steps are proposed; say"
+                " best bid; consent by 'runner_up: told', which goes without 'sensitive', or say"
                 " 'runner_up: hidden'"
             )
         return findings

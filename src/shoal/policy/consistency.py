@@ -63,7 +63,7 @@ def contradictions(model: PolicyModel) -> Iterator[str]:
         assert model.method is not None
         yield (
             f"method '{model.method['name']}': recodes values, not classes: {quoted(means)}"
-            " can't show means; leave out 'render', or choose another method"
+            " can't show means, medians or modes; leave out 'render', or choose another method"
         )
     for promise in model.promises:
         yield from _promise_findings(promise, model)
@@ -201,6 +201,13 @@ def _role_findings(model: PolicyModel) -> Iterator[str]:
     yield from subject_findings(model)
     if roles.count("subject") > 1:
         yield "policy: more than one subject; exactly one column names the person"
+    weights = [name for name, attribute in model.attributes.items() if attribute.is_weight]
+    if weights[1:]:
+        yield f"policy: {quoted(weights)} are weights; one column tells whom records stand for"
+    if roles.count("household") > 1:
+        yield "policy: more than one household; one column tells who lives together"
+    if "household" in roles and not weights:
+        yield "policy: a household, but no weight; give the column of weights the role 'weight'"
     if roles.count("operation") > 1:
         yield (
             "policy: more than one operation; one column says what an increment does with its"
@@ -216,6 +223,7 @@ def _promise_findings(promise: Json, model: PolicyModel) -> Iterator[str]:
     except InputError as unfit:
         yield from unfit.said
         return
+    yield from _sample_findings(built, model)
     role = "quasi" if promise["model"] == "k-anonymity" else "sensitive"
     known = model.attributes_of_all
     for name in built.attributes:
@@ -224,6 +232,15 @@ def _promise_findings(promise: Json, model: PolicyModel) -> Iterator[str]:
             yield f"promise '{promise['model']}': attribute '{name}' is not in the policy{hint}"
         elif known[name].role != role:
             yield f"promise '{promise['model']}': attribute '{name}' must have the role '{role}'"
+
+
+def _sample_findings(promise: Any, model: PolicyModel) -> Iterator[str]:
+    """Which columns a promise about a sample needs that the policy does not name."""
+    needed = {"weight": promise.of_sample, "household": getattr(promise, "households", False)}
+    named = {"weight" if a.is_weight else a.role for a in model.attributes.values()}
+    for role, is_needed in needed.items():
+        if is_needed and role not in named:
+            yield f"promise '{promise.model}': no column has the role '{role}'; give it to one"
 
 
 def build_promise(promise: Json) -> Any:
@@ -306,7 +323,7 @@ def two_table_findings(model: PolicyModel) -> Iterator[str]:
 
 def _attribute_findings(model: PolicyModel) -> Iterator[str]:
     for name, declared in model.attributes.items():
-        if declared.role == "plain" or (declared.role == "identifier" and declared.pseudonym):
+        if declared.role == "plain" or declared.pseudonym:
             what = "plain" if declared.role == "plain" else "a pseudonym"
             yield (
                 f"attribute '{name}': is {what}, and would stand beside quasi-identifiers that are"

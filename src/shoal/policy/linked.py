@@ -254,6 +254,8 @@ def _table_findings(table: DeclaredTable, model: PolicyModel) -> Iterator[str]:
             yield f"{where}: the role '{attribute.role}' is of one table; choose another"
         if attribute.over_time is not None or attribute.render != "range":
             yield f"{where}: 'over_time' and 'render' are of one table; leave them out"
+        if attribute.publish is not None:
+            yield f"{where}: weights are of one table; leave out 'publish'"
         if "." in name:
             yield f"{where}: has a point in its name, which parts table and column; rename it"
         subjects += attribute.role == "subject"

@@ -22,7 +22,7 @@ from shoal.data.json_objects import Json
 from shoal.data.notation import THOUSANDS, Notation
 from shoal.data.numbers import FARTHEST
 from shoal.data.room import bytes_of
-from shoal.data.schema import RECORD_LINES, Kind
+from shoal.data.schema import RECORD_LINES, Kind, Shown
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.parameters import suggestion
@@ -208,7 +208,16 @@ class AttributePolicy(_Strict):
     """What one column is for."""
 
     role: Literal[
-        "identifier", "subject", "quasi", "sensitive", "plain", "time", "operation", "drop"
+        "identifier",
+        "subject",
+        "quasi",
+        "sensitive",
+        "plain",
+        "time",
+        "operation",
+        "drop",
+        "weight",
+        "household",
     ]
     type: Literal["number", "ordinal", "category", "date", "set"] | None = Field(
         None,
@@ -236,17 +245,25 @@ class AttributePolicy(_Strict):
     weight: float = Field(
         1.0, gt=0, description="How much the loss of this attribute matters to the method."
     )
-    render: Literal["range", "mean", "both"] = Field(
+    render: Literal["range", "mean", "both", "median", "mode"] = Field(
         "range",
         description=(
-            "What a class publishes of a number: its range, its mean, or its mean and its range."
+            "What a class publishes: of a number its range, its mean, both, or its median; of a"
+            " number or category its mode."
         ),
     )
     round: float | None = Field(
         None, gt=0, le=FARTHEST, description="A number's intervals end at multiples of this."
     )
     pseudonym: Literal["keyed"] | None = Field(
-        None, description="Replace an identifier by a keyed pseudonym."
+        None, description="Replace an identifier or a household by a keyed pseudonym."
+    )
+    publish: Literal["rounded"] | None = Field(
+        None,
+        description=(
+            "Of a weight: published in intervals that end at multiples of 'round', which makes it a"
+            " quasi-identifier."
+        ),
     )
     over_time: Literal["any", "fresh", "steady"] | None = Field(
         None,
@@ -293,6 +310,15 @@ class AttributePolicy(_Strict):
             return [str(label) if isinstance(label, (int, float)) else label for label in order]
         return order
 
+    @model_validator(mode="before")
+    @classmethod
+    def _published_weights_are_quasi(cls, content: Any) -> Any:
+        """A weight that is published tells strata to whoever reads it."""
+        is_weight = isinstance(content, dict) and content.get("role") == "weight"
+        if not is_weight or content.get("publish") is None:
+            return content
+        return content | {"role": "quasi", "type": content.get("type", "number")}
+
     @model_validator(mode="after")
     def _check_consistency(self) -> AttributePolicy:
         problems = []
@@ -327,19 +353,28 @@ class AttributePolicy(_Strict):
             problems.append(f"unknown hierarchy maker; choose one of {known}")
         is_range = self.role == "quasi" and self.kind is Kind.NUMBER and not self.hierarchy
         belongs = "belongs to a quasi-identifier of type number without a hierarchy"
-        if self.render != "range" and not is_range:
+        if self.render == "mode" and self.role != "quasi":
+            problems.append("'render: mode' belongs to a quasi-identifier")
+        if self.render not in ("range", "mode") and not is_range:
             problems.append(f"'render: {self.render}' {belongs}")
-        if self.round is not None and (not is_range or self.render == "mean"):
+        if self.round is not None and (not is_range or Shown(self.render).hides_span):
             problems.append(f"'round' {belongs} that publishes ranges")
         if self.distance is not None and (self.role, self.type) != ("sensitive", "number"):
             problems.append("'distance' belongs to a sensitive attribute of type number")
         if self.over_time is not None and self.role != "sensitive":
             problems.append("'over_time' belongs to a sensitive attribute")
-        if self.pseudonym is not None and self.role != "identifier":
-            problems.append("only an identifier gets a pseudonym")
+        if self.pseudonym is not None and self.role not in ("identifier", "household"):
+            problems.append("only an identifier or a household gets a pseudonym")
+        if self.publish is not None and not (is_range and self.round):
+            problems.append("'publish: rounded' belongs to a weight, and needs 'round'")
         if problems:
             raise ValueError("; ".join(problems))
         return self
+
+    @property
+    def is_weight(self) -> bool:
+        """Whether it tells how many people of the population a record stands for."""
+        return self.role == "weight" or self.publish is not None
 
     @property
     def follows_the_data(self) -> bool:
@@ -363,7 +398,8 @@ class AttributePolicy(_Strict):
             return Kind(self.type)
         if self.order is not None:
             return Kind.ORDINAL
-        return Kind.NUMBER if self.domain is not None else Kind.CATEGORY
+        is_number = self.domain is not None or self.role == "weight"
+        return Kind.NUMBER if is_number else Kind.CATEGORY
 
 
 # Several tables about the same people.

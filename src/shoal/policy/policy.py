@@ -318,6 +318,11 @@ class Policy:
                 "promises: 'reference: input' is for single tables, whose records are there as a"
                 f" whole; leave it out for '{verb}'"
             )
+        if verb != "publish" and any(p.of_sample for p in self.build_promises()):
+            raise InputError(
+                "promises: individual and global risk are of a sample that is published once, by"
+                f" its weights; leave them out for '{verb}'"
+            )
         self.check_files(verb)
         known = registry.method(self.method_name, verb)
         return build(known.implementation, f"method '{known.name}'", self.method_settings)

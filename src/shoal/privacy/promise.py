@@ -63,6 +63,9 @@ class Promise(ABC):
     Then `monotone` means that merging classes of a release that holds gives one that holds.
     """
 
+    of_sample: ClassVar[bool] = False
+    """Whether it needs to know whom the records stand for, by the weights of the original."""
+
     states: ClassVar[tuple[str, ...]] = ()
     """The parameters that a certificate always states besides `asked`."""
 
@@ -170,6 +173,13 @@ class Promise(ABC):
         """
         return self.least_subjects(several_records)
 
+    def enough_among(self, table: Classes) -> int:
+        """`enough_subjects` for classes of this table."""
+        people, several = table.subjects, False
+        if people is not None:
+            several = len(np.unique(people)) < len(people)
+        return self.enough_subjects(several)
+
     def nearest(self, whole_table: Classes) -> list[str]:
         """Why the promise fails even when the whole table is one class, and what would hold."""
         return []
@@ -215,7 +225,7 @@ class Promise(ABC):
     def _judgement(self, measured: np.ndarray, holds: np.ndarray, more: Any = None) -> Judgement:
         return Judgement(self.worst(measured), bool(holds.all()), more)
 
-    def stated(self, measured: float | None, holds: bool) -> PromiseReport:
+    def stated(self, measured: float | None, holds: bool | None) -> PromiseReport:
         """What was judged, as a certificate states it."""
         stated = {
             "model": self.model,

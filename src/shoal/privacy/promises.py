@@ -10,6 +10,7 @@ import numpy as np
 
 from shoal.data.classes import Classes, Closeness, Population, SensitiveColumn
 from shoal.data.room import needs_whole
+from shoal.data.sample import Sample
 from shoal.privacy.class_sizes import SampleUniqueness
 from shoal.protocols import AnonymityRequirement, PrivacyModel, Promises, PromiseTerms
 
@@ -41,7 +42,7 @@ class BoundPromises(Promises):
         for model in self._asked:
             self.template = model.extended(self.template)
         self._checks = [(model.population, model.against(self.template)) for model in self._asked]
-        self.k = max([1, *(model.enough_subjects(several_records) for model in models)])
+        self.k = max([1, *(model.enough_among(self.template) for model in models)])
         people_only = all(model.counts_people_only for model in self._asked)
         self.needs_more_than_k = several_records or not people_only
 
@@ -56,6 +57,11 @@ class BoundPromises(Promises):
         # methods compare values, and a second text for no value must not add another
         whole = self.template.sensitive.items()
         return {name: column.with_missing_as_one() for name, column in whole}
+
+    @property
+    def sample(self) -> Sample | None:
+        """Whom the records stand for; None where the policy names no weight."""
+        return self.template.sample
 
     @cached_property
     def qids(self) -> tuple[AnonymityRequirement, ...]:
@@ -177,12 +183,9 @@ def _labelled(
     kept = np.flatnonzero(labels >= 0)
     if len(kept) == len(labels):
         return replace(table, labels=labels, count=count, quasi=quasi, population=population)
+    classes = replace(table, labels=labels, count=count, quasi=quasi)
     subjects = None if table.subjects is None else table.subjects[kept]
-    sensitive = {
-        name: replace(column, codes=column.codes[kept]) for name, column in table.sensitive.items()
-    }
-    shown = {name: codes[kept] for name, codes in quasi.items()}
-    return Classes(labels[kept], count, subjects, sensitive, shown, population)
+    return replace(classes.only(kept, subjects), population=population)
 
 
 # Which promises no release of a table can keep, and the nearest that one could.

@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import ClassVar
 
 import polars as pl
@@ -37,7 +38,7 @@ class Boxes:
         columns = []
         for attribute in schema.published:
             name = attribute.name
-            if attribute.role is Role.IDENTIFIER:
+            if attribute.pseudonym is not None:
                 columns.append(pseudonyms(table.series(name)))
             elif attribute.role is Role.QUASI:
                 j = index[name]
@@ -56,7 +57,8 @@ def recoding_of_whole_table(
     if isinstance(classes, Cut):
         of_record = encoded.of_all(classes.round_of_record())
         return GlobalRecoding.of(classes, of_record, encoded.attributes, render)
-    return Recoding.of(encoded.of_all(classes.labels), classes.count, encoded.attributes)
+    recoding = Recoding.of(encoded.of_all(classes.labels), classes.count, encoded.attributes)
+    return replace(recoding, has_stars=classes.has_stars)
 
 
 # Keyed pseudonyms for direct identifiers.

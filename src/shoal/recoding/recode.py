@@ -58,9 +58,8 @@ def find_classes(
                 partition = method.partition(matrix, bound, rng)
             if len(partition.labels) != matrix.records:
                 raise ValueError("a label for each record")
-            classes = replace(
-                repair(matrix, partition, bound), search_statistics=partition.search_statistics
-            )
+            repaired = repair(matrix, partition, bound)
+            classes = replace(partition, labels=repaired.labels, count=repaired.count)
     return classes, time.process_time() - started
 
 
@@ -218,8 +217,9 @@ class Starring:
         except InfeasibleError:
             merged = among
         if merged.count == among.count:
-            return Partition(np.zeros_like(partition.labels), 1)
-        return Partition.of(np.where(shown, merged.labels, np.int32(merged.count)))
+            return replace(partition, labels=np.zeros_like(partition.labels), count=1)
+        fewer = Partition.of(np.where(shown, merged.labels, np.int32(merged.count)))
+        return replace(partition, labels=fewer.labels, count=fewer.count)
 
 
 def suppress_cells(series: pl.Series, rows: np.ndarray, mark: str, typed: bool = True) -> pl.Series:

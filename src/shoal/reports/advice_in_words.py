@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from shoal.advise.profile import Candidate, Profile, TakenForPeople
     from shoal.advise.propose import Order, Proposal, ProposedColumn
     from shoal.advise.risk import Risk
+    from shoal.advise.special_uniques import SpecialUniques
     from shoal.streams.stream_status import StreamStatus
 
 MOST_VALUES = 5
@@ -292,6 +293,32 @@ def risk_lines(risk: Risk) -> Iterator[str]:
     rows += [(str(k), f"{risk.hidden(k):,}", f"{risk.most_classes(k):,}") for k in ks]
     yield ""
     yield from table_lines(rows, left=0)
+    if risk.special is not None:
+        yield ""
+        yield from _special_lines(risk, risk.special)
+
+
+def _special_lines(risk: Risk, found: SpecialUniques) -> Iterator[str]:
+    """Whom few columns single out, and how likely who is alone is named in the population."""
+    sizes = [
+        f"{count:,} of {size} column{'s' if size > 1 else ''}"
+        for size, count in found.sizes.items()
+        if count
+    ]
+    yield (
+        f"up to {found.largest} columns single out {found.people:,} {risk.unit}; minimal sets:"
+        f" {', '.join(sizes) or 'none'}"
+    )
+    if found.columns:
+        rows = [("column", "share of the scores (SUDA) of sets with it")]
+        rows += [(name, f"{100 * share:.0f} %") for name, share in found.columns.items()]
+        yield from table_lines(rows, left=1)
+    if risk.by_weight is not None and len(risk.by_weight):
+        yield (
+            f"{len(risk.by_weight):,} records are alone in the sample; by their weights they are"
+            f" named in the population with {risk.by_weight.mean():.3g} on average,"
+            f" {risk.by_weight.max():.3g} at most"
+        )
 
 
 def _written(profile: Profile) -> str:

@@ -25,8 +25,8 @@ from shoal.reports.pages import Content, percent_text
 
 OPENING = gettext("Attacks try; they don't prove.")
 LEGEND = gettext(
-    "“Much” is more than 10 % of people; of a guess, 10 percentage points more than of people who"
-    " are not in the release, or than by chance where nobody else was tried; “some” is less."
+    "“Much” is more than 10 of 100 people; of a guess, 10 of 100 more than of people who are not in"
+    " the release, or than by chance where nobody else was tried; “some” is less."
 )
 QUESTIONS = (
     gettext("Can somebody be singled out?"),
@@ -54,7 +54,7 @@ class Row:
     number: what is judged, a gain or a share. control: people who are not in the release. why: it
     is not measured. measure, attribute: how `accept` names it; empty where it can't. helps: the
     measure whose remedy helps here, where `accept` can't name it. others: whom a gain is compared
-    with, where these are in the release, too.
+    with, where these are in the release, too. among: what is counted.
     """
 
     question: str
@@ -69,6 +69,7 @@ class Row:
     why: str | None = None
     helps: str = ""
     others: str = ""
+    among: str = gettext("people")
 
     def __post_init__(self) -> None:
         for number in (self.member, self.control, self.chance, self.gain):
@@ -84,11 +85,13 @@ class Row:
     @property
     def says(self) -> str:
         """What was tried and how often it worked, or why that is not known."""
-        return (
-            self.sentence
-            if self.is_measured
-            else f"{self.label}: {self.why or gettext(NOT_MEASURED)}"
-        )
+        if not self.is_measured:
+            return f"{self.label}: {self.why or gettext(NOT_MEASURED)}"
+        others = self.others or gettext("for people who are not in the release")
+        beside = ((others, self.control), (gettext("by chance"), self.chance))
+        said = [f"{who}, {_of_100(one)}" for who, one in beside if _parts(one)[0] is not None]
+        found = "" if self.member is None else f"{_of_100(self.member)} {self.among}: "
+        return f"{found}{'; '.join([self.sentence, *said])}."
 
     @property
     def number(self) -> Number:
@@ -101,11 +104,8 @@ class Row:
         if gain is None:
             return ""
         is_compared = _parts(self.control)[0] is not None or self.chance is None
-        others = self.others or (
-            gettext("for people who are not in the release")
-            if is_compared
-            else gettext("by chance")
-        )
+        others = gettext("for people who are not in the release")
+        others = self.others or (others if is_compared else gettext("by chance"))
         if gain <= 0:
             return gettext("no better than {others}", others=others)
         text = interval_text(self.gain)
@@ -264,29 +264,21 @@ def _singled_out(found: Findings) -> Iterator[Row]:
         return
     values, chance = attack["univariate"], attack["univariate_baseline"]
     sentence = gettext(
-        "Looking, in one quasi-identifier after the other, for its least or greatest value or one"
-        " shown by itself, meets one person in {share} of tries{known}.",
-        share=_text(values),
-        known=_also(gettext("; looking for any value there is, in {}"), chance),
+        "whoever looks in one column that others could know for its least or greatest value, or one"
+        " shown by itself, meets exactly one person"
     )
-    label = gettext("one value alone")
+    label, tries = gettext("one value alone"), gettext("tries")
     found_share, by_chance = _parts(values)[0], _parts(chance)[0]
     gain = None if found_share is None or by_chance is None else found_share - by_chance
-    yield Row(QUESTIONS[0], label, sentence, values, chance=chance, gain=gain, helps="ends_gain")
-    among = _also(gettext("; among people not in the release, in {}"), attack["control"])
-    sentence = gettext(
-        "Looking in a class for an end of its range meets one person in {share} of tries{among}.",
-        share=_text(attack["isolate"]),
-        among=among,
-    )
+    how: Findings = {"chance": chance, "gain": gain, "helps": "ends_gain", "among": tries}
+    yield Row(QUESTIONS[0], label, sentence, values, **how)
+    sentence = gettext("whoever looks in a class for an end of its range meets exactly one person")
     label, why = gettext("the end of a range"), attack.get("why")
     shares = attack["isolate"], attack["control"], attack["interior"], attack["gain"]
-    yield Row(QUESTIONS[0], label, sentence, *shares, "ends_gain", why=why)
+    yield Row(QUESTIONS[0], label, sentence, *shares, "ends_gain", why=why, among=tries)
     for name, share in attack["alone"].items():
         sentence = gettext(
-            "{share} of people are the only ones of their class with their {name}: whoever knows"
-            " that too finds them.",
-            share=_text(share),
+            "whoever also knows their {name} finds them, as the only ones of their class with it",
             name=gettext("values of all columns that are published as they are")
             if name == ALL_PLAIN
             else name,
@@ -302,23 +294,18 @@ def _linked(found: Findings) -> Iterator[Row]:
         for one in (attack, *attack.get("others", [])):
             known, share, chance = ", ".join(one["known"]), one["success"], one["baseline"]
             sentence = gettext(
-                "Whoever has a list of names with {known}, and nothing else, finds the right record"
-                " of {share} of people.",
+                "whoever has a list of names with {known}, and nothing else, finds their record",
                 known=known,
-                share=_text(share),
             )
             asked: Findings = {"measure": "linkage" if one is attack else "", "helps": "linkage"}
             label, why = gettext("finding a person's record"), one.get("why")
             yield Row(QUESTIONS[1], label, sentence, share, chance=chance, why=why, **asked)
     order = found.get("order")
     if order is not None:
-        others = _also(gettext("; somebody else of their class, in {}"), order["others"])
         label = gettext("finding it by its place")
         sentence = gettext(
-            "Whoever knows {column} finds {share} of people by the place of their row{others}.",
+            "whoever knows their {column} finds them by the place of their row",
             column=order["column"],
-            share=_text(order["found"]),
-            others=others,
         )
         shares = order["found"], order["others"], order["chance"], order["gain"]
         whom, why = gettext("for somebody else of their class"), order.get("why")
@@ -327,13 +314,12 @@ def _linked(found: Findings) -> Iterator[Row]:
     if around is not None:
         label, share = gettext("naming by the population"), around["marketer"]
         sentence = gettext(
-            "A list of the population, as the {source} describes it, names {share} of records"
-            " correctly.",
+            "whoever has a list of the population, judged by the {source}, names them rightly",
             source=around["source"],
-            share=_text(share),
         )
+        asked = {"measure": "marketer", "among": gettext("records")}
         chance, why = around.get("baseline", {}).get("mean"), around.get("why")
-        yield Row(QUESTIONS[1], label, sentence, share, chance=chance, measure="marketer", why=why)
+        yield Row(QUESTIONS[1], label, sentence, share, chance=chance, why=why, **asked)
 
 
 def naming_columns(certificate: Certificate) -> list[str]:
@@ -352,38 +338,31 @@ def _linked_by_names(certificate: Certificate) -> Iterator[Row]:
     everybody = together.get("alone_if_known") if {*names} == {*alone} else None
     share = (everybody or max(counts)) / together["people"]
     sentence = gettext(
-        "Whoever has a list of people with {names}, which are published as they are, and all"
-        " quasi-identifiers finds the right record of at least {share} of people.",
+        "whoever has a list with their {names}, published as in the table, and all that others"
+        " could know finds their record",
         names=gettext(" and ").join(names),
-        share=percent_text(share),
     )
     label = gettext("finding a person by {names}", names=gettext(" and ").join(names))
-    yield Row(QUESTIONS[1], label, sentence, share, helps="alone")
+    about = names[0] if len(names) == 1 else ALL_PLAIN
+    yield Row(QUESTIONS[1], label, sentence, share, attribute=about, helps="alone")
 
 
 def _inferred(found: Findings) -> Iterator[Row]:
     for name, one in found.get("inference", {}).items():
         best = (one["attackers"] or {}).get(one.get("best"), {})
         member, control = best.get("member"), best.get("control")
-        outside = _also(gettext("; for {} of people who are not in the release"), control)
         near = _near(one)
-        most = _also(gettext("; for {} without looking"), one["baseline"])
         label = gettext("guessing {name}", name=name)
         sentence = gettext(
-            "Whoever looks people up guesses {name}{near} correctly for {member} of"
-            " them{outside}{most}.",
+            "whoever finds their class guesses their {name}{near} rightly",
             name=name,
             near=near,
-            member=_text(member),
-            outside=outside,
-            most=most,
         )
         shares = member, control, one["baseline"], one["gain"]
         yield Row(QUESTIONS[2], label, sentence, *shares, "inference_gain", name, one.get("why"))
         sentence = gettext(
-            "For {share} of people, {name} is nearly certain: at least 90 % of their class share"
-            " one{near}.",
-            share=_text(one["certain"]),
+            "whoever finds their class is nearly certain of their {name}, which at least 90 % of it"
+            " share{near}",
             name=name,
             near=near.rstrip(","),
         )
@@ -404,9 +383,8 @@ def _by_class(found: Findings) -> Iterator[Row]:
     """What the class of a person tells by itself."""
     for name, one in found.get("skewness", {}).items():
         sentence = gettext(
-            "{share} of people have a value of {name} at least ten times as frequent in their class"
-            " as in the table.",
-            share=_text(one["lifted"]),
+            "whoever finds their class sees their value of {name} at least ten times as often as in"
+            " the table",
             name=name,
         )
         share, label = one["lifted"], gettext("{name} ten times as likely", name=name)
@@ -414,11 +392,8 @@ def _by_class(found: Findings) -> Iterator[Row]:
         yield Row(QUESTIONS[2], label, sentence, share, measure="lifted", attribute=name, why=why)
     for name, one in found.get("homogeneity", {}).items():
         sentence = gettext(
-            "For {share} of people, all of their class have one {name}: whoever finds the class"
-            " knows it{chance}.",
-            share=_text(one["people"]),
+            "whoever finds their class knows their {name}, since all of it have the same",
             name=name,
-            chance=_also(gettext("; by chance {}"), one["chance"]),
         )
         asked = {"measure": "homogeneous", "attribute": name, "why": one.get("why")}
         label, share = gettext("{name} certain", name=name), one["people"]
@@ -435,7 +410,8 @@ def _member(found: Findings) -> Iterator[Row]:
         return
     share = _parts(advantage)[0]
     sentence = gettext(
-        "Telling who is in the release is right for {right} of 100 people; tossing a coin, for 50.",
+        "{right} of 100 people: whoever knows what others could know tells rightly whether they are"
+        " in the release; tossing a coin, 50",
         right="–" if share is None else f"{50 + 50 * share:.0f}",
     )
     whom = gettext("its false alarms")
@@ -461,10 +437,9 @@ def _together(found: Findings, certificate: Certificate) -> Iterator[Row]:
     )
     if linked["below_k"] is not None:
         sentence = gettext(
-            "Whoever also has {others}, and knows which rows are one person's, finds {below_k} of"
-            " people among fewer than {k}.",
+            "whoever also has {others}, and knows which rows are one person's, finds them among"
+            " fewer than {k}",
             others=others,
-            below_k=_text(linked["below_k"]),
             k=k,
         )
         label = gettext("among fewer than {k}", k=k)
@@ -472,10 +447,9 @@ def _together(found: Findings, certificate: Certificate) -> Iterator[Row]:
     for name, one in (attack[attack["applies"]] or {}).get("attributes", {}).items():
         share, label = one["certain"], gettext("certain {name}", name=name)
         sentence = gettext(
-            "Whoever also has {others} is sure of {name} of {share} of people.",
+            "whoever also has {others} is sure of their {name}",
             others=others,
             name=name,
-            share=_text(share),
         )
         yield Row(QUESTIONS[4], label, sentence, share, measure="certain_after", attribute=name)
 
@@ -485,21 +459,18 @@ def _method(found: Findings) -> Iterator[Row]:
     if attack is None:
         return
     label, share = gettext("a true value worked out"), attack["implied"]
-    sentence = gettext(
-        "From {share} of coarsened cells a true value can be worked out, though not whose.",
-        share=_text(share),
-    )
-    yield Row(QUESTIONS[5], label, sentence, share, measure="implied", why=attack.get("why"))
+    sentence = gettext("whoever knows the method works out a true value, though not whose")
+    cells, why = gettext("coarsened cells"), attack.get("why")
+    yield Row(QUESTIONS[5], label, sentence, share, measure="implied", why=why, among=cells)
     for name, one in (attack.get("replay") or {}).items():
         if isinstance(one, Mapping) and (share := one.get("excluded")) is not None:
             label = gettext("ways of {name}", name=name)
             sentence = gettext(
-                "Knowing the method rules out {share} of the ways {name} could lie in classes"
-                " left whole.",
-                share=_text(share),
+                "whoever knows the method rules out that {name} lay so in classes left whole",
                 name=name,
             )
-            yield Row(QUESTIONS[5], label, sentence, share, measure="excluded", attribute=name)
+            asked = {"measure": "excluded", "attribute": name, "among": gettext("ways")}
+            yield Row(QUESTIONS[5], label, sentence, share, **asked)
 
 
 def _parts(number: Number) -> tuple[float | None, list[float] | None]:
@@ -509,30 +480,20 @@ def _parts(number: Number) -> tuple[float | None, list[float] | None]:
     return number, None
 
 
-def _text(number: Number) -> str:
+def _of_100(number: Number) -> str:
+    """A share as a count of 100, of 1,000 where it is small; nobody and everybody are meant."""
     share = _parts(number)[0]
-    return gettext(NOT_MEASURED) if share is None else percent_text(share)
-
-
-def _also(words: str, number: Number) -> str:
-    """A part of a sentence; empty where its number is not known."""
-    share = _parts(number)[0]
-    return "" if share is None else words.format(percent_text(share))
+    if share is None:
+        return gettext(NOT_MEASURED)
+    among = 1000 if 0 < share < 0.01 or 0.99 < share < 1 else 100
+    count = min(max(round(share * among), 0 < share < 1), among - (0 < share < 1))
+    return gettext("{count:,} of {among:,}", count=count, among=among)
 
 
 def interval_text(number: Number) -> str:
     """A share with its interval, as a table shows it."""
-    share, ends = _parts(number)
-    if share is None:
-        return NOT_MEASURED
-    if ends is None:
-        return percent_text(share)
-    return gettext(
-        "{share} ({least} to {most})",
-        share=percent_text(share),
-        least=percent_text(ends[0]),
-        most=percent_text(ends[1]),
-    )
+    share, ends = _figure(number)
+    return f"{share} ({ends})" if ends else share or NOT_MEASURED
 
 
 def page_content(certificate: Certificate, always: bool = False) -> list[Content]:
@@ -604,31 +565,42 @@ def attack_section(
     accepted: as of `ranked`.
     """
     found = bars(certificate)
-    tried = certificate.get("attacks") or {}
     return {
         "attacks": page_content(certificate, always),
         "attacks_opening": OPENING,
         "attacks_legend": LEGEND,
         "ranked": ranked(certificate, accepted),
         "more_found": len(rows_of(certificate)) - MOST_RANKED,
-        "tried": _tried(tried),
+        "tried": which_tried(certificate),
         "much_found": much_found(certificate),
         "attack_bars": charts.attacks_chart(found) if found else None,
-        "control": tried.get("control"),
+        "control": (certificate.get("attacks") or {}).get("control"),
     }
 
 
-def _tried(found: Findings) -> str:
-    """How many of the attacks that there are were tried, and which were not; empty if all were, or
-    none.
+UNASKED = {
+    "earlier": gettext("needs another release of the same people"),
+    "population": gettext("needs a table of the population"),
+}
+"""Why nobody asked for an attack, by what it needs."""
+
+
+def which_tried(certificate: Certificate) -> str:
+    """How many of the attacks that there are were tried, and which were not, and why; empty if all
+    were, or none.
     """
-    names = sorted(registry.attacks() if found else ())
-    lacking = [name.replace("-", " ") for name in names if name not in found]
+    found = certificate.get("attacks") or {}
+    known = registry.attacks() if found else {}
+    lacking: dict[str, list[str]] = {}
+    for name in sorted({*known} - {*found}):
+        needs = (UNASKED[need] for need in known[name].needs if need in UNASKED)
+        why = found.get("skipped", {}).get(name) or next(needs, NOT_ASKED)
+        lacking.setdefault(why, []).append(name.replace("-", " "))
     if not lacking:
         return ""
     return gettext(
         "{tried} of {all} attacks were tried; not tried: {lacking}.",
-        tried=len(names) - len(lacking),
-        all=len(names),
-        lacking=", ".join(lacking),
+        tried=len({*known} & {*found}),
+        all=len(known),
+        lacking="; ".join(f"{', '.join(names)} ({why})" for why, names in lacking.items()),
     )

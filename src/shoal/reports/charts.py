@@ -204,6 +204,8 @@ def _letter_width(letter: str) -> float:
 
 # The charts of reports
 
+LEAST_RISK = 1e-9  # as low as an axis goes
+
 
 def class_sizes_chart(sizes: np.ndarray, counts: np.ndarray, asked: int | None, unit: str) -> Chart:
     """How many classes have how many people. sizes, counts: (m,) as of `class_sizes`; unit: what is
@@ -238,6 +240,33 @@ def class_sizes_chart(sizes: np.ndarray, counts: np.ndarray, asked: int | None, 
         unit=unit,
     )
     return Chart(gettext("Class sizes"), description, 180, x, y, shapes, texts)
+
+
+def risks_chart(risks: np.ndarray, bound: float | None) -> Chart:
+    """How many people have which individual risk, on a logarithmic scale. bound: of their mean."""
+    known = np.maximum(risks, LEAST_RISK)
+    low, high = np.floor(np.log10(known.min())), 0.0
+    edges = np.logspace(low, high, int(high - low) * 6 + 1)
+    heights = np.histogram(known, edges)[0]
+    y = axis_up_to(gettext("people"), heights.max(), whole=True)
+    shapes = [Shape(boxes(edges[:-1], edges[1:] * 0.97, 0, heights), "after")]
+    texts = []
+    if bound is not None:
+        shapes.append(
+            Shape(line_of([bound, bound], [0, y.high]), "mark", width=1.4, is_dashed=True)
+        )
+        text = gettext("{bound:.3g} asked on average", bound=bound)
+        texts.append(Text(bound, y.high, text, 0, -7, "mark"))
+    ticks = {10.0**power: f"{10.0**power:g}" for power in range(int(low), 1)}
+    x = Axis(gettext("individual risk"), edges[0], 1.0, ticks, has_grid=False, is_log=True)
+    description = gettext(
+        "{count:,} people with risks of {low:.3g} to {high:.3g}, on average {mean:.3g}",
+        count=len(risks),
+        low=float(risks.min()),
+        high=float(risks.max()),
+        mean=float(risks.mean()),
+    )
+    return Chart(gettext("Individual risk"), description, 180, x, y, shapes, texts)
 
 
 def _usual_size(sizes: np.ndarray, counts: np.ndarray) -> int:

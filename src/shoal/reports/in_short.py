@@ -70,7 +70,12 @@ def _protected(certificate: Certificate) -> Iterator[str]:
     if together.get("min") is not None and is_apart:
         yield _all_together(together, unit(certificate))
     for promise in certificate["promises"]:
-        if not promise["holds"]:
+        if promise["holds"] is None:
+            yield gettext(
+                "Not measured: {model}, which needs the weights of the original",
+                model=promise["model"],
+            )
+        elif not promise["holds"]:
             yield gettext(
                 "Not kept: {model} asked for {asked}, found was {measured}",
                 model=promise["model"],
@@ -193,6 +198,19 @@ def _of_sensitive(promise: PromiseReport) -> str:
             whole=whole,
             found=percent_text(found),
         )
+    if model == "individual-risk":
+        return gettext(
+            "By the weights of the sample, a list of the whole population names nobody with more"
+            " than {found}",
+            found=percent_text(found),
+        )
+    if model == "global-risk":
+        return gettext(
+            "By the weights of the sample, a list of the whole population names {found} of people"
+            " on average{by}",
+            found=percent_text(found),
+            by=gettext(", or somebody of their household") if promise.get("households") else "",
+        )
     return gettext(
         "{model}{about} holds as well",
         model=model,
@@ -252,10 +270,10 @@ def _not_promised(certificate: Certificate) -> Iterator[str]:
             free=listed(free),
         )
     plain = [c["name"] for c in columns if c["role"] == "plain"]
-    more = gettext("more, such as {plain},", plain=listed(plain)) if plain else gettext("more")
+    if plain:
+        yield gettext("Published as in the table, and not protected: {plain}", plain=listed(plain))
     yield gettext(
-        "Whoever knows {more} or has another release of the same people may recognise somebody",
-        more=more,
+        "Whoever knows more or has another release of the same people may recognise somebody"
     )
     yield gettext("What is true of a whole class is true of everybody in it")
 

@@ -74,7 +74,16 @@ def limits(measured: Measured) -> Iterator[tuple[str, str]]:
             quasi=quasi,
         ),
     )
-    means = [a.name for a in schema.quasi if a.shown is not Shown.RANGE]
+    stood_for = [a.name for a in schema.quasi if a.shown in (Shown.MEDIAN, Shown.MODE)]
+    if stood_for:
+        yield (
+            gettext("Cells of {names} that cover the truth.", names=", ".join(stood_for)),
+            gettext(
+                "A class shows its median or its most frequent value, which is somebody's own; what"
+                " the others have is not within the cell."
+            ),
+        )
+    means = [a.name for a in schema.quasi if a.shown in (Shown.MEAN, Shown.BOTH)]
     if means:
         yield (
             gettext("Means of {means}.", means=", ".join(means)),

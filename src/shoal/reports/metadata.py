@@ -95,6 +95,8 @@ DELIMITED = ("csv", "txt", "tsv", "tab")
 TECHNIQUES = {
     "interval": "numbers as the interval of their class",
     "mean": "numbers as the mean of their class",
+    "median": "numbers as the median of their class",
+    "mode": "values as the most frequent one of their class",
     "mean-and-interval": "numbers as the mean and the interval of their class",
     "span": "ordered labels as the span of their class",
     "node": "values as a node of their hierarchy",

@@ -33,6 +33,7 @@ from shoal.reports.distributions import (
     drawn_of,
     least_shown,
     losses_of,
+    risks_chart,
     shares,
     sizes_chart,
 )
@@ -92,6 +93,7 @@ def _content(measured: Measured, heading: Heading) -> Content:
             for name, count in hidden_from(measured.release).items()
         ],
         "sizes": sizes,
+        "risks": risks_chart(measured),
         "attackers": _attackers(certificate),
         **attack_section(certificate),
         "losses": charts.losses_chart(drawn),
@@ -289,6 +291,8 @@ FATES = {
     Role.SENSITIVE: gettext("sensitive: published as it is"),
     Role.PLAIN: gettext("published as it is"),
     Role.TIME: gettext("arrival: removed"),
+    Role.WEIGHT: gettext("how many people a record stands for: removed"),
+    Role.HOUSEHOLD: gettext("who lives together: removed"),
     Role.DROP: "removed",
 }
 
@@ -301,6 +305,8 @@ NUMBERS = {
     Shown.RANGE: gettext("to intervals"),
     Shown.MEAN: gettext("to the means of classes"),
     Shown.BOTH: gettext("to means and intervals"),
+    Shown.MEDIAN: gettext("to the medians of classes"),
+    Shown.MODE: gettext("to the most frequent values of classes"),
 }
 
 
@@ -311,7 +317,7 @@ def _fate(attribute: Attribute, measured: Measured) -> str:
         return FATES_APART[attribute.role]
     fate = FATES[attribute.role]
     if attribute.pseudonym is not None:
-        fate = gettext("names people directly: replaced by a keyed pseudonym")
+        fate = gettext("replaced by a keyed pseudonym")
     if attribute.role is Role.QUASI:
         fate += f" {_how(attribute, policy.model.attributes[attribute.name].hierarchy)}"
     return fate
@@ -319,6 +325,8 @@ def _fate(attribute: Attribute, measured: Measured) -> str:
 
 def _how(attribute: Attribute, declared: str | Mapping[str, Any] | None) -> str:
     """What the cells of a quasi-identifier are generalized to."""
+    if attribute.shown is Shown.MODE:
+        return NUMBERS[Shown.MODE]
     if declared is not None:
         made = ""
         if not isinstance(declared, str):

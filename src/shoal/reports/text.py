@@ -26,7 +26,7 @@ def summary(certificate: Certificate, written: str | None = None) -> str:
     for promise in certificate["promises"]:
         over = f" over {', '.join(promise['attributes'])}" if promise["attributes"] else ""
         over += " to the reference" if promise.get("to") == "reference" else ""
-        found = "measured nothing (no class)"
+        found = "not measured" if promise["holds"] is None else "measured nothing (no class)"
         if promise["measured"] is not None:
             found = f"measured {promise['measured']:.6g}"
         elif _is_by_release(certificate):
@@ -137,6 +137,8 @@ def _unmeasured(certificate: Certificate) -> str:
 _MADE = "how wide its cells are depends on values of the original"
 _HIDDEN = {
     "mean": "means hide their ranges",
+    "median": "medians hide their ranges",
+    "mode": "modes hide what they stand for",
     "interval": "no 'domain' is declared",
     "mean-and-interval": "no 'domain' is declared",
 }
@@ -435,5 +437,5 @@ def _people(count: int) -> str:
     return counted_text(count, "person", "people")
 
 
-def _verdict(holds: bool) -> str:
-    return "holds" if holds else "DOES NOT HOLD"
+def _verdict(holds: bool | None) -> str:
+    return "holds" if holds else "open" if holds is None else "DOES NOT HOLD"

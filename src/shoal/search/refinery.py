@@ -80,7 +80,8 @@ class SearchSpace:
         """
         order = np.arange(len(rows), dtype=np.int32)
         weights = rng.integers(1 << 10, 1 << 12, (DRAWS, self.layout[:2].sum()))
-        near_records.order_by_halves(rows, self.shape(0, 0), self.table, weights, run, order)
+        stack = np.empty((64, 2), dtype=np.int64)
+        near_records.halve(rows, self.shape(0, 0), self.table, weights, run, order, stack)
         return order
 
     def nearest(
@@ -92,11 +93,11 @@ class SearchSpace:
         """
         near = np.full((len(rows), most), -1, dtype=np.int32)
         distance = np.full((len(rows), most), np.iinfo(np.int32).max, dtype=np.int32)
+        room = np.empty((rows.shape[1], run), dtype=np.int32), np.empty(run, dtype=np.int32)
+        costs = self.shape(0, 0), self.table
         for _ in range(orders):
             order = self.order(rows, run, rng)
-            near_records.nearest_records(
-                rows, order, run, self.shape(0, 0), self.table, near, distance
-            )
+            near_records.nearest_by_runs(rows, order, *costs, near, distance, *room)
         return np.where(near < 0, np.arange(len(rows), dtype=np.int32)[:, None], near)
 
     def side_by_side(self, labels: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:

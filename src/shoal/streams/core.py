@@ -204,7 +204,7 @@ class StreamCore:
             return frame
         first, findings, columns = self._pending.schema, [], []
         for attribute in self.schema.published:
-            if attribute.role in (Role.QUASI, Role.IDENTIFIER):
+            if attribute.role is Role.QUASI or attribute.pseudonym is not None:
                 continue
             column = frame[attribute.name]
             if column.dtype in (pl.Categorical, pl.Enum):
@@ -274,7 +274,7 @@ class StreamCore:
         self, frame: pl.DataFrame, position: np.ndarray, person: pl.Series | None
     ) -> pl.DataFrame:
         columns = [
-            pseudonyms(frame[a.name]) if a.role is Role.IDENTIFIER else frame[a.name]
+            pseudonyms(frame[a.name]) if a.pseudonym is not None else frame[a.name]
             for a in self.schema.published
             if a.role is not Role.QUASI
         ]

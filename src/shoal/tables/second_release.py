@@ -93,7 +93,7 @@ def replay_of(
     promises = problem.promises
     if not decides_locally(problem, encoded):
         return None, NO_ACCOUNT
-    if any(p.compares_with_table or p.whole_table or p.population for p in promises):
+    if any(p.compares_with_table or p.whole_table or p.population or p.of_sample for p in promises):
         return None, WHOLE_TABLE
     sensitive, strange = encode_sensitive_columns(table, problem.schema, problem.earlier)
     if strange:

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from shoal.data.classes import Classes, Population
+from shoal.data.sample import Sample
 from shoal.errors import InputError
 from shoal.protocols import PrivacyModel
 from shoal.testing.methods import SECRET, sensitive_column
@@ -19,13 +20,17 @@ ROUNDING = 1e-9
 
 
 def small_classes(
-    attributes: Sequence[str], distance: str = "equal", population: str = "", seed: int = 0
+    attributes: Sequence[str],
+    distance: str = "equal",
+    population: str = "",
+    seed: int = 0,
+    of_sample: bool = False,
 ) -> Iterator[Classes]:
     """Small tables in classes, with sensitive columns of these names.
 
     distance: of the columns, `equal`, `ordered` or `hierarchical`. population: a table that people
-    of each class are looked up in. Some have suppressed records, some have repeated people, each
-    of whom stays in one class.
+    of each class are looked up in. of_sample: whether weights and households are known. Some have
+    suppressed records, some have repeated people, each of whom stays in one class.
     """
     rng = np.random.default_rng(seed)
     for records, count in ((1, 1), (6, 2), (12, 3), (40, 4), (41, 8)):
@@ -43,7 +48,16 @@ def small_classes(
                 classes = Classes(labels.astype(np.int32), count, subjects, columns)
                 people = classes.people() + rng.integers(0, 9, count)
                 table = {population: Population(people)} if population else {}
-                yield replace(classes, population=table)
+                sample = _sample_of(classes, rng) if of_sample else None
+                yield replace(classes, population=table, sample=sample)
+
+
+def _sample_of(classes: Classes, rng: np.random.Generator) -> Sample:
+    """A weight and a household for each person, at most three people in each."""
+    records = len(classes.labels)
+    person = np.arange(records) if classes.subjects is None else classes.subjects
+    weights = 1 + rng.exponential(20, records)
+    return Sample(weights[person], (person // 3).astype(np.int32))
 
 
 def check_promise(promise: PrivacyModel, seed: int = 0) -> None:
@@ -55,7 +69,8 @@ def check_promise(promise: PrivacyModel, seed: int = 0) -> None:
     refusals = []
     for distance in DISTANCES:
         try:
-            for classes in small_classes(promise.sensitive, distance, promise.population, seed):
+            about = promise.population, seed, promise.of_sample
+            for classes in small_classes(promise.sensitive, distance, *about):
                 _check_on(promise, classes, seed)
         except InputError as refusal:
             _require_no_value(promise, str(refusal))
@@ -130,7 +145,8 @@ def check_sums(promise: PrivacyModel, table: Classes, rng: np.random.Generator) 
 
     table: as the promise has `extended` it.
     """
-    if not hasattr(promise, "part") or (promise.groups_by and table.quasi):
+    is_whole = promise.of_sample and promise.whole_table  # whose households are in several parts
+    if not hasattr(promise, "part") or is_whole or (promise.groups_by and table.quasi):
         return
     of_class = rng.integers(0, 3, table.count)
     # the last place is that of records in no class, which are a part's like all others
@@ -184,7 +200,9 @@ def _taken(classes: Classes, rows: np.ndarray) -> Classes:
         name: replace(column, codes=column.codes[rows])
         for name, column in classes.sensitive.items()
     }
-    return replace(classes, labels=classes.labels[rows], subjects=subjects, sensitive=sensitive)
+    sample = None if classes.sample is None else classes.sample.take(rows)
+    labels = classes.labels[rows]
+    return replace(classes, labels=labels, subjects=subjects, sensitive=sensitive, sample=sample)
 
 
 def _with_nobody(classes: Classes) -> dict[str, Population]:

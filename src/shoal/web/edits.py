@@ -120,13 +120,16 @@ def _roles(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content
 
 
 def with_role(policy: Content, name: str, role: str) -> Content:
-    """The policy with another role for a column, its question answered, and a promise where it is
-    private and has none; raises InputError.
+    """The policy with another role for a column, its question answered with yes, and a promise
+    where it is private and has none; raises InputError.
     """
     if role not in ROLES:
         raise InputError("role: choose one of the list")
     attributes = dict(policy.get("attributes") or {})
     settings = dict(attributes.get(name) or {})
+    ask, none = settings.get("ask"), policy.get("missing_values") or [""]
+    if isinstance(ask, Mapping) and "values" in ask:
+        policy = {**policy, "missing_values": list(dict.fromkeys([*none, *ask["values"]]))}
     kept = {key: settings[key] for key in KEPT.get(role, ()) if key in settings}
     if role == "identifier" and "pseudonym" in settings:
         kept["pseudonym"] = settings["pseudonym"]

@@ -169,7 +169,7 @@ class Looks:
         from shoal.advise.risk import risk
 
         asked, frame = self._asked(table, policy, base)
-        return risk(frame, asked, progress=self._progress).to_dict()
+        return risk(frame, asked, special=False, progress=self._progress).to_dict()
 
     def look_check(self, table: str, policy: Answer, base: str) -> Answer:
         """Every finding about the policy and the table, values counted only."""

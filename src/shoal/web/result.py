@@ -37,6 +37,10 @@ MEASURED = {
     "t-closeness": gettext(
         "no class farther than {measured} from the whole in {about} (asked {asked})"
     ),
+    "individual-risk": gettext(
+        "nobody is named in the population with more than {measured} (asked {asked})"
+    ),
+    "global-risk": gettext("a list of the population names {measured} of people (asked {asked})"),
 }
 
 

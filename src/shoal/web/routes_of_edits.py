@@ -97,9 +97,14 @@ async def _looked_into(
 
 
 def _read_of(server: Server, form: Form) -> Context:
-    """How the form says that the table is written, and what the policy says and no form asks."""
+    """How the form says that the table is written, and what the policy says and no form asks.
+
+    The line of the headings and the sheet are those of the table that was looked into alone.
+    """
     found = {name: value for name, value in server.read_options.items() if name not in FIELDS}
-    found |= {name: form[name][-1] for name in FIELDS if any(form.get(name, ()))}
+    is_other = one(form, "looked") not in ("", one(form, "typed") or one(form, "path"))
+    asked = {*FIELDS} - {"header", "sheet"} if is_other else FIELDS
+    found |= {name: form[name][-1] for name in asked if any(form.get(name, ()))}
     header = whole(found.pop("header", ""), 2)
     return found if header is None else found | {"header": header}
 

@@ -30,7 +30,7 @@ from shoal.data.certificate import Certificate
 from shoal.data.findings import some_named
 from shoal.data.language import gettext
 from shoal.errors import InputError, ShoalError
-from shoal.reports.attacks import Finding, found_much, ranked, rows_of
+from shoal.reports.attacks import LEGEND, ranked, rows_of, which_tried
 from shoal.web import policy_text
 from shoal.web.edits import Form, lines_of, one
 from shoal.web.frame import frame, person_answered, release_tried, shell, shows
@@ -45,7 +45,9 @@ from shoal.web.sign_off import (
     FEWEST_SIGNS,
     REJECT,
     SIGNED,
+    TOO_SHORT,
     UNSIGNED,
+    Point,
     context_of,
     decisions,
     digest,
@@ -55,8 +57,9 @@ from shoal.web.sign_off import (
     next_release,
     released_as,
     releases,
-    says_why,
+    shortcomings,
     signed,
+    to_accept,
     with_sign_offs,
 )
 
@@ -204,12 +207,6 @@ KINDS = {
 }
 
 
-def attacks_of(run: Run) -> list[Finding] | None:
-    """What attacks found, the worst first; None where none was tried."""
-    certificate = Certificate(run.certificate)
-    return ranked(certificate) if rows_of(certificate) else None
-
-
 def others_of(server: Server, run: Run) -> list[Overlap]:
     """The project's releases that share people with a draft, but for its own, and watched ledgers
     as far as they were read.
@@ -311,15 +308,6 @@ def ledgers_of(server: Server, run: Run) -> dict[str, Ledger | None]:
     return found
 
 
-def to_accept(run: Run) -> list[str]:
-    """What nobody may release without saying why, in the words of the certificate: grave findings
-    and attacks that found much.
-    """
-    certificate = Certificate(run.certificate)
-    grave = [finding.text for finding in certificate.grave]
-    return [*grave, *(row.says for row in found_much(certificate))]
-
-
 def gate(server: Server, run: Run) -> list[Context]:
     """Every condition of a release: whether it is met, what it says, where to settle it."""
     stated, given = run.certificate, context_of(server.project)
@@ -328,48 +316,53 @@ def gate(server: Server, run: Run) -> list[Context]:
     holds = is_measured and all(promise["holds"] for promise in stated["promises"])
     stale = server.stale_parts(run)
     lacking = [name for name in published(run) if not _why(given, name)]
-    who = (given.get("recipient") or {}).get("who")
-    controls = (given.get("controls") or {}).get("agreement")
-    open_fields = [
-        name
-        for name, value in (
-            (gettext("recipient"), who),
-            (gettext("purpose"), given.get("purpose")),
-            (gettext("controls"), controls),
-            (gettext("review date"), given.get("review_by")),
-        )
-        if not value
-    ]
+    asked = {
+        gettext("recipient"): (given.get("recipient") or {}).get("who"),
+        gettext("purpose"): given.get("purpose"),
+        gettext("controls"): (given.get("controls") or {}).get("agreement"),
+        gettext("review date"): given.get("review_by"),
+    }
     accepted = is_accepted(server.project, run)
     asker = server.project.about.get("asked_by")
     changed = gettext("{stale} changed", stale=", ".join(stale)) if stale else ""
-    tried = attacks_of(run)
-    words = given.get("accepted") or {}
+    certificate = Certificate(run.certificate)
+    tried = bool(rows_of(certificate))
+    which = which_tried(certificate) if tried else gettext("not yet")
     others = others_of(server, run)
     is_safe, beside = bool(given.get("other_releases")), ""
     unread = _unread(server, run)
     if others or unread:
         is_safe, beside = _together(run, others, unread)
-    not_accepted = [p for p in to_accept(run) if not says_why(words.get(p) or "")]
-    not_yet, to_say, draft = "", "", gettext("draft {number}", number=run.number)
-    if tried is None:
-        not_yet, to_say = gettext("not yet"), gettext("waits for the attacks")
-    elif not_accepted:
-        to_say = gettext("{not_accepted} open", not_accepted=len(not_accepted))
-    is_settled = tried is not None and not not_accepted
+    points = to_accept(run)
+    judged = [*zip(points, shortcomings(points, given.get("accepted") or {}), strict=True)]
+    not_accepted = [point for point, lacks in judged if lacks and not point.column]
+    in_sight = [
+        (
+            gettext("Accepted that {name} leaves as it is, not protected", name=point.column),
+            not lacks,
+            gettext("not yet") if lacks else "",
+            "#accept",
+        )
+        for point, lacks in judged
+        if point.column
+    ]
+    to_say = gettext("{not_accepted} open", not_accepted=len(not_accepted)) if not_accepted else ""
+    to_say = to_say if tried else gettext("waits for the attacks")
+    draft = gettext("draft {number}", number=run.number)
     place = "#accept" if not_accepted else "#attacks"
     elsewhere = "#attacks" if others or unread else "#other"
     beside = beside if is_safe or beside else gettext("not answered")
     unsigned = "" if accepted else _not_accepted(server, run)
     signing = gettext("Signed off by somebody else") if asker else gettext("Signed off")
-    not_said = ", ".join(open_fields)
+    not_said = ", ".join(name for name, value in asked.items() if not value)
     rows = [
         (gettext("Every promise holds on the file"), holds, draft, "/result"),
         (gettext("Table, policy and hierarchies unchanged since"), not stale, changed, "/result"),
         (gettext("Who is one person is answered"), person_answered(server), "", "/columns"),
-        (gettext("Attacks tried"), tried is not None, not_yet, "#attacks"),
-        (gettext("Grave findings accepted in words"), is_settled, to_say, place),
-        (gettext("Recipient, purpose, controls, review"), not open_fields, not_said, "#who"),
+        (gettext("Attacks tried"), tried, which, "#attacks"),
+        *in_sight,
+        (gettext("Other grave findings accepted in words"), not to_say, to_say, place),
+        (gettext("Recipient, purpose, controls, review"), not not_said, not_said, "#who"),
         (gettext("A reason for every column"), not lacking, some_named(lacking), "#why"),
         (gettext("Other releases of these people"), is_safe, beside, elsewhere),
         (signing, accepted, unsigned, "#sign"),
@@ -433,7 +426,10 @@ async def release_screen(server: Server) -> Context:
         "run": run,
         "command": shell([word for word in words if word]),
         "once": server.new_once(),
-        "releases": releases(server.project),
+        "releases": [
+            {**policy_text.json_of(folder / name / f"{DATA}.certificate.json", {}), "name": name}
+            for name in releases(server.project)
+        ],
         "released": None,
         "folder": folder,
         "next_release": next_release(folder),
@@ -449,7 +445,8 @@ async def release_screen(server: Server) -> Context:
     released = released_as(server.project, run)
     files = sorted(p.name for p in (folder / (released or "")).glob("*.*") if p.is_file())
     answered = read_context(_decided(server, run)).context
-    open_fields = unanswered(Certificate(run.certificate), answered, profile)
+    stated = Certificate(run.certificate)
+    open_fields = unanswered(stated, answered, profile)
     lacking = [
         {
             "field": field,
@@ -461,13 +458,12 @@ async def release_screen(server: Server) -> Context:
         if field != "sign_off"  # the gate asks for it
     ]
     to_do = {c["href"] for c in conditions if not c["is_met"]} | {q["href"] for q in lacking}
-    attacks = attacks_of(run)  # before what they ask for: attacks may end meanwhile
-    points = to_accept(run)
     signer = decisions(server.project, run)[-1]["name"] if is_accepted(server.project, run) else ""
     if not signer:
         to_do.add("#attacks")  # whoever signs has seen what they found
     return {
         **context,
+        "stated": stated,
         "given": given,
         "gate": conditions,
         "met": sum(1 for condition in conditions if condition["is_met"]),
@@ -499,13 +495,14 @@ async def release_screen(server: Server) -> Context:
         "for_recipient": [name for name in files if not name.startswith("dossier.")],
         "pack": PACK,
         "to_keep": [name for name in files if name.startswith("dossier.")],
-        "attacks": attacks,
-        "to_accept": points,
+        "attacks": ranked(stated),
+        "found": len(rows_of(stated)),
+        "legend": LEGEND,
+        "to_accept": to_accept(run),
         "carried_over": run.about.get("carried_over") or {},
-        "goes_out": _goes_out(run, given.get("accepted") or {}, points),
         "signer": signer,
         "fewest": FEWEST_SIGNS,
-        "fewest_signs": fewest_signs(),
+        "too_short": TOO_SHORT,
         "others": others_of(server, run),
         "unread": _unread(server, run),
         "decisions": [one | {"is_own": is_own(server.project, one)} for one in signed(run)],
@@ -514,28 +511,6 @@ async def release_screen(server: Server) -> Context:
         "own_hashes": own,
         "shown": digest(own),
     }
-
-
-def _goes_out(run: Run, accepted: dict[str, str], points: list[str]) -> dict[str, str]:
-    """What leaves although it was found grave, a column once, and the words that accept it."""
-    certificate = Certificate(run.certificate)
-    columns = {column["name"]: column for column in certificate.get("columns") or ()}
-    about = {finding.text: finding.column for finding in certificate.grave}
-    people = certificate.get("subjects") or certificate["records"]["out"]
-    found: dict[str, str] = {}
-    for point in points:
-        column = columns.get(about.get(point), {})
-        if (alone := column.get("alone_if_known")) is None:
-            text = point
-        else:
-            text = gettext(
-                "{name} goes out as it is: if it is known too, {alone:,} of {people:,} are alone",
-                name=column["name"],
-                alone=alone,
-                people=people,
-            )
-        found.setdefault(text, accepted.get(point, ""))
-    return found
 
 
 def profile_of(server: Server) -> str:
@@ -608,7 +583,7 @@ def _answer(given: Context, field: str) -> Any:
 
 
 def with_answers(
-    form: Form, given: Context, names: list[str], points: list[str]
+    form: Form, given: Context, names: list[str], points: list[Point]
 ) -> tuple[Context, str, list[str]]:
     """release.yaml with what a form says, what was said, and each answer that can't be read.
 
@@ -631,17 +606,21 @@ def with_answers(
     others = "none-known" if other == "none" else lines_of(form, "others") if other else None
     if others == []:
         raise InputError("other releases: none is named; name their certificates, one a line")
-    accepted = {point: (given.get("accepted") or {}).get(point) for point in points}
-    for number, point in enumerate(points, 1):
-        if (name := f"accept-{number}") in form:
-            if one(form, name) and not says_why(one(form, name)):
-                refused.append(
-                    gettext("“{point}” is not accepted: {lacks}", point=point, lacks=fewest_signs())
-                )
-            else:
-                accepted[point] = one(form, name)
+    kept = given.get("accepted") or {}
+    typed = {
+        finding: one(form, name)
+        for number, point in enumerate(points, 1)
+        if (name := f"accept-{number}") in form
+        for finding in point.findings
+    }
+    for point, lacks in zip(points, shortcomings(points, kept | typed), strict=True):
+        if lacks and typed.get(about := point.findings[0]):
+            about = point.column or about
+            refused.append(gettext("“{about}” is not accepted: {lacks}", about=about, lacks=lacks))
+            typed = {text: typed[text] for text in typed if text not in point.findings}
+    found = {text for point in points for text in point.findings}
     changes = {
-        "accepted": {point: words for point, words in accepted.items() if words},
+        "accepted": {text: why for text, why in (kept | typed).items() if why and text in found},
         "other_releases": others,
     }
     for key, value in changes.items():
@@ -669,11 +648,6 @@ def with_answers(
         gettext("release: ") + (some_named([*dict.fromkeys(said)]) or gettext("nothing new")),
         refused,
     )
-
-
-def fewest_signs() -> str:
-    """What an acceptance lacks that is too short."""
-    return gettext("say why in at least {fewest} characters", fewest=FEWEST_SIGNS)
 
 
 def _typed(field: str, text: str) -> Any:

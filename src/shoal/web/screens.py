@@ -337,6 +337,7 @@ async def promises_screen(server: Server) -> Context:
         "curve": pictures.loss_curve(losses, k or 2) if losses else None,
         "method": method,
         "private": _private(server),
+        "plain": [name for name, own in project.attributes.items() if own.get("role") == "plain"],
         "others": [
             {"index": place, "text": said_of(promise)}
             for place, promise in enumerate(policy.get("promises") or ())

@@ -14,6 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from shoal.data.findings import some_named
 from shoal.data.language import gettext
 from shoal.errors import InputError
 from shoal.web import policy_text, sign_off
@@ -143,6 +144,9 @@ class Server:
                 "Proposed by Shoal, {attributes} roles", attributes=len(policy["attributes"])
             )
             changes = {"policy.yaml": written(policy)}
+            if lost := some_named(sorted(known - {*found["columns"]})):
+                said = gettext("This table has no {names}: a new policy was proposed.", names=lost)
+                self.notices.append(f"{said} {gettext('Undo brings back what was before.')}")
         elif read != self.read_options:
             changes = {"policy.yaml": written({**policy, "read": read})}
         self.project.edit(sentence, {PROJECT: written(about), **changes}, None)

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
+from collections.abc import Sequence
 from datetime import date
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
+from shoal.data.certificate import Certificate
+from shoal.data.language import gettext
+from shoal.data.warnings import GRAVE, PLAIN_SINGLES_OUT
 from shoal.policy.loading import tables_named_in
+from shoal.reports.attacks import ALL_PLAIN, found_much
 from shoal.web import policy_text
 from shoal.web.policy_text import Context, read, sha256
 from shoal.web.project import ASKED, CERTIFICATE, DATA, RELEASE, TRACE, Project, Run
@@ -20,12 +27,57 @@ FEWEST_SIGNS, FEWEST_LETTERS = 15, 6
 """Of the words that accept a grave finding, and different ones among them: "ok" tells readers of
 the dossier nothing, and neither does a key that is held down.
 """
+SAID_ELSEWHERE = gettext("the same words stand at another line; say something of this one alone")
+TOO_SHORT = gettext("say why in at least {fewest} characters", fewest=FEWEST_SIGNS)
 MEASURED = {"data": DATA, "certificate": CERTIFICATE, "report": "report.html"}
 
 
-def says_why(words: str) -> bool:
-    """Whether the words that accept a finding are long enough to say something."""
-    return len(words) >= FEWEST_SIGNS and len(set(words)) >= FEWEST_LETTERS
+class Point(NamedTuple):
+    """A finding that nobody may release without saying why, or all of a column that leaves as it
+    is; the same words accept them.
+    """
+
+    findings: list[str]
+    column: str | None = None
+
+    def words(self, accepted: Context) -> str:
+        """What accepts it; empty where its findings are not accepted alike."""
+        said = {accepted.get(finding) or "" for finding in self.findings}
+        return said.pop() if len(said) == 1 else ""
+
+
+def to_accept(run: Run) -> list[Point]:
+    """Each column that names people or singles some out by what it shows; then all else that is
+    grave, and attacks that found much.
+    """
+    certificate = Certificate(run.certificate)
+    columns = {column["name"] for column in certificate.get("columns") or ()}
+    found: dict[str, list[str]] = {}
+    for one in certificate.warnings:
+        singles_out = one.code == PLAIN_SINGLES_OUT
+        if one.severity == GRAVE or (singles_out and one.column):
+            about = one.column or (ALL_PLAIN if singles_out else one.text)
+            found.setdefault(about, []).append(one.text)
+    for row in found_much(certificate):
+        about = row.attribute if row.attribute in found else row.says
+        found.setdefault(about, []).append(row.says)
+    return [Point(said, about if about in columns else None) for about, said in found.items()]
+
+
+def shortcomings(points: Sequence[Point], accepted: Context) -> list[str]:
+    """What the words for each point lack, which say something of it alone; empty where they do."""
+    columns = [(point.column or "").casefold() for point in points]
+    names = [max(re.findall(r"\w+", column), key=len, default="") for column in columns]
+    found, known = [], set()
+    for point, name in zip(points, names, strict=True):
+        words = point.words(accepted).casefold()
+        own = " ".join(part for part in re.findall(r"\w+", words) if part not in names)
+        is_short = len(words) < FEWEST_SIGNS or len(set(own)) < FEWEST_LETTERS
+        nameless = gettext("name {column}, and say why it may leave as it is", column=point.column)
+        why = nameless if name not in words else SAID_ELSEWHERE if own in known else ""
+        found.append(TOO_SHORT if is_short else why)
+        known.add(own)
+    return found
 
 
 def context_of(project: Project) -> Context:

@@ -79,7 +79,7 @@ class Desk:
         """A look that is asked once and then remembered, for as long as `stamp` stays."""
         key = json.dumps([name, stamp, asked], sort_keys=True, default=str)
         task = self._known.get(key)
-        if task is None or (task.done() and (task.cancelled() or task.exception())):
+        if task is None or (task.done() and _may_end_otherwise(task)):
             task = asyncio.ensure_future(self.look(name, **asked))
             self._since[task] = monotonic()
             task.add_done_callback(_seen)
@@ -150,6 +150,12 @@ class Desk:
         await asyncio.gather(*self._known.values(), return_exceptions=True)
         if self._process is not None:
             await self._process.wait()
+
+
+def _may_end_otherwise(task: asyncio.Task[Message]) -> bool:
+    """Not where it answered, or said what table or policy lack."""
+    why = asyncio.CancelledError() if task.cancelled() else task.exception()
+    return why is not None and getattr(why, "kind", "bug") in ("bug", "MemoryError")
 
 
 def _seen(task: asyncio.Task[Message]) -> None:

@@ -67,7 +67,7 @@ TABLES = {
     "KDD Cup 1998": cup,
     "New York taxis": taxi,
 }
-SAMPLES = ("patients", "purchases", "wearables")
+SAMPLES = ("patients", "purchases", "survey", "wearables")
 
 
 def shown(column: ProposedColumn) -> str:

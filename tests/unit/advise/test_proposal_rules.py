@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import shoal
 from shoal.data.single_ends import outward_domain
 from shoal.data.table import encode_text
 from shoal.policy.proposal.cells import ColumnCells, in_order
@@ -182,3 +183,42 @@ def test_none_is_an_answer_among_texts_and_no_value_among_numbers():
     cells = ColumnCells.of(encode_text(pl.Series("x", ["None", "1", "-", "2.5"])))
     assert cells.numbers is not None
     assert cells.absent == ("-", "None")
+
+
+# Weights of a sample, and who lives together
+
+
+HOMES = pl.DataFrame(
+    {"hh": [*"aabbcd"], "weight": [9.5, 9.5, 70, 70, 3, 12], "age": [3, 40, 9, 61, 33, 70]}
+)
+
+
+def proposed(frame):
+    return {column.name: column for column in shoal.propose_policy(frame).columns}
+
+
+def test_a_weight_that_all_of_a_household_share_is_that_of_a_sample():
+    columns = proposed(HOMES)
+    assert {name: column.role for name, column in columns.items()} == {
+        "hh": "household",
+        "weight": "weight",
+        "age": "quasi",
+    }
+    assert columns["weight"].ask is None
+
+
+def test_a_weight_that_differs_in_a_household_is_somebodys_own():
+    columns = proposed(HOMES.with_columns(weight=pl.Series([20, 71, 30, 84, 63, 77])))
+    assert columns["weight"].role == "quasi"
+    assert columns["hh"].role != "household"
+
+
+def test_the_name_of_a_survey_suggests_a_weight_and_asks():
+    columns = proposed(HOMES.drop("hh").rename({"weight": "sampling_weight"}))
+    assert columns["sampling_weight"].role == "weight"
+    assert "how many people" in columns["sampling_weight"].ask
+
+
+def test_a_weight_below_1_is_that_of_nobody():
+    light = HOMES.with_columns(weight=HOMES["weight"] / 10)
+    assert proposed(light)["weight"].role == "quasi"

@@ -223,14 +223,15 @@ def test_accuracy_within_a_part_of_a_range_says_so():
     right = {"b": {"member": SHARE, "control": None}}
     one = GUESSED | {"attackers": right, "best": "b", "tolerance": 9.0, "tolerance_share": 0.05}
     (row, *_) = rows_of(found_by(inference={"pay": one}))
-    assert "guesses pay, give or take 5 % of its range, correctly for 50.0 %" in row.sentence
+    assert "50 of 100 people: whoever finds" in row.says
+    assert "guesses their pay, give or take 5 % of its range, rightly" in row.says
 
 
 def test_findings_are_ranked_much_first_each_with_what_to_do():
     attacks = {"singling-out": ENDS, "skipped": {"population": "needs the population"}}
     found = ranked(found_by(**attacks))
     assert [one.word for one in found] == ["much", "some", "some", "not measured", "not measured"]
-    assert found[0].says.startswith("50.0 % of people are the only ones of their class")
+    assert found[0].says.startswith("50 of 100 people: whoever also knows their ")
     assert found[0].remedy == "Drop the column, or make it a quasi-identifier."
     assert all(one.remedy for one in found if one.word in ("much", "some"))
     many = {"alone": {f"c{number}": SHARE for number in range(20)}}

@@ -12,10 +12,10 @@ from sample_policies import content_of
 from shoal.attacks import counts as intervals
 from shoal.attacks.counts import class_values
 from shoal.attacks.membership import membership_scores
-from shoal.attacks.population import expected_inverse
 from shoal.attacks.scores import Attackers, Members, judged, marginals
 from shoal.errors import InputError
 from shoal.policy.policy import Policy
+from shoal.privacy.reidentification import individual_risk
 
 THREE = ("inference", "skewness", "homogeneity")
 
@@ -406,7 +406,7 @@ def test_an_attack_that_lacks_its_input_is_refused_by_name_and_skipped_in_all():
     [(1, 0.5, 0.6931), (2, 0.5, 0.3069), (10, 0.5, 0.0525), (1, 0.1, 0.2558)],
 )
 def test_the_expected_share_of_a_population_is_the_published_one(people, fraction, expected):
-    found = expected_inverse(np.array([people]), fraction)
+    found = individual_risk(np.array([people]), np.array([people / fraction]))
     assert found[0] == pytest.approx(expected, abs=5e-5)
 
 

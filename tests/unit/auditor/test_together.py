@@ -81,7 +81,7 @@ def test_the_command_warns_draws_amber_and_fails_where_it_is_required(folder, sh
     (folder / "p.yaml").write_text(yaml.safe_dump(other))
     done = shoal(*told, "--report", "r.html")
     assert done.status == 0
-    assert "if 'job' is known too, 4 of 4 records are alone" in done.err
+    assert "'job' is not protected: if it is known too, 4 of 4 records are alone" in done.err
 
 
 def test_publish_may_require_it(folder, shoal):

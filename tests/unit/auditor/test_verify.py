@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import itertools
 import json
 import os
 import shutil
@@ -418,8 +419,8 @@ def test_grave_findings_come_first_and_the_last_line_names_them(folder, capsys):
     lines = capsys.readouterr().out.splitlines()
     count = len([line for line in lines if line.startswith("!    grave finding: ")])
     assert count > 1
-    assert lines[0].startswith("!    grave finding: 'name' is published as it is, and names people")
-    stand = f"Every promise holds; {count} grave findings stand open: 'name' is published as it is"
+    assert lines[0].startswith("!    grave finding: 'name' is not protected: it is published")
+    stand = f"Every promise holds; {count} grave findings stand open: 'name' is not protected"
     assert lines[-1].startswith(stand)
     assert status_of(["verify", str(folder / "out.csv"), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -663,6 +664,27 @@ def test_what_is_not_a_public_key_is_refused(folder, key, tmp_path, capsys):
     assert status_of([*verify, str(tmp_path / "empty")]) == 2
     assert "holds no *.pub.pem" in capsys.readouterr().err
     assert status_of([*verify, str(tmp_path / "none.pub.pem")]) == 2
+
+
+def test_a_key_that_a_fixed_signature_suits_is_refused(folder, key, capsys):
+    """The points of order 1, 2, 4 and 8, each with both signs of x and y also beyond the prime."""
+    prime = 2**255 - 19
+    eighth = int.from_bytes(
+        bytes.fromhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05"), "little"
+    )
+    of_small_order = (1, prime - 1, 0, eighth, prime - eighth, prime, prime + 1)
+    identity = (1).to_bytes(32, "little") + bytes(32)
+    (folder / "out.csv.certificate.json.sig").write_bytes(identity)
+    for y, sign_of_x in itertools.product(of_small_order, (0, 1)):
+        raw = (y | sign_of_x << 255).to_bytes(32, "little")
+        der = bytes.fromhex("302a300506032b6570032100") + raw
+        body = base64.b64encode(der).decode()
+        (folder / "small.pub.pem").write_text(
+            f"-----BEGIN PUBLIC KEY-----\n{body}\n-----END PUBLIC KEY-----\n"
+        )
+        for trusted in (folder / "small.pub.pem", folder):
+            assert status_of(["verify", str(folder / "out.csv"), "--trust", str(trusted)]) == 2
+            assert "accepts signatures that need no key" in capsys.readouterr().err
 
 
 def test_a_passphrase_protects_the_key(folder, monkeypatch, capsys):

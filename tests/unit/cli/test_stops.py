@@ -8,40 +8,28 @@ import sys
 
 import pytest
 
-WHERE_NOTHING_CAN_BE_RAISED = """
-import os, signal, time
+# where nothing can be raised, and while the command is imported
+SCRIPTS = (
+    "main.app = lambda *_, **__: (Stop() and None, time.sleep(300)); main.run()",
+    "del sys.modules['shoal.cli.main']; sys.meta_path.insert(0, Stop()); run()",
+)
+STOP = """
+import os, signal, sys, time
+from shoal.__main__ import run
 from shoal.cli import main
 
-class Gone:
+class Stop:
     def __del__(self):
         os.kill(os.getpid(), signal.SIGTERM)
-
-def work(*_, **__):
-    Gone()
-    time.sleep(300)
-
-main.app = work
-main.run()
-"""
-WHILE_IT_IS_IMPORTED = """
-import os, signal, sys
-
-class Finder:
     def find_spec(self, name, *_):
         if name == "shoal.cli.main":
-            os.kill(os.getpid(), signal.SIGTERM)
-
-from shoal.__main__ import run
-sys.meta_path.insert(0, Finder())
-run()
+            self.__del__()
 """
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="Windows has no timers of signals")
-@pytest.mark.parametrize("script", [WHERE_NOTHING_CAN_BE_RAISED, WHILE_IT_IS_IMPORTED])
+@pytest.mark.parametrize("script", SCRIPTS)
 def test_a_stop_is_never_lost(script):
-    run = subprocess.run(
-        [sys.executable, "-c", script],
-        capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
+    command = [sys.executable, "-c", STOP + script]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert (run.returncode, run.stderr) == (130, "shoal: interrupted; nothing was written\n")

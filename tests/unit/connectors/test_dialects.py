@@ -390,6 +390,7 @@ def test_what_is_published_with_commas_reads_back(lo, hi, mean, form):
         ("%d.%m.%Y %H:%M", "1.2.2024 10:30", "2024-02-01T10:30:00"),
         ("%d.%m.%Y", "31.02.2024", None),
         ("%d.%m.%Y", "2024-02-01", "2024-02-01"),
+        ("%d.%m.%Y", "1.2.0010", "0010-02-01"),
     ],
 )
 def test_days_in_a_form(form, text, iso):

@@ -71,6 +71,14 @@ def test_a_table_of_several_versions_is_refused(
         _read(tmp_path / named)
 
 
+@pytest.mark.parametrize("other", ["b.PARQUET", "b.pq", "old/b.parquet", "year=1/x/b.parquet"])
+def test_a_file_that_would_not_be_read_is_not_passed_over(tmp_path: Path, other: str) -> None:
+    _write(tmp_path, "year=1/a.parquet", age=[1])
+    _write(tmp_path, other, age=[2])
+    with pytest.raises(InputError, match="holds Parquet files that would not be read"):
+        _read(tmp_path)
+
+
 def test_a_folder_named_metadata_alone_is_no_table_of_versions(tmp_path: Path) -> None:
     _write(tmp_path, "a.parquet", age=[1])
     (tmp_path / "metadata").mkdir()

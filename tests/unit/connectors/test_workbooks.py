@@ -520,6 +520,8 @@ SHARED = b't="s"><v>2</v>'
         (SHARED, b't="s"><v>99</v>'),
         (SHARED, b't="inlineStr"><is><t>a<![CDATA[b]]></t></is>'),
         (b"<t>x</t>", b"<t><![CDATA[x]]></t>"),
+        (b'r="B3"', b'r="A3"'),
+        (b'<row r="4"', b'</sheetData><sheetData><row r="4"'),
     ],
 )
 def test_a_value_that_programs_read_in_different_ways_is_refused(tmp_path, old, new):

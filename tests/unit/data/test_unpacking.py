@@ -19,6 +19,7 @@ import pytest
 
 from shoal.cli.main import status_of
 from shoal.connectors import feeds, files
+from shoal.connectors.delimited import check_names
 from shoal.connectors.dialect import Reading
 from shoal.connectors.typed import plain
 from shoal.data import unpacking
@@ -253,6 +254,23 @@ def test_a_library_is_called_where_standard_error_is_closed():
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "read\n")
+
+
+def test_json_lines_that_lie_too_deep_are_refused_before_polars_takes_minutes(tmp_path):
+    path = tmp_path / "t.jsonl"
+    shallow = f'{{"a": "{"[" * 99}", "b": {"[" * 31}{"]" * 31}}}'
+    path.write_text(f"{shallow}\n" * 9)
+    assert files.read(str(path), reading=Reading(dropped=frozenset("b"))).frame.height == 9
+    path.write_text(f'{shallow}\n{{"b": [1, {"[" * 999}{"]" * 999}]}}\n{shallow}')
+    with pytest.raises(InputError, match="line 2 is not a JSON object like the others"):
+        files.read(str(path))
+
+
+def test_a_line_of_very_many_names_is_read_in_one_pass(tmp_path):
+    names = [f"c{n % 150_000}" for n in range(300_000)]
+    assert len(check_names(names[:150_000], "t.csv")) == 150_000
+    with pytest.raises(InputError, match="columns 1 and 150001 have the same name"):
+        check_names(names, "t.csv")
 
 
 def test_json_lines_of_ever_new_keys_are_refused_before_they_are_read(tmp_path):

@@ -18,6 +18,7 @@ BASE["promises"] = [
     {"model": "k-anonymity", "attributes": ["age", "sex", "job"], "k": 10},
     {"model": "k-anonymity", "attributes": ["salary", "education", "district"], "k": 20},
 ]
+TOLD = {"name": "party-tds-literal", "runner_up": "told"}
 
 
 def agreement(change=lambda content: None):
@@ -88,6 +89,8 @@ def judged(content):
             lambda c: c.update(method={"name": "party-tds", "score": "gain-per-loss"}),
             "must be one of",
         ),
+        (lambda c: c.update(method={"name": "party-tds-literal"}), "consent by 'runner_up: told'"),
+        (lambda c: judged(c) and c.update(method=TOLD), "goes without 'sensitive'"),
         (lambda c: c.update(method={"name": "mondrian"}), "serves 'shoal publish' only"),
         (lambda c: c.update(owners=[]), "not a known key"),
     ],

@@ -81,7 +81,7 @@ def _publish_all() -> None:
         told = ("-p", "ledger.yaml", "--ledger", "ledger", "--allow-leaks", "-q")
         assert run("republish", table, *told) == 0
     assert run("sample", "bank", "-n", 200, "--seed", 7, "-o", "bank.csv", "-q") == 0
-    with_method("bank.parties.yaml", "fusion.yaml", name=FUSION)
+    with_method("bank.parties.yaml", "fusion.yaml", name=FUSION, runner_up="told")
     assert run("fuse", "fusion.yaml", "-o", "fused.csv", "--transcript", "transcript", "-q") == 0
 
     Path("context.yaml").write_text("version: 1\n")

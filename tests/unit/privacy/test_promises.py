@@ -310,6 +310,8 @@ def test_every_promise_says_what_it_is():
         "sample-uniqueness",
         "population-uniqueness",
         "subject-share",
+        "individual-risk",
+        "global-risk",
     }
     for name, model in registry.models().items():
         assert model.model == name

@@ -67,8 +67,9 @@ def test_the_lines_of_a_small_release(certificate):
             " original: ill, debt and note."
         ),
         "Not promised": (
-            "No promise was asked for debt, so it may be learned about a person. Whoever knows"
-            " more, such as note, or has another release of the same people may recognise somebody."
+            "No promise was asked for debt, so it may be learned about a person. Published as in"
+            " the table, and not protected: note. Whoever knows more or has another release of the"
+            " same people may recognise somebody."
             " What is true of a whole class is true of everybody in it."
         ),
         "Open": (

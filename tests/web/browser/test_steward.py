@@ -13,7 +13,7 @@ from shoal.auditor.signatures import new_key
 from shoal.auditor.verify import verify
 from web.browsing import PATIENCE, come_in
 from web.visitor import served
-from web.walk import ANSWERS, settled
+from web.walk import ANSWERS, accepting, settled
 
 playwright = pytest.importorskip("playwright.sync_api", reason="no Playwright: pip install it")
 xlsxwriter = pytest.importorskip("xlsxwriter", reason="the extra 'excel' is not installed")
@@ -123,9 +123,9 @@ def answered(page: Clicks) -> None:
         place.fill("needed for the purpose")
 
 
-def accepted(page: Clicks, words: str) -> None:
-    for at in range(len(page.tab.query_selector_all("#accept input"))):
-        page.type(f"[name=accept-{at + 1}]", words)
+def accepted(page: Clicks) -> None:
+    for at, field in enumerate(page.tab.query_selector_all("#accept label"), 1):
+        page.type(f"[name=accept-{at}]", accepting(field.inner_text().strip(), ord("a") + at))
 
 
 def signed(page: Clicks, met: str = "A reason for every column") -> None:
@@ -144,7 +144,7 @@ def test_from_a_workbook_to_a_signed_release_in_sixty_clicks(steward, tmp_path):
     assert "k.A." in page.tab.inner_text("main")
     drafted(page)
     answered(page)
-    accepted(page, "the recipient has promised not to link")
+    accepted(page)
     signed(page)
     page.until("#release-form button:enabled")
     assert not SHELL_WORDS.search(page.tab.inner_text("main"))
@@ -163,22 +163,24 @@ def test_a_surname_that_is_left_as_it_is_keeps_the_gate_shut_until_somebody_says
     page, server = steward
     opened(page)
     page.choose(f"#role-{number(server, 'Nachname')}", "plain")
-    page.until("text='Nachname' is published as it is")
+    page.until("text='Nachname' is not protected")
     drafted(page)
     assert "Every promise holds" in page.tab.inner_text("#verdict")
     assert "ask" in page.tab.get_attribute("#verdict", "class")
     answered(page)
     signed(page)
     page.until("#gate tr:has-text('Signed off') .ok")
-    page.until("#gate tr:has-text('Grave findings') .warn")
+    page.until("#gate tr:has-text('Nachname leaves as it is, not protected') .warn")
     assert page.tab.is_disabled("#release-form button")
     settled(page.tab)
-    accepted(page, "the names are the point of this list")
-    signed(page, "Grave findings")
+    accepted(page)
+    signed(page, "Nachname leaves as it is")
     page.until("#release-form button:enabled")
     page.click("#release-form button")
     page.until("text=Released:")
     (release,) = (server.project.folder / "releases").iterdir()
     for name in ("report.html", "dossier.html"):
-        assert "&#39;Nachname&#39; is published as it is" in (release / name).read_text("utf-8")
-    assert "the names are the point of this list" in (release / "dossier.html").read_text("utf-8")
+        assert "&#39;Nachname&#39; is not protected" in (release / name).read_text("utf-8")
+    assert "Nachname: for a group that must not link" in (release / "dossier.html").read_text(
+        "utf-8"
+    )

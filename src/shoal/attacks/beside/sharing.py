@@ -19,7 +19,7 @@ import numpy as np
 from shoal.attacks.counts import entries_of
 from shoal.data.numbers import parse_numbers, places_among
 from shoal.data.release import Release, spans_cover
-from shoal.data.schema import Attribute, Kind, Schema, Shown
+from shoal.data.schema import Attribute, Kind, Schema
 from shoal.data.truth import Truth
 from shoal.errors import InputError
 
@@ -244,11 +244,11 @@ class KnownPeople:
 
     def check(self) -> None:
         """Raises InputError where a cell hides what it spans."""
-        hidden = [a.name for a in self.schema.quasi if a.shown is Shown.MEAN]
+        hidden = [a.name for a in self.schema.quasi if a.shown.hides_span]
         if hidden:
             raise InputError(
-                f"{self.what}: shows means of '{hidden[0]}' and no ranges, so nobody can tell who"
-                " fits a class; leave out 'own'"
+                f"{self.what}: shows one value of '{hidden[0]}' for each class and no ranges, so"
+                " nobody can tell who fits a class; leave out 'own'"
             )
 
 

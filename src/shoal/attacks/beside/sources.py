@@ -17,6 +17,7 @@ from shoal.auditor.ledger.release_view import ReleaseReading
 from shoal.connectors.ledger import Ledger, sha256_of
 from shoal.connectors.ledger.private import token_of
 from shoal.data.person_names import same_value
+from shoal.data.schema import REMOVED, Role
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy.model import PolicyModel
@@ -39,7 +40,7 @@ def least_values_of(promises: Sequence[Any]) -> dict[str, int]:
 def values_of(released: Table, labels: np.ndarray, model: PolicyModel) -> dict[str, ShownValues]:
     """What classes show of every column but the quasi-identifiers, and names nobody."""
     roles = {name: a.role for name, a in model.attributes.items()}
-    hidden = ("quasi", "subject", "identifier", "drop", "time", "operation")
+    hidden = (Role.QUASI, *REMOVED)
     kept, is_value = labels >= 0, model.is_value
     found = {}
     for name in released.names:

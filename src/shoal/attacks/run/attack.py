@@ -29,6 +29,7 @@ from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy.binding.files import PolicyTables
 from shoal.policy.model import PopulationPolicy
+from shoal.privacy.reidentification import people_and_weights
 from shoal.privacy.uniqueness import ESTIMATORS
 from shoal.protocols import Attack
 
@@ -193,14 +194,18 @@ DEFAULT_ESTIMATOR = "pitman"  # as the promise's
 
 
 def surroundings_of(ground: Ground, people: np.ndarray) -> Surroundings | None:
-    """The population as the policy describes it; None without one. Raises InputError.
+    """The population as the policy describes it, else as the weights of the original do; None
+    without either. Raises InputError.
 
     people: of every class, from which a fraction's uniques are estimated.
     """
     policy = ground.target.problem.policy
     around = policy.model.population
     if around is None:
-        return None
+        classes = ground.target.release.classes
+        if classes.sample is None:
+            return None
+        return Surroundings("weights", weights=people_and_weights(classes)[1])
     if around.table is not None:
         table = _read(policy.tables, around.table)
         policy.tables.require_one_record_each(table, f"population '{around.table}'")

@@ -36,7 +36,9 @@ ALL = "all"
 LACKING = {
     "alignment": "nobody knows whose record is whose; give the trace (--trace)",
     "earlier": "needs another release of the same people; name it in a file with --others",
-    "population": "needs the population; describe it under 'population' in the policy",
+    "population": (
+        "needs the population; describe it under 'population' in the policy, or name the weights"
+    ),
 }
 MOST_FOLDS = 5  # a fifth of the people is set aside for each
 

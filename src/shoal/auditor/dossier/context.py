@@ -211,6 +211,8 @@ SHOWN = {
     "value-or-nothing": "whole or *",
     "as-is": "as it is",
     "mean": "means",
+    "median": "medians",
+    "mode": "the most frequent value",
     "mean-and-interval": "means and ranges",
     "pseudonym": "a pseudonym",
     "derived": "computed",

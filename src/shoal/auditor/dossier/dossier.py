@@ -34,6 +34,7 @@ from shoal.data.certificate import Certificate
 from shoal.data.person_names import names_of
 from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import path_text
+from shoal.data.schema import REMOVED
 from shoal.data.table import as_text
 from shoal.data.warnings import GRAVE
 from shoal.errors import InputError, PromiseError
@@ -74,11 +75,10 @@ class Roles:
         roles |= {
             name: ("subject" if name in people else a.role, True) for name, a in declared.items()
         }
-        hidden = ("identifier", "subject", "time", "operation", "drop")
         kept = {name: role for name, (role, is_kept) in roles.items() if is_kept}
         return cls(
             True,
-            tuple(name for name, role in kept.items() if role not in hidden),
+            tuple(name for name, role in kept.items() if role not in REMOVED),
             tuple(name for name, (role, _) in roles.items() if role == "quasi"),
             tuple(name for name, (role, _) in roles.items() if role == "subject"),
             tuple(name for name, role in kept.items() if role in ("sensitive", "plain")),

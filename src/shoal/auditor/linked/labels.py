@@ -23,6 +23,9 @@ from shoal.errors import InputError
 MOST_SETS = 10**8
 """Sets of known rows that are counted; more are not judged."""
 
+MOST_UNASKED = 10**7
+"""Those that are counted where the policy does not ask, to say what betrays people."""
+
 ALL = Known.ALL
 AllOrSome = Known | int
 
@@ -119,16 +122,16 @@ class View:
             begun += int(item.max(initial=-1)) + 1
         return np.concatenate(people), np.concatenate(items)
 
-    def fewest_alike(self, most_rows: int = 0) -> np.ndarray:
+    def fewest_alike(self, most_rows: int = 0, most_sets: int = MOST_SETS) -> np.ndarray:
         """(people,) int64, among how many people each hides at least, whatever is known of them.
 
         most_rows: how many rows are known of the tables with a number. Raises InputError where
-        there are more sets of rows than can be counted.
+        there are more sets of rows than `most_sets`.
         """
         fewest = np.bincount(self.labels)[self.labels] if self.people else np.zeros(0, np.int64)
         person, item = self.items
         for size in range(1, most_rows + 1):
-            people, sets = known_sets(person, item, size)
+            people, sets = known_sets(person, item, size, most_sets)
             np.minimum.at(fewest, people, np.bincount(sets)[sets])
         return fewest
 
@@ -172,34 +175,44 @@ def multisets(starts: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return alike([counts, keys], len(counts))
 
 
-def known_sets(person: np.ndarray, item: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+def known_sets(
+    person: np.ndarray, item: np.ndarray, size: int, most: int
+) -> tuple[np.ndarray, np.ndarray]:
     """What somebody has, `size` rows at a time: (s,) the person, and (s,) which rows these are.
 
     Rows that show the same are not told apart, but each of them counts; a person has each choice
-    once. person, item: (i,) as in `View.items`. Raises InputError where there are too many choices
-    to count.
+    once. person, item: (i,) as in `View.items`. Raises InputError for more choices than `most`.
     """
     order = np.lexsort((item, person))
     person, item = person[order], item[order]
     counts = np.bincount(person) if len(person) else np.zeros(0, np.int64)
     values, times = np.unique(counts, return_counts=True)
     sets = sum(map(mul, (comb(count, size) for count in values.tolist()), times.tolist()))
-    if sets > MOST_SETS:
+    if sets > most:
         raise InputError(
-            f"known: more than {MOST_SETS:,} sets of {size} rows could be known, so this is not"
+            f"known: more than {most:,} sets of {size} rows could be known, so this is not"
             " judged; say a smaller number, or 'all'"
         )
     starts = np.concatenate(([0], np.cumsum(counts)))
     people, chosen = [np.zeros(0, np.int64)], [np.zeros((0, size), np.int64)]
     for count in np.unique(counts[counts >= size]).tolist():
         members = np.flatnonzero(counts == count)
-        places = np.array(list(combinations(range(count), size)), dtype=np.int64)
+        places = _choices(count, size)
         rows = starts[members][:, None, None] + places[None]
         people.append(np.repeat(members, len(places)))
         chosen.append(item[rows].reshape(-1, size))
     found = np.concatenate(chosen)
-    pairs = np.column_stack([np.concatenate(people), alike(list(found.T), len(found))])
-    return tuple(np.unique(pairs, axis=0).T)
+    rows_of = alike(list(found.T), len(found))
+    kinds = int(rows_of.max(initial=0)) + 1
+    once = np.unique(np.concatenate(people) * kinds + rows_of)
+    return once // kinds, once % kinds
+
+
+def _choices(count: int, size: int) -> np.ndarray:
+    """(choices, size) int64, every choice of places among `count`, in ascending order."""
+    if size == 2:  # without a tuple for each: a heavy user has millions
+        return np.stack(np.triu_indices(count, 1), axis=1)
+    return np.array(list(combinations(range(count), size)), dtype=np.int64).reshape(-1, size)
 
 
 # What of a person is enough to find it: by table, and by the number of rows that are known.
@@ -226,7 +239,7 @@ def exposures(view: View, k: int) -> tuple[Exposure, ...]:
 
     def below(assumed: View, most_rows: int = 0) -> int | None:
         try:
-            return int((assumed.fewest_alike(most_rows) < k).sum())
+            return int((assumed.fewest_alike(most_rows, MOST_UNASKED) < k).sum())
         except InputError:
             return None
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 
 import numpy as np
 import polars as pl
@@ -30,12 +31,13 @@ from shoal.data.schema import Attribute, Kind, Render, Role, Schema, Shown
 from shoal.data.sensitive import encode_sensitive_columns
 from shoal.data.table import Table, as_text, encode_text
 from shoal.errors import InputError
+from shoal.policy.binding.columns import REMOVED
 from shoal.policy.binding.linked import day_number, elements_of, places_of, starts_of
 from shoal.policy.binding.table import bound_release
 from shoal.policy.linked import DeclaredTable, declared_tables, policy_of_table, tree_of
 from shoal.policy.policy import Policy
 
-PSEUDONYM = re.compile(r"[0-9a-f]{32}")
+PSEUDONYM = re.compile(r"^[0-9a-f]{32}$")
 FAR = 6.0
 """Standard deviations from what chance gives, beyond which it is taken for none."""
 
@@ -86,7 +88,7 @@ class LinkedRelease:
     moved: np.ndarray | None = None
     loose: Mapping[str, int] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def view(self) -> View:
         """What attackers see of it, who know what the policy says."""
         return View(
@@ -137,7 +139,8 @@ class _Reader:
         self._tables, self._known = tables, schemas
         self.schemas: dict[str, Schema] = {}
         self.found: dict[str, ReleasedTable] = {}
-        self.faults = {"orphans": 0, "repeated_keys": 0, "original_keys": 0, "ordered_keys": 0}
+        kinds = ("orphans", "repeated_keys", "original_keys", "ordered_keys", "not_removed")
+        self.faults = dict.fromkeys(kinds, 0)
         self.findings: list[str] = []
         self.moved: np.ndarray | None = None
         self.loose: dict[str, int] = {}
@@ -173,6 +176,7 @@ class _Reader:
             starts = starts_of(parents, above.records)
         else:
             table, starts = self._joined(declared)
+            self.faults["not_removed"] += sum(map(partial(self._is_left, declared), table.names))
         self._grouped[declared.name] = table
         below = [rows_column(one.name) for one in declared_tables(self.model)]
         counted = [name for name in below if name in table.names]
@@ -197,6 +201,15 @@ class _Reader:
         self.found[declared.name] = one
         if declared.key is not None and declared.key in table.names:
             self._judge_keys(one, names_of(table.frame[declared.key]))
+
+    def _is_left(self, declared: DeclaredTable, name: str) -> bool:
+        """Whether a column names people, or is to be removed, and the release still holds it."""
+        attribute = declared.attributes.get(name)
+        is_key = name == declared.key and self.model.keys != "none"
+        if attribute is None or is_key or attribute.role not in REMOVED:
+            return False
+        cells = as_text(self._tables[declared.name].frame[name])
+        return attribute.pseudonym is None or not cells.str.contains(PSEUDONYM.pattern).all()
 
     def _schema(self, declared: DeclaredTable, table: Table) -> Schema:
         policy = policy_of_table(self.policy, declared)

@@ -203,16 +203,8 @@ class Party:
         bids: list[int] = []
         ahead = ahead or self._rule.most_ahead
         while len(bids) < ahead and self.plan_next():
-            bids.append(min([*bids[-1:], self._worth(self.plan[-1])]))
+            bids.append(min([*bids[-1:], self.worth(self.plan[-1])]))
         return bids + [0] * (ahead - len(bids))
-
-    def go_on(self, runner_up: int) -> int:
-        """Plans on while steps are worth no less than the second best bid; how many steps then."""
-        while len(self.plan) < MOST_AHEAD and self.plan_next():
-            if self._worth(self.plan[-1]) < runner_up:
-                self._keep(len(self.plan) - 1)
-                break
-        return len(self.plan)
 
     def plan_next(self) -> bool:
         """Plans the best step; False where there is none."""
@@ -227,7 +219,7 @@ class Party:
 
     def lose(self) -> None:
         """Undoes the whole plan."""
-        self._keep(0)
+        self.keep(0)
 
     def propose(self, number: int) -> bytes:
         """One step of the plan, as a batch for the judge."""
@@ -249,7 +241,7 @@ class Party:
         is_refused: whether the judge refused the step after these, which is then dropped for good.
         """
         refused = self.plan[steps].done.step if is_refused else None
-        self._keep(steps)
+        self.keep(steps)
         if refused is not None:
             self.candidates.close(refused)
         steps_done = [taken.done.step for taken in self.plan]
@@ -301,11 +293,12 @@ class Party:
         ):
             raise unfit("sent a step that is not in its taxonomy", OTHER_AGREEMENT)
 
-    def _keep(self, steps: int) -> None:
+    def keep(self, steps: int) -> None:
+        """Undoes what is planned beyond these steps."""
         while len(self.plan) > steps:
             self.candidates.take_back(self.plan.pop())
 
-    def _worth(self, taken: Taken) -> int:
+    def worth(self, taken: Taken) -> int:
         """A positive whole number that orders all candidates of all parties.
 
         The attribute decides among equal scores.

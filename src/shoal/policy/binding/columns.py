@@ -11,6 +11,7 @@ from shoal.data.column_words import copied_columns, is_no_header, looks_like_dat
 from shoal.data.derived import PARTS
 from shoal.data.person.decision import who_is_a_person
 from shoal.data.person_names import spelled_apart, unlisted_values
+from shoal.data.schema import REMOVED
 from shoal.data.table import Table, names_like_patterns
 from shoal.data.two_tables import GROUP
 from shoal.data.warnings import NAMES_LIKE_DATA, PEOPLE_ASSUMED, WRITTEN_ALIKE, ReleaseWarning
@@ -172,7 +173,6 @@ def _renamed(names: list[str], others: list[str]) -> str:
 
 
 _WAYS = "capitals, blanks, marks or how letters are composed"
-REMOVED = ("identifier", "subject", "time", "operation", "drop")
 
 # letters of other scripts that look like Latin ones, in small letters
 _LOOK_ALIKE = str.maketrans("авеікмнорстухѕјԁɡԛԝɑανορτικχυ", "abeikmhopctyxsjdgqwaavoptikxu")

@@ -51,7 +51,7 @@ def is_number(declared: AttributePolicy) -> bool:
     """Whether a column's texts are numbers: declared as such, or parted into bins."""
     is_plain = declared.kind is Kind.NUMBER and declared.hierarchy is None
     return (
-        declared.role in _SHOWN
+        (declared.role in _SHOWN or declared.is_weight)
         and declared.type != "date"
         and (is_plain or _maker(declared) == "bins")
     )
@@ -274,7 +274,8 @@ def _has(declared: AttributePolicy, part: str) -> bool:
     """Whether the cells of a column show such a part."""
     if declared.role != "quasi" or not (is_number(declared) or is_date(declared)):
         return False
-    return declared.render != "range" if part == "mean" else declared.render != "mean"
+    shows_mean = declared.render in ("mean", "both")
+    return shows_mean if part == "mean" else not Shown(declared.render).hides_span
 
 
 def check_derived(names: list[str], model: PolicyModel) -> list[str]:

@@ -85,7 +85,7 @@ def bind(table: Table, policy: Policy) -> tuple[BoundTable | None, list[Any]]:
         return None, [*wrong]
     everyone = np.zeros(table.records, dtype=np.int32)
     label = None if schema.label is None else table.column(schema.label).codes
-    whole_table = Classes(everyone, 1, encoded.subjects, sensitive)
+    whole_table = Classes(everyone, 1, encoded.subjects, sensitive, sample=encoded.sample)
     return BoundTable(problem, encoded, whole_table, label, populations), []
 
 
@@ -200,6 +200,7 @@ def _bound(name: str, column: Column | None, tables: PolicyTables, opaque: bool)
         opaque,
         Shown(declared.render),
         declared.round,
+        declared.is_weight,
         declared.is_code,
     )
 

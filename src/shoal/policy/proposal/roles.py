@@ -17,6 +17,7 @@ from shoal.data.findings import some_named
 from shoal.data.person.decision import Answer, PersonCandidate, Verdict
 from shoal.data.person.names import name_of
 from shoal.data.single_ends import outward_domain, rounding
+from shoal.data.table import Table
 from shoal.policy.proposal.cells import ColumnCells, in_order
 
 MANY = 50  # distinct texts from which a category can hardly be published without a hierarchy
@@ -244,6 +245,45 @@ _RULES: tuple[Callable[[ColumnCells], Guess | None], ...] = (
     _number,
     _free_text,
 )
+
+
+# Which column says how many people of a population a record stands for.
+
+
+STANDS_FOR = "does it say how many people of the population a record stands for?"
+
+
+def with_sample(
+    guesses: Mapping[str, Guess], columns: Mapping[str, ColumnCells], table: Table
+) -> dict[str, Guess]:
+    """The guesses with the column of weights and that of households, if there are some.
+
+    A weight is 1 at least in every record. A household whose people have one weight shows that it
+    is no body's; the name of a survey suggests it, and somebody has to confirm that.
+    """
+    homes = [name for name, c in columns.items() if mean(c.words, "household") and c.repeats]
+    for name, column in columns.items():
+        if not mean(column.words, "weight") or not _may_weigh(column):
+            continue
+        weight = Guess({"role": "weight"}, "how many people a record stands for: removed")
+        home = next((home for home in homes if _is_one_in_each(table, name, home)), None)
+        if home is not None:
+            lives = Guess({"role": "household"}, "who lives together: removed")
+            return {**guesses, name: weight, home: lives}
+        if mean(column.words, "survey"):
+            return {**guesses, name: weight.asking(STANDS_FOR)}
+    return dict(guesses)
+
+
+def _may_weigh(column: ColumnCells) -> bool:
+    is_whole = column.numbers is not None and column.filled == column.records
+    return is_whole and column.distinct > 1 and float(np.min(column.numbers)) >= 1  # type: ignore[arg-type]
+
+
+def _is_one_in_each(table: Table, name: str, home: str) -> bool:
+    """Whether all records of a household agree on a column."""
+    pairs = table.column(home).codes.astype(np.int64) << 32 | table.column(name).codes
+    return len(np.unique(pairs)) == len(table.column(home).cells)
 
 
 # Which column numbers the people that k counts, by the answer to who is one person.

@@ -22,6 +22,7 @@ from shoal.search.kernels.closeness import (
     node_cost,
     parent_of,
     run_cost,
+    sort_in_place,
     unit_cost,
 )
 from shoal.search.kernels.slots import CAPACITY
@@ -78,7 +79,7 @@ def learn(c, classes, promises, shape):
                 kept[row, begin + e] = promises.values[i, row]
             else:
                 kept[row, begin + e] = promises.targets.codes[i, row - further]
-        _sort(kept[row], begin, classes.size[c])
+        sort_in_place(kept[row, begin : begin + classes.size[c]], promises.gathered)
     keep(c, np.int64(NOBODY), np.int64(NOBODY), classes, promises, shape)
 
 
@@ -170,23 +171,6 @@ def _changed(row, begin, size, leaving, coming, promises):
         gathered[after] = coming
         after += 1
     return after
-
-
-@inner
-def _sort(values, begin, size):
-    """Shell's sort of `count` values from `begin` on."""
-    gap = 1
-    while 3 * gap + 1 < size:
-        gap = 3 * gap + 1
-    while gap > 0:
-        for e in range(begin + gap, begin + size):
-            key = values[e]
-            at = e
-            while at >= begin + gap and values[at - gap] > key:
-                values[at] = values[at - gap]
-                at -= gap
-            values[at] = key
-        gap //= 3
 
 
 @inlined

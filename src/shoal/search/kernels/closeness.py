@@ -277,7 +277,10 @@ def _sort_values(members, start, c, s, runs, targets):
 
 @inner
 def sort_in_place(keys, order):
-    """Sorts int64 keys by Shell's sort, and fills in which one came to each place, (n,) int64."""
+    """Sorts n int64 keys by Shell's sort, and fills in which one came to each place.
+
+    order: int64, room for n or more.
+    """
     n = len(keys)
     for at in range(n):
         order[at] = at

@@ -13,18 +13,13 @@ from shoal.data.numba_kernels import inner, outer
 from shoal.search.kernels.slots import LINEAR, PER_TREE, TREES, tree_loss
 
 
-def order_by_halves(rows, shape, table, weights, leaf, order):
+@outer
+def halve(rows, shape, table, weights, leaf, order, stack):
     """Puts the numbers in `order` so that near rows come together: down to runs of `leaf`.
 
     weights: (draws, columns) int64, by how much the spread of each column counts in turn, one draw
-    a node. order: (m,) int32, row numbers.
+    a node. order: (m,) int32, row numbers. stack: (64, 2) int64, room for the nodes still to halve.
     """
-    halve(rows, shape, table, weights, leaf, order, np.empty((64, 2), np.int64))
-
-
-@outer
-def halve(rows, shape, table, weights, leaf, order, stack):
-    """stack: (64, 2) int64, room for the nodes still to halve: where they start and end."""
     stack[0, 0] = 0
     stack[0, 1] = len(order)
     depth = 1
@@ -96,21 +91,13 @@ def _part(rows, order, begin, end, middle, j):
             return
 
 
-def nearest_records(rows, order, leaf, shape, table, near, distance):
-    """For each row of a run of `leaf` in the order, the nearest others of that run join its list.
-
-    near: (n, q) int32, nearest first, -1 where there is none yet. distance: (n, q) int32, how far
-    they are: what a class of both loses.
-    """
-    columns = np.empty((rows.shape[1], leaf), np.int32)
-    apart = np.empty(leaf, np.int32)
-    nearest_by_runs(rows, order, shape, table, near, distance, columns, apart)
-
-
 @outer
 def nearest_by_runs(rows, order, shape, table, near, distance, columns, apart):
-    """columns: (columns, leaf) int32, apart: (leaf,) int32, room for the rows of a run, and for how
-    far they are.
+    """For each row of a run in the order, the nearest others of that run join its list.
+
+    near: (n, q) int32, nearest first, -1 where there is none yet. distance: (n, q) int32, how far
+    they are: what a class of both loses. columns: (columns, leaf) int32, room for the rows of a
+    run; apart: (leaf,) int32, for how far they are.
     """
     leaf = apart.shape[0]
     for begin in range(0, len(order), leaf):

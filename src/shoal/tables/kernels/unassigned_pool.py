@@ -104,12 +104,6 @@ def compacted(pool, count, remaining):
     """Drops the assigned positions once they are more than an eighth; how many stay in use."""
     if 8 * remaining >= 7 * count:
         return count
-    return _compact(pool, count)
-
-
-@inner
-def _compact(pool, count):
-    """Drops the assigned positions; how many stay."""
     points, ids, assigned, tried = pool.points, pool.ids, pool.assigned, pool.tried
     kept = 0
     for i in range(count):
@@ -165,8 +159,7 @@ def assign_leftovers(rows, labels, classes, weight, *targets):
     later = np.full((several, n), -1, np.int32)
     counts = np.zeros(len(table.prefix_sums), np.int64)
     excess = np.empty((2, classes))
-    weight = float(weight)
-    _assign_leftovers(rows, labels, weight, sizes, means, head, later, counts, excess, table)
+    _assign_leftovers(rows, labels, float(weight), sizes, means, head, later, counts, excess, table)
 
 
 @outer

@@ -216,6 +216,20 @@ def test_a_set_that_shows_nothing_is_not_an_empty_one(released):
     assert (whole["promises"][0]["measured"], found["promises"][0]["measured"]) == (3, 1)
 
 
+def test_a_column_that_was_to_be_removed_is_found(released):
+    policy = linked_cases.policy()
+    policy["attributes"]["name"] = {"role": "identifier"}
+    policy["tables"]["visits"]["attributes"]["who"] = {"role": "subject"}
+    policy["tables"]["drugs"]["attributes"]["bill"] = {"role": "identifier", "pseudonym": "keyed"}
+    drugs = released["drugs"].with_columns(bill=pl.lit("0123456789abcdef" * 2))
+    given = Policy.from_dict(policy)
+    assert audit_linked({**released, "drugs": drugs}, given).certificate.holds
+    people = released["people"].with_columns(name=pl.lit("Ada"))
+    visits = released["visits"].with_columns(who=pl.lit("p1"))
+    left = {"people": people, "visits": visits, "drugs": drugs.with_columns(bill=pl.lit("b1"))}
+    assert audit_linked(left, given).certificate["faults"]["not_removed"] == 3
+
+
 # Labels, sets of rows and matchings beside slow truths.
 
 

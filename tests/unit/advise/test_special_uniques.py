@@ -1,0 +1,104 @@
+"""Special uniques: the smallest sets of columns that single a person out, and scores by them."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import shoal
+from shoal.advise.risk import row_keys
+from shoal.advise.special_uniques import special_uniques
+
+
+def found(rows, people=None):
+    codes = np.array(rows, dtype=np.int32)
+    columns = {name: codes[:, j] for j, name in enumerate("abcde"[: codes.shape[1]])}
+    persons = None if people is None else np.array(people, dtype=np.int32)
+    return special_uniques(row_keys(columns, len(rows)), persons)
+
+
+def minimal_sets(rows, people, most):
+    """By record, the sets of columns that only its person has and of which no part will do."""
+    columns = range(len(rows[0]))
+    sets = []
+    for row, person in zip(rows, people, strict=True):
+        own = []
+        for size in range(1, most + 1):
+            for chosen in combinations(columns, size):
+                if any(set(part) <= set(chosen) for part in own):
+                    continue
+                others = {
+                    other
+                    for record, other in zip(rows, people, strict=True)
+                    if all(record[j] == row[j] for j in chosen)
+                }
+                if others == {person}:
+                    own.append(chosen)
+        sets.append(own)
+    return sets
+
+
+ROWS = st.integers(1, 5).flatmap(
+    lambda d: st.lists(
+        st.tuples(*[st.integers(0, 2)] * d, st.integers(0, 3)), min_size=1, max_size=12
+    )
+)
+
+
+@given(ROWS)
+def test_minimal_sets_and_scores_are_those_of_looking_at_every_set(drawn):
+    rows = [row[:-1] for row in drawn]
+    people = np.unique([row[-1] for row in drawn], return_inverse=True)[1].tolist()
+    d, most = len(rows[0]), min(4, len(rows[0]))
+    sets = minimal_sets(rows, people, most)
+    factor = {
+        size: int(np.prod([max(d - i, 1) for i in range(size, most + 1)]))
+        for size in range(1, most + 1)
+    }
+    special = found(rows, people)
+    for size in factor:
+        assert special.sizes[size] == sum(len(one) == size for own in sets for one in own)
+    scores = [sum(factor[len(one)] for one in own) for own in sets]
+    for person in set(people):
+        best = max(s for s, other in zip(scores, people, strict=True) if other == person)
+        assert special.scores[person] == best
+
+
+def test_a_column_that_is_in_every_minimal_set_has_all_of_the_score():
+    special = found([[0, 0], [1, 0], [2, 0], [2, 0]])
+    assert special.columns == {"a": 1.0, "b": 0.0}
+    assert special.sizes == {1: 2, 2: 0}
+
+
+def test_profile_says_who_is_special_and_how_likely_their_weights_let_them_be_named(
+    shoal, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    frame = pl.DataFrame({"age": [1, 2, 3, 3], "sex": [*"fmff"], "w": [10.0, 50.0, 9.0, 9.0]})
+    frame.write_csv("in.csv")
+    policy = (
+        "{version: 1, attributes: {age: {role: quasi}, sex: {role: quasi}, w: {role: weight}},"
+        " promises: [{model: k-anonymity, k: 2}]}"
+    )
+    Path("policy.yaml").write_text(policy)
+    done = shoal("profile", "in.csv", "-p", "policy.yaml")
+    assert done.status == 0, done.err
+    text = done.out + done.err
+    assert "up to 2 columns single out 2 records" in text
+    assert "2 records are alone in the sample" in text
+
+
+def test_risk_in_python_states_what_was_found():
+    frame = pl.DataFrame({"age": [1, 2, 3, 3], "w": [10.0, 50.0, 9.0, 9.0]})
+    roles = {"age": {"role": "quasi"}, "w": {"role": "weight"}}
+    asked = {"version": 1, "attributes": roles, "promises": [{"model": "k-anonymity", "k": 2}]}
+    stated = shoal.risk(frame, asked).to_dict()
+    assert stated["special"]["sizes"] == {"1": 2}
+    assert stated["alone_by_weight"]["max"] == pytest.approx(0.2558428, abs=1e-7)
+    assert "special" not in shoal.risk(frame, asked, special=False).to_dict()

@@ -1,0 +1,174 @@
+"""Individual, household and global risk of a sample in its population."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import naive_survey as naive
+import shoal
+from shoal.data.classes import Classes
+from shoal.data.sample import Sample
+from shoal.privacy.reidentification import (
+    GlobalRisk,
+    IndividualRisk,
+    individual_risk,
+    risks_of_people,
+)
+
+PEOPLE = [1, 2, 3, 19, 20, 21, 100, 10_000, 1_000_000]
+SHARES = [1e-9, 1e-6, 0.001, 0.1, 0.4999999, 0.5, 0.7, 0.99, 1 - 1e-12, 1.0]
+
+
+def risk(people, weight):
+    return float(individual_risk(np.array([people]), np.array([float(weight)]))[0])
+
+
+@pytest.mark.parametrize("people", PEOPLE)
+@pytest.mark.parametrize("share", SHARES)
+def test_individual_risk_is_the_exact_series_to_ten_digits(people, share):
+    weight = people / share
+    exact = naive.exact_risk(people, people / weight)
+    assert abs(risk(people, weight) / float(exact) - 1) < 1e-10
+
+
+@pytest.mark.parametrize(("people", "p"), [(1, 0.1), (2, 0.1), (7, 0.3), (30, 0.5), (50, 0.9)])
+def test_individual_risk_is_the_mean_of_one_by_all_who_fit(people, p):
+    assert risk(people, people / p) == pytest.approx(naive.summed_risk(people, p), rel=1e-12)
+
+
+def test_the_risks_of_the_literature():
+    assert risk(1, 10) == pytest.approx(0.2558428, abs=1e-7)
+    assert risk(2, 20) == pytest.approx(0.0826841, abs=1e-7)
+
+
+@given(st.integers(1, 10**6))
+def test_who_stands_for_nobody_else_hides_among_the_sample_alone(people):
+    assert risk(people, people) == pytest.approx(1 / people, rel=1e-15)
+
+
+WEIGHTS = st.lists(st.floats(1, 1e6), min_size=1, max_size=12)
+
+
+@given(WEIGHTS, WEIGHTS)
+def test_a_union_of_classes_raises_nobodys_risk(one, other):
+    united = risk(len(one) + len(other), sum(one) + sum(other))
+    assert united <= min(risk(len(one), sum(one)), risk(len(other), sum(other))) * (1 + 1e-12)
+
+
+def classes_of(labels, weights, households=None, subjects=None):
+    labels = np.array(labels, dtype=np.int32)
+    homes = None if households is None else np.array(households, dtype=np.int32)
+    sample = Sample(np.array(weights, dtype=np.float64), homes)
+    count = int(labels.max()) + 1
+    return Classes(labels, count, subjects, sample=sample)
+
+
+def test_everybody_of_a_household_carries_the_chance_that_one_is_named():
+    found = risks_of_people(classes_of([0, 1, 2], [10, 10, 50], [0, 0, 1]))
+    own = 0.2558428
+    assert found.own[:2] == pytest.approx([own, own], abs=1e-7)
+    assert found.household[:2] == pytest.approx([1 - (1 - own) ** 2] * 2, abs=1e-7)
+    assert found.household[2] == pytest.approx(found.own[2])
+
+
+def test_the_records_of_a_person_count_once():
+    people = np.array([0, 0, 1], dtype=np.int32)
+    once = GlobalRisk(0.9).report(classes_of([0, 0], [10, 30]))
+    assert GlobalRisk(0.9).report(classes_of([0, 0, 0], [10, 10, 30], subjects=people)) == once
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_risks_equal_those_of_a_plain_script(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 60))
+    labels = np.unique(rng.integers(0, n, n), return_inverse=True)[1]
+    weights, homes = 1 + rng.exponential(30, n), np.sort(rng.integers(0, n, n))
+    classes = classes_of(labels, weights, np.unique(homes, return_inverse=True)[1])
+    own, carried = naive.risks(labels.tolist(), weights.tolist(), homes.tolist())
+    alone = GlobalRisk(0.03).report(classes)
+    together = GlobalRisk(0.03, households=True).report(classes)
+    assert alone["measured"] == pytest.approx(np.mean(own), rel=1e-10)
+    assert together["measured"] == pytest.approx(np.mean(carried), rel=1e-10)
+    assert together["expected"] == pytest.approx(np.sum(carried), rel=1e-10)
+    assert together["above"] == np.mean(np.array(carried) > 0.03)
+    assert IndividualRisk(0.1).report(classes)["measured"] == pytest.approx(max(own), rel=1e-10)
+
+
+def test_enough_people_in_every_class_keep_the_global_risk_whoever_they_are():
+    rng = np.random.default_rng(3)
+    for households in (False, True):
+        promise = GlobalRisk(0.05, households=households)
+        everybody = classes_of([0] * 600, 2 + rng.exponential(9, 600), np.arange(600) // 3)
+        enough = promise.enough_among(everybody)
+        smallest = classes_of(
+            np.arange(600) // enough, everybody.sample.weights, np.arange(600) // 3
+        )
+        full = smallest.labels < smallest.count - 1  # the last class has the rest
+        assert promise.holds(smallest.only(full, None)).any()
+
+
+# Measured on a published file, by who has the original
+
+
+FRAME = pl.DataFrame(
+    {"age": [20, 20, 31, 31, 44, 45], "home": [*"aabbcd"], "w": [9.5, 12, 30, 41, 2, 300]}
+)
+POLICY = {
+    "version": 1,
+    "attributes": {
+        "age": {"role": "quasi", "type": "number"},
+        "home": {"role": "household"},
+        "w": {"role": "weight"},
+    },
+    "promises": [{"model": "global-risk", "at_most": 0.3, "households": True}],
+    "method": {"name": "risk"},
+}
+
+
+def test_a_sample_is_published_without_weights_and_measured_with_them():
+    release = shoal.publish(FRAME, POLICY | {"render": {"order": "input"}})
+    assert release.data.columns == ["age"]
+    (promise,) = release.certificate["promises"]
+    carried = naive.risks(release.data["age"].to_list(), FRAME["w"].to_list(), [*"aabbcd"])[1]
+    assert promise["measured"] == pytest.approx(np.mean(carried), rel=1e-10)
+    assert promise["holds"]
+
+
+def test_without_the_original_it_is_not_measured_and_not_said_to_hold():
+    release = shoal.publish(FRAME, POLICY)
+    audited = shoal.audit(release.data, POLICY)
+    (promise,) = audited["promises"]
+    assert (promise["measured"], promise["holds"]) == (None, None)
+    assert not audited.holds
+    assert shoal.audit(release.data, POLICY, original=FRAME)["promises"][0]["holds"] is None
+
+
+def test_an_audit_with_the_rows_of_the_original_measures_the_published_file(shoal, tmp_path):
+    FRAME.write_csv(tmp_path / "in.csv")
+    policy, original = tmp_path / "p.json", tmp_path / "in.csv"
+    policy.write_text(json.dumps(POLICY | {"render": {"order": "input"}}))
+    released = tmp_path / "out.csv", "-p", policy
+    done = shoal("publish", original, "-p", policy, "-o", released[0])
+    assert done.status == 0, done.err
+    assert shoal("audit", *released, "--original", original).status == 0
+    alone = shoal("audit", *released)
+    assert alone.status == 1
+    assert "not measured: it needs the weights of the original" in alone.err
+    assert shoal("verify", *released, "--original", original).status == 0
+    assert shoal("verify", *released).status == 0
+
+
+def test_the_attack_on_the_population_takes_the_weights():
+    certificate = shoal.publish(FRAME, POLICY, attack=["population"]).certificate
+    found = certificate["attacks"]["population"]
+    shown = shoal.publish(FRAME, POLICY | {"render": {"order": "input"}}).data
+    own = naive.risks(shown["age"].to_list(), FRAME["w"].to_list())[0]
+    assert found["source"] == "weights"
+    assert found["marketer"]["share"] == pytest.approx(np.mean(own), abs=5e-5)
+    assert certificate["risk"]["journalist_max"] == pytest.approx(max(own), abs=5e-5)
