@@ -200,12 +200,13 @@ class PartyProtocol:
             for name, asked in self._agreement.diverse.items():
                 require_values(name, asked, holds=len(diverse[name][0]) >= asked)
             judged = shared.judged()
+            ahead = steps_ahead(self._conversation)  # a verdict begins the messages of the rounds
             self._require_judged(judged)
         with phase("scoring"):
             own = {j: cells[rows] for j, cells in party_input.cells.items()}
             party = self._party(own, classes, diverse, recalled, judged)
             del own
-        self._specialize(party, rounds)
+        self._specialize(party, rounds, ahead)
         self._statistics.touched = party.touched
         with phase("table"):
             self._narrow(party)
@@ -264,13 +265,13 @@ class PartyProtocol:
         )
         return agreement.rule().party(ground, own)
 
-    def _specialize(self, party: FusionParty, rounds: Rounds | None) -> None:
+    def _specialize(self, party: FusionParty, rounds: Rounds | None, ahead: int) -> None:
         """Rounds until no step is valid; then the helper gets a message."""
         statistics, names = self._statistics, self._agreement.quasi
         turns = (
             self._turns(cast(TurnParty, party))
             if self._agreement.rule().takes_turns
-            else self._won(cast(BiddingParty, party), rounds)
+            else self._won(cast(BiddingParty, party), rounds, ahead)
         )
         for owner, instruct in turns:
             before = len(party.steps)
@@ -294,11 +295,9 @@ class PartyProtocol:
             yield owner, partial(self._instruct_turn, party, owner)
 
     def _won(
-        self, party: BiddingParty, rounds: Rounds | None
+        self, party: BiddingParty, rounds: Rounds | None, ahead: int
     ) -> Iterator[tuple[str, Callable[[], None]]]:
         """All bid, the winner does its best steps and passes them on, until nobody has any."""
-        with self._statistics.phase("secure rounds"):
-            ahead = steps_ahead(self._conversation)
         while True:
             with self._statistics.phase("scoring"):
                 bids = party.bid(ahead)
