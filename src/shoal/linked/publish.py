@@ -120,17 +120,11 @@ def unserved(policy: Policy, output: str) -> Iterator[str]:
     place = Location(output)
     if not place.is_path or Path(output).suffix in FORMATS:
         yield f"output '{output}': linked tables go to a new folder, a file of each; name one"
-    known = {table.name: table.rows.known for table in declared_tables(policy.model)}
     for table in declared_tables(policy.model):
         if not isinstance(table.rows.known, str):
             yield (
                 f"table '{table.name}': a release against attackers who know {table.rows.known} of"
                 " its rows can be audited, and not made yet; say 'known: all', which promises more"
-            )
-        elif known[table.parent or table.name] == "none" and table.rows.known != "none":
-            yield (
-                f"table '{table.name}': who knows its rows knows some of '{table.parent}'; say"
-                f" 'known: none' here, or 'known: count' there"
             )
     anchor = policy.model.anchor
     if anchor is not None and anchor.gaps == "exact":

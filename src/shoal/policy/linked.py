@@ -287,6 +287,13 @@ def _knowledge_findings(model: PolicyModel) -> Iterator[str]:
                 f"table '{name}': 'known' can be a number below people, or below a table with"
                 f" 'known: all'; change it there, or in '{parent}'"
             )
+    for table in tables.values():
+        above = tables[table.parent or PEOPLE]
+        if above.rows.known == "none" and table.rows.known != "none":
+            yield (
+                f"table '{table.name}': who knows its rows knows some of '{above.name}'; say"
+                f" 'known: none' here, or 'known: count' there"
+            )
     unknown = [name for name, table in tables.items() if table.rows.known == "none"]
     if unknown and model.keys != "none" and "counts-unknown" not in model.assume:
         yield (

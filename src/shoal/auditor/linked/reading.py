@@ -67,9 +67,8 @@ class ReleasedTable:
 
     @property
     def cells(self) -> list[np.ndarray]:
-        """What its rows show, as whole numbers by column."""
-        shown = (column.codes for column in (*self.columns, *self.counts.values()))
-        return [*shown, *self.more]
+        """What its rows show beside counts, as whole numbers by column."""
+        return [*(column.codes for column in self.columns), *self.more]
 
 
 @dataclass(frozen=True)
@@ -99,6 +98,7 @@ class LinkedRelease:
                     self.tables[table.name].starts,
                     self.tables[table.name].cells,
                     table.known,
+                    [column.codes for column in self.tables[table.name].counts.values()],
                 )
                 for table in self.tree.tables
             ]

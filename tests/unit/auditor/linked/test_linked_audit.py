@@ -277,6 +277,34 @@ def test_people_have_one_label_exactly_if_all_of_their_rows_are_equal(world):
         assert (labels[i] == labels[j]) == (one == other)
 
 
+@given(small_worlds(), st.sampled_from([Known.ALL, Known.COUNT]))
+def test_rows_below_rows_that_are_only_counted_tell_people_apart(world, drugs):
+    labels = view_of(world, Known.COUNT, drugs).labels
+    plain = [
+        (cell, sorted(sorted(some) if drugs is Known.ALL else len(some) for _, some in rows))
+        for cell, rows in world
+    ]
+    for (i, one), (j, other) in combinations(enumerate(plain), 2):
+        assert (labels[i] == labels[j]) == (one == other)
+
+
+def test_the_number_of_drugs_of_visits_that_are_only_counted_betrays_people():
+    names, visits = [f"{i}" for i in range(1, 41)], linked_cases.policy()["tables"]["visits"]
+    counted = {**visits, "rows": {"known": "count"}, "attributes": {}}
+    policy = linked_cases.policy()
+    policy["tables"] = {"visits": counted, "drugs": policy["tables"]["drugs"]}
+    original = {
+        "people": pl.DataFrame({"patient": names, "age": 40, "blood": "A"}),
+        "visits": pl.DataFrame({"visit": names, "patient": names}),
+        "drugs": pl.DataFrame(
+            {"visit": [name for name in names for _ in range(int(name))], "drug": "iron"}
+        ),
+    }
+    found = audit_linked(original, Policy.from_dict(policy), original).certificate
+    assert found["promises"][0]["measured"] == 1
+    assert found["linked"]["matching"]["least"] < 3
+
+
 @given(small_worlds(), st.integers(1, 3))
 def test_whoever_knows_m_rows_finds_as_many_people_as_a_plain_count_does(world, m):
     view = view_of(world, visits=m, drugs=Known.COUNT)
@@ -325,6 +353,12 @@ def test_rows_are_matched_exactly_if_some_assignment_fits(lines):
         for chosen in permutations(range(rows), slots)
     )
     assert is_saturated(fits) == some
+
+
+def test_people_with_thousands_of_rows_are_matched():
+    fits = np.ones((3000, 3000), dtype=bool)
+    assert is_saturated(fits)
+    assert not is_saturated(fits[:, 1:])
 
 
 def test_the_attack_finds_exactly_those_whom_a_person_fits(tables, released):
