@@ -135,7 +135,7 @@ class _Recoder:
         below = self.tree.below(table.name)
         sets = [self._sets(one) for one in below if one.separator is not None]
         counts = [self._row_counts(o, table) for o in below if o.known is not Known.NONE]
-        return shown.with_columns(*sets, *counts)
+        return pl.DataFrame([*shown, *sets, *counts])  # there may be no other columns
 
     def _row_counts(self, below: LinkedTable, table: LinkedTable) -> pl.Series:
         """How many rows of a table below the members of each slot have, in the original."""

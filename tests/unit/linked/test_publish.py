@@ -274,6 +274,16 @@ def test_rows_of_which_nobody_knows_anything_are_all_published(tmp_path):
     assert "drugs.rows" not in rows_of(tmp_path / "out", "visits")[0]
 
 
+def test_people_who_show_nothing_but_counts_are_published(tmp_path):
+    own = {"patient": {"role": "subject"}}
+    tables = {"visits": POLICY["tables"]["visits"]}
+    frames = world()
+    given = {"people": frames["people"].select("patient"), "visits": frames["visits"]}
+    asked = shoal.Policy.from_dict({**POLICY, "attributes": own, "tables": tables, "anchor": None})
+    shoal.publish(given, asked, output=tmp_path / "out")
+    assert rows_of(tmp_path / "out", "people")[0].keys() == {"patient", "visits.rows"}
+
+
 def test_keyed_keys_join_and_are_the_same_again(tmp_path, monkeypatch):
     monkeypatch.setenv("SHOAL_PSEUDONYM_KEY", "a secret of the owner's")
     for name in ("one", "two"):
