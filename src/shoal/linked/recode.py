@@ -167,14 +167,15 @@ class _Recoder:
         kept = np.flatnonzero(slots >= 0)
         order = kept[np.lexsort((self._slot_order[below.name][slots[kept]], rows.parents[kept]))]
         cells = spans.column(0, encoded, below.schema.render).cast(pl.String).gather(order)
-        column = encoded.attribute.name
         joined = (
-            pl.DataFrame({"row": rows.parents[order], column: cells})
+            pl.DataFrame({"row": rows.parents[order], "cell": cells})
             .group_by("row", maintain_order=True)
-            .agg(pl.col(column).str.join(below.separator or ""))
+            .agg(pl.col("cell").str.join(below.separator or ""))
         )
         everybody = pl.DataFrame({"row": np.arange(len(rows.starts) - 1)})
-        return everybody.join(joined, on="row", how="left", maintain_order="left")[column]
+        return everybody.join(joined, on="row", how="left", maintain_order="left")["cell"].alias(
+            encoded.attribute.name
+        )
 
     # Days.
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from shoal.policy.policy import Policy
 
 ROLES = ("identifier", "subject", "quasi", "sensitive", "plain", "drop")
-NAME = re.compile(r"\w[\w -]*")
+NAME = re.compile(r"[^\W_][\w -]*")  # files that begin with '_' are not read from a folder
 
 
 @dataclass(frozen=True)
@@ -208,8 +208,8 @@ def _link_findings(model: PolicyModel) -> Iterator[str]:
     for name, table in model.tables.items():
         if not NAME.fullmatch(name) or name == PEOPLE or name in sets:
             yield (
-                f"table '{name}': can't have this name; use letters, digits, '_' and '-', and"
-                f" neither '{PEOPLE}' nor the name of a set"
+                f"table '{name}': can't have this name; begin with a letter or a digit, go on with"
+                f" those, '_' and '-', and use neither '{PEOPLE}' nor the name of a set"
             )
         parent = table.parent_table
         if parent is None:
@@ -316,6 +316,11 @@ def _anchor_findings(model: PolicyModel) -> Iterator[str]:
         yield (
             f"policy, anchor.first: '{model.anchor.first}' is no quasi-identifier of type 'date';"
             f" {hint}name one of those"
+        )
+    if model.keys == "none":
+        yield (
+            "policy, anchor: with 'keys: none' the moved days would join rows with their person;"
+            " say 'keys: release', or leave out 'anchor'"
         )
     if model.anchor.gaps == "exact" and "one-date-known" not in model.assume:
         yield (

@@ -216,6 +216,20 @@ def test_a_set_that_shows_nothing_is_not_an_empty_one(released):
     assert (whole["promises"][0]["measured"], found["promises"][0]["measured"]) == (3, 1)
 
 
+def test_elements_of_a_released_set_count_as_often_as_they_are_written():
+    policy = linked_cases.policy()
+    policy["attributes"] = {
+        "patient": {"role": "subject"},
+        "codes": {"role": "quasi", "type": "set", "separator": ";"},
+    }
+    policy["tables"] = {"bills": {"parent": {"people": "patient"}, "rows": {"known": "count"}}}
+    people = {"patient": [*"1234"], "codes": ["a", "a;a", "a;a;a", "a;a;a;a"]}
+    release = {"people": pl.DataFrame(people), "bills": pl.DataFrame({"patient": [*"1234"]})}
+    assert (
+        audit_linked(release, Policy.from_dict(policy)).certificate["promises"][0]["measured"] == 1
+    )
+
+
 def test_a_column_that_was_to_be_removed_is_found(released):
     policy = linked_cases.policy()
     policy["attributes"]["name"] = {"role": "identifier"}
