@@ -312,8 +312,8 @@ def _days(one: GroupedTable, column: str, model: PolicyModel) -> tuple[pl.Series
 
 def _far_dates(one: GroupedTable, column: str, days: pl.Series, anchors: pl.Series) -> list[str]:
     """That days of a column can leave the calendar when they are moved from anchor to anchor."""
-    present = anchors.drop_nulls()
-    most = int(present.max() - present.min()) if len(present) else 0
+    present = anchors.drop_nulls().to_numpy()
+    most = int(np.ptp(present)) if len(present) else 0
     far = ((days - most < 1) | (days + most > date.max.toordinal())).fill_null(False)
     rows = np.sort(one.source[far.to_numpy()]).tolist()
     return (

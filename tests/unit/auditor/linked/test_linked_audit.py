@@ -144,6 +144,29 @@ def test_a_filler_row_is_found_even_where_a_whole_class_has_one(released, tables
     assert audit(without_counts, tables)["faults"]["matched"] > 0
 
 
+def test_invented_people_are_found_beside_the_originals(released, tables):
+    """Everybody has a twin with the same rows, so that k people seem to be twice as many."""
+    more = {name: frame.height for name, frame in released.items()}
+    twins = {
+        name: pl.concat(
+            [
+                frame,
+                frame.with_columns(
+                    (pl.col(key).cast(pl.Int64) + more[table]).cast(frame[key].dtype)
+                    for key, table in (("patient", "people"), ("visit", "visits"))
+                    if key in frame.columns
+                ),
+            ]
+        )
+        for name, frame in released.items()
+    }
+    assert audit(twins).holds
+    beside = audit(twins, tables)
+    assert not beside.holds
+    assert beside["faults"]["invented"] > len(tables["people"])
+    assert audit(released, tables)["faults"]["invented"] == 0
+
+
 def test_a_row_moved_to_another_person_is_found(released):
     visits = released["visits"]
     owner, other = (
@@ -157,8 +180,9 @@ def test_a_row_moved_to_another_person_is_found(released):
     assert not certificate.holds
 
 
-def test_keys_in_the_order_of_what_rows_show_are_found(tables):
-    large = linked_cases.published(linked_cases.world(300))
+@pytest.mark.parametrize("people", [12, 300])
+def test_keys_in_the_order_of_what_rows_show_are_found(people):
+    large = linked_cases.published(linked_cases.world(people), k=1 if people == 12 else 3)
     order = large["visits"].sort(pl.col("cost").str.extract(r"(\d+)").cast(pl.Int64))["visit"]
     renamed = {old: new for new, old in enumerate(order, 1)}
     planted = {
