@@ -19,8 +19,8 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "shoal"
 
 CEILINGS = {
-    "lines": 107_440,
-    "logical lines": 67_160,
+    "lines": 107_490,
+    "logical lines": 67_186,
     "modules of more than 3 lines": 458,
     "lines of imports": 7_335,
     "percent of the biggest package": 11,
@@ -33,7 +33,7 @@ CEILINGS = {
     "'so many' and 'so much'": 1,
     "files of changes": 20,
     "words of docs": 64_240,
-    "lines of tests": 75_852,
+    "lines of tests": 75_991,
 }
 
 PLACE = re.compile(r"\.(csv|tsv|parquet|arrow|jsonl|xlsx)\b|\b(sqlite|postgresql|kafka)://")

@@ -25,13 +25,14 @@ class Column:
     """One column: distinct texts in sorted order, and which of them each record holds.
 
     codes: (n,) unsigned. cells: distinct texts, sorted; a missing value (null) reads as "".
-    was_number: whether the column came as numbers, not as text.
+    was_number: whether the column came as numbers, not as text. source: as in `Table`.
     """
 
     name: str
     codes: np.ndarray
     cells: tuple[str, ...]
     was_number: bool = False
+    source: np.ndarray | None = None
 
     def counts(self) -> np.ndarray:
         """Records per distinct text, (cells,) int64; read-only."""
@@ -60,6 +61,8 @@ class Column:
 
     def rows_of(self, cells: np.ndarray, most: int = 5) -> np.ndarray:
         """The first few 0-based rows that hold one of these cells. cells: (cells,) bool."""
+        if self.source is not None:
+            return np.sort(self.source[cells[self.codes]])[:most]
         found = np.zeros(0, dtype=np.int64)
         for rows in blocks(len(self.codes)):
             found = np.append(found, rows.start + np.flatnonzero(cells[self.codes[rows]]))[:most]
@@ -70,10 +73,14 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A frame of n records whose columns are read as text, each encoded once, when asked for."""
+    """A frame of n records whose columns are read as text, each encoded once, when asked for.
+
+    source: (n,) int64, the row of the input that each record was; None where they are in its order.
+    """
 
     frame: pl.DataFrame
     _columns: dict[str, Column] = field(default_factory=dict, repr=False, compare=False)
+    source: np.ndarray | None = field(default=None, repr=False, compare=False)
 
     @property
     def records(self) -> int:
@@ -124,7 +131,7 @@ class Table:
 
     def column(self, name: str) -> Column:
         if name not in self._columns:
-            self._columns[name] = encode_text(self.frame[name])
+            self._columns[name] = replace(encode_text(self.frame[name]), source=self.source)
         return self._columns[name]
 
     def encode(self, names: Iterable[str]) -> None:

@@ -18,6 +18,7 @@ from shoal.auditor.linked.audit import LinkedAudit, measure_linked
 from shoal.auditor.verdict import require_kept
 from shoal.connectors import files
 from shoal.connectors.location import FORMATS, Location
+from shoal.connectors.outputs import check_not_read
 from shoal.connectors.release_drafts import folder_draft
 from shoal.connectors.table_places import place_in_release
 from shoal.data.certificate import Certificate
@@ -75,6 +76,11 @@ def publish_linked(
     policy.require_answers()
     policy = with_method(policy)
     InputError.raise_for(unserved(policy, output))
+    if trace is not None:
+        given = source.values() if isinstance(source, Mapping) else [source]
+        for read in (*given, *(further or {}).values()):
+            if isinstance(read, str | Path):
+                check_not_read(trace, str(read), policy.files)
     method = policy.build_method(VERB)
     progress("reading the tables")
     own = read_linked(source, policy, further)
@@ -120,17 +126,11 @@ def unserved(policy: Policy, output: str) -> Iterator[str]:
     place = Location(output)
     if not place.is_path or Path(output).suffix in FORMATS:
         yield f"output '{output}': linked tables go to a new folder, a file of each; name one"
-    known = {table.name: table.rows.known for table in declared_tables(policy.model)}
     for table in declared_tables(policy.model):
         if not isinstance(table.rows.known, str):
             yield (
                 f"table '{table.name}': a release against attackers who know {table.rows.known} of"
                 " its rows can be audited, and not made yet; say 'known: all', which promises more"
-            )
-        elif known[table.parent or table.name] == "none" and table.rows.known != "none":
-            yield (
-                f"table '{table.name}': who knows its rows knows some of '{table.parent}'; say"
-                f" 'known: none' here, or 'known: count' there"
             )
     anchor = policy.model.anchor
     if anchor is not None and anchor.gaps == "exact":

@@ -135,7 +135,7 @@ class _Recoder:
         below = self.tree.below(table.name)
         sets = [self._sets(one) for one in below if one.separator is not None]
         counts = [self._row_counts(o, table) for o in below if o.known is not Known.NONE]
-        return shown.with_columns(*sets, *counts)
+        return pl.DataFrame([*shown, *sets, *counts])  # there may be no other columns
 
     def _row_counts(self, below: LinkedTable, table: LinkedTable) -> pl.Series:
         """How many rows of a table below the members of each slot have, in the original."""
@@ -167,14 +167,15 @@ class _Recoder:
         kept = np.flatnonzero(slots >= 0)
         order = kept[np.lexsort((self._slot_order[below.name][slots[kept]], rows.parents[kept]))]
         cells = spans.column(0, encoded, below.schema.render).cast(pl.String).gather(order)
-        column = encoded.attribute.name
         joined = (
-            pl.DataFrame({"row": rows.parents[order], column: cells})
+            pl.DataFrame({"row": rows.parents[order], "cell": cells})
             .group_by("row", maintain_order=True)
-            .agg(pl.col(column).str.join(below.separator or ""))
+            .agg(pl.col("cell").str.join(below.separator or ""))
         )
         everybody = pl.DataFrame({"row": np.arange(len(rows.starts) - 1)})
-        return everybody.join(joined, on="row", how="left", maintain_order="left")[column]
+        return everybody.join(joined, on="row", how="left", maintain_order="left")["cell"].alias(
+            encoded.attribute.name
+        )
 
     # Days.
 

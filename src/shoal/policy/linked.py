@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from shoal.policy.policy import Policy
 
 ROLES = ("identifier", "subject", "quasi", "sensitive", "plain", "drop")
-NAME = re.compile(r"\w[\w -]*")
+NAME = re.compile(r"[^\W_][\w -]*")  # files that begin with '_' are not read from a folder
 
 
 @dataclass(frozen=True)
@@ -208,8 +208,8 @@ def _link_findings(model: PolicyModel) -> Iterator[str]:
     for name, table in model.tables.items():
         if not NAME.fullmatch(name) or name == PEOPLE or name in sets:
             yield (
-                f"table '{name}': can't have this name; use letters, digits, '_' and '-', and"
-                f" neither '{PEOPLE}' nor the name of a set"
+                f"table '{name}': can't have this name; begin with a letter or a digit, go on with"
+                f" those, '_' and '-', and use neither '{PEOPLE}' nor the name of a set"
             )
         parent = table.parent_table
         if parent is None:
@@ -287,6 +287,13 @@ def _knowledge_findings(model: PolicyModel) -> Iterator[str]:
                 f"table '{name}': 'known' can be a number below people, or below a table with"
                 f" 'known: all'; change it there, or in '{parent}'"
             )
+    for table in tables.values():
+        above = tables[table.parent or PEOPLE]
+        if above.rows.known == "none" and table.rows.known != "none":
+            yield (
+                f"table '{table.name}': who knows its rows knows some of '{above.name}'; say"
+                f" 'known: none' here, or 'known: count' there"
+            )
     unknown = [name for name, table in tables.items() if table.rows.known == "none"]
     if unknown and model.keys != "none" and "counts-unknown" not in model.assume:
         yield (
@@ -309,6 +316,11 @@ def _anchor_findings(model: PolicyModel) -> Iterator[str]:
         yield (
             f"policy, anchor.first: '{model.anchor.first}' is no quasi-identifier of type 'date';"
             f" {hint}name one of those"
+        )
+    if model.keys == "none":
+        yield (
+            "policy, anchor: with 'keys: none' the moved days would join rows with their person;"
+            " say 'keys: release', or leave out 'anchor'"
         )
     if model.anchor.gaps == "exact" and "one-date-known" not in model.assume:
         yield (

@@ -274,6 +274,46 @@ def test_rows_of_which_nobody_knows_anything_are_all_published(tmp_path):
     assert "drugs.rows" not in rows_of(tmp_path / "out", "visits")[0]
 
 
+def test_people_who_show_nothing_but_counts_are_published(tmp_path):
+    own = {"patient": {"role": "subject"}}
+    tables = {"visits": POLICY["tables"]["visits"]}
+    frames = world()
+    given = {"people": frames["people"].select("patient"), "visits": frames["visits"]}
+    asked = shoal.Policy.from_dict({**POLICY, "attributes": own, "tables": tables, "anchor": None})
+    shoal.publish(given, asked, output=tmp_path / "out")
+    assert rows_of(tmp_path / "out", "people")[0].keys() == {"patient", "visits.rows"}
+
+
+def test_findings_in_a_table_name_its_own_rows_in_their_order(tmp_path):
+    frames = world()
+    visits = frames["visits"].reverse().with_columns(pl.col("day").cast(pl.String))
+    kinds = visits["kind"].to_list()
+    for row in (0, 3):
+        kinds[row] = "plane"
+    given = frames | {"visits": visits.with_columns(kind=pl.Series(kinds))}
+    with pytest.raises(InputError, match=r"table 'visits': .*rows 1, 4\)"):
+        shoal.publish(given, policy(), output=tmp_path / "out")
+
+
+@pytest.mark.parametrize("day", ["9999-12-31", "0001-01-01"])
+def test_days_that_moving_would_take_out_of_the_calendar_are_refused(tmp_path, day):
+    frames = world()
+    attributes = {**POLICY["attributes"], "born": {"role": "quasi", "type": "date"}}
+    people = frames["people"].with_columns(born=pl.lit("1980-05-05"))
+    people[6, "born"] = day
+    with pytest.raises(InputError, match=r"row 7 can't be moved within the years 1 to 9999"):
+        shoal.publish(
+            frames | {"people": people}, policy(attributes=attributes), output=tmp_path / "out"
+        )
+
+
+def test_a_set_may_have_any_name(tmp_path):
+    own = {**POLICY["attributes"], "row": POLICY["attributes"]["wards"]}
+    people = world()["people"].with_columns(row=pl.col("wards"))
+    shoal.publish(world() | {"people": people}, policy(attributes=own), output=tmp_path / "out")
+    assert "row" in rows_of(tmp_path / "out", "people")[0]
+
+
 def test_keyed_keys_join_and_are_the_same_again(tmp_path, monkeypatch):
     monkeypatch.setenv("SHOAL_PSEUDONYM_KEY", "a secret of the owner's")
     for name in ("one", "two"):
@@ -285,7 +325,7 @@ def test_keyed_keys_join_and_are_the_same_again(tmp_path, monkeypatch):
 
 
 def test_without_keys_no_table_says_whose_its_rows_are(tmp_path):
-    shoal.publish(world(), policy(keys="none"), output=tmp_path / "out")
+    shoal.publish(world(), policy(keys="none", anchor=None), output=tmp_path / "out")
     assert not {"patient", "visit", "person"} & {
         column
         for name in ("people", "visits", "drugs")
@@ -363,6 +403,21 @@ def test_a_folder_with_something_in_it_is_left_alone(tmp_path):
     with pytest.raises(InputError, match="name a new one"):
         shoal.publish(world(), policy(), output=tmp_path / "out")
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["mine.txt"]
+
+
+@pytest.mark.parametrize("name", ["people.csv", "trace.jsonl"])
+def test_a_trace_goes_to_no_folder_that_is_read(tmp_path, name):
+    folder = tmp_path / "clinic"
+    folder.mkdir()
+    for table, frame in world().items():
+        frame.write_csv(folder / f"{table}.csv")
+    before = (folder / "people.csv").read_bytes()
+    for source in (folder, {n: folder / f"{n}.csv" for n in world()}):
+        trace = folder / (name if source == folder else "people.csv")
+        with pytest.raises(InputError, match="nothing that is read is overwritten"):
+            shoal.publish(source, policy(), output=tmp_path / "out", trace=trace)
+    assert (folder / "people.csv").read_bytes() == before
+    assert not (tmp_path / "out").exists()
 
 
 def test_options_of_one_table_are_refused_for_several(tmp_path):

@@ -68,6 +68,18 @@ QUASI = {"drug": {"role": "quasi"}}
             lambda c: c["tables"]["drugs"].update(rows={"known": "none"}),
             "'known: none' says that nobody knows how many rows",
         ),
+        (
+            lambda c: (
+                c.update(assume=["counts-unknown"])
+                or c["tables"]["visits"].update(rows={"known": "none"}, attributes={})
+            ),
+            "table 'drugs': who knows its rows knows some of 'visits'",
+        ),
+        (of_top(keys="none", anchor={"first": "visits.cost"}), "would join rows with their person"),
+        (
+            lambda c: c["tables"].update(_bills={"parent": {"people": "patient"}}),
+            "table '_bills': can't have this name; begin with a letter or a digit",
+        ),
         (of_top(anchor={"first": "visits.cost"}), "is no quasi-identifier of type 'date'"),
         (of_top(missing="suppress"), "whole people would be suppressed"),
         (of_top(require_together=True), "is of one table"),

@@ -108,6 +108,8 @@ def measure_linked(
     }
     if truth is not None:
         measured["bundle_loss"] = bundle_loss(release, truth)
+        rows = [(release.tables[name].rows, own.count) for name, own in truth.rows.items()]
+        faults["invented"] = sum(max(shown - own, 0) for shown, own in rows)
     if truth is not None and not is_traced:
         progress("trying to match people")
         rng = np.random.default_rng([policy.model.seed, 48])

@@ -8,7 +8,7 @@ all of this is equal: labels are refined row by row and compared, nothing is has
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from math import comb
@@ -35,7 +35,8 @@ class ViewedTable:
     """What is seen of one table: its rows by parent, and what each shows.
 
     starts: (parents + 1,) as in `LinkedRows`. cells: by quasi column, (n,) whole numbers that are
-        equal where rows show the same. known: what an attacker knows of its rows.
+        equal where rows show the same. known: what an attacker knows of its rows. counted: as
+        cells, what rows show of how many rows there are below them.
     """
 
     name: str
@@ -43,6 +44,7 @@ class ViewedTable:
     starts: np.ndarray
     cells: Sequence[np.ndarray]
     known: AllOrSome = ALL
+    counted: Sequence[np.ndarray] = ()
 
     @property
     def rows(self) -> int:
@@ -77,9 +79,7 @@ class View:
 
     def knowing(self, known: Callable[[ViewedTable], AllOrSome]) -> View:
         """The tables under other assumptions about what is known of each."""
-        return View(
-            [ViewedTable(t.name, t.parent, t.starts, t.cells, known(t)) for t in self.tables]
-        )
+        return View([replace(table, known=known(table)) for table in self.tables])
 
     @cached_property
     def knowing_all(self) -> View:
@@ -92,13 +92,10 @@ class View:
         Of tables with a number of known rows nothing is told here: `rows_known` looks at them.
         """
         table = self[name]
-        parts = [*table.cells]
+        parts = [*table.counted, *(() if table.known is Known.COUNT else table.cells)]
         for child in self.tables:
-            if child.parent == name and isinstance(child.known, Known):
-                if child.known is not Known.NONE:
-                    parts.append(child.counts)
-                if child.known is ALL:
-                    parts.append(multisets(child.starts, self.row_labels(child.name)))
+            if child.parent == name and child.known in (ALL, Known.COUNT):
+                parts.append(multisets(child.starts, self.row_labels(child.name)))
         return alike(parts, table.rows)
 
     @cached_property
@@ -253,7 +250,7 @@ def exposures(view: View, k: int) -> tuple[Exposure, ...]:
     for table in view.tables[1:]:
         steps: list[tuple[str, AllOrSome, int]] = [("count", Known.COUNT, 0), ("1", 1, 1)]
         steps += [("2", 2, 2), ("all", ALL, 0)]
-        if not table.cells:
+        if not (table.cells or table.counted):
             steps = steps[:1]
         found += [
             Exposure(table.name, words, below(alone(table.name, known), rows))

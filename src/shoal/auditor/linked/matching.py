@@ -98,8 +98,6 @@ class _Attack:
                 cell = said.codes[published]
                 if not said.lo[cell] <= len(rows) <= said.hi[cell]:
                     return False
-            if child.known is Known.COUNT:
-                continue
             slots = np.arange(theirs.starts[published], theirs.starts[published + 1])
             if not self._match(child.name, theirs, slots, rows):
                 return False
@@ -110,7 +108,9 @@ class _Attack:
         if len(slots) > len(rows):
             return False
         fits = np.ones((len(slots), len(rows)), dtype=bool)
-        for column, values in zip(theirs.columns, self.values[name], strict=True):
+        is_seen = self.release.tree[name].known is not Known.COUNT
+        columns = zip(theirs.columns, self.values[name], strict=True) if is_seen else ()
+        for column, values in columns:
             cells = column.codes[slots]
             fits &= spans_cover(column.lo[cells][:, None], column.hi[cells][:, None], values[rows])
         if self.release.tree.below(name):
@@ -121,19 +121,23 @@ class _Attack:
 
 def is_saturated(fits: np.ndarray) -> bool:
     """Whether every row of a (slots, rows) matrix can have a column of its own (Kuhn, 1955)."""
-    owner = [-1] * fits.shape[1]
-    choices = [np.flatnonzero(line).tolist() for line in fits]
-
-    def seated(slot: int, tried: set[int]) -> bool:
-        for row in choices[slot]:
-            if row not in tried:
-                tried.add(row)
-                if owner[row] < 0 or seated(owner[row], tried):
-                    owner[row] = slot
-                    return True
-        return False
-
-    return all(seated(slot, set()) for slot in range(fits.shape[0]))
+    owner, seat = np.full(fits.shape[1], -1), np.full(fits.shape[0], -1)
+    for slot in range(fits.shape[0]):
+        came = np.full(fits.shape[1], -1)  # the slot from which each row was first reached
+        free, waiting = np.zeros(0, np.int64), [slot]
+        while waiting and not free.size:
+            at = waiting.pop()
+            reached = np.flatnonzero(fits[at] & (came < 0))
+            came[reached] = at
+            free = reached[owner[reached] < 0]
+            waiting += owner[reached].tolist()
+        if not free.size:
+            return False
+        row = int(free[0])
+        while row >= 0:  # everybody on the way moves on by one
+            at = int(came[row])
+            owner[row], seat[at], row = at, row, int(seat[at])
+    return True
 
 
 def _values(original: LinkedTables, name: str) -> list[np.ndarray]:

@@ -40,6 +40,9 @@ PSEUDONYM = re.compile(r"^[0-9a-f]{32}$")
 FAR = 6.0
 """Standard deviations from what chance gives, beyond which it is taken for none."""
 
+FEW = 13
+"""Keys, of which fewer may follow what rows show by chance."""
+
 RARE = 1e-6
 """What has no greater chance is not taken for chance."""
 
@@ -66,9 +69,8 @@ class ReleasedTable:
 
     @property
     def cells(self) -> list[np.ndarray]:
-        """What its rows show, as whole numbers by column."""
-        shown = (column.codes for column in (*self.columns, *self.counts.values()))
-        return [*shown, *self.more]
+        """What its rows show beside counts, as whole numbers by column."""
+        return [*(column.codes for column in self.columns), *self.more]
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,7 @@ class LinkedRelease:
                     self.tables[table.name].starts,
                     self.tables[table.name].cells,
                     table.known,
+                    [column.codes for column in self.tables[table.name].counts.values()],
                 )
                 for table in self.tree.tables
             ]
@@ -389,14 +392,15 @@ def odd_days(release: LinkedRelease, moved: np.ndarray) -> int:
 def _follows(keys: np.ndarray, values: np.ndarray) -> bool:
     """Whether keys follow what rows show: their ranks agree by more than chance gives."""
     shows = np.isfinite(values)
-    if shows.sum() < 2:
+    if shows.sum() < FEW:
         return False
     ranks = [_ranks(part[shows].astype(np.float64)) for part in (keys, values)]
     spread = float(np.std(ranks[0]) * np.std(ranks[1]))
     if spread == 0:
         return False
     covariance = float(np.mean((ranks[0] - ranks[0].mean()) * (ranks[1] - ranks[1].mean())))
-    return abs(covariance / spread) * np.sqrt(shows.sum() - 1) > FAR
+    agreement = min(abs(covariance / spread), 1 - 1e-12)
+    return bool(np.arctanh(agreement) * np.sqrt(shows.sum() - 3) > FAR)  # Fisher, 1915
 
 
 def _ranks(values: np.ndarray) -> np.ndarray:

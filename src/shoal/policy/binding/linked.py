@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
 import numpy as np
@@ -60,7 +60,8 @@ def bind_linked(
     dated, findings = _dated(grouped, policy.model)
     bound: dict[str, BoundTable] = {}
     for name, one in dated.items():
-        of_table, wrong = bind(one.table, policy_of_table(policy, one.declared))
+        as_grouped = Table(one.table.frame, source=one.source)
+        of_table, wrong = bind(as_grouped, policy_of_table(policy, one.declared))
         findings += [f"{about(one.declared)}{finding}" for finding in wrong]
         if of_table is not None:
             bound[name] = of_table
@@ -227,6 +228,9 @@ def person_of(name: str, found: Mapping[str, GroupedTable]) -> np.ndarray:
 def _elements(declared: DeclaredTable, above: GroupedTable, model: PolicyModel) -> GroupedTable:
     """The elements of the sets in a column, by the row in whose cell they stand."""
     table, parents = elements_of(declared, above.table, model)
+    by_row = pl.DataFrame({"row": parents, "cell": table.frame.to_series()})
+    once = by_row.select(pl.struct(pl.all()).is_first_distinct()).to_series()
+    table, parents = Table(table.frame.filter(once)), parents[once.to_numpy()]
     return GroupedTable(
         declared, table, starts_of(parents, above.table.records), above.source[parents]
     )
@@ -235,20 +239,19 @@ def _elements(declared: DeclaredTable, above: GroupedTable, model: PolicyModel) 
 def elements_of(
     declared: DeclaredTable, above: Table, model: PolicyModel
 ) -> tuple[Table, np.ndarray]:
-    """The elements of the sets in a column, each once in a set, and (n,) the row of each; a cell
-    without a value has none.
+    """The elements of the sets in a column, as often as they are written, and (n,) the row of each;
+    a cell without a value has none.
     """
     (column,) = declared.attributes
     assert declared.separator is not None
     cells = as_text(above.frame[column])
     parted = (
-        pl.DataFrame({"row": np.arange(len(cells)), column: cells.str.split(declared.separator)})
-        .explode(column)
-        .with_columns(pl.col(column).str.strip_chars())
-        .filter(~pl.col(column).is_in(["", *model.no_names]))
-        .unique(maintain_order=True)
+        pl.DataFrame({"row": np.arange(len(cells)), "cell": cells.str.split(declared.separator)})
+        .explode("cell")
+        .with_columns(pl.col("cell").str.strip_chars())
+        .filter(~pl.col("cell").is_in(["", *model.no_names]))
     )
-    return Table(parted.select(column)), parted["row"].to_numpy()
+    return Table(parted.select(pl.col("cell").alias(column))), parted["row"].to_numpy()
 
 
 def starts_of(parents: np.ndarray, count: int) -> np.ndarray:
@@ -279,6 +282,7 @@ def _dated(
     none = next(iter(model.missing_values), "")
     for (name, column), numbers in days.items():
         if anchors is not None:
+            findings += _far_dates(found[name], column, numbers, anchors)
             numbers = numbers - anchors.gather(person_of(name, grouped))
         found[name] = _with_column(found[name], column, numbers, none)
     if anchors is not None:
@@ -304,6 +308,23 @@ def _days(one: GroupedTable, column: str, model: PolicyModel) -> tuple[pl.Series
         f" ({listed_rows(rows[:5].tolist(), len(rows))}); correct them, say how dates are written,"
         " such as --read dates=%d.%m.%Y, or list the text under 'missing_values'"
     ]
+
+
+def _far_dates(one: GroupedTable, column: str, days: pl.Series, anchors: pl.Series) -> list[str]:
+    """That days of a column can leave the calendar when they are moved from anchor to anchor."""
+    present = anchors.drop_nulls().to_numpy()
+    most = int(np.ptp(present)) if len(present) else 0
+    far = ((days - most < 1) | (days + most > date.max.toordinal())).fill_null(False)
+    rows = np.sort(one.source[far.to_numpy()]).tolist()
+    return (
+        [
+            f"attribute '{one.declared.name}.{column}': {listed_rows(rows)} can't be moved within"
+            " the years 1 to 9999; correct dates of far years, or list those that mean no value"
+            " under 'missing_values'"
+        ]
+        if rows
+        else []
+    )
 
 
 def day_number(text: str) -> str | None:

@@ -144,6 +144,29 @@ def test_a_filler_row_is_found_even_where_a_whole_class_has_one(released, tables
     assert audit(without_counts, tables)["faults"]["matched"] > 0
 
 
+def test_invented_people_are_found_beside_the_originals(released, tables):
+    """Everybody has a twin with the same rows, so that k people seem to be twice as many."""
+    more = {name: frame.height for name, frame in released.items()}
+    twins = {
+        name: pl.concat(
+            [
+                frame,
+                frame.with_columns(
+                    (pl.col(key).cast(pl.Int64) + more[table]).cast(frame[key].dtype)
+                    for key, table in (("patient", "people"), ("visit", "visits"))
+                    if key in frame.columns
+                ),
+            ]
+        )
+        for name, frame in released.items()
+    }
+    assert audit(twins).holds
+    beside = audit(twins, tables)
+    assert not beside.holds
+    assert beside["faults"]["invented"] > len(tables["people"])
+    assert audit(released, tables)["faults"]["invented"] == 0
+
+
 def test_a_row_moved_to_another_person_is_found(released):
     visits = released["visits"]
     owner, other = (
@@ -157,8 +180,9 @@ def test_a_row_moved_to_another_person_is_found(released):
     assert not certificate.holds
 
 
-def test_keys_in_the_order_of_what_rows_show_are_found(tables):
-    large = linked_cases.published(linked_cases.world(300))
+@pytest.mark.parametrize("people", [12, 300])
+def test_keys_in_the_order_of_what_rows_show_are_found(people):
+    large = linked_cases.published(linked_cases.world(people), k=1 if people == 12 else 3)
     order = large["visits"].sort(pl.col("cost").str.extract(r"(\d+)").cast(pl.Int64))["visit"]
     renamed = {old: new for new, old in enumerate(order, 1)}
     planted = {
@@ -214,6 +238,20 @@ def test_a_set_that_shows_nothing_is_not_an_empty_one(released):
     starred = people.with_columns(pl.Series("codes", cells))
     found = audit_linked({**released, "people": starred}, given).certificate
     assert (whole["promises"][0]["measured"], found["promises"][0]["measured"]) == (3, 1)
+
+
+def test_elements_of_a_released_set_count_as_often_as_they_are_written():
+    policy = linked_cases.policy()
+    policy["attributes"] = {
+        "patient": {"role": "subject"},
+        "codes": {"role": "quasi", "type": "set", "separator": ";"},
+    }
+    policy["tables"] = {"bills": {"parent": {"people": "patient"}, "rows": {"known": "count"}}}
+    people = {"patient": [*"1234"], "codes": ["a", "a;a", "a;a;a", "a;a;a;a"]}
+    release = {"people": pl.DataFrame(people), "bills": pl.DataFrame({"patient": [*"1234"]})}
+    assert (
+        audit_linked(release, Policy.from_dict(policy)).certificate["promises"][0]["measured"] == 1
+    )
 
 
 def test_a_column_that_was_to_be_removed_is_found(released):
@@ -277,6 +315,34 @@ def test_people_have_one_label_exactly_if_all_of_their_rows_are_equal(world):
         assert (labels[i] == labels[j]) == (one == other)
 
 
+@given(small_worlds(), st.sampled_from([Known.ALL, Known.COUNT]))
+def test_rows_below_rows_that_are_only_counted_tell_people_apart(world, drugs):
+    labels = view_of(world, Known.COUNT, drugs).labels
+    plain = [
+        (cell, sorted(sorted(some) if drugs is Known.ALL else len(some) for _, some in rows))
+        for cell, rows in world
+    ]
+    for (i, one), (j, other) in combinations(enumerate(plain), 2):
+        assert (labels[i] == labels[j]) == (one == other)
+
+
+def test_the_number_of_drugs_of_visits_that_are_only_counted_betrays_people():
+    names, visits = [f"{i}" for i in range(1, 41)], linked_cases.policy()["tables"]["visits"]
+    counted = {**visits, "rows": {"known": "count"}, "attributes": {}}
+    policy = linked_cases.policy()
+    policy["tables"] = {"visits": counted, "drugs": policy["tables"]["drugs"]}
+    original = {
+        "people": pl.DataFrame({"patient": names, "age": 40, "blood": "A"}),
+        "visits": pl.DataFrame({"visit": names, "patient": names}),
+        "drugs": pl.DataFrame(
+            {"visit": [name for name in names for _ in range(int(name))], "drug": "iron"}
+        ),
+    }
+    found = audit_linked(original, Policy.from_dict(policy), original).certificate
+    assert found["promises"][0]["measured"] == 1
+    assert found["linked"]["matching"]["least"] < 3
+
+
 @given(small_worlds(), st.integers(1, 3))
 def test_whoever_knows_m_rows_finds_as_many_people_as_a_plain_count_does(world, m):
     view = view_of(world, visits=m, drugs=Known.COUNT)
@@ -325,6 +391,12 @@ def test_rows_are_matched_exactly_if_some_assignment_fits(lines):
         for chosen in permutations(range(rows), slots)
     )
     assert is_saturated(fits) == some
+
+
+def test_people_with_thousands_of_rows_are_matched():
+    fits = np.ones((3000, 3000), dtype=bool)
+    assert is_saturated(fits)
+    assert not is_saturated(fits[:, 1:])
 
 
 def test_the_attack_finds_exactly_those_whom_a_person_fits(tables, released):
