@@ -33,7 +33,7 @@ CEILINGS = {
     "'so many' and 'so much'": 1,
     "files of changes": 20,
     "words of docs": 64_240,
-    "lines of tests": 75_835,
+    "lines of tests": 75_852,
 }
 
 PLACE = re.compile(r"\.(csv|tsv|parquet|arrow|jsonl|xlsx)\b|\b(sqlite|postgresql|kafka)://")

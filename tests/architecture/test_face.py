@@ -72,14 +72,14 @@ def test_a_page_is_linked_from_contributing_and_its_links_lead_somewhere(page):
 
 
 def test_every_make_target_that_is_named_exists():
-    targets = set(re.findall(r"^([a-z]+):", text_of("Makefile"), re.MULTILINE))
+    targets = set(re.findall(r"^([a-z-]+):", text_of("Makefile"), re.MULTILINE))
     pages = ["README.md", "CONTRIBUTING.md", "SECURITY.md", ".pre-commit-config.yaml", ".ci/run"]
     pages += [
         str(path.relative_to(ROOT)) for path in (*WORKFLOWS, GITHUB / "pull_request_template.md")
     ]
     for page in pages:
         # as code or as the first word of a line: "make sure" in a sentence is no target
-        named = re.findall(r"(?:^|`|run: )\s*make ([a-z]+)", text_of(page), re.MULTILINE)
+        named = re.findall(r"(?:^|`|run: )\s*make ([a-z][a-z-]*)", text_of(page), re.MULTILINE)
         assert set(named) <= targets, page
 
 

@@ -55,18 +55,18 @@ from shoal.protocols import (
 
 PRODUCTS = {
     "tables": "publish",
-    "linked": "publish FOLDER",
     "streams": "stream",
     "ledgers": "republish",
     "fusion": "fuse",
+    "linked": "publish FOLDER",
 }
 """The packages that hold methods, and the verb that these serve."""
 SOCKETS: dict[str, type] = {
     "publish": Partitioner,
-    "publish FOLDER": Bundler,
     "stream": StreamMethod,
     "republish": Republisher,
     "fuse": FusionMethod,
+    "publish FOLDER": Bundler,
 }
 
 

@@ -76,7 +76,9 @@ def loss(frame, at_most, **more):
 
 
 def survey_policy():
-    return yaml.safe_load(survey.POLICY)
+    content = yaml.safe_load(survey.POLICY)
+    del content["attributes"]["age"]["round"]  # methods are compared, not roundings
+    return content
 
 
 def test_less_risk_costs_more_and_no_other_method_loses_as_little():

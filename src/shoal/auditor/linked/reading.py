@@ -27,11 +27,10 @@ from shoal.data.release import (
     read_column,
     read_columns,
 )
-from shoal.data.schema import Attribute, Kind, Render, Role, Schema, Shown
+from shoal.data.schema import REMOVED, Attribute, Kind, Render, Role, Schema, Shown
 from shoal.data.sensitive import encode_sensitive_columns
 from shoal.data.table import Table, as_text, encode_text
 from shoal.errors import InputError
-from shoal.policy.binding.columns import REMOVED
 from shoal.policy.binding.linked import day_number, elements_of, places_of, starts_of
 from shoal.policy.binding.table import bound_release
 from shoal.policy.linked import DeclaredTable, declared_tables, policy_of_table, tree_of
