@@ -32,7 +32,7 @@ CEILINGS = {
     "docstrings that begin 'The same' or 'As `x`'": 0,
     "'so many' and 'so much'": 1,
     "files of changes": 20,
-    "words of docs": 64_240,
+    "words of docs": 64_580,
     "lines of tests": 75_852,
 }
 

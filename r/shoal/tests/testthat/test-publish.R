@@ -82,6 +82,8 @@ test_that("a policy's file may say how other files are written", {
 })
 
 test_that("what the certificate warns about is an R warning", {
-  expect_warning(shoal_publish(people(), quasi = "sex", plain = "third", other = "drop", k = 5),
-                 "'third' is published as it is")
+  warned <- capture_warnings(
+    shoal_publish(people(), quasi = "sex", plain = "third", other = "drop", k = 5)
+  )
+  expect_match(warned, "'third' is published as it is", all = FALSE)
 })
