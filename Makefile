@@ -16,7 +16,7 @@ WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(os.cpu_count() or 2, 8) + 
 export SHOAL_DATA ?= $(abspath ../shared/data)
 
 .DEFAULT_GOAL := help
-.PHONY: help browser demo test check bench soak soak-page fuzz mutants reproduce-quick docs man catalogue pictures wheel services postgresql kafka spark clean
+.PHONY: help browser demo test check bench soak soak-page fuzz mutants reproduce-quick docs man catalogue pictures wheel services postgresql kafka spark r clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 10
@@ -102,6 +102,11 @@ kafka: ## the Kafka broker of services alone (needs Maven and Java 17)
 
 spark: $(READY) ## PySpark for the tests of --engine spark alone, 0.5 GB (needs Java 17)
 	@tests/services/install-spark $(BIN)/python
+
+r: $(READY) ## the tests of the R package in r/shoal (on Debian as root, with R and testthat, else skipped)
+	@if ! command -v Rscript >/dev/null && command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then apt-get update -q && \
+		apt-get install -y -q --no-install-recommends r-base-core r-cran-testthat r-cran-jsonlite; fi
+	$(BIN)/python -m pytest -q -rs tests/services/test_r.py
 
 reproduce-quick: $(READY) ## every paper's experiments in their small setting, on invented data: ten minutes at most
 	$(BIN)/shoal reproduce all --quick --fresh --out reproduced-quick
