@@ -28,6 +28,7 @@ from shoal.policy.binding.columns import check_columns
 from shoal.policy.binding.files import Source
 from shoal.policy.binding.linked import bound_linked
 from shoal.policy.binding.linked_files import LinkedSource, read_linked
+from shoal.policy.linked import LinkedProblem
 from shoal.policy.model import PolicyModel
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.privacy.reidentification import individual_risk
@@ -154,7 +155,8 @@ def risk(
     """
     policy = Policy.of(policy)
     if policy.model.is_linked:
-        tables = bound_linked(read_linked(source, policy, further).tables, policy)
+        problem = LinkedProblem(policy)
+        tables = bound_linked(read_linked(source, problem, further).tables, problem)
         return linked_risk(tables, policy.required_k, progress)
     if isinstance(source, Mapping):
         raise InputError("tables: several need a policy of linked tables; add 'tables' to it")

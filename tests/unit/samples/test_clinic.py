@@ -9,6 +9,7 @@ import polars as pl
 
 from shoal.policy.binding.linked import bound_linked
 from shoal.policy.binding.linked_files import read_linked
+from shoal.policy.linked import LinkedProblem
 from shoal.policy.policy import Policy
 from shoal.samples import sample
 
@@ -28,8 +29,8 @@ def test_it_is_written_as_a_folder_that_its_own_policy_fits(tmp_path, monkeypatc
         "visits.csv",
         "drugs.csv",
     }
-    policy = Policy.load("clinic.policy.yaml")
-    tables = bound_linked(read_linked("clinic", policy).tables, policy)
+    problem = LinkedProblem(Policy.load("clinic.policy.yaml"))
+    tables = bound_linked(read_linked("clinic", problem).tables, problem)
     assert tables.people.count == 300
     written = pl.read_csv("clinic/visits.csv")
     assert tables.rows["visits"].count == written.height

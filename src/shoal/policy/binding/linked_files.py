@@ -16,8 +16,7 @@ from shoal.data.table import Table
 from shoal.data.warnings import ReleaseWarning
 from shoal.errors import InputError
 from shoal.policy.binding.files import PolicyTables
-from shoal.policy.linked import declared_tables, policy_of_table
-from shoal.policy.policy import Policy
+from shoal.policy.linked import LinkedProblem
 
 LinkedSource: TypeAlias = "str | Path | Mapping[str, str | Path | Frame]"
 """A folder, a workbook or a database of several tables, the file of people, or by the name of each
@@ -44,19 +43,19 @@ class LinkedSources:
 
 
 def read_linked(
-    source: object, policy: Policy, further: Mapping[str, str] | None = None
+    source: object, problem: LinkedProblem, further: Mapping[str, str] | None = None
 ) -> LinkedSources:
-    """The tables that a policy is for, with decimal points and ISO dates; raises InputError with
+    """The tables that a problem is about, with decimal points and ISO dates; raises InputError with
     every finding of every table, and for what is no `LinkedSource`.
 
     further: more tables by name, beside the source.
     """
-    return _read(source, policy, further, _original)
+    return _read(source, problem, further, _original)
 
 
-def read_linked_release(source: object, policy: Policy) -> LinkedSources:
+def read_linked_release(source: object, problem: LinkedProblem) -> LinkedSources:
     """The tables of a release so read; their cells may be spans or nodes as well."""
-    return _read(source, policy, None, _released)
+    return _read(source, problem, None, _released)
 
 
 def _original(given: str | Frame, tables: PolicyTables) -> SourceFile:
@@ -77,14 +76,15 @@ def _released(given: str | Frame, tables: PolicyTables) -> SourceFile:
 
 def _read(
     source: object,
-    policy: Policy,
+    problem: LinkedProblem,
     further: Mapping[str, str] | None,
     read: Callable[[str | Frame, PolicyTables], SourceFile],
 ) -> LinkedSources:
     found: dict[str, SourceFile] = {}
     findings: list[str] = []
-    declared = {t.name: t for t in declared_tables(policy.model) if t.separator is None}
-    for name, given, sheet in _given(source, [*policy.model.tables], policy.files, further):
+    declared = {table.name: table for table in problem.given}
+    below, beside = [*problem.model.tables], problem.policy.files
+    for name, given, sheet in _given(source, below, beside, further):
         if name not in declared:
             findings.append(
                 f"table '{name}': in the data, not in the policy; name it under 'tables', or take"
@@ -92,7 +92,7 @@ def _read(
             )
             continue
         try:
-            tables = _of_sheet(policy_of_table(policy, declared[name]).tables, sheet)
+            tables = _of_sheet(problem.alone(declared[name]).tables, sheet)
             found[name] = read(given, tables)
         except InputError as wrong:
             findings += [f"table '{name}': {said}" for said in wrong.said]
