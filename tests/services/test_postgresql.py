@@ -27,7 +27,7 @@ from shoal.connectors.table_places import table_places
 from shoal.errors import InputError, PartyError
 from shoal.policy.binding.linked import bound_linked
 from shoal.policy.binding.linked_files import read_linked
-from shoal.policy.linked import LinkedProblem
+from shoal.policy.problem import LinkedProblem
 
 pytestmark = pytest.mark.services
 HOSTILE = 'we"ird; DROP TABLE x --%s $1 ü.gz'

@@ -28,10 +28,10 @@ from shoal.policy.binding.linked_files import read_linked
 from shoal.policy.binding.table import bind
 from shoal.policy.checked import place_of
 from shoal.policy.consistency import contradictions
-from shoal.policy.linked import LinkedProblem
 from shoal.policy.loading import read_mapping
 from shoal.policy.model import PolicyModel
 from shoal.policy.policy import Policy, PolicyLike
+from shoal.policy.problem import LinkedProblem
 from shoal.privacy.promises import nearest_feasible
 from shoal.streams.core import StreamCore
 

@@ -28,9 +28,9 @@ from shoal.policy.binding.columns import check_columns
 from shoal.policy.binding.files import Source
 from shoal.policy.binding.linked import bound_linked
 from shoal.policy.binding.linked_files import LinkedSource, read_linked
-from shoal.policy.linked import LinkedProblem
 from shoal.policy.model import PolicyModel
 from shoal.policy.policy import Policy, PolicyLike
+from shoal.policy.problem import LinkedProblem
 from shoal.privacy.reidentification import individual_risk
 
 SCHEMA = "shoal.risk/1"

@@ -19,7 +19,7 @@ from shoal.auditor.verdict import require_kept
 from shoal.connectors import files
 from shoal.connectors.location import FORMATS, Location
 from shoal.connectors.release_drafts import folder_draft
-from shoal.connectors.table_places import place_in_release
+from shoal.connectors.table_places import place_in_folder
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import MethodReport
 from shoal.data.linked import LinkedTables
@@ -37,8 +37,8 @@ from shoal.policy.binding.linked_files import (
     read_linked,
     read_linked_release,
 )
-from shoal.policy.linked import LinkedProblem
 from shoal.policy.policy import Policy
+from shoal.policy.problem import LinkedProblem
 
 VERB = "publish FOLDER"
 CERTIFICATE = "certificate.json"
@@ -151,7 +151,7 @@ def unforeseen(own: LinkedSources, seed: int) -> np.random.Generator:
 def write(drafts: Mapping[str, DraftTable], tables: PolicyTables, folder: Path) -> None:
     """A file of each table, as the policy says that files are written."""
     for name, draft in drafts.items():
-        place = place_in_release(folder, name)
+        place = place_in_folder(folder, name)
         dialect = tables.output_dialect(place, None, place)
         frame = tables.written_frame(draft.frame, place.kind)
         files.write(frame, Path(place), place.kind, place.is_packed, dialect)
@@ -166,6 +166,5 @@ def _audit(
 ) -> LinkedAudit:
     """The audit of what was written, with the faults that only who made it can find."""
     audit = measure_linked(back, problem, tables, progress, is_traced=True)
-    found = faults_of(back.tables, audit.release, tables, drafts)
-    faults = {**audit.certificate["faults"], **found}
+    faults = audit.certificate["faults"] | faults_of(back.tables, audit.release, tables, drafts)
     return LinkedAudit(audit.certificate.extended(faults=faults), audit.release)

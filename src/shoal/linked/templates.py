@@ -11,7 +11,7 @@ from shoal.data.classes import Classes
 from shoal.data.encoding import EncodedAttribute
 from shoal.data.linked import ANCHOR, PEOPLE, Known, LinkedTables
 from shoal.policy.consistency import build_promise
-from shoal.policy.linked import LinkedProblem
+from shoal.policy.problem import LinkedProblem
 from shoal.privacy.promises import BoundPromises
 from shoal.protocols import BundlePromises
 

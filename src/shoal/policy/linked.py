@@ -8,18 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from shoal.data.json_objects import Json
-from shoal.data.linked import ANCHOR, PEOPLE, Anchor, Keys, Known, LinkedTable, TableTree
+from shoal.data.linked import PEOPLE, Known, LinkedTable
 from shoal.data.schema import Schema, Shown
 from shoal.policy.model import AttributePolicy, KnownRows, PolicyModel, RowsPolicy
 from shoal.policy.parameters import suggestion
-
-if TYPE_CHECKING:
-    from shoal.policy.policy import Policy
 
 ROLES = ("identifier", "subject", "quasi", "sensitive", "plain", "drop")
 NAME = re.compile(r"\w[\w -]*")
@@ -103,69 +98,6 @@ def _sets_of(table: DeclaredTable) -> Iterator[DeclaredTable]:
         rows = RowsPolicy.model_validate({"known": declared.known or "all"})
         yield DeclaredTable(
             name, {column: element}, table.name, rows=rows, separator=declared.separator
-        )
-
-
-@dataclass(frozen=True)
-class LinkedProblem:
-    """What has to hold of linked tables: of all together, and of each by itself.
-
-    policy: for who hashes it or states it, and of which each table's own is made.
-    """
-
-    policy: Policy
-
-    @property
-    def model(self) -> PolicyModel:
-        return self.policy.model
-
-    @cached_property
-    def declared(self) -> list[DeclaredTable]:
-        """All tables and sets, as `declared_tables` orders them."""
-        return declared_tables(self.model)
-
-    @property
-    def given(self) -> list[DeclaredTable]:
-        """The tables that come in a file or a frame; the others are sets in cells of them."""
-        return [table for table in self.declared if table.separator is None]
-
-    def alone(self, table: DeclaredTable) -> Policy:
-        """The policy of one table by itself: its links and sets are columns that are removed."""
-        removed = AttributePolicy.model_validate({"role": "identifier"})
-        links = [table.link, *([] if table.parent is None else [table.key]), *table.sets]
-        attributes = dict.fromkeys([name for name in links if name is not None], removed)
-        kept = {name: a for name, a in table.attributes.items() if name not in attributes}
-        if table.parent is not None:  # `role: subject` says whose row it is, and is checked beside
-            kept = {name: removed if a.role == "subject" else a for name, a in kept.items()}
-        elif self.model.anchor is not None:
-            kept[ANCHOR] = AttributePolicy.model_validate({"role": "quasi", "type": "number"})
-        alone = self.model.model_copy(
-            update={
-                "attributes": attributes | kept,
-                "promises": self.promises_of(table),
-                "tables": {},
-                "anchor": None,
-                "method": None,
-            }
-        )
-        return replace(self.policy, model=alone)
-
-    def promises_of(self, table: DeclaredTable) -> list[Json]:
-        """The promises about columns of one table alone, named as they are in it."""
-        return [own for promise in self.model.promises if (own := table.own(promise)) is not None]
-
-    def tree(self, schemas: Mapping[str, Schema]) -> TableTree:
-        """The tree of tables whose columns are bound. schemas: by table."""
-        anchor = None
-        if (given := self.model.anchor) is not None:
-            table, _, column = given.first.rpartition(".")
-            is_exact, keeps = given.gaps == "exact", given.keep == "weekday"
-            anchor = Anchor(table or PEOPLE, column, is_exact, keeps)
-        return TableTree(
-            tuple(table.linked(schemas[table.name]) for table in self.declared),
-            anchor,
-            Keys(self.model.keys),
-            {table.name: table.dates for table in self.declared if table.dates},
         )
 
 

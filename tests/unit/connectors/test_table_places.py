@@ -14,8 +14,8 @@ from shoal.connectors.table_places import TablePlace, is_several, table_places
 from shoal.errors import InputError
 from shoal.policy.binding.linked import bound_linked
 from shoal.policy.binding.linked_files import read_linked
-from shoal.policy.linked import LinkedProblem
 from shoal.policy.policy import Policy
+from shoal.policy.problem import LinkedProblem
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from shoal.linked.recode import DraftTable
 from shoal.linked.templates import LinkedPromises, bundles_of
 from shoal.policy.binding.linked import bound_linked
 from shoal.policy.binding.linked_files import read_linked
-from shoal.policy.linked import LinkedProblem
+from shoal.policy.problem import LinkedProblem
 
 POLICY = {
     "version": 1,

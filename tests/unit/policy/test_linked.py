@@ -15,8 +15,8 @@ from shoal.data.linked import ANCHOR, PEOPLE, Keys, Known
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy.binding.linked import bound_linked
-from shoal.policy.linked import LinkedProblem
 from shoal.policy.policy import Policy
+from shoal.policy.problem import LinkedProblem
 
 
 def refused(change) -> list[str]:

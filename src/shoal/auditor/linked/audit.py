@@ -31,9 +31,10 @@ from shoal.policy.binding.linked_files import (
     read_linked_release,
 )
 from shoal.policy.consistency import build_promise
-from shoal.policy.linked import LinkedProblem, attributes_of
+from shoal.policy.linked import attributes_of
 from shoal.policy.model import AnchorPolicy, PolicyModel
 from shoal.policy.policy import Policy
+from shoal.policy.problem import LinkedProblem
 from shoal.version import VERSION
 
 

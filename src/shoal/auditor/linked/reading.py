@@ -27,13 +27,14 @@ from shoal.data.release import (
     read_column,
     read_columns,
 )
-from shoal.data.schema import REMOVED, Attribute, Kind, Render, Role, Schema, Shown
+from shoal.data.schema import REMOVED, Attribute, Kind, Role, Schema, Shown
 from shoal.data.sensitive import encode_sensitive_columns
 from shoal.data.table import Table, as_text, encode_text
 from shoal.errors import InputError
 from shoal.policy.binding.linked import day_number, elements_of, places_of, starts_of
 from shoal.policy.binding.table import bound_release
-from shoal.policy.linked import DeclaredTable, LinkedProblem
+from shoal.policy.linked import DeclaredTable
+from shoal.policy.problem import LinkedProblem
 
 PSEUDONYM = re.compile(r"^[0-9a-f]{32}$")
 FAR = 6.0
@@ -210,8 +211,8 @@ class _Reader:
         return attribute.pseudonym is None or not cells.str.contains(PSEUDONYM.pattern).all()
 
     def _schema(self, declared: DeclaredTable, table: Table) -> Schema:
-        bound = bound_release(table, self.problem.alone(declared)).schema
-        return self._known.get(declared.name, bound)
+        bound = bound_release(table, self.problem.alone(declared))
+        return self._known.get(declared.name, bound.schema)
 
     def _joined(self, declared: DeclaredTable) -> tuple[Table, np.ndarray]:
         """A table's rows by parent, without those that belong to nobody."""
@@ -242,7 +243,7 @@ class _Reader:
     def _count_column(self, table: Table, name: str) -> PublishedColumn:
         shown = Shown.BOTH if self._is_mean(name) else Shown.RANGE
         attribute = Attribute(name, Role.QUASI, Kind.NUMBER, shown=shown)
-        column = read_column(attribute, table.column(name), _counts_schema(self.render))
+        column = read_column(attribute, table.column(name), Schema((), render=self.render))
         if np.isnan(column.lo).any():
             self.findings.append(
                 f"column '{name}': {int(np.isnan(column.lo)[column.codes].sum())} cells are no"
@@ -342,10 +343,6 @@ class _Reader:
         table = self._grouped[PEOPLE]
         hides = is_withheld(table, names, starred, self.render.suppressed)
         return starred if hides else np.zeros(people.rows, dtype=bool)
-
-
-def _counts_schema(render: Render) -> Schema:
-    return Schema((), render=render)
 
 
 def extra_rows(release: LinkedRelease, table: ReleasedTable) -> int:

@@ -20,8 +20,9 @@ from shoal.data.person_names import is_nobody, names_of
 from shoal.data.table import Table, as_text
 from shoal.errors import InputError
 from shoal.policy.binding.table import BoundTable, bind
-from shoal.policy.linked import DeclaredTable, LinkedProblem
+from shoal.policy.linked import DeclaredTable
 from shoal.policy.model import PolicyModel
+from shoal.policy.problem import LinkedProblem
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,6 @@ def group_rows(
     """All tables and sets, the rows of one parent next to each other; or every finding."""
     found: dict[str, GroupedTable] = {}
     findings: list[str] = []
-    model = problem.model
     for declared in problem.declared:
         if declared.parent is None:
             table = tables[PEOPLE]
@@ -111,14 +111,14 @@ def group_rows(
         elif declared.parent not in found:
             continue  # rows of its parent belong to nobody that is known
         elif declared.separator is not None:
-            found[declared.name] = _elements(declared, found[declared.parent], model)
+            found[declared.name] = _elements(declared, found[declared.parent], problem.model)
         else:
-            one, wrong = _rows_of(declared, tables[declared.name], found, model)
+            one, wrong = _rows_of(declared, tables[declared.name], found, problem.model)
             findings += wrong
             if one is not None:
                 found[declared.name] = one
         if declared.key is not None and declared.name in found:
-            findings += _repeated_keys(found[declared.name], model)
+            findings += _repeated_keys(found[declared.name], problem.model)
     return found, findings
 
 

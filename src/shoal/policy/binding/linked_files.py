@@ -16,7 +16,7 @@ from shoal.data.table import Table
 from shoal.data.warnings import ReleaseWarning
 from shoal.errors import InputError
 from shoal.policy.binding.files import PolicyTables
-from shoal.policy.linked import LinkedProblem
+from shoal.policy.problem import LinkedProblem
 
 LinkedSource: TypeAlias = "str | Path | Mapping[str, str | Path | Frame]"
 """A folder, a workbook or a database of several tables, the file of people, or by the name of each
@@ -83,8 +83,7 @@ def _read(
     found: dict[str, SourceFile] = {}
     findings: list[str] = []
     declared = {table.name: table for table in problem.given}
-    below, beside = [*problem.model.tables], problem.policy.files
-    for name, given, sheet in _given(source, below, beside, further):
+    for name, given, sheet in _given(source, problem, further):
         if name not in declared:
             findings.append(
                 f"table '{name}': in the data, not in the policy; name it under 'tables', or take"
@@ -105,12 +104,9 @@ def _read(
 
 
 def _given(
-    source: object, below: list[str], beside: list[str], further: Mapping[str, str] | None
+    source: object, problem: LinkedProblem, further: Mapping[str, str] | None
 ) -> Iterator[tuple[str, str | Frame, str | None]]:
-    """Each table's name, its place or frame, and the sheet of a workbook.
-
-    below: the tables that the policy names. beside: files that it names for another reason.
-    """
+    """Each table's name, its place or frame, and the sheet of a workbook."""
     if isinstance(source, Mapping):
         for name, given in source.items():
             yield name, str(given) if isinstance(given, Path) else given, None
@@ -120,7 +116,8 @@ def _given(
             "tables: a policy of linked tables needs several; name their folder, or give files or"
             " frames by the names of the tables, such as {'people': ..., 'visits': ...}"
         )
-    found = table_places(str(source), further, beside).with_people(below)
+    found = table_places(str(source), further, problem.policy.files)
+    found = found.with_people(problem.model.tables)
     yield from ((name, place.path, place.sheet) for name, place in found.places.items())
 
 
