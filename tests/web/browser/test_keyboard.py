@@ -6,7 +6,7 @@ from shoal.samples import patients
 from shoal.web.app import opening_page
 from web.browsing import Keys, come_in, tab_of
 from web.visitor import Visitor, served
-from web.walk import ANSWERS
+from web.walk import ANSWERS, accepting
 
 MOST_PRESSES = 200  # past whatever the dossier's profile asks
 
@@ -64,9 +64,9 @@ def to_release(keys: Keys) -> None:
     for field in tab.query_selector_all("#answers [name^=why]"):
         keys.go(f"[name={field.get_attribute('name')}]")
         keys.type("needed for the purpose")
-    for field in tab.query_selector_all("#accept input"):
-        keys.go(f"[name={field.get_attribute('name')}]")
-        keys.type("only for the group")
+    for number, label in enumerate(tab.query_selector_all("#accept label"), ord("a")):
+        keys.go(f"[name={label.query_selector('input').get_attribute('name')}]")
+        keys.type(accepting(label.inner_text().strip(), number))
     keys.use("#answers button.main")
     tab.wait_for_selector("#gate tr:has-text('A reason for every column') .ok")
     keys.go("#sign-form [name=name]")
