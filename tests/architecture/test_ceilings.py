@@ -19,15 +19,15 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "shoal"
 
 CEILINGS = {
-    "lines": 107_440,
-    "logical lines": 67_160,
+    "lines": 107_423,
+    "logical lines": 67_157,
     "modules of more than 3 lines": 458,
-    "lines of imports": 7_335,
+    "lines of imports": 7_334,
     "percent of the biggest package": 11,
-    "files that name a format or scheme": 25,
-    "parameters annotated with Policy": 96,
+    "files that name a format or scheme": 24,
+    "parameters annotated with Policy": 79,
     "dict[str, Any] and dict[str, object]": 128,
-    "functions of 8 or more parameters": 16,
+    "functions of 8 or more parameters": 15,
     "files above 500 lines": 6,
     "docstrings that begin 'The same' or 'As `x`'": 0,
     "'so many' and 'so much'": 1,

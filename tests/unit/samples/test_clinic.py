@@ -24,11 +24,8 @@ def test_the_same_seed_gives_the_same_tables_and_another_gives_others():
 def test_it_is_written_as_a_folder_that_its_own_policy_fits(tmp_path, monkeypatch, shoal):
     monkeypatch.chdir(tmp_path)
     assert shoal("sample", "clinic", "-n", 300, "-o", "clinic", "-q").status == 0
-    assert {path.name for path in Path("clinic").iterdir()} == {
-        "people.csv",
-        "visits.csv",
-        "drugs.csv",
-    }
+    names = {path.name for path in Path("clinic").iterdir()}
+    assert names == {"people.csv", "visits.csv", "drugs.csv"}
     problem = LinkedProblem(Policy.load("clinic.policy.yaml"))
     tables = bound_linked(read_linked("clinic", problem).tables, problem)
     assert tables.people.count == 300
