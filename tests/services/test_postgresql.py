@@ -27,6 +27,7 @@ from shoal.connectors.table_places import table_places
 from shoal.errors import InputError, PartyError
 from shoal.policy.binding.linked import bound_linked
 from shoal.policy.binding.linked_files import read_linked
+from shoal.policy.problem import LinkedProblem
 
 pytestmark = pytest.mark.services
 HOSTILE = 'we"ird; DROP TABLE x --%s $1 ü.gz'
@@ -502,6 +503,7 @@ def test_linked_tables_and_their_foreign_keys_are_read_from_a_schema(pg):
             "promises": [{"model": "k-anonymity", "k": 2}],
         }
     )
-    tables = bound_linked(read_linked(schema, policy).tables, policy)
+    problem = LinkedProblem(policy)
+    tables = bound_linked(read_linked(schema, problem).tables, problem)
     assert tables.rows["visits"].counts.tolist() == [0, 2]
     assert tables.rows["visits"].table.frame["day"].to_list() == ["0", "27"]

@@ -23,15 +23,15 @@ from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.binding.columns import check_columns, input_warnings, written_alike
 from shoal.policy.binding.files import PolicyTables
-from shoal.policy.binding.linked import bind_linked
+from shoal.policy.binding.linked import bound_linked
 from shoal.policy.binding.linked_files import read_linked
 from shoal.policy.binding.table import bind
 from shoal.policy.checked import place_of
 from shoal.policy.consistency import contradictions
-from shoal.policy.linked import declared_tables, policy_of_table
 from shoal.policy.loading import read_mapping
 from shoal.policy.model import PolicyModel
 from shoal.policy.policy import Policy, PolicyLike
+from shoal.policy.problem import LinkedProblem
 from shoal.privacy.promises import nearest_feasible
 from shoal.streams.core import StreamCore
 
@@ -59,7 +59,7 @@ def check_files(
     is_sound, table = not found, None
     linked: list[AttributeFinding] = []
     if data_path is not None and policy.model.is_linked:
-        linked = _linked_findings(policy, data_path, further)
+        linked = _linked_findings(LinkedProblem(policy), data_path, further)
     elif data_path is not None:
         try:
             table = policy.tables.read_original(data_path).table
@@ -72,19 +72,16 @@ def check_files(
 
 
 def _linked_findings(
-    policy: Policy, data_path: str, further: Mapping[str, str] | None
+    problem: LinkedProblem, data_path: str, further: Mapping[str, str] | None
 ) -> list[AttributeFinding]:
     """What is wrong with tables and the links between them, or what no release can keep."""
     try:
-        tables = read_linked(data_path, policy, further).tables
+        bound = bound_linked(read_linked(data_path, problem, further).tables, problem)
     except InputError as unfit:
         return _plain(unfit.said)
-    bound, findings = bind_linked(tables, policy)
-    if bound is None:
-        return _plain(findings)
     everybody = np.zeros(bound.people.count, dtype=np.int32)
     whole = Classes(everybody, 1, None, bound.people.sensitive)
-    asked = [model for model in policy.build_promises() if not model.sensitive]
+    asked = [model for model in problem.policy.build_promises() if not model.sensitive]
     return _plain(nearest_feasible(asked, whole))
 
 
@@ -106,13 +103,13 @@ def _left_of(path: Path, read: Mapping[str, Any] | None) -> tuple[Policy | None,
 def remarks(policy: Policy, data_path: str, further: Mapping[str, str] | None = None) -> list[str]:
     """What a sound policy's data give reason to say before anything is published."""
     if policy.model.is_linked:
-        sources = read_linked(data_path, policy, further)
-        alone = [(t.name, policy_of_table(policy, t).model) for t in declared_tables(policy.model)]
+        problem = LinkedProblem(policy)
+        sources = read_linked(data_path, problem, further)
         said = [
             remark
-            for name, model in alone
-            if name in sources.tables
-            for remark in written_alike(sources.tables[name], model)
+            for table in problem.given
+            if table.name in sources.tables
+            for remark in written_alike(sources.tables[table.name], problem.alone(table).model)
         ]
         return [one.text for one in (*sources.remarks, *said)]
     table = policy.tables.read_original(data_path).table

@@ -30,6 +30,7 @@ from shoal.policy.binding.linked import bound_linked
 from shoal.policy.binding.linked_files import LinkedSource, read_linked
 from shoal.policy.model import PolicyModel
 from shoal.policy.policy import Policy, PolicyLike
+from shoal.policy.problem import LinkedProblem
 from shoal.privacy.reidentification import individual_risk
 
 SCHEMA = "shoal.risk/1"
@@ -154,7 +155,8 @@ def risk(
     """
     policy = Policy.of(policy)
     if policy.model.is_linked:
-        tables = bound_linked(read_linked(source, policy, further).tables, policy)
+        problem = LinkedProblem(policy)
+        tables = bound_linked(read_linked(source, problem, further).tables, problem)
         return linked_risk(tables, policy.required_k, progress)
     if isinstance(source, Mapping):
         raise InputError("tables: several need a policy of linked tables; add 'tables' to it")

@@ -33,8 +33,7 @@ def profile(
         "--qi A,B", "Instead of a policy: columns that others could know.", takes_no=("policy",)
     ),
     k: int | None = option("--k", "Overrides the policy's k; with --qi, 10.", low=2),
-    table: list[str] | None = options.TABLES,
-    read: list[str] | None = options.READ,
+    files: options.DataFiles,
     figures: Figures,
 ) -> None:
     """Count what every column of a table holds, who may be one person in it, and, by a policy, how
@@ -45,10 +44,10 @@ def profile(
     from shoal.policy.binding.files import read_undeclared
     from shoal.reports.advice_in_words import profile_lines, risk_lines
 
-    asked = None if policy is None else options.Overrides(k=k, read=read).policy(policy)
-    read_as, quasi = options.files_options(read)[0], options.names(qi)
+    asked = None if policy is None else options.Overrides(k=k, read=files.read).policy(policy)
+    read_as, quasi = files.reading, options.names(qi)
     if asked is not None and asked.model.is_linked:
-        further = options.tables(table)
+        further = files.further
         figures.show(
             lambda progress: measured(input_path, asked, further=further, progress=progress),
             risk_lines,

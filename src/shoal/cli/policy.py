@@ -10,11 +10,10 @@ import typer
 
 from shoal.cli import options
 from shoal.cli.progress import say, shown
-from shoal.data.json_objects import Json
 from shoal.data.option import option
 from shoal.data.printable import printable
 from shoal.errors import InputError
-from shoal.policy.options import READ, TABLES, Overrides, files_options, tables
+from shoal.policy.options import DataFiles, Overrides
 
 app = typer.Typer(help="Propose, validate and describe policies.", no_args_is_help=True)
 
@@ -28,8 +27,8 @@ def init(
         "--hierarchies DIR", "A folder of hierarchy tables, matched to columns by names and values."
     ),
     explain: bool = option("--explain", "Say why each role, and who is alone with what.", False),
-    table: list[str] | None = TABLES,
-    read: list[str] | None = READ,
+    *,
+    files: DataFiles,
     quiet: bool = options.QUIET,
 ) -> None:
     """Propose a policy for a table, or for a folder, workbook or database of several: a draft with
@@ -44,15 +43,14 @@ def init(
     from shoal.connectors.table_places import is_several
     from shoal.reports.advice_in_words import explanation_lines, question_lines
 
-    further, read_as = tables(table), files_options(read)[0]
-    if further or ("sheet" not in read_as and is_several(data)):
-        _init_linked(data, output, k, further, read_as, quiet)
+    if files.further or ("sheet" not in files.reading and is_several(data)):
+        _init_linked(data, output, k, files, quiet)
         return
     with shown(quiet) as progress:
         proposal = propose_policy(
             data,
             k,
-            read=read_as,
+            read=files.reading,
             hierarchies=hierarchies,
             base="." if output == "-" else Path(output).parent,
             explain=explain,
@@ -69,23 +67,21 @@ def init(
         say(line)
 
 
-def _init_linked(
-    data: str, output: str, k: int, further: dict[str, str], read: Json, quiet: bool
-) -> None:
+def _init_linked(data: str, output: str, k: int, files: DataFiles, quiet: bool) -> None:
     """Proposes a policy for several tables."""
     from shoal.advise.propose_linked import propose_linked
     from shoal.connectors.table_places import table_places
     from shoal.reports.advice_in_words import open_question_lines
 
     with shown(quiet) as progress:
-        places = table_places(data, further)
-        proposal = propose_linked(places, k, read_as=read, progress=progress)
+        places = table_places(data, files.further)
+        proposal = propose_linked(places, k, read_as=files.reading, progress=progress)
     _write(proposal.text, output)
     if quiet:
         return
     if output != "-":
         named = "".join(
-            f" --table {shlex.quote(f'{name}={path}')}" for name, path in further.items()
+            f" --table {shlex.quote(f'{name}={path}')}" for name, path in files.further.items()
         )
         check = f"shoal policy check {shlex.quote(output)} {shlex.quote(data)}{named}"
         say(f"wrote {output}; read it, correct roles and parents, then: {check}")
@@ -113,8 +109,8 @@ def check(
     schema: bool = option(
         "--schema", "Print the JSON Schema of a policy file, and end.", False, takes_no=("policy",)
     ),
-    table: list[str] | None = TABLES,
-    read: list[str] | None = READ,
+    *,
+    files: DataFiles,
 ) -> None:
     """Validate a policy and, with its data, every hierarchy: lists all findings; exit status 2 if
     there are any.
@@ -127,7 +123,7 @@ def check(
         return
     if policy is None:
         raise InputError("policy check: needs POLICY, or --schema; see 'shoal policy check --help'")
-    findings = check_files(policy, data, files_options(read)[0], tables(table))
+    findings = check_files(policy, data, files.reading, files.further)
     for finding in findings:
         say(f"shoal: {printable(finding.message)}")
         if show_values:
@@ -137,6 +133,6 @@ def check(
         raise typer.Exit(2)
 
     if data not in (None, "-"):  # standard input was read already
-        for remark in remarks(Overrides(read=read).policy(policy), str(data), tables(table)):
+        for remark in remarks(Overrides(read=files.read).policy(policy), str(data), files.further):
             say(f"shoal: {printable(remark)}")
     say("the policy is sound" + ("" if data is None else " and fits the data"))

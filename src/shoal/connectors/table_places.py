@@ -104,8 +104,8 @@ def table_places(
     )
 
 
-def place_in_release(folder: Path, table: str) -> Location:
-    """Where a release in a folder has a table."""
+def place_in_folder(folder: Path, table: str) -> Location:
+    """Where a folder that is written has a table."""
     return Location(str(folder / f"{table}.csv"))
 
 

@@ -110,10 +110,6 @@ class TableTree:
     def __getitem__(self, name: str) -> LinkedTable:
         return next(table for table in self.tables if table.name == name)
 
-    @property
-    def people(self) -> LinkedTable:
-        return self.tables[0]
-
     def below(self, name: str) -> tuple[LinkedTable, ...]:
         """The tables whose parent this one is."""
         return tuple(table for table in self.tables if table.parent == name)

@@ -20,7 +20,7 @@ from shoal.connectors import files
 from shoal.connectors.location import FORMATS, Location
 from shoal.connectors.outputs import check_not_read
 from shoal.connectors.release_drafts import folder_draft
-from shoal.connectors.table_places import place_in_release
+from shoal.connectors.table_places import place_in_folder
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import MethodReport
 from shoal.data.linked import LinkedTables
@@ -30,6 +30,7 @@ from shoal.linked.check import faults_of
 from shoal.linked.recode import DraftTable, key_map, recode
 from shoal.linked.templates import LinkedPromises, bundles_of
 from shoal.policy import registry
+from shoal.policy.binding.files import PolicyTables
 from shoal.policy.binding.linked import bound_linked
 from shoal.policy.binding.linked_files import (
     LinkedSource,
@@ -37,8 +38,8 @@ from shoal.policy.binding.linked_files import (
     read_linked,
     read_linked_release,
 )
-from shoal.policy.linked import declared_tables
 from shoal.policy.policy import Policy
+from shoal.policy.problem import LinkedProblem
 
 VERB = "publish FOLDER"
 CERTIFICATE = "certificate.json"
@@ -74,8 +75,9 @@ def publish_linked(
     """
     started = time.process_time()
     policy.require_answers()
-    policy = with_method(policy)
-    InputError.raise_for(unserved(policy, output))
+    policy = policy.or_method(DEFAULT_METHOD, {})
+    problem = LinkedProblem(policy)
+    InputError.raise_for(unserved(problem, output))
     if trace is not None:
         given = source.values() if isinstance(source, Mapping) else [source]
         for read in (*given, *(further or {}).values()):
@@ -83,23 +85,23 @@ def publish_linked(
                 check_not_read(trace, str(read), policy.files)
     method = policy.build_method(VERB)
     progress("reading the tables")
-    own = read_linked(source, policy, further)
+    own = read_linked(source, problem, further)
     progress("checking the data against the policy")
-    tables = bound_linked(own.tables, policy)
+    tables = bound_linked(own.tables, problem)
     with folder_draft(output, False) as folder:
         progress(f"finding classes by {policy.method_name}")
         began = time.process_time()
-        promises = LinkedPromises(tables, policy)
+        promises = LinkedPromises(tables, problem)
         rng = np.random.default_rng(policy.model.seed)
         with registry.blaming_plug_in(policy.method_name, VERB):
             templates = method.bundle(bundles_of(tables), promises, rng)
         seconds = time.process_time() - began
         progress("writing the release")
         drafts = recode(tables, templates, unforeseen(own, policy.model.seed))
-        write(drafts, policy, folder)
+        write(drafts, policy.tables, folder)
         progress("reading the release back")
-        back = read_linked_release(str(folder), policy)
-        audit = _audit(back, policy, tables, drafts, progress)
+        back = read_linked_release(str(folder), problem)
+        audit = _audit(back, problem, tables, drafts, progress)
         certificate = audit.certificate.extended(
             verb="publish",
             method=MethodReport(name=policy.method_name, parameters=policy.parameters_for(VERB)),
@@ -116,23 +118,18 @@ def publish_linked(
     return LinkedPublication({name: draft.frame for name, draft in drafts.items()}, certificate)
 
 
-def with_method(policy: Policy) -> Policy:
-    """The policy with the method for linked tables, where it names none."""
-    return policy if policy.model.method is not None else policy.with_method(DEFAULT_METHOD, {})
-
-
-def unserved(policy: Policy, output: str) -> Iterator[str]:
+def unserved(problem: LinkedProblem, output: str) -> Iterator[str]:
     """What is asked of a release that can be measured, and not made."""
     place = Location(output)
     if not place.is_path or Path(output).suffix in FORMATS:
         yield f"output '{output}': linked tables go to a new folder, a file of each; name one"
-    for table in declared_tables(policy.model):
+    for table in problem.declared:
         if not isinstance(table.rows.known, str):
             yield (
                 f"table '{table.name}': a release against attackers who know {table.rows.known} of"
                 " its rows can be audited, and not made yet; say 'known: all', which promises more"
             )
-    anchor = policy.model.anchor
+    anchor = problem.model.anchor
     if anchor is not None and anchor.gaps == "exact":
         yield (
             "policy, anchor.gaps: exact gaps can be audited, and not made yet; say 'covered', which"
@@ -151,11 +148,10 @@ def unforeseen(own: LinkedSources, seed: int) -> np.random.Generator:
     return np.random.default_rng(list(digest.digest()))
 
 
-def write(drafts: Mapping[str, DraftTable], policy: Policy, folder: Path) -> None:
+def write(drafts: Mapping[str, DraftTable], tables: PolicyTables, folder: Path) -> None:
     """A file of each table, as the policy says that files are written."""
-    tables = policy.tables
     for name, draft in drafts.items():
-        place = place_in_release(folder, name)
+        place = place_in_folder(folder, name)
         dialect = tables.output_dialect(place, None, place)
         frame = tables.written_frame(draft.frame, place.kind)
         files.write(frame, Path(place), place.kind, place.is_packed, dialect)
@@ -163,13 +159,12 @@ def write(drafts: Mapping[str, DraftTable], policy: Policy, folder: Path) -> Non
 
 def _audit(
     back: LinkedSources,
-    policy: Policy,
+    problem: LinkedProblem,
     tables: LinkedTables,
     drafts: Mapping[str, DraftTable],
     progress: Progress,
 ) -> LinkedAudit:
     """The audit of what was written, with the faults that only who made it can find."""
-    audit = measure_linked(back, policy, tables, progress, is_traced=True)
-    found = faults_of(back.tables, audit.release, tables, drafts)
-    faults = {**audit.certificate["faults"], **found}
+    audit = measure_linked(back, problem, tables, progress, is_traced=True)
+    faults = audit.certificate["faults"] | faults_of(back.tables, audit.release, tables, drafts)
     return LinkedAudit(audit.certificate.extended(faults=faults), audit.release)

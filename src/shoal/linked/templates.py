@@ -11,8 +11,7 @@ from shoal.data.classes import Classes
 from shoal.data.encoding import EncodedAttribute
 from shoal.data.linked import ANCHOR, PEOPLE, Known, LinkedTables
 from shoal.policy.consistency import build_promise
-from shoal.policy.linked import declared_tables, promises_of_table
-from shoal.policy.policy import Policy
+from shoal.policy.problem import LinkedProblem
 from shoal.privacy.promises import BoundPromises
 from shoal.protocols import BundlePromises
 
@@ -90,9 +89,9 @@ class _Asked:
 class LinkedPromises(BundlePromises):
     """The promises of a policy about linked tables."""
 
-    def __init__(self, tables: LinkedTables, policy: Policy) -> None:
-        self.k = policy.required_k or 1
-        self._tables, self._asked = tables, _asked(tables, policy)
+    def __init__(self, tables: LinkedTables, problem: LinkedProblem) -> None:
+        self.k = problem.policy.required_k or 1
+        self._tables, self._asked = tables, _asked(tables, problem)
         self.needs_more_than_k = bool(self._asked)
 
     def holds(self, templates: Templates, count: int) -> np.ndarray:
@@ -103,13 +102,13 @@ class LinkedPromises(BundlePromises):
         return holds
 
 
-def _asked(tables: LinkedTables, policy: Policy) -> list[_Asked]:
+def _asked(tables: LinkedTables, problem: LinkedProblem) -> list[_Asked]:
     found = []
-    for declared in declared_tables(policy.model):
+    for declared in problem.declared:
         person = tables.person_of(declared.name).astype(np.int32)
         sensitive = tables.rows[declared.name].sensitive
         absent = np.setdiff1d(np.arange(tables.people.count, dtype=np.int32), person)
-        for promise in promises_of_table(policy.model, declared):
+        for promise in problem.promises_of(declared):
             model = build_promise(promise)
             is_by_person = model.model == BY_PERSON and declared.name != PEOPLE
             people, columns = person, sensitive

@@ -8,17 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from shoal.data.json_objects import Json
-from shoal.data.linked import ANCHOR, PEOPLE, Anchor, Keys, Known, LinkedTable, TableTree
+from shoal.data.linked import PEOPLE, Known, LinkedTable
 from shoal.data.schema import Schema, Shown
 from shoal.policy.model import AttributePolicy, KnownRows, PolicyModel, RowsPolicy
 from shoal.policy.parameters import suggestion
-
-if TYPE_CHECKING:
-    from shoal.policy.policy import Policy
 
 ROLES = ("identifier", "subject", "quasi", "sensitive", "plain", "drop")
 NAME = re.compile(r"[^\W_][\w -]*")  # files that begin with '_' are not read from a folder
@@ -47,6 +43,16 @@ class DeclaredTable:
         return tuple(
             n for n, a in self.attributes.items() if a.type == "date" and a.role == "quasi"
         )
+
+    def own(self, promise: Json) -> Json | None:
+        """A promise about its columns alone, named as they are in it; None for any other."""
+        names = attributes_of(promise)
+        table = None if self.parent is None else self.name
+        if {_table_of(name) for name in names} != {table}:
+            return None
+        columns = [name.removeprefix(f"{self.name}.") for name in names]
+        key = {"attribute": columns[0]} if "attribute" in promise else {"attributes": columns}
+        return dict(promise) | key
 
     def linked(self, schema: Schema) -> LinkedTable:
         """As what follows the policy sees it."""
@@ -95,41 +101,6 @@ def _sets_of(table: DeclaredTable) -> Iterator[DeclaredTable]:
         )
 
 
-def policy_of_table(policy: Policy, table: DeclaredTable) -> Policy:
-    """The policy of one table by itself: its links and sets are columns that are removed."""
-    removed = AttributePolicy.model_validate({"role": "identifier"})
-    links = [table.link, *([] if table.parent is None else [table.key]), *table.sets]
-    attributes = dict.fromkeys([name for name in links if name is not None], removed)
-    kept = {name: a for name, a in table.attributes.items() if name not in attributes}
-    if table.parent is not None:  # `role: subject` says whose row it is, and is checked beside
-        kept = {name: removed if a.role == "subject" else a for name, a in kept.items()}
-    elif policy.model.anchor is not None:
-        kept[ANCHOR] = AttributePolicy.model_validate({"role": "quasi", "type": "number"})
-    alone = policy.model.model_copy(
-        update={
-            "attributes": attributes | kept,
-            "promises": promises_of_table(policy.model, table),
-            "tables": {},
-            "anchor": None,
-            "method": None,
-        }
-    )
-    return replace(policy, model=alone)
-
-
-def promises_of_table(model: PolicyModel, table: DeclaredTable) -> list[Json]:
-    """The promises about columns of one table, named as they are in it."""
-    before = "" if table.parent is None else f"{table.name}."
-    found = []
-    for promise in model.promises:
-        names = attributes_of(promise)
-        if names and all(_table_of(name) == (before[:-1] or None) for name in names):
-            own = [name.removeprefix(before) for name in names]
-            key = {"attribute": own[0]} if "attribute" in promise else {"attributes": own}
-            found.append(dict(promise) | key)
-    return found
-
-
 def attributes_of(promise: Json) -> list[str]:
     """The attributes that a promise names."""
     named = promise.get("attribute", promise.get("attributes"))
@@ -139,22 +110,6 @@ def attributes_of(promise: Json) -> list[str]:
 def _table_of(attribute: str) -> str | None:
     """The table of a qualified name, None for one of people."""
     return attribute.rpartition(".")[0] or None
-
-
-def tree_of(model: PolicyModel, schemas: Mapping[str, Schema]) -> TableTree:
-    """The tree of tables whose columns are bound. schemas: by table."""
-    declared = declared_tables(model)
-    anchor = None
-    if model.anchor is not None:
-        table, _, column = model.anchor.first.rpartition(".")
-        is_exact, keeps = model.anchor.gaps == "exact", model.anchor.keep == "weekday"
-        anchor = Anchor(table or PEOPLE, column, is_exact, keeps)
-    return TableTree(
-        tuple(table.linked(schemas[table.name]) for table in declared),
-        anchor,
-        Keys(model.keys),
-        {table.name: table.dates for table in declared if table.dates},
-    )
 
 
 def one_table_findings(model: PolicyModel) -> list[str]:

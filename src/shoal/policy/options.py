@@ -33,6 +33,23 @@ SEED = option("--seed", "Overrides the policy's seed.")
 REPLACE = option("--replace", "Puts what is written in place of what has that name.", False)
 
 
+class DataFiles(Request):
+    """What tables lie beside the first, and how all of them are written."""
+
+    table: list[str] | None = TABLES
+    read: list[str] | None = READ
+
+    @property
+    def further(self) -> dict[str, str]:
+        """The tables beside the first, by name; raises InputError."""
+        return tables(self.table)
+
+    @property
+    def reading(self) -> Json:
+        """What overrides the policy's `read`; raises InputError."""
+        return files_options(self.read)[0]
+
+
 class Overrides(Request):
     """What a command changes in a policy."""
 

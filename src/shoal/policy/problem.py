@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from shoal.data.certificate_shape import MethodReport
 from shoal.data.encoding import EncodedTable
+from shoal.data.json_objects import Json
+from shoal.data.linked import ANCHOR, PEOPLE, Anchor, Keys, TableTree
 from shoal.data.notation import Notation
 from shoal.data.schema import Schema
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.binding.files import PolicyTables
+from shoal.policy.linked import DeclaredTable, declared_tables
+from shoal.policy.model import AttributePolicy, PolicyModel
 from shoal.policy.parameters import takes
 from shoal.policy.policy import (
     DEFAULT_FOR_CLOSENESS,
@@ -171,3 +175,66 @@ class Problem:
     def build_method(self) -> Any:
         """The method with its parameters; raises InputError where it does not serve a table."""
         return self.policy.build_method("publish")
+
+
+@dataclass(frozen=True)
+class LinkedProblem:
+    """What has to hold of linked tables: of all together, and of each by itself.
+
+    policy: for who hashes it or states it, and of which each table's own is made.
+    """
+
+    policy: Policy
+
+    @property
+    def model(self) -> PolicyModel:
+        return self.policy.model
+
+    @cached_property
+    def declared(self) -> list[DeclaredTable]:
+        """All tables and sets, as `declared_tables` orders them."""
+        return declared_tables(self.model)
+
+    @property
+    def given(self) -> list[DeclaredTable]:
+        """The tables that come in a file or a frame; the others are sets in cells of them."""
+        return [table for table in self.declared if table.separator is None]
+
+    def alone(self, table: DeclaredTable) -> Policy:
+        """The policy of one table by itself: its links and sets are columns that are removed."""
+        removed = AttributePolicy.model_validate({"role": "identifier"})
+        links = [table.link, *([] if table.parent is None else [table.key]), *table.sets]
+        attributes = dict.fromkeys([name for name in links if name is not None], removed)
+        kept = {name: a for name, a in table.attributes.items() if name not in attributes}
+        if table.parent is not None:  # `role: subject` says whose row it is, and is checked beside
+            kept = {name: removed if a.role == "subject" else a for name, a in kept.items()}
+        elif self.model.anchor is not None:
+            kept[ANCHOR] = AttributePolicy.model_validate({"role": "quasi", "type": "number"})
+        alone = self.model.model_copy(
+            update={
+                "attributes": attributes | kept,
+                "promises": self.promises_of(table),
+                "tables": {},
+                "anchor": None,
+                "method": None,
+            }
+        )
+        return replace(self.policy, model=alone)
+
+    def promises_of(self, table: DeclaredTable) -> list[Json]:
+        """The promises about columns of one table alone, named as they are in it."""
+        return [own for promise in self.model.promises if (own := table.own(promise)) is not None]
+
+    def tree(self, schemas: Mapping[str, Schema]) -> TableTree:
+        """The tree of tables whose columns are bound. schemas: by table."""
+        anchor = None
+        if (given := self.model.anchor) is not None:
+            table, _, column = given.first.rpartition(".")
+            is_exact, keeps = given.gaps == "exact", given.keep == "weekday"
+            anchor = Anchor(table or PEOPLE, column, is_exact, keeps)
+        return TableTree(
+            tuple(table.linked(schemas[table.name]) for table in self.declared),
+            anchor,
+            Keys(self.model.keys),
+            {table.name: table.dates for table in self.declared if table.dates},
+        )

@@ -206,11 +206,18 @@ def publish(
     write, which says whose each published row is. A `LinkedPublication` comes back.
     """
     if policy is not None and (of_several := Policy.of(policy)).model.is_linked:
+        from shoal.linked.publish import publish_linked
+
         asked = {"plan": plan, "explain": explain, "attack": attack, "others": others}
-        asked["require_together"] = require_together
-        return _linked(
-            frame, job.policy_beside(of_several, columns), output, trace, asked, progress
+        linked = publish_linked(
+            cast("LinkedSource", frame),
+            job.policy_beside(of_several, columns),
+            _new_folder(output, {**asked, "require_together": require_together}),
+            trace=None if trace is None else path_text(trace, "trace"),
+            progress=watched(progress),
         )
+        _warn(linked.certificate)
+        return linked
     if output is not None or trace is not None:
         raise InputError(
             "output, trace: are of linked tables (a policy with 'tables'); 'shoal.publish_file'"
@@ -226,34 +233,17 @@ def publish(
     )
     with cores.using(threads):
         done = job.publication(cast("FrameT", frame), policy, request, columns)
-    return _warned(done)
+    _warn(done.certificate)
+    return Publication(**vars(done))
 
 
-def _linked(
-    source: object,
-    policy: Policy,
-    output: str | Path | None,
-    trace: str | Path | None,
-    asked: Mapping[str, object],
-    progress: Progress | bool,
-) -> LinkedPublication:
-    """Linked tables, published; raises InputError for what is `asked` that they have not."""
-    from shoal.linked.publish import publish_linked
-
+def _new_folder(output: str | Path | None, asked: Mapping[str, object]) -> str:
+    """Where linked tables go; raises InputError for what is `asked` that they have not."""
     if unfit := [name for name, given in asked.items() if given]:
         raise InputError(f"{', '.join(unfit)}: of one table; leave out for linked tables")
     if output is None:
         raise InputError("output: linked tables go to a new folder, a file of each; name it")
-    done = publish_linked(
-        cast("LinkedSource", source),
-        policy,
-        path_text(output, "output"),
-        trace=None if trace is None else path_text(trace, "trace"),
-        progress=watched(progress),
-    )
-    for warning in done.certificate.warnings:
-        warnings.warn(warning, stacklevel=3)
-    return done
+    return path_text(output, "output")
 
 
 @overload
@@ -296,11 +286,12 @@ def fuse(
     """
     from shoal.fusion.fuse import fuse as fused
 
-    return _warned(fused(agreement, tables, transcript, require_together, progress))
-
-
-def _warned(done: publication.Publication[FrameT]) -> Publication[FrameT]:
-    """A result with pages and figures; warns the caller of what the certificate warns about."""
-    for warning in done.certificate.warnings:
-        warnings.warn(warning, stacklevel=3)
+    done = fused(agreement, tables, transcript, require_together, progress)
+    _warn(done.certificate)
     return Publication(**vars(done))
+
+
+def _warn(certificate: Certificate) -> None:
+    """Warns who called the public function of what the certificate warns about."""
+    for warning in certificate.warnings:
+        warnings.warn(warning, stacklevel=3)

@@ -18,6 +18,7 @@ import polars as pl
 
 from shoal.connectors import files
 from shoal.connectors.location import Location
+from shoal.connectors.table_places import place_in_folder
 from shoal.errors import InputError
 
 
@@ -75,7 +76,7 @@ def write_sample(name: str, n: int, seed: int, output: str, replace: bool = Fals
         and not Location(output).is_standard
     ):
         Path(output).mkdir(parents=True, exist_ok=True)  # a folder for all of its tables
-        output = str(Path(output) / f"{name}.csv")
+        output = place_in_folder(Path(output), name)
     files.check_writable(output, replace)
     files.write_table(generator.generate(n, seed), output)
     if Location(output).is_standard:
@@ -97,7 +98,7 @@ def _write_tables(
             f"output '{output}': several tables are written; name a folder, as clinic/"
         )
     tables = {
-        str(folder / f"{name}.csv"): frame
+        place_in_folder(folder, name): frame
         for name, frame in generator.generate_tables(n, seed).items()
     }
     folder.mkdir(parents=True, exist_ok=True)

@@ -15,6 +15,7 @@ from shoal.errors import InputError
 from shoal.policy.binding.linked import bound_linked
 from shoal.policy.binding.linked_files import read_linked
 from shoal.policy.policy import Policy
+from shoal.policy.problem import LinkedProblem
 
 
 @pytest.fixture
@@ -30,8 +31,8 @@ def folder(world, tmp_path):
 
 
 def people_in(source, further=None):
-    policy = Policy.from_dict(linked_cases.policy())
-    tables = bound_linked(read_linked(source, policy, further).tables, policy)
+    problem = LinkedProblem(Policy.from_dict(linked_cases.policy()))
+    tables = bound_linked(read_linked(source, problem, further).tables, problem)
     return tables.people.count, tables.rows["visits"].count, tables.rows["drugs"].count
 
 
@@ -79,11 +80,11 @@ def test_a_hierarchy_in_the_folder_is_no_table(folder, world):
     content["attributes"]["age"] = {"role": "quasi", "hierarchy": "ages.csv"}
     ages = sorted(world["people"]["age"].unique())
     (folder / "ages.csv").write_text("".join(f"{age};*\n" for age in ages))
-    policy = Policy.from_dict(content, base=folder)
+    problem = LinkedProblem(Policy.from_dict(content, base=folder))
     with pytest.raises(InputError, match="table 'costs': in the data, not in the policy"):
-        read_linked(folder, policy)
+        read_linked(folder, problem)
     (folder / "costs.csv").unlink()
-    assert read_linked(folder, policy).tables.keys() == world.keys()
+    assert read_linked(folder, problem).tables.keys() == world.keys()
 
 
 def test_further_files_are_named_beside_that_of_people(folder, world):

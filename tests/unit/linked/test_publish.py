@@ -19,6 +19,7 @@ from shoal.linked.recode import DraftTable
 from shoal.linked.templates import LinkedPromises, bundles_of
 from shoal.policy.binding.linked import bound_linked
 from shoal.policy.binding.linked_files import read_linked
+from shoal.policy.problem import LinkedProblem
 
 POLICY = {
     "version": 1,
@@ -164,11 +165,11 @@ def test_contents_that_change_owners_within_a_class_change_nothing_but_keys(tmp_
     """Theorem 1: what members of a class have in their slots may be anybody's of them."""
     frames = world()
     asked = policy()
-    own = read_linked(frames, asked)
-    tables = bound_linked(own.tables, asked)
-    method = job.with_method(asked).build_method(job.VERB)
+    problem = LinkedProblem(asked)
+    tables = bound_linked(read_linked(frames, problem).tables, problem)
+    method = asked.or_method(job.DEFAULT_METHOD).build_method(job.VERB)
     rng = np.random.default_rng(asked.model.seed)
-    templates = method.bundle(bundles_of(tables), LinkedPromises(tables, asked), rng)
+    templates = method.bundle(bundles_of(tables), LinkedPromises(tables, problem), rng)
     changed = dict(frames)
     for number, (name, column) in enumerate(
         (("people", "region"), ("visits", "disease"), ("drugs", "drug"))

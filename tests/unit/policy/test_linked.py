@@ -14,8 +14,9 @@ import shoal
 from shoal.data.linked import ANCHOR, PEOPLE, Keys, Known
 from shoal.data.table import Table
 from shoal.errors import InputError
-from shoal.policy.binding.linked import bind_linked, bound_linked
+from shoal.policy.binding.linked import bound_linked
 from shoal.policy.policy import Policy
+from shoal.policy.problem import LinkedProblem
 
 
 def refused(change) -> list[str]:
@@ -186,19 +187,16 @@ def test_a_function_of_one_table_names_those_of_several():
 # What the data says of it.
 
 
-def tables_of(world) -> dict[str, Table]:
-    return {name: Table(frame) for name, frame in world.items()}
-
-
-def bound(world, **more):
-    return bound_linked(tables_of(world), Policy.from_dict(linked_cases.policy(**more)))
+def bound(world, policy=None, **more):
+    asked = Policy.from_dict(policy or linked_cases.policy(**more))
+    tables = {name: Table(frame) for name, frame in world.items()}
+    return bound_linked(tables, LinkedProblem(asked))
 
 
 def said_of(world, policy=None) -> list[str]:
-    given = Policy.from_dict(policy or linked_cases.policy())
-    found, findings = bind_linked(tables_of(world), given)
-    assert found is None
-    return [str(finding) for finding in findings]
+    with pytest.raises(InputError) as refused:
+        bound(world, policy)
+    return refused.value.said
 
 
 def test_rows_stand_by_parent_and_lead_back_to_the_file():
@@ -251,7 +249,7 @@ def test_a_row_about_two_people_is_found():
     owner = dict(world["visits"].select("visit", "patient").iter_rows())
     drugs = world["drugs"].with_columns(who=pl.col("visit").replace_strict(owner))
     right = {**world, "drugs": drugs}
-    assert bind_linked(tables_of(right), Policy.from_dict(policy))[1] == []
+    assert bound(right, policy).people.count
     first = drugs["who"].to_list()
     first[4] = next(name for name in world["people"]["patient"] if name != first[4])
     (said,) = said_of({**world, "drugs": drugs.with_columns(pl.Series("who", first))}, policy)
@@ -290,7 +288,7 @@ def test_a_set_is_a_table_of_its_elements_each_once():
         "known": 2,
     }
     people = world["people"].with_columns(codes=pl.Series(["b; a", "", "a;a", None]))
-    tables = bound_linked(tables_of({**world, "people": people}), Policy.from_dict(policy))
+    tables = bound({**world, "people": people}, policy)
     assert tables.rows["codes"].table.frame["codes"].to_list() == ["b", "a", "a"]
     assert tables.rows["codes"].counts.tolist() == [2, 0, 1, 0]
     assert tables.tree["codes"].separator == ";"
@@ -312,7 +310,7 @@ def test_dates_count_from_each_persons_first_one():
     )
     drugs = world["drugs"].clear()
     world = {**world, "visits": visits, "drugs": drugs}
-    tables = bound_linked(tables_of(world), Policy.from_dict(policy))
+    tables = bound(world, policy)
     assert tables.rows["visits"].table.frame["day"].to_list() == ["0", "2", "0"]
     anchors = tables.rows[PEOPLE].table.frame[ANCHOR].to_list()
     assert anchors[1] == ""
@@ -320,7 +318,7 @@ def test_dates_count_from_each_persons_first_one():
     assert tables.tree.dates == {"visits": ("day",)}
     assert np.isclose(tables.people.matrix.unit[-1], 1)
     policy.pop("anchor")
-    absolute = bound_linked(tables_of(world), Policy.from_dict(policy))
+    absolute = bound(world, policy)
     assert absolute.rows["visits"].table.frame["day"].to_list()[0] == anchors[0]
 
 

@@ -10,6 +10,7 @@ import polars as pl
 from shoal.policy.binding.linked import bound_linked
 from shoal.policy.binding.linked_files import read_linked
 from shoal.policy.policy import Policy
+from shoal.policy.problem import LinkedProblem
 from shoal.samples import sample
 
 
@@ -23,13 +24,10 @@ def test_the_same_seed_gives_the_same_tables_and_another_gives_others():
 def test_it_is_written_as_a_folder_that_its_own_policy_fits(tmp_path, monkeypatch, shoal):
     monkeypatch.chdir(tmp_path)
     assert shoal("sample", "clinic", "-n", 300, "-o", "clinic", "-q").status == 0
-    assert {path.name for path in Path("clinic").iterdir()} == {
-        "people.csv",
-        "visits.csv",
-        "drugs.csv",
-    }
-    policy = Policy.load("clinic.policy.yaml")
-    tables = bound_linked(read_linked("clinic", policy).tables, policy)
+    names = {path.name for path in Path("clinic").iterdir()}
+    assert names == {"people.csv", "visits.csv", "drugs.csv"}
+    problem = LinkedProblem(Policy.load("clinic.policy.yaml"))
+    tables = bound_linked(read_linked("clinic", problem).tables, problem)
     assert tables.people.count == 300
     written = pl.read_csv("clinic/visits.csv")
     assert tables.rows["visits"].count == written.height

@@ -31,9 +31,10 @@ from shoal.policy.binding.linked_files import (
     read_linked_release,
 )
 from shoal.policy.consistency import build_promise
-from shoal.policy.linked import attributes_of, promises_of_table
+from shoal.policy.linked import attributes_of
 from shoal.policy.model import AnchorPolicy, PolicyModel
 from shoal.policy.policy import Policy
+from shoal.policy.problem import LinkedProblem
 from shoal.version import VERSION
 
 
@@ -61,14 +62,15 @@ def audit_linked(
     """
     started = time.process_time()
     policy.require_answers()
+    problem = LinkedProblem(policy)
     progress("reading the release")
-    sources = read_linked_release(released, policy)
+    sources = read_linked_release(released, problem)
     truth, own = None, None
     if original is not None:
         progress("reading the original")
-        own = read_linked(original, policy, further)
-        truth = bound_linked(own.tables, policy)
-    audit = measure_linked(sources, policy, truth, progress)
+        own = read_linked(original, problem, further)
+        truth = bound_linked(own.tables, problem)
+    audit = measure_linked(sources, problem, truth, progress)
     certificate = audit.certificate.extended(
         input=None if own is None or not own.hashes else {"sha256": own.sha256},
         seconds={"total": time.process_time() - started, "method": None},
@@ -78,7 +80,7 @@ def audit_linked(
 
 def measure_linked(
     sources: LinkedSources,
-    policy: Policy,
+    problem: LinkedProblem,
     truth: LinkedTables | None,
     progress: Progress = no_progress,
     *,
@@ -90,21 +92,21 @@ def measure_linked(
     true value. Then all who show the same fit each of them, and nobody has to be matched.
     """
     schemas = None if truth is None else {t.name: t.schema for t in truth.tree.tables}
-    release = read_linked_tables(sources.tables, policy, schemas)
+    release = read_linked_tables(sources.tables, problem, schemas)
     progress("measuring the promises")
-    promises = _promises(release, policy.model)
-    k = policy.required_k or 2
+    model, k = problem.model, problem.policy.required_k or 2
+    promises = _promises(release, model)
     exposed = exposures(release.view, k)
     faults = dict(release.faults)
     measured: Json = {
-        "keys": policy.model.keys,
+        "keys": model.keys,
         "known_rows": release.tree.known_rows,
-        "assumed": list(policy.model.assume),
+        "assumed": list(model.assume),
         "exposed": [one.report() for one in exposed],
         "audited": "files" if truth is None else "originals",
         "matching": None,
         "bundle_loss": None,
-        "anchor": None if policy.model.anchor is None else _anchor(release, policy.model.anchor),
+        "anchor": None if model.anchor is None else _anchor(release, model.anchor),
     }
     if truth is not None:
         measured["bundle_loss"] = bundle_loss(release, truth)
@@ -112,7 +114,7 @@ def measure_linked(
         faults["invented"] = sum(max(shown - own, 0) for shown, own in rows)
     if truth is not None and not is_traced:
         progress("trying to match people")
-        rng = np.random.default_rng([policy.model.seed, 48])
+        rng = np.random.default_rng([model.seed, 48])
         found = matching_attack(release, truth, k, rng)
         measured["matching"] = found.report()
         faults["matched"] = found.below
@@ -121,7 +123,7 @@ def measure_linked(
             "shoal": VERSION,
             "date": date(),
             "build": build(),
-            "policy": policy_identity(policy, "audit"),
+            "policy": policy_identity(problem.policy, "audit"),
             "verb": "audit",
             "method": None,
             "seed": None,
@@ -141,7 +143,7 @@ def measure_linked(
             "output": None,
         }
     )
-    return LinkedAudit(certificate.warned(*_warnings(policy.model)), release)
+    return LinkedAudit(certificate.warned(*_warnings(model)), release)
 
 
 # Promises.
@@ -162,8 +164,9 @@ def _promises(release: LinkedRelease, asked: PolicyModel) -> list[PromiseReport]
             continue
         table = names[0].rpartition(".")[0] or PEOPLE
         declared = release.tables[table].declared
-        (local,) = promises_of_table(asked.model_copy(update={"promises": [promise]}), declared)
-        model = build_promise(local)
+        own = declared.own(promise)
+        assert own is not None  # no promise is about several tables
+        model = build_promise(own)
         report = model.report(people.of_rows(table, is_by_person=model.model == "holder-share"))
         reports.append(report | {"attributes": names})
     return reports

@@ -27,14 +27,14 @@ from shoal.data.release import (
     read_column,
     read_columns,
 )
-from shoal.data.schema import REMOVED, Attribute, Kind, Render, Role, Schema, Shown
+from shoal.data.schema import REMOVED, Attribute, Kind, Role, Schema, Shown
 from shoal.data.sensitive import encode_sensitive_columns
 from shoal.data.table import Table, as_text, encode_text
 from shoal.errors import InputError
 from shoal.policy.binding.linked import day_number, elements_of, places_of, starts_of
 from shoal.policy.binding.table import bound_release
-from shoal.policy.linked import DeclaredTable, declared_tables, policy_of_table, tree_of
-from shoal.policy.policy import Policy
+from shoal.policy.linked import DeclaredTable
+from shoal.policy.problem import LinkedProblem
 
 PSEUDONYM = re.compile(r"^[0-9a-f]{32}$")
 FAR = 6.0
@@ -108,18 +108,20 @@ class LinkedRelease:
 
 
 def read_linked_tables(
-    tables: Mapping[str, Table], policy: Policy, schemas: Mapping[str, Schema] | None = None
+    tables: Mapping[str, Table],
+    problem: LinkedProblem,
+    schemas: Mapping[str, Schema] | None = None,
 ) -> LinkedRelease:
     """The tables of a release as their readers see them; raises InputError with every finding.
 
     schemas: by table, of the original; by default what the policy alone tells.
     """
-    reader = _Reader(tables, policy, schemas or {})
+    reader = _Reader(tables, problem, schemas or {})
     InputError.raise_for(reader.absent())
-    for declared in declared_tables(policy.model):
+    for declared in problem.declared:
         reader.read(declared)
     InputError.raise_for(reader.findings)
-    tree = tree_of(policy.model, reader.schemas)
+    tree = problem.tree(reader.schemas)
     release = LinkedRelease(
         tree, reader.found, reader.withheld(), reader.faults, reader.moved, reader.loose
     )
@@ -135,9 +137,10 @@ class _Reader:
     """Reads one table after the other, each behind its parent."""
 
     def __init__(
-        self, tables: Mapping[str, Table], policy: Policy, schemas: Mapping[str, Schema]
+        self, tables: Mapping[str, Table], problem: LinkedProblem, schemas: Mapping[str, Schema]
     ) -> None:
-        self.policy, self.model, self.render = policy, policy.model, policy.render
+        self.problem, self.model, self.render = problem, problem.model, problem.policy.render
+        self._row_counts = [rows_column(table.name) for table in problem.declared]
         self._tables, self._known = tables, schemas
         self.schemas: dict[str, Schema] = {}
         self.found: dict[str, ReleasedTable] = {}
@@ -152,9 +155,7 @@ class _Reader:
         """Tables and keys that the release lacks."""
         needs_keys = self.model.keys != "none"
         findings = []
-        for declared in declared_tables(self.model):
-            if declared.separator is not None:
-                continue
+        for declared in self.problem.given:
             if declared.name not in self._tables:
                 findings.append(
                     f"table '{declared.name}': in the policy, not in the release; add its file"
@@ -180,8 +181,7 @@ class _Reader:
             table, starts = self._joined(declared)
             self.faults["not_removed"] += sum(map(partial(self._is_left, declared), table.names))
         self._grouped[declared.name] = table
-        below = [rows_column(one.name) for one in declared_tables(self.model)]
-        counted = [name for name in below if name in table.names]
+        counted = [name for name in self._row_counts if name in table.names]
         kept = Table(self._dated(declared, table, starts).drop(counted, strict=False))
         try:
             schema = self._schema(declared, kept)
@@ -214,9 +214,8 @@ class _Reader:
         return attribute.pseudonym is None or not cells.str.contains(PSEUDONYM.pattern).all()
 
     def _schema(self, declared: DeclaredTable, table: Table) -> Schema:
-        policy = policy_of_table(self.policy, declared)
-        bound = bound_release(table, policy).schema
-        return self._known.get(declared.name, bound)
+        bound = bound_release(table, self.problem.alone(declared))
+        return self._known.get(declared.name, bound.schema)
 
     def _joined(self, declared: DeclaredTable) -> tuple[Table, np.ndarray]:
         """A table's rows by parent, without those that belong to nobody."""
@@ -224,7 +223,7 @@ class _Reader:
         if declared.parent is None:
             return table, np.array([0, table.records])
         above = self._grouped[declared.parent]
-        key = next(t.key for t in declared_tables(self.model) if t.name == declared.parent)
+        key = next(t.key for t in self.problem.declared if t.name == declared.parent)
         assert key is not None
         if self.model.keys == "none":  # nobody can tell whose a row is
             self._count_alike(declared, table)
@@ -239,8 +238,7 @@ class _Reader:
     def _count_alike(self, declared: DeclaredTable, table: Table) -> None:
         """Counts the rows that show the same in a table whose rows nobody can join."""
         quasi = [name for name, a in declared.attributes.items() if a.role == "quasi"]
-        below = [rows_column(one.name) for one in declared_tables(self.model)]
-        shown = [name for name in (*quasi, *below) if name in table.names]
+        shown = [name for name in (*quasi, *self._row_counts) if name in table.names]
         if shown and table.records:
             rows = alike([table.column(name).codes for name in shown], table.records)
             self.loose[declared.name] = int(np.bincount(rows).min())
@@ -248,7 +246,7 @@ class _Reader:
     def _count_column(self, table: Table, name: str) -> PublishedColumn:
         shown = Shown.BOTH if self._is_mean(name) else Shown.RANGE
         attribute = Attribute(name, Role.QUASI, Kind.NUMBER, shown=shown)
-        column = read_column(attribute, table.column(name), _counts_schema(self.render))
+        column = read_column(attribute, table.column(name), Schema((), render=self.render))
         if np.isnan(column.lo).any():
             self.findings.append(
                 f"column '{name}': {int(np.isnan(column.lo)[column.codes].sum())} cells are no"
@@ -295,7 +293,7 @@ class _Reader:
     def _spans(self, cells: pl.Series, moved: np.ndarray | None) -> pl.Series:
         """Cells of days, or spans of days, as spans of whole numbers; others as they are."""
         column = encode_text(cells)
-        notation = self.policy.notation.written
+        notation = self.problem.policy.notation.written
         head, middle, tail = self.render.parts
 
         def numbers(cell: str) -> tuple[int, int] | None:
@@ -348,10 +346,6 @@ class _Reader:
         table = self._grouped[PEOPLE]
         hides = is_withheld(table, names, starred, self.render.suppressed)
         return starred if hides else np.zeros(people.rows, dtype=bool)
-
-
-def _counts_schema(render: Render) -> Schema:
-    return Schema((), render=render)
 
 
 def extra_rows(release: LinkedRelease, table: ReleasedTable) -> int:

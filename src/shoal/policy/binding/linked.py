@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -21,9 +20,9 @@ from shoal.data.person_names import is_nobody, names_of
 from shoal.data.table import Table, as_text
 from shoal.errors import InputError
 from shoal.policy.binding.table import BoundTable, bind
-from shoal.policy.linked import DeclaredTable, declared_tables, policy_of_table, tree_of
+from shoal.policy.linked import DeclaredTable
 from shoal.policy.model import PolicyModel
-from shoal.policy.policy import Policy
+from shoal.policy.problem import LinkedProblem
 
 
 @dataclass(frozen=True)
@@ -36,55 +35,36 @@ class GroupedTable:
     source: np.ndarray
 
 
-def bound_linked(tables: Mapping[str, Table], policy: Policy) -> LinkedTables:
-    """`bind_linked`; raises InputError with every finding."""
-    bound, findings = bind_linked(tables, policy)
-    if bound is None:
-        raise InputError.from_findings(findings)
-    return bound
-
-
-def bind_linked(
-    tables: Mapping[str, Table], policy: Policy
-) -> tuple[LinkedTables | None, list[Any]]:
-    """All tables bound and encoded, or everything that is wrong with them.
+def bound_linked(tables: Mapping[str, Table], problem: LinkedProblem) -> LinkedTables:
+    """All tables bound and encoded; raises InputError with everything that is wrong with them.
 
     tables: by name, with decimal points and ISO dates, as `read_linked` gives them.
     """
-    findings: list[Any] = _table_findings(tables, policy.model)
-    if findings:
-        return None, findings
-    grouped, findings = group_rows(tables, policy.model)
-    if findings:
-        return None, findings
-    dated, findings = _dated(grouped, policy.model)
+    InputError.raise_for(_table_findings(tables, problem))
+    grouped, findings = group_rows(tables, problem)
+    InputError.raise_for(findings)
+    dated, findings = _dated(grouped, problem.model)
     bound: dict[str, BoundTable] = {}
     for name, one in dated.items():
         as_grouped = Table(one.table.frame, source=one.source)
-        of_table, wrong = bind(as_grouped, policy_of_table(policy, one.declared))
+        of_table, wrong = bind(as_grouped, problem.alone(one.declared))
         findings += [f"{about(one.declared)}{finding}" for finding in wrong]
         if of_table is not None:
             bound[name] = of_table
-    if findings:
-        return None, findings
-    tree = tree_of(policy.model, {name: one.schema for name, one in bound.items()})
-    return (
-        LinkedTables(
-            tree,
-            {
-                name: LinkedRows(
-                    tree[name],
-                    one.starts,
-                    one.source,
-                    one.table,
-                    bound[name].encoded,
-                    bound[name].whole_table.sensitive,
-                )
-                for name, one in dated.items()
-            },
-        ),
-        [],
-    )
+    InputError.raise_for(findings)
+    tree = problem.tree({name: one.schema for name, one in bound.items()})
+    rows = {
+        name: LinkedRows(
+            tree[name],
+            one.starts,
+            one.source,
+            one.table,
+            bound[name].encoded,
+            bound[name].whole_table.sensitive,
+        )
+        for name, one in dated.items()
+    }
+    return LinkedTables(tree, rows)
 
 
 def about(table: DeclaredTable) -> str:
@@ -92,10 +72,9 @@ def about(table: DeclaredTable) -> str:
     return "" if table.parent is None else f"table '{table.name}': "
 
 
-def _table_findings(tables: Mapping[str, Table], model: PolicyModel) -> list[str]:
+def _table_findings(tables: Mapping[str, Table], problem: LinkedProblem) -> list[str]:
     """Tables that are not there, or not in the policy, and links that a table lacks."""
-    declared = [table for table in declared_tables(model) if table.separator is None]
-    named = [table.name for table in declared]
+    named = [table.name for table in problem.given]
     findings = [
         f"table '{name}': in the policy, not in the data; add its file, or take it out"
         for name in named
@@ -109,7 +88,7 @@ def _table_findings(tables: Mapping[str, Table], model: PolicyModel) -> list[str
     return findings + [
         f"{about(table)}has no column '{column}', by which rows of tables belong together; correct"
         " the name in the policy, or add it"
-        for table in declared
+        for table in problem.given
         for column in dict.fromkeys((table.link, table.key))
         if column is not None and table.name in tables and column not in tables[table.name].names
     ]
@@ -119,12 +98,12 @@ def _table_findings(tables: Mapping[str, Table], model: PolicyModel) -> list[str
 
 
 def group_rows(
-    tables: Mapping[str, Table], model: PolicyModel
+    tables: Mapping[str, Table], problem: LinkedProblem
 ) -> tuple[dict[str, GroupedTable], list[str]]:
     """All tables and sets, the rows of one parent next to each other; or every finding."""
     found: dict[str, GroupedTable] = {}
     findings: list[str] = []
-    for declared in declared_tables(model):
+    for declared in problem.declared:
         if declared.parent is None:
             table = tables[PEOPLE]
             everybody = np.arange(table.records)
@@ -133,14 +112,14 @@ def group_rows(
         elif declared.parent not in found:
             continue  # rows of its parent belong to nobody that is known
         elif declared.separator is not None:
-            found[declared.name] = _elements(declared, found[declared.parent], model)
+            found[declared.name] = _elements(declared, found[declared.parent], problem.model)
         else:
-            one, wrong = _rows_of(declared, tables[declared.name], found, model)
+            one, wrong = _rows_of(declared, tables[declared.name], found, problem.model)
             findings += wrong
             if one is not None:
                 found[declared.name] = one
         if declared.key is not None and declared.name in found:
-            findings += _repeated_keys(found[declared.name], model)
+            findings += _repeated_keys(found[declared.name], problem.model)
     return found, findings
 
 

@@ -16,8 +16,7 @@ from shoal.data.table import Table
 from shoal.data.warnings import ReleaseWarning
 from shoal.errors import InputError
 from shoal.policy.binding.files import PolicyTables
-from shoal.policy.linked import declared_tables, policy_of_table
-from shoal.policy.policy import Policy
+from shoal.policy.problem import LinkedProblem
 
 LinkedSource: TypeAlias = "str | Path | Mapping[str, str | Path | Frame]"
 """A folder, a workbook or a database of several tables, the file of people, or by the name of each
@@ -44,19 +43,19 @@ class LinkedSources:
 
 
 def read_linked(
-    source: object, policy: Policy, further: Mapping[str, str] | None = None
+    source: object, problem: LinkedProblem, further: Mapping[str, str] | None = None
 ) -> LinkedSources:
-    """The tables that a policy is for, with decimal points and ISO dates; raises InputError with
+    """The tables that a problem is about, with decimal points and ISO dates; raises InputError with
     every finding of every table, and for what is no `LinkedSource`.
 
     further: more tables by name, beside the source.
     """
-    return _read(source, policy, further, _original)
+    return _read(source, problem, further, _original)
 
 
-def read_linked_release(source: object, policy: Policy) -> LinkedSources:
+def read_linked_release(source: object, problem: LinkedProblem) -> LinkedSources:
     """The tables of a release so read; their cells may be spans or nodes as well."""
-    return _read(source, policy, None, _released)
+    return _read(source, problem, None, _released)
 
 
 def _original(given: str | Frame, tables: PolicyTables) -> SourceFile:
@@ -77,14 +76,14 @@ def _released(given: str | Frame, tables: PolicyTables) -> SourceFile:
 
 def _read(
     source: object,
-    policy: Policy,
+    problem: LinkedProblem,
     further: Mapping[str, str] | None,
     read: Callable[[str | Frame, PolicyTables], SourceFile],
 ) -> LinkedSources:
     found: dict[str, SourceFile] = {}
     findings: list[str] = []
-    declared = {t.name: t for t in declared_tables(policy.model) if t.separator is None}
-    for name, given, sheet in _given(source, [*policy.model.tables], policy.files, further):
+    declared = {table.name: table for table in problem.given}
+    for name, given, sheet in _given(source, problem, further):
         if name not in declared:
             findings.append(
                 f"table '{name}': in the data, not in the policy; name it under 'tables', or take"
@@ -92,7 +91,7 @@ def _read(
             )
             continue
         try:
-            tables = _of_sheet(policy_of_table(policy, declared[name]).tables, sheet)
+            tables = _of_sheet(problem.alone(declared[name]).tables, sheet)
             found[name] = read(given, tables)
         except InputError as wrong:
             findings += [f"table '{name}': {said}" for said in wrong.said]
@@ -105,12 +104,9 @@ def _read(
 
 
 def _given(
-    source: object, below: list[str], beside: list[str], further: Mapping[str, str] | None
+    source: object, problem: LinkedProblem, further: Mapping[str, str] | None
 ) -> Iterator[tuple[str, str | Frame, str | None]]:
-    """Each table's name, its place or frame, and the sheet of a workbook.
-
-    below: the tables that the policy names. beside: files that it names for another reason.
-    """
+    """Each table's name, its place or frame, and the sheet of a workbook."""
     if isinstance(source, Mapping):
         for name, given in source.items():
             yield name, str(given) if isinstance(given, Path) else given, None
@@ -120,7 +116,8 @@ def _given(
             "tables: a policy of linked tables needs several; name their folder, or give files or"
             " frames by the names of the tables, such as {'people': ..., 'visits': ...}"
         )
-    found = table_places(str(source), further, beside).with_people(below)
+    found = table_places(str(source), further, problem.policy.files)
+    found = found.with_people(problem.model.tables)
     yield from ((name, place.path, place.sheet) for name, place in found.places.items())
 
 
