@@ -19,10 +19,10 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "shoal"
 
 CEILINGS = {
-    "lines": 107_490,
-    "logical lines": 67_186,
+    "lines": 107_480,
+    "logical lines": 67_190,
     "modules of more than 3 lines": 458,
-    "lines of imports": 7_334,
+    "lines of imports": 7_340,
     "percent of the biggest package": 11,
     "files that name a format or scheme": 24,
     "parameters annotated with Policy": 79,
@@ -32,8 +32,8 @@ CEILINGS = {
     "docstrings that begin 'The same' or 'As `x`'": 0,
     "'so many' and 'so much'": 1,
     "files of changes": 20,
-    "words of docs": 64_240,
-    "lines of tests": 75_991,
+    "words of docs": 64_600,
+    "lines of tests": 76_080,
 }
 
 PLACE = re.compile(r"\.(csv|tsv|parquet|arrow|jsonl|xlsx)\b|\b(sqlite|postgresql|kafka)://")
