@@ -209,13 +209,14 @@ def publish(
         from shoal.linked.publish import publish_linked
 
         asked = {"plan": plan, "explain": explain, "attack": attack, "others": others}
-        linked = publish_linked(
-            cast("LinkedSource", frame),
-            job.policy_beside(of_several, columns),
-            _new_folder(output, {**asked, "require_together": require_together}),
-            trace=None if trace is None else path_text(trace, "trace"),
-            progress=watched(progress),
-        )
+        with cores.using(threads):
+            linked = publish_linked(
+                cast("LinkedSource", frame),
+                job.policy_beside(of_several, columns),
+                _new_folder(output, {**asked, "require_together": require_together}),
+                trace=None if trace is None else path_text(trace, "trace"),
+                progress=watched(progress),
+            )
         _warn(linked.certificate)
         return linked
     if output is not None or trace is not None:
