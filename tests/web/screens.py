@@ -54,7 +54,9 @@ def write_screens(start: Path) -> None:
         visitor.send("attack-form")
         keep("attacked", "/release", "Try again")
         words = dict.fromkeys(re.findall(r'name="(why-\d+)"', visitor.last.text), "R4")
-        words |= acceptances(visitor.last.text)
+        for number, (field, said) in enumerate(acceptances(visitor.last.text).items()):
+            column = said.partition(":")[0].strip("⟦").replace("this", "")
+            words[field] = f"R4 R5 R6: {column}: R7 R8 P{number}"
         visitor.send("answers", **ANSWERS, other="none", **words)
         visitor.get("/release")
         visitor.send("sign-form", name="Ada", role="DPO", decision="accept")

@@ -25,6 +25,7 @@ from shoal.data.progress import Progress, no_progress, tell
 from shoal.data.uncompiled import always
 from shoal.errors import InfeasibleError, InputError
 from shoal.ledgers.republish import republish_file
+from shoal.linked.publish import publish_linked
 from shoal.policy import registry
 from shoal.policy.policy import Policy
 from shoal.samples import generators, sample
@@ -59,6 +60,9 @@ class _Run:
     def into(self, folder: Path) -> None:
         """Publish a table of invented people; to a ledger, a second one of other people, too."""
         policy = Policy.from_dict(self.policy)
+        if policy.model.is_linked:
+            publish_linked(sample(self.sample, self.records, 1), policy, str(folder / "released"))
+            return
         if self.method:
             policy = policy.with_method(self.method)
         names = []
@@ -125,6 +129,7 @@ def _runs(verb: str, every_method: bool) -> Iterator[_Run]:
                 yield _Run("publish", CENTRAL_TWIN if verb == "fuse" else name, "patients", policy)
     if verb == "publish":
         yield _Run(verb, "", "patients", next(_tables()), LARGE)
+        yield _Run(verb, "", "clinic", _bundled("clinic"))
         # patients whose postal code is the secret, since no disease is rare enough
         shares = {**next(_tables()), "promises": [SHARES]}
         shares["attributes"]["zip"] = {"role": "sensitive"}

@@ -284,12 +284,11 @@ class AttributePolicy(_Strict):
 
     @model_serializer(mode="wrap")
     def _as_written(self, content_of: SerializerFunctionWrapHandler) -> Any:
-        """Its content without keys of sets, where nobody wrote them."""
+        """Its content; of keys that earlier hashes lack, those that somebody wrote."""
         content = content_of(self)
+        later = ("separator", "known", "distance", "publish")
         return {
-            key: value
-            for key, value in content.items()
-            if value is not None or key not in ("separator", "known")
+            key: value for key, value in content.items() if value is not None or key not in later
         }
 
     @field_validator("ask")

@@ -18,6 +18,7 @@ from shoal.data.numba_kernels import LateKernel
 import shoal
 from shoal.samples import write_sample
 from shoal.advise.warmup import warm_up
+from shoal.linked.publish import publish_linked
 from shoal.tables.publish import publish_file
 from shoal.policy.policy import Policy
 
@@ -42,6 +43,10 @@ with tempfile.TemporaryDirectory() as folder:
         for method in (None, "rounded-partition"):
             asked = policy if method is None else policy.with_method(method)
             publish_file(table, asked, str(Path(folder) / f"{n}.{method}.csv"))
+        clinic = Path(folder) / f"clinic-{n}"
+        write_sample("clinic", n, 7, str(clinic))
+        policy = Policy.load(f"{clinic}.policy.yaml")
+        publish_linked(str(clinic), policy, str(Path(folder) / f"released-{n}"))
 print(sorted(signatures() - warm))
 """
 

@@ -509,7 +509,7 @@ def test_check_looks_past_a_faulty_attribute(workplace, shoal):
 @pytest.mark.parametrize(
     ("change", "hint"),
     [
-        ({"role": "sensitve"}, "or 'drop'; did you mean 'sensitive'?"),
+        ({"role": "sensitve"}, "or 'household'; did you mean 'sensitive'?"),
         ({"role": "quasi", "type": "numbr"}, "did you mean 'number'?"),
     ],
 )
@@ -571,7 +571,7 @@ def test_check_and_publish_remark_a_name_that_is_kept(workplace, shoal):
         ("policy", "check", "kept.yaml", "patients.csv"),
         ("publish", "patients.csv", "-o", "o.csv", "-q", "-p", "kept.yaml"),
     ):
-        assert "'name' is published as it is" in shoal(*command).err
+        assert "'name' is not protected: it is published as it is" in shoal(*command).err
 
 
 def test_a_text_that_is_no_policy_is_said_to_be_none():

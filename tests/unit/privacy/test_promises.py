@@ -312,6 +312,7 @@ def test_every_promise_says_what_it_is():
         "subject-share",
         "individual-risk",
         "global-risk",
+        "holder-share",
     }
     for name, model in registry.models().items():
         assert model.model == name

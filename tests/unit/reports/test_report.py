@@ -140,7 +140,7 @@ def test_what_open_columns_give_away_stands_first_and_beside_the_highest_risk(tm
     text = release.page.text
     together = release.outcome.certificate["together"]
     count = len(release.outcome.certificate.grave)
-    assert f"Every promise holds; {count} grave findings. Grave: 'surname' is published" in text
+    assert f"Every promise holds; {count} grave findings. Grave: 'surname' is not protected" in text
     alone = f"{together['alone_if_known']} of {together['people']} are alone"
     assert f"with ill, surname and job known too, {alone}" in text
 
