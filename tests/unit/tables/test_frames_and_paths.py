@@ -55,7 +55,7 @@ CALLS = {
     "sensitive": lambda frame, policy: shoal.publish(frame, quasi="age", sensitive=frame, k=5),
     "method": lambda frame, policy: shoal.publish(frame, quasi="age", k=5, method=object()),
     "ks": lambda frame, policy: shoal.compare(frame, policy, ks=frame.ill),
-    "methods": lambda frame, policy: shoal.compare(frame, policy, methods=[{"name": "mdav"}]),
+    "methods": lambda frame, policy: shoal.compare(frame, policy, methods=[frame]),
     "records": lambda frame, policy: shoal.estimate(frame, 3),
     "path": lambda frame, policy: shoal.publish(frame, policy).save(frame),
     "report": lambda frame, policy: shoal.publish(frame, policy).report(frame),

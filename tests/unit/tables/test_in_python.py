@@ -282,7 +282,7 @@ def test_what_attacks_found_is_shown_worst_first_in_console_and_notebook(people,
         places = [repr(result).index(f"\n{row.word}: {row.says}") for row in rows]
         assert places == sorted(places)
         assert all(escape(f"{row.word}: {row.says}") in result._repr_html_() for row in rows)
-        assert "“Much” is more than 10 %" in repr(result)
+        assert "“Much” is more than 10 of 100 people" in repr(result)
     every = shoal.attack(release, original=people, attacks="all")
     hidden = len(worst_first(every)) - MOST_RANKED
     assert hidden > 0
