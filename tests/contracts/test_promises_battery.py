@@ -14,6 +14,7 @@ from shoal.privacy.alpha_k import AlphaKAnonymity
 from shoal.privacy.beta_likeness import BetaLikeness
 from shoal.privacy.class_sizes import AverageRisk, PopulationUniqueness, SampleUniqueness
 from shoal.privacy.delta_disclosure import DeltaDisclosure
+from shoal.privacy.holder_share import HolderShare
 from shoal.privacy.k_anonymity import KAnonymity
 from shoal.privacy.k_l_diversity import KLDiversity
 from shoal.privacy.l_diversity import LDiversity
@@ -27,6 +28,7 @@ from shoal.testing import check_promise
 from thorough import examples
 
 EXAMPLES = [
+    HolderShare("ill", 0.7),
     KAnonymity(3),
     LDiversity("ill", 2),
     LDiversity("ill", 2, "entropy"),

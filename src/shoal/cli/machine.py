@@ -39,7 +39,7 @@ def warmup(
 
 def sample(
     name: str = option(
-        "NAME", "Which generator: bank, clinic, patients, purchases or wearables.", ...
+        "NAME", "Which generator: bank, clinic, patients, purchases, survey or wearables.", ...
     ),
     output: str = option("-o, --output", "Where to write the table; of clinic, a folder.", ...),
     replace: bool = REPLACE,

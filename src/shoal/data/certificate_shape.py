@@ -15,7 +15,6 @@ from types import NoneType
 from typing import Annotated, Any, NotRequired, TypedDict, get_args, get_origin, get_type_hints
 
 from shoal.data.people import ASSUMED, KNOWN, UNKNOWN
-from shoal.data.schema import REMOVED
 from shoal.data.warnings import SEVERITIES
 
 # What a value of JSON must be, said once: all findings at once, each naming the key and no value.
@@ -165,7 +164,10 @@ SINCE_2 = ("date", "build", "policy", "people", "together", "columns", "warnings
 BY_RELEASE = "release by release"
 VERBS = ("publish", "stream", "republish", "fuse", "audit")
 SHOWN_ROLES = ("quasi", "sensitive", "plain")
-ROLES = (*SHOWN_ROLES, *REMOVED, "derived")
+ROLES = (
+    *SHOWN_ROLES,
+    *"identifier subject time operation weight household drop derived".split(),
+)
 TECHNIQUES = (
     "interval mean mean-and-interval median mode span node value-or-nothing pseudonym as-is derived"
     " removed"

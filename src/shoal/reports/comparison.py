@@ -172,7 +172,7 @@ CHARTS = (
     ),
     Curves(
         gettext("Risk over k"),
-        gettext("mean risk to be named, % (grey: above 1 / k)"),
+        gettext("mean risk, % (grey: above 1/k)"),
         gettext(
             "The chance to pick a person's record out of its class, on average over all people."
             " Shaded is what lies above 1 / k, the most that k allows anybody."

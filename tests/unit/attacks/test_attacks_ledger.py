@@ -120,7 +120,7 @@ def test_the_command_prints_writes_and_draws_what_attacks_found(tmp_path, shoal)
     found = shoal("attack", "--ledger", ledger, "-o", output, "--report", page)
     assert found.status == 1
     assert "Attacks try; they don't prove." in found.err
-    assert "Whoever also has the earlier release" in found.err
+    assert "whoever also has the earlier release" in found.err
     section = json.loads(output.read_text())["attacks"]
     assert section["intersection"]["linked"]["below_k"]["share"] > 0
     assert "What do earlier releases add?" in page.read_text()

@@ -138,7 +138,7 @@ def test_means_tell_nobody_who_fits_so_they_are_refused():
     out, shop = world(1)
     means = copy.deepcopy(SALES)
     means["attributes"]["income"]["render"] = "mean"
-    with pytest.raises(InputError, match="shows means of 'income'"):
+    with pytest.raises(InputError, match="shows one value of 'income'"):
         own(out, shop, means)
 
 
