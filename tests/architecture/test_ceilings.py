@@ -20,7 +20,7 @@ SOURCE = ROOT / "src" / "shoal"
 
 CEILINGS = {
     "lines": 107_480,
-    "logical lines": 67_190,
+    "logical lines": 67_200,
     "modules of more than 3 lines": 458,
     "lines of imports": 7_340,
     "percent of the biggest package": 11,
@@ -33,7 +33,7 @@ CEILINGS = {
     "'so many' and 'so much'": 1,
     "files of changes": 20,
     "words of docs": 64_600,
-    "lines of tests": 76_080,
+    "lines of tests": 76_110,
 }
 
 PLACE = re.compile(r"\.(csv|tsv|parquet|arrow|jsonl|xlsx)\b|\b(sqlite|postgresql|kafka)://")
