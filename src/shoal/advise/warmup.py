@@ -61,7 +61,7 @@ class _Run:
         """Publish a table of invented people; to a ledger, a second one of other people, too."""
         policy = Policy.from_dict(self.policy)
         if policy.model.is_linked:
-            publish_linked(sample(self.sample, self.records, 1), policy, str(folder / "released"))
+            publish_linked(sample("clinic", self.records, 1), policy, str(folder / "released"))
             return
         if self.method:
             policy = policy.with_method(self.method)
