@@ -160,10 +160,10 @@ class _Typing:
 
 
 class _KernelCompiler(CompilerBase):  # type: ignore[misc]
-    library: ClassVar[Any] = _Code
+    code: ClassVar[Any] = _Code
 
     def __init__(self, typing: Any, target: Any, _: Any, *others: Any) -> None:
-        library = self.library(target.codegen(), "kernel")
+        library = self.code(target.codegen(), "kernel")
         library.enable_object_caching()
         super().__init__(_Typing(typing), target, library, *others)
         self.state.targetctx = self.state.targetctx.subtarget(data_model_manager=MODELS)
@@ -188,7 +188,7 @@ class _KernelCompiler(CompilerBase):  # type: ignore[misc]
 
 
 class _PartCompiler(_KernelCompiler):
-    library = _Part
+    code = _Part
 
 
 class _Index(IndexDataCacheFile):
