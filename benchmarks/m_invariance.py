@@ -2,9 +2,10 @@
 
 The loss is that of Tobar, Castro, Gentile. A New Mathematical Optimization-Based Method for the
 m-invariance Problem (arXiv 2306.15371, 2023): 100 times the squared error within classes, by that
-of the table, with attributes of variance 1. Their tables and code are not published with the
-abstract, which is all that we had, so their figures have no row here. Instead, every loss stands
-beside a bound that no m-invariant release can undercut, whatever finds its classes.
+of the table, attributes having variance 1. Its abstract, all that we had, reports 39.03, 51.84 and
+57.97 for heuristics and 1.87, 8.5 and 1.93 for column generation, and names neither tables nor
+counterfeits. So every loss here stands beside a bound instead that no m-invariant release without
+invented rows undercuts, whatever finds its classes.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ from shoal_papers.reproduce.data_sets import adult as adult_records
 TITLE = "m-invariance, refined"
 CLAIM = (
     "Squared error within the classes of `m-invariance`, in % of the table's, as printed and with"
-    " `refine`, over five releases: half of the people first, then in each a tenth of them leave"
-    " and as many come. `closed` is the share of the gap between the printed method and a bound"
-    " that no m-invariant release can undercut; the gap to any other method is smaller."
+    " `refine`: runs are five releases, or those made until one is refused; half of the people"
+    " first, then each time a tenth of them leave and as many come. `closed` is the share of the"
+    " gap between the printed method and a bound that no release without invented rows undercuts."
 )
 K, SEED, RELEASES, CHURN = 2, 1, 5, 0.1
 PRINTED = "none"
@@ -46,11 +47,11 @@ class Table:
     values: np.ndarray
 
     def bound(self, people: np.ndarray, m: int) -> float:
-        """What every m-invariant release of these people loses at least.
+        """What every m-invariant release of these people loses at least, invented rows aside.
 
-        The error of a class of q is the sum of all squared distances between two members by q, so
-        half of a member's own by q; that is least for the m - 1 nearest of other values, all
-        different, and rises with every further member.
+        The error of a class of q is the sum of the squared distances between its members, by q. A
+        member's part is half of its own, by q: least for the nearest of m - 1 other values, however
+        often each occurs, and more with every further value.
         """
         points, values = _standardised(self.numbers)[people], self.values[people]
         lost = 0.0
