@@ -142,7 +142,7 @@ def _releases(table: Table, method: MInvariance) -> Iterator[Release]:
         matrix = whole.take(present)
         view = _view(table, present, signature_of)
         try:
-            placed = method.publish(matrix, view, OnlyK(matrix, K), rng)
+            placed = _as_read(method.publish(matrix, view, OnlyK(matrix, K), rng), matrix)
         except InfeasibleError:
             return
         shown = _shown(placed, view)
@@ -159,6 +159,23 @@ def _releases(table: Table, method: MInvariance) -> Iterator[Release]:
             100 * loss_of(matrix.take(rows), classes) / (len(rows) * matrix.attributes),
             len(placed.counterfeits),
         )
+
+
+def _as_read(placed: Placement, matrix: Matrix) -> Placement:
+    """Classes with equal boxes are one to readers, and to the next release."""
+    rows = np.flatnonzero(placed.labels >= 0)
+    labels, codes = placed.labels[rows], matrix.codes[rows]
+    boxes = np.zeros((placed.count, 2, matrix.attributes), dtype=np.int32)
+    boxes[:, 0] = codes.max(initial=0)
+    np.minimum.at(boxes[:, 0], labels, codes)
+    np.maximum.at(boxes[:, 1], labels, codes)
+    found, number = np.unique(boxes.reshape(placed.count, -1), axis=0, return_inverse=True)
+    number = number.reshape(-1).astype(np.int32)
+    merged = placed.labels.copy()
+    merged[rows] = number[labels]
+    invented = placed.counterfeits.copy()
+    invented[:, 0] = number[invented[:, 0]]
+    return Placement(merged, len(found), invented)
 
 
 def _view(
