@@ -1,9 +1,8 @@
 """Windows of raw three-axis acceleration as records: from samples to features.
 
-Ugulino and others, Wearable Computing: Classification of Body Postures and Movements (PUC-Rio, UCI):
-four accelerometers (waist, thigh, ankle, arm), about eight samples a second, of four people. Age,
-height, weight and three axes are what the re-publication paper names of its own set, and no other
-set of UCI has all of them.
+Ugulino and others, Wearable Computing: Classification of Body Postures and Movements (PUC-Rio,
+UCI): four accelerometers (waist, thigh, ankle, arm), about eight samples a second, of four people.
+It has what the re-publication paper names of its own set: age, height, weight and three axes.
 
 samples: age, height (cm), weight, body, activity and twelve axes, a row an instant, in order of
 time. windows: the same with the mean and the standard deviation of each axis over `SAMPLES` rows.

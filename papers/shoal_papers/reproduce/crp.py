@@ -382,9 +382,9 @@ PAPER = Paper(
         " the 6,264 real minutes allow; numbers are of all classes of all increments. Domain x 2:"
         " values doubled, or doubled and one more, so that the scale has twice as many values."
         f" People who return: {MONTHS} increments, one minute each of {ATTENDANCE:.0%} of 49 real"
-        f" wearers, k = {RETURNING_K}. Impact factors: a table and {IMPACT_TABLES - 1} increments of"
-        f" {RECORDS:,} invented wearers. Mixed: UCI Adult, the classes of CRP's method as they are"
-        " found, not yet written; losses by the hierarchies of ARX. Movement: the nearest of some"
+        f" wearers, k = {RETURNING_K}. Impact factors: a table and {IMPACT_TABLES - 1} increments"
+        f" of {RECORDS:,} invented wearers. Mixed: UCI Adult, the classes as they are found, not"
+        " written; losses by the hierarchies of ARX. Movement: the nearest of some"
         " windows by 24 features, mean and standard deviation of twelve axes."
     ),
     grid=grid,

@@ -1,9 +1,9 @@
 """Growing tables of wearers, as the re-publication paper measures them.
 
-Tables that *grow* by the paper's 1,500 records, increments of every *size*, real people who *return*
-with each increment, and *impact* factors that are not 1: all is read from releases that were
-written to a ledger, so that leaks and losses are those of what the world would have seen. *Mixed*
-tables are clustered by several distances, and *movement* asks who a published window is of.
+Tables that *grow* by the paper's 1,500 records, increments of every *size*, real people who
+*return* with each increment, and *impact* factors that are not 1: all is read from releases that
+were written to a ledger, so that leaks and losses are those of what the world would have seen.
+*Mixed* tables are clustered by several distances, and *movement* asks whose a published window is.
 """
 
 from __future__ import annotations

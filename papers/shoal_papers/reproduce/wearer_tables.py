@@ -1,9 +1,9 @@
 """The growing tables that the re-publication paper is measured on: invented wearers and real ones.
 
-The real ones are 6,264 minutes of 49 people who wore watches (Fuller and others), and windows of the
-acceleration of four (`axial_windows`). The paper's own set is not named, and no public one has many
-people: to have as many people as it, every minute must be taken for a person of its own, or the
-same people return with every increment.
+The real ones are 6,264 minutes of 49 people who wore watches (Fuller and others), and windows of
+the acceleration of four (`axial_windows`). The paper's own set is not named, and no public one has
+many people: to have as many people as it, every minute must be taken for a person of its own, or
+the same people return with every increment.
 """
 
 from __future__ import annotations
