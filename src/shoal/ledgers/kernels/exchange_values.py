@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.data.numba_kernels import inner, outer
-from shoal.data.uncompiled import uncompiled_up_to
 
 PARTNERS = 2048  # records before and behind one, in the order given, that it is tried with
 SWEEPS = 100  # at most; no table needed more than 40
@@ -37,7 +36,6 @@ class Places(NamedTuple):
     is_open: np.ndarray
 
 
-@uncompiled_up_to(lambda points, *_: 8 * points.size * min(len(points), 2 * PARTNERS))
 @outer
 def exchange(points, values, labels, home, bucket_of, signatures, is_open):
     """Exchanges records, in `labels` and `signatures`, until none that is tried saves anything.
