@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
+from shoal.errors import InputError
 from shoal.search.points import points_of
 from shoal_papers.reproduce import axial_windows, mixed_bench, reproduce_paper
 from shoal_papers.reproduce.crp import (
@@ -114,6 +116,15 @@ def test_a_window_is_whole_and_of_one_person_and_one_activity():
     starts = [0, length, 3 * length + 4]
     assert found["mean_z4"].to_list() == [start + first.mean() for start in starts]
     assert found["sd_x1"].to_list() == [round(float(first.std(ddof=1)), 1)] * 3
+
+
+def test_a_series_that_is_not_the_known_one_is_refused(tmp_path):
+    path = tmp_path / axial_windows.SERIES
+    path.parent.mkdir()
+    with gzip.open(path, "wt") as series:
+        series.write("user;age\na;30\n")
+    with pytest.raises(InputError, match="SHA-256 is not"):
+        axial_windows.read(tmp_path)
 
 
 def test_movement_names_whoever_moves_like_no_other():

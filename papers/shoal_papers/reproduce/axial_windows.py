@@ -16,18 +16,26 @@ import numpy as np
 import polars as pl
 
 from shoal.connectors import files
+from shoal.errors import InputError
 from shoal.samples.wearables import EFFORT, GRAVITY
 from shoal_papers.reproduce.data_sets import data_file
 
 SERIES = "wearables/puc_rio_har.csv.gz"
+SHA256 = "c34c4e41635e2d25"
 SAMPLES = 24  # of a window, about three seconds
 AXES = tuple(f"{axis}{sensor}" for sensor in range(1, 5) for axis in "xyz")
 FEATURES = tuple(f"{name}_{axis}" for axis in AXES for name in ("mean", "sd"))
 
 
 def read(folder: Path | None) -> pl.DataFrame:
-    """The real samples; one, whose last axis has a date in it, is left out."""
-    raw = files.read_as(data_file(folder, SERIES)).frame
+    """The real samples; one, whose last axis has a date in it, is left out.
+
+    Raises InputError for any other file, whose damage we do not know.
+    """
+    source = files.read_as(data_file(folder, SERIES))
+    if not source.sha256.startswith(SHA256):
+        raise InputError(f"data set '{SERIES}': its SHA-256 is not {SHA256}...; fetch it again")
+    raw = source.frame
     height = pl.col("how_tall_in_meters").str.replace(",", ".").cast(pl.Float64)
     samples = raw.select(
         *(pl.col(name).cast(pl.Int64) for name in ("age", "weight")),
