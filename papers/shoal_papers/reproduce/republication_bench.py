@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import polars as pl
 
@@ -98,9 +98,9 @@ class RepublicationBench:
 
     def _impact(self, setting: Setting) -> dict[str, Any]:
         """What is lost, in all and on one attribute, whose impact factor is not 1."""
-        name = setting["attribute"]
+        own = setting["attribute"]
         tables = self.tables.increments(INVENTED, self.records, IMPACT_TABLES)
-        weights = {name: setting["factor"]}
+        weights = {own: setting["factor"]}
         policy = wearer_tables.policy_of(tables[0].columns, setting["k"], weights=weights)
         found: list[dict[str, float]] = []
         with tempfile.TemporaryDirectory(prefix="shoal-reproduce-") as folder:
@@ -112,10 +112,10 @@ class RepublicationBench:
                 )
                 assert done.certificate is not None
                 columns = {column["name"]: column for column in done.certificate["columns"]}
-                found.append({name: columns[name]["loss"] for name in QUASI})
+                found.append({name: cast(float, columns[name]["loss"]) for name in QUASI})
         return {
             "gcp": statistics.mean(statistics.mean(losses.values()) for losses in found),
-            "own_loss": statistics.mean(losses[name] for losses in found),
+            "own_loss": statistics.mean(losses[own] for losses in found),
         }
 
     def _return(self, setting: Setting) -> list[dict[str, Any]]:
