@@ -1,7 +1,5 @@
 """Shoal: publish personal data so that everyone hides among at least k - 1 others, and prove it."""
 
-from __future__ import annotations
-
 from shoal.version import VERSION as __version__
 
 # What users may rely on, by the module that defines it. A module is imported when one of its names

@@ -4,8 +4,6 @@ What is named here keeps its name and meaning from version to version; anything 
 may move. `docs/extending.md` writes a plug-in for every socket.
 """
 
-from __future__ import annotations
-
 import importlib
 from typing import TYPE_CHECKING, Any
 

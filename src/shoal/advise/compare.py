@@ -3,8 +3,6 @@
 read > bind > encode, once; then for every k and every method: partition > repair > recode > audit
 """
 
-from __future__ import annotations
-
 import pickle
 import subprocess
 import sys
@@ -135,7 +133,7 @@ class _Ground:
     whole_table: Classes
 
     @classmethod
-    def of(cls, table: Table, policy: Policy) -> _Ground:
+    def of(cls, table: Table, policy: Policy) -> "_Ground":
         bound = bound_table(table, policy)
         rest = table.without([attribute.name for attribute in bound.schema.quasi])
         return cls(rest, bound, *bound.method_input())

@@ -1,7 +1,5 @@
 """Marginal: what each quasi-identifier costs, measured by publishing again without it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Propose a policy for several tables: who belongs to whom by evidence, then each table's roles."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any

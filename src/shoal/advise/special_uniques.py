@@ -10,8 +10,6 @@ s to M: few columns that suffice score high. A person's score is the sum over th
 the record that scores most.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations

@@ -5,8 +5,6 @@ published with each method: over orders and over hierarchies, with repeated peop
 under k alone and under each promise that has kernels of its own.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Which classes cover whom: the pairs of a person and a class that an attacker can't tell apart."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Inference: guess a person's sensitive value from all of their quasi-identifiers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -246,7 +244,7 @@ class Learned:
     count: int
 
     @classmethod
-    def on(cls, release: ShownRelease, attribute: str, rng: np.random.Generator) -> Learned:
+    def on(cls, release: ShownRelease, attribute: str, rng: np.random.Generator) -> "Learned":
         """Trained on drawn rows of a release; raises MissingExtraError without scikit-learn."""
         make = _maker()
         boxes, column = release.boxes, release.sensitive[attribute]

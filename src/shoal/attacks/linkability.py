@@ -1,7 +1,5 @@
 """Linkability: pick a person's record by what a list says of them, or by another release."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """Membership: tell people in the release from people who are not in it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Minimality: what a release tells because its method made nothing coarser than it had to."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations

@@ -1,7 +1,5 @@
 """Population: name people of a release by whoever else of the population could be meant."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """How a released file is written, against what its certificate says of that."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import codecs

@@ -5,8 +5,6 @@ made them. With the original beside it, it also counts people instead of rows an
 published cell covers the truth.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

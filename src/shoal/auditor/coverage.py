@@ -5,8 +5,6 @@ what its own do. Whose row is whose stays unknown; but where the largest matchin
 rows over, these were made of nothing that the original has.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from decimal import Decimal
 

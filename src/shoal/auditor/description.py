@@ -1,7 +1,5 @@
 """What a certificate says beside its measurements: when, by what, under which policy, on what."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -5,8 +5,6 @@ be what others know. `alone_if_known` of a column, and of all of them together, 
 who are the only ones of their class with what they show there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

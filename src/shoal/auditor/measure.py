@@ -1,7 +1,5 @@
 """From a released table to its certificate: what is measured, and how it is stated."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

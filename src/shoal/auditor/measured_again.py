@@ -5,8 +5,6 @@ columns and warnings. With the original at hand, so is what needs the original. 
 not show who is behind its rows, rows are counted, and no group may have more people than rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property

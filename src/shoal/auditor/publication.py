@@ -1,7 +1,5 @@
 """What a publication in Python hands back: a release that kept its promises."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import dataclass, field
 from typing import Generic, Protocol

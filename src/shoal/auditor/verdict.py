@@ -1,7 +1,5 @@
 """What becomes of a release that was measured: it keeps every promise, or it is withheld."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

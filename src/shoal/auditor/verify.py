@@ -4,8 +4,6 @@ Needs nothing but the two files. Every further file that is given (the policy, t
 trust) lets it check more; what it can't check it names.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -71,7 +69,7 @@ class Proof:
     content: bytes
 
     @classmethod
-    def of(cls, released: str, certificate: str | Path | None = None) -> Proof:
+    def of(cls, released: str, certificate: str | Path | None = None) -> "Proof":
         """The one that is named, else the one beside the release; raises InputError."""
         named = Location(released).certificate if certificate is None else certificate
         path = Path(path_text(named, "certificate"))

@@ -3,8 +3,6 @@
 Cells are compared as text, and the mark is `*`; what a cell spans is not known, so no loss is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """shoal fuse, shoal party"""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

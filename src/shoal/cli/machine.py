@@ -1,7 +1,5 @@
 """What there is, and making it ready: shoal methods, sample, warmup."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

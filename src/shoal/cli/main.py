@@ -1,7 +1,5 @@
 """The command line: parse, call one job, show. Every verb is a file beside this one."""
 
-from __future__ import annotations
-
 import atexit
 import errno
 import gc
@@ -101,7 +99,7 @@ def _interrupt_soon() -> None:
     signal.setitimer(signal.ITIMER_REAL, SOON)
 
 
-def _unraisable(lost: sys.UnraisableHookArgs) -> None:
+def _unraisable(lost: "sys.UnraisableHookArgs") -> None:
     """Repeats a stop where Python can raise nothing, such as between imports or in a `__del__`."""
     if issubclass(lost.exc_type, KeyboardInterrupt) and hasattr(signal, "setitimer"):
         _interrupt_soon()

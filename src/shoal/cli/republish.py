@@ -1,7 +1,5 @@
 """shoal republish, shoal ledger"""
 
-from __future__ import annotations
-
 import json
 import shlex
 from functools import partial
@@ -210,7 +208,7 @@ def _waiting(records: int) -> str:
     return f"{what} for the next increment"
 
 
-def _show_what_if(asked: RepublishRequest, policy: Policy, as_json: bool, quiet: bool) -> None:
+def _show_what_if(asked: RepublishRequest, policy: "Policy", as_json: bool, quiet: bool) -> None:
     """What would become of the increment, or of all in a row."""
     from shoal.ledgers import what_if
 

@@ -1,7 +1,5 @@
 """shoal sign"""
 
-from __future__ import annotations
-
 import getpass
 import os
 import sys
@@ -65,7 +63,7 @@ def sign(
     say(f"wrote {sign_file(released, signer, certificate)}, by {signer.fingerprint}")
 
 
-def opened(key: Path | None) -> Signer | None:
+def opened(key: Path | None) -> "Signer | None":
     """The private key of `--sign`, if it is given; opened before any work is done."""
     if key is None:
         return None

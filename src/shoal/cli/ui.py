@@ -1,7 +1,5 @@
 """shoal ui"""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 from pathlib import Path
 

@@ -6,8 +6,6 @@ loaded when it is asked for. To list them reads a file of every package, so only
 who asks for a verb that is not Shoal's.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from functools import cache

@@ -1,7 +1,5 @@
 """shoal verify, shoal dossier"""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tables in files that are too large for memory: read by pieces as codes, written by blocks."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import zlib

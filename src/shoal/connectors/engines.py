@@ -5,8 +5,6 @@ results. It is its owner's alone, as what lies in it is personal, and is deleted
 of a driver that was killed is deleted by the next run that writes there.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -25,7 +23,7 @@ LIMIT = 2_000_000_000
 ENGINES = ("spark",)
 MOST_SHARDS = 4096
 
-_asked: ContextVar[Engine | None] = ContextVar("engine", default=None)
+_asked: "ContextVar[Engine | None]" = ContextVar("engine", default=None)
 
 
 @dataclass

@@ -4,8 +4,6 @@ Delimited text and workbooks are read as text, cell by cell. Parquet, Arrow and 
 their types.
 """
 
-from __future__ import annotations
-
 import codecs
 import errno
 import gzip

@@ -1,7 +1,5 @@
 """Where outputs go: over nothing that is read, a certificate and its release both or neither."""
 
-from __future__ import annotations
-
 import codecs
 import gzip
 import os

@@ -7,8 +7,6 @@ cells as columns. Else a quote was left open, and its first line alone is the br
 next line begins another one.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path

@@ -4,8 +4,6 @@ Wherever it goes - a file, a folder, a database - the steps are the same, and no
 before the block ends well: a file and a folder take their names by a rename, a table by a commit.
 """
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import os
@@ -174,7 +172,7 @@ class FolderDraft(ReleaseDraft):
 class DatabaseDraft(ReleaseDraft):
     """A table in a transaction that is still open. name: its address."""
 
-    table: TableDraft
+    table: "TableDraft"
 
     def write(self, frame: pl.DataFrame, dialect: Dialect, metadata: Metadata = None) -> None:
         self.table.write(frame)

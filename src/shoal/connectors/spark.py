@@ -4,8 +4,6 @@ No row passes through the JVM. A job is `spark.range(tasks).mapInArrow(...)`; wh
 is the name of a file and a number for each task, and the name of another file as its result.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import warnings
@@ -40,7 +38,7 @@ class SparkWorkers:
     is_ours: bool = False
 
     @classmethod
-    def started(cls) -> SparkWorkers:
+    def started(cls) -> "SparkWorkers":
         """Those of the session that is there, or of a new one by Spark's own settings.
 
         Raises InputError where none can be started.

@@ -5,8 +5,6 @@ finds the distinct texts of its file and numbers them; what they are in the whol
 once all are known.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path

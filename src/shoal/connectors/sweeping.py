@@ -6,8 +6,6 @@ the dead, however they died, so that a draft that is locked is never deleted, an
 where there are no locks. A release has another name.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import secrets

@@ -1,7 +1,5 @@
 """What tables with types may hold: Parquet, Arrow, JSON lines and frames."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """What an attack is given: a release as its readers see it, and the people it is tried on."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -69,7 +67,7 @@ class People:
     def records(self) -> int:
         return len(self.points)
 
-    def take(self, rows: np.ndarray) -> People:
+    def take(self, rows: np.ndarray) -> "People":
         """Some of the records."""
         return People(
             self.points[rows],
@@ -195,7 +193,7 @@ class Recoding:
     no_replay: str = "no account of what this method would have done otherwise"
 
     @classmethod
-    def of(cls, method: Mapping[str, Any], records: int) -> Recoding:
+    def of(cls, method: Mapping[str, Any], records: int) -> "Recoding":
         """As a certificate's `method` states it."""
         parameters = method.get("parameters", {})
         share = parameters.get("suppression")

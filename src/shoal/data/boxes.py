@@ -4,8 +4,6 @@ Every quasi-identifier is an axis whose values are 0, 1, 2, ...: steps of a numb
 places of an order, or leaves. A class is then a box, and a person a point.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -37,7 +35,7 @@ class Axis:
     has_missing: bool = False
 
     @classmethod
-    def of(cls, encoded: EncodedAttribute) -> Axis:
+    def of(cls, encoded: EncodedAttribute) -> "Axis":
         """The axis of a column of the whole table, whatever part of it is looked at later."""
         attribute = encoded.attribute
         missing = encoded.present < len(encoded.texts)

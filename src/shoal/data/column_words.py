@@ -4,8 +4,6 @@ Words are whole: `num_medications` has no `medic`, `DISPOSITION` no `position`. 
 as `Hauptdiagnose` and `患者氏名`, some ends are known. The words stand in column_words.yaml.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """What follows from published cells: the ends of what each shows, their middle, its mean."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

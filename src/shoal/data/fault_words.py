@@ -1,7 +1,5 @@
 """What each fault that a certificate counts means, in a sentence; its key is for programs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """JSON at a boundary, where nothing has given its parts a type yet, or no longer does."""
 
-from __future__ import annotations
-
 from typing import Any, TypeAlias
 
 Json: TypeAlias = dict[str, Any]

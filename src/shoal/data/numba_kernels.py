@@ -13,8 +13,6 @@ the file and of every kernel file that it imports, directly or not. It is made o
 times: touching a file, or installing the same version again, compiles nothing.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import sys

@@ -5,8 +5,6 @@ option of the command, which the command line makes from it; a field that is a r
 for all of its fields.
 """
 
-from __future__ import annotations
-
 from dataclasses import MISSING, Field, dataclass, field
 from typing import Any, ClassVar, dataclass_transform
 

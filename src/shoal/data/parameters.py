@@ -1,7 +1,5 @@
 """What a user can set: fields of the frozen dataclasses of methods, promises and hierarchies."""
 
-from __future__ import annotations
-
 from dataclasses import MISSING, field
 from typing import Any
 

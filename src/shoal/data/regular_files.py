@@ -1,7 +1,5 @@
 """What is read is a file: not a device or a pipe, which may never end or can be read only once."""
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Iterator

@@ -5,8 +5,6 @@ system takes them from memory when others need it. Such a file never has a name 
 open, and its blocks come back when the process ends, however it ends.
 """
 
-from __future__ import annotations
-
 import errno
 import mmap
 import os

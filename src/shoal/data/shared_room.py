@@ -8,8 +8,6 @@ writes only files under names of its own, and is distinguished from a lost attem
 that its winner returns. Files of losers stay in the folder until it is deleted.
 """
 
-from __future__ import annotations
-
 import io
 import mmap
 import os

@@ -9,8 +9,6 @@ A missing value (with `missing: value`) is a leaf of its own right under the roo
 the domain by once its width; a box that holds values and missing ones is the whole attribute.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -58,7 +56,7 @@ class Space:
     grid: np.ndarray
 
     @classmethod
-    def of(cls, schema: Schema, snap: int = 0) -> Space:
+    def of(cls, schema: Schema, snap: int = 0) -> "Space":
         """The space of a schema. snap: steps of the public grid in each number's domain, or 0."""
         quasi = schema.quasi
         weights = np.array([a.weight for a in quasi])

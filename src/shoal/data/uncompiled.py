@@ -11,8 +11,6 @@ which overflow where compiled code goes on in 64 bits. An overflow is noticed he
 compiled and run on the arguments as they were.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """What a compressed file may unpack to, judged before memory is taken for it."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import zlib

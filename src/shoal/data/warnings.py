@@ -1,7 +1,5 @@
 """What a reader must know about a release although every promise holds on it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 
@@ -80,12 +78,12 @@ class ReleaseWarning(UserWarning):
         self.figures = figures
 
     @classmethod
-    def of(cls, stated: Mapping[str, str]) -> ReleaseWarning:
+    def of(cls, stated: Mapping[str, str]) -> "ReleaseWarning":
         """As a certificate states it; earlier ones state its code and sentence alone."""
         known = [stated.get(key) for key in ("column", "severity", "figures")]
         return cls(stated["code"], stated["text"], *known)
 
-    def is_stated_by(self, other: ReleaseWarning) -> bool:
+    def is_stated_by(self, other: "ReleaseWarning") -> bool:
         """Whether a certificate's finding is this one, in the wording of whatever version."""
         is_about = other.column in (self.column, None) and (self.column or "") in other.text
         is_alike = is_about and (self.code, self.severity) == (other.code, other.severity)

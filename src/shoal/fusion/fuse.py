@@ -5,8 +5,6 @@ party that is killed is started again and resumes from its journal. The release 
 all parties ended with the same bytes.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import secrets
@@ -50,7 +48,7 @@ def fuse(
     transcript: str | Path | None,
     require_together: bool,
     progress: Progress,
-) -> Publication[Frame]:
+) -> "Publication[Frame]":
     """`shoal.fuse`, without its pages and figures; what there is to warn about stands in its
     certificate.
     """

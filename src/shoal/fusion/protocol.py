@@ -5,8 +5,6 @@ journal. After a break, or a new start, the program runs again from the beginnin
 same from the journal, until it is where it was. What it has sent already is not sent again.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -96,7 +94,7 @@ def run_party(
         journal.close()
 
 
-def _until_done(protocol: PartyProtocol, conversation: Conversation) -> FusionResult | None:
+def _until_done(protocol: "PartyProtocol", conversation: Conversation) -> FusionResult | None:
     """Runs the program in one session after another, until one reaches the end."""
     link = conversation.link
     while True:

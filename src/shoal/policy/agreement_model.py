@@ -1,7 +1,5 @@
 """The keys of an agreement file (PARTIES.yaml), and what each of them may hold."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -325,7 +323,7 @@ class Domain:
     hierarchy: Hierarchy | None = None
 
     @classmethod
-    def of(cls, name: str, attribute: FusedAttribute, hierarchy: Hierarchy | None) -> Domain:
+    def of(cls, name: str, attribute: FusedAttribute, hierarchy: Hierarchy | None) -> "Domain":
         """The domain of an attribute as it is agreed; hierarchy: the one that it names, if any."""
         if hierarchy is not None:
             return cls(name, hierarchy.leaves, hierarchy=hierarchy)

@@ -1,7 +1,5 @@
 """What no single field of a policy shows: roles, promises and methods that don't fit each other."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any

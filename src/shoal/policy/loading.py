@@ -1,7 +1,5 @@
 """Reading a policy file; every finding in plain words."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Classes become one table in which every class shows the box around its members."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import os

@@ -1,7 +1,5 @@
 """From a bound table to the frame that would be published: classes or cut, cells, order."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass, replace
 

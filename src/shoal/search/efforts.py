@@ -4,8 +4,6 @@ What refines, with its many kernels, is imported where it is about to work: exch
 none of it.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

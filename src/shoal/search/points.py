@@ -7,8 +7,6 @@ number that is as far apart, and a mean of such points is a mean of shares.
 Reading: hierarchies with more than `MOST` nodes keep the coordinates of largest variance.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -5,8 +5,6 @@ class that a move changes. For any other promise, records change places only wit
 same values, which breaks none.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -31,7 +29,7 @@ class Asked:
     least: np.ndarray
     share: np.ndarray
 
-    def take(self, rows: np.ndarray) -> Asked:
+    def take(self, rows: np.ndarray) -> "Asked":
         """What is asked of classes of some of the records."""
         values = np.ascontiguousarray(self.values[rows])
         return replace(self, targets=self.targets.take(rows), values=values)

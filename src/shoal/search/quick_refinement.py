@@ -8,8 +8,6 @@ Besides few sweeps (`refinement.quick_search`), three things keep the search sho
 - However many records are left, together they get about as many tries as `MANY_RECORDS` do.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -20,8 +20,6 @@ Promise: what comes back loses no more than what was given and keeps every promi
 - `Promises.holds` and `release_holds` have the last word after every step, where they held before.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from time import monotonic

@@ -1,7 +1,5 @@
 """Where classes are refined: one step after another, over blocks of near classes."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Callable
@@ -44,7 +42,7 @@ class SearchSpace:
     table: np.ndarray
 
     @classmethod
-    def of(cls, matrix: Matrix) -> SearchSpace:
+    def of(cls, matrix: Matrix) -> "SearchSpace":
         """All records of a matrix with one record at least."""
         lines = np.flatnonzero(matrix.base < 0).tolist()
         trees = np.flatnonzero(matrix.base >= 0).tolist()
@@ -182,7 +180,7 @@ class Search:
     cycles: int = 1
     above: float = 0.0
 
-    def no_hotter(self, most: float) -> Search:
+    def no_hotter(self, most: float) -> "Search":
         """The search, starting at most at the temperature `most` and falling as steeply."""
         if self.hot <= most:
             return self
@@ -208,7 +206,7 @@ class Slots(NamedTuple):
     class_of: np.ndarray
 
     @classmethod
-    def of(cls, rows: np.ndarray, labels: np.ndarray, count: int, capacity: int) -> Slots:
+    def of(cls, rows: np.ndarray, labels: np.ndarray, count: int, capacity: int) -> "Slots":
         """Records by class; classes without members are empty."""
         members = np.argsort(labels, kind="stable")
         size = np.bincount(labels, minlength=count)

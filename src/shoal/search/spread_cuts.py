@@ -6,8 +6,6 @@ the end. So whatever a cut depends on - the records of its node in the order of 
 the same wherever it is made; see `subtrees`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

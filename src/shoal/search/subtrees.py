@@ -10,8 +10,6 @@ Why the number of threads changes nothing:
    sorted in the end.
 """
 
-from __future__ import annotations
-
 import heapq
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 encode > publish (a method decides when and under which cluster) > render > measure > release
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property

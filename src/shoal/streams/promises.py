@@ -1,7 +1,5 @@
 """A policy's promises, asked about clusters of a stream."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Sequence
 from fractions import Fraction

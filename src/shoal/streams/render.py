@@ -1,7 +1,5 @@
 """From clusters to published cells: each cluster is written once, for all its records."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 

@@ -5,8 +5,6 @@ them with its own rows, and its commit names the file; then the file is put, the
 it, and the parts go. What is killed in between is put again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path

@@ -7,8 +7,6 @@ as if it never was and is done again, with the same result; killed after it, the
 more, to the same position.
 """
 
-from __future__ import annotations
-
 import secrets
 import shutil
 import tempfile
@@ -94,7 +92,7 @@ def _remedy(options: StreamOptions) -> str:
 @contextmanager
 def _resumable_run(
     request: StreamRequest, feed: Source, clock: Callable[[], float]
-) -> Iterator[Run]:
+) -> "Iterator[Run]":
     """A run from where its checkpoint stopped; when interrupted, it certifies what is committed."""
     options = request.options
     assert options.checkpoint is not None
@@ -125,7 +123,7 @@ def _resumable_run(
 @contextmanager
 def _one_time_run(
     request: StreamRequest, feed: Source, clock: Callable[[], float]
-) -> Iterator[Run]:
+) -> "Iterator[Run]":
     """A run without a checkpoint: outputs appear at the end, whole or not at all."""
     options = request.options
     with ExitStack() as stack:

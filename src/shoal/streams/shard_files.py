@@ -5,8 +5,6 @@ A person's shard follows from a keyed hash of their name and from nothing else, 
 one shard only, in whatever file their records are.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import os

@@ -11,8 +11,6 @@ manifest. Killed before the commit, the batch is as if it never was; killed afte
 put again.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager

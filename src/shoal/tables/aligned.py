@@ -15,8 +15,6 @@ of such classes keep it, so it is monotone. Strict: the members of an old class 
 published now are none or at least k, too; else more are withheld.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import replace

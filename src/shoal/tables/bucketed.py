@@ -1,7 +1,5 @@
 """From a bound table to two: groups of a bucketizer, quasi-identifiers beside sensitive values."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 from hashlib import sha256

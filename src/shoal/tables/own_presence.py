@@ -15,8 +15,6 @@ whose true quasi-identifiers fit all of these, members or not; they must be k pe
 Who fits a class is judged by the cells that it would show.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -105,7 +103,7 @@ class WhoFits(BoundPromises):
     """All promises of a policy, and that k people fit all classes of everybody."""
 
     def __init__(
-        self, problem: Problem, template: Classes, remaining: Remaining, rows: np.ndarray
+        self, problem: Problem, template: Classes, remaining: "Remaining", rows: np.ndarray
     ) -> None:
         super().__init__(problem.promises, template)
         self._remaining, self._rows, self._least = remaining, rows, problem.required_k

@@ -3,8 +3,6 @@
 codes > columns > classes, cut where the columns lie > cells > written by blocks
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Mapping, Sequence

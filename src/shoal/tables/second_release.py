@@ -1,7 +1,5 @@
 """Publish a part of a table exactly as the whole was, for comparison; nothing is written."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """What every attack must keep."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import replace

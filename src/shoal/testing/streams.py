@@ -1,7 +1,5 @@
 """What every stream method must keep, whatever arrives."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import NamedTuple

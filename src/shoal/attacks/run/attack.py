@@ -3,8 +3,6 @@
 bind to the whole table > publish without some people > attack those in and those out > certify
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace

@@ -5,8 +5,6 @@ table anew keep the originals too; without them, attacks that start from people'
 can't be tried.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A release and its original in numbers: people who are in it, and people who are not."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -57,7 +55,7 @@ class AttackedRelease:
     @classmethod
     def of_audited(
         cls, result: AuditResult, released: Table, original: Table, policy: Policy
-    ) -> AttackedRelease:
+    ) -> "AttackedRelease":
         """An audited release, which is not published again."""
         truth = result.truth
         encoded = bound_original(original, policy)[1] if truth is None else truth.encoded

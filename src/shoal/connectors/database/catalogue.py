@@ -1,7 +1,5 @@
 """Which tables a database has, and which column of one points to which of another."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from shoal.connectors.database.address import (

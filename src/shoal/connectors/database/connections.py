@@ -1,7 +1,5 @@
 """A session with the database that an address names."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 

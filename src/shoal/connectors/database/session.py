@@ -1,7 +1,5 @@
 """One connection to a database and its one transaction: what SQLite and PostgreSQL both give."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
@@ -26,7 +24,7 @@ class TableName:
     def quoted(self) -> str:
         return f"{quoted(self.schema)}.{quoted(self.name)}"
 
-    def beside(self, name: str) -> TableName:
+    def beside(self, name: str) -> "TableName":
         """Another table of the same schema."""
         return TableName(self.schema, name)
 
@@ -49,7 +47,7 @@ class SqlColumn:
     holds: type[pl.Int64 | pl.Date | pl.String] = pl.String
 
     @property
-    def of_any_type(self) -> SqlColumn:
+    def of_any_type(self) -> "SqlColumn":
         """The column where nobody needs its cells, which are some text then."""
         return SqlColumn(self.name, self.unneeded, self.unneeded, self.unneeded)
 

@@ -1,7 +1,5 @@
 """SQLite by the standard library."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -58,7 +56,7 @@ class SqliteSession:
     key_numbers: ClassVar[str] = numbers
 
     @classmethod
-    def connect(cls, address: TableAddress, writing: bool) -> SqliteSession:
+    def connect(cls, address: TableAddress, writing: bool) -> "SqliteSession":
         """A session in a transaction; for writing, one that nobody else writes beside."""
         path = Path(address.location)
         made = _made(path) if writing else None

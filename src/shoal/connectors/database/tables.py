@@ -6,8 +6,6 @@
 A release has a column more, `shoal_row`, which numbers its rows from 1: a table has no order.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import secrets

@@ -1,7 +1,5 @@
 """Numbers in intervals."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -49,7 +47,7 @@ class Bins:
     levels: int = parameter("levels of intervals", default=1, low=1, high=64)
 
     @classmethod
-    def from_spec(cls, argument: Any) -> Bins:
+    def from_spec(cls, argument: Any) -> "Bins":
         """`{bins: [0, 20, 40, 60]}` or `{bins: {width: 10, start: 0, factor: 2, levels: 3}}`."""
         if isinstance(argument, list | tuple):
             return cls(edges=_edges(argument))

@@ -1,7 +1,5 @@
 """Dates and time stamps in calendar periods."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -49,7 +47,7 @@ class Dates:
     periods: tuple[str, ...] = parameter("calendar periods, finest first", choices=tuple(PERIODS))
 
     @classmethod
-    def from_spec(cls, argument: Any) -> Dates:
+    def from_spec(cls, argument: Any) -> "Dates":
         """`{dates: [day, month, quarter, year, decade]}`, or some of them in this order."""
         names = [argument] if isinstance(argument, str) else argument
         known = list(PERIODS)

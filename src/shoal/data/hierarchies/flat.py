@@ -1,7 +1,5 @@
 """A column without a hierarchy: every value lies right under the root."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -22,7 +20,7 @@ class Flat:
     root: str = parameter("label of the root", default="*")
 
     @classmethod
-    def from_spec(cls, argument: Any) -> Flat:
+    def from_spec(cls, argument: Any) -> "Flat":
         """`{flat: true}`; a text instead of `true` names the root."""
         if isinstance(argument, str) and argument:
             return cls(root=argument)

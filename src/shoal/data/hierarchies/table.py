@@ -6,8 +6,6 @@ are passed over, and a row that says the same as an earlier one counts once. Fil
 are compressed.
 """
 
-from __future__ import annotations
-
 import codecs
 import csv
 import gzip

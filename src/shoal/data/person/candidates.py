@@ -4,8 +4,6 @@ rank        how likely a kind numbers people, the likeliest first
 together    first and last names with the birth; numbers that begin anew in every group
 """
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -44,7 +42,7 @@ class Candidate:
     twins: list[str] = field(default_factory=list)
 
     @classmethod
-    def together(cls, *parts: PersonColumn) -> Candidate:
+    def together(cls, *parts: PersonColumn) -> "Candidate":
         """Several columns, which only together number people."""
         return cls(parts, "pair", _people_of(parts))
 

@@ -5,8 +5,6 @@ candidates > what the cells say of them > pairs > the same under other names > w
 The answer is in counts and in words; never with a value of the table.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum

@@ -7,8 +7,6 @@ crossing    two steady columns of which neither is nested in the other, as sex a
             city and state behind a postcode nest, so a postcode numbers nobody
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, islice
@@ -74,7 +72,7 @@ class _Sample:
     first: np.ndarray
 
     @classmethod
-    def of(cls, people: People, parts: Sequence[PersonColumn]) -> _Sample:
+    def of(cls, people: People, parts: Sequence[PersonColumn]) -> "_Sample":
         rows = people.sampled(MOST_ROWS)
         # by codes, which are the same on all machines, as keys need not be; the least of a key's
         codes = np.unique(mixed(*(part.among(rows)[0] for part in parts)), return_inverse=True)[1]

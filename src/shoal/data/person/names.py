@@ -6,8 +6,6 @@ core        the words of a name that are neither words for numbers nor digits
 What a word may mean stands in words.yaml.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

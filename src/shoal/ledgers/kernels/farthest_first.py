@@ -7,8 +7,6 @@ and their squared distance to the centre. subject_ids: (n,) int32 people, empty 
 its own person.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from shoal.data.numba_kernels import inner, outer

@@ -21,8 +21,6 @@ Ours, not the paper's: `cluster` chooses another way to find the classes, `block
 increments in parts, `waiting` lets small ones wait.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import ClassVar
 

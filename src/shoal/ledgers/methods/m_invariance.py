@@ -18,8 +18,6 @@ Reading: new records are taken for new buckets from the values that most of them
 many as possible are placed; those that no bucket takes wait.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -18,8 +18,6 @@ Minimality: promises besides k decide which groups are united and which wait, so
 how may conclude a little about values from a union. k alone never looks at a value.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar

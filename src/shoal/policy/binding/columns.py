@@ -1,7 +1,5 @@
 """Whether a table has the columns that its policy names, and names for all of its columns."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Container
 

@@ -1,7 +1,5 @@
 """Numbers and dates as a policy says that its files write them, and as Shoal reads them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -80,7 +78,7 @@ class CellNotation:
         return Render(self.model.render.intervals, self.model.render.suppressed)
 
     @cached_property
-    def derived(self) -> list[Derived]:
+    def derived(self) -> "list[Derived]":
         """All derived columns that are asked for, in the order in which they are written."""
         return derived_columns(self.model)
 
@@ -206,7 +204,7 @@ class CellNotation:
             differs |= ~_same(frame[column.name], expected)
         return frame.drop([column.name for column in asked]), int(differs.sum())
 
-    def _computed(self, cells: pl.Series, asked: list[Derived]) -> list[pl.Series]:
+    def _computed(self, cells: pl.Series, asked: "list[Derived]") -> list[pl.Series]:
         """The derived columns of one column, by its distinct cells."""
         if not asked:
             return []

@@ -3,8 +3,6 @@
 A table that surely fits is done as without a limit. Any other is read as codes, piece by piece.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from math import ceil, inf
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the cells of a column say, whatever its name, found once from its distinct cells."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -44,7 +42,7 @@ class ColumnCells:
     odd: int = 0
 
     @classmethod
-    def of(cls, column: Column) -> ColumnCells:
+    def of(cls, column: Column) -> "ColumnCells":
         cells = pl.Series(column.name, column.cells, dtype=pl.String)
         values = cells.str.strip_chars()
         is_value, counts = ~values.is_in(NO_VALUE), column.counts()

@@ -4,8 +4,6 @@ Guesses lean to caution: what an attacker could know is a quasi-identifier, what
 goes. Where a wrong guess would publish what nobody meant to publish, a question stands beside it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -60,7 +58,7 @@ class Guess:
     def role(self) -> str:
         return str(self.settings["role"])
 
-    def asking(self, *more: str) -> Guess:
+    def asking(self, *more: str) -> "Guess":
         return replace(self, questions=(*self.questions, *more))
 
     @property

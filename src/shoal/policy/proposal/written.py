@@ -4,8 +4,6 @@ A table has one way to write numbers and one form of dates besides ISO: those ar
 block `read` can say. Where cells leave it open, or columns disagree, a question says so.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping

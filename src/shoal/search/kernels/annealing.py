@@ -11,8 +11,6 @@ Classes of one block are searched by themselves: blocks share the arrays, and no
 another one changes but `class_of`, where a record of another block stays in another block.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from shoal.data.numba_kernels import inlined, outer

@@ -1,7 +1,5 @@
 """How many records a cut may put on its low side: the sizes of the rounded partition function."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from shoal.data.numba_kernels import inner

@@ -10,8 +10,6 @@ k is how many people every side needs; segments below 2 * `least` rows are not c
 An attempt is a number: 0 is the first cut to try on a segment (its widest attribute), 1 the next.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -3,8 +3,6 @@
 codes: (n, d) int32. label: (n,) int32 that has to agree, too; empty where nothing else has to.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from shoal.data.numba_kernels import inner, outer

@@ -9,8 +9,6 @@ places of tied records, then a column's values on the high side. `sorted_cut.Cut
 other arrays are.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from shoal.data.numba_kernels import inner, outer

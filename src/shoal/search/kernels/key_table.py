@@ -1,7 +1,5 @@
 """Hash tables of 64-bit keys, with open addressing: where a key's search begins."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from shoal.data.numba_kernels import inner

@@ -5,8 +5,6 @@ whose number it does not know, the compiler keeps little in registers. Each func
 a few instructions; its body says which, and is what runs without the compiler.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from inspect import Parameter, signature
 from typing import Any

@@ -5,8 +5,6 @@ the level in question is table[place[j] + code] for attribute j; the key of a cl
 group * stride over the attributes.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from shoal.data.numba_kernels import outer

@@ -6,8 +6,6 @@ lookup, limit: as in `search.targets.Targets`. sizes: (classes,) int64 and total
 merged away.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from shoal.data.numba_kernels import inner, outer

@@ -9,8 +9,6 @@ is computed by the same additions in the same order, so rounding can't make it e
 costs: as in `spans`.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -10,8 +10,6 @@ members or more, or with nobody.
 Blocks are as in `annealing`; the random numbers, too.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -7,8 +7,6 @@ columns: (d + 1, n) int32, the codes of one record per column and, in the last r
 number. costs: as in `spans`.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from shoal.search.kernels.cut_sizes import CROSS, PROPORTIONAL, SAME

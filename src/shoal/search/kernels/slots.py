@@ -12,8 +12,6 @@ table: int32. For a tree of few leaves the loss of every pair of leaves, row by 
 random: (1,) uint64, the state of xorshift64* (Vigna, ACM TOMS 42(4), 2016).
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

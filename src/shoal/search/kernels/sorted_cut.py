@@ -13,8 +13,6 @@ Compile time is half of what a first run takes, and most of it goes into helpers
 wrappers. So Python allocates the work space, as few arrays as hold it, and `space_of` names them.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -8,8 +8,6 @@ costs: (d + nodes, 3) float64, all that a `Matrix` says about costs in one table
     c rows below its first node.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from shoal.data.numba_kernels import inner

@@ -9,8 +9,6 @@ class is the greatest distance - limit over the attributes, -1 where nothing is 
 close enough when it is at most 0.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from shoal.data.numba_kernels import inner

@@ -5,8 +5,6 @@ subject_ids and rows as in `kernels.nearest_clusters`. total (rows,) int32 is th
 growing box with each record, FAR for records that may not be taken.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -3,8 +3,6 @@
 near, leaf, base, parent, first, last and cost, and boxes, as in `kernels.stream_distances`.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from shoal.data.numba_kernels import inner, outer

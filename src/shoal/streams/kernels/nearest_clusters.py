@@ -7,8 +7,6 @@ int64: a distance in the upper half, a record in the lower one, so that ties go 
 record.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -6,8 +6,6 @@ int64, the records of each cluster. Of the boxes, number c is that of cluster c;
 those of a division that is tried.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from shoal.data.numba_kernels import inner, outer

@@ -9,8 +9,6 @@ attributes. base (trees,) int32, where an attribute's nodes begin in parent, fir
 int32 and cost (nodes,) int32, the loss of publishing a node.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -18,8 +18,6 @@ Trap: a record that leaves alone leaves exactly `delta` after it came, which tel
 arrival.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -70,7 +68,7 @@ class Castle(StreamMethod):
     snap: int = field(default=0, metadata=SNAP)
     tick: int = field(default=1, metadata=TICK)
 
-    def start(self, space: Space, promises: StreamPromises, seed: int) -> CastlePublisher:
+    def start(self, space: Space, promises: StreamPromises, seed: int) -> "CastlePublisher":
         """No cluster yet."""
         parameters = with_effective_delay(self, promises.k)
         return CastlePublisher(parameters, space, promises, seed)

@@ -1,7 +1,5 @@
 """From clusters to emissions: repair, bounds, and the parameters that stream methods share."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Protocol, TypeVar
 

@@ -27,8 +27,6 @@ Ours: `neighbour=near`, the default, grows the cluster among the first record's 
     tables do.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import ceil
@@ -176,7 +174,7 @@ class Fads(StreamMethod):
             object.__setattr__(self, "strict_release", False)
             object.__setattr__(self, "leftovers", "star")
 
-    def start(self, space: Space, promises: StreamPromises, seed: int) -> FadsPublisher:
+    def start(self, space: Space, promises: StreamPromises, seed: int) -> "FadsPublisher":
         """An empty buffer."""
         parameters = with_effective_delay(self, promises.k)
         if self.neighbour != "knn" and not self.strict:

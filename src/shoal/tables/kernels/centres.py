@@ -4,8 +4,6 @@ points: (coordinates, n) float64; centres: (coordinates, k) float64. Equal dista
 centre.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from shoal.data.numba_kernels import inner, outer

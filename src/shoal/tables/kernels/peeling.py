@@ -8,8 +8,6 @@ The group of a unit is a 64-bit key, the sum over its attributes of the parts of
 two groups can share a key is up to whoever made the parts.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from shoal.data.numba_kernels import outer

@@ -17,8 +17,6 @@ attribute. Texts that stand for no value are one value.
 Ours: `near` takes, instead of random records of the other buckets, those nearest to the first.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -29,8 +29,6 @@ end, where most records leave, is nearly complete. Very large lattices lose leve
 written down.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 

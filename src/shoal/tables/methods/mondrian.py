@@ -16,8 +16,6 @@ implementations with hierarchies do.
 Reading: the median counts records, the promise counts people.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar

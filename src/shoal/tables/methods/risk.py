@@ -11,8 +11,6 @@ Reading: what is asked of classes beside people and individual risk is left to t
 are classes that have no near ones left, and people with several records.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -74,10 +72,10 @@ class _Best:
     loss: float
 
     @classmethod
-    def of(cls, classes: kernel.RiskClasses, terms: np.ndarray) -> _Best:
+    def of(cls, classes: kernel.RiskClasses, terms: np.ndarray) -> "_Best":
         return cls(classes.label.copy(), float(classes.people @ classes.loss))
 
-    def or_better(self, classes: kernel.RiskClasses, terms: np.ndarray) -> _Best:
+    def or_better(self, classes: kernel.RiskClasses, terms: np.ndarray) -> "_Best":
         found = _Best.of(classes, terms)
         return found if terms[TOTAL] <= terms[TARGET] and found.loss < self.loss else self
 

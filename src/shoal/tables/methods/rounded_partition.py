@@ -35,8 +35,6 @@ Ours, not the paper's:
   done, by exchanges that keep every promise.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, fields
 from typing import ClassVar
 

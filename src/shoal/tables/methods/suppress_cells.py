@@ -6,8 +6,6 @@ value of its own and no wildcard, so whoever shows one hides among those who sho
 Reading: what a star costs is the attribute's weight: columns of larger weights are starred less.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 

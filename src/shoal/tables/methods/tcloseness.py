@@ -27,8 +27,6 @@ Where each move can be asked for all promises, exchanging is kept short and the 
 annealed (`search.refinement`).
 """
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import ClassVar

@@ -26,8 +26,6 @@ Reading (line 30): near means near means of the quasi-identifiers.
 Reading: "the best of 50 runs" (`preset="paper"`) is the one of least squared error.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import ClassVar
 

@@ -13,8 +13,6 @@ Reading: a missing value is a child of the whole attribute. A number splits firs
 none, then by its values.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
