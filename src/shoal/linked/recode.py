@@ -1,7 +1,5 @@
 """From templates to the tables that are published: cells, counts, moved dates, keys, and order."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ Every table is read and bound as if it were alone, under a policy of its own tha
 columns are for; what belongs to what is said here.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ Reading: the frequency of a value is the share of the class's subjects who have 
 several values counts in the frequency of each, so frequencies may add up to more than 1.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import ceil
 from typing import ClassVar

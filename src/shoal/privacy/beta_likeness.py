@@ -9,8 +9,6 @@ with `reference: input` every record.
 Reading: every text that stands for no value is a value of its own.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from typing import ClassVar

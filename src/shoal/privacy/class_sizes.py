@@ -4,8 +4,6 @@ Sizes are counted in distinct subjects; suppressed records are in no class. Ever
 figure of the whole release, so that all of them hold or none does.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass

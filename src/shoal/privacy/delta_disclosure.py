@@ -11,8 +11,6 @@ Reading: shares weigh (subject, value) pairs; the whole table is every record th
 Reading: every text that stands for no value is a value of its own.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from math import log

@@ -6,8 +6,6 @@ knows a person's class then knows that the person has it.
 Reading: a text for no value is none that anybody has.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -5,8 +5,6 @@ Sweeney. International Journal of Uncertainty, Fuzziness and Knowledge-Based Sys
 Reading: k counts distinct subjects, not records.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar

@@ -6,8 +6,6 @@ Reading: r_i counts subjects, each once for every different value it has in the 
 Reading: all texts that stand for no value are one value.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal, localcontext

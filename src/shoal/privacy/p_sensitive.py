@@ -4,8 +4,6 @@ Truta, Vinay. ICDE Workshops 2006, page 94.
 Reading: all texts that stand for no value are one value.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -4,8 +4,6 @@ A person of the population fits a class if the class's published cells cover all
 quasi-identifiers. Rows of the population table are people.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar

@@ -16,8 +16,6 @@ A union of classes has more people and a larger sum of weights than each of them
 both: no member's risk rises, and neither does the mean over all.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple

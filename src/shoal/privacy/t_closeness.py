@@ -17,8 +17,6 @@ Reading: of a growing table no source says whether a class is compared with its 
 that is published; see `reference`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """A comparison as rows of text, for the screen and for the page: one row per method and k."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """What is known of linked tables, in sentences: on a certificate, and before a release."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

@@ -6,8 +6,6 @@ the release, and what is shown of the original keeps the rule of `distributions`
 shown as its author wrote it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

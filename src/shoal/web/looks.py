@@ -4,8 +4,6 @@ Looks whose name begins with `show_` answer with cells, for the person at the sc
 server neither keeps nor logs them. All others answer with counts and names of columns.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from contextlib import suppress

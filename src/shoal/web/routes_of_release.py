@@ -1,7 +1,5 @@
 """The gate's forms: answers, attacks, sign-offs, and the release itself."""
 
-from __future__ import annotations
-
 import json
 import re
 import secrets

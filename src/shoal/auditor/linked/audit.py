@@ -4,8 +4,6 @@ With the originals beside the release, the matching attack is tried as well, and
 measured. The certificate names which table, and how many known rows of it, betray people.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
