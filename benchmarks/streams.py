@@ -139,7 +139,7 @@ def engine(method: str, parameters: str, k: int, rows: int, repeats: int) -> dic
 
 
 def _space(policy: dict) -> tuple[Any, np.ndarray]:
-    from shoal.data.space import Space
+    from shoal.data.stream import Space
     from shoal.policy.binding.table import bind_stream
     from shoal.policy.policy import Policy
 

@@ -161,7 +161,7 @@ def losing(job: str) -> Any:
         import pyarrow
         from pyspark import TaskContext
 
-        from shoal.data.shared_room import run_task
+        from shoal.data.room import run_task
 
         for batch in batches:
             numbers = batch.column(0).to_pylist()

@@ -31,10 +31,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.data.partition import Partition
-from shoal.data.space import Space
-from shoal.data.stream import NEW, REUSE, SUPPRESS, Arrivals, Emissions, State
+from shoal.data.stream import NEW, REUSE, SUPPRESS, Arrivals, Emissions, Space, State
 from shoal.errors import InfeasibleError
 from shoal.protocols import StreamMethod, StreamPromises
 from shoal.search.repair import merge_failing

@@ -28,10 +28,10 @@ from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
 from shoal.data.cut import Cut
 from shoal.data.matrix import Matrix
+from shoal.data.numba_kernels import always
 from shoal.data.partition import Partition
 from shoal.data.progress import Progress, tell, watched
 from shoal.data.table import Table
-from shoal.data.uncompiled import always
 from shoal.errors import InfeasibleError, InputError
 from shoal.policy.binding.files import Source
 from shoal.policy.binding.table import BoundTable, bound_table

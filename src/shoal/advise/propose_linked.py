@@ -7,9 +7,9 @@ from typing import Any
 from shoal.advise.propose import LookedAt, ProposedColumn
 from shoal.connectors.files import read
 from shoal.connectors.table_places import TablePlaces
-from shoal.data.json_objects import Json
 from shoal.data.linked import PEOPLE
 from shoal.data.progress import Progress, no_progress
+from shoal.data.regular_files import Json
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy.loading import one_line, read_options, reading_of

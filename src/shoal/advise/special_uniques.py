@@ -17,8 +17,8 @@ from math import comb, prod
 
 import numpy as np
 
-from shoal.data.json_objects import Json
 from shoal.data.progress import Progress, no_progress, tell
+from shoal.data.regular_files import Json
 
 LARGEST = 4
 MOST_ORDERED = 100_000_000  # records in all sets; with more, only smaller sets are looked at

@@ -4,8 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from shoal.data.attack_scene import AttackScene, People, Surroundings, Trial
-from shoal.data.boxes import Boxes
+from shoal.data.attack_scene import AttackScene, Boxes, People, Surroundings, Trial
 
 WORD = 64
 BITS = 1 << 28  # pairs that are held as one bit each

@@ -22,11 +22,10 @@ from shoal.attacks.counts import (
 )
 from shoal.attacks.covering import drawn_trials
 from shoal.attacks.scores import ATTACKERS, SURE, Attackers, Guesses, Near, judged, near_values
-from shoal.data.attack_scene import AttackScene, Findings, ShownRelease, Trial
-from shoal.data.boxes import Axis, Boxes
+from shoal.data.attack_scene import AttackScene, Axis, Boxes, Findings, ShownRelease, Trial
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.numbers import weighted_sum
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.errors import MissingExtraError
 from shoal.protocols import Attack
 

@@ -8,9 +8,8 @@ import numpy as np
 
 from shoal.attacks.counts import counted, exact, mean_of, people_in
 from shoal.attacks.covering import covering_pairs, drawn, most_drawn
-from shoal.data.attack_scene import AttackScene, ExternalList, Findings, People
-from shoal.data.boxes import Boxes
-from shoal.data.parameters import parameter
+from shoal.data.attack_scene import AttackScene, Boxes, ExternalList, Findings, People
+from shoal.data.option import parameter
 from shoal.errors import InputError
 from shoal.protocols import Attack
 

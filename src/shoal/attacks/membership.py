@@ -8,8 +8,7 @@ import numpy as np
 from shoal.attacks.counts import newcombe, wilson
 from shoal.attacks.covering import covering_pairs, drawn_trials, people_fitting
 from shoal.attacks.scores import Members, marginals
-from shoal.data.attack_scene import AttackScene, Findings
-from shoal.data.boxes import Boxes
+from shoal.data.attack_scene import AttackScene, Boxes, Findings
 from shoal.data.numbers import weighted_sum
 from shoal.protocols import Attack
 

@@ -7,8 +7,7 @@ import numpy as np
 
 from shoal.attacks.counts import counted, exact, people_in
 from shoal.attacks.covering import people_fitting
-from shoal.data.attack_scene import AttackScene, Findings, Surroundings
-from shoal.data.boxes import Boxes
+from shoal.data.attack_scene import AttackScene, Boxes, Findings, Surroundings
 from shoal.data.numbers import weighted_sum
 from shoal.privacy.reidentification import individual_risk
 from shoal.protocols import Attack

@@ -17,7 +17,7 @@ import numpy as np
 
 from shoal.attacks.counts import ClassValues, entries_of
 from shoal.attacks.covering import covering_pairs
-from shoal.data.boxes import EVERYTHING, Boxes
+from shoal.data.attack_scene import EVERYTHING, Boxes
 from shoal.data.classes import SensitiveColumn
 
 ATTACKERS = ("cover", "bayes", "definetti")

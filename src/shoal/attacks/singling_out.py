@@ -7,8 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.attacks.counts import Share, counted, newcombe, people_in, people_with, wilson
-from shoal.data.attack_scene import AttackScene, Findings, People, ShownRelease
-from shoal.data.boxes import Boxes
+from shoal.data.attack_scene import AttackScene, Boxes, Findings, People, ShownRelease
 from shoal.data.numbers import alike, weighted_sum
 from shoal.protocols import Attack
 

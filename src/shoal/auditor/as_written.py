@@ -22,9 +22,8 @@ from shoal.connectors.location import PACKED, Location
 from shoal.connectors.outputs import UNDELIMITED
 from shoal.connectors.release_drafts import listed_files
 from shoal.data.certificate_shape import DialectReport
-from shoal.data.regular_files import is_pipe
+from shoal.data.regular_files import is_pipe, unpacked
 from shoal.data.two_tables import COUNT, GROUP, sensitive_path
-from shoal.data.unpacking import unpacked
 from shoal.errors import InputError
 from shoal.policy.policy import Policy
 

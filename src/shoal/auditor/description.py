@@ -17,10 +17,9 @@ from shoal.auditor.findings import of_cells, of_people
 from shoal.connectors import files
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import ColumnReport, PolicyFile, PolicyIdentity
-from shoal.data.json_objects import Json
 from shoal.data.notation import Notation
 from shoal.data.people import UNKNOWN as ROWS
-from shoal.data.regular_files import readable
+from shoal.data.regular_files import Json, readable
 from shoal.data.release import read_column
 from shoal.data.schema import Attribute, Kind, Render, Role, Schema, Shown
 from shoal.data.single_ends import TOLERATED, single_end_warnings

@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from shoal.data.column_words import mean, named_by_a_record, names_place
+from shoal.data.column_words import PERSONAL, mean, name_of, named_by_a_record, names_place
 from shoal.data.numbers import parse_numbers
 from shoal.data.people import unit
-from shoal.data.person.names import PERSONAL, name_of
 from shoal.data.table import Column, Table
 from shoal.data.warnings import (
     GRAVE,

@@ -17,16 +17,14 @@ from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import PromiseReport
 from shoal.data.coded_table import CodedTable
 from shoal.data.encoding import encode, encode_subjects
-from shoal.data.fault_words import REMOVED_ROLES
 from shoal.data.people import UNKNOWN, people_key
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release
-from shoal.data.room import needs_whole
+from shoal.data.room import SharedRoom, needs_whole
 from shoal.data.row_order import Followed
-from shoal.data.shared_room import SharedRoom
 from shoal.data.table import Table
 from shoal.data.truth import Truth
-from shoal.data.warnings import PRESENCE_DISCLOSED, ReleaseWarning
+from shoal.data.warnings import PRESENCE_DISCLOSED, REMOVED_ROLES, ReleaseWarning
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.problem import Problem

@@ -31,7 +31,6 @@ from shoal.connectors.location import Location
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import BY_RELEASE
 from shoal.data.classes import Classes, SensitiveColumn
-from shoal.data.fault_words import fault_sentence, fault_sentences
 from shoal.data.findings import some_named
 from shoal.data.formulas import formula_sentences
 from shoal.data.numbers import parse_numbers
@@ -46,6 +45,8 @@ from shoal.data.warnings import (
     PEOPLE_ASSUMED,
     WRITTEN_ALIKE,
     ReleaseWarning,
+    fault_sentence,
+    fault_sentences,
 )
 from shoal.errors import InputError
 from shoal.policy import registry

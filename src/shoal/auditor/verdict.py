@@ -5,10 +5,15 @@ from typing import Any
 
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import AcceptedReport
-from shoal.data.fault_words import fault_sentences
 from shoal.data.people import Unit, span_text, unit
 from shoal.data.schema import Role, Schema
-from shoal.data.warnings import OPEN_QUESTION, TOGETHER_BELOW, WITHHELD_FEW, ReleaseWarning
+from shoal.data.warnings import (
+    OPEN_QUESTION,
+    TOGETHER_BELOW,
+    WITHHELD_FEW,
+    ReleaseWarning,
+    fault_sentences,
+)
 from shoal.errors import PromiseError
 from shoal.policy.problem import Problem
 

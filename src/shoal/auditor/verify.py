@@ -33,11 +33,11 @@ from shoal.connectors.parquet_parts import check_released
 from shoal.connectors.traces import traced_rows
 from shoal.data import room
 from shoal.data.certificate import Certificate
-from shoal.data.fault_words import fault_sentence
 from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import path_text, readable, require_regular
 from shoal.data.table import Table
 from shoal.data.two_tables import GROUP, sensitive_path
+from shoal.data.warnings import fault_sentence
 from shoal.errors import InputError, PromiseError
 from shoal.policy import registry
 from shoal.policy.binding.files import read_both

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from shoal.connectors.sweeping import draft_beside
 from shoal.data import room
-from shoal.data.shared_room import SharedRoom, Workers
+from shoal.data.room import SharedRoom, Workers
 from shoal.errors import InputError, MissingExtraError
 
 LIMIT = 2_000_000_000

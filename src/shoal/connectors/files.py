@@ -36,9 +36,8 @@ from shoal.connectors.typed import (
     without_records,
 )
 from shoal.data import cores
-from shoal.data.regular_files import is_pipe, require_regular, sync, unchanged
+from shoal.data.regular_files import is_packed, is_pipe, require_regular, sync, unchanged, unpacked
 from shoal.data.table import Table
-from shoal.data.unpacking import is_packed, unpacked
 from shoal.data.warnings import ReleaseWarning
 from shoal.errors import InputError
 

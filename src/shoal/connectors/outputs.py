@@ -14,10 +14,9 @@ from shoal.connectors.dialect import Dialect
 from shoal.connectors.location import Location
 from shoal.data.certificate_shape import DialectReport, OutputReport
 from shoal.data.notation import PLAIN, Notation
-from shoal.data.regular_files import is_pipe, require_name
+from shoal.data.regular_files import is_packed, is_pipe, require_name
 from shoal.data.schema import Render
 from shoal.data.two_tables import sensitive_path
-from shoal.data.unpacking import is_packed
 from shoal.errors import InputError
 
 

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from shoal.data.numba_kernels import inner, outer
-from shoal.data.uncompiled import uncompiled_up_to
+from shoal.data.numba_kernels import inner, outer, uncompiled_up_to
 from shoal.errors import InputError
 
 WHOLE, ODD, BROKEN, BLANK, RAGGED = range(5)

@@ -100,7 +100,7 @@ def _running(job: str) -> Any:
     """What an executor does with the numbers of its tasks."""
 
     def run(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-        from shoal.data.shared_room import run_task
+        from shoal.data.room import run_task
 
         for batch in batches:
             numbers = batch.column(0).to_pylist()

@@ -21,8 +21,7 @@ from shoal.connectors.location import PARQUET, Location
 from shoal.connectors.parquet_parts import Part
 from shoal.connectors.release_drafts import RECORDS
 from shoal.data.coded_table import Blank, CodedTable, ShownColumn
-from shoal.data.room import Room, blocks
-from shoal.data.shared_room import SharedRoom, new_file
+from shoal.data.room import Room, SharedRoom, blocks, new_file
 from shoal.data.table import Column
 from shoal.errors import InputError
 

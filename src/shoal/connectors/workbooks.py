@@ -23,7 +23,7 @@ import polars as pl
 from shoal.connectors.delimited import check_names
 from shoal.connectors.dialect import Reading
 from shoal.data.person_names import nobody
-from shoal.data.unpacking import most_cells, most_unpacked, require_room
+from shoal.data.regular_files import most_cells, most_unpacked, require_room
 from shoal.data.warnings import HIDDEN_ROWS, ReleaseWarning
 from shoal.errors import InputError, MissingExtraError, library_errors_as
 

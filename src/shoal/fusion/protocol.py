@@ -18,11 +18,11 @@ import polars as pl
 
 from shoal.connectors.party.messages import LinkLost, MessageKind, said_by
 from shoal.connectors.party.tls import Identity
+from shoal.data.numba_kernels import always
 from shoal.data.person_names import spelled_apart
 from shoal.data.progress import Progress, no_progress
 from shoal.data.row_order import published_order
 from shoal.data.table import encode_text
-from shoal.data.uncompiled import always
 from shoal.errors import InfeasibleError, InputError, PartyError
 from shoal.fusion.columns import Codes, PartyInput, SharedColumns, require_values, series_of
 from shoal.fusion.conversation import Conversation, open_journal

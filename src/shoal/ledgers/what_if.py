@@ -23,11 +23,11 @@ from shoal.connectors.ledger.private import DeferredRecords, PanelState
 from shoal.data.certificate import Certificate
 from shoal.data.ledger_view import CARRIED, LOCKSTEP, TOGETHER, Panel
 from shoal.data.notebook import Figures
+from shoal.data.numba_kernels import always
 from shoal.data.partition import Partition
 from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import path_text
 from shoal.data.table import Table, texts_of
-from shoal.data.uncompiled import always
 from shoal.errors import InputError, ShoalError
 from shoal.ledgers.increment import INSERT, Terms, tokens_of
 from shoal.ledgers.methods.sticky import Sticky

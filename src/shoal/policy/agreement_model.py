@@ -12,8 +12,8 @@ from pydantic import Field, field_validator
 
 from shoal.connectors.party.journal import MOST_NAME
 from shoal.data.hierarchies.hierarchy import Hierarchy
-from shoal.data.json_objects import Json
 from shoal.data.numbers import EXACT_DIGITS, parse_numbers
+from shoal.data.regular_files import Json
 from shoal.data.schema import Kind
 from shoal.data.table import Column
 from shoal.data.taxonomy import Taxonomy

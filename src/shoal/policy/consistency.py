@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import Any
 
 from shoal.connectors.dialect import codec_of
-from shoal.data.json_objects import Json
+from shoal.data.regular_files import Json
 from shoal.data.two_tables import COUNT, GROUP, OWN_METHODS
 from shoal.errors import InputError
 from shoal.policy import registry

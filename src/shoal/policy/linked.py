@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from shoal.data.json_objects import Json
 from shoal.data.linked import PEOPLE, Known, LinkedTable
+from shoal.data.regular_files import Json
 from shoal.data.schema import Schema, Shown
 from shoal.policy.model import AttributePolicy, KnownRows, PolicyModel, RowsPolicy
 from shoal.policy.parameters import suggestion

@@ -6,8 +6,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shoal.data.json_objects import Json
 from shoal.data.option import Request, option
+from shoal.data.regular_files import Json
 from shoal.errors import InputError
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.data.classes import Classes, SensitiveColumn
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.errors import InputError
 from shoal.privacy.k_anonymity import BesidesK, too_few_subjects
 from shoal.privacy.promise import Settings, as_written, sign

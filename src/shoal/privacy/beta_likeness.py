@@ -15,7 +15,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.privacy.promise import INPUT, NEARLY, as_written, sign
 from shoal.privacy.value_counts import UNSURE, Shares, SharesPromise, precise_logarithm
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from shoal.data.certificate_shape import PromiseReport
 from shoal.data.classes import Classes, Sizes
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.privacy.promise import Judgement, Promise, as_written
 from shoal.privacy.uniqueness import ESTIMATORS
 

@@ -18,7 +18,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.privacy.promise import NEARLY
 from shoal.privacy.value_counts import UNSURE, Shares, SharesPromise, precise_logarithm
 

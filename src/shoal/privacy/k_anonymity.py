@@ -13,7 +13,7 @@ import numpy as np
 
 from shoal.data.certificate_shape import PromiseReport
 from shoal.data.classes import Classes, Sizes
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.errors import InputError
 from shoal.privacy.promise import Judgement, Promise
 

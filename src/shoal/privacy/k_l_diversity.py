@@ -10,7 +10,7 @@ for tables with transactions (Gong, Yang, Luo 2016) is another one and not meant
 from dataclasses import dataclass
 from typing import ClassVar
 
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.privacy.value_counts import DifferentValues
 
 

@@ -17,7 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.data.classes import Classes
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.errors import InputError
 from shoal.privacy.promise import NEARLY, Promise, as_written, decimal, sign
 from shoal.privacy.value_counts import ValueCounts, value_counts

@@ -7,7 +7,7 @@ Reading: all texts that stand for no value are one value.
 from dataclasses import dataclass
 from typing import ClassVar
 
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.privacy.value_counts import DifferentValues
 
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from shoal.data.certificate_shape import PromiseReport
 from shoal.data.classes import Classes
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.data.sample import Sample
 from shoal.errors import InputError
 from shoal.privacy.promise import Promise

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.data.classes import Classes
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.privacy.promise import Promise, as_written, sign
 
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from shoal.data.certificate import Certificate
-from shoal.data.fault_words import fault_sentences
 from shoal.data.linked import PEOPLE
 from shoal.data.people import span_text
+from shoal.data.warnings import fault_sentences
 
 _OF_ROWS = {"count": "the number of rows", "1": "any 1 row", "all": "all rows"}
 

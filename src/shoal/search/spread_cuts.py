@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shoal.data.room import Room
-from shoal.data.shared_room import SharedRoom
+from shoal.data.room import Room, SharedRoom
 
 BYTES = 8
 """What a task needs in memory for each code of a record."""

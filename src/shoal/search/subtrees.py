@@ -17,8 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shoal.data import cores
-from shoal.data.room import IN_MEMORY, Room
-from shoal.data.shared_room import SharedRoom
+from shoal.data.room import IN_MEMORY, Room, SharedRoom
 from shoal.search import spread_cuts
 from shoal.search.kernels import rounded_cut
 

@@ -16,8 +16,7 @@ from shoal.data.person_names import is_nobody, names_of, rows_of_nobody, without
 from shoal.data.row_order import published_order
 from shoal.data.schema import Kind, Role
 from shoal.data.sensitive import encode_sensitive
-from shoal.data.space import Space
-from shoal.data.stream import NEW, REUSE, SUPPRESS, Arrivals, Emissions
+from shoal.data.stream import NEW, REUSE, SUPPRESS, Arrivals, Emissions, Space
 from shoal.data.table import Table, as_text, encode_text
 from shoal.errors import InputError
 from shoal.policy.binding.columns import input_warnings

@@ -7,8 +7,7 @@ import numpy as np
 import polars as pl
 
 from shoal.data.schema import Role, Schema
-from shoal.data.space import Space
-from shoal.data.stream import NEW, Emissions
+from shoal.data.stream import NEW, Emissions, Space
 from shoal.streams.promises import cells_of
 
 Cells = tuple[str | None, ...]

@@ -26,8 +26,8 @@ from shoal.connectors.outputs import remove_stale_signature
 from shoal.connectors.sweeping import draft_beside
 from shoal.data.person_names import names_of
 from shoal.data.regular_files import sync
+from shoal.data.room import new_file
 from shoal.data.schema import Fields
-from shoal.data.shared_room import new_file
 from shoal.data.stream import Piece
 from shoal.data.table import Table, as_text
 from shoal.errors import CheckpointError, InputError

@@ -27,7 +27,7 @@ from shoal.connectors.location import PARQUET
 from shoal.connectors.outputs import describe_file, sole_writer
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress
-from shoal.data.shared_room import SharedRoom
+from shoal.data.room import SharedRoom
 from shoal.errors import CheckpointError, InputError
 from shoal.streams.certify import (
     NOTHING,

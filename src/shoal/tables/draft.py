@@ -19,11 +19,11 @@ from shoal.data.certificate_shape import BesideReport, MethodReport
 from shoal.data.classes import Classes
 from shoal.data.coded_table import ShownTable
 from shoal.data.cut import Cut
-from shoal.data.json_objects import Json
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.data.progress import Progress, no_progress
 from shoal.data.recoding import GlobalRecoding
+from shoal.data.regular_files import Json
 from shoal.data.release import Release
 from shoal.data.table import Table
 from shoal.data.truth import Truth

@@ -13,8 +13,8 @@ import numpy as np
 
 from shoal.data.classes import Classes
 from shoal.data.cut import Cut
-from shoal.data.json_objects import Json
 from shoal.data.matrix import Matrix
+from shoal.data.regular_files import Json
 from shoal.errors import InfeasibleError, InputError
 from shoal.policy.problem import Problem
 from shoal.privacy.promises import BoundPromises

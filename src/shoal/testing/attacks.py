@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.data.attack_scene import AttackScene, Findings, People, ShownRelease, Trial
-from shoal.data.boxes import Axis, Boxes
+from shoal.data.attack_scene import AttackScene, Axis, Boxes, Findings, People, ShownRelease, Trial
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.protocols import Attack

@@ -24,8 +24,8 @@ from shoal.data.findings import AttributeFinding
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.hierarchies.table import read_hierarchy, table_text
 from shoal.data.progress import Progress, no_progress
+from shoal.data.regular_files import is_packed
 from shoal.data.table import Table, as_text
-from shoal.data.unpacking import is_packed
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.binding.past_memory import memory_of

@@ -24,6 +24,8 @@ from shoal.attacks.singling_out import Ends, alone, isolated, owned_ends
 from shoal.attacks.skewness import LIFTED, Skewness
 from shoal.data.attack_scene import (
     AttackScene,
+    Axis,
+    Boxes,
     EarlierRelease,
     People,
     ShownRelease,
@@ -31,7 +33,6 @@ from shoal.data.attack_scene import (
     Surroundings,
     Trial,
 )
-from shoal.data.boxes import Axis, Boxes
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.privacy.reidentification import individual_risk
 

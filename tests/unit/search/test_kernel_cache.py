@@ -27,7 +27,7 @@ from shoal_papers.baselines.kernels import fuzzy_centres, one_pass
 
 SHOAL = Path(shoal.__file__).parent
 OF_PAPERS = Path(kernels.__file__).parent
-HOW_TO_COMPILE = ("shoal.data.numba_kernels", "shoal.data.uncompiled")
+HOW_TO_COMPILE = ("shoal.data.numba_kernels", "shoal.data.numba_kernels")
 
 
 def test_a_writable_home_or_package_is_enough(tmp_path):

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive_streams
-from shoal.data.space import Space
-from shoal.data.stream import Arrivals
+from shoal.data.stream import Arrivals, Space
 from shoal.policy.binding.table import bind_stream
 from shoal.streams.kernels import (
     grown_clusters,

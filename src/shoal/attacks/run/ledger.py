@@ -27,8 +27,8 @@ from shoal.data.attack_scene import (
     People,
     ShownRelease,
     Trial,
+    boxes_of,
 )
-from shoal.data.boxes import boxes_of
 from shoal.data.numbers import places_among
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table, texts_of

@@ -8,8 +8,16 @@ import numpy as np
 
 from shoal.attacks.run.request import points_of
 from shoal.auditor.audit import AuditResult
-from shoal.data.attack_scene import Control, People, Recoding, ShownRelease, Trial
-from shoal.data.boxes import Axis, axes_of, boxes_of
+from shoal.data.attack_scene import (
+    Axis,
+    Control,
+    People,
+    Recoding,
+    ShownRelease,
+    Trial,
+    axes_of,
+    boxes_of,
+)
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.data.encoding import EncodedTable
 from shoal.data.progress import Progress

@@ -20,7 +20,7 @@ from shoal.connectors.database.session import (
     cell_of,
     quoted,
 )
-from shoal.data.unpacking import CELL, MOST, most_unpacked
+from shoal.data.regular_files import CELL, MOST, most_unpacked
 
 WAY_OUT = "write what it shows into a table"
 PATIENCE = 10.0

@@ -12,7 +12,7 @@ import numpy as np
 from shoal.data.hierarchies.diagnostics import refuse_values_without_leaf
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.numbers import plain_text
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.errors import InputError
 
 # Wide enough for any finite double beside any other, so that no bound is ever rounded.

@@ -10,7 +10,7 @@ import numpy as np
 
 from shoal.data.hierarchies.diagnostics import refuse_values_without_leaf
 from shoal.data.hierarchies.hierarchy import Hierarchy
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.errors import InputError
 
 # Each period lies inside the next; weeks are left out because they lie across months and years.

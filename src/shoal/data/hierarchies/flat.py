@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from shoal.data.hierarchies.hierarchy import Hierarchy
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.errors import InputError
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from shoal.data.hierarchies.diagnostics import refuse_values_without_leaf
 from shoal.data.hierarchies.edits import as_label
 from shoal.data.hierarchies.hierarchy import Hierarchy
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.errors import InputError
 
 TAKES = (

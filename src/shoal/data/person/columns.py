@@ -14,8 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from shoal.data.column_words import DATE
-from shoal.data.person.names import PERSONAL, ColumnName, name_of
+from shoal.data.column_words import DATE, PERSONAL, ColumnName, name_of
 from shoal.data.person_names import bare, names_of
 from shoal.data.table import Table, as_text, encode_text
 

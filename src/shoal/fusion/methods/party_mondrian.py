@@ -35,7 +35,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.data.taxonomy import Span
 from shoal.fusion.ground import (
     BREAKS_OFF,

@@ -29,7 +29,7 @@ from shoal.connectors.party.messages import (
     refused,
     said_by,
 )
-from shoal.data.json_objects import distinct_keys
+from shoal.data.regular_files import distinct_keys
 from shoal.errors import PartyError
 
 MOST_GREETING = 1 << 20  # bytes

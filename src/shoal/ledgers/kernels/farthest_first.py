@@ -9,8 +9,7 @@ its own person.
 
 import numpy as np
 
-from shoal.data.numba_kernels import inner, outer
-from shoal.data.uncompiled import uncompiled_up_to
+from shoal.data.numba_kernels import inner, outer, uncompiled_up_to
 
 TILE = 1024  # records whose distances stay in the nearest cache while they are looked through
 

@@ -28,7 +28,7 @@ import numpy as np
 
 from shoal.data.ledger_view import LedgerView, Placement
 from shoal.data.matrix import Matrix
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.data.partition import Partition
 from shoal.ledgers.kernels import farthest_first
 from shoal.ledgers.methods.waiting import (

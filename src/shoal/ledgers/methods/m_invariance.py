@@ -25,7 +25,7 @@ import numpy as np
 
 from shoal.data.ledger_view import LedgerView, Placement
 from shoal.data.matrix import Matrix
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.errors import InfeasibleError, InputError
 from shoal.protocols import Promises, Republisher
 

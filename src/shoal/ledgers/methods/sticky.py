@@ -37,7 +37,7 @@ from shoal.data.ledger_view import (
     Placement,
 )
 from shoal.data.matrix import Matrix
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.data.partition import Partition
 from shoal.errors import InfeasibleError, InputError
 from shoal.ledgers.methods.waiting import (

@@ -20,7 +20,7 @@ import numpy as np
 
 from shoal.data.bundles import Bundles, Templates
 from shoal.data.matrix import Matrix
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.data.partition import Partition
 from shoal.errors import InfeasibleError
 from shoal.linked.kernels import cuts

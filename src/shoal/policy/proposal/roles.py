@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from shoal.data.column_words import CODE, REFERENCE, mean, names_place
+from shoal.data.column_words import CODE, REFERENCE, mean, name_of, names_place
 from shoal.data.findings import some_named
 from shoal.data.person.decision import Answer, PersonCandidate, Verdict
-from shoal.data.person.names import name_of
 from shoal.data.single_ends import outward_domain, rounding
 from shoal.data.table import Table
 from shoal.policy.proposal.cells import ColumnCells, in_order

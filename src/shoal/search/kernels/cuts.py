@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.data.numba_kernels import inner, outer
-from shoal.data.uncompiled import uncompiled_up_to
+from shoal.data.numba_kernels import inner, outer, uncompiled_up_to
 from shoal.search.kernels.cut_sizes import SAME, lower_size
 from shoal.search.kernels.spans import first_node, last_leaf, parent_of, span_loss, swap_rows
 

@@ -11,8 +11,7 @@ other arrays are.
 
 import numpy as np
 
-from shoal.data.numba_kernels import inner, outer
-from shoal.data.uncompiled import uncompiled_up_to
+from shoal.data.numba_kernels import inner, outer, uncompiled_up_to
 from shoal.search.kernels.cut_sizes import LEAST_SHARE, lower_size, nearest_admissible
 from shoal.search.kernels.sorted_cut import (
     DEEPEST,

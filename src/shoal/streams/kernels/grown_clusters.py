@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.data.numba_kernels import inner, outer
-from shoal.data.uncompiled import uncompiled_up_to
+from shoal.data.numba_kernels import inner, outer, uncompiled_up_to
 from shoal.streams.kernels.nearest_clusters import (
     STEP,
     Neighbours,

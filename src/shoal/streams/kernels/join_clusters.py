@@ -5,8 +5,7 @@ near, leaf, base, parent, first, last and cost, and boxes, as in `kernels.stream
 
 import numpy as np
 
-from shoal.data.numba_kernels import inner, outer
-from shoal.data.uncompiled import uncompiled_up_to
+from shoal.data.numba_kernels import inner, outer, uncompiled_up_to
 from shoal.streams.kernels.stream_distances import (
     StreamPoints,
     StreamTrees,

@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.data.numba_kernels import inner, outer
-from shoal.data.uncompiled import uncompiled_up_to
+from shoal.data.numba_kernels import inner, outer, uncompiled_up_to
 
 BLOCK = 512
 """Records whose distances are added up together, so that they stay in the cache."""

@@ -25,8 +25,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from shoal.data.partition import Partition
-from shoal.data.space import UNIT, Space
-from shoal.data.stream import NEW, REUSE, SUPPRESS, Arrivals, Emissions, State
+from shoal.data.stream import NEW, REUSE, SUPPRESS, UNIT, Arrivals, Emissions, Space, State
 from shoal.protocols import StreamMethod, StreamPromises
 from shoal.streams.kernels import candidates, join_clusters, nearest_clusters
 from shoal.streams.methods.emission import (

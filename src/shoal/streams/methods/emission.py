@@ -7,8 +7,7 @@ import numpy as np
 
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
-from shoal.data.space import UNIT, Space
-from shoal.data.stream import DROP, HOLD, SUPPRESS, Arrivals, Emissions, State
+from shoal.data.stream import DROP, HOLD, SUPPRESS, UNIT, Arrivals, Emissions, Space, State
 from shoal.errors import InfeasibleError, InputError
 from shoal.protocols import StreamPromises
 from shoal.search.repair import merge_failing

@@ -35,10 +35,9 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.data.classes import Population
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.data.partition import Partition
-from shoal.data.space import Space
-from shoal.data.stream import DROP, HOLD, NEW, REUSE, SUPPRESS, Arrivals, Emissions, State
+from shoal.data.stream import DROP, HOLD, NEW, REUSE, SUPPRESS, Arrivals, Emissions, Space, State
 from shoal.errors import InputError
 from shoal.protocols import Promises, StreamMethod, StreamPromises
 from shoal.search.refinement import quick_search, refine

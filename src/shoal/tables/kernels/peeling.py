@@ -10,8 +10,7 @@ two groups can share a key is up to whoever made the parts.
 
 import numpy as np
 
-from shoal.data.numba_kernels import outer
-from shoal.data.uncompiled import uncompiled_up_to
+from shoal.data.numba_kernels import outer, uncompiled_up_to
 from shoal.search.kernels.key_table import bits_for, place_of
 
 

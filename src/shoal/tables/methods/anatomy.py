@@ -24,7 +24,7 @@ import numpy as np
 
 from shoal.data.classes import SensitiveColumn
 from shoal.data.matrix import Matrix
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.data.partition import Partition
 from shoal.data.two_tables import TWO_TABLES
 from shoal.errors import InfeasibleError

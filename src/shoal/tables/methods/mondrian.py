@@ -23,10 +23,9 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.data.matrix import Matrix
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.data.partition import Partition
-from shoal.data.room import Room, blocks
-from shoal.data.shared_room import SharedRoom
+from shoal.data.room import Room, SharedRoom, blocks
 from shoal.protocols import Partitioner, Promises
 from shoal.search import spread_cuts
 from shoal.search.kernels import cuts

@@ -14,7 +14,7 @@ import numpy as np
 from shoal.data.hierarchies.flat import Flat
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.data.partition import Partition
 from shoal.data.progress import Progress, no_progress
 from shoal.protocols import Partitioner, Promises

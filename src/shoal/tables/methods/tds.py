@@ -21,7 +21,7 @@ import numpy as np
 
 from shoal.data.cut import Cut
 from shoal.data.matrix import Matrix
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.data.taxonomy import IndexedRequirement, Taxonomy
 from shoal.errors import InputError
 from shoal.protocols import Promises, Recoder
