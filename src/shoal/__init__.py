@@ -44,7 +44,7 @@ _PUBLIC = {
         "OtherRelease",
         "audit",
     ),
-    "shoal.attacks.run.ledger": ("audit_ledger",),
+    "shoal.attacks.run.attack": ("audit_ledger",),
     "shoal.auditor.checks": ("Check",),
     "shoal.auditor.ledger.export": (
         "ledger_table",
@@ -137,7 +137,7 @@ if TYPE_CHECKING:
     from shoal.advise.risk import risk as risk
     from shoal.attacks.beside.others import OtherRelease as OtherRelease
     from shoal.attacks.beside.others import audit as audit
-    from shoal.attacks.run.ledger import audit_ledger as audit_ledger
+    from shoal.attacks.run.attack import audit_ledger as audit_ledger
     from shoal.auditor.checks import Check as Check
     from shoal.auditor.ledger.export import ledger_table as ledger_table
     from shoal.auditor.ledger.export import verify_ledger as verify_ledger

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shoal.auditor.audit import as_certified, bound_with_original, truth_of
-from shoal.auditor.publication import Publication
 from shoal.auditor.reading import read_release
+from shoal.auditor.verdict import Publication
 from shoal.connectors.frames import table_of
 from shoal.connectors.traces import rows_given
 from shoal.data.classes import Classes

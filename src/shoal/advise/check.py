@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from pydantic import ValidationError
 
-from shoal.auditor.findings import of_cells
 from shoal.auditor.ledger import terms
+from shoal.auditor.verdict import of_cells
 from shoal.connectors.frames import Frame
 from shoal.data.classes import Classes
 from shoal.data.findings import AttributeFinding, Fault

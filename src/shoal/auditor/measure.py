@@ -6,12 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shoal.auditor.findings import not_promised
 from shoal.auditor.in_parts import measure_in_parts
 from shoal.auditor.order_kept import nearest_to_place, order_followed, order_kept
 from shoal.auditor.promises import Measures, promise_reports
 from shoal.auditor.reading import read_release
-from shoal.auditor.verdict import release_warnings
+from shoal.auditor.verdict import not_promised, release_warnings
 from shoal.data import cores
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import PromiseReport

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.auditor.audit import AuditResult, audit_table
+from shoal.auditor.audit import AuditResult, audit_table, stated_policy
 from shoal.auditor.checks import (
     CLOSE,
     K_ANONYMITY,
@@ -25,7 +25,6 @@ from shoal.auditor.checks import (
 )
 from shoal.auditor.comparison import Comparison, asked_of, counts_rows
 from shoal.auditor.reading import NEEDS_WITHHELD
-from shoal.auditor.without_policy import stated_policy
 from shoal.connectors.files import SourceFile
 from shoal.connectors.location import Location
 from shoal.data.certificate import Certificate

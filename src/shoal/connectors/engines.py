@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from shoal.connectors.sweeping import draft_beside
+from shoal.connectors.outputs import draft_beside
 from shoal.data import room
 from shoal.data.room import SharedRoom, Workers
 from shoal.errors import InputError, MissingExtraError

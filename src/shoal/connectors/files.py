@@ -24,7 +24,7 @@ import polars as pl
 from shoal.connectors import delimited, parquet_parts
 from shoal.connectors.dialect import AS_FOUND, Dialect, Reading, default_dialect
 from shoal.connectors.location import PARQUET, Format, Location, is_taken
-from shoal.connectors.sweeping import draft_beside
+from shoal.connectors.outputs import draft_beside
 from shoal.connectors.typed import (
     check_keys,
     check_texts,

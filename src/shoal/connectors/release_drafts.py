@@ -20,8 +20,7 @@ from shoal.connectors import files, parquet_parts
 from shoal.connectors.dialect import Dialect, Reading
 from shoal.connectors.files import SourceFile
 from shoal.connectors.location import FRAME, MANIFEST, PARQUET, Location, is_taken
-from shoal.connectors.outputs import describe_file, remove_uncommitted_certificate
-from shoal.connectors.sweeping import draft_beside
+from shoal.connectors.outputs import describe_file, draft_beside, remove_uncommitted_certificate
 from shoal.data.certificate_shape import OutputReport
 from shoal.data.notation import PLAIN, Notation
 from shoal.data.regular_files import sync

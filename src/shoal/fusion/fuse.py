@@ -39,7 +39,7 @@ from shoal.fusion.secure_maximum import check_computing
 from shoal.policy.agreement import Agreement, AgreementLike, with_endpoints
 
 if TYPE_CHECKING:
-    from shoal.auditor.publication import Publication
+    from shoal.auditor.verdict import Publication
 
 
 def fuse(
@@ -52,7 +52,7 @@ def fuse(
     """`shoal.fuse`, without its pages and figures; what there is to warn about stands in its
     certificate.
     """
-    from shoal.auditor.publication import Publication
+    from shoal.auditor.verdict import Publication
 
     agreed = Agreement.of(agreement)
     frames = _frames_of(tables, agreed.owners)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from shoal.auditor.publication import Found
+from shoal.auditor.verdict import Found
 from shoal.connectors import files
 from shoal.data import language
 from shoal.data.certificate import Certificate

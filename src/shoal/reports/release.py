@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.auditor.publication import Found
+from shoal.auditor.verdict import Found
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import PromiseReport
 from shoal.data.language import gettext, ngettext

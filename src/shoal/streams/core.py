@@ -22,7 +22,7 @@ from shoal.errors import InputError
 from shoal.policy.binding.columns import input_warnings
 from shoal.policy.binding.table import bind_original, bind_stream
 from shoal.policy.policy import Policy
-from shoal.recoding.boxes import pseudonyms
+from shoal.recoding.recode import pseudonyms
 from shoal.streams.gate import Gate, Passed
 from shoal.streams.promises import BoundToStream
 from shoal.streams.render import ClusterTexts, PendingRecords

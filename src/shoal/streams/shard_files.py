@@ -22,8 +22,7 @@ import polars as pl
 from shoal.connectors.feeds import feed_of
 from shoal.connectors.files import umask
 from shoal.connectors.location import MANIFEST, Location
-from shoal.connectors.outputs import remove_stale_signature
-from shoal.connectors.sweeping import draft_beside
+from shoal.connectors.outputs import draft_beside, remove_stale_signature
 from shoal.data.person_names import names_of
 from shoal.data.regular_files import sync
 from shoal.data.room import new_file

@@ -15,7 +15,7 @@ from shoal.attacks.run.attack import attacked
 from shoal.attacks.run.people import OTHER_METHOD, AttackedRelease
 from shoal.attacks.run.request import ALL, Asked, AttackRequest, asked_attacks, asked_of, unmeasured
 from shoal.auditor.audit import AuditResult, own_certificate, write_certificate
-from shoal.auditor.publication import Publication
+from shoal.auditor.verdict import Publication
 from shoal.connectors.traces import read_trace
 from shoal.data.attack_scene import Recoding
 from shoal.data.certificate import Certificate

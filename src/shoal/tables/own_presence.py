@@ -35,8 +35,7 @@ from shoal.errors import InfeasibleError
 from shoal.policy.binding.table import BoundTable
 from shoal.policy.problem import Problem
 from shoal.privacy.promises import BoundPromises
-from shoal.recoding.boxes import recoding_of_whole_table
-from shoal.recoding.recode import find_classes
+from shoal.recoding.recode import find_classes, recoding_of_whole_table
 from shoal.search.repair import repair
 from shoal.search.segments import loss_of
 from shoal.tables.aligned import inside_groups, require_k_left

@@ -17,8 +17,7 @@ import polars as pl
 from shoal.attacks.run.request import NO_ATTACK, AttackRequest, asked_of
 from shoal.auditor.description import described, file_metadata
 from shoal.auditor.measure import CertifiedRelease, measure, measure_two_tables
-from shoal.auditor.publication import Publication
-from shoal.auditor.verdict import require_kept
+from shoal.auditor.verdict import Publication, require_kept
 from shoal.connectors import files
 from shoal.connectors.frames import Frame, FrameT, like, table_of
 from shoal.connectors.location import FRAME, Location

@@ -21,8 +21,7 @@ from shoal.policy.plug_ins import INSTALL
 from shoal.policy.problem import Problem
 from shoal.privacy.promises import BoundPromises
 from shoal.protocols import Promises
-from shoal.recoding.boxes import recoding_of_whole_table
-from shoal.recoding.recode import find_classes
+from shoal.recoding.recode import find_classes, recoding_of_whole_table
 
 
 def republisher(

@@ -15,7 +15,7 @@ import polars as pl
 
 from shoal.advise.check import check
 from shoal.advise.estimate import machine_memory
-from shoal.auditor.findings import of_cells
+from shoal.auditor.verdict import of_cells
 from shoal.connectors import delimited, files, workbooks
 from shoal.connectors.coded_files import read_sampled
 from shoal.connectors.location import Location
