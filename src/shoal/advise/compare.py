@@ -38,7 +38,7 @@ from shoal.policy.binding.table import BoundTable, bound_table
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.policy.problem import Problem
 from shoal.recoding.recode import find_classes, recode
-from shoal.tables.second_release import republisher
+from shoal.tables.attack import republisher
 
 WARM_UP = 300  # records
 FEW_RECORDS = 1_000  # up to here plain Python costs a method less than a second, compiling several

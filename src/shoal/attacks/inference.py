@@ -20,8 +20,16 @@ from shoal.attacks.counts import (
     scaled,
     wilson,
 )
-from shoal.attacks.covering import drawn_trials
-from shoal.attacks.scores import ATTACKERS, SURE, Attackers, Guesses, Near, judged, near_values
+from shoal.attacks.scores import (
+    ATTACKERS,
+    SURE,
+    Attackers,
+    Guesses,
+    Near,
+    drawn_trials,
+    judged,
+    near_values,
+)
 from shoal.data.attack_scene import AttackScene, Axis, Boxes, Findings, ShownRelease, Trial
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.numbers import weighted_sum

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.attacks.counts import counted, exact, mean_of, people_in
-from shoal.attacks.covering import covering_pairs, drawn, most_drawn
+from shoal.attacks.scores import covering_pairs, drawn, most_drawn
 from shoal.data.attack_scene import AttackScene, Boxes, ExternalList, Findings, People
 from shoal.data.option import parameter
 from shoal.errors import InputError

@@ -6,8 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.attacks.counts import newcombe, wilson
-from shoal.attacks.covering import covering_pairs, drawn_trials, people_fitting
-from shoal.attacks.scores import Members, marginals
+from shoal.attacks.scores import Members, covering_pairs, drawn_trials, marginals, people_fitting
 from shoal.data.attack_scene import AttackScene, Boxes, Findings
 from shoal.data.numbers import weighted_sum
 from shoal.protocols import Attack

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.attacks.counts import counted, exact, people_in
-from shoal.attacks.covering import people_fitting
+from shoal.attacks.scores import people_fitting
 from shoal.data.attack_scene import AttackScene, Boxes, Findings, Surroundings
 from shoal.data.numbers import weighted_sum
 from shoal.privacy.reidentification import individual_risk

@@ -5,8 +5,10 @@ The auditor reads cells, not partitions: equal published quasi-identifiers are o
 made them. With the original beside it, it also counts people instead of rows and checks that every
 published cell covers the truth.
 
-Cells are compared as text, and the mark is `*`; what a cell spans is not known, so no loss is.
+Without a policy, cells are compared as text, and the mark is `*`; what a cell spans is not known,
+so no loss is.
 
+Coverage, without a trace, is whether each published row can have a row of the original of its own.
 A row of the original fits a published one whose cells cover its values and whose other columns show
 what its own do. Whose row is whose stays unknown; but where the largest matching leaves published
 rows over, these were made of nothing that the original has.

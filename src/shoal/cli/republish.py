@@ -10,7 +10,7 @@ import typer
 
 from shoal.cli import options
 from shoal.cli.progress import listed, published_already, say, show_warnings, shown
-from shoal.cli.sign import opened
+from shoal.cli.verify import opened
 from shoal.data.option import Request, option
 from shoal.errors import InputError
 from shoal.policy.options import POLICY, REPLACE, Overrides

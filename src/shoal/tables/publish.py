@@ -332,7 +332,7 @@ def attack_draft(
     from shoal.attacks.run.attack import attacked
     from shoal.attacks.run.people import AttackedRelease
     from shoal.data.attack_scene import Recoding
-    from shoal.tables.second_release import replay_of, republisher
+    from shoal.tables.attack import replay_of, republisher
 
     asked, truth = draft.problem, draft.truth
     applied_plan = "plan" in draft.certificate_extras

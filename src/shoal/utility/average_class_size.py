@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from shoal.data.classes import Sizes
 from shoal.data.release import Release
-from shoal.utility.tally import InParts
+from shoal.utility.in_parts import InParts
 
 
 @dataclass(frozen=True)

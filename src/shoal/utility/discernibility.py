@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.data.release import Release
-from shoal.utility.tally import InParts
+from shoal.utility.in_parts import InParts
 
 
 @dataclass(frozen=True)

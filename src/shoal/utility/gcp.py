@@ -14,7 +14,7 @@ from shoal.data.numbers import exact_sum, weighted_sum
 from shoal.data.release import PublishedColumn, Release
 from shoal.data.single_ends import shares_of_ends, single_ends
 from shoal.data.truth import Truth
-from shoal.utility.tally import CellCounts, OfCells
+from shoal.utility.in_parts import CellCounts, OfCells
 
 
 @dataclass(frozen=True)

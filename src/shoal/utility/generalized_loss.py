@@ -13,7 +13,7 @@ import numpy as np
 
 from shoal.data.numbers import exact_sum, weighted_sum
 from shoal.data.release import PublishedColumn, Release
-from shoal.utility.tally import CellCounts, OfCells
+from shoal.utility.in_parts import CellCounts, OfCells
 
 
 @dataclass(frozen=True)

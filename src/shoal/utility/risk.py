@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from shoal.data.classes import Sizes
-from shoal.utility.tally import OfSizes
+from shoal.utility.in_parts import OfSizes
 
 
 @dataclass(frozen=True)

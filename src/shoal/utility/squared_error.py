@@ -18,7 +18,7 @@ from typing import ClassVar
 from shoal.data.numbers import exact_sum
 from shoal.data.release import Release
 from shoal.data.true_values import SquaredSum
-from shoal.utility.tally import InParts
+from shoal.utility.in_parts import InParts
 
 
 class _OfSquares(InParts):

@@ -8,7 +8,7 @@ group * stride over the attributes.
 import numpy as np
 
 from shoal.data.numba_kernels import outer
-from shoal.search.kernels.key_table import bits_for, place_of
+from shoal.search.kernels.distinct_rows import bits_for, place_of
 
 
 @outer

@@ -18,8 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.data.numba_kernels import inner, outer, uncompiled_up_to
-from shoal.search.kernels.cut_sizes import LEAST_SHARE, lower_size, nearest_admissible
-from shoal.search.kernels.spans import span_loss
+from shoal.search.kernels.spans import LEAST_SHARE, lower_size, nearest_admissible, span_loss
 
 TIES_BY_ROW = 0
 TIES_LEXICOGRAPHIC = 1

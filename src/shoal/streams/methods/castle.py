@@ -27,7 +27,7 @@ import numpy as np
 from shoal.data.partition import Partition
 from shoal.data.stream import NEW, REUSE, SUPPRESS, UNIT, Arrivals, Emissions, Space, State
 from shoal.protocols import StreamMethod, StreamPromises
-from shoal.streams.kernels import candidates, join_clusters, nearest_clusters
+from shoal.streams.kernels import candidates, nearest_clusters
 from shoal.streams.methods.emission import (
     KIND_OF_LEFTOVER,
     SNAP,
@@ -297,7 +297,7 @@ class CastlePublisher:
         labels, count = nearest_clusters.nearest(
             near, leaf, people, picks, k, nearest_clusters.BY_DRAW, *costs
         )
-        join_clusters.join(near, leaf, people, labels, count, *costs)
+        nearest_clusters.join(near, leaf, people, labels, count, *costs)
         return labels, count
 
     def _costs(self, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ from shoal.data.stream import DROP, HOLD, SUPPRESS, UNIT, Arrivals, Emissions, S
 from shoal.errors import InfeasibleError, InputError
 from shoal.protocols import StreamPromises
 from shoal.search.repair import merge_failing
-from shoal.streams.kernels import join_clusters
+from shoal.streams.kernels import nearest_clusters
 
 LEFTOVERS = ("hold", "drop", "star")
 
@@ -279,7 +279,7 @@ class ReusableClusters:
         if not len(self) or not len(values):
             return np.full(len(values), -1, dtype=np.int64)
         order, lo, hi, loss = self._by_loss
-        found = join_clusters.covering(np.ascontiguousarray(values), lo, hi, loss, draws)
+        found = nearest_clusters.covering(np.ascontiguousarray(values), lo, hi, loss, draws)
         return np.where(found >= 0, order[found], -1)
 
     @property

@@ -42,13 +42,7 @@ from shoal.errors import InputError
 from shoal.protocols import Promises, StreamMethod, StreamPromises
 from shoal.search.refinement import quick_search, refine
 from shoal.search.refinery import Search
-from shoal.streams.kernels import (
-    grown_clusters,
-    join_clusters,
-    nearest_clusters,
-    regroup,
-    stream_distances,
-)
+from shoal.streams.kernels import grown_clusters, nearest_clusters, regroup, stream_distances
 from shoal.streams.methods.emission import (
     KIND_OF_LEFTOVER,
     LEFTOVERS,
@@ -327,7 +321,7 @@ class FadsPublisher:
             labels, count = self._grown(near, leaf, people, picks)
         # records that are left over join the cluster whose loss grows least
         if count:
-            join_clusters.join(near, leaf, nobody, labels, count, *costs)
+            nearest_clusters.join(near, leaf, nobody, labels, count, *costs)
         return refined(self._space, records, labels, count, k, self._parameters.refine, rng)
 
     def _grown(

@@ -11,7 +11,7 @@ two groups can share a key is up to whoever made the parts.
 import numpy as np
 
 from shoal.data.numba_kernels import outer, uncompiled_up_to
-from shoal.search.kernels.key_table import bits_for, place_of
+from shoal.search.kernels.distinct_rows import bits_for, place_of
 
 
 def _by_arrays(rows, amounts, people, parts, place, vectors, first, k, ask, group, count):

@@ -299,7 +299,7 @@ class RoundedPartition(Partitioner):
         """Steps 1 to 6 for k alone, depth first: where each class starts, and n."""
         cuts_by_rule = self.dimension == "widest" and self.cut == "paper"
         sample = 0 if cuts_by_rule else EXACT_ROWS
-        return subtrees.cut(columns, k, self._rules(), sample, costs, room=room)
+        return subtrees.cut_by_threads(columns, k, self._rules(), sample, costs, room=room)
 
     def _exchanged(self, columns: np.ndarray, starts: np.ndarray, matrix: Matrix) -> np.ndarray:
         """Ours: classes exchange records; the records' numbers, class after class."""
