@@ -75,7 +75,7 @@ class SparkWorkers:
             return UNKNOWN_CORES
 
     def run(self, job: str, count: int) -> Sequence[str]:
-        """As in `shared_room.Workers`."""
+        """As in `room.Workers`."""
         tasks = self.session.range(0, count, 1, numPartitions=count)
         try:
             with _without_advice():

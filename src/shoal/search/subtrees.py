@@ -10,10 +10,10 @@ Why the number of threads changes nothing:
 3. Nodes share no record, so threads never write to the same place, and where classes start is
    sorted in the end.
 
-Among processes, level by level, every open node is a task: its records are copied, cut once by the kernel that cuts
-them in one process, and both sides are the nodes of the next level. A node of few records is cut to
-the end. So whatever a cut depends on - the records of its node in the order of their numbers - is
-the same wherever it is made.
+Among processes, level by level, every open node is a task: its records are copied, cut once by the
+kernel that cuts them in one process, and both sides are the nodes of the next level. A node of few
+records is cut to the end. So whatever a cut depends on - the records of its node in the order of
+their numbers - is the same wherever it is made.
 """
 
 import heapq
