@@ -24,8 +24,6 @@ signature of as many values. Neither changes how many people a class has, or how
 each of its values.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -33,7 +31,7 @@ import numpy as np
 
 from shoal.data.ledger_view import LedgerView, Placement
 from shoal.data.matrix import Matrix
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.errors import InfeasibleError, InputError
 from shoal.ledgers.kernels import exchange_values
 from shoal.protocols import Promises, Republisher
