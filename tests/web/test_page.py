@@ -339,7 +339,7 @@ def test_the_risks_of_a_sample_and_its_households_are_drawn_on_the_result(opened
     (run.folder / "certificate.json").write_text(json.dumps(stated))
     page = opened.get(f"/result/{run.name}")
     mean = stated["individual_risk"]["household"]["mean"]
-    assert f"with the household: {mean:.3g} on average" in page.words
+    assert f"with household: {mean:.3g} on average" in page.words
     assert 'aria-labelledby="risks-title risks-text"' in page.text
     assert "of people, or somebody of their household (asked 0.03)" in page.words
 

@@ -251,30 +251,28 @@ def risks_chart(certificate: Mapping[str, Any]) -> Chart | None:
         return None
     edges, own, household = np.array(stated["edges"]), stated["own"], stated.get("household")
     named = {gettext("each person"): own}
-    shapes = [Shape(boxes(edges[:-1], edges[1:] * 0.97, 0, own["people"]), "after")]
+    shapes = [Shape(boxes(edges[:-1], edges[1:] * 0.97, 0, own["people"]), "after", *named)]
     if household is not None:
-        named[gettext("with the household")] = household
+        with_others = gettext("with household")
+        named[with_others] = household
         stairs = line_of(np.repeat(edges, 2)[1:-1], np.repeat(household["people"], 2))
-        shapes.append(Shape(stairs, "ink", width=1.4))
-        shapes = [replace(s, name=name) for s, name in zip(shapes, named, strict=True)]
+        shapes.append(Shape(stairs, "ink", with_others, width=1.4))
     ticks = {edge: f"{edge:g}" for edge in stated["edges"][::BINS]}
     x = Axis(gettext("individual risk"), edges[0], 1.0, ticks, has_grid=False, is_log=True)
     most = max(max(risks["people"]) for risks in named.values())
-    y, texts = axis_up_to(gettext("people"), most, whole=True), []
+    y = axis_up_to(gettext("people"), most, whole=True)
     for promise in certificate["promises"]:
-        if promise["model"] == "global-risk" and promise["measured"] is not None:
+        if promise["model"] == "global-risk":
             at = max(promise["asked"], x.low)
             line = line_of([at, at], [0, y.high])
-            shapes.append(Shape(line, "mark", width=1.4, is_dashed=True))
-            text = gettext("{measured:.3g} on average, {asked:.3g} asked", **promise)
-            anchor = "end" if x.shares(np.array(at)) > 0.5 else "start"
-            texts.append(Text(at, y.high, text, 0, -7, "mark", anchor))
+            name = gettext("{asked:.3g} asked", asked=promise["asked"])
+            shapes.append(Shape(line, "mark", name, width=1.4, is_dashed=True))
     said = [gettext("{count:,} people", count=sum(own["people"]))]
     said += [
         gettext("{who}: {mean:.3g} on average, {max:.3g} at most", who=who, **risks)
         for who, risks in named.items()
     ]
-    return Chart(gettext("Individual risk"), "; ".join(said), 180, x, y, shapes, texts)
+    return Chart(gettext("Individual risk"), "; ".join(said), 180, x, y, shapes)
 
 
 def _usual_size(sizes: np.ndarray, counts: np.ndarray) -> int:
