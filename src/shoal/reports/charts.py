@@ -250,10 +250,10 @@ def risks_chart(certificate: Mapping[str, Any]) -> Chart | None:
     if stated is None:
         return None
     edges, own, household = np.array(stated["edges"]), stated["own"], stated.get("household")
-    named = {gettext("each person"): own}
-    shapes = [Shape(boxes(edges[:-1], edges[1:] * 0.97, 0, own["people"]), "after", *named)]
+    alone, with_others = gettext("each person"), gettext("with household")
+    named = {alone: own}
+    shapes = [Shape(boxes(edges[:-1], edges[1:] * 0.97, 0, own["people"]), "after", alone)]
     if household is not None:
-        with_others = gettext("with household")
         named[with_others] = household
         stairs = line_of(np.repeat(edges, 2)[1:-1], np.repeat(household["people"], 2))
         shapes.append(Shape(stairs, "ink", with_others, width=1.4))
