@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from shoal.data.boxes import Axis
+from shoal.data.attack_scene import Axis
 from shoal.data.certificate_shape import AcceptedReport
 from shoal.data.numbers import parse_numbers
 from shoal.data.schema import Kind, Schema
