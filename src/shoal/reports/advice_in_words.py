@@ -324,12 +324,12 @@ def _by_weight_lines(risk: Risk) -> Iterator[str]:
     yield ""
     yield "risk of being named in the population, by the weights:"
     rows = [("", "on average (global)", "at most", "expected to be named")]
-    named = {"own": "each person", "household": "with the household"}
-    for key, who in named.items():
-        if (stated := found.get(key)) is not None:
-            mean = stated["mean"]
-            counted = f"{mean * risk.people:,.1f} of {risk.people:,}"
-            rows.append((who, f"{mean:.3g}", f"{stated['max']:.3g}", counted))
+    named = {"each person": found["own"]}
+    if "household" in found:
+        named["with the household"] = found["household"]
+    for who, stated in named.items():
+        counted = f"{stated['mean'] * risk.people:,.1f} of {risk.people:,}"
+        rows.append((who, f"{stated['mean']:.3g}", f"{stated['max']:.3g}", counted))
     if (alone := risk.alone_by_weight) is not None and len(alone):
         who = f"{risk.lone:,} alone in the sample"
         rows.append((who, f"{alone.mean():.3g}", f"{alone.max():.3g}", f"{alone.sum():,.1f}"))
