@@ -49,12 +49,12 @@ def test_every_method_of_fusion_is_recorded():
     assert len(record._methods("fuse")) == len(json.loads((HERE / "fusions.json").read_text()))
 
 
-@pytest.mark.skipif(not LONG, reason="takes a minute; SHOAL_LONG=1 runs it")
+@pytest.mark.long
 def test_every_release_of_fusions_is_the_recorded_one():
     assert _differing(record.fusions(), HERE / "fusions.json") == []
 
 
-@pytest.mark.skipif(not LONG, reason="takes a minute; SHOAL_LONG=1 runs it")
+@pytest.mark.long
 def test_every_release_of_adult_is_the_recorded_one(data_folder):
     assert _differing(record.adult(data_folder.resolve()), HERE / "adult.json") == []
 

@@ -44,7 +44,6 @@ pyspark = pytest.importorskip(
 )
 spark = pytest.importorskip("shoal.connectors.spark")
 usual = spark._running
-long = pytest.mark.skipif(not LONG, reason="sessions of their own: SHOAL_LONG=1")
 HOW_TO = Path(__file__).parents[2] / "docs" / "how-to"
 RECORDS, MOST = 200_000, 20_000
 
@@ -182,7 +181,7 @@ def failing(job: str) -> Any:
     return run
 
 
-@long
+@pytest.mark.long  # a session of its own
 def test_a_killed_command_leaves_nothing_that_is_listed_and_the_next_sweeps(
     table: Path, tmp_path: Path
 ) -> None:
@@ -212,7 +211,7 @@ def test_a_killed_command_leaves_nothing_that_is_listed_and_the_next_sweeps(
     assert {path.name for path in tmp_path.iterdir()} == {"policy.json"}
 
 
-@long
+@pytest.mark.long  # a session of its own
 @pytest.mark.parametrize("script", ["spark.sh", "spark-streams.sh", "spark-source.sh"])
 def test_the_how_to_does_what_its_page_says(script: str, tmp_path: Path) -> None:
     shutil.copy(HOW_TO / "spark_source.py", tmp_path)

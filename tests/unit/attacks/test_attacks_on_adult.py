@@ -14,7 +14,6 @@ import shoal
 from sample_policies import content_of
 from shoal.policy.policy import Policy
 from shoal.tables.attack import attack
-from thorough import LONG
 
 BY_FREQUENCY = "workclass marital-status occupation race sex native-country".split()
 BY_HIERARCHY = "sex race marital-status education native-country workclass".split()
@@ -50,8 +49,7 @@ ENDS = {
     "interior": (0.20, None, 0.16, None, None),
 }
 CASES = ("A", "B", "B3", "F", "T")
-TAKES_LONG = pytest.mark.skipif(not LONG, reason="takes a minute to publish; SHOAL_LONG=1 runs it")
-OF_CASES = [pytest.param(case, marks=[TAKES_LONG] if case == "T" else []) for case in CASES]
+OF_CASES = [pytest.param(case, marks=[pytest.mark.long] if case == "T" else []) for case in CASES]
 
 
 CLOSE = [

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from shoal.cli.main import status_of
-from thorough import LONG
 from web.browser.test_projects import Started
 from web.browsing import come_in, tab_of
 from web.visitor import served
@@ -67,7 +66,7 @@ def test_a_silent_and_a_broken_stream_show_by_themselves_and_stay_as_they_are(
         assert len(server.desk._known) == kept  # no row was asked for
 
 
-@pytest.mark.skipif(not LONG, reason="takes SHOAL_HOURS: 'make soak-page HOURS=24'")
+@pytest.mark.long
 def test_a_page_that_stays_open_keeps_nothing(context, stream, tmp_path):
     started = Started(tmp_path / "ward")
     try:
