@@ -6,8 +6,8 @@ BENCH := .venv-bench/bin
 MUTANTS := .venv-mutants/bin
 BUILD := .venv-build
 READY := $(VENV)/.ready
-# examples of a property: fewer than Hypothesis's hundred, for everybody's ten minutes
-export SHOAL_EXAMPLES ?= 30
+# examples of a property: fewer than Hypothesis's hundred, for everybody's six minutes
+export SHOAL_EXAMPLES ?= 10
 # a file system in memory with 4 GB of room that runs programs, if there is one
 IN_MEMORY = $(shell grep -q '^[^ ]* /dev/shm [^ ]* [^ ]*noexec' /proc/mounts 2>/dev/null || \
 	df -k --output=avail /dev/shm 2>/dev/null | awk 'NR > 1 && $$1 > 4000000 { print "/dev/shm" }')
@@ -117,7 +117,7 @@ spark: $(READY) ## PySpark for the tests of --engine spark alone, 0.5 GB (needs 
 r: $(READY) ## the tests of the R package in r/shoal (on Debian as root, with R and testthat, else skipped)
 	@if ! command -v Rscript >/dev/null && command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then apt-get update -q && \
 		apt-get install -y -q --no-install-recommends r-base-core r-cran-testthat r-cran-jsonlite; fi
-	$(BIN)/python -m pytest -q -rs tests/services/test_r.py
+	$(BIN)/python -m pytest -q -rs -m '' tests/services/test_r.py
 
 reproduce-quick: $(READY) ## every paper's experiments in their small setting, on invented data: ten minutes at most
 	$(BIN)/shoal reproduce all --quick --fresh --out reproduced-quick

@@ -14,7 +14,7 @@ from shoal.policy.parameters import coerce_parameter
 from shoal.protocols import Promises
 from shoal.testing import check_partitioner, small_matrices
 from strategies import policies_with_tables
-from thorough import examples, in_turn
+from thorough import examples, in_turn, is_comparator, long_where
 
 METHODS = [m for m in registry.methods().values() if m.partitions]
 RECODERS = [m for m in registry.methods().values() if m.verb == "publish" and m.recodes_globally]
@@ -34,7 +34,10 @@ VARIANTS = [variant for method in METHODS for variant in variants(method)]
 DEFAULTS = [method.implementation() for method in METHODS]
 
 
-@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+QUICK = [*DEFAULTS, *(variant for m in METHODS if not m.is_comparator for variant in variants(m))]
+
+
+@pytest.mark.parametrize("variant", long_where(lambda v: v not in QUICK, VARIANTS), ids=str)
 def test_battery(variant):
     """By default with every k; a choice of a parameter with one k for each table, in turn."""
     for number, matrix in enumerate(small_matrices()):
@@ -43,7 +46,7 @@ def test_battery(variant):
             check_partitioner(variant, matrix, k)
 
 
-@pytest.mark.parametrize("method", METHODS, ids=lambda m: m.name)
+@pytest.mark.parametrize("method", long_where(is_comparator, METHODS), ids=lambda m: m.name)
 @settings(max_examples=examples(10, 50), deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_any_published_table_keeps_every_promise_and_covers_the_truth(method, data):

@@ -8,8 +8,8 @@ change nothing.
 A scene is a folder in which some commands run one after the other. Of each command the exit status
 is recorded, and the first 32 hexadecimal digits of the SHA-256 of all that it said on standard
 output and standard error, and of every file that it made or changed. `test_verbs.py` runs the
-scenes again and compares; the slow ones only with SHOAL_LONG=1. A change that is meant to change an
-output records it again and says so in its commit.
+scenes again and compares; the slow ones in `make test-all` alone. A change that is meant to change
+an output records it again and says so in its commit.
 
 Outputs are compared byte for byte, but for what differs from run to run, from machine to machine or
 from one version to the next: see `Normalised`. Not recorded: the text of `shoal methods` and of
@@ -395,7 +395,7 @@ def _database_text(content: bytes) -> bytes:
 
 
 SCENES: dict[str, Scene] = {}
-SLOW: set[str] = set()  # the scenes that are left out without SHOAL_LONG=1
+SLOW: set[str] = set()  # the scenes that only `make test-all` runs
 
 
 def scene(slow: bool = False) -> Callable[[Scene], Scene]:

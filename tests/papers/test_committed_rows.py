@@ -55,6 +55,7 @@ def outside(row, found, columns, off) -> list[str]:
     return [c for c in columns if abs(found[c] - row[c]) > off * abs(row[c]) + 1e-9]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", OTHER_SEEDS)
 def test_with_other_seeds_a_slice_lies_where_the_committed_rows_say(name, data_folder, monkeypatch):
     chosen, many, columns = OTHER_SEEDS[name]

@@ -53,6 +53,7 @@ def measured(quick: Path, experiment: str) -> list[dict]:
     return [dict(row) for row in found if row["experiment"] == experiment]
 
 
+@pytest.mark.long
 def test_a_quick_run_measures_every_method_everywhere(quick):
     assert {(row["method"], row["increments"]) for row in measured(quick, GROWTH)} == {
         (m, i) for m, _ in METHODS.values() for i in (1, 2)
@@ -65,6 +66,7 @@ def test_a_quick_run_measures_every_method_everywhere(quick):
     assert all(claim.about in (quick / "verdicts.md").read_text() for claim in CLAIMS)
 
 
+@pytest.mark.long
 def test_only_static_2_leaks_and_only_safe_methods_leave_nobody_alone(quick):
     for row in measured(quick, GROWTH):
         assert (row["leaks"] > 0) == (row["method"] == "static-2")
@@ -72,6 +74,7 @@ def test_only_static_2_leaks_and_only_safe_methods_leave_nobody_alone(quick):
         assert row["records"] == 150 * (row["increments"] + 1)
 
 
+@pytest.mark.long
 def test_people_who_return_are_found_unless_they_stay_with_their_group(quick):
     last = [row for row in measured(quick, RETURN) if row["increments"] == QUICK_MONTHS - 1]
     for row in last:

@@ -40,6 +40,7 @@ def quick(tmp_path_factory) -> Path:
     return out / "fads"
 
 
+@pytest.mark.long
 def test_a_quick_run_measures_every_point_and_judges_every_claim(quick):
     rows = list(RowFile(quick / ROWS).load().values())
     assert len(rows) == len(grid(quick=True))
@@ -49,6 +50,7 @@ def test_a_quick_run_measures_every_point_and_judges_every_claim(quick):
     assert all(claim.about in (quick / "verdicts.md").read_text() for claim in CLAIMS)
 
 
+@pytest.mark.long
 def test_every_record_leaves_once_and_only_faanst_is_late(quick):
     for row in RowFile(quick / ROWS).load().values():
         assert (

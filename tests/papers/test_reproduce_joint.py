@@ -20,6 +20,7 @@ def quick(tmp_path_factory):
     return out / "joint"
 
 
+@pytest.mark.long
 def test_a_quick_run_writes_rows_figures_and_verdicts(quick):
     rows = list(RowFile(quick / ROWS).load().values())
     assert [{key: row[key] for key in ("asked", "t", "k", "seed")} for row in rows] == grid(True)

@@ -194,6 +194,7 @@ class Disk:
                     path.write_bytes(b"")
 
 
+@pytest.mark.long
 @pytest.mark.skipif(
     not Path("/proc/self/fd").is_dir(), reason="the system does not tell which file a handle is of"
 )
@@ -383,6 +384,7 @@ def test_a_ledger_that_may_not_be_read_is_reported(request):
         assert shoal.audit_ledger(folder / "L").holds
 
 
+@pytest.mark.long
 def test_stopped_again_and_again_the_ledger_is_whole_and_nothing_is_published_twice(tmp_path):
     """SIGTERM and SIGINT at random instants: exit status 130, or the release is out; drafts never
     stay.

@@ -36,7 +36,7 @@ from unit.connectors.test_spread import contents, folder
 from unit.tables.test_past_memory import METHODS, certified, rows
 
 pytestmark = [
-    pytest.mark.services,
+    pytest.mark.long,
     pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java 17, not found"),
 ]
 pyspark = pytest.importorskip(

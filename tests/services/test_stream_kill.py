@@ -32,7 +32,7 @@ from shoal.streams.options import StreamOptions
 from shoal.streams.outputs import Outputs
 from shoal.streams.run import Run, stream_file
 from stream_processes import METHODS, killed_at_work
-from thorough import every, examples
+from thorough import every, examples, long_where
 from warm_interpreters import COMMAND, SHOAL
 
 FILES = ("out.csv", "t.jsonl")
@@ -138,7 +138,10 @@ FORMATS = [
 
 @pytest.mark.parametrize(
     ("method", "source", "sink"),
-    [(method, *FORMATS[at % len(FORMATS)]) for at, method in enumerate(METHODS)],
+    long_where(
+        lambda case: case[0] != "fads",
+        [(method, *FORMATS[at % len(FORMATS)]) for at, method in enumerate(METHODS)],
+    ),
 )
 def test_every_method_goes_on_from_a_crash_in_every_format(shop, monkeypatch, method, source, sink):
     """Crashes before and behind each commit and each growth of an output, in turn."""
@@ -184,7 +187,7 @@ def test_every_method_goes_on_from_a_crash_in_every_format(shop, monkeypatch, me
     assert crashes >= 1
 
 
-@pytest.mark.parametrize("method", every(3, METHODS, first=2))
+@pytest.mark.parametrize("method", long_where(lambda name: name != "fads", METHODS))
 def test_killed_again_and_again_the_output_is_the_same(shop, method):
     policy = (shop / "policy.yaml").read_text()
     (shop / "policy.yaml").write_text(policy.replace("name: fads", f"name: {method}"))
@@ -200,7 +203,8 @@ def test_killed_again_and_again_the_output_is_the_same(shop, method):
     assert [(shop / name).read_bytes() for name in FILES] == expected
 
 
-@pytest.mark.parametrize("fed", every(2, ["a pipe", "a file"]))
+@pytest.mark.long
+@pytest.mark.parametrize("fed", ["a pipe", "a file"])
 def test_standard_input_is_fed_again_from_its_beginning_and_goes_on(shop, fed):
     """Killed at some instants; what was consumed is compared and skipped, so that the output is the
     same.
@@ -332,6 +336,7 @@ class Time:
             raise KeyboardInterrupt
 
 
+@pytest.mark.long
 def test_a_deadline_goes_on_while_the_stream_is_stopped(shop, monkeypatch):
     """Stopped every 3 seconds and begun again at once, or later: after 10 seconds everything is
     out.
@@ -355,6 +360,7 @@ def test_a_deadline_goes_on_while_the_stream_is_stopped(shop, monkeypatch):
     assert go_on(0.4) == 6000
 
 
+@pytest.mark.long
 def test_a_stop_while_kernels_are_compiled_leaves_nothing_or_everything(shop):
     command = [*SHOAL, *"stream p.csv -p policy.yaml -o out.csv -q --checkpoint ck".split()]
     cache = shop / "cache"
@@ -440,6 +446,7 @@ def test_a_followed_file_that_shrinks_or_is_replaced_stops_the_stream(shop, chan
     assert said in err
 
 
+@pytest.mark.long
 def test_a_folder_that_rolls_holds_every_row_once_however_often_its_stream_is_killed(shop):
     options = "stream p.csv -p policy.yaml -o out/ --write roll=8KB --checkpoint ck -q".split()
     command = [sys.executable, "-c", SMALL_PIECES, *options]

@@ -172,6 +172,7 @@ def test_a_way_that_does_not_fit_a_column_is_refused_with_the_reason(opened, nam
     assert opened.server.project.policy_sha == before
 
 
+@pytest.mark.long
 def test_a_comparison_stops_keeps_what_is_there_and_goes_on(opened):
     opened.edit("k", k="4")
     opened.get("/compare")
@@ -197,6 +198,7 @@ def test_a_comparison_stops_keeps_what_is_there_and_goes_on(opened):
 ROW = {"label": "mondrian", "k": 4, "holds": True, "reason": "", "classes": 60, "least_class": 4}
 
 
+@pytest.mark.long
 def test_the_levels_of_a_same_for_all_recoding_are_walked(opened):
     server = opened.server
     opened.edit("k", k="4")

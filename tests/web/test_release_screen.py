@@ -205,6 +205,7 @@ def test_a_release_leaves_whole_after_every_condition_and_a_touched_file_shuts_t
     assert opened.post("/check", typed="../elsewhere.csv").status == 404
 
 
+@pytest.mark.long
 def test_a_second_release_of_the_same_people_is_judged_together_with_the_first(opened, monkeypatch):
     opened.edit("k", k="4")
     draft(opened)
@@ -264,6 +265,7 @@ def test_a_second_release_of_the_same_people_is_judged_together_with_the_first(o
     assert names.encode() not in kept
 
 
+@pytest.mark.long
 def test_each_column_that_leaves_in_plain_sight_is_accepted_by_its_name_in_words_of_its_own(
     opened, monkeypatch
 ):
@@ -328,6 +330,7 @@ def beside(visitor) -> tuple[str, bool]:
     return next((text, met) for text, met in rows if text.startswith("Other releases"))
 
 
+@pytest.mark.long
 def test_a_release_of_a_watched_ledger_that_breaks_k_together_with_a_draft_shuts_the_gate(
     opened, tables, monkeypatch
 ):
@@ -348,6 +351,7 @@ def test_a_release_of_a_watched_ledger_that_breaks_k_together_with_a_draft_shuts
     assert 'value="none"' not in page.text
 
 
+@pytest.mark.long
 def test_a_harmless_ledger_is_listed_with_who_is_shared_and_the_gate_opens(
     opened, tables, monkeypatch
 ):
@@ -376,6 +380,7 @@ def test_a_harmless_ledger_is_listed_with_who_is_shared_and_the_gate_opens(
     assert "try attacks to judge them together" in beside(opened)[0]
 
 
+@pytest.mark.long
 def test_a_ledger_that_can_not_be_judged_has_to_be_accepted_in_words(opened, tables, monkeypatch):
     monkeypatch.chdir(tables)
     ledger_of_patients(opened, tables, 4)
@@ -396,6 +401,7 @@ def test_a_ledger_that_can_not_be_judged_has_to_be_accepted_in_words(opened, tab
     opened.until("/release", "private part, which knows whose row is whose, is missing")
 
 
+@pytest.mark.long
 def test_an_answer_about_a_column_that_was_left_out_since_keeps_nothing_from_leaving(opened):
     project = opened.server.project
     opened.edit("k", k="4")

@@ -15,6 +15,8 @@ from sample_policies import content_of
 from shoal.policy.policy import Policy
 from shoal.tables.attack import attack
 
+pytestmark = pytest.mark.long
+
 BY_FREQUENCY = "workclass marital-status occupation race sex native-country".split()
 BY_HIERARCHY = "sex race marital-status education native-country workclass".split()
 EXACT, SAMPLED = 0.005, 0.02
@@ -49,7 +51,6 @@ ENDS = {
     "interior": (0.20, None, 0.16, None, None),
 }
 CASES = ("A", "B", "B3", "F", "T")
-OF_CASES = [pytest.param(case, marks=[pytest.mark.long] if case == "T" else []) for case in CASES]
 
 
 CLOSE = [
@@ -136,7 +137,7 @@ def numbers(section):
     return {key: None if value is None else value["share"] for key, value in figures.items()}
 
 
-@pytest.mark.parametrize("case", OF_CASES)
+@pytest.mark.parametrize("case", CASES)
 def test_exact_figures_are_those_of_the_table(found, case):
     section, i = found(case), CASES.index(case)
     measured = numbers(section)
@@ -148,7 +149,7 @@ def test_exact_figures_are_those_of_the_table(found, case):
         assert section["skewness"][name][key] == pytest.approx(row[i], abs=0.51), key
 
 
-@pytest.mark.parametrize("case", OF_CASES)
+@pytest.mark.parametrize("case", CASES)
 def test_sampled_figures_are_those_of_the_table(found, case):
     section, i = found(case), CASES.index(case)
     (name,) = section["inference"]

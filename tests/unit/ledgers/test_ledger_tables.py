@@ -26,7 +26,7 @@ from shoal.connectors.database.sqlite import SqliteSession
 from shoal.connectors.ledger import Ledger, TableNote
 from shoal.errors import InputError, LedgerError, PromiseError
 from shoal.policy.policy import Policy
-from thorough import every, examples
+from thorough import every, examples, long_where
 
 OUT = "sqlite:///out.db?table=releases"
 N = 30
@@ -254,7 +254,7 @@ def test_whatever_a_file_of_a_ledger_holds_is_in_the_table_and_hashes_alike(cell
 
 
 @pytest.mark.parametrize("first", [True, False], ids=["first", "next"])
-@pytest.mark.parametrize("method", ["crp", "sticky", "k-pprp"])
+@pytest.mark.parametrize("method", ["crp", *long_where(bool, ["sticky", "k-pprp"])])
 def test_killed_between_any_two_steps_a_release_is_in_both_or_neither_in_the_end(
     monkeypatch, method, first
 ):

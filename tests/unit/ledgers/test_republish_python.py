@@ -128,6 +128,7 @@ def test_what_if_asks_every_method_and_publishes_nothing(tmp_path):
     assert prospects["crp"].certificate["records"]["out"] == 40
 
 
+@pytest.mark.long
 def test_what_if_runs_every_method_before_it_times_one(tmp_path, monkeypatch):
     """Else the seconds of the first would be those of compiling."""
     ran: list[tuple[str, int]] = []

@@ -398,6 +398,7 @@ def test_a_hundred_thousand_records_take_little_time(tmp_path):
     assert time.process_time() - started < 3
 
 
+@pytest.mark.long
 def test_the_adult_table(tmp_path, adult, data_folder):
     names = [
         "age",

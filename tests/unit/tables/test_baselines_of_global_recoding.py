@@ -55,6 +55,7 @@ def test_datafly_raises_the_attribute_with_most_values_until_k_records_stand_out
     assert np.array_equal(cut.suppressed, naive_lattice.suppressed(columns, node, [KAnonymity(k)]))
 
 
+@pytest.mark.long
 def test_on_adult_the_search_and_incognito_agree(adult, data_folder):
     """Two ways through the same lattice: one score, with ARX's hierarchies, k = 5 and 1 %
     suppressed.

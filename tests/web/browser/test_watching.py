@@ -38,6 +38,7 @@ def watched(tab, origin: str) -> None:
     tab.wait_for_selector("text=Every release so far keeps every promise")
 
 
+@pytest.mark.long
 def test_a_silent_and_a_broken_stream_show_by_themselves_and_stay_as_they_are(
     context, stream, tmp_path
 ):
