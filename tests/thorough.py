@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 import pytest
 
+from shoal.policy import registry
+
 Case = TypeVar("Case")
 
 LONG = os.environ.get("SHOAL_LONG") == "1"
@@ -39,6 +41,14 @@ def long_where(is_long: Callable[[Case], bool], cases: Iterable[Case]) -> list[A
     ]
 
 
-def is_comparator(method: Any) -> bool:
-    """Whether a registered method is a paper's, to compare with, which nobody publishes with."""
-    return method.is_comparator
+def long_but(chosen: Case, cases: Iterable[Case]) -> list[Any]:
+    """The cases as parameters of a test, all but the chosen one marked `long`."""
+    return long_where(lambda case: case != chosen, cases)
+
+
+def comparators_long(methods: Iterable[Any]) -> list[Any]:
+    """Registered methods or their names as parameters; those of papers, with which nobody
+    publishes, are marked `long`.
+    """
+    names = {method.name for method in registry.methods().values() if method.is_comparator}
+    return long_where(lambda method: getattr(method, "name", method) in names, methods)

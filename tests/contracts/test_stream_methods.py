@@ -14,7 +14,7 @@ from shoal.policy.parameters import coerce_parameter
 from shoal.policy.policy import Policy
 from shoal.testing import check_stream_method
 from stream_cases import ADVERSARIAL, broken_rules, policy_of, run, stream_of, streams
-from thorough import every, examples, long_where
+from thorough import comparators_long, every, examples, long_where
 
 METHODS = sorted(m.name for m in registry.methods().values() if m.verb == "stream")
 COMPARATORS = {m.name for m in registry.methods().values() if m.is_comparator}
@@ -44,21 +44,21 @@ VARIANTS = [(method, variant) for method in METHODS for variant in variants(meth
 
 
 def cases(by_default, otherwise):
-    """A method and a case in so many of the adversarial streams, each time others. Of comparators
-    but the first are long.
+    """A method and a case in so many of the adversarial streams, each time others; long are those
+    of a choice, and of a comparator all but the first.
     """
     names, found, quick = sorted(ADVERSARIAL), [], []
     for place, (method, variant) in enumerate(VARIANTS):
         for at in range(otherwise if variant else by_default):
             found.append((method, variant, names[(place + at * 3) % len(names)]))
-            if method not in COMPARATORS or (at == 0 and not variant):
+            if not variant and (at == 0 or method not in COMPARATORS):
                 quick.append(found[-1])
     return long_where(lambda case: case not in quick, found)
 
 
 @pytest.mark.parametrize(
     ("method", "variant"),
-    long_where(lambda v: v[0] in COMPARATORS and v[1] != {}, VARIANTS),
+    long_where(lambda v: v[0] in COMPARATORS or v[1] != {}, VARIANTS),
     ids=str,
 )
 def test_battery(method, variant):
@@ -79,7 +79,7 @@ def test_adversarial_streams_break_no_rule(method, variant, case):
         )
 
 
-@pytest.mark.parametrize("method", long_where(COMPARATORS.__contains__, METHODS))
+@pytest.mark.parametrize("method", comparators_long(METHODS))
 @pytest.mark.parametrize("promises", sorted(PROMISES))
 @settings(max_examples=examples(3, 12), deadline=None, suppress_health_check=list(HealthCheck))
 @given(

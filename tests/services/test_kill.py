@@ -29,7 +29,7 @@ from shoal.policy.policy import Policy
 from shoal.samples import patients
 from shoal.tables.publish import publish_file
 from shoal.tables.request import PublishRequest
-from thorough import LONG, long_where
+from thorough import LONG, long_but, long_where
 from warm_interpreters import SHOAL
 
 
@@ -99,6 +99,7 @@ def patients_for(method: str) -> tuple[pl.DataFrame, Policy]:
     return frame, Policy.from_dict(content)
 
 
+SUFFIXES = (".csv", ".csv.gz", ".parquet", ".arrow", ".jsonl")
 PUBLISHERS = sorted(m.name for m in registry.methods().values() if m.verb == "publish")
 
 
@@ -181,7 +182,8 @@ def test_a_full_disk_is_reported_in_every_format(kind, compressed):
 
 
 @pytest.mark.parametrize(
-    "output", ["out.csv", "out.csv.gz", "out.parquet", "out.arrow", "out.jsonl", "policy.yaml"]
+    "output",
+    long_but("out.csv", [*(f"out{suffix}" for suffix in SUFFIXES), "policy.yaml"]),
 )
 def test_a_file_that_may_not_grow_is_reported_in_one_line_and_leaves_nothing(tmp_path, output):
     """A table in each format, and a text: a limit on the size of files is a disk that is full."""
@@ -197,6 +199,7 @@ def test_a_file_that_may_not_grow_is_reported_in_one_line_and_leaves_nothing(tmp
     assert [path.name for path in tmp_path.iterdir()] == ["patients.csv"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "stop", long_where(lambda stop: stop == signal.SIGINT, [signal.SIGTERM, signal.SIGINT])
 )

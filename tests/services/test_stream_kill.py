@@ -32,7 +32,7 @@ from shoal.streams.options import StreamOptions
 from shoal.streams.outputs import Outputs
 from shoal.streams.run import Run, stream_file
 from stream_processes import METHODS, killed_at_work
-from thorough import every, examples, long_where
+from thorough import every, examples, long_but, long_where
 from warm_interpreters import COMMAND, SHOAL
 
 FILES = ("out.csv", "t.jsonl")
@@ -90,14 +90,17 @@ def crashing(real, at, behind):
 
 @pytest.mark.parametrize(
     ("where", "name"),
-    [
-        (Checkpoint, "write"),  # segment and snapshot written, or not yet
+    long_but(
         (Checkpoint, "commit"),
-        (Checkpoint, "put"),
-        (Run, "_take_in"),
-        (Run, "_write"),
-        (Run, "_commit"),
-    ],
+        [
+            (Checkpoint, "write"),  # segment and snapshot written, or not yet
+            (Checkpoint, "commit"),
+            (Checkpoint, "put"),
+            (Run, "_take_in"),
+            (Run, "_write"),
+            (Run, "_commit"),
+        ],
+    ),
 )
 @pytest.mark.parametrize("behind", [False, True], ids=["before", "behind"])
 def test_a_crash_at_any_step_loses_and_repeats_nothing(shop, monkeypatch, where, name, behind):
@@ -378,7 +381,7 @@ def test_a_stop_while_kernels_are_compiled_leaves_nothing_or_everything(shop):
     assert left in ([False] * 3, [True] * 3)
 
 
-@pytest.mark.parametrize("sink", ["out.csv", "out.parquet"])
+@pytest.mark.parametrize("sink", long_but("out.csv", ["out.csv", "out.parquet"]))
 @pytest.mark.parametrize("name", ["_take_in", "_write", "_commit", "_put", "_measured", "_certify"])
 def test_a_certificate_of_a_stopped_stream_is_of_what_is_there(shop, monkeypatch, sink, name):
     """Stopped by Ctrl-C behind any step: the certificate counts the rows of the output, or neither
@@ -494,7 +497,8 @@ SPOILED = [moved, moved_and_made_anew, cut, edited, Path.unlink, with_more]
 
 
 @pytest.mark.parametrize(
-    ("name", "spoil"), [*(("out.csv", spoil) for spoil in SPOILED), ("t.jsonl", moved)]
+    ("name", "spoil"),
+    long_but(("t.jsonl", moved), [*(("out.csv", spoil) for spoil in SPOILED), ("t.jsonl", moved)]),
 )
 def test_an_output_that_was_moved_or_shortened_stops_the_stream_until_it_is_back(shop, spoil, name):
     """It went on in a file that began with as many null characters, which the certificate named."""

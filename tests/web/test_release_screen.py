@@ -59,6 +59,7 @@ def answered(visitor) -> None:
     visitor.send("answers", **acceptances(visitor.last.text))
 
 
+@pytest.mark.long
 def test_a_release_leaves_whole_after_every_condition_and_a_touched_file_shuts_the_gate(
     opened, tables
 ):
@@ -466,6 +467,7 @@ def test_every_answer_of_a_dossier_has_a_field(opened):
     assert opened.send("answers", **{"threshold.max": "much"}).status == 422
 
 
+@pytest.mark.long
 def test_a_release_is_signed_with_a_key_and_its_signature_checked_on_the_page(opened, tables):
     pytest.importorskip("cryptography")
     new_key(str(tables / "ward"), "a long passphrase")

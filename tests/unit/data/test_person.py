@@ -292,6 +292,7 @@ def test_the_samples():
     assert candidates(purchases.generate(3000, 1)) == [("customer",)]
 
 
+@pytest.mark.long
 def test_diabetes(data_folder):
     frame = pl.read_csv(data_folder / "diabetes130" / "diabetic_data.csv.gz", infer_schema=False)
     found = answer(frame)

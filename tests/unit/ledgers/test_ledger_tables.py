@@ -599,6 +599,7 @@ STEPS = st.lists(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=examples(6, 60), deadline=None)
 @given(STEPS, st.randoms(use_true_random=False))
 def test_only_copies_that_belong_together_are_continued(steps, draw):

@@ -389,6 +389,7 @@ def test_what_the_order_of_the_rows_tells_is_said(tmp_path, order, said):
     )
 
 
+@pytest.mark.long
 def test_a_hundred_thousand_records_take_little_time(tmp_path):
     patients.generate(100_000, 1).write_csv(tmp_path / "input.csv")
     policy = Policy.from_dict(SAMPLE_POLICY)
@@ -595,6 +596,7 @@ def test_all_of_the_release_is_in_the_bars(sample):
         assert found.after.sum() + found.hidden == pytest.approx(1000)
 
 
+@pytest.mark.long
 def test_a_report_of_300_columns_is_drawn_in_seconds_and_stays_small(tmp_path):
     rng = np.random.default_rng(0)
     names = [f"number{i}" for i in range(300)]

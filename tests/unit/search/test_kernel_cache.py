@@ -24,6 +24,7 @@ from shoal.search.kernels import annealing, near_records, nearest_class, sorted_
 from shoal.tables.kernels import class_refinement
 from shoal_papers.baselines import kernels
 from shoal_papers.baselines.kernels import fuzzy_centres, one_pass
+from thorough import long_but
 
 SHOAL = Path(shoal.__file__).parent
 OF_PAPERS = Path(kernels.__file__).parent
@@ -116,7 +117,7 @@ def run_caller(folder, **environment):
     return answer, "hit" if hits else "miss"
 
 
-@pytest.mark.parametrize("place", ["package", "NUMBA_CACHE_DIR"])
+@pytest.mark.parametrize("place", long_but("package", ["package", "NUMBA_CACHE_DIR"]))
 def test_an_edited_helper_is_a_miss_and_a_touched_one_a_hit(tmp_path, place):
     folder = kernels_in(tmp_path / "installed")
     environment = {} if place == "package" else {place: str(tmp_path / "cache")}
@@ -129,6 +130,7 @@ def test_an_edited_helper_is_a_miss_and_a_touched_one_a_hit(tmp_path, place):
     assert run_caller(folder, **environment) == (10, "hit")
 
 
+@pytest.mark.long
 def test_a_class_that_an_old_index_names_may_be_gone(tmp_path):
     """After an upgrade, signatures on disk can name a class that no file defines any more."""
     folder = kernels_in(tmp_path)

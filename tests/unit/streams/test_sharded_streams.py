@@ -42,11 +42,10 @@ from shoal.streams.shard import shard_folder
 from shoal.streams.shard_files import Sharding
 from shoal.streams.stream_status import stream_status
 from stream_cases import policy_of, stream_of
-from thorough import LONG, every
+from thorough import long_but, long_where
 from unit.connectors.test_spread import Careless
 
 KILLED = Path(__file__).parents[2] / "services" / "killed_shards.py"
-IN_TURN = [*PLACES] if LONG else ["tasks done", "rows put"]  # Spark: after the commit
 SEVERAL = policy_of("fads", k=4, delta=60).model.model_dump(exclude_unset=True)
 SEVERAL["attributes"] |= {"who": {"role": "identifier"}, "ill": {"role": "identifier"}}
 METHODS = {
@@ -84,7 +83,7 @@ def streamed(
         return stream_file(options(folder, **more), policy, progress=progress)[0]
 
 
-@pytest.mark.parametrize("name", every(2, METHODS))
+@pytest.mark.parametrize("name", long_where(lambda name: name != "fads", METHODS))
 def test_each_shard_publishes_what_a_local_run_of_its_records_does(
     tmp_path: Path, name: str
 ) -> None:
@@ -161,7 +160,7 @@ def kill(folder: Path, place: str, call: int) -> None:
     assert done.returncode == -9, done.stderr
 
 
-@pytest.mark.parametrize("place", IN_TURN)
+@pytest.mark.parametrize("place", long_but("tasks done", PLACES))
 def test_killed_anywhere_and_resumed_it_writes_the_same_bytes(
     place: str, tmp_path: Path, undisturbed: Path
 ) -> None:

@@ -219,7 +219,9 @@ def test_the_audit_notices_a_stream_that_was_not_made_by_the_rule(
 @pytest.mark.parametrize(
     "suffix", [".csv", ".csv.gz", ".tsv", ".jsonl", ".jsonl.gz", ".parquet", ".arrow"]
 )
-@pytest.mark.parametrize("checkpoint", [(), ("--checkpoint", "ck")])
+@pytest.mark.parametrize(
+    "checkpoint", [pytest.param((), marks=pytest.mark.long), ("--checkpoint", "ck")]
+)
 def test_every_format_of_sink_holds_the_same_rows(shop, shoal, small_pieces, suffix, checkpoint):
     assert shoal(*STREAM, "-o", "plain.csv").status == 0
     assert shoal(*STREAM, "-o", f"out{suffix}", *checkpoint).status == 0

@@ -18,6 +18,7 @@ from shoal.errors import CheckpointError
 from shoal.samples import purchases
 from shoal.streams.checkpoint import Checkpoint
 from shoal.streams.stream_tables import TableSink
+from thorough import long_but
 
 OUT = "sqlite:///out.db?table=released"
 ROWS = 2500
@@ -97,13 +98,16 @@ def crashing(real, at: int, behind: bool):
 
 @pytest.mark.parametrize(
     ("where", "name"),
-    [
-        (Checkpoint, "commit"),
-        (TableSink, "put"),
+    long_but(
         (SqliteSession, "commit"),
-        (SqliteSession, "insert"),
-        (TableSink, "certify"),
-    ],
+        [
+            (Checkpoint, "commit"),
+            (TableSink, "put"),
+            (SqliteSession, "commit"),
+            (SqliteSession, "insert"),
+            (TableSink, "certify"),
+        ],
+    ),
 )
 @pytest.mark.parametrize("behind", [False, True], ids=["before", "behind"])
 def test_a_crash_at_any_step_loses_and_repeats_nothing(

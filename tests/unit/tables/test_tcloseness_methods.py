@@ -262,6 +262,7 @@ def census_case(
     return Case(points, tuple(columns), tuple(t for _ in columns))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("k", "t"), [(5, 0.1), (5, 0.3), (10, 0.05), (10, 0.2), (20, 0.15), (30, 0.25)]
 )
