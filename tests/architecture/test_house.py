@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import importlib.util
 import inspect
 import re
@@ -16,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "shoal"
 
 
+@functools.cache
 def imports_of(path: Path) -> set[str]:
     """Every module that a file imports anywhere, by full name."""
     found = set()

@@ -200,9 +200,7 @@ def test_a_file_that_may_not_grow_is_reported_in_one_line_and_leaves_nothing(tmp
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    "stop", long_where(lambda stop: stop == signal.SIGINT, [signal.SIGTERM, signal.SIGINT])
-)
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
 def test_a_stopped_publication_leaves_no_draft(tmp_path, stop):
     patients.generate(300_000, 1).write_csv(tmp_path / "patients.csv")
     (tmp_path / "policy.yaml").write_text(PATIENTS)
