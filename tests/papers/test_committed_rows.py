@@ -13,7 +13,7 @@ from shoal_papers.reproduce import papers
 from shoal_papers.reproduce.committed import cheapest, differing, is_current, load
 from shoal_papers.reproduce.source import source_hash
 from shoal_papers.reproduce.verdict_report import judge
-from thorough import LONG
+from thorough import LONG, long_where
 
 PAPERS = Path(__file__).parents[2] / "papers"
 FOLDERS = {name: PAPERS / name.replace("-", "_") for name in papers()}
@@ -42,7 +42,9 @@ def bench_of(name, data_folder, committed):
     return replace(bench, repeats=1) if hasattr(bench, "repeats") else bench
 
 
-@pytest.mark.parametrize("name", FOLDERS)
+@pytest.mark.parametrize(
+    "name", long_where(lambda name: name in ("fusion", "crp", "joint"), FOLDERS)
+)
 def test_a_slice_of_each_paper_is_measured_as_committed(name, data_folder):
     committed, rows = load(FOLDERS[name])
     bench = bench_of(name, data_folder, committed)

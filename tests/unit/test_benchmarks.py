@@ -61,6 +61,7 @@ def test_a_benchmark_runs_on_a_tiny_table_and_says_how(name, module, data_folder
     assert content["title"] in page.read_text()
 
 
+@pytest.mark.long
 def test_the_cost_of_starting_is_that_of_the_process_alone(module):
     by_name = {figure.what: figure.median for figure in module("start").help_and_floor(repeats=1)}
     assert 0 < by_name["python, nothing else"] < by_name["shoal --help"]

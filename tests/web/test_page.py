@@ -153,6 +153,7 @@ def test_groups_are_made_of_the_values_and_every_step_is_previewed(opened):
     assert f"to {people} people: both" in page.words
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "way"),
     [
@@ -272,6 +273,7 @@ def test_columns_says_who_would_be_alone_in_the_draft_or_before_where_not_all_ar
     assert "draft 1, if" not in opened.get("/columns").words
 
 
+@pytest.mark.long
 def test_a_finding_about_a_column_has_its_cure_beside_it(opened):
     number = column(opened, "age")
     opened.edit("role", column=number, role="plain")
@@ -286,6 +288,7 @@ def test_a_finding_about_a_column_has_its_cure_beside_it(opened):
     assert opened.server.project.policy["attributes"]["age"]["role"] == "drop"
 
 
+@pytest.mark.long
 def test_no_way_between_roles_loses_how_amounts_are_rounded_or_repeats_a_finding(visitor, tables):
     amounts = [f"1.{i:03d},{i % 90 + 10}" for i in range(0, 990, 4)] + ["k.A."] * 20
     ages = [str(20 + i % 9) for i in range(len(amounts))]

@@ -431,6 +431,7 @@ def test_answers_that_are_saved_by_the_same_click_are_signed_with_the_others(ope
     assert gate(opened)["Signed off"]
 
 
+@pytest.mark.long
 def test_a_draft_beside_an_earlier_release_stays_signed(opened, monkeypatch):
     draft(opened)
     place = opened.server.project.folder / "releases" / "2031-01-01"
@@ -441,6 +442,7 @@ def test_a_draft_beside_an_earlier_release_stays_signed(opened, monkeypatch):
     assert gate(opened)["Signed off"]
 
 
+@pytest.mark.long
 def test_every_answer_of_a_dossier_has_a_field(opened):
     draft(opened)
     page = opened.get("/release")
@@ -488,6 +490,7 @@ def test_a_release_is_signed_with_a_key_and_its_signature_checked_on_the_page(op
     assert "Signature by the key in" in page.words
 
 
+@pytest.mark.long
 def test_one_reason_serves_several_columns_and_what_the_table_shows_is_filled_in(opened):
     opened.edit("k", k="4")
     draft(opened)
@@ -504,6 +507,7 @@ def test_one_reason_serves_several_columns_and_what_the_table_shows_is_filled_in
     assert gate(opened)["A reason for every column"]
 
 
+@pytest.mark.long
 def test_the_dossier_asks_by_the_profile_that_somebody_chose(opened):
     draft(opened)
     opened.get("/release")

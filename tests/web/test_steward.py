@@ -76,6 +76,7 @@ def test_what_goes_out_as_it_is_stands_beside_the_button_and_answers_reach_the_r
     assert opened.get("/help").text.count('id="next-month"') == 1
 
 
+@pytest.mark.long
 def test_an_answer_that_cannot_be_read_is_named_and_keeps_no_other_from_being_saved(opened):
     draft(opened)
     page = opened.get("/release")
@@ -157,6 +158,7 @@ def test_the_row_of_a_number_that_is_not_rounded_says_so(opened):
     assert page.text.count(said) == 1
 
 
+@pytest.mark.long
 def test_a_draft_is_shown_while_it_is_attacked(opened, monkeypatch):
     running = Job("a", "attack", {"run": draft(opened)}, state="running")
     monkeypatch.setitem(opened.server.jobs._all, "a", running)

@@ -22,6 +22,7 @@ from shoal.data.person.names import name_of
 from shoal.data.table import Table
 from shoal.data.warnings import ReleaseWarning
 from shoal.samples import patients, purchases
+from thorough import examples
 
 F03 = (
     "device_id imei imsi msisdn CALLING_NUM medallion account AccountNumber pupil resident"
@@ -53,7 +54,7 @@ def candidates(frame: pl.DataFrame) -> list[tuple[str, ...]]:
     return [one.columns for one in answer(frame).candidates]
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", range(1, examples(2, 4)))
 @pytest.mark.parametrize("name", BEDS)
 def test_the_bed(name, seed):
     bed = BEDS[name]
@@ -64,7 +65,7 @@ def test_the_bed(name, seed):
     assert set(listed) >= {frozenset(other) for other in bed.others}
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", range(1, examples(2, 4)))
 @pytest.mark.parametrize("name", BEDS)
 def test_under_hidden_names_nothing_is_sure_and_wrong(name, seed):
     bed = BEDS[name]
@@ -311,7 +312,7 @@ def test_adult_and_cup(adult, data_folder):
 
 @pytest.mark.parametrize("name", BEDS)
 @given(data=st.data())
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=examples(1, 3), deadline=None)
 def test_a_constant_column_changes_nothing(name, data):
     title = data.draw(st.sampled_from(["note", "sex", "patient_id", "Vorname", "household"]))
     frame = BEDS[name].frame()
@@ -321,7 +322,7 @@ def test_a_constant_column_changes_nothing(name, data):
 
 @pytest.mark.parametrize("name", BEDS)
 @given(seed=st.integers(0, 10_000))
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=examples(1, 3), deadline=None)
 def test_the_order_of_rows_changes_nothing(name, seed):
     frame = BEDS[name].frame()
     shuffled = answer(frame.sample(fraction=1, shuffle=True, seed=seed))

@@ -126,6 +126,7 @@ def test_deep_down_lopsided_splits_give_way_to_halves(monkeypatch):
     assert 2 * levels(-1000) < levels(1000)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("assignment", "loss", "within"),
     [("weighted", 6.61, 0.25), ("penalty", 24.9, 2), ("seeds", 7.55, 0.25)],
