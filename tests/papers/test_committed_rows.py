@@ -17,6 +17,7 @@ from thorough import LONG, long_where
 
 PAPERS = Path(__file__).parents[2] / "papers"
 FOLDERS = {name: PAPERS / name.replace("-", "_") for name in papers()}
+COSTLY = ("fusion", "crp", "joint")
 SLICE = {"fusion": 2}  # each row of it starts parties in processes of their own
 
 # with other seeds: which rows, how many of them, which columns, and how far off these may be, as a
