@@ -663,7 +663,7 @@ def streams(at: Recorder) -> None:
     at.run(audit)
 
 
-@scene()
+@scene(slow=True)
 def streams_continued(at: Recorder) -> None:
     """A source that grows, and a stream that is stopped whenever it waits for more of it."""
     at.run("sample purchases -n 600 --seed 7 -o whole.csv -q")

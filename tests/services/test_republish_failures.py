@@ -77,6 +77,7 @@ def failing_at(
         yield made
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", long_but(errno.ENOSPC, [errno.ENOSPC, errno.EROFS, errno.EIO]))
 def test_a_write_that_fails_anywhere_is_reported_and_leaves_the_ledger_whole(
     place, monkeypatch, number

@@ -536,6 +536,7 @@ def test_an_output_that_was_moved_or_shortened_stops_the_stream_until_it_is_back
     assert [(shop / one).read_bytes() for one in FILES] == finished(shop / "whole")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sink", ["out.csv", "out.parquet"])
 def test_a_sink_that_fills_up_is_reported_in_a_line_and_the_stream_goes_on_when_there_is_room(
     shop, sink

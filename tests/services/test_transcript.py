@@ -148,6 +148,7 @@ def test_shares_that_are_not_of_all_rounds_are_found(said):
     assert check_transcript(said).wrong == []
 
 
+@pytest.mark.long
 def test_every_kind_of_message_that_does_not_belong_is_found(said):
     names = sorted(path.stem for path in said.glob("*.messages"))
     for sender in names:

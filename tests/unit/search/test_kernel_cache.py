@@ -117,6 +117,7 @@ def run_caller(folder, **environment):
     return answer, "hit" if hits else "miss"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("place", long_but("package", ["package", "NUMBA_CACHE_DIR"]))
 def test_an_edited_helper_is_a_miss_and_a_touched_one_a_hit(tmp_path, place):
     folder = kernels_in(tmp_path / "installed")
