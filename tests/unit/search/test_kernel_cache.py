@@ -24,7 +24,6 @@ from shoal.search.kernels import annealing, near_records, nearest_class, sorted_
 from shoal.tables.kernels import class_refinement
 from shoal_papers.baselines import kernels
 from shoal_papers.baselines.kernels import fuzzy_centres, one_pass
-from thorough import long_but
 
 SHOAL = Path(shoal.__file__).parent
 OF_PAPERS = Path(kernels.__file__).parent
@@ -118,7 +117,7 @@ def run_caller(folder, **environment):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("place", long_but("package", ["package", "NUMBA_CACHE_DIR"]))
+@pytest.mark.parametrize("place", ["package", "NUMBA_CACHE_DIR"])
 def test_an_edited_helper_is_a_miss_and_a_touched_one_a_hit(tmp_path, place):
     folder = kernels_in(tmp_path / "installed")
     environment = {} if place == "package" else {place: str(tmp_path / "cache")}
