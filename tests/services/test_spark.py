@@ -44,6 +44,7 @@ pyspark = pytest.importorskip(
 )
 spark = pytest.importorskip("shoal.connectors.spark")
 usual = spark._running
+of_its_own = pytest.mark.skipif(not LONG, reason="sessions of their own: make test-all")
 HOW_TO = Path(__file__).parents[2] / "docs" / "how-to"
 RECORDS, MOST = 200_000, 20_000
 
@@ -181,7 +182,7 @@ def failing(job: str) -> Any:
     return run
 
 
-@pytest.mark.long  # a session of its own
+@of_its_own
 def test_a_killed_command_leaves_nothing_that_is_listed_and_the_next_sweeps(
     table: Path, tmp_path: Path
 ) -> None:
@@ -211,7 +212,7 @@ def test_a_killed_command_leaves_nothing_that_is_listed_and_the_next_sweeps(
     assert {path.name for path in tmp_path.iterdir()} == {"policy.json"}
 
 
-@pytest.mark.long  # a session of its own
+@of_its_own
 @pytest.mark.parametrize("script", ["spark.sh", "spark-streams.sh", "spark-source.sh"])
 def test_the_how_to_does_what_its_page_says(script: str, tmp_path: Path) -> None:
     shutil.copy(HOW_TO / "spark_source.py", tmp_path)
