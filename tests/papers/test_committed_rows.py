@@ -17,7 +17,7 @@ from thorough import LONG, long_where
 
 PAPERS = Path(__file__).parents[2] / "papers"
 FOLDERS = {name: PAPERS / name.replace("-", "_") for name in papers()}
-COSTLY = ("fusion", "crp", "joint")
+COSTLY = ("fusion", "crp", "joint")  # among the slices
 SLICE = {"fusion": 2}  # each row of it starts parties in processes of their own
 
 # with other seeds: which rows, how many of them, which columns, and how far off these may be, as a
@@ -43,9 +43,7 @@ def bench_of(name, data_folder, committed):
     return replace(bench, repeats=1) if hasattr(bench, "repeats") else bench
 
 
-@pytest.mark.parametrize(
-    "name", long_where(lambda name: name in ("fusion", "crp", "joint"), FOLDERS)
-)
+@pytest.mark.parametrize("name", long_where(COSTLY.__contains__, FOLDERS))
 def test_a_slice_of_each_paper_is_measured_as_committed(name, data_folder):
     committed, rows = load(FOLDERS[name])
     bench = bench_of(name, data_folder, committed)
