@@ -1,4 +1,4 @@
-"""Numbers beyond reason are refused for every parameter of every method, promise and attack."""
+"""Every parameter is explained, and none takes a number beyond reason."""
 
 from __future__ import annotations
 
@@ -40,3 +40,17 @@ def test_the_greatest_number_that_may_be_is_taken():
     for *_, parameter in NUMBERS:
         if parameter.high == MOST:
             assert coerce_parameter(parameter, MOST) == MOST, parameter
+
+
+def test_parameters_have_help_and_defaults_within_their_limits():
+    for name, implementation in IMPLEMENTATIONS:
+        for parameter in parameters_of(implementation):
+            assert parameter.help, f"{name} {parameter.name}"
+            if parameter.default is not None and not parameter.required:
+                coerce_parameter(parameter, parameter.default)
+
+
+def test_whoever_names_a_method_that_publishes_need_say_nothing_more():
+    for method in registry.methods().values():
+        if method.verb in ("publish", "stream"):
+            assert not [p.name for p in method.parameters if p.required], method.name

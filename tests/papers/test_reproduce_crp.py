@@ -7,7 +7,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from shoal_papers.reproduce import reproduce_paper
 from shoal_papers.reproduce.crp import METHODS, PAPER, QUICK_SIZES, RETURNING
 from shoal_papers.reproduce.crp_claims import (
     CLAIMS,
@@ -39,13 +38,6 @@ from shoal_papers.reproduce.republication_bench import (
 from shoal_papers.reproduce.returning_bench import alone
 from shoal_papers.reproduce.rows import ROWS, RowFile
 from shoal_papers.reproduce.wearer_tables import stretched
-
-
-@pytest.fixture(scope="module")
-def quick(tmp_path_factory) -> Path:
-    out = tmp_path_factory.mktemp("quick")
-    reproduce_paper("crp", out, quick=True, progress=lambda stage: None)
-    return out / "crp"
 
 
 def measured(quick: Path, experiment: str) -> list[dict]:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from shoal.data.stream import Arrivals
-from shoal_papers.reproduce import reproduce_paper
 from shoal_papers.reproduce.fads import PAPER, grid
 from shoal_papers.reproduce.fads_claims import (
     CASTLE,
@@ -31,13 +28,6 @@ from shoal_papers.reproduce.fads_claims import (
 from shoal_papers.reproduce.paper import View
 from shoal_papers.reproduce.rows import ROWS, RowFile
 from shoal_papers.reproduce.stream_bench import _KAndL
-
-
-@pytest.fixture(scope="module")
-def quick(tmp_path_factory) -> Path:
-    out = tmp_path_factory.mktemp("quick")
-    reproduce_paper("fads", out, quick=True, progress=lambda stage: None)
-    return out / "fads"
 
 
 @pytest.mark.long

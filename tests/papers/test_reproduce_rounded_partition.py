@@ -42,14 +42,6 @@ def no_progress(stage: str) -> None:
     pass
 
 
-@pytest.fixture(scope="module")
-def quick(tmp_path_factory) -> Path:
-    """A finished quick run."""
-    out = tmp_path_factory.mktemp("quick")
-    reproduce_paper("rounded-partition", out, quick=True, progress=no_progress)
-    return out / "rounded-partition"
-
-
 def untimed(folder: Path) -> list[dict]:
     """The rows of a run without what a clock said, in any order."""
     rows = RowFile(folder / ROWS).load().values()

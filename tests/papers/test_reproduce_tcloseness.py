@@ -37,14 +37,6 @@ from shoal_papers.reproduce.verdict_report import judge
 COMMITTED = Path(__file__).parents[2] / "papers" / "tcloseness" / "results.json"
 
 
-@pytest.fixture(scope="module")
-def quick(tmp_path_factory) -> Path:
-    """A finished quick run."""
-    out = tmp_path_factory.mktemp("quick")
-    reproduce_paper("tcloseness", out, quick=True, progress=lambda stage: None)
-    return out / "tcloseness"
-
-
 @pytest.mark.long
 def test_a_quick_run_writes_rows_tables_figures_and_verdicts_for_every_setting(quick):
     rows = list(RowFile(quick / ROWS).load().values())

@@ -4,7 +4,6 @@ table of one owner, whatever is killed or mutated, and a transcript that says wh
 
 from __future__ import annotations
 
-import random
 import shutil
 
 import numpy as np
@@ -17,7 +16,7 @@ from fusion_cases import Case
 from naive_party_mondrian import groups_of
 from party_processes import bank_world
 from recorded_fusion import in_memory, record
-from services.test_hostile_messages import refuses_a_mutation
+from services.test_hostile_messages import refused_mutations
 from services.test_transcript import records, write_records
 from shoal.connectors.party.messages import LENGTH, MessageKind
 from shoal.data.table import Table
@@ -206,7 +205,4 @@ def recorded(tmp_path_factory, request):
 @pytest.mark.long
 def test_every_mutation_is_refused_in_one_line_or_changes_nothing(recorded, monkeypatch):
     in_memory(monkeypatch)
-    seed = random.randrange(1, 10**9)
-    rng = random.Random(seed)
-    for number in range(20):
-        refuses_a_mutation(recorded, rng, f"seed {seed}, mutation {number}")
+    refused_mutations(recorded, 20)

@@ -31,6 +31,7 @@ from shoal.streams.checkpoint import Checkpoint
 from shoal.streams.options import StreamOptions
 from shoal.streams.outputs import Outputs
 from shoal.streams.run import Run, stream_file
+from stream_cases import Crash, crashing
 from stream_processes import METHODS, killed_at_work
 from thorough import every, examples, long_but, long_where
 from warm_interpreters import COMMAND, SHOAL
@@ -65,27 +66,6 @@ def finished(folder, **more) -> list[bytes]:
     folder.mkdir(exist_ok=True)
     stream_file(order(folder, **more), Policy.load("policy.yaml"), progress=lambda stage: None)
     return [(folder / name).read_bytes() for name in FILES]
-
-
-class Crash(BaseException):
-    """What no code of ours catches."""
-
-
-def crashing(real, at, behind):
-    """The function, but for its call number `at`."""
-    calls = 0
-
-    def call(*arguments, **named):
-        nonlocal calls
-        calls += 1
-        if calls == at and not behind:
-            raise Crash
-        result = real(*arguments, **named)
-        if calls == at:
-            raise Crash
-        return result
-
-    return call
 
 
 @pytest.mark.parametrize(

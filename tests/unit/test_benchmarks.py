@@ -18,19 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "benchmarks" / "results"
 PAGE = RESULTS / "README.md"
 COMMITTED = sorted(RESULTS.glob("*.json"))
-SETTINGS = {
-    "commit",
-    "python",
-    "shoal",
-    "numba",
-    "numpy",
-    "polars",
-    "cpu",
-    "data",
-    "data_sha256",
-    "repeats",
-    "rows",
-}
+SETTINGS = set("commit python shoal numba numpy polars cpu data data_sha256 repeats rows".split())
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 import shoal
+from sample_policies import content_of
 from shoal.auditor.description import build, date, policy_identity, policy_sha256
 from shoal.cli.main import status_of
 from shoal.data.certificate import Certificate
@@ -27,17 +28,16 @@ def handmade(tmp_path) -> Path:
     """Four people, two of them alike in age and job."""
     (tmp_path / "in.csv").write_text(HANDMADE)
     (tmp_path / "job.csv").write_text("x;*\ny;*\n")
-    policy = {
-        "version": 1,
-        "attributes": {
+    policy = content_of(
+        {
             "name": {"role": "identifier"},
             "age": {"role": "quasi", "type": "number", "domain": [0, 100]},
             "job": {"role": "quasi", "hierarchy": "job.csv"},
             "note": {"role": "plain"},
         },
-        "promises": [{"model": "k-anonymity", "k": 2}],
-        "method": {"name": "mondrian"},
-    }
+        2,
+        method={"name": "mondrian"},
+    )
     (tmp_path / "p.yaml").write_text(yaml.safe_dump(policy))
     return tmp_path
 
@@ -293,15 +293,14 @@ def test_an_audit_in_a_file_verifies(handmade):
 
 def test_python_states_the_same_but_for_files():
     frame = pl.DataFrame({"age": ["20", "20", "30", "40"], "note": list("pqrs")})
-    policy = {
-        "version": 1,
-        "attributes": {
+    policy = content_of(
+        {
             "age": {"role": "quasi", "type": "number", "domain": [0, 100]},
             "note": {"role": "drop"},
         },
-        "promises": [{"model": "k-anonymity", "k": 2}],
-        "method": {"name": "mondrian"},
-    }
+        2,
+        method={"name": "mondrian"},
+    )
     certificate = shoal.publish(frame, policy).certificate
     assert certificate["output"] is None
     assert [column["technique"] for column in certificate["columns"]] == ["interval", "removed"]

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import person_bed
 import shoal as library
 from person_bed import BEDS, sexes, spread
+from sample_policies import content_of
 from shoal.data.person.columns import Look, look_of
 from shoal.data.person.decision import Answer, PersonCandidate, who_is_a_person
 from shoal.data.person.names import name_of
@@ -393,11 +394,7 @@ def policy(twice, tmp_path, monkeypatch) -> dict:
     monkeypatch.chdir(tmp_path)
     twice.write_csv("t.csv")
     quasi = {name: {"role": "quasi"} for name in ("sex", "born", "ward")}
-    content = {
-        "version": 1,
-        "attributes": {"fallnr": {"role": "drop"}, **quasi},
-        "promises": [{"model": "k-anonymity", "k": 5}],
-    }
+    content = content_of({"fallnr": {"role": "drop"}, **quasi}, 5)
     (tmp_path / "p.yaml").write_text(yaml.safe_dump(content))
     return content
 
@@ -495,17 +492,16 @@ def test_people_whose_two_records_spell_them_otherwise_are_asked_about(other, is
 
 
 def test_the_certificate_and_python_say_it_too(twice):
-    policy = {
-        "version": 1,
-        "attributes": {
+    policy = content_of(
+        {
             "fallnr": {"role": "quasi", "type": "number", "domain": [5000, 5200]},
             "sex": {"role": "quasi"},
             "born": {"role": "drop"},
             "ward": {"role": "drop"},
         },
-        "promises": [{"model": "k-anonymity", "k": 5}],
-        "method": {"name": "mondrian"},
-    }
+        5,
+        method={"name": "mondrian"},
+    )
     with pytest.warns(ReleaseWarning, match="if it numbers people") as caught:
         done = library.publish(twice, policy)
     assert [one.message.code for one in caught] == ["people-assumed"]

@@ -401,16 +401,7 @@ def test_a_hundred_thousand_records_take_little_time(tmp_path):
 
 @pytest.mark.long
 def test_the_adult_table(tmp_path, adult, data_folder):
-    names = [
-        "age",
-        "workclass",
-        "education",
-        "marital-status",
-        "occupation",
-        "race",
-        "sex",
-        "native-country",
-    ]
+    names = ("age workclass education marital-status occupation race sex native-country").split()
     folder = data_folder / "adult" / "hierarchies_arx"
     attributes = {
         name: {"role": "quasi", "hierarchy": str(folder / f"{name}.csv")} for name in names

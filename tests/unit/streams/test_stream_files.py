@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 import shoal
-from sample_policies import PURCHASES
+from sample_policies import PURCHASES, content_of
 from shoal.auditor.verify import verify
 from shoal.samples import purchases
 from shoal.streams.checkpoint import FORMAT
@@ -866,15 +866,12 @@ def test_a_cluster_that_shows_nothing_shows_no_sensitive_value(tmp_path, monkeyp
     ill = rng.choice(["u", "v", "w"], 300)
     pl.DataFrame({"town": town, "ill": ill}).write_csv("p.csv")
     tree = {"tree": {"*": ["a", "b", "c"]}}
-    policy = {
-        "version": 1,
-        "attributes": {"town": {"role": "quasi", "hierarchy": tree}, "ill": {"role": "sensitive"}},
-        "promises": [
-            {"model": "k-anonymity", "k": 5},
-            {"model": "l-diversity", "attribute": "ill", "l": 2},
-        ],
-        "method": {"name": "castle", "delta": 20},
-    }
+    policy = content_of(
+        {"town": {"role": "quasi", "hierarchy": tree}, "ill": {"role": "sensitive"}},
+        5,
+        {"model": "l-diversity", "attribute": "ill", "l": 2},
+        method={"name": "castle", "delta": 20},
+    )
     (tmp_path / "policy.yaml").write_text(yaml.safe_dump(policy))
     assert shoal(*STREAM, "-o", "out.csv", "--trace", "t.jsonl").status == 0
     out = pl.read_csv("out.csv", infer_schema=False)

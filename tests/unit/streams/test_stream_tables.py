@@ -18,6 +18,7 @@ from shoal.errors import CheckpointError
 from shoal.samples import purchases
 from shoal.streams.checkpoint import Checkpoint
 from shoal.streams.stream_tables import TableSink
+from stream_cases import Crash, crashing
 from thorough import long_but
 
 OUT = "sqlite:///out.db?table=released"
@@ -73,27 +74,6 @@ def test_a_table_gets_what_a_file_gets_and_its_certificate_beside_it(expected, s
     assert shoal("verify", OUT, "-p", "policy.yaml").status == 0
     assert stream(shoal, "--checkpoint", "ck").status == 0  # nothing is left to do
     assert rows().equals(expected)
-
-
-class Crash(BaseException):
-    """The process ends here."""
-
-
-def crashing(real, at: int, behind: bool):
-    """`real`, which crashes before or behind its call of this number."""
-    calls = 0
-
-    def crash(*arguments):
-        nonlocal calls
-        calls += 1
-        if calls == at and not behind:
-            raise Crash
-        result = real(*arguments)
-        if calls == at:
-            raise Crash
-        return result
-
-    return crash
 
 
 @pytest.mark.parametrize(

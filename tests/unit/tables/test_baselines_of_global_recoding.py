@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import naive_lattice
 import shoal
+from sample_policies import content_of
 from shoal.errors import InfeasibleError
 from shoal.privacy.k_anonymity import KAnonymity
 from shoal.privacy.l_diversity import LDiversity
@@ -65,11 +66,7 @@ def test_on_adult_the_search_and_incognito_agree(adult, data_folder):
     attributes = {
         name: {"role": "quasi", "hierarchy": str(folder / f"{name}.csv")} for name in places
     }
-    content = {
-        "version": 1,
-        "attributes": attributes,
-        "promises": [{"model": "k-anonymity", "k": 5}],
-    }
+    content = content_of(attributes, 5)
     told = [
         shoal.publish(frame, content | {"method": {"name": name, "suppression": 0.01}}).certificate[
             "method"

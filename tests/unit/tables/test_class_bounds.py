@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import adult_cases
 import shoal
+from sample_policies import content_of
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.privacy.alpha_k import AlphaKAnonymity
 from shoal.privacy.k_anonymity import KAnonymity
@@ -162,15 +163,15 @@ def test_the_certificate_states_it_and_no_release_is_above(adult, more, bound):
 
 
 def published(frame, promise: dict, **method) -> shoal.Certificate:
-    content = {
-        "version": 1,
-        "attributes": {
+    content = content_of(
+        {
             "x": {"role": "quasi", "type": "number", "domain": [0, 9]},
             "v": {"role": "sensitive"},
         },
-        "promises": [{"model": "k-anonymity", "k": 2}, promise],
-        "method": {"name": "rounded-partition", "count": "most", "refine": "none", **method},
-    }
+        2,
+        promise,
+        method={"name": "rounded-partition", "count": "most", "refine": "none", **method},
+    )
     return shoal.publish(frame, content).certificate
 
 
