@@ -48,7 +48,7 @@ LOOSE = [
     )
 ]
 PAGES = [*LOOSE, *SITE]
-LENGTHY = ("docs/tutorial.md", "docs/python.md", "docs/using-a-release.md")
+LENGTHY = ("docs/tutorial.md", "docs/python.md", "docs/using-a-release.md")  # above 5 s
 SHELL = set("|<>&;$`*")
 RENEW = os.environ.get("SHOAL_RENEW_DOCS") == "1"
 FIGURES = re.compile(r"\d[\d.,]*\d|\d")

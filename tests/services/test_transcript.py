@@ -118,6 +118,7 @@ def write_records(path, found) -> None:
     path.write_bytes(content + RECORD.pack(b"", 0, len(end)) + end)
 
 
+@pytest.mark.long
 def test_whichever_message_is_missing_or_there_twice_it_is_found(said):
     check_every_message_counts(said)
 

@@ -12,8 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from thorough import long_where
-
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "benchmarks" / "results"
 PAGE = RESULTS / "README.md"
@@ -32,12 +30,13 @@ def module(monkeypatch):
             del sys.modules[name]
 
 
-# of kernels; in this process, of whole commands, beside a published time, and more
-NAMES = ("kernel", "quality", "whole_process", "waiting")
+# in this process, of kernels, of whole commands, beside a published time, and more
+NAMES = ("quality", "kernel", "whole_process", "waiting")
 NAMES += ("audit", "tcloseness", "full_domain", "attack_cost", "returning", "beside")
 
 
-@pytest.mark.parametrize("name", long_where(lambda name: name != "kernel", NAMES))
+@pytest.mark.long
+@pytest.mark.parametrize("name", NAMES)
 def test_a_benchmark_runs_on_a_tiny_table_and_says_how(name, module, data_folder, tmp_path):
     page = tmp_path / "page.md"
     where = ["--results", str(tmp_path), "--page", str(page)]

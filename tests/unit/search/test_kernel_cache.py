@@ -147,6 +147,7 @@ def test_a_class_that_an_old_index_names_may_be_gone(tmp_path):
     assert run_caller(folder) == (2, "hit")
 
 
+@pytest.mark.long
 def test_code_from_disk_runs_without_the_compiler_which_still_loads_when_asked(tmp_path):
     """It allocates and calls functions of mathematics; then another kernel is compiled."""
     folder = kernels_in(tmp_path)

@@ -200,6 +200,7 @@ def interrupted(folder: Path, policy: Policy, records: pl.DataFrame) -> None:
         streamed(folder, policy, progress=stop, follow=True)
 
 
+@pytest.mark.long
 def test_a_followed_folder_is_resumed_with_the_files_that_came_meanwhile(tmp_path: Path) -> None:
     frame, policy = stream_of(900, seed=4, people=400), METHODS["fads"]
     interrupted(tmp_path, policy, frame[:500])
@@ -217,6 +218,7 @@ def test_a_followed_folder_is_resumed_with_the_files_that_came_meanwhile(tmp_pat
         streamed(tmp_path, policy)
 
 
+@pytest.mark.long
 def test_an_older_copy_of_the_checkpoint_publishes_nobody_twice(tmp_path: Path) -> None:
     frame, policy = stream_of(900, seed=4, people=400), METHODS["fads"]
     interrupted(tmp_path, policy, frame[:500])
@@ -245,6 +247,7 @@ def test_a_file_that_was_read_is_refused_under_another_name(tmp_path: Path) -> N
     assert streamed(tmp_path, policy)["records"]["in"] == 500
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("is_open", [False, True], ids=["before", "meanwhile"])
 def test_a_file_that_grows_while_it_is_read_is_refused_and_read_once_it_is_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_open: bool
@@ -308,6 +311,7 @@ def test_another_stream_is_not_resumed(tmp_path: Path) -> None:
         streamed(tmp_path, policy)
 
 
+@pytest.mark.long
 def test_files_that_differ_are_refused_and_nothing_of_them_is_committed(tmp_path: Path) -> None:
     frame, policy = stream_of(300), METHODS["fads"]
     source(tmp_path / "in", frame, files=3)
@@ -410,6 +414,7 @@ def test_what_an_engine_cannot_do_is_refused(
 CLOSE = [{"model": "t-closeness", "t": 0.4, "attributes": ["ill"]}]
 
 
+@pytest.mark.long
 def test_closeness_needs_a_table_that_all_shards_compare_with(tmp_path: Path) -> None:
     frame = stream_of(400)
     source(tmp_path / "in", frame, files=2)
@@ -437,6 +442,7 @@ def test_an_engine_rolls_no_files_and_divides_no_table(tmp_path: Path) -> None:
         past_memory.is_past_memory(tmp_path / "in")
 
 
+@pytest.mark.long
 def test_a_program_streams_as_the_command_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -303,6 +303,7 @@ def test_what_other_functions_return_shows_figures_too(name):
 # scikit-learn
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("starred", "shows"), [(2, False), (30, True)])
 def test_the_transformer_shows_of_people_without_a_value_what_a_release_shows(starred, shows):
     sklearn = pytest.importorskip("shoal.sklearn")

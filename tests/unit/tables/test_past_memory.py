@@ -186,6 +186,7 @@ def test_what_the_input_s_order_gives_away_is_found_within_a_limit_and_by_every_
     assert checks["measured again"].ok
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("out", ["out.csv.gz", "out.tsv", "out.parquet"])
 @pytest.mark.parametrize("kind", ["in.csv.gz", "in.parquet"])
 def test_other_formats_in_and_out(
