@@ -218,7 +218,6 @@ def test_a_followed_folder_is_resumed_with_the_files_that_came_meanwhile(tmp_pat
         streamed(tmp_path, policy)
 
 
-@pytest.mark.long
 def test_an_older_copy_of_the_checkpoint_publishes_nobody_twice(tmp_path: Path) -> None:
     frame, policy = stream_of(900, seed=4, people=400), METHODS["fads"]
     interrupted(tmp_path, policy, frame[:500])
