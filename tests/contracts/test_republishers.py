@@ -10,7 +10,7 @@ import pytest
 
 from republish_cases import append
 from sample_policies import content_of
-from shoal.attacks.run.ledger import audit_ledger
+from shoal.attacks.run.attack import audit_ledger
 from shoal.auditor.ledger.terms import returns_people
 from shoal.data.ledger_view import LedgerView
 from shoal.data.matrix import Matrix

@@ -4,8 +4,6 @@ Everything is counted, in people. What a column gives away is measured by leavin
 counting for each column, never one for each set of columns.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -138,7 +136,7 @@ class Risk(notebook.Figures):
 
 
 def risk(
-    source: Source | LinkedSource,
+    source: "Source | LinkedSource",
     policy: PolicyLike,
     *,
     further: Mapping[str, str] | None = None,

@@ -1,7 +1,5 @@
 """Two certificates of one file, figure by figure: the one that is stated, and an audit's own."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What a table holds, and what a release of it would cost: shoal profile, shoal compare."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any

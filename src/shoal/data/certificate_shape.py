@@ -5,8 +5,6 @@ not named here may be there, as a later version or a plug-in adds some; `verify`
 measured again.
 """
 
-from __future__ import annotations
-
 import codecs
 import math
 import re

@@ -1,7 +1,5 @@
 """Where a policy ends: what it asks of data whose columns are known."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -9,9 +7,9 @@ from typing import Any
 
 from shoal.data.certificate_shape import MethodReport
 from shoal.data.encoding import EncodedTable
-from shoal.data.json_objects import Json
 from shoal.data.linked import ANCHOR, PEOPLE, Anchor, Keys, TableTree
 from shoal.data.notation import Notation
+from shoal.data.regular_files import Json
 from shoal.data.schema import Schema
 from shoal.data.table import Table
 from shoal.errors import InputError
@@ -118,13 +116,13 @@ class Problem:
         """What a column of the table is for, be it declared or not."""
         return self.policy.role_of(name)
 
-    def again(self, policy: Policy) -> Problem:
+    def again(self, policy: Policy) -> "Problem":
         """Another policy's question about the same columns."""
         return self if policy is self.policy else Problem(self.schema, policy)
 
     # How it is solved: by the policy's method of publishing one table.
 
-    def with_default_method(self, encoded: EncodedTable) -> Problem:
+    def with_default_method(self, encoded: EncodedTable) -> "Problem":
         """The problem; where nobody named a method, with the one that loses less on such a table.
 
         Exchange between classes where t-closeness is asked; else lattice peeling where some

@@ -16,8 +16,6 @@ A union of classes has more people and a larger sum of weights than each of them
 both: no member's risk rises, and neither does the mean over all.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
@@ -26,7 +24,7 @@ import numpy as np
 
 from shoal.data.certificate_shape import PromiseReport
 from shoal.data.classes import Classes
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.data.sample import Sample
 from shoal.errors import InputError
 from shoal.privacy.promise import Promise

@@ -5,8 +5,6 @@ Colours are CSS variables of the page, so that charts follow it into dark mode a
 after differ in lightness as well as in hue.
 """
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The dossier of a release as a page that prints on A4; shows no value of the data."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -6,15 +6,13 @@ the release, and what is shown of the original keeps the rule of `distributions`
 shown as its author wrote it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from shoal.auditor.publication import Found
+from shoal.auditor.verdict import Found
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import PromiseReport
 from shoal.data.language import gettext, ngettext

@@ -1,7 +1,5 @@
 """What stands around every screen, such as the bar on top and the steps; and templates to pages."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Awaitable, Callable

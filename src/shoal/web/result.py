@@ -1,7 +1,5 @@
 """Result: one draft, what it keeps, what it costs, and what an attacker would see of it."""
 
-from __future__ import annotations
-
 import math
 import re
 import secrets
