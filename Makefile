@@ -6,7 +6,7 @@ BENCH := .venv-bench/bin
 MUTANTS := .venv-mutants/bin
 BUILD := .venv-build
 READY := $(VENV)/.ready
-# examples of a property: fewer than Hypothesis's hundred, for everybody's six minutes
+# examples of a property: fewer than Hypothesis's hundred, so that nobody waits long
 export SHOAL_EXAMPLES ?= 10
 # a file system in memory with 4 GB of room that runs programs, if there is one
 IN_MEMORY = $(shell grep -q '^[^ ]* /dev/shm [^ ]* [^ ]*noexec' /proc/mounts 2>/dev/null || \

@@ -1,4 +1,4 @@
-"""What `make test-all` adds: the cases that `make test` leaves out to end within six minutes."""
+"""What `make test-all` adds: the cases that `make test` leaves out to end within minutes."""
 
 from __future__ import annotations
 

@@ -83,6 +83,12 @@ def test_every_make_target_that_is_named_exists():
         assert set(named) <= targets, page
 
 
+def test_the_tests_that_must_notice_mutants_are_there():
+    chosen = tomllib.loads(text_of("pyproject.toml"))["tool"]["mutmut"]
+    named = chosen["pytest_add_cli_args_test_selection"]
+    assert [n for n in named if not (ROOT / re.sub("^--deselect=|::.*", "", n)).is_file()] == []
+
+
 # Workflows
 
 
