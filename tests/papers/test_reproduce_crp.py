@@ -13,7 +13,7 @@ from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
 from shoal.errors import InputError
 from shoal.search.points import points_of
-from shoal_papers.reproduce import axial_windows, mixed_bench, reproduce_paper
+from shoal_papers.reproduce import axial_windows, mixed_bench
 from shoal_papers.reproduce.crp import (
     METHODS,
     PAPER,
@@ -57,18 +57,12 @@ from shoal_papers.reproduce.rows import ROWS, RowFile
 from shoal_papers.reproduce.wearer_tables import QUASI, stretched
 
 
-@pytest.fixture(scope="module")
-def quick(tmp_path_factory) -> Path:
-    out = tmp_path_factory.mktemp("quick")
-    reproduce_paper("crp", out, quick=True, progress=lambda stage: None)
-    return out / "crp"
-
-
 def measured(quick: Path, experiment: str) -> list[dict]:
     found = RowFile(quick / ROWS).load().values()
     return [dict(row) for row in found if row["experiment"] == experiment]
 
 
+@pytest.mark.long
 def test_a_quick_run_measures_every_method_everywhere(quick):
     assert {(row["method"], row["increments"]) for row in measured(quick, GROWTH)} == {
         (m, i) for m, _ in METHODS.values() for i in (1, 2)
@@ -84,6 +78,7 @@ def test_a_quick_run_measures_every_method_everywhere(quick):
     assert all(claim.about in (quick / "verdicts.md").read_text() for claim in CLAIMS)
 
 
+@pytest.mark.long
 def test_only_static_2_leaks_and_only_safe_methods_leave_nobody_alone(quick):
     for row in measured(quick, GROWTH):
         assert (row["leaks"] > 0) == (row["method"] == "static-2")
@@ -91,6 +86,7 @@ def test_only_static_2_leaks_and_only_safe_methods_leave_nobody_alone(quick):
         assert row["records"] == 150 * (row["increments"] + 1)
 
 
+@pytest.mark.long
 def test_an_attribute_loses_less_where_its_impact_factor_is_greater(quick):
     own = {(row["attribute"], row["factor"]): row["own_loss"] for row in measured(quick, IMPACT)}
     assert all(own[name, 4] < own[name, 1] for name in QUASI)
@@ -153,6 +149,7 @@ def test_distances_between_categories_are_what_they_are_called():
         assert np.allclose(steps, apart), distance
 
 
+@pytest.mark.long
 def test_people_who_return_are_found_unless_they_stay_with_their_group(quick):
     last = [row for row in measured(quick, RETURN) if row["increments"] == QUICK_MONTHS - 1]
     for row in last:

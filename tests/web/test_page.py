@@ -156,6 +156,7 @@ def test_groups_are_made_of_the_values_and_every_step_is_previewed(opened):
     assert f"to {people} people: both" in page.words
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "way"),
     [
@@ -175,6 +176,7 @@ def test_a_way_that_does_not_fit_a_column_is_refused_with_the_reason(opened, nam
     assert opened.server.project.policy_sha == before
 
 
+@pytest.mark.long
 def test_a_comparison_stops_keeps_what_is_there_and_goes_on(opened):
     opened.edit("k", k="4")
     opened.get("/compare")
@@ -200,6 +202,7 @@ def test_a_comparison_stops_keeps_what_is_there_and_goes_on(opened):
 ROW = {"label": "mondrian", "k": 4, "holds": True, "reason": "", "classes": 60, "least_class": 4}
 
 
+@pytest.mark.long
 def test_the_levels_of_a_same_for_all_recoding_are_walked(opened):
     server = opened.server
     opened.edit("k", k="4")
@@ -273,6 +276,7 @@ def test_columns_says_who_would_be_alone_in_the_draft_or_before_where_not_all_ar
     assert "draft 1, if" not in opened.get("/columns").words
 
 
+@pytest.mark.long
 def test_a_finding_about_a_column_has_its_cure_beside_it(opened):
     number = column(opened, "age")
     opened.edit("role", column=number, role="plain")
@@ -287,6 +291,7 @@ def test_a_finding_about_a_column_has_its_cure_beside_it(opened):
     assert opened.server.project.policy["attributes"]["age"]["role"] == "drop"
 
 
+@pytest.mark.long
 def test_no_way_between_roles_loses_how_amounts_are_rounded_or_repeats_a_finding(visitor, tables):
     amounts = [f"1.{i:03d},{i % 90 + 10}" for i in range(0, 990, 4)] + ["k.A."] * 20
     ages = [str(20 + i % 9) for i in range(len(amounts))]

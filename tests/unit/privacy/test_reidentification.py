@@ -31,11 +31,11 @@ def risk(people, weight):
 
 
 @pytest.mark.parametrize("people", PEOPLE)
-@pytest.mark.parametrize("share", SHARES)
-def test_individual_risk_is_the_exact_series_to_ten_digits(people, share):
-    weight = people / share
-    exact = naive.exact_risk(people, people / weight)
-    assert abs(risk(people, weight) / float(exact) - 1) < 1e-10
+def test_individual_risk_is_the_exact_series_to_ten_digits(people):
+    for share in SHARES:
+        weight = people / share
+        exact = naive.exact_risk(people, people / weight)
+        assert abs(risk(people, weight) / float(exact) - 1) < 1e-10, share
 
 
 @pytest.mark.parametrize(("people", "p"), [(1, 0.1), (2, 0.1), (7, 0.3), (30, 0.5), (50, 0.9)])
@@ -84,7 +84,7 @@ def test_the_records_of_a_person_count_once():
     assert GlobalRisk(0.9).report(classes_of([0, 0, 0], [10, 10, 30], subjects=people)) == once
 
 
-@pytest.mark.parametrize("seed", range(200))
+@given(seed=st.integers(0, 1 << 30))
 def test_risks_equal_those_of_a_plain_script(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 60))
