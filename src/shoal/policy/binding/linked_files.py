@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
+from shoal.connectors.database.connections import one_snapshot
 from shoal.connectors.files import SourceFile
 from shoal.connectors.frames import Frame, table_of
 from shoal.connectors.table_places import table_places
@@ -74,6 +75,7 @@ def _released(given: str | Frame, tables: PolicyTables) -> SourceFile:
     return replace(source, table=tables.published_table(source.table)[0])
 
 
+@one_snapshot()
 def _read(
     source: object,
     problem: LinkedProblem,
