@@ -95,7 +95,7 @@ def publish(asked: PublishCommand, run: options.Run) -> None:
 
 
 def _publish_linked(asked: PublishCommand, policy: Policy, run: options.Run) -> None:
-    """Publishes linked tables to a new folder."""
+    """Publishes linked tables together."""
     from shoal.linked.publish import publish_linked
     from shoal.policy.options import tables
     from shoal.reports.linked import linked_lines
@@ -104,10 +104,16 @@ def _publish_linked(asked: PublishCommand, policy: Policy, run: options.Run) -> 
         raise InputError(f"{', '.join(unfit)}: of one table; leave out for linked tables")
     further, trace = tables(asked.table), asked.given.trace
     inputs = [asked.input_path, str(asked.policy), *policy.files, *further.values(), asked.output]
-    options.check_outputs(trace, inputs=inputs)
+    options.check_outputs(trace, inputs=inputs, replace=asked.given.replace)
     with shown(run.quiet) as progress:
         certificate = publish_linked(
-            asked.input_path, policy, asked.output, further=further, trace=trace, progress=progress
+            asked.input_path,
+            policy,
+            asked.output,
+            further=further,
+            trace=trace,
+            replace=asked.given.replace,
+            progress=progress,
         ).certificate
     show_warnings(certificate)
     if run.as_json:

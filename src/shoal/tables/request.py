@@ -79,7 +79,6 @@ class PublishCommand(Request, kw_only=True):
         asked = {
             "--plan": self.given.plan,
             "--explain": self.given.explain,
-            "--replace": self.given.replace,
             "--attack": self.attacks.attack,
             "--others": self.attacks.others,
             "--dry-run": self.dry_run,
