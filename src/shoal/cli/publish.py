@@ -37,12 +37,12 @@ def publish(asked: PublishCommand, run: options.Run) -> None:
 
     output, given, report = asked.output, asked.given, run.report
     policy = asked.overrides.policy(asked.policy)
-    if policy.model.is_linked:
-        return _publish_linked(asked, policy, run)
-    if asked.table:
+    if asked.table and not policy.model.is_linked:
         raise InputError("--table: is of linked tables; name them under 'tables' in the policy")
     if asked.dry_run:
         return _estimate(asked, run)
+    if policy.model.is_linked:
+        return _publish_linked(asked, policy, run)
     if output == "-" and run.as_json:
         raise InputError("--json and -o -: both want standard output; write the release to a file")
     inputs = [
@@ -126,12 +126,18 @@ def _publish_linked(asked: PublishCommand, policy: Policy, run: options.Run) -> 
 def _estimate(asked: PublishCommand, run: options.Run) -> None:
     """Shows what the publication would take."""
     from shoal.advise.estimate import estimate_of
+    from shoal.policy.options import tables
     from shoal.reports.advice_in_words import estimate_lines
 
     policy = asked.overrides.policy(asked.policy)
     Figures(as_json=run.as_json, quiet=run.quiet).show(
         lambda progress: estimate_of(
-            asked.input_path, policy, asked.output, cores=run.threads, progress=progress
+            asked.input_path,
+            policy,
+            asked.output,
+            cores=run.threads,
+            further=tables(asked.table),
+            progress=progress,
         ),
         estimate_lines,
     )

@@ -98,6 +98,7 @@ def publish_linked(
     with registry.blaming_plug_in(policy.method_name, VERB):
         templates = method.bundle(bundles_of(tables), promises, rng)
     seconds = time.process_time() - began
+    progress("recoding")
     recoded = recode(tables, templates, unforeseen(own, policy.model.seed))
     with target.draft(replace) as draft:
         progress("writing the release")

@@ -81,7 +81,6 @@ class PublishCommand(Request, kw_only=True):
             "--explain": self.given.explain,
             "--attack": self.attacks.attack,
             "--others": self.attacks.others,
-            "--dry-run": self.dry_run,
         }
         return [name for name, given in asked.items() if given]
 

@@ -577,3 +577,24 @@ def test_the_command_publishes_files_and_refuses_what_is_of_one_table(tmp_path, 
     assert done.status == 0, done.err
     assert "k-anonymity: asked 4, measured" in done.err
     assert min(Counter(read_bundles(out, SENSITIVE)).values()) >= 4
+
+
+@pytest.mark.parametrize(
+    ("order", "way_out"),
+    [
+        ("stream people.csv -p policy.json -o out.csv", "collect what arrives, and publish that"),
+        ("republish people.csv -p policy.json --ledger L", "people who are in no other round"),
+        ("fuse policy.json -o out.csv", "let each owner join theirs into one table"),
+    ],
+)
+def test_verbs_of_one_table_say_what_to_do_with_several(
+    tmp_path, monkeypatch, request, order, way_out
+):
+    monkeypatch.chdir(tmp_path)
+    world()["people"].write_csv("people.csv")
+    Path("policy.json").write_text(json.dumps(POLICY))
+    refused = request.getfixturevalue("shoal")(*order.split(), "-q")
+    assert refused.status == 2
+    assert way_out in refused.err
+    assert "shoal publish FOLDER" in refused.err
+    assert {path.name for path in tmp_path.iterdir()} == {"people.csv", "policy.json"}
