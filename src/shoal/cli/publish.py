@@ -19,13 +19,13 @@ from shoal.cli.progress import (
 from shoal.data.printable import printable, printable_lines
 from shoal.errors import InputError
 from shoal.reports.text import summary
-from shoal.tables.request import PublishCommand
+from shoal.tables.request import PublishCommand, of_one_table
 
 if TYPE_CHECKING:
     from shoal.policy.policy import Policy
 
 
-def publish(asked: PublishCommand, run: options.Run) -> None:
+def publish(asked: PublishCommand, run: options.ThreadedRun) -> None:
     """Publish one table, or several about the same people, once: writes OUTPUT and its certificate,
     or nothing if a promise fails.
     """
@@ -94,13 +94,13 @@ def publish(asked: PublishCommand, run: options.Run) -> None:
             say(printable(line))
 
 
-def _publish_linked(asked: PublishCommand, policy: Policy, run: options.Run) -> None:
+def _publish_linked(asked: PublishCommand, policy: Policy, run: options.ThreadedRun) -> None:
     """Publishes linked tables together."""
     from shoal.linked.publish import publish_linked
     from shoal.policy.options import tables
     from shoal.reports.linked import linked_lines
 
-    if unfit := [*asked.of_one_table, *(["--report"] if run.report is not None else [])]:
+    if unfit := of_one_table(asked, run):
         raise InputError(f"{', '.join(unfit)}: of one table; leave out for linked tables")
     further, trace = tables(asked.table), asked.given.trace
     inputs = [asked.input_path, str(asked.policy), *policy.files, *further.values(), asked.output]
@@ -123,7 +123,7 @@ def _publish_linked(asked: PublishCommand, policy: Policy, run: options.Run) -> 
         say(f"wrote {printable(listed([asked.output, trace]))}")
 
 
-def _estimate(asked: PublishCommand, run: options.Run) -> None:
+def _estimate(asked: PublishCommand, run: options.ThreadedRun) -> None:
     """Shows what the publication would take."""
     from shoal.advise.estimate import estimate_of
     from shoal.policy.options import tables

@@ -287,7 +287,7 @@ def fuse(
 
     agreement: a PARTIES.yaml, or its content. tables: pandas, polars or pyarrow frames by party;
     a party that is not named reads the agreement's own `table`. Returns the same kind of frame as
-    the first one. transcript: a folder for all messages, which `shoal audit --transcript` checks.
+    the first one. transcript: a folder for all messages, which `shoal audit --trace` checks.
     require_together: as in `publish`. What the certificate warns about is a `ReleaseWarning`, too.
     Raises InputError, InfeasibleError, PromiseError or PartyError, and then returns nothing.
     """
