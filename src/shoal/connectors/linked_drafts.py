@@ -147,8 +147,8 @@ class LinkedOutput:
                 yield _OfBook({n: SheetDraft(path, self.place, n) for n in self.tables}, book)
         else:
             with folder_draft(self.place, replace, OF_TABLES) as folder:
-                places = {n: place_in_folder(folder, n, self.suffix) for n in self.tables}
-                yield _OfFolder({n: FileDraft(Path(p), p) for n, p in places.items()}, folder)
+                inside = {n: place_in_folder(folder, n, self.suffix) for n in self.tables}
+                yield _OfFolder({n: FileDraft(Path(p), p) for n, p in inside.items()}, folder)
 
 
 @dataclass(frozen=True)
