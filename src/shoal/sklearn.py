@@ -110,7 +110,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.n_features_in_ = len(self.feature_names_in_)
         published = table_of(release.data)
         self.names_out_ = np.array(published.names, dtype=object)
-        self.combinations_ = _quasi_cells(published.frame, self.policy_).unique()
+        self.combinations_ = _as_texts(published.frame, self.policy_.quasi).unique()
         return self
 
     def transform(self, X: FrameT) -> FrameT:
@@ -137,7 +137,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _are_published(self, shown: pl.DataFrame) -> np.ndarray:
         """Whether `fit` published the quasi cells of each record; (n,) bool."""
-        cells, known = _quasi_cells(shown, self.policy_), self.combinations_
+        cells, known = _as_texts(shown, self.policy_.quasi), self.combinations_
         found = cells.with_row_index().join(known, on=cells.columns, how="semi", nulls_equal=True)
         are_published = np.zeros(cells.height, dtype=bool)
         are_published[found["index"].to_numpy()] = True
@@ -155,9 +155,8 @@ def _recoded(
     return cells_of(table, bound, GlobalRecoding((texts,), -starred.astype(np.int32)))
 
 
-def _quasi_cells(frame: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """The quasi-identifiers of a release, as text."""
-    return frame.select(pl.col(policy.quasi).cast(pl.String))
+def _as_texts(frame: pl.DataFrame, names: list[str]) -> pl.DataFrame:
+    return frame.select(pl.col(names).cast(pl.String))
 
 
 def _recoding_all_alike(policy: Policy, suppression: float | None) -> Policy:

@@ -99,8 +99,8 @@ class LinkedShape:
             shapes.append(Shape(len(values), k, others.get(name, 0), values or None))
         counts = []
         for name in names[1:]:
-            rows, parents = np.unique(tables.rows[name].counts, return_counts=True)
-            shares = (parents / parents.sum()).tolist()
+            rows, times = np.unique(tables.rows[name].counts, return_counts=True)
+            shares = (times / times.sum()).tolist()
             counts.append(dict(zip(map(str, rows.tolist()), shares, strict=True)))
         parents = [names.index(table.parent or PEOPLE) for table in tables.tree.tables[1:]]
         return cls(shapes, parents, counts)

@@ -21,7 +21,7 @@ from shoal.connectors.database.catalogue import catalogue
 from shoal.connectors.database.tables import check_releases, table_drafts
 from shoal.connectors.dialect import Dialect, Reading
 from shoal.connectors.files import SourceFile
-from shoal.connectors.location import FORMATS, XLSX, Location
+from shoal.connectors.location import FORMATS, PARQUET, XLSX, Location
 from shoal.connectors.outputs import check_not_read, signature_path
 from shoal.connectors.release_drafts import (
     DatabaseDraft,
@@ -38,6 +38,7 @@ from shoal.errors import InputError
 
 CERTIFICATE = "certificate.json"
 """The certificate of linked tables, in their folder."""
+OF_ONE_TABLE = tuple(suffix for suffix in FORMATS if suffix != XLSX)
 LONGEST = 31
 """Characters of a sheet's name."""
 
@@ -66,21 +67,19 @@ class LinkedOutput:
     suffix: str
 
     @classmethod
-    def of(cls, output: str, tables: Sequence[str], suffix: str) -> LinkedOutput:
-        """Raises InputError where a name means no place for several tables."""
+    def of(cls, output: str, tables: Sequence[str], is_typed: bool) -> LinkedOutput:
+        """Raises InputError where a name means no place for several tables.
+
+        is_typed: whether files in a folder keep types, as Parquet does; else they are CSV.
+        """
         place = place_of_several(output)
-        is_file = place.is_path and place.lower().endswith(FORMATS)
-        is_one = place.is_table and names_table(place)
-        if (
-            is_one
-            or (is_file and not place.kind.is_workbook)
-            or not (place.is_path or place.is_table)
-        ):
+        fits = place.is_path and not place.lower().endswith(OF_ONE_TABLE)
+        if not (fits or (place.is_table and not names_table(place))):
             raise InputError(
                 f"output '{place}': linked tables go to a new folder, a workbook (.xlsx) or a"
                 " database without 'table'; name one"
             )
-        return cls(place, tables, suffix)
+        return cls(place, tables, PARQUET if is_typed else ".csv")
 
     @property
     def names(self) -> dict[str, Location]:

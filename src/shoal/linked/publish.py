@@ -18,7 +18,7 @@ from shoal.auditor.linked.audit import LinkedAudit, measure_linked
 from shoal.auditor.verdict import require_kept
 from shoal.connectors import files
 from shoal.connectors.linked_drafts import LinkedDraft, LinkedOutput
-from shoal.connectors.location import JSON_LINES, PARQUET
+from shoal.connectors.location import JSON_LINES
 from shoal.connectors.outputs import check_not_read, describe_file
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import MethodReport, OutputReport
@@ -79,8 +79,8 @@ def publish_linked(
     policy = policy.or_method(DEFAULT_METHOD, {})
     problem = LinkedProblem(policy)
     InputError.raise_for(unserved(problem))
-    suffix = PARQUET if problem.model.write.types == "typed" else ".csv"
-    target = LinkedOutput.of(output, [table.name for table in problem.given], suffix)
+    is_typed = problem.model.write.types == "typed"
+    target = LinkedOutput.of(output, [table.name for table in problem.given], is_typed)
     read = named_sources(source, problem, further)
     target.check([*read, *policy.files], replace)
     if trace is not None:
