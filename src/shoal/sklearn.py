@@ -1,7 +1,5 @@
 """A scikit-learn transformer: k-anonymous columns for a model, all values recoded alike."""
 
-from __future__ import annotations
-
 import warnings
 from typing import TYPE_CHECKING, Any, cast
 
@@ -57,7 +55,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self,
         policy: PolicyLike | None = None,
         *,
-        quasi: Names | Mapping[str, Settings | None] = (),
+        quasi: "Names | Mapping[str, Settings | None]" = (),
         sensitive: Names = (),
         subject: str | None = None,
         plain: Names = (),
@@ -84,7 +82,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.seed = seed
         self.suppression = suppression
 
-    def fit(self, X: Any, y: object = None) -> Anonymizer:
+    def fit(self, X: Any, y: object = None) -> "Anonymizer":
         """Finds the levels; raises as `shoal.publish` where no release keeps the promises."""
         own = ("policy", "suppression")
         words = {name: value for name, value in self.get_params().items() if name not in own}
@@ -150,7 +148,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _recoded(
-    table: Table, bound: BoundTable, texts: tuple[tuple[str, ...], ...], starred: np.ndarray
+    table: "Table", bound: "BoundTable", texts: tuple[tuple[str, ...], ...], starred: np.ndarray
 ) -> pl.DataFrame:
     return cells_of(table, bound, GlobalRecoding((texts,), -starred.astype(np.int32)))
 

@@ -19,7 +19,7 @@ from shoal.advise.propose import propose_policy
 from shoal.data.table import Table
 from shoal.data.warnings import ReleaseWarning
 from shoal.policy.loading import one_line
-from shoal.policy.proposal.written import (
+from shoal.policy.proposal.cells import (
     DECIMAL_OR_GROUPS,
     OTHER_FORM,
     POINT_OR_GROUPS,
@@ -234,7 +234,9 @@ def test_without_a_quasi_identifier_the_likeliest_is_asked_about():
     assert "is it this" in proposed["disease"]["ask"]
 
 
-@pytest.mark.parametrize("text", ["\x85", "\xa0a\xa0", "\u2028", "a\n", "\ufeffb", " ", "Zoë", "c\u202ed"])
+@pytest.mark.parametrize(
+    "text", ["\x85", "\xa0a\xa0", "\u2028", "a\n", "\ufeffb", " ", "Zoë", "c\u202ed"]
+)
 def test_signs_that_no_one_sees_come_back_from_the_written_policy(text):
     written = one_line({text: [text]})
     assert yaml.safe_load(written) == {text: [text]}
