@@ -15,8 +15,7 @@ from unicodedata import east_asian_width
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shoal.data.language import gettext
-from shoal.data.printable import printable
+from shoal.data.language import gettext, printable
 from shoal.data.single_ends import step_of
 
 WIDTH, LETTER = 340.0, 10.0  # of a chart, and the height of its letters, in points
