@@ -14,7 +14,7 @@ from shoal.auditor.verdict import of_cells
 from shoal.connectors.frames import Frame
 from shoal.data.classes import Classes
 from shoal.data.findings import AttributeFinding, Fault
-from shoal.data.hierarchies.diagnostics import diagnose, values_without_leaf
+from shoal.data.hierarchies.paths import diagnose, values_without_leaf
 from shoal.data.hierarchies.table import read_paths
 from shoal.data.table import Table
 from shoal.errors import InputError

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.data.hierarchies.diagnostics import diagnose
-from shoal.data.hierarchies.paths import Paths
+from shoal.data.hierarchies.paths import Paths, diagnose
 from shoal.data.hierarchies.table import read_paths
 from shoal.data.notebook import Figures
 from shoal.data.person.columns import NO_VALUE

@@ -40,13 +40,12 @@ from shoal.connectors.outputs import (
 from shoal.connectors.traces import traced_rows
 from shoal.data.certificate import Certificate
 from shoal.data.encoding import EncodedTable, encode
-from shoal.data.faults import with_contradicted
 from shoal.data.numbers import is_long, parse_numbers
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release, shows_nothing
 from shoal.data.schema import Attribute, Kind, Role, Schema
 from shoal.data.table import Column, Table
-from shoal.data.truth import Truth
+from shoal.data.truth import Truth, with_contradicted
 from shoal.data.two_tables import GROUP, sensitive_path
 from shoal.errors import InputError
 from shoal.policy.binding.columns import check_columns

@@ -17,7 +17,7 @@ from shoal.auditor.verdict import of_cells, of_people
 from shoal.connectors import files
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import ColumnReport, PolicyFile, PolicyIdentity
-from shoal.data.notation import Notation
+from shoal.data.numbers import Notation
 from shoal.data.people import UNKNOWN as ROWS
 from shoal.data.regular_files import Json, readable
 from shoal.data.release import read_column

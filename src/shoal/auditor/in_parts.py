@@ -15,7 +15,7 @@ import numpy as np
 from shoal.auditor.order_kept import nearest_to_place
 from shoal.auditor.reading import read_cells
 from shoal.data.certificate_shape import PromiseReport
-from shoal.data.classes import Classes, SensitiveColumn
+from shoal.data.classes import Classes, SensitiveColumn, encode_sensitive_columns
 from shoal.data.coded_table import CodedTable
 from shoal.data.encoding import EncodedTable
 from shoal.data.progress import Progress
@@ -30,7 +30,6 @@ from shoal.data.release import (
 from shoal.data.room import Room, blocks, needs_whole
 from shoal.data.row_order import Followed
 from shoal.data.schema import Role, Schema
-from shoal.data.sensitive import encode_sensitive_columns
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.policy import registry

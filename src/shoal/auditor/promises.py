@@ -9,10 +9,9 @@ import numpy as np
 import polars as pl
 
 from shoal.data.certificate_shape import PromiseReport
-from shoal.data.classes import Classes, SensitiveColumn
+from shoal.data.classes import Classes, SensitiveColumn, encode_sensitive
 from shoal.data.release import Release
 from shoal.data.schema import Schema
-from shoal.data.sensitive import encode_sensitive
 from shoal.data.table import Column, Table, as_text, encode_text
 from shoal.errors import InputError
 from shoal.policy.problem import Problem

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from shoal.data.classes import Classes, Population, SensitiveColumn
+from shoal.data.classes import Classes, Population, SensitiveColumn, encode_sensitive_columns
 from shoal.data.encoding import encode_attribute, without_subject
 from shoal.data.person_names import people_of
 from shoal.data.release import (
@@ -16,7 +16,6 @@ from shoal.data.release import (
     spans_cover,
 )
 from shoal.data.schema import Attribute, Kind, Schema
-from shoal.data.sensitive import encode_sensitive_columns
 from shoal.data.table import Column, Table
 from shoal.data.truth import Truth
 from shoal.errors import InputError

@@ -17,7 +17,7 @@ from shoal.connectors.outputs import certificate_beside
 from shoal.connectors.parquet_parts import check_released
 from shoal.data import notebook
 from shoal.data.certificate import Certificate
-from shoal.data.notation import Notation, PublishedNumbers, map_cells
+from shoal.data.numbers import Notation, PublishedNumbers, map_cells
 from shoal.data.regular_files import path_text, readable
 from shoal.data.release import PublishedColumn, read_column
 from shoal.data.schema import Attribute, Kind, Render, Role, Schema, Shown

@@ -10,7 +10,7 @@ import typer
 
 from shoal.cli import options
 from shoal.cli.progress import answer, say, show_attacks, show_warnings, shown
-from shoal.data.printable import printable, printable_lines
+from shoal.data.language import printable, printable_lines
 from shoal.errors import InputError
 from shoal.reports.text import history_summary, summary
 from shoal.tables.request import AttackCommand, AuditRequest, ReleaseRequest, of_one_table

@@ -8,8 +8,8 @@ import typer
 
 from shoal.cli.options import check_outputs, is_number
 from shoal.cli.progress import Figures, answer, say, shown
+from shoal.data.language import printable
 from shoal.data.option import Request, option
-from shoal.data.printable import printable
 from shoal.data.progress import Progress
 from shoal.errors import InfeasibleError, InputError
 from shoal.policy import options

@@ -8,8 +8,8 @@ import typer
 
 from shoal.cli import options
 from shoal.cli.progress import say, shown
+from shoal.data.language import printable
 from shoal.data.option import option
-from shoal.data.printable import printable
 from shoal.errors import InputError
 from shoal.policy.options import READ, REPLACE, files_options
 

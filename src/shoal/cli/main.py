@@ -28,7 +28,7 @@ from typer.main import get_command
 
 from shoal.cli import options
 from shoal.connectors.database.address import without_password
-from shoal.data.printable import printable
+from shoal.data.language import printable
 from shoal.errors import STOPS, InputError, ShoalError
 from shoal.version import VERSION
 

@@ -14,8 +14,8 @@ from typing import Any, Protocol, TypeVar
 import typer
 
 from shoal.data.certificate import Certificate
+from shoal.data.language import printable, printable_lines
 from shoal.data.option import Request, option
-from shoal.data.printable import printable, printable_lines
 from shoal.data.progress import Progress, watched_compiler
 from shoal.data.warnings import GRAVE
 from shoal.errors import InputError, ShoalError

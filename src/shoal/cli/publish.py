@@ -14,7 +14,7 @@ from shoal.cli.progress import (
     show_warnings,
     shown,
 )
-from shoal.data.printable import printable, printable_lines
+from shoal.data.language import printable, printable_lines
 from shoal.errors import InputError
 from shoal.reports.text import summary
 from shoal.tables.request import PublishCommand, of_one_table

@@ -23,7 +23,7 @@ from shoal.connectors.delimited import delimiter_of
 from shoal.connectors.dialect import Dialect
 from shoal.connectors.location import Location
 from shoal.data.certificate_shape import DialectReport, OutputReport
-from shoal.data.notation import PLAIN, Notation
+from shoal.data.numbers import PLAIN, Notation
 from shoal.data.regular_files import is_packed, is_pipe, require_name
 from shoal.data.schema import Render
 from shoal.data.two_tables import sensitive_path

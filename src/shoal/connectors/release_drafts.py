@@ -22,7 +22,7 @@ from shoal.connectors.files import SourceFile
 from shoal.connectors.location import FRAME, MANIFEST, PARQUET, Location, is_taken
 from shoal.connectors.outputs import describe_file, draft_beside, remove_uncommitted_certificate
 from shoal.data.certificate_shape import OutputReport
-from shoal.data.notation import PLAIN, Notation
+from shoal.data.numbers import PLAIN, Notation
 from shoal.data.regular_files import sync
 from shoal.data.schema import Render
 from shoal.data.table import Table

@@ -19,9 +19,10 @@ from shoal.data import cores
 from shoal.data.findings import AttributeFinding, finding_about
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
-from shoal.data.notation import PLAIN, advice_on
 from shoal.data.numbers import (
     FARTHEST,
+    PLAIN,
+    advice_on,
     parse_numbers,
     position_unit,
 )

@@ -9,7 +9,7 @@ from dataclasses import fields, is_dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from shoal.data.printable import readable
+from shoal.data.language import readable
 
 if TYPE_CHECKING:  # certificates are read by commands that need no table
     import polars as pl

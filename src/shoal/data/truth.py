@@ -1,17 +1,22 @@
-"""What the owner knows about published records."""
+"""What the owner knows about published records, and which of them do not fit the original."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import partial
 
 import numpy as np
 
+from shoal.data import cores
+from shoal.data.certificate import Certificate
+from shoal.data.classes import Classes
 from shoal.data.encoding import EncodedAttribute, EncodedTable, linear_domain
-from shoal.data.release import PublishedColumn
+from shoal.data.numbers import is_long, mean_decimals, parse_numbers
+from shoal.data.release import PublishedColumn, Release, covers, digits_deny, shows_nothing
 from shoal.data.room import IN_MEMORY
 from shoal.data.sample import Sample
-from shoal.data.schema import Kind
-from shoal.data.table import Table
+from shoal.data.schema import Attribute, Kind, Role, Schema, Shown
+from shoal.data.table import Table, as_text
 from shoal.data.true_values import TrueValues
 
 
@@ -84,3 +89,111 @@ def _width(encoded: EncodedAttribute, least: np.ndarray, greatest: np.ndarray) -
         return np.asarray(attribute.hierarchy.widths()[attribute.hierarchy.covering(*ends)])
     low, high = linear_domain(attribute, encoded.values)
     return (greatest - least) / (high - low) if high > low else np.zeros(len(least))
+
+
+def cells_match_original(
+    published: PublishedColumn, encoded: EncodedAttribute, truth: Truth, classes: Classes
+) -> np.ndarray:
+    """(n,) bool, whether each cell covers its true value and any mean is that of its class."""
+    codes = truth.aligned(encoded.codes)
+    covered = covers(published, encoded.value_of_code(), codes)
+    texts = [encoded.texts[rank] for rank in encoded.rank_of_code]
+    covered &= ~digits_deny(published, texts, codes, covered)
+    if published.means is None:
+        return covered
+    shown, values = published.means[published.codes], truth.values(encoded)
+    class_of = np.where(classes.labels >= 0, classes.labels, classes.count)
+    if encoded.attribute.shown in (Shown.MEDIAN, Shown.MODE):
+        stands = _is_median if encoded.attribute.shown is Shown.MEDIAN else _is_mode
+        return np.where(np.isnan(shown), covered, stands(class_of, values, shown))
+    sizes = np.maximum(np.bincount(class_of, minlength=classes.count + 1), 1)
+    means = (np.bincount(class_of, weights=values, minlength=classes.count + 1) / sizes)[class_of]
+    # half a unit of the last decimal that a mean is written with, and what floats add to it
+    rounding = 0.5000001 * 10.0 ** -mean_decimals(
+        encoded.texts[: encoded.present]
+    ) + 1e-12 * np.abs(means)
+    is_mean = np.abs(shown - means) <= rounding
+    if published.observed_bounds is None:
+        return covered & (is_mean | np.isnan(shown))
+    return np.where(np.isnan(shown), covered, is_mean)
+
+
+def _is_median(class_of: np.ndarray, values: np.ndarray, shown: np.ndarray) -> np.ndarray:
+    """(n,) bool, whether what a record shows is the lower median of its class."""
+    sizes, below, up_to = (
+        np.bincount(class_of, part) for part in (None, values < shown, values <= shown)
+    )
+    middle = (sizes - 1) // 2
+    return ((below <= middle) & (up_to > middle))[class_of]
+
+
+def _is_mode(class_of: np.ndarray, values: np.ndarray, shown: np.ndarray) -> np.ndarray:
+    """(n,) bool, whether no value of its class is more frequent than what a record shows."""
+    pairs, counts = np.unique(np.column_stack((class_of, values)), axis=0, return_counts=True)
+    most = np.zeros(int(class_of.max(initial=0)) + 1)
+    np.maximum.at(most, pairs[:, 0].astype(np.int64), counts)
+    return (np.bincount(class_of, values == shown, minlength=len(most)) == most)[class_of]
+
+
+def faults(released: Table, release: Release, schema: Schema, truth: Truth) -> dict[str, int]:
+    """Records whose published row does not fit the original; all zero for an honest release."""
+    changed = np.zeros(release.records, dtype=bool)
+    starred = release.shown.labels < 0
+    for attribute in schema.published:
+        if attribute.role in (Role.SENSITIVE, Role.PLAIN):
+            differs = _differing(attribute, released, truth)
+            if differs.any():
+                shown = released.column(attribute.name)
+                star = shows_nothing(released, attribute.name, schema.render.suppressed)
+                # a record that shows nothing else may hide its sensitive values, too
+                changed |= differs & ~(star[shown.codes] & starred)
+    pairs = list(zip(release.columns, truth.encoded.attributes, strict=True))
+    matching = cores.side_by_side(
+        lambda pair: cells_match_original(*pair, truth, release.classes), pairs, release.records
+    )
+    uncovered = ~np.logical_and.reduce(matching) if matching else np.zeros(release.records, bool)
+    return {"uncovered": int(uncovered.sum()), "changed": int(changed.sum())}
+
+
+def with_contradicted(certificate: Certificate, contradicted: int | None) -> Certificate:
+    """The certificate with the records whose derived numbers their cells contradict.
+
+    None where the policy asks for no such numbers.
+    """
+    if contradicted is None:
+        return certificate
+    return certificate.extended(
+        faults={**(certificate.get("faults") or {}), "derived": contradicted}
+    )
+
+
+def _differing(attribute: Attribute, released: Table, truth: Truth) -> np.ndarray:
+    """Which records show another value than the original has; (n,) bool.
+
+    Numbers are compared as such: 41 and 41.0 are the same in a column of numbers.
+    """
+    differs = _differing_text(attribute, released, truth)
+    if attribute.kind is not Kind.NUMBER or attribute.hierarchy is not None or not differs.any():
+        return differs
+    shown, kept = released.column(attribute.name), truth.original.column(attribute.name)
+    values, expected = parse_numbers(shown.cells), parse_numbers(kept.cells)
+    codes = truth.aligned(kept.codes)
+    same = values[shown.codes] == expected[codes]
+    # floats of numbers with many digits are the same where the numbers are not
+    long = is_long(shown.cells)[shown.codes] | is_long(kept.cells)[codes]
+    for i in np.flatnonzero(differs & same & long).tolist():
+        same[i] = Decimal(shown.cells[shown.codes[i]]) == Decimal(kept.cells[codes[i]])
+    return differs & ~same
+
+
+def _differing_text(attribute: Attribute, released: Table, truth: Truth) -> np.ndarray:
+    is_coded = attribute.name in released.coded and attribute.name in truth.original.coded
+    if attribute.role is Role.SENSITIVE or is_coded:  # both are encoded already, for the promises
+        shown, kept = released.column(attribute.name), truth.original.column(attribute.name)
+        code_of = {cell: code for code, cell in enumerate(shown.cells)}
+        expected = np.array([code_of.get(cell, -1) for cell in kept.cells], dtype=np.int64)
+        return shown.codes != expected[truth.aligned(kept.codes)]
+    text = as_text(truth.original.frame[attribute.name])
+    if truth.rows is not None:
+        text = text.gather(truth.rows)
+    return (as_text(released.frame[attribute.name]) != text).to_numpy()

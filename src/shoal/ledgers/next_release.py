@@ -23,7 +23,6 @@ from shoal.connectors.ledger import DATA
 from shoal.connectors.ledger.private import DeferredRecords, Identities
 from shoal.connectors.outputs import describe_file
 from shoal.data.certificate import Certificate
-from shoal.data.faults import faults
 from shoal.data.ledger_view import LedgerView
 from shoal.data.progress import Progress
 from shoal.data.recoding import Recoding
@@ -31,7 +30,7 @@ from shoal.data.release import PublishedColumn
 from shoal.data.row_order import published_order
 from shoal.data.schema import Attribute, Role, Schema
 from shoal.data.table import Table
-from shoal.data.truth import Truth
+from shoal.data.truth import Truth, faults
 from shoal.errors import InputError
 from shoal.ledgers.increment import NO_ROOM, CandidateRecords, Terms, collect_candidates
 from shoal.ledgers.planned_release import (

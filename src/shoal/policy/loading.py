@@ -17,8 +17,8 @@ from shoal.connectors.dialect import Reading
 from shoal.connectors.location import FORMATS
 from shoal.data import notebook
 from shoal.data.findings import listed_rows
-from shoal.data.hierarchies.diagnostics import values_without_leaf
 from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.hierarchies.paths import values_without_leaf
 from shoal.data.hierarchies.table import read_hierarchy
 from shoal.data.regular_files import (
     Json,

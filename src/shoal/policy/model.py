@@ -16,8 +16,7 @@ from pydantic import (
 )
 
 from shoal.connectors.dialect import SOME_ENCODINGS, codec_of
-from shoal.data.notation import THOUSANDS, Notation
-from shoal.data.numbers import FARTHEST
+from shoal.data.numbers import FARTHEST, THOUSANDS, Notation
 from shoal.data.regular_files import Json
 from shoal.data.room import bytes_of
 from shoal.data.schema import RECORD_LINES, Kind, Shown

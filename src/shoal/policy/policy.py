@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 from shoal.connectors import files
-from shoal.data.notation import Notation
+from shoal.data.numbers import Notation
 from shoal.data.person_names import same_value
 from shoal.data.regular_files import Json, path_text
 from shoal.data.schema import Fields, Render

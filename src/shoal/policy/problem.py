@@ -8,7 +8,7 @@ from typing import Any
 from shoal.data.certificate_shape import MethodReport
 from shoal.data.encoding import EncodedTable
 from shoal.data.linked import ANCHOR, PEOPLE, Anchor, Keys, TableTree
-from shoal.data.notation import Notation
+from shoal.data.numbers import Notation
 from shoal.data.regular_files import Json
 from shoal.data.schema import Schema
 from shoal.data.table import Table

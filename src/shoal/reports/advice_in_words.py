@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.advise.propose import share_text
 from shoal.data.findings import some_named
-from shoal.data.printable import printable
+from shoal.data.language import printable
 from shoal.data.room import size_text
 from shoal.reports.linked import exposure_lines
 from shoal.reports.text import counted_text, table_lines

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shoal.data.certificate_shape import SampleReport
-from shoal.data.language import gettext
-from shoal.data.printable import printable
+from shoal.data.language import gettext, printable
 from shoal.data.single_ends import step_of
 from shoal.privacy.reidentification import BINS
 

@@ -4,8 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from shoal.advise.comparison import Comparison, Row, promise_titles
-from shoal.data.language import gettext
-from shoal.data.printable import printable_lines
+from shoal.data.language import gettext, printable_lines
 from shoal.data.warnings import fault_sentences
 from shoal.reports.text import MEASURES, table_lines
 

@@ -18,8 +18,7 @@ from shoal.auditor.dossier.dossier import (
 from shoal.connectors import files
 from shoal.connectors.outputs import remove_stale_signature
 from shoal.data.certificate import Certificate
-from shoal.data.language import gettext, ngettext
-from shoal.data.printable import printable
+from shoal.data.language import gettext, ngettext, printable
 from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import path_text
 from shoal.data.warnings import GRAVE

@@ -12,7 +12,7 @@ from shoal.auditor.verdict import Found
 from shoal.connectors import files
 from shoal.data import language
 from shoal.data.certificate import Certificate
-from shoal.data.printable import readable
+from shoal.data.language import readable
 from shoal.data.release import Release
 from shoal.data.schema import Schema
 from shoal.data.truth import Truth

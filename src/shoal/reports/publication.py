@@ -15,7 +15,7 @@ from shoal.auditor.release_frame import numbers_of
 from shoal.connectors.frames import FrameT, like, table_of
 from shoal.data import cores
 from shoal.data.certificate import Certificate
-from shoal.data.printable import printable
+from shoal.data.language import printable
 from shoal.data.progress import Progress, no_progress, watched
 from shoal.data.regular_files import path_text
 from shoal.errors import InputError

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from shoal.data.certificate import Certificate
-from shoal.data.language import gettext
+from shoal.data.language import gettext, printable_lines
 from shoal.data.people import span_text, unit
-from shoal.data.printable import printable_lines
 from shoal.data.warnings import fault_sentences, with_grave
 
 if TYPE_CHECKING:

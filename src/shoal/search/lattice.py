@@ -18,7 +18,7 @@ from shoal.data.classes import Population
 from shoal.data.matrix import Matrix
 from shoal.errors import InputError
 from shoal.protocols import Promises
-from shoal.search.kernels import lattice as kernel
+from shoal.search.kernels import distinct_rows as kernel
 from shoal.search.lattice_costs import _EXACT, GEOMETRIC, LatticeCosts, Levels, Node, NodeGroups
 
 

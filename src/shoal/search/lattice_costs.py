@@ -8,7 +8,7 @@ import numpy as np
 from shoal.data.matrix import Matrix
 from shoal.data.numbers import exact_sum
 from shoal.errors import InputError
-from shoal.search.kernels import lattice as kernel
+from shoal.search.kernels import distinct_rows as kernel
 
 # The levels of every attribute's hierarchy, as tables of codes.
 

@@ -15,9 +15,9 @@ from shoal.auditor.verdict import require_kept, withheld_few
 from shoal.connectors import files
 from shoal.connectors.outputs import describe_file
 from shoal.data.certificate import Certificate
+from shoal.data.language import printable
 from shoal.data.numbers import exact_sum
 from shoal.data.people import UNITS, UNKNOWN, people_key
-from shoal.data.printable import printable
 from shoal.data.progress import Progress
 from shoal.data.schema import Render
 from shoal.data.stream import KINDS, NEW

@@ -12,10 +12,10 @@ import numpy as np
 import polars as pl
 
 from shoal.auditor.promises import Measures
+from shoal.data.classes import encode_sensitive
 from shoal.data.person_names import is_nobody, names_of, rows_of_nobody, without_nobody
 from shoal.data.row_order import published_order
 from shoal.data.schema import Kind, Role
-from shoal.data.sensitive import encode_sensitive
 from shoal.data.stream import NEW, REUSE, SUPPRESS, Arrivals, Emissions, Space
 from shoal.data.table import Table, as_text, encode_text
 from shoal.errors import InputError

@@ -23,12 +23,11 @@ from shoal.auditor.verdict import Publication
 from shoal.connectors.traces import read_trace
 from shoal.data.attack_scene import Recoding, Replay
 from shoal.data.certificate import Certificate
-from shoal.data.classes import Classes, Population
+from shoal.data.classes import Classes, Population, encode_sensitive_columns
 from shoal.data.encoding import EncodedTable, encode_populations
 from shoal.data.progress import Progress, no_progress, watched
 from shoal.data.release import PublishedColumn, label_classes, read_columns
 from shoal.data.schema import Role
-from shoal.data.sensitive import encode_sensitive_columns
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy import registry

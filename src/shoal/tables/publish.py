@@ -26,12 +26,12 @@ from shoal.connectors.release_drafts import FrameDraft, check_output, release_dr
 from shoal.connectors.traces import write_trace
 from shoal.data.certificate import Certificate
 from shoal.data.coded_table import CodedTable, ShownTable
-from shoal.data.faults import with_contradicted
 from shoal.data.formulas import unescaped
 from shoal.data.progress import Progress
 from shoal.data.release import Release
 from shoal.data.room import Room
 from shoal.data.table import Table, as_text
+from shoal.data.truth import with_contradicted
 from shoal.errors import InputError
 from shoal.policy.binding.columns import input_warnings
 from shoal.policy.binding.past_memory import refuse_whole, room_for

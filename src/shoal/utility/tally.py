@@ -10,13 +10,12 @@ import numpy as np
 
 from shoal.data.certificate_shape import SizesReport, TogetherReport
 from shoal.data.classes import Classes, Sizes
-from shoal.data.faults import faults
 from shoal.data.people import UNKNOWN
 from shoal.data.release import Release
 from shoal.data.schema import Schema
 from shoal.data.single_ends import Ends, shares_of_ends, single_ends
 from shoal.data.table import Column, Table
-from shoal.data.truth import Truth
+from shoal.data.truth import Truth, faults
 from shoal.protocols import Metric, PartedMetric
 from shoal.utility.gcp import ColumnFigures, loss_by_attribute
 from shoal.utility.in_parts import CellCounts

@@ -15,9 +15,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from shoal.data.findings import some_named
-from shoal.data.language import gettext, ngettext
+from shoal.data.language import gettext, ngettext, printable
 from shoal.data.person.decision import asks_who
-from shoal.data.printable import printable
 from shoal.data.warnings import GRAVE
 from shoal.reports.pages import translate
 from shoal.web.edits import said_of, subject_of

@@ -14,7 +14,7 @@ import pytest
 import shoal as shoal_package
 from sample_policies import content_of
 from shoal.cli.main import status_of
-from shoal.data.printable import printable, printable_lines, readable
+from shoal.data.language import printable, printable_lines, readable
 
 TURNED, HIDDEN = "\N{RIGHT-TO-LEFT OVERRIDE}", "\N{ZERO WIDTH SPACE}"
 HOSTILE = {

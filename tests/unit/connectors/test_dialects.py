@@ -17,7 +17,7 @@ from sample_policies import content_of
 from shoal.connectors import files
 from shoal.connectors.dialect import Dialect, Reading, codec_of
 from shoal.connectors.location import Location
-from shoal.data.notation import Notation, PublishedNumbers
+from shoal.data.numbers import Notation, PublishedNumbers
 from shoal.data.schema import Render
 from shoal.errors import InputError
 from shoal.policy.policy import Policy

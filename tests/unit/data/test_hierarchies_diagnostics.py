@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 
 from shoal.data.findings import AttributeFinding, Fault
-from shoal.data.hierarchies.diagnostics import diagnose, values_without_leaf
 from shoal.data.hierarchies.order import Order
+from shoal.data.hierarchies.paths import diagnose, values_without_leaf
 from unit.cli.test_hierarchies import trees
 
 SOUND = [

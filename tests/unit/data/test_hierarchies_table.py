@@ -12,8 +12,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from shoal.data.hierarchies.diagnostics import diagnose
 from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.hierarchies.paths import diagnose
 from shoal.data.hierarchies.table import (
     SEPARATORS,
     _plain_cells,

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 import naive
 import shoal
 from sample_policies import content_of
-from shoal.data.classes import Classes
+from shoal.data.classes import Classes, encode_sensitive
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.schema import Attribute, Kind, Role, Schema
-from shoal.data.sensitive import encode_sensitive
 from shoal.data.table import encode_text
 from shoal.errors import InputError
 from shoal.privacy.alpha_k import AlphaKAnonymity

@@ -36,9 +36,9 @@ from shoal.connectors.outputs import describe_file
 from shoal.connectors.traces import is_of_stream, read_trace, rows_given
 from shoal.data import cores
 from shoal.data.certificate import Certificate
-from shoal.data.faults import with_contradicted
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
+from shoal.data.truth import with_contradicted
 from shoal.errors import InputError
 from shoal.policy.binding.files import PolicyTables, Source
 from shoal.policy.binding.linked_files import LinkedSource

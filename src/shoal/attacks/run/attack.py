@@ -49,8 +49,7 @@ from shoal.data.attack_scene import (
 )
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
-from shoal.data.notation import PublishedNumbers
-from shoal.data.numbers import parse_numbers, places_among
+from shoal.data.numbers import PublishedNumbers, parse_numbers, places_among
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release
 from shoal.data.table import Table, texts_of

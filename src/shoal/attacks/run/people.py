@@ -18,12 +18,11 @@ from shoal.data.attack_scene import (
     axes_of,
     boxes_of,
 )
-from shoal.data.classes import Classes, SensitiveColumn
+from shoal.data.classes import Classes, SensitiveColumn, encode_sensitive
 from shoal.data.encoding import EncodedTable
 from shoal.data.progress import Progress
 from shoal.data.release import PublishedColumn, Release
 from shoal.data.schema import Role, Schema
-from shoal.data.sensitive import encode_sensitive
 from shoal.data.table import Column, Table
 from shoal.data.truth import Truth
 from shoal.errors import InfeasibleError, InputError

@@ -13,10 +13,9 @@ import numpy as np
 import polars as pl
 
 from shoal.auditor.linked.labels import View, ViewedTable
-from shoal.data.classes import SensitiveColumn
+from shoal.data.classes import SensitiveColumn, encode_sensitive_columns
 from shoal.data.linked import ANCHOR, HULL, PEOPLE, TableTree, parents_of, rows_column
-from shoal.data.notation import map_cells
-from shoal.data.numbers import alike
+from shoal.data.numbers import alike, map_cells
 from shoal.data.person_names import names_of
 from shoal.data.release import (
     PublishedColumn,
@@ -26,7 +25,6 @@ from shoal.data.release import (
     read_columns,
 )
 from shoal.data.schema import REMOVED, Attribute, Kind, Role, Schema, Shown
-from shoal.data.sensitive import encode_sensitive_columns
 from shoal.data.table import Table, as_text, encode_text
 from shoal.errors import InputError
 from shoal.policy.binding.linked import day_number, elements_of, places_of, starts_of

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from shoal.data.hierarchies.diagnostics import refuse_values_without_leaf
 from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.hierarchies.paths import refuse_values_without_leaf
 from shoal.data.option import parameter
 from shoal.errors import InputError
 

@@ -11,9 +11,8 @@ import numpy as np
 import polars as pl
 
 from shoal.data.findings import Fault
-from shoal.data.hierarchies.diagnostics import diagnose
 from shoal.data.hierarchies.edits import Edit, edited_rows
-from shoal.data.hierarchies.paths import Paths, Trie
+from shoal.data.hierarchies.paths import Paths, Trie, diagnose
 from shoal.errors import InputError
 
 

@@ -5,9 +5,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from shoal.data.hierarchies.diagnostics import refuse_values_without_leaf
 from shoal.data.hierarchies.edits import as_label
 from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.hierarchies.paths import refuse_values_without_leaf
 from shoal.data.option import parameter
 from shoal.errors import InputError
 

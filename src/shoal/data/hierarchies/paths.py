@@ -1,4 +1,5 @@
-"""Leaf-to-root paths, coded, and the tree that they spell.
+"""Leaf-to-root paths, coded, the tree that they spell, and what is wrong with it, all at once and
+before anything is built from it.
 
 A path lists the labels of one leaf and of everything above it: `13053, 1305*, 130**, *`. Paths may
 differ in length. A label that repeats next to itself within a path is one node (padded tables).
@@ -11,9 +12,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
+from typing import ClassVar, Protocol
 
 import numpy as np
 import polars as pl
+
+from shoal.data.findings import AttributeFinding, Fault
+from shoal.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -175,3 +180,231 @@ def _without_repeats(paths: Paths) -> tuple[np.ndarray, np.ndarray]:
     cells[row, steps[row, place]] = codes[row, place]
     places[row, steps[row, place]] = place
     return cells, places
+
+
+MOST_PLACES = 5  # named in a message
+MOST_STEPS = 1000
+"""From a value to the root: what is built takes the square of it."""
+
+
+def diagnose(rows: Paths | Iterable[Sequence[str]], attribute: str = "") -> list[AttributeFinding]:
+    """Everything wrong with the rows of a hierarchy, leaf first; empty when it can be built.
+
+    Uneven rows are a fault of tables only; trees written as paths may well have leaves at different
+    depths.
+    """
+    paths = rows if isinstance(rows, Paths) else Paths.of(rows)
+    report = _Report(attribute)
+    if not len(paths):
+        report.add(Fault.NO_ROWS, 0, "has no rows; give one row for each value, the value first")
+        return report.findings
+    steps = int(paths.lengths.max())
+    if steps > MOST_STEPS:
+        text = f"has {steps:,} columns, more than {MOST_STEPS:,}; leave out steps or correct its"
+        report.add(Fault.MANY_STEPS, steps, f"{text} separator")
+        return report.findings
+    _check_labels(paths, report)
+    _check_row_lengths(paths, report)
+    if not (paths.lengths == 0).any():
+        _check_roots(paths, report)
+        _check_leaves(paths, report)
+        _check_nodes(paths, report)
+    return report.findings
+
+
+class Rule(Protocol):
+    """What a maker says about values it has no place for."""
+
+    kind: ClassVar[str]
+    unmatched_message: ClassVar[str]
+    """What is wrong with them and a way out, worded to follow `3 distinct values `."""
+
+    def values_without_leaf(self, values: np.ndarray) -> np.ndarray:
+        """Which values it has no place for; (n,) bool."""
+
+
+def values_without_leaf(
+    rule: Rule, attribute: str, values: np.ndarray, counts: np.ndarray | None = None
+) -> list[AttributeFinding]:
+    """The values that a maker has no place for; at most one finding.
+
+    values: distinct texts of the column, missing ones left out. counts: records that hold each, if
+    known.
+    """
+    unfit = rule.values_without_leaf(values)
+    if not unfit.any():
+        return []
+    distinct = _counted(int(unfit.sum()), "distinct value", "distinct values")
+    if counts is None:
+        numbers = [str(index + 1) for index in np.flatnonzero(unfit)]
+        listed = ", ".join(numbers[:MOST_PLACES]) + (", ..." if len(numbers) > MOST_PLACES else "")
+        count, who = int(unfit.sum()), f"{distinct} of {len(values)} (number {listed})"
+    else:
+        count = int(np.asarray(counts)[unfit].sum())
+        who = f"{_counted(count, 'record', 'records')} with {distinct}"
+    lost = tuple(np.asarray(values, dtype=object)[unfit])
+    return [
+        AttributeFinding(
+            Fault.MISFIT,
+            attribute,
+            count,
+            f"{about(attribute)}{who} {rule.unmatched_message}",
+            lost,
+        )
+    ]
+
+
+def refuse_values_without_leaf(rule: Rule, values: np.ndarray) -> None:
+    """Raises InputError where a maker has no place for some of the values."""
+    findings = values_without_leaf(rule, "", values)
+    if findings:
+        raise InputError.from_findings([finding.message for finding in findings])
+
+
+class _Report:
+    """Collects findings about one attribute."""
+
+    def __init__(self, attribute: str) -> None:
+        self.attribute = attribute
+        self.findings: list[AttributeFinding] = []
+
+    def add(self, kind: Fault, count: int, text: str, values: Iterable[str] = ()) -> None:
+        message = f"{about(self.attribute)}the hierarchy {text}"
+        self.findings.append(AttributeFinding(kind, self.attribute, count, message, tuple(values)))
+
+
+def about(attribute: str) -> str:
+    """How a message about an attribute begins."""
+    return f"attribute '{attribute}': " if attribute else ""
+
+
+def _counted(count: int, one: str, many: str) -> str:
+    return f"{count} {one if count == 1 else many}"
+
+
+def _labels(paths: Paths, codes: np.ndarray) -> list[str]:
+    return [paths.labels[code] for code in codes]
+
+
+def _empty_code(paths: Paths) -> int:
+    return paths.labels.index("") if "" in paths.labels else -2
+
+
+def _check_labels(paths: Paths, report: _Report) -> None:
+    empty = paths.codes == _empty_code(paths)
+    count = int(empty.sum()) + int((paths.lengths == 0).sum())
+    if count:
+        rows = int((empty.any(axis=1) | (paths.lengths == 0)).sum())
+        report.add(
+            Fault.EMPTY_LABELS,
+            count,
+            f"has {_counted(count, 'empty label', 'empty labels')} in"
+            f" {_counted(rows, 'row', 'rows')}; name every level, and end no row in a separator",
+        )
+
+
+def _check_row_lengths(paths: Paths, report: _Report) -> None:
+    lengths, rows = np.unique(paths.lengths, return_counts=True)
+    if len(lengths) > 1:
+        shares = ", ".join(
+            f"{_counted(int(many), 'row has', 'rows have')} {length}"
+            for length, many in zip(lengths, rows, strict=True)
+        )
+        report.add(
+            Fault.UNEVEN_ROWS,
+            int(rows.sum() - rows.max()),
+            f"has rows of unequal length in columns ({shares}); fill the shorter ones by repeating"
+            " a label",
+        )
+
+
+def _check_roots(paths: Paths, report: _Report) -> None:
+    roots = np.unique(paths.root_codes)
+    if len(roots) > 1:
+        is_header = len(roots) == 2 and int((paths.root_codes == paths.root_codes[0]).sum()) == 1
+        hint = "; if its first line names the columns, take that out" if is_header else ""
+        report.add(
+            Fault.SEVERAL_ROOTS,
+            len(roots),
+            f"has {len(roots)} roots; end every row in the same label, such as '*'{hint}",
+            _labels(paths, roots),
+        )
+
+
+def _check_leaves(paths: Paths, report: _Report) -> None:
+    listed = np.bincount(paths.leaf_codes, minlength=len(paths.labels))
+    often = np.setdiff1d(np.flatnonzero(listed > 1), [_empty_code(paths)])
+    if len(often):
+        report.add(
+            Fault.DUPLICATE_LEAVES,
+            len(often),
+            f"lists {_counted(len(often), 'value', 'values')} more than once"
+            f" ({int(listed[often].sum())} rows); list every value once",
+            _labels(paths, often),
+        )
+
+
+def _check_nodes(paths: Paths, report: _Report) -> None:
+    """Labels of several nodes that do not lie on one line from a leaf to the root."""
+    unrelated = np.setdiff1d(_labels_of_unrelated_nodes(paths), [_empty_code(paths)])
+    if not len(unrelated):
+        return
+    torn = np.intersect1d(unrelated, _labels_with_two_parents(paths))
+    if len(torn):
+        report.add(
+            Fault.TWO_PARENTS,
+            len(torn),
+            f"puts {_counted(len(torn), 'label', 'labels')} under two different labels of the next"
+            " level; give every label one parent",
+            _labels(paths, torn),
+        )
+    twice = np.setdiff1d(unrelated, np.concatenate([torn, _consequences(paths, unrelated)]))
+    if len(twice):
+        report.add(
+            Fault.TWO_NODES,
+            len(twice),
+            f"uses {_counted(len(twice), 'label', 'labels')} for two groups of which neither"
+            " contains the other; give them different labels",
+            _labels(paths, twice),
+        )
+
+
+def _labels_of_unrelated_nodes(paths: Paths) -> np.ndarray:
+    """Labels of nodes that neither contain one another nor are contained.
+
+    Spans of one label's nodes, widest first at each start: each must lie inside the one before it.
+    """
+    trie = paths.trie
+    order = np.lexsort((-trie.size, trie.first, trie.label))
+    same = trie.label[order][1:] == trie.label[order][:-1]
+    end = (trie.first + trie.size)[order]
+    return np.unique(trie.label[order][1:][same & (end[1:] > end[:-1])])
+
+
+def _labels_with_two_parents(paths: Paths) -> np.ndarray:
+    """Labels that have different next labels above them within one column."""
+    above = np.full(len(paths), -1, dtype=np.int32)
+    torn = []
+    for column in range(paths.codes.shape[1] - 2, -1, -1):
+        cell, upper = paths.codes[:, column], paths.codes[:, column + 1]
+        above = np.where(upper == cell, above, upper)
+        used = (cell >= 0) & (above >= 0)
+        pairs = np.unique(cell[used].astype(np.int64) * len(paths.labels) + above[used])
+        labels, parents = np.unique(pairs // len(paths.labels), return_counts=True)
+        torn.append(labels[parents > 1])
+    return np.unique(np.concatenate(torn)) if torn else np.zeros(0, dtype=np.int64)
+
+
+def _consequences(paths: Paths, unrelated: np.ndarray) -> np.ndarray:
+    """Labels in two places only because the one label above them is, or because roots differ."""
+    trie = paths.trie
+    roots = np.unique(paths.root_codes)
+    to_blame = np.union1d(unrelated, roots) if len(roots) > 1 else unrelated
+    above = trie.label[trie.parent[1:]]
+    least = np.full(len(paths.labels), len(paths.labels), dtype=np.int64)
+    most = np.full(len(paths.labels), -1, dtype=np.int64)
+    np.minimum.at(least, trie.label[1:], above)
+    np.maximum.at(most, trie.label[1:], above)
+    under_one = (least == most)[unrelated] & np.isin(least[unrelated], to_blame)
+    is_torn_root = (len(roots) > 1) & np.isin(unrelated, roots)
+    return unrelated[under_one | is_torn_root]

@@ -19,9 +19,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from shoal.data.hierarchies.diagnostics import about, diagnose
 from shoal.data.hierarchies.hierarchy import Hierarchy
-from shoal.data.hierarchies.paths import Paths
+from shoal.data.hierarchies.paths import Paths, about, diagnose
 from shoal.data.regular_files import require_regular, unpacked
 from shoal.errors import InputError
 

@@ -13,7 +13,7 @@ import polars as pl
 
 from shoal.data.findings import listed_rows
 from shoal.data.linked import ANCHOR, PEOPLE, LinkedRows, LinkedTables, parents_of
-from shoal.data.notation import map_cells
+from shoal.data.numbers import map_cells
 from shoal.data.person_names import is_nobody, names_of
 from shoal.data.table import Table, as_text
 from shoal.errors import InputError

@@ -14,8 +14,18 @@ import polars as pl
 
 from shoal.data.findings import listed_rows
 from shoal.data.hierarchies.dates import is_period
-from shoal.data.notation import PLAIN, Notation, PublishedNumbers, advice_on, map_cells
-from shoal.data.numbers import EXACT_DIGITS, MOST_EXACT, exact_text, parse_numbers, plain_text
+from shoal.data.numbers import (
+    EXACT_DIGITS,
+    MOST_EXACT,
+    PLAIN,
+    Notation,
+    PublishedNumbers,
+    advice_on,
+    exact_text,
+    map_cells,
+    parse_numbers,
+    plain_text,
+)
 from shoal.data.release import PublishedColumn, read_column
 from shoal.data.schema import Attribute, Kind, Render, Role, Schema, Shown
 from shoal.data.table import as_text, encode_text

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.data.classes import Classes
+from shoal.data.classes import Classes, encode_sensitive_columns, values_of_nobody
 from shoal.data.encoding import EncodedTable, encode, encode_populations
 from shoal.data.findings import listed_rows
 from shoal.data.hierarchies.flat import Flat
@@ -15,7 +15,6 @@ from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
 from shoal.data.numbers import observed_domain
 from shoal.data.schema import Attribute, Kind, Missing, Render, Role, Schema, Shown
-from shoal.data.sensitive import encode_sensitive_columns, values_of_nobody
 from shoal.data.table import Column, Table
 from shoal.errors import InputError
 from shoal.policy.binding.columns import check_columns, check_unnamed

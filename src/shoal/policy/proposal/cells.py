@@ -16,8 +16,15 @@ import numpy as np
 import polars as pl
 
 from shoal.data.column_words import words_of
-from shoal.data.notation import NOTATIONS, PLAIN, THOUSANDS, Notation, PublishedNumbers, map_cells
-from shoal.data.numbers import FARTHEST
+from shoal.data.numbers import (
+    FARTHEST,
+    NOTATIONS,
+    PLAIN,
+    THOUSANDS,
+    Notation,
+    PublishedNumbers,
+    map_cells,
+)
 from shoal.data.table import Column, Table
 
 NO_VALUE = ("", "?", "*", "NA", "N/A", "n/a", "NULL", "null", "nan", "NaN")
