@@ -21,7 +21,7 @@ from shoal.connectors.release_drafts import folder_draft
 from shoal.connectors.table_places import place_in_folder
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import MethodReport
-from shoal.data.linked import LinkedTables
+from shoal.data.linked import PEOPLE, LinkedTables
 from shoal.data.progress import Progress, no_progress
 from shoal.errors import InputError
 from shoal.linked.check import faults_of
@@ -42,7 +42,7 @@ from shoal.policy.problem import LinkedProblem
 VERB = "publish FOLDER"
 CERTIFICATE = "certificate.json"
 WITHHELD = "nothing was written"
-DEFAULT_METHOD = "bundles"
+DEFAULT_METHOD, DEFAULT_FOR_KNOWN_ROWS = "bundles", "items"
 
 
 @dataclass(frozen=True)
@@ -73,9 +73,9 @@ def publish_linked(
     """
     started = time.process_time()
     policy.require_answers()
-    policy = policy.or_method(DEFAULT_METHOD, {})
+    policy = policy.or_method(usual_method(policy), {})
     problem = LinkedProblem(policy)
-    InputError.raise_for(unserved(problem, output))
+    InputError.raise_for(unserved(output))
     if trace is not None:
         given = source.values() if isinstance(source, Mapping) else [source]
         for read in (*given, *(further or {}).values()):
@@ -95,7 +95,7 @@ def publish_linked(
             templates = method.bundle(bundles_of(tables), promises, rng)
         seconds = time.process_time() - began
         progress("writing the release")
-        drafts = recode(tables, templates, unforeseen(own, policy.model.seed))
+        drafts = recode(tables, templates, promises.k, unforeseen(own, policy.model.seed))
         write(drafts, policy.tables, folder)
         progress("reading the release back")
         back = read_linked_release(str(folder), problem)
@@ -116,23 +116,17 @@ def publish_linked(
     return LinkedPublication({name: draft.frame for name, draft in drafts.items()}, certificate)
 
 
-def unserved(problem: LinkedProblem, output: str) -> Iterator[str]:
+def usual_method(policy: Policy) -> str:
+    """The method where the policy names none: by whether a number of rows is known of a table."""
+    knows_some = any(isinstance(t.rows.known, int) for t in LinkedProblem(policy).declared)
+    return DEFAULT_FOR_KNOWN_ROWS if knows_some else DEFAULT_METHOD
+
+
+def unserved(output: str) -> Iterator[str]:
     """What is asked of a release that can be measured, and not made."""
     place = Location(output)
     if not place.is_path or Path(output).suffix in FORMATS:
         yield f"output '{output}': linked tables go to a new folder, a file of each; name one"
-    for table in problem.declared:
-        if not isinstance(table.rows.known, str):
-            yield (
-                f"table '{table.name}': a release against attackers who know {table.rows.known} of"
-                " its rows can be audited, and not made yet; say 'known: all', which promises more"
-            )
-    anchor = problem.model.anchor
-    if anchor is not None and anchor.gaps == "exact":
-        yield (
-            "policy, anchor.gaps: exact gaps can be audited, and not made yet; say 'covered', which"
-            " promises more"
-        )
 
 
 def unforeseen(own: LinkedSources, seed: int) -> np.random.Generator:
@@ -163,6 +157,6 @@ def _audit(
     progress: Progress,
 ) -> LinkedAudit:
     """The audit of what was written, with the faults that only who made it can find."""
-    audit = measure_linked(back, problem, tables, progress, is_traced=True)
+    audit = measure_linked(back, problem, tables, progress, owners=drafts[PEOPLE].rows)
     faults = audit.certificate["faults"] | faults_of(back.tables, audit.release, tables, drafts)
     return LinkedAudit(audit.certificate.extended(faults=faults), audit.release)
