@@ -16,6 +16,7 @@ SEED = "ci" if SAME else secrets.token_hex(4)
 SIZES = {"tables": ("publish", 3), "streams": ("stream", 2), "ledgers": ("republish", 2)}
 SLICES = [(kind, name, n) for kind, (verb, n) in SIZES.items() for name in methods(verb)]
 SLICES += [("pairs", name, 3) for name in sorted(OWN_METHODS)]
+SLICES += [("worlds", name, 4) for name in methods("publish FOLDER")]
 
 
 @pytest.mark.parametrize(("kind", "method", "cases"), SLICES, ids=str)
