@@ -73,7 +73,7 @@ def publish_linked(
     """
     started = time.process_time()
     policy.require_answers()
-    policy = policy.or_method(usual_method(policy), {})
+    policy = policy.or_method(usual_method(LinkedProblem(policy)), {})
     problem = LinkedProblem(policy)
     InputError.raise_for(unserved(output))
     if trace is not None:
@@ -116,9 +116,9 @@ def publish_linked(
     return LinkedPublication({name: draft.frame for name, draft in drafts.items()}, certificate)
 
 
-def usual_method(policy: Policy) -> str:
+def usual_method(problem: LinkedProblem) -> str:
     """The method where the policy names none: by whether a number of rows is known of a table."""
-    knows_some = any(isinstance(t.rows.known, int) for t in LinkedProblem(policy).declared)
+    knows_some = any(isinstance(t.rows.known, int) for t in problem.declared)
     return DEFAULT_FOR_KNOWN_ROWS if knows_some else DEFAULT_METHOD
 
 

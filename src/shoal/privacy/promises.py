@@ -132,7 +132,7 @@ class BoundPromises(Promises):
         )
 
     def holds_among(self, records: np.ndarray, labels: np.ndarray, count: int) -> np.ndarray:
-        """As `holds`, for groups that may share records. records: (m,) the record of each label."""
+        """`holds` for groups that may share records. records: (m,) the record of each label."""
         subjects = self.template.subjects
         shared = self.template.only(records, None if subjects is None else subjects[records])
         return self._hold(replace(shared, labels=labels, count=count))
