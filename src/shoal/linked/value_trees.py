@@ -78,7 +78,9 @@ class ValueTrees:
 def _boxes(matrix: Matrix, group: np.ndarray, person: np.ndarray, k: int) -> ValueTrees:
     """The rows of each group, cut in halves at one column's values, again and again."""
     leaf = np.full(len(group), -1)
-    parent, width, spans = [], [], []
+    parent: list[int] = []
+    width: list[float] = []
+    spans: list[tuple[int, int]] = []
     order = np.argsort(group, kind="stable")
     order = order[np.searchsorted(group[order], 0) :]
     ends = np.flatnonzero(np.diff(group[order])) + 1
@@ -86,9 +88,9 @@ def _boxes(matrix: Matrix, group: np.ndarray, person: np.ndarray, k: int) -> Val
     for rows in np.split(order, ends) if len(order) else []:
         waiting = [(rows, -1)]
         while waiting:
-            rows, above = waiting.pop()
+            rows, node_above = waiting.pop()
             node = len(parent)
-            parent.append(above)
+            parent.append(node_above)
             costs = _span_costs(matrix, rows)
             width.append(float(costs.sum()))
             halves = _halves(matrix, rows, person, costs, k)

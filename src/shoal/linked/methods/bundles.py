@@ -264,7 +264,7 @@ def joined(matrices: list[Matrix]) -> Matrix:
 
 def with_columns(matrix: Matrix, columns: list[np.ndarray], reach: list[float]) -> Matrix:
     """The matrix with some more linear columns. reach: the width of each that costs 1."""
-    beside = Matrix.from_columns(np.column_stack(columns), reach)
+    beside = Matrix.from_columns(np.column_stack(columns), [*reach])
     costs = joined([matrix, beside])
     return replace(costs, codes=np.column_stack((matrix.codes, beside.codes)))
 
