@@ -58,7 +58,8 @@ def matching_attack(
     likely. People with equal quasi cells in all tables fit the same ones, so one of them is tried.
     """
     attack = _Attack(release, original, dates)
-    distinct, first, times = np.unique(attack.truth.labels, return_index=True, return_counts=True)
+    kinds = attack.truth.knowing_all.labels
+    distinct, first, times = np.unique(kinds, return_index=True, return_counts=True)
     chosen = np.arange(len(distinct))
     if len(chosen) > TRIED:
         chosen = np.sort(rng.permutation(len(chosen))[:TRIED])
