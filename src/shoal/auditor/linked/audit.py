@@ -348,7 +348,7 @@ def _anchor(release: LinkedRelease, anchor: AnchorPolicy, dated: np.ndarray | No
     wide = (hull.hi - hull.lo)[hull.codes][~release.withheld]
     days = wide[np.isfinite(wide)]
     least = int(days.min()) + 1 if len(days) else None
-    found = {"render": anchor.render, "gaps": anchor.gaps, "least_hull_days": least}
+    found: Json = {"render": anchor.render, "gaps": anchor.gaps, "least_hull_days": least}
     if dated is not None and len(dated):
         found["worst_posterior"] = float((dated[:, 1] / dated[:, 0]).max())
     return found
