@@ -6,20 +6,22 @@ BENCH := .venv-bench/bin
 MUTANTS := .venv-mutants/bin
 BUILD := .venv-build
 READY := $(VENV)/.ready
-# examples of a property: fewer than Hypothesis's hundred, for everybody's ten minutes
-export SHOAL_EXAMPLES ?= 30
+# examples of a property: fewer than Hypothesis's hundred, so that nobody waits long
+export SHOAL_EXAMPLES ?= 10
 # a file system in memory with 4 GB of room that runs programs, if there is one
 IN_MEMORY = $(shell grep -q '^[^ ]* /dev/shm [^ ]* [^ ]*noexec' /proc/mounts 2>/dev/null || \
 	df -k --output=avail /dev/shm 2>/dev/null | awk 'NR > 1 && $$1 > 4000000 { print "/dev/shm" }')
 # one more test process than cores: some tests wait for other processes
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(os.cpu_count() or 2, 8) + 1)')
+# streams and ledgers wait for the disk at every commit, unless their files are in memory
+PYTEST = $(if $(IN_MEMORY),TMPDIR=$(IN_MEMORY)) $(BIN)/python -m pytest -n $(WORKERS)
 export SHOAL_DATA ?= $(abspath ../shared/data)
 
 .DEFAULT_GOAL := help
-.PHONY: help browser demo test check bench soak soak-page fuzz mutants reproduce-quick docs man catalogue pictures wheel services postgresql kafka spark r clean
+.PHONY: help browser demo test test-all test-services check bench soak soak-page fuzz mutants reproduce-quick docs man catalogue pictures wheel services postgresql kafka spark r clean
 
 help: ## list the targets
-	@grep -E '^[a-z]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 16
 
 $(READY): pyproject.toml papers/pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "shoal needs Python 3.11 or newer: make PYTHON=python3.12 ..."; exit 1; }
@@ -49,14 +51,23 @@ demo: $(READY) ## publish the bundled sample, prove it, and draw the report
 
 # all test processes share the bytecode that one compiles, even if the environment forbids writing it
 test: export PYTHONDONTWRITEBYTECODE :=
-test: $(READY) ## lint and types, then all tests
+test: $(READY) ## lint and types, then all tests but the long ones
 	@# compiles every loop and the tests themselves once, beside the checks: else each worker would
 	@$(BIN)/shoal warmup --all --verb publish -q & publishing=$$!; \
 	$(MAKE) --no-print-directory check && \
 	{ $(BIN)/python -m pytest --collect-only -qq >/dev/null || true; } && \
 	$(BIN)/shoal warmup --all --verb stream --verb republish --verb fuse -q && wait $$publishing
-	@# streams and ledgers wait for the disk at every commit, unless their files are in memory
-	$(if $(IN_MEMORY),TMPDIR=$(IN_MEMORY)) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations 20
+	$(PYTEST) --dist worksteal --durations 20 $(CHOSEN)
+
+# what a target sets for itself holds for the targets that it needs, too
+test-all: export SHOAL_LONG := 1
+test-all: export SHOAL_EXAMPLES := 100
+test-all: CHOSEN := -m ''
+test-all: test ## every test, with every choice, every kill and every example: some hours
+
+test-services: $(READY) ## what `make test` leaves out of the tests of servers, killed processes and browsers
+	@# a file's tests share their servers
+	$(PYTEST) --dist loadfile --durations 20 -m long tests/services tests/web tests/browser
 
 browser: ## Chromium, which the tests of shoal ui look at the page with
 	@if command -v chromium chromium-browser google-chrome >/dev/null; then echo "Chromium is there"; \
@@ -85,7 +96,7 @@ mutants: ## changes in the auditor's code that no test notices: all of them (hou
 	$(MUTANTS)/python benchmarks/mutants.py $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED))
 
 soak-page: $(READY) ## leave a stream's page open for HOURS=24; watch its memory and the server's (needs Chromium)
-	SHOAL_LONG=1 SHOAL_HOURS=$(or $(HOURS),1) $(BIN)/python -m pytest -q tests/web/browser/test_watching.py
+	SHOAL_HOURS=$(or $(HOURS),1) $(BIN)/python -m pytest -q -m "" tests/web/browser/test_watching.py
 
 fuzz: export POLARS_MAX_THREADS ?= 1
 fuzz: $(READY) ## random releases against an independent checker: N=20000 CORES=2 [SEED=...], CASE=folder to run one again, or HOSTILE=20000 damaged files and random words
@@ -106,7 +117,7 @@ spark: $(READY) ## PySpark for the tests of --engine spark alone, 0.5 GB (needs 
 r: $(READY) ## the tests of the R package in r/shoal (on Debian as root, with R and testthat, else skipped)
 	@if ! command -v Rscript >/dev/null && command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then apt-get update -q && \
 		apt-get install -y -q --no-install-recommends r-base-core r-cran-testthat r-cran-jsonlite; fi
-	$(BIN)/python -m pytest -q -rs tests/services/test_r.py
+	$(BIN)/python -m pytest -q -rs -m '' tests/services/test_r.py
 
 reproduce-quick: $(READY) ## every paper's experiments in their small setting, on invented data: ten minutes at most
 	$(BIN)/shoal reproduce all --quick --fresh --out reproduced-quick

@@ -37,6 +37,7 @@ settings.register_profile(
 settings.load_profile("shoal")
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A property that asks for a number of examples of its own asks for so many of a hundred.
 

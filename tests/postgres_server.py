@@ -12,6 +12,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
+import pytest
+
+from shoal.connectors.database.postgresql import PostgresSession
+from shoal.connectors.database.session import DatabaseRefusal
+
 USER, PASSWORD = "asked", "ge heim/@:%"
 HBA = f"""local all {USER} scram-sha-256
 local all all trust
@@ -135,3 +140,19 @@ def _until_ready(folder: Path, process: subprocess.Popen) -> None:
         except driver.Error:
             assert time.monotonic() < until, (folder / "log").read_text()
             time.sleep(0.05)
+
+
+def lose_a_commit(pg: Server, monkeypatch: pytest.MonkeyPatch, reached: bool) -> None:
+    """The connection is lost at the next commit: before the server has made it, or behind it."""
+    commit = PostgresSession.commit
+
+    def lost(session: PostgresSession) -> None:
+        monkeypatch.setattr(PostgresSession, "commit", commit)
+        if reached:
+            commit(session)
+            raise DatabaseRefusal("the connection was lost", is_lost=True)
+        (pid,) = session.query("SELECT pg_backend_pid()::text").row(0)
+        pg.run(f"SELECT pg_terminate_backend({pid})::text")
+        commit(session)
+
+    monkeypatch.setattr(PostgresSession, "commit", lost)

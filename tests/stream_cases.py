@@ -279,3 +279,24 @@ def cases(draw):
         draw(st.integers(1, 5)),
         seed,
     )
+
+
+class Crash(BaseException):
+    """What no code of ours catches."""
+
+
+def crashing(real, at, behind):
+    """The function, which crashes before or behind its call of this number."""
+    calls = 0
+
+    def call(*arguments, **named):
+        nonlocal calls
+        calls += 1
+        if calls == at and not behind:
+            raise Crash
+        result = real(*arguments, **named)
+        if calls == at:
+            raise Crash
+        return result
+
+    return call

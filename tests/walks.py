@@ -30,21 +30,10 @@ from shoal.data import cores
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "shoal"
 
-MADE_OF_RECORDS = {
-    "Table",
-    "CodedTable",
-    "Column",
-    "EncodedTable",
-    "EncodedAttribute",
-    "Matrix",
-    "Partition",
-    "Cut",
-    "Classes",
-    "SensitiveColumn",
-    "Recoding",
-    "Release",
-    "Truth",
-}
+MADE_OF_RECORDS = (
+    "Table CodedTable Column EncodedTable EncodedAttribute Matrix Partition Cut Classes "
+    "SensitiveColumn Recoding Release Truth"
+).split()
 """Classes of `data/` that hold something about each record."""
 
 

@@ -27,9 +27,12 @@ BROWSER = next(
     ),
     None,
 )
-pytestmark = pytest.mark.skipif(
-    BROWSER is None, reason="no chromium on PATH: install it to look at the page in it"
-)
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(
+        BROWSER is None, reason="no chromium on PATH: install it to look at the page in it"
+    ),
+]
 
 FLAGS = [
     *"--headless --no-sandbox --disable-gpu --disable-quic --no-first-run".split(),

@@ -1,4 +1,4 @@
-"""Numbers beyond reason are refused for every parameter of every method, promise and attack."""
+"""Every parameter is explained, and none takes a number beyond reason."""
 
 from __future__ import annotations
 
@@ -23,15 +23,34 @@ NUMBERS = [
 
 
 @pytest.mark.parametrize("absurd", ABSURD, ids=lambda value: str(value)[:9])
-@pytest.mark.parametrize(
-    ("name", "implementation", "parameter"), NUMBERS, ids=[f"{n} {p.name}" for n, _, p in NUMBERS]
-)
-def test_a_number_beyond_reason_is_refused(name, implementation, parameter, absurd):
-    with pytest.raises(InputError) as refused:
-        build(implementation, name, {parameter.name: absurd})
-    assert any(f"parameter '{parameter.name}' must be" in said for said in refused.value.said)
+def test_a_number_beyond_reason_is_refused(absurd):
+    for name, implementation, parameter in NUMBERS:
+        said = refusal(implementation, name, {parameter.name: absurd})
+        assert f"parameter '{parameter.name}' must be" in said, name
 
 
-@pytest.mark.parametrize("parameter", [p for *_, p in NUMBERS if p.high == MOST])
-def test_the_greatest_number_that_may_be_is_taken(parameter):
-    assert coerce_parameter(parameter, MOST) == MOST
+def refusal(implementation, name, given):
+    try:
+        return f"{build(implementation, name, given)} is taken"
+    except InputError as refused:
+        return str(refused)
+
+
+def test_the_greatest_number_that_may_be_is_taken():
+    for *_, parameter in NUMBERS:
+        if parameter.high == MOST:
+            assert coerce_parameter(parameter, MOST) == MOST, parameter
+
+
+def test_parameters_have_help_and_defaults_within_their_limits():
+    for name, implementation in IMPLEMENTATIONS:
+        for parameter in parameters_of(implementation):
+            assert parameter.help, f"{name} {parameter.name}"
+            if parameter.default is not None and not parameter.required:
+                coerce_parameter(parameter, parameter.default)
+
+
+def test_whoever_names_a_method_that_publishes_need_say_nothing_more():
+    for method in registry.methods().values():
+        if method.verb in ("publish", "stream"):
+            assert not [p.name for p in method.parameters if p.required], method.name

@@ -12,7 +12,6 @@ from shoal.data.matrix import Matrix
 from shoal.data.two_tables import OWN_METHODS
 from shoal.errors import InfeasibleError
 from shoal.policy import registry
-from shoal.policy.parameters import coerce_parameter
 
 METHODS = [m for m in registry.methods().values() if m.renders_two_tables]
 VARIANTS = [(method, near) for method in METHODS for near in (False, True)]
@@ -59,11 +58,3 @@ def test_the_largest_l_is_said(method):
         grouped(method, [0, 0, 0, 1, 1, 2, 3], 3)
     with pytest.raises(InfeasibleError, match="no l of 2 or more is possible"):
         grouped(method, [0, 0, 0, 1], 2)
-
-
-@pytest.mark.parametrize("method", METHODS, ids=lambda m: m.name)
-def test_parameters_have_help_and_defaults_within_their_limits(method):
-    for parameter in method.parameters:
-        assert parameter.help
-        assert not parameter.required
-        coerce_parameter(parameter, parameter.default)

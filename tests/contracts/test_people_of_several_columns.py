@@ -24,7 +24,7 @@ from shoal.streams.options import StreamOptions
 from shoal.streams.run import stream_file
 from strategies import policies_with_tables, without_means
 from stream_cases import policy_of, run, stream_of
-from thorough import examples
+from thorough import comparators_long, examples
 
 METHODS = registry.methods().values()
 TABLES = [m for m in METHODS if m.verb == "publish"]
@@ -73,7 +73,7 @@ def measured(certificate) -> dict:
     return json.loads(stated.replace("house + member", "who"))
 
 
-@pytest.mark.parametrize("method", TABLES, ids=lambda m: m.name)
+@pytest.mark.parametrize("method", comparators_long(TABLES), ids=lambda m: m.name)
 @settings(max_examples=examples(4, 40), deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_a_table_is_published_as_if_one_column_named_each_person(method, data):
@@ -131,7 +131,7 @@ def _count_again(released, policy: dict, table: pl.DataFrame, people: list[str])
     assert again["classes"] == shown
 
 
-@pytest.mark.parametrize("method", STREAMS)
+@pytest.mark.parametrize("method", comparators_long(STREAMS))
 def test_a_stream_is_published_as_if_one_column_named_each_person(method):
     frame = stream_of(200, people=60)
     content = policy_of(method, delta=40).model.model_dump(exclude_unset=True)
@@ -143,7 +143,7 @@ def test_a_stream_is_published_as_if_one_column_named_each_person(method):
     assert run(policy, several[1], chunk=33, restart=True).bytes == expected.bytes
 
 
-@pytest.mark.parametrize("method", LEDGERS)
+@pytest.mark.parametrize("method", comparators_long(LEDGERS))
 def test_a_ledger_grows_as_if_one_column_named_each_person(tmp_path, method):
     releases = [wearers(30, seed) for seed in (1, 2, 3)]
     asked = ledger_policy(method).model.model_dump(exclude_unset=True)

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from shoal.policy import registry
-from shoal.policy.parameters import coerce_parameter, parameters_of
 from shoal.privacy.alpha_k import AlphaKAnonymity
 from shoal.privacy.beta_likeness import BetaLikeness
 from shoal.privacy.class_sizes import AverageRisk, PopulationUniqueness, SampleUniqueness
@@ -63,14 +62,6 @@ def test_battery(promise):
 
 def test_every_promise_has_an_example():
     assert {type(promise) for promise in EXAMPLES} == set(registry.models().values())
-
-
-@pytest.mark.parametrize("name", registry.models())
-def test_parameters_have_help_and_defaults_within_their_limits(name):
-    for parameter in parameters_of(registry.models()[name]):
-        assert parameter.help, parameter.name
-        if not parameter.required and parameter.default is not None:
-            coerce_parameter(parameter, parameter.default)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,7 @@ from shoal.policy.model import AttributePolicy, PolicyModel, ReadOptions, Render
 from shoal.policy.parameters import build
 from shoal.policy.policy import Policy
 from shoal.samples import patients
+from thorough import long_where
 
 SHOWN = 3  # records of the table in the README
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,6 +48,7 @@ LOOSE = [
     )
 ]
 PAGES = [*LOOSE, *SITE]
+LENGTHY = ("docs/tutorial.md", "docs/python.md", "docs/using-a-release.md")  # above 5 s
 SHELL = set("|<>&;$`*")
 RENEW = os.environ.get("SHOAL_RENEW_DOCS") == "1"
 FIGURES = re.compile(r"\d[\d.,]*\d|\d")
@@ -63,7 +66,11 @@ def with_blocks(*languages: str) -> list[Path]:
 
 
 @pytest.mark.usefixtures("forked_parties")
-@pytest.mark.parametrize("page", with_blocks("console", "bash", "python"), ids=name_of)
+@pytest.mark.parametrize(
+    "page",
+    long_where(lambda p: name_of(p) in LENGTHY, with_blocks("console", "bash", "python")),
+    ids=name_of,
+)
 def test_every_command_of_a_page_runs_in_order(page, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
@@ -195,13 +202,13 @@ def markdown_row(cells: list[str]) -> str:
 # Every policy and piece of a policy
 
 
-@pytest.mark.parametrize("page", with_blocks("yaml", "json"), ids=name_of)
-def test_every_policy_shown_is_one(page):
-    for block in blocks(page):
-        if block.language == "json" and block.mark != "fragment":
-            json.loads(block.text)
-        if block.language == "yaml" and block.mark != "fragment":
-            assert_fits(yaml.safe_load(block.text), f"{name_of(page)}:{block.line}")
+def test_every_policy_shown_is_one():
+    for page in PAGES:
+        for block in blocks(page):
+            if block.language == "json" and block.mark != "fragment":
+                json.loads(block.text)
+            if block.language == "yaml" and block.mark != "fragment":
+                assert_fits(yaml.safe_load(block.text), f"{name_of(page)}:{block.line}")
 
 
 def assert_fits(content: object, where: str) -> None:
@@ -249,16 +256,16 @@ def test_every_key_of_read_and_write_is_explained():
 # Every link, command, option, method, promise and measure
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_links_lead_somewhere(page):
+def test_links_lead_somewhere():
     lost = []
-    for target in links(page):
-        if re.match(r"[a-z]+:", target):
-            continue
-        path, _, anchor = target.partition("#")
-        there = (page.parent / path).resolve() if path else page
-        if not there.exists() or (anchor and anchor not in anchors(there)):
-            lost.append(target)
+    for page in PAGES:
+        for target in links(page):
+            if re.match(r"[a-z]+:", target):
+                continue
+            path, _, anchor = target.partition("#")
+            there = (page.parent / path).resolve() if path else page
+            if not there.exists() or (anchor and anchor not in anchors(there)):
+                lost.append((name_of(page), target))
     assert lost == []
 
 
@@ -285,21 +292,13 @@ def leaves(command: object, path: tuple[str, ...]) -> list[tuple[tuple[str, ...]
     return [leaf for name, child in children.items() for leaf in leaves(child, (*path, name))]
 
 
-COMMANDS = leaves(typer.main.get_command(app), ("shoal",))
-
-
-@pytest.mark.parametrize(
-    ("path", "command"), COMMANDS, ids=[" ".join(path) for path, _ in COMMANDS]
-)
-def test_every_command_and_option_has_help_and_its_place_in_the_docs(path, command):
-    section = section_of(DOCS / "commands.md", " ".join(path))
-    assert command.help
-    for parameter in command.params:
-        if parameter.name == "help":
-            continue
-        assert parameter.help, f"{' '.join(path)}: {parameter.name} has no help"
-    table = f"```{{command-table}} {' '.join(path[1:])}\n"
-    assert table in section
+def test_every_command_and_option_has_help_and_its_place_in_the_docs():
+    for path, command in leaves(typer.main.get_command(app), ("shoal",)):
+        name = " ".join(path)
+        section = section_of(DOCS / "commands.md", name)
+        silent = [p.name for p in (command, *command.params) if p.name != "help" and not p.help]
+        assert silent == [], f"{name} has no help for them"
+        assert f"```{{command-table}} {' '.join(path[1:])}\n" in section
 
 
 def section_of(page: Path, heading: str, level: str = "##", mark: str = "`") -> str:
@@ -313,47 +312,52 @@ def section_of(page: Path, heading: str, level: str = "##", mark: str = "`") -> 
 
 
 COMPARATORS = [m.name for m in registry.methods().values() if m.is_comparator]
+ON_THE_PAGE_OF_A_METHOD = (
+    "## What it promises",
+    "## How it works",
+    "## Parameters",
+    "## Complexity",
+    "## When to choose it",
+)
+ON_THE_PAGE_OF_A_PROMISE = (
+    "## Exactly",
+    "## How subjects count",
+    "## What it stops",
+    "## What it does not stop",
+    "## In a policy",
+)
 
 
-@pytest.mark.parametrize("method", COMPARATORS)
-def test_every_comparator_stands_on_their_page(method):
-    section = section_of(DOCS / "methods" / "comparators.md", method, level="###", mark="")
-    said, table, _ = section.partition(f"```{{method-table}} {method}\n")
-    assert table, "the table of its parameters"
-    assert len(said.split()) > 30
+def test_every_comparator_stands_on_their_page():
+    for method in COMPARATORS:
+        section = section_of(DOCS / "methods" / "comparators.md", method, level="###", mark="")
+        said, table, _ = section.partition(f"```{{method-table}} {method}\n")
+        assert table, f"the table of the parameters of {method}"
+        assert len(said.split()) > 30, method
 
 
-@pytest.mark.parametrize("method", sorted(registry.methods().keys() - COMPARATORS))
-def test_every_method_has_its_page(method):
-    text = (DOCS / "methods" / f"{method}.md").read_text()
-    assert f"```{{method-table}} {method}\n" in text, "the table of its parameters"
-    for heading in (
-        "## What it promises",
-        "## How it works",
-        "## Parameters",
-        "## Complexity",
-        "## When to choose it",
-    ):
-        assert heading in text
+def test_every_method_and_every_promise_has_its_page():
+    methods = registry.methods().keys() - COMPARATORS
+    lacking = missing_from("methods", "method-table", methods, ON_THE_PAGE_OF_A_METHOD)
+    lacking += missing_from(
+        "promises", "promise-table", registry.models(), ON_THE_PAGE_OF_A_PROMISE
+    )
+    assert lacking == []
 
 
-@pytest.mark.parametrize("model", sorted(registry.models()))
-def test_every_promise_has_its_page(model):
-    text = (DOCS / "promises" / f"{model}.md").read_text()
-    assert f"```{{promise-table}} {model}\n" in text, "its definition and parameters"
-    for heading in (
-        "## Exactly",
-        "## How subjects count",
-        "## What it stops",
-        "## What it does not stop",
-        "## In a policy",
-    ):
-        assert heading in text
+def missing_from(folder: str, table: str, names: Iterable[str], headings: tuple[str, ...]) -> list:
+    """Of the page of each name, the headings that it lacks, and the table of its parameters."""
+    return [
+        (name, wanted)
+        for name in names
+        for wanted in (f"```{{{table}}} {name}\n", *headings)
+        if wanted not in (DOCS / folder / f"{name}.md").read_text()
+    ]
 
 
-@pytest.mark.parametrize("metric", sorted(registry.metrics()))
-def test_every_measure_is_defined(metric):
-    assert f"`{metric}`" in (DOCS / "measures.md").read_text()
+def test_every_measure_is_defined():
+    page = (DOCS / "measures.md").read_text()
+    assert [metric for metric in registry.metrics() if f"`{metric}`" not in page] == []
 
 
 def test_every_hierarchy_maker_is_explained():

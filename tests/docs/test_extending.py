@@ -44,6 +44,7 @@ def run_in_page() -> list[Block]:
     return [block for block in blocks(PAGE) if block.language == "console"]
 
 
+@pytest.mark.long
 def test_every_command_of_the_page_does_what_it_shows(stranger):
     folder, environment = stranger
     shell = {

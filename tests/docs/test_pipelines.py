@@ -48,6 +48,7 @@ def run(command: str) -> int:
     return subprocess.run(["bash", "-c", command], capture_output=True).returncode
 
 
+@pytest.mark.long
 def test_the_step_of_continuous_integration_fails_where_the_audit_does(released):
     steps = yaml.safe_load(FILES[".github/workflows/release.yml"])["jobs"]["release"]["steps"]
     (command,) = [step["run"] for step in steps if "audit" in step.get("run", "")]
@@ -57,6 +58,7 @@ def test_the_step_of_continuous_integration_fails_where_the_audit_does(released)
     assert run(command) == 1
 
 
+@pytest.mark.long
 def test_the_hook_takes_several_files_and_stops_at_a_bad_one(released):
     (hook,) = yaml.safe_load(FILES[".pre-commit-config.yaml"])["repos"][0]["hooks"]
     good = released.parent / "released 2.csv"

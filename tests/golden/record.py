@@ -6,7 +6,7 @@ nothing.
     python tests/golden/record.py adult FOLDER # Adult, from the folder with the real data sets:
     adult.json
 
-`test_golden.py` runs the samples again and compares; with SHOAL_LONG=1 the others, too. A change
+`test_golden.py` runs one sample for each verb again and compares; all in `make test-all`. A change
 that is meant to change releases records them again and says so in its commit. Certificates count
 without their times, the version and the statistics of a search.
 """

@@ -9,15 +9,13 @@ import json
 import pytest
 
 from golden import verbs
-from thorough import LONG
+from thorough import long_where
 
 RECORDED = json.loads(verbs.RECORDED.read_text())
 
 
-@pytest.mark.parametrize("scene", sorted(verbs.SCENES))
+@pytest.mark.parametrize("scene", long_where(verbs.SLOW.__contains__, sorted(verbs.SCENES)))
 def test_every_output_of_a_scene_is_the_recorded_one(scene):
-    if scene in verbs.SLOW and not LONG:
-        pytest.skip("takes a minute; SHOAL_LONG=1 runs it")
     differing = verbs.differences(RECORDED[scene], verbs.recorded(scene))
     assert not differing, "not as recorded:\n" + "\n".join(differing)
 

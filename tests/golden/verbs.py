@@ -8,8 +8,8 @@ change nothing.
 A scene is a folder in which some commands run one after the other. Of each command the exit status
 is recorded, and the first 32 hexadecimal digits of the SHA-256 of all that it said on standard
 output and standard error, and of every file that it made or changed. `test_verbs.py` runs the
-scenes again and compares; the slow ones only with SHOAL_LONG=1. A change that is meant to change an
-output records it again and says so in its commit.
+scenes again and compares; the slow ones in `make test-all` alone. A change that is meant to change
+an output records it again and says so in its commit.
 
 Outputs are compared byte for byte, but for what differs from run to run, from machine to machine or
 from one version to the next: see `Normalised`. Not recorded: the text of `shoal methods` and of
@@ -395,7 +395,7 @@ def _database_text(content: bytes) -> bytes:
 
 
 SCENES: dict[str, Scene] = {}
-SLOW: set[str] = set()  # the scenes that are left out without SHOAL_LONG=1
+SLOW: set[str] = set()  # the scenes that only `make test-all` runs
 
 
 def scene(slow: bool = False) -> Callable[[Scene], Scene]:
@@ -534,7 +534,7 @@ def publish_and_verify(at: Recorder) -> None:
     at.run("verify missing.csv")
 
 
-@scene()
+@scene(slow=True)
 def publish_attacked(at: Recorder) -> None:
     _patients(at)
     at.run("sample patients -n 60 --seed 9 -o others.csv -q")
@@ -595,7 +595,7 @@ def two_tables(at: Recorder) -> None:
     at.run("verify apart.csv -p apart.yaml")
 
 
-@scene()
+@scene(slow=True)
 def beside_others(at: Recorder) -> None:
     at.run("sample patients -n 400 --seed 7 -o patients.csv -q")
     everybody = pl.read_csv("patients.csv", infer_schema=False)
@@ -663,7 +663,7 @@ def streams(at: Recorder) -> None:
     at.run(audit)
 
 
-@scene()
+@scene(slow=True)
 def streams_continued(at: Recorder) -> None:
     """A source that grows, and a stream that is stopped whenever it waits for more of it."""
     at.run("sample purchases -n 600 --seed 7 -o whole.csv -q")
@@ -730,7 +730,7 @@ def _wearables(at: Recorder) -> None:
     _edit("wearables-1.policy.yaml", "k: 10}", "k: 5}")
 
 
-@scene()
+@scene(slow=True)
 def ledgers_of_each_method(at: Recorder) -> None:
     _wearables(at)
     for method in ("k-pprp", "static-1", "static-2"):
@@ -743,7 +743,7 @@ def ledgers_of_each_method(at: Recorder) -> None:
         at.run(f"audit --ledger {method}")
 
 
-@scene()
+@scene(slow=True)
 def ledgers_of_people_who_return(at: Recorder) -> None:
     """The same people with other values, some of whom are gone."""
     january = _bodies(at)
@@ -763,7 +763,7 @@ def ledgers_of_people_who_return(at: Recorder) -> None:
     )
 
 
-@scene()
+@scene(slow=True)
 def ledgers_with_updates_and_deletions(at: Recorder) -> None:
     january = _bodies(at)
     at.run("sample wearables -n 60 --seed 2 -o new.csv -q")
@@ -1019,7 +1019,7 @@ def machine(at: Recorder) -> None:
     at.run(f"publish {PATIENTS} -o out.csv --dry-run --json", said=False)
 
 
-@scene()
+@scene(slow=True)
 def fusion_in_turns(at: Recorder) -> None:
     _owners(at)
     at.run("party run bank demo/bank.parties.yaml --check")

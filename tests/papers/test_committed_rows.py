@@ -13,10 +13,11 @@ from shoal_papers.reproduce import papers
 from shoal_papers.reproduce.committed import cheapest, differing, is_current, load
 from shoal_papers.reproduce.source import source_hash
 from shoal_papers.reproduce.verdict_report import judge
-from thorough import LONG
+from thorough import LONG, long_where
 
 PAPERS = Path(__file__).parents[2] / "papers"
 FOLDERS = {name: PAPERS / name.replace("-", "_") for name in papers()}
+COSTLY = ("fusion", "crp", "joint")  # among the slices
 SLICE = {"fusion": 2}  # each row of it starts parties in processes of their own
 
 # with other seeds: which rows, how many of them, which columns, and how far off these may be, as a
@@ -42,7 +43,7 @@ def bench_of(name, data_folder, committed):
     return replace(bench, repeats=1) if hasattr(bench, "repeats") else bench
 
 
-@pytest.mark.parametrize("name", FOLDERS)
+@pytest.mark.parametrize("name", long_where(COSTLY.__contains__, FOLDERS))
 def test_a_slice_of_each_paper_is_measured_as_committed(name, data_folder):
     committed, rows = load(FOLDERS[name])
     bench = bench_of(name, data_folder, committed)
@@ -55,6 +56,7 @@ def outside(row, found, columns, off) -> list[str]:
     return [c for c in columns if abs(found[c] - row[c]) > off * abs(row[c]) + 1e-9]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", OTHER_SEEDS)
 def test_with_other_seeds_a_slice_lies_where_the_committed_rows_say(name, data_folder, monkeypatch):
     chosen, many, columns = OTHER_SEEDS[name]

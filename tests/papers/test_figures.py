@@ -42,6 +42,7 @@ def test_a_method_and_a_qid_have_one_colour_in_all_figures_of_fusion():
     assert drawn <= fusion.STYLES.keys()
 
 
+@pytest.mark.long
 @EVERY
 def test_the_committed_figures_are_all_there_and_no_line_of_text_leaves_them(name):
     folder = PAPERS / name.replace("-", "_")

@@ -90,6 +90,7 @@ def adult_case(names: tuple[str, ...], qids: list[IndexedRequirement]) -> Case:
     return Case(names, tuple(codes), tuple(taxonomies), classes, tuple(qids))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("k", "steps", "rounds"),
     [(20, 5, 3), (50, 3, 2), (100, 3, 2), (200, 7, 3), (500, 6, 2), (1000, 3, 2)],
@@ -101,6 +102,7 @@ def test_rounds_on_adult_with_three_parties(k, steps, rounds):
     assert parties[2].steps == case.alone()[1]
 
 
+@pytest.mark.long
 def test_the_literal_rule_ends_with_9_groups_where_the_order_of_steps_gives_18():
     case = adult_case(TOP5, [IndexedRequirement(tuple(range(5)), 20)])
     owners = [[0, 1, 2], [3, 4]]

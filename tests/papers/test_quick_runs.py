@@ -8,12 +8,11 @@ import sys
 import pytest
 
 from shoal_papers.reproduce import papers
-from thorough import LONG
 
 BOUND = 1200  # seconds; a run takes one or two minutes, also where its loops are compiled first
 
 
-@pytest.mark.skipif(not LONG, reason="takes some minutes; SHOAL_LONG=1 runs it")
+@pytest.mark.long
 @pytest.mark.parametrize("name", papers())
 def test_a_quick_run_writes_figures_and_judges_every_claim(name, tmp_path):
     command = [sys.executable, "-m", "shoal", "reproduce", name, "--quick", "-q"]

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
-from shoal_papers.reproduce import reproduce_paper
-from shoal_papers.reproduce.crp import METHODS, PAPER, QUICK_SIZES, RETURNING
+from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.matrix import Matrix
+from shoal.errors import InputError
+from shoal.search.points import points_of
+from shoal_papers.reproduce import axial_windows, mixed_bench
+from shoal_papers.reproduce.crp import (
+    METHODS,
+    PAPER,
+    QUICK_FACTORS,
+    QUICK_KNOWN,
+    QUICK_SIZES,
+    RETURNING,
+)
 from shoal_papers.reproduce.crp_claims import (
     CLAIMS,
     CRP,
@@ -30,6 +43,9 @@ from shoal_papers.reproduce.crp_claims import (
 from shoal_papers.reproduce.paper import Verdict, View
 from shoal_papers.reproduce.republication_bench import (
     GROWTH,
+    IMPACT,
+    MIXED,
+    MOVEMENT,
     QUICK_MONTHS,
     RETURN,
     SIZE,
@@ -38,14 +54,7 @@ from shoal_papers.reproduce.republication_bench import (
 )
 from shoal_papers.reproduce.returning_bench import alone
 from shoal_papers.reproduce.rows import ROWS, RowFile
-from shoal_papers.reproduce.wearer_tables import stretched
-
-
-@pytest.fixture(scope="module")
-def quick(tmp_path_factory) -> Path:
-    out = tmp_path_factory.mktemp("quick")
-    reproduce_paper("crp", out, quick=True, progress=lambda stage: None)
-    return out / "crp"
+from shoal_papers.reproduce.wearer_tables import QUASI, stretched
 
 
 def measured(quick: Path, experiment: str) -> list[dict]:
@@ -53,18 +62,23 @@ def measured(quick: Path, experiment: str) -> list[dict]:
     return [dict(row) for row in found if row["experiment"] == experiment]
 
 
+@pytest.mark.long
 def test_a_quick_run_measures_every_method_everywhere(quick):
     assert {(row["method"], row["increments"]) for row in measured(quick, GROWTH)} == {
         (m, i) for m, _ in METHODS.values() for i in (1, 2)
     }
     assert {row["size"] for row in measured(quick, SIZE)} == set(QUICK_SIZES)
     assert len(measured(quick, RETURN)) == len(RETURNING) * QUICK_MONTHS
+    assert len(measured(quick, IMPACT)) == len(QUASI) * len(QUICK_FACTORS)
+    assert len(measured(quick, MIXED)) == len(mixed_bench.DISTANCES) * len(QUICK_SIZES)
+    assert len(measured(quick, MOVEMENT)) == len(QUICK_KNOWN)
     assert {figure.name + ".svg" for figure in PAPER.figures} <= {
         path.name for path in quick.iterdir()
     }
     assert all(claim.about in (quick / "verdicts.md").read_text() for claim in CLAIMS)
 
 
+@pytest.mark.long
 def test_only_static_2_leaks_and_only_safe_methods_leave_nobody_alone(quick):
     for row in measured(quick, GROWTH):
         assert (row["leaks"] > 0) == (row["method"] == "static-2")
@@ -72,6 +86,70 @@ def test_only_static_2_leaks_and_only_safe_methods_leave_nobody_alone(quick):
         assert row["records"] == 150 * (row["increments"] + 1)
 
 
+@pytest.mark.long
+def test_an_attribute_loses_less_where_its_impact_factor_is_greater(quick):
+    own = {(row["attribute"], row["factor"]): row["own_loss"] for row in measured(quick, IMPACT)}
+    assert all(own[name, 4] < own[name, 1] for name in QUASI)
+
+
+def samples(*runs: tuple[str, str, int]) -> pl.DataFrame:
+    """Series of one person and activity each, whose axes count the instants."""
+    rows = [(body, kind) for body, kind, length in runs for _ in range(length)]
+    frame = pl.DataFrame(rows, schema=["body", "activity"], orient="row")
+    instants = pl.Series(np.arange(frame.height))
+    who = {"age": 30, "height": 170, "weight": 60}
+    axes = dict.fromkeys(axial_windows.AXES, instants)
+    return frame.with_columns(**{n: pl.lit(v) for n, v in who.items()}, **axes)
+
+
+def test_a_window_is_whole_and_of_one_person_and_one_activity():
+    length = axial_windows.SAMPLES
+    short = ("a", "walks", length - 1)
+    frame = samples(("a", "sits", 2 * length + 5), short, ("b", "sits", length))
+    found = axial_windows.windows(frame)
+    assert found.select("body", "activity").rows() == [("a", "sits")] * 2 + [("b", "sits")]
+    first = np.arange(length)
+    starts = [0, length, 3 * length + 4]
+    assert found["mean_z4"].to_list() == [start + first.mean() for start in starts]
+    assert found["sd_x1"].to_list() == [round(float(first.std(ddof=1)), 1)] * 3
+
+
+def test_a_series_that_is_not_the_known_one_is_refused(tmp_path):
+    path = tmp_path / axial_windows.SERIES
+    path.parent.mkdir()
+    with gzip.open(path, "wt") as series:
+        series.write("user;age\na;30\n")
+    with pytest.raises(InputError, match="SHA-256 is not"):
+        axial_windows.read(tmp_path)
+
+
+def test_movement_names_whoever_moves_like_no_other():
+    def moving(*people: tuple[str, float]) -> pl.DataFrame:
+        features = {name: [value for _, value in people] for name in axial_windows.FEATURES}
+        return pl.DataFrame({"body": [body for body, _ in people], **features})
+
+    known = moving(("a", 0.0), ("b", 9.0), ("b", 10.0))
+    later = moving(("a", 1.0), ("a", 0.5), ("b", 8.0), ("b", 2.0))
+    assert axial_windows.named(known, later) == {"named": 0.75, "chance": 0.5}
+
+
+def test_distances_between_categories_are_what_they_are_called():
+    """Of leaves a and b under one node, and c."""
+    tree = Hierarchy.from_paths([("a", "ab", "*"), ("b", "ab", "*"), ("c", "*")])
+    matrix = Matrix.from_columns(np.array([[0], [1], [2]]), [tree])
+    claimed = {
+        mixed_bench.NODE: (0.5, 1.0),
+        mixed_bench.RANK: (0.5, 0.5),
+        mixed_bench.MISMATCH: (1.0, 1.0),
+        mixed_bench.NUMBERS: (0.0, 0.0),
+    }
+    for distance, apart in claimed.items():
+        points = points_of(mixed_bench.seen_by(matrix, distance), "range")
+        steps = np.sqrt((np.diff(points, axis=1) ** 2).sum(axis=0))
+        assert np.allclose(steps, apart), distance
+
+
+@pytest.mark.long
 def test_people_who_return_are_found_unless_they_stay_with_their_group(quick):
     last = [row for row in measured(quick, RETURN) if row["increments"] == QUICK_MONTHS - 1]
     for row in last:

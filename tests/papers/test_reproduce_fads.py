@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from shoal.data.stream import Arrivals
-from shoal_papers.reproduce import reproduce_paper
 from shoal_papers.reproduce.fads import PAPER, grid
 from shoal_papers.reproduce.fads_claims import (
     CASTLE,
@@ -33,13 +30,7 @@ from shoal_papers.reproduce.rows import ROWS, RowFile
 from shoal_papers.reproduce.stream_bench import _KAndL
 
 
-@pytest.fixture(scope="module")
-def quick(tmp_path_factory) -> Path:
-    out = tmp_path_factory.mktemp("quick")
-    reproduce_paper("fads", out, quick=True, progress=lambda stage: None)
-    return out / "fads"
-
-
+@pytest.mark.long
 def test_a_quick_run_measures_every_point_and_judges_every_claim(quick):
     rows = list(RowFile(quick / ROWS).load().values())
     assert len(rows) == len(grid(quick=True))
@@ -49,6 +40,7 @@ def test_a_quick_run_measures_every_point_and_judges_every_claim(quick):
     assert all(claim.about in (quick / "verdicts.md").read_text() for claim in CLAIMS)
 
 
+@pytest.mark.long
 def test_every_record_leaves_once_and_only_faanst_is_late(quick):
     for row in RowFile(quick / ROWS).load().values():
         assert (

@@ -5,21 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shoal_papers.reproduce import reproduce_paper
 from shoal_papers.reproduce.joint import CLAIMS, JOINT, MARGINAL, PAPER, READINGS, curve, grid
 from shoal_papers.reproduce.joint_bench import attacked, policy_of
 from shoal_papers.reproduce.paper import Verdict, View
 from shoal_papers.reproduce.rows import ROWS, RowFile
 
 
-@pytest.fixture(scope="module")
-def quick(tmp_path_factory):
-    """A finished quick run."""
-    out = tmp_path_factory.mktemp("quick")
-    reproduce_paper("joint", out, quick=True, progress=lambda stage: None)
-    return out / "joint"
-
-
+@pytest.mark.long
 def test_a_quick_run_writes_rows_figures_and_verdicts(quick):
     rows = list(RowFile(quick / ROWS).load().values())
     assert [{key: row[key] for key in ("asked", "t", "k", "seed")} for row in rows] == grid(True)

@@ -42,14 +42,6 @@ def no_progress(stage: str) -> None:
     pass
 
 
-@pytest.fixture(scope="module")
-def quick(tmp_path_factory) -> Path:
-    """A finished quick run."""
-    out = tmp_path_factory.mktemp("quick")
-    reproduce_paper("rounded-partition", out, quick=True, progress=no_progress)
-    return out / "rounded-partition"
-
-
 def untimed(folder: Path) -> list[dict]:
     """The rows of a run without what a clock said, in any order."""
     rows = RowFile(folder / ROWS).load().values()
@@ -115,6 +107,7 @@ def test_ctrl_c_says_that_finished_rows_are_kept():
 # What is written
 
 
+@pytest.mark.long
 def test_results_hold_a_row_for_every_setting_in_order(quick):
     with open(quick / "results.csv", newline="") as file:
         rows = list(csv.DictReader(file))
@@ -124,6 +117,7 @@ def test_results_hold_a_row_for_every_setting_in_order(quick):
     assert json.loads((quick / "results.json").read_text())["rows"][0]["k"] == 2
 
 
+@pytest.mark.long
 def test_rows_measure_the_classes_found_and_the_classes_that_readers_see(quick):
     for row in untimed(quick):
         assert row["published_classes"] <= row["classes"]
@@ -131,6 +125,7 @@ def test_rows_measure_the_classes_found_and_the_classes_that_readers_see(quick):
         assert row["smallest"] >= row["k"]
 
 
+@pytest.mark.long
 def test_verdicts_name_data_code_and_that_the_run_was_quick(quick):
     text = (quick / "verdicts.md").read_text()
     assert "invented patients" in text
@@ -139,6 +134,7 @@ def test_verdicts_name_data_code_and_that_the_run_was_quick(quick):
     assert all(claim.about in text for claim in CLAIMS)
 
 
+@pytest.mark.long
 def test_the_same_rows_give_the_same_files(quick, tmp_path):
     (tmp_path / "rounded-partition").mkdir()
     (tmp_path / "rounded-partition" / ROWS).write_bytes((quick / ROWS).read_bytes())
@@ -147,6 +143,7 @@ def test_the_same_rows_give_the_same_files(quick, tmp_path):
         assert (tmp_path / "rounded-partition" / path.name).read_bytes() == path.read_bytes()
 
 
+@pytest.mark.long
 def test_figures_name_the_four_methods_as_the_paper_does(quick):
     drawn = (quick / "figure_5a.svg").read_text()
     assert all(curve in drawn for curve in (FLEXIBLE, *OTHERS))
@@ -167,6 +164,7 @@ reproduce_paper("rounded-partition", Path(sys.argv[1]), quick=True, progress=pro
 """
 
 
+@pytest.mark.long
 def test_a_killed_run_goes_on_and_ends_with_the_rows_of_a_run_that_was_not(quick, tmp_path):
     killed = subprocess.run(
         [sys.executable, "-c", KILLED, str(tmp_path), "5"], env=os.environ, check=False
@@ -378,6 +376,7 @@ def test_every_reading_names_the_four_curves_and_is_in_the_grid():
         assert all(sorted(row["k"] for row in rows) == list(KS) for rows in made.curves.values())
 
 
+@pytest.mark.long
 def test_a_reading_that_was_not_run_is_not_judged(quick):
     judged = judge(PAPER, RowFile(quick / ROWS).load().values())
     assert [j.reading.name for j in judged] == [

@@ -37,14 +37,7 @@ from shoal_papers.reproduce.verdict_report import judge
 COMMITTED = Path(__file__).parents[2] / "papers" / "tcloseness" / "results.json"
 
 
-@pytest.fixture(scope="module")
-def quick(tmp_path_factory) -> Path:
-    """A finished quick run."""
-    out = tmp_path_factory.mktemp("quick")
-    reproduce_paper("tcloseness", out, quick=True, progress=lambda stage: None)
-    return out / "tcloseness"
-
-
+@pytest.mark.long
 def test_a_quick_run_writes_rows_tables_figures_and_verdicts_for_every_setting(quick):
     rows = list(RowFile(quick / ROWS).load().values())
     asked = {(row["method"], row["parameters"], row["k"], row["t"]) for row in rows}
@@ -55,6 +48,7 @@ def test_a_quick_run_writes_rows_tables_figures_and_verdicts_for_every_setting(q
     assert all(claim.about in (quick / "verdicts.md").read_text() for claim in CLAIMS)
 
 
+@pytest.mark.long
 def test_every_row_is_a_release_that_keeps_its_promises_and_states_both_losses(quick):
     for row in RowFile(quick / ROWS).load().values():
         for suffix in ("", "_smallest", "_middle"):
@@ -66,6 +60,7 @@ def test_every_row_is_a_release_that_keeps_its_promises_and_states_both_losses(q
         assert row["mean_size_smallest"] <= row["mean_size"]
 
 
+@pytest.mark.long
 def test_a_run_that_stops_goes_on_with_what_is_missing(quick, tmp_path):
     lines = (quick / ROWS).read_bytes().splitlines(keepends=True)
     (tmp_path / "tcloseness").mkdir()
@@ -76,6 +71,7 @@ def test_a_run_that_stops_goes_on_with_what_is_missing(quick, tmp_path):
     assert len(RowFile(tmp_path / "tcloseness" / ROWS).load()) == len(lines)
 
 
+@pytest.mark.long
 def test_figures_that_name_their_curves_draw_no_other(quick):
     drawn = (quick / "figure_1.svg").read_text()
     assert all(curve(PAPERS, k) in drawn for k in KS)
@@ -228,6 +224,7 @@ def test_on_census_ours_is_at_most_the_better_of_both_in_every_committed_cell():
         assert named["promise"].verdict is Verdict.HOLDS
 
 
+@pytest.mark.long
 def test_a_cell_of_census_is_measured_as_committed(data_folder):
     content = json.loads(COMMITTED.read_text())
     setting = {"method": "tcloseness-k-first", "parameters": "", "seeds": "one", "k": 20, "t": 0.2}

@@ -4,7 +4,6 @@ transcript that says no more than the table.
 
 from __future__ import annotations
 
-import random
 import shutil
 
 import numpy as np
@@ -16,7 +15,7 @@ from fusion_cases import Case
 from naive_party_mondrian import groups_of
 from party_processes import bank_world
 from recorded_fusion import in_memory, record
-from services.test_hostile_messages import refuses_a_mutation
+from services.test_hostile_messages import refused_mutations
 from services.test_transcript import check_every_message_counts
 from shoal.data.table import Table
 from shoal.fusion.containment import check_transcript
@@ -96,6 +95,7 @@ def test_whichever_message_is_missing_or_there_twice_it_is_found(fused, tmp_path
     check_every_message_counts(said)
 
 
+@pytest.mark.long
 def test_killed_all_along_its_journal_a_party_goes_on_to_the_same_table(tmp_path):
     world = bank_world(tmp_path, n=40)
     world.content |= {"promises": [{"model": "k-anonymity", "k": 4}], "method": METHOD}
@@ -121,9 +121,7 @@ def recorded(tmp_path_factory):
     return record(tmp_path_factory.mktemp("recorded"), method=METHOD)
 
 
+@pytest.mark.long
 def test_every_mutation_is_refused_in_one_line_or_changes_nothing(recorded, monkeypatch):
     in_memory(monkeypatch)
-    seed = random.randrange(1, 10**9)
-    rng = random.Random(seed)
-    for number in range(40):
-        refuses_a_mutation(recorded, rng, f"seed {seed}, mutation {number}")
+    refused_mutations(recorded, 40)

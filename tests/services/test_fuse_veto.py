@@ -4,7 +4,6 @@ table of one owner, whatever is killed or mutated, and a transcript that says wh
 
 from __future__ import annotations
 
-import random
 import shutil
 
 import numpy as np
@@ -17,7 +16,7 @@ from fusion_cases import Case
 from naive_party_mondrian import groups_of
 from party_processes import bank_world
 from recorded_fusion import in_memory, record
-from services.test_hostile_messages import refuses_a_mutation
+from services.test_hostile_messages import refused_mutations
 from services.test_transcript import records, write_records
 from shoal.connectors.party.messages import LENGTH, MessageKind
 from shoal.data.table import Table
@@ -117,6 +116,7 @@ def test_only_the_judge_is_asked_and_only_who_asks_is_answered(fused):
             assert kind != MessageKind.VERDICT or name == "office"
 
 
+@pytest.mark.long
 def test_whichever_message_is_missing_or_there_twice_it_is_found(fused, tmp_path):
     said = tmp_path / "said"
     shutil.copytree(fused[0] / "said", said)
@@ -150,6 +150,7 @@ def test_a_changed_verdict_or_proposal_is_found(fused, tmp_path):
         write_records(path, whole)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("method", "name"), [("party-tds", "office"), ("party-mondrian", "bank")], ids=METHODS
 )
@@ -201,9 +202,7 @@ def recorded(tmp_path_factory, request):
     return record(tmp_path_factory.mktemp("recorded"), change=change)
 
 
+@pytest.mark.long
 def test_every_mutation_is_refused_in_one_line_or_changes_nothing(recorded, monkeypatch):
     in_memory(monkeypatch)
-    seed = random.randrange(1, 10**9)
-    rng = random.Random(seed)
-    for number in range(20):
-        refuses_a_mutation(recorded, rng, f"seed {seed}, mutation {number}")
+    refused_mutations(recorded, 20)

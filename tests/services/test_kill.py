@@ -29,11 +29,11 @@ from shoal.policy.policy import Policy
 from shoal.samples import patients
 from shoal.tables.publish import publish_file
 from shoal.tables.request import PublishRequest
-from thorough import LONG, every
+from thorough import LONG, every, long_but, long_where
 from warm_interpreters import SHOAL
 
 
-@pytest.mark.parametrize("trial", every(2, range(6)))
+@pytest.mark.parametrize("trial", long_where(lambda trial: trial > 0, range(6)))
 def test_killed_publication_leaves_a_whole_release_or_none(tmp_path, trial):
     patients.generate(20_000, 1).write_csv(tmp_path / "patients.csv")
     (tmp_path / "policy.yaml").write_text(PATIENTS)
@@ -99,10 +99,14 @@ def patients_for(method: str) -> tuple[pl.DataFrame, Policy]:
     return frame, Policy.from_dict(content)
 
 
+SUFFIXES = (".csv", ".csv.gz", ".parquet", ".arrow", ".jsonl")
 PUBLISHERS = sorted(m.name for m in registry.methods().values() if m.verb == "publish")
 
 
-@pytest.mark.parametrize("method", sorted({*every(6, PUBLISHERS, first=2), *OWN_METHODS}))
+@pytest.mark.parametrize(
+    "method",
+    long_but("mondrian", sorted({"mondrian", *every(6, PUBLISHERS, first=2), *OWN_METHODS})),
+)
 def test_killed_between_any_two_steps_on_disk_a_release_is_whole_or_not_there(
     tmp_path, monkeypatch, method
 ):
@@ -140,6 +144,7 @@ def test_killed_between_any_two_steps_on_disk_a_release_is_whole_or_not_there(
     raise AssertionError("a publication takes fewer steps than that")
 
 
+@pytest.mark.long
 def test_an_interrupted_search_publishes_the_best_so_far_and_says_how_to_repeat_it(tmp_path):
     patients.generate(60, 1).write_csv(tmp_path / "patients.csv")
     (tmp_path / "policy.yaml").write_text(PATIENTS)
@@ -180,7 +185,8 @@ def test_a_full_disk_is_reported_in_every_format(kind, compressed):
 
 
 @pytest.mark.parametrize(
-    "output", ["out.csv", "out.csv.gz", "out.parquet", "out.arrow", "out.jsonl", "policy.yaml"]
+    "output",
+    long_but("out.csv", [*(f"out{suffix}" for suffix in SUFFIXES), "policy.yaml"]),
 )
 def test_a_file_that_may_not_grow_is_reported_in_one_line_and_leaves_nothing(tmp_path, output):
     """A table in each format, and a text: a limit on the size of files is a disk that is full."""
@@ -188,7 +194,14 @@ def test_a_file_that_may_not_grow_is_reported_in_one_line_and_leaves_nothing(tmp
     patients.generate(2_000, 1).write_csv(tmp_path / "patients.csv")
     order = ["sample", "patients", "-n", "2000", "-o", output]
     if output == "policy.yaml":
-        order = ["policy", "init", "patients.csv", "-o", output]
+        order = [
+            "policy",
+            "init",
+            "patients.csv",
+            "-o",
+            output,
+            "-q",
+        ]  # no word of how long it takes
     failed = subprocess.run(limited(100, *order), cwd=tmp_path, capture_output=True, text=True)
     assert failed.returncode == 2, failed.stderr
     assert "writing failed" in failed.stderr
@@ -196,6 +209,7 @@ def test_a_file_that_may_not_grow_is_reported_in_one_line_and_leaves_nothing(tmp
     assert [path.name for path in tmp_path.iterdir()] == ["patients.csv"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
 def test_a_stopped_publication_leaves_no_draft(tmp_path, stop):
     patients.generate(300_000, 1).write_csv(tmp_path / "patients.csv")

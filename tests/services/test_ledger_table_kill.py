@@ -25,7 +25,7 @@ import polars as pl
 import pytest
 
 from killed_appends import Killed, killed_at
-from postgres_server import PASSWORD, USER, server
+from postgres_server import PASSWORD, USER, lose_a_commit, server
 from republish_cases import POLICY, append, policy, wearers
 from shoal.attacks.run.attack import audit_ledger
 from shoal.auditor.ledger.export import ledger_table, verify_ledger
@@ -38,12 +38,12 @@ from shoal.connectors.database.release_tables import (
     list_release,
     listed_releases,
 )
-from shoal.connectors.database.session import DatabaseRefusal, opened
+from shoal.connectors.database.session import opened
 from shoal.connectors.ledger import Ledger
 from shoal.errors import InputError, LedgerError, PartyError
 from thorough import LONG, every
 
-pytestmark = pytest.mark.services
+pytestmark = pytest.mark.long
 CHILD = Path(__file__).with_name("killed_republish.py")
 KILLS = int(os.environ.get("SHOAL_KILLS", "20" if LONG else "1"))
 PEOPLE = 60
@@ -276,18 +276,7 @@ def test_a_password_in_the_address_is_in_no_file_and_no_row(pg, place):
 @pytest.mark.parametrize("reached", [True, False], ids=["behind", "before"])
 def test_a_connection_that_is_lost_at_the_commit_is_looked_up(pg, place, monkeypatch, reached):
     grow(pg.url("releases"), 1)
-    commit = PostgresSession.commit
-
-    def lost(session: PostgresSession) -> None:
-        monkeypatch.setattr(PostgresSession, "commit", commit)
-        if reached:
-            commit(session)
-            raise DatabaseRefusal("the connection was lost", is_lost=True)
-        (pid,) = session.query("SELECT pg_backend_pid()::text").row(0)
-        pg.run(f"SELECT pg_terminate_backend({pid})::text")
-        commit(session)
-
-    monkeypatch.setattr(PostgresSession, "commit", lost)
+    lose_a_commit(pg, monkeypatch, reached)
     if reached:
         assert grow(pg.url("releases"), 2).release == 2
     else:

@@ -122,16 +122,7 @@ def test_a_session_that_breaks_is_followed_by_another_and_nothing_is_lost_or_dou
 def test_shares_of_a_session_that_died_while_it_was_established_are_dropped(pair):
     """The secure round of the next session would take them for its own."""
     left, right = pair
-    heard = []
-    right.on_shares = lambda sender, content: heard.append(content)
-    for link in pair:
-        link._hang_up()
-        link._sessions.lose()
-    right._sessions._is_negotiating = True
-    left._sessions._greet("right")
-    early = left._sessions._session()
-    assert left._sessions._begins("right", early)
-    left._open(early)  # the right one has agreed to this session, but not opened it yet
+    heard, _ = session_that_is_half_open(left, right)
     left.send_shares("right", b"of the session that died")
     until_heard(right)
     left._sessions.lose()
@@ -141,16 +132,11 @@ def test_shares_of_a_session_that_died_while_it_was_established_are_dropped(pair
     assert heard == [b"of the session that stands"]
 
 
-def until_heard(link):
-    """Waits until the link has had the time to hear what was sent."""
-    time.sleep(0.5)
-
-
-def test_shares_that_arrive_before_this_party_opens_their_session_are_kept(pair):
-    left, right = pair
+def session_that_is_half_open(left, right):
+    """The right one has agreed to it, but not opened it yet. What it hears, and the session."""
     heard = []
     right.on_shares = lambda sender, content: heard.append(content)
-    for link in pair:
+    for link in (left, right):
         link._hang_up()
         link._sessions.lose()
     right._sessions._is_negotiating = True
@@ -158,6 +144,17 @@ def test_shares_that_arrive_before_this_party_opens_their_session_are_kept(pair)
     session = left._sessions._session()
     assert left._sessions._begins("right", session)
     left._open(session)
+    return heard, session
+
+
+def until_heard(link):
+    """Waits until the link has had the time to hear what was sent."""
+    time.sleep(0.5)
+
+
+def test_shares_that_arrive_before_this_party_opens_their_session_are_kept(pair):
+    left, right = pair
+    heard, session = session_that_is_half_open(left, right)
     left.send_shares("right", b"early")
     until_heard(right)
     right._open(session)

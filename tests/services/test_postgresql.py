@@ -14,12 +14,12 @@ import polars as pl
 import pytest
 
 import shoal as library
-from postgres_server import PASSWORD, USER, Server, server
+from postgres_server import PASSWORD, USER, Server, lose_a_commit, server
 from shoal.connectors import files
 from shoal.connectors.database import tables
 from shoal.connectors.database.address import parse
 from shoal.connectors.database.catalogue import ForeignKey
-from shoal.connectors.database.session import DatabaseRefusal, opened
+from shoal.connectors.database.session import opened
 from shoal.connectors.dialect import Reading
 from shoal.connectors.outputs import certificate_beside
 from shoal.connectors.table_places import table_places
@@ -28,7 +28,7 @@ from shoal.policy.binding.linked import bound_linked
 from shoal.policy.binding.linked_files import read_linked
 from shoal.policy.problem import LinkedProblem
 
-pytestmark = pytest.mark.services
+pytestmark = pytest.mark.long
 HOSTILE = 'we"ird; DROP TABLE x --%s $1 ü.gz'
 CELLS = pl.DataFrame(
     {"a": ["", None, "*", "01305", "-", "2:x,"], HOSTILE: ["x\ny", "\t", '"', "'", "\\N", None]}
@@ -348,20 +348,7 @@ def test_two_who_publish_one_table_at_once_do_not_both_succeed(pg):
 
 @pytest.mark.parametrize("reached", [True, False], ids=["after", "before"])
 def test_a_connection_lost_at_the_commit_is_looked_up(pg, monkeypatch, reached):
-    from shoal.connectors.database.postgresql import PostgresSession
-
-    commit = PostgresSession.commit
-
-    def lost(session: PostgresSession) -> None:
-        monkeypatch.setattr(PostgresSession, "commit", commit)
-        if reached:
-            commit(session)
-            raise DatabaseRefusal("the connection was lost", is_lost=True)
-        (pid,) = session.query("SELECT pg_backend_pid()::text").row(0)
-        pg.run(f"SELECT pg_terminate_backend({pid})::text")
-        commit(session)
-
-    monkeypatch.setattr(PostgresSession, "commit", lost)
+    lose_a_commit(pg, monkeypatch, reached)
     if reached:
         write(CELLS, pg.url("t"))
         assert files.read(pg.url("t")).frame.equals(CELLS)

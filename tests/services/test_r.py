@@ -24,7 +24,7 @@ def r_says(code: str) -> str:
 
 
 pytestmark = [
-    pytest.mark.services,
+    pytest.mark.long,
     pytest.mark.skipif(
         shutil.which("Rscript") is None or r_says(NEEDED) != "TRUE",
         reason="R is not here with testthat and jsonlite: Debian's r-base-core, r-cran-testthat, "

@@ -22,7 +22,7 @@ from shoal.connectors.ledger import DATA, Ledger
 from shoal.ledgers.republish import republish
 from shoal.policy import registry
 from shoal.policy.policy import Policy
-from thorough import LONG, examples
+from thorough import LONG, examples, long_where
 
 INCREMENTS, PEOPLE = 3, 200
 
@@ -72,15 +72,11 @@ def test_killed_at_any_instant_the_ledger_is_whole_and_nothing_is_published_twic
     assert_everybody_is_published_once(place)
 
 
-METHODS = [method for method in registry.methods().values() if method.verb == "republish"]
-
-
-def kind(method: registry.Method) -> tuple[str, bool]:
-    """What decides which steps an append takes."""
-    return method.implementation.covers, returns_people(method.implementation)
-
-
-FIRST_OF_A_KIND = list({kind(method): method for method in reversed(METHODS)}.values())
+METHODS = [
+    method
+    for method in registry.methods().values()
+    if method.verb == "republish" and (LONG or not method.is_comparator)
+]
 
 
 def first_and_next(method: registry.Method) -> tuple[Policy, list[pl.DataFrame]]:
@@ -94,7 +90,9 @@ def first_and_next(method: registry.Method) -> tuple[Policy, list[pl.DataFrame]]
     return asked, [wearers(PEOPLE, 0), pl.concat([again, wearers(PEOPLE // 4, 1)])]
 
 
-@pytest.mark.parametrize("method", METHODS if LONG else FIRST_OF_A_KIND, ids=lambda m: m.name)
+@pytest.mark.parametrize(
+    "method", long_where(lambda m: m.name != "crp", METHODS), ids=lambda m: m.name
+)
 def test_killed_between_any_two_steps_on_disk(place, monkeypatch, method):
     """The same without luck: the process dies before and after every rename, sync and removal of an
     append.
@@ -167,6 +165,7 @@ def test_processes_at_once_append_one_after_the_other(place):
     assert_everybody_is_published_once(place)
 
 
+@pytest.mark.long
 def test_processes_that_wait_for_a_lock_that_is_removed_append_one_after_the_other(tmp_path):
     """Some are refused and take the empty private part away, while others wait for its lock."""
     from concurrent.futures import ThreadPoolExecutor
@@ -216,6 +215,7 @@ def shoal(place: Path, *command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(order, cwd=place, capture_output=True, text=True)
 
 
+@pytest.mark.long
 def test_two_processes_with_the_same_increment_publish_it_once(place):
     processes = [started(place, 0) for _ in range(2)]
     assert [p.wait(timeout=120) for p in processes] == [0, 0]

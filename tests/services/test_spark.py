@@ -36,7 +36,7 @@ from unit.connectors.test_spread import contents, folder
 from unit.tables.test_past_memory import METHODS, certified, rows
 
 pytestmark = [
-    pytest.mark.services,
+    pytest.mark.long,
     pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java 17, not found"),
 ]
 pyspark = pytest.importorskip(
@@ -44,7 +44,7 @@ pyspark = pytest.importorskip(
 )
 spark = pytest.importorskip("shoal.connectors.spark")
 usual = spark._running
-long = pytest.mark.skipif(not LONG, reason="sessions of their own: SHOAL_LONG=1")
+of_its_own = pytest.mark.skipif(not LONG, reason="sessions of their own: make test-all")
 HOW_TO = Path(__file__).parents[2] / "docs" / "how-to"
 RECORDS, MOST = 200_000, 20_000
 
@@ -182,7 +182,7 @@ def failing(job: str) -> Any:
     return run
 
 
-@long
+@of_its_own
 def test_a_killed_command_leaves_nothing_that_is_listed_and_the_next_sweeps(
     table: Path, tmp_path: Path
 ) -> None:
@@ -212,7 +212,7 @@ def test_a_killed_command_leaves_nothing_that_is_listed_and_the_next_sweeps(
     assert {path.name for path in tmp_path.iterdir()} == {"policy.json"}
 
 
-@long
+@of_its_own
 @pytest.mark.parametrize("script", ["spark.sh", "spark-streams.sh", "spark-source.sh"])
 def test_the_how_to_does_what_its_page_says(script: str, tmp_path: Path) -> None:
     shutil.copy(HOW_TO / "spark_source.py", tmp_path)

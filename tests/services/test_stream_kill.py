@@ -31,8 +31,9 @@ from shoal.streams.checkpoint import Checkpoint
 from shoal.streams.options import StreamOptions
 from shoal.streams.outputs import Outputs
 from shoal.streams.run import Run, stream_file
+from stream_cases import Crash, crashing
 from stream_processes import METHODS, killed_at_work
-from thorough import every, examples
+from thorough import every, examples, long_but, long_where
 from warm_interpreters import COMMAND, SHOAL
 
 FILES = ("out.csv", "t.jsonl")
@@ -67,37 +68,19 @@ def finished(folder, **more) -> list[bytes]:
     return [(folder / name).read_bytes() for name in FILES]
 
 
-class Crash(BaseException):
-    """What no code of ours catches."""
-
-
-def crashing(real, at, behind):
-    """The function, but for its call number `at`."""
-    calls = 0
-
-    def call(*arguments, **named):
-        nonlocal calls
-        calls += 1
-        if calls == at and not behind:
-            raise Crash
-        result = real(*arguments, **named)
-        if calls == at:
-            raise Crash
-        return result
-
-    return call
-
-
 @pytest.mark.parametrize(
     ("where", "name"),
-    [
-        (Checkpoint, "write"),  # segment and snapshot written, or not yet
+    long_but(
         (Checkpoint, "commit"),
-        (Checkpoint, "put"),
-        (Run, "_take_in"),
-        (Run, "_write"),
-        (Run, "_commit"),
-    ],
+        [
+            (Checkpoint, "write"),  # segment and snapshot written, or not yet
+            (Checkpoint, "commit"),
+            (Checkpoint, "put"),
+            (Run, "_take_in"),
+            (Run, "_write"),
+            (Run, "_commit"),
+        ],
+    ),
 )
 @pytest.mark.parametrize("behind", [False, True], ids=["before", "behind"])
 def test_a_crash_at_any_step_loses_and_repeats_nothing(shop, monkeypatch, where, name, behind):
@@ -138,7 +121,10 @@ FORMATS = [
 
 @pytest.mark.parametrize(
     ("method", "source", "sink"),
-    [(method, *FORMATS[at % len(FORMATS)]) for at, method in enumerate(METHODS)],
+    long_where(
+        lambda case: case[0] != "fads",
+        [(method, *FORMATS[at % len(FORMATS)]) for at, method in enumerate(METHODS)],
+    ),
 )
 def test_every_method_goes_on_from_a_crash_in_every_format(shop, monkeypatch, method, source, sink):
     """Crashes before and behind each commit and each growth of an output, in turn."""
@@ -184,7 +170,7 @@ def test_every_method_goes_on_from_a_crash_in_every_format(shop, monkeypatch, me
     assert crashes >= 1
 
 
-@pytest.mark.parametrize("method", every(3, METHODS, first=2))
+@pytest.mark.parametrize("method", long_but("fads", sorted({"fads", *every(3, METHODS, first=2)})))
 def test_killed_again_and_again_the_output_is_the_same(shop, method):
     policy = (shop / "policy.yaml").read_text()
     (shop / "policy.yaml").write_text(policy.replace("name: fads", f"name: {method}"))
@@ -200,7 +186,8 @@ def test_killed_again_and_again_the_output_is_the_same(shop, method):
     assert [(shop / name).read_bytes() for name in FILES] == expected
 
 
-@pytest.mark.parametrize("fed", every(2, ["a pipe", "a file"]))
+@pytest.mark.long
+@pytest.mark.parametrize("fed", ["a pipe", "a file"])
 def test_standard_input_is_fed_again_from_its_beginning_and_goes_on(shop, fed):
     """Killed at some instants; what was consumed is compared and skipped, so that the output is the
     same.
@@ -243,7 +230,7 @@ def pour(pipe, text) -> None:
         pipe.write(text)
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl"])
+@pytest.mark.parametrize("suffix", long_but(".csv", [".csv", ".tsv", ".jsonl"]))
 def test_a_followed_file_is_published_as_it_grows_and_stops_cleanly(shop, suffix):
     frame = files.read(shop / "p.csv").frame
     frame.write_csv(shop / "all.tsv", separator="\t")
@@ -332,6 +319,7 @@ class Time:
             raise KeyboardInterrupt
 
 
+@pytest.mark.long
 def test_a_deadline_goes_on_while_the_stream_is_stopped(shop, monkeypatch):
     """Stopped every 3 seconds and begun again at once, or later: after 10 seconds everything is
     out.
@@ -355,6 +343,7 @@ def test_a_deadline_goes_on_while_the_stream_is_stopped(shop, monkeypatch):
     assert go_on(0.4) == 6000
 
 
+@pytest.mark.long
 def test_a_stop_while_kernels_are_compiled_leaves_nothing_or_everything(shop):
     command = [*SHOAL, *"stream p.csv -p policy.yaml -o out.csv -q --checkpoint ck".split()]
     cache = shop / "cache"
@@ -372,7 +361,7 @@ def test_a_stop_while_kernels_are_compiled_leaves_nothing_or_everything(shop):
     assert left in ([False] * 3, [True] * 3)
 
 
-@pytest.mark.parametrize("sink", ["out.csv", "out.parquet"])
+@pytest.mark.parametrize("sink", long_but("out.csv", ["out.csv", "out.parquet"]))
 @pytest.mark.parametrize("name", ["_take_in", "_write", "_commit", "_put", "_measured", "_certify"])
 def test_a_certificate_of_a_stopped_stream_is_of_what_is_there(shop, monkeypatch, sink, name):
     """Stopped by Ctrl-C behind any step: the certificate counts the rows of the output, or neither
@@ -440,6 +429,7 @@ def test_a_followed_file_that_shrinks_or_is_replaced_stops_the_stream(shop, chan
     assert said in err
 
 
+@pytest.mark.long
 def test_a_folder_that_rolls_holds_every_row_once_however_often_its_stream_is_killed(shop):
     options = "stream p.csv -p policy.yaml -o out/ --write roll=8KB --checkpoint ck -q".split()
     command = [sys.executable, "-c", SMALL_PIECES, *options]
@@ -487,7 +477,8 @@ SPOILED = [moved, moved_and_made_anew, cut, edited, Path.unlink, with_more]
 
 
 @pytest.mark.parametrize(
-    ("name", "spoil"), [*(("out.csv", spoil) for spoil in SPOILED), ("t.jsonl", moved)]
+    ("name", "spoil"),
+    long_but(("t.jsonl", moved), [*(("out.csv", spoil) for spoil in SPOILED), ("t.jsonl", moved)]),
 )
 def test_an_output_that_was_moved_or_shortened_stops_the_stream_until_it_is_back(shop, spoil, name):
     """It went on in a file that began with as many null characters, which the certificate named."""
@@ -525,6 +516,7 @@ def test_an_output_that_was_moved_or_shortened_stops_the_stream_until_it_is_back
     assert [(shop / one).read_bytes() for one in FILES] == finished(shop / "whole")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sink", ["out.csv", "out.parquet"])
 def test_a_sink_that_fills_up_is_reported_in_a_line_and_the_stream_goes_on_when_there_is_room(
     shop, sink

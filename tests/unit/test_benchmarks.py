@@ -12,25 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from thorough import LONG
-
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "benchmarks" / "results"
 PAGE = RESULTS / "README.md"
 COMMITTED = sorted(RESULTS.glob("*.json"))
-SETTINGS = {
-    "commit",
-    "python",
-    "shoal",
-    "numba",
-    "numpy",
-    "polars",
-    "cpu",
-    "data",
-    "data_sha256",
-    "repeats",
-    "rows",
-}
+SETTINGS = set("commit python shoal numba numpy polars cpu data data_sha256 repeats rows".split())
 
 
 @pytest.fixture
@@ -44,12 +30,13 @@ def module(monkeypatch):
             del sys.modules[name]
 
 
-# a benchmark of each kind: in this process, of kernels, of whole commands, beside a published time
-QUICK = ("quality", "kernel", "whole_process", "waiting")
-LONGER = ("audit", "tcloseness", "full_domain", "attack_cost", "returning", "beside")
+# in this process, of kernels, of whole commands, beside a published time, and more
+NAMES = ("quality", "kernel", "whole_process", "waiting")
+NAMES += ("audit", "tcloseness", "full_domain", "attack_cost", "returning", "beside")
 
 
-@pytest.mark.parametrize("name", [*QUICK, *(LONGER if LONG else ())])
+@pytest.mark.long
+@pytest.mark.parametrize("name", NAMES)
 def test_a_benchmark_runs_on_a_tiny_table_and_says_how(name, module, data_folder, tmp_path):
     page = tmp_path / "page.md"
     where = ["--results", str(tmp_path), "--page", str(page)]
@@ -61,6 +48,7 @@ def test_a_benchmark_runs_on_a_tiny_table_and_says_how(name, module, data_folder
     assert content["title"] in page.read_text()
 
 
+@pytest.mark.long
 def test_the_cost_of_starting_is_that_of_the_process_alone(module):
     by_name = {figure.what: figure.median for figure in module("start").help_and_floor(repeats=1)}
     assert 0 < by_name["python, nothing else"] < by_name["shoal --help"]
@@ -170,6 +158,7 @@ def test_the_page_shows_the_committed_results(module, data_folder):
         assert module("page").draw(run.committed(RESULTS)) == PAGE.read_text()
 
 
+@pytest.mark.long
 def test_the_engine_of_the_stream_benchmark_measures_loss_speed_and_floor(module, data_folder):
     found = module("streams").engine("fads", "{}", 100, 2000, 1)
     assert all(0.1 < loss < 0.5 for loss in found["loss"])
@@ -177,6 +166,7 @@ def test_the_engine_of_the_stream_benchmark_measures_loss_speed_and_floor(module
     assert found["floor"][0] > 0
 
 
+@pytest.mark.long
 def test_the_engine_of_the_reconstructed_streams_measures_loss_and_speed(module, data_folder):
     found = module("stream_trees").engine("swaf", "{}", 5, 100, 600)
     assert all(0 < loss < 1 for loss in found["loss"])

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import polars as pl
+import pytest
 
 
+@pytest.mark.long
 def test_it_shows_the_text_with_its_count_and_recounts_when_answered(visitor, tables):
     ages = [str(20 + i % 40) for i in range(114)] + ["k.A."] * 6
     pl.DataFrame({"age": ages, "sex": ["f", "m"] * 60}).write_csv(tables / "odd.csv")

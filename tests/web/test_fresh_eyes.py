@@ -27,6 +27,7 @@ def test_a_title_above_the_headings_is_recognised(visitor, tables, suffix):
     assert ("Between cells" in page.words) == (suffix == "csv")
 
 
+@pytest.mark.long
 def test_columns_stand_in_the_order_of_the_file_and_name_who_singles_out_most(visitor, tables):
     ages = [str(min(20 + i, 80)) for i in range(114)] + ["k.A."] * 6
     codes = [f"{i % 60:03}" for i in range(120)]

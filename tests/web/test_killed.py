@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from shoal.errors import InputError
 from shoal.web import app
 from shoal.web.desk import said
 from shoal.web.work import Job, Jobs
+
+pytestmark = pytest.mark.long
 
 
 def test_a_job_whose_end_can_not_be_written_is_over_and_the_next_one_runs():

@@ -133,6 +133,7 @@ def is_data(text: str, own: str, sentences: str) -> bool:
     return False
 
 
+@pytest.mark.long
 def test_no_word_of_a_page_stands_outside_the_catalogue_but_data(start, data):
     pages = sorted((start / "pages").glob("*.html"))
     assert len(pages) > 20

@@ -8,8 +8,11 @@ import re
 import numpy as np
 import polars as pl
 import pytest
+import yaml
 
+import shoal
 from shoal.connectors.traces import write_trace
+from shoal.samples import survey
 from shoal.web.looks import Looks
 from shoal.web.pictures import comparison_key, rows_now, store
 from shoal.web.sign_off import TRACE
@@ -153,6 +156,7 @@ def test_groups_are_made_of_the_values_and_every_step_is_previewed(opened):
     assert f"to {people} people: both" in page.words
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "way"),
     [
@@ -172,6 +176,7 @@ def test_a_way_that_does_not_fit_a_column_is_refused_with_the_reason(opened, nam
     assert opened.server.project.policy_sha == before
 
 
+@pytest.mark.long
 def test_a_comparison_stops_keeps_what_is_there_and_goes_on(opened):
     opened.edit("k", k="4")
     opened.get("/compare")
@@ -197,6 +202,7 @@ def test_a_comparison_stops_keeps_what_is_there_and_goes_on(opened):
 ROW = {"label": "mondrian", "k": 4, "holds": True, "reason": "", "classes": 60, "least_class": 4}
 
 
+@pytest.mark.long
 def test_the_levels_of_a_same_for_all_recoding_are_walked(opened):
     server = opened.server
     opened.edit("k", k="4")
@@ -270,6 +276,7 @@ def test_columns_says_who_would_be_alone_in_the_draft_or_before_where_not_all_ar
     assert "draft 1, if" not in opened.get("/columns").words
 
 
+@pytest.mark.long
 def test_a_finding_about_a_column_has_its_cure_beside_it(opened):
     number = column(opened, "age")
     opened.edit("role", column=number, role="plain")
@@ -284,6 +291,7 @@ def test_a_finding_about_a_column_has_its_cure_beside_it(opened):
     assert opened.server.project.policy["attributes"]["age"]["role"] == "drop"
 
 
+@pytest.mark.long
 def test_no_way_between_roles_loses_how_amounts_are_rounded_or_repeats_a_finding(visitor, tables):
     amounts = [f"1.{i:03d},{i % 90 + 10}" for i in range(0, 990, 4)] + ["k.A."] * 20
     ages = [str(20 + i % 9) for i in range(len(amounts))]
@@ -327,6 +335,18 @@ def test_a_tile_of_the_result_says_for_whom_it_does_not_hold(opened):
     tile = opened.get(f"/result/{run.name}").words.partition("named at most")[2]
     assert alone
     assert f"with it, {alone} people are alone" in tile[:200]
+
+
+def test_the_risks_of_a_sample_and_its_households_are_drawn_on_the_result(opened):
+    content = yaml.safe_load(survey.POLICY)
+    stated = dict(shoal.publish(survey.generate(200, 1), content).certificate)
+    run = opened.server.project.run(draft(opened))
+    (run.folder / "certificate.json").write_text(json.dumps(stated))
+    page = opened.get(f"/result/{run.name}")
+    mean = stated["individual_risk"]["household"]["mean"]
+    assert f"with household: {mean:.3g} on average" in page.words
+    assert 'aria-labelledby="risks-title risks-text"' in page.text
+    assert "of people, or somebody of their household (asked 0.03)" in page.words
 
 
 def test_a_change_leads_to_its_place_in_the_history(opened):

@@ -174,6 +174,7 @@ LINES = st.lists(st.sampled_from(["a\n", "b\n", "c\n", "", "x: 1\r\n", "ü\n"]),
 )
 
 
+@pytest.mark.long
 @given(LINES, LINES)
 def test_a_reverse_patch_leads_back(before, after):
     change = {"before": sha256(before), "back": reverse_patch(before, after)}

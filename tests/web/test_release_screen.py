@@ -59,6 +59,7 @@ def answered(visitor) -> None:
     visitor.send("answers", **acceptances(visitor.last.text))
 
 
+@pytest.mark.long
 def test_a_release_leaves_whole_after_every_condition_and_a_touched_file_shuts_the_gate(
     opened, tables
 ):
@@ -205,6 +206,7 @@ def test_a_release_leaves_whole_after_every_condition_and_a_touched_file_shuts_t
     assert opened.post("/check", typed="../elsewhere.csv").status == 404
 
 
+@pytest.mark.long
 def test_a_second_release_of_the_same_people_is_judged_together_with_the_first(opened, monkeypatch):
     opened.edit("k", k="4")
     draft(opened)
@@ -264,6 +266,7 @@ def test_a_second_release_of_the_same_people_is_judged_together_with_the_first(o
     assert names.encode() not in kept
 
 
+@pytest.mark.long
 def test_each_column_that_leaves_in_plain_sight_is_accepted_by_its_name_in_words_of_its_own(
     opened, monkeypatch
 ):
@@ -328,6 +331,7 @@ def beside(visitor) -> tuple[str, bool]:
     return next((text, met) for text, met in rows if text.startswith("Other releases"))
 
 
+@pytest.mark.long
 def test_a_release_of_a_watched_ledger_that_breaks_k_together_with_a_draft_shuts_the_gate(
     opened, tables, monkeypatch
 ):
@@ -348,6 +352,7 @@ def test_a_release_of_a_watched_ledger_that_breaks_k_together_with_a_draft_shuts
     assert 'value="none"' not in page.text
 
 
+@pytest.mark.long
 def test_a_harmless_ledger_is_listed_with_who_is_shared_and_the_gate_opens(
     opened, tables, monkeypatch
 ):
@@ -376,6 +381,7 @@ def test_a_harmless_ledger_is_listed_with_who_is_shared_and_the_gate_opens(
     assert "try attacks to judge them together" in beside(opened)[0]
 
 
+@pytest.mark.long
 def test_a_ledger_that_can_not_be_judged_has_to_be_accepted_in_words(opened, tables, monkeypatch):
     monkeypatch.chdir(tables)
     ledger_of_patients(opened, tables, 4)
@@ -396,6 +402,7 @@ def test_a_ledger_that_can_not_be_judged_has_to_be_accepted_in_words(opened, tab
     opened.until("/release", "private part, which knows whose row is whose, is missing")
 
 
+@pytest.mark.long
 def test_an_answer_about_a_column_that_was_left_out_since_keeps_nothing_from_leaving(opened):
     project = opened.server.project
     opened.edit("k", k="4")
@@ -424,6 +431,7 @@ def test_answers_that_are_saved_by_the_same_click_are_signed_with_the_others(ope
     assert gate(opened)["Signed off"]
 
 
+@pytest.mark.long
 def test_a_draft_beside_an_earlier_release_stays_signed(opened, monkeypatch):
     draft(opened)
     place = opened.server.project.folder / "releases" / "2031-01-01"
@@ -434,6 +442,7 @@ def test_a_draft_beside_an_earlier_release_stays_signed(opened, monkeypatch):
     assert gate(opened)["Signed off"]
 
 
+@pytest.mark.long
 def test_every_answer_of_a_dossier_has_a_field(opened):
     draft(opened)
     page = opened.get("/release")
@@ -460,6 +469,7 @@ def test_every_answer_of_a_dossier_has_a_field(opened):
     assert opened.send("answers", **{"threshold.max": "much"}).status == 422
 
 
+@pytest.mark.long
 def test_a_release_is_signed_with_a_key_and_its_signature_checked_on_the_page(opened, tables):
     pytest.importorskip("cryptography")
     new_key(str(tables / "ward"), "a long passphrase")
@@ -480,6 +490,7 @@ def test_a_release_is_signed_with_a_key_and_its_signature_checked_on_the_page(op
     assert "Signature by the key in" in page.words
 
 
+@pytest.mark.long
 def test_one_reason_serves_several_columns_and_what_the_table_shows_is_filled_in(opened):
     opened.edit("k", k="4")
     draft(opened)
@@ -496,6 +507,7 @@ def test_one_reason_serves_several_columns_and_what_the_table_shows_is_filled_in
     assert gate(opened)["A reason for every column"]
 
 
+@pytest.mark.long
 def test_the_dossier_asks_by_the_profile_that_somebody_chose(opened):
     draft(opened)
     opened.get("/release")

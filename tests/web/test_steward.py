@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import polars as pl
+import pytest
 
 from shoal.web.sign_off import context_of
 from shoal.web.work import Job
@@ -36,6 +37,7 @@ def test_a_result_says_what_each_column_keeps_and_counts_all_that_is_not_in_the_
     assert re.search(r"an average range covers [\d.]+ % of the rows", said)
 
 
+@pytest.mark.long
 def test_what_goes_out_as_it_is_stands_beside_the_button_and_answers_reach_the_report(opened):
     of_role(opened, "charge", "plain")
     opened.edit("k", k="4")
@@ -74,6 +76,7 @@ def test_what_goes_out_as_it_is_stands_beside_the_button_and_answers_reach_the_r
     assert opened.get("/help").text.count('id="next-month"') == 1
 
 
+@pytest.mark.long
 def test_an_answer_that_cannot_be_read_is_named_and_keeps_no_other_from_being_saved(opened):
     draft(opened)
     page = opened.get("/release")
@@ -91,6 +94,7 @@ def test_an_answer_that_cannot_be_read_is_named_and_keeps_no_other_from_being_sa
     assert (kept["purpose"], kept["threshold"]["max"]) == ("Planning", 0.25)
 
 
+@pytest.mark.long
 def test_promises_name_what_the_gate_will_ask_about_in_its_words(opened):
     of_role(opened, "name", "plain")
     said = "not protected: it is published as it is, and names people or says where"
@@ -122,6 +126,7 @@ def test_what_to_do_for_a_private_number_that_is_published_as_it_is_stands_once(
     assert "Ranges make it" not in row
 
 
+@pytest.mark.long
 def test_a_grave_finding_stays_while_it_is_counted_again(opened, monkeypatch):
     of_role(opened, "name", "plain")
     opened.until("/promises", "names people or says")
@@ -153,6 +158,7 @@ def test_the_row_of_a_number_that_is_not_rounded_says_so(opened):
     assert page.text.count(said) == 1
 
 
+@pytest.mark.long
 def test_a_draft_is_shown_while_it_is_attacked(opened, monkeypatch):
     running = Job("a", "attack", {"run": draft(opened)}, state="running")
     monkeypatch.setitem(opened.server.jobs._all, "a", running)

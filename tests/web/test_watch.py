@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 import republish_cases
 from shoal.cli.main import status_of
 from shoal.connectors.files import file_sha256
@@ -12,6 +14,7 @@ from shoal.web.job import _republish
 from shoal.web.watch import line
 
 
+@pytest.mark.long
 def test_a_ledger_is_verified_and_its_damage_named(visitor, tables, monkeypatch):
     monkeypatch.chdir(tables)
     for seed in ("1", "2"):

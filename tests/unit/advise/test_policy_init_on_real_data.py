@@ -14,6 +14,8 @@ import shoal
 from shoal.advise.propose import ProposedColumn
 from shoal.samples import bank
 
+pytestmark = pytest.mark.long
+
 PAGE = Path(__file__).with_name("proposals.md")
 RENEW = os.environ.get("SHOAL_RENEW_DOCS") == "1"
 

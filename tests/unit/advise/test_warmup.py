@@ -51,6 +51,7 @@ print(sorted(signatures() - warm))
 """
 
 
+@pytest.mark.long
 def test_after_it_a_first_publication_compiles_nothing():
     """Every kernel that publishing the samples calls was there for the types that it is called
     with.

@@ -14,7 +14,8 @@ import shoal
 from sample_policies import content_of
 from shoal.policy.policy import Policy
 from shoal.tables.attack import attack
-from thorough import LONG
+
+pytestmark = pytest.mark.long
 
 BY_FREQUENCY = "workclass marital-status occupation race sex native-country".split()
 BY_HIERARCHY = "sex race marital-status education native-country workclass".split()
@@ -50,8 +51,6 @@ ENDS = {
     "interior": (0.20, None, 0.16, None, None),
 }
 CASES = ("A", "B", "B3", "F", "T")
-TAKES_LONG = pytest.mark.skipif(not LONG, reason="takes a minute to publish; SHOAL_LONG=1 runs it")
-OF_CASES = [pytest.param(case, marks=[TAKES_LONG] if case == "T" else []) for case in CASES]
 
 
 CLOSE = [
@@ -138,7 +137,7 @@ def numbers(section):
     return {key: None if value is None else value["share"] for key, value in figures.items()}
 
 
-@pytest.mark.parametrize("case", OF_CASES)
+@pytest.mark.parametrize("case", CASES)
 def test_exact_figures_are_those_of_the_table(found, case):
     section, i = found(case), CASES.index(case)
     measured = numbers(section)
@@ -150,7 +149,7 @@ def test_exact_figures_are_those_of_the_table(found, case):
         assert section["skewness"][name][key] == pytest.approx(row[i], abs=0.51), key
 
 
-@pytest.mark.parametrize("case", OF_CASES)
+@pytest.mark.parametrize("case", CASES)
 def test_sampled_figures_are_those_of_the_table(found, case):
     section, i = found(case), CASES.index(case)
     (name,) = section["inference"]

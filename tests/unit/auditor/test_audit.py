@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 import shoal
-from sample_policies import PATIENTS
+from sample_policies import PATIENTS, content_of
 from shoal.samples import patients
 
 QUASI = ["age", "sex", "zip", "education"]
@@ -177,15 +177,14 @@ def test_original_with_other_records_is_refused(published, policy, original):
 
 def test_audit_of_a_foreign_release_in_a_file(workplace, shoal):
     (workplace / "foreign.csv").write_text("age,zip\n" + "30-39,13***\n" * 4 + "40-49,130**\n" * 3)
-    policy = {
-        "version": 1,
-        "attributes": {
+    policy = content_of(
+        {
             "age": {"role": "quasi", "type": "number", "domain": [0, 100]},
             "zip": {"role": "quasi", "hierarchy": {"prefix": 5}},
         },
-        "promises": [{"model": "k-anonymity", "k": 4}],
-        "render": {"intervals": "{lo}-{hi}"},
-    }
+        4,
+        render={"intervals": "{lo}-{hi}"},
+    )
     (workplace / "foreign.yaml").write_text(yaml.safe_dump(policy))
     result = shoal("audit", "foreign.csv", "-p", "foreign.yaml", "--json")
     certificate = json.loads(result.out)

@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 import shoal
+from sample_policies import content_of
 from shoal.connectors import files
 from shoal.connectors.feeds import rows_of_json
 from shoal.errors import InputError
@@ -26,17 +27,16 @@ def published(folder: Path, name: str) -> Path:
     rows = [(str(20 + i % 7), "abc"[i % 3], ("flu", "ulcer")[i % 2]) for i in range(40)]
     table = pl.DataFrame(rows, schema=["age", "zip", "disease"], orient="row")
     quasi = {"role": "quasi"}
-    policy = {
-        "version": 1,
-        "attributes": {
+    policy = content_of(
+        {
             "age": quasi | {"type": "number", "round": 5, "domain": [0, 100]},
             "zip": quasi,
             "disease": {"role": "sensitive"},
         },
-        "promises": [{"model": "k-anonymity", "k": 4}],
-        "write": {"numbers": ["lo"]},
-        "method": {"name": "mondrian"},
-    }
+        4,
+        write={"numbers": ["lo"]},
+        method={"name": "mondrian"},
+    )
     table.write_csv(folder / "in.csv")
     asked = shoal.Policy.from_dict(policy)
     assert publish_file(str(folder / "in.csv"), asked, str(folder / name)).certificate.holds

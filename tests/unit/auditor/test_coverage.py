@@ -8,19 +8,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
+from sample_policies import content_of
 from shoal.auditor import audit
 
-POLICY = {
-    "version": 1,
-    "attributes": {
+POLICY = content_of(
+    {
         "age": {"role": "quasi", "type": "number", "domain": [0, 9]},
         "sex": {"role": "quasi", "type": "ordinal", "order": ["f", "m"]},
         "ward": {"role": "plain"},
         "ill": {"role": "sensitive"},
     },
-    "promises": [{"model": "k-anonymity", "k": 2}],
-    "missing": "value",
-}
+    2,
+    missing="value",
+)
 AGES = {"3": range(3, 4), "[2, 4]": range(2, 5), "[0, 9]": range(10), "*": range(-1, 10)}
 ROW = st.tuples(
     st.sampled_from(["", *"02345"]),

@@ -25,7 +25,7 @@ from shoal.cli.main import status_of
 from shoal.data.certificate_shape import shape_findings
 from shoal.errors import InputError
 from shoal.reports.attacks import attack_lines, page_content, ranked, rows_of
-from thorough import every, in_turn
+from thorough import every, in_turn, long_where
 
 POLICY = {
     "version": 1,
@@ -173,7 +173,7 @@ def other_than(value):
 
 @pytest.mark.parametrize(
     "given",
-    [{}, {"original": False}, {"original": False, "policy": False}],
+    long_where(lambda g: not g, [{}, {"original": False}, {"original": False, "policy": False}]),
     ids=["all", "policy", "nothing"],
 )
 def test_no_key_is_passed_over_in_silence(folder, given):
@@ -843,6 +843,7 @@ def test_a_column_that_only_says_that_it_is_derived_is_found_without_the_policy(
     assert "column 'age_lo': tells more than" in checks["measured again"].text
 
 
+@pytest.mark.long
 def test_findings_of_attacks_that_are_none_are_refused_where_they_are_read():
     """Their shapes are their attacks' own, so the certificate's rules do not know them."""
     frame = _people().drop("name")

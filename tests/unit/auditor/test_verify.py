@@ -18,6 +18,7 @@ import pytest
 from test_forged_certificates import setting
 
 import shoal
+from sample_policies import content_of
 from shoal.auditor.description import policy_identity, policy_sha256
 from shoal.auditor.verify import Proof, verify_by
 from shoal.cli.main import status_of
@@ -333,12 +334,9 @@ def test_the_population_around_a_release_is_named_by_content(tmp_path, kind):
 
     def identity(folder):
         more = {"column": "share", "people": 9} if kind == "frequencies" else {}
-        content = {
-            "version": 1,
-            "attributes": {"c": {"role": "quasi"}},
-            "promises": [{"model": "k-anonymity", "k": 2}],
-            "population": {kind: f"{folder}.csv", **more},
-        }
+        content = content_of(
+            {"c": {"role": "quasi"}}, 2, population={kind: f"{folder}.csv", **more}
+        )
         return policy_identity(Policy.from_dict(content, base=tmp_path / folder), "publish")
 
     assert identity("a") == identity("b")

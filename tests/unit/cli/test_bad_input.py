@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 import shoal as shoal_package
+from sample_policies import content_of
 from shoal.cli.main import status_of
 from shoal.fusion.fuse import fuse_file
 
@@ -270,11 +271,7 @@ def test_duplicate_column_names(refused, workplace):
 def test_a_column_whose_name_reads_as_a_pattern_is_refused_by_its_number(workplace, name, verb):
     attributes = {"age": {"role": "quasi", "type": "number", "domain": [0, 9]}, name: {}}
     attributes[name] = {"role": "sensitive"}
-    policy = {
-        "version": 1,
-        "attributes": attributes,
-        "promises": [{"model": "k-anonymity", "k": 2}],
-    }
+    policy = content_of(attributes, 2)
     frame = pl.DataFrame({"age": ["1", "2", "3"], name: ["x", "y", "z"]})
     act = {
         "publish": lambda: shoal_package.publish(frame, policy),

@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 import shoal as shoal_package
+from sample_policies import content_of
 from shoal.cli.main import status_of
 from shoal.data.printable import printable, printable_lines, readable
 
@@ -51,20 +52,17 @@ def pages_with(names: dict[str, str], folder: Path) -> dict[str, str]:
     table = pl.DataFrame(rows, schema=[age, place, disease, note], orient="row")
     table.write_csv(folder / "in.csv")
     policy = shoal_package.Policy.from_dict(
-        {
-            "version": 1,
-            "attributes": {
+        content_of(
+            {
                 age: {"role": "quasi", "type": "number"},
                 place: {"role": "quasi"},
                 disease: {"role": "sensitive"},
                 note: {"role": "plain"},
             },
-            "promises": [
-                {"model": "k-anonymity", "k": 5},
-                {"model": "l-diversity", "attribute": disease, "l": 2},
-            ],
-            "method": {"name": "mondrian"},
-        }
+            5,
+            {"model": "l-diversity", "attribute": disease, "l": 2},
+            method={"name": "mondrian"},
+        )
     )
     policy.save(folder / "policy.yaml")
     publish = f"publish {folder}/in.csv -p {folder}/policy.yaml -o {folder}/out.csv -q --attack all"

@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
+from sample_policies import content_of
 from shoal.cli.main import status_of
 
-POLICY = {
-    "version": 1,
-    "attributes": {
+POLICY = content_of(
+    {
         "pid": {"role": "subject"},
         "age": {"role": "quasi", "type": "number", "domain": [0, 99]},
         "sex": {"role": "quasi", "hierarchy": {"tree": ["m", "f"]}},
         "dis": {"role": "sensitive"},
     },
-    "promises": [{"model": "k-anonymity", "k": 2}],
-}
+    2,
+)
 ROWS = "pid,age,sex,dis\n1,20,m,a\n2,30,f,b\n3,20,m,a\n4,21,f,b\n"
 
 

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal as shoal_package
+from sample_policies import content_of
 from shoal.connectors import files
 from shoal.connectors.dialect import Dialect, Reading, codec_of
 from shoal.connectors.location import Location
@@ -551,12 +552,11 @@ def test_periods_beside_local_dates_are_read_back(tmp_path, monkeypatch, shoal, 
 def test_months_are_not_days_of_a_form_without_marks_between(tmp_path):
     """`2024-12` is a December, although %Y-%m%d could read the second of January in it."""
     policy = Policy.from_dict(
-        {
-            "version": 1,
-            "attributes": {"d": {"role": "quasi", "hierarchy": {"dates": ["day", "month"]}}},
-            "promises": [{"model": "k-anonymity", "k": 2}],
-            "read": {"dates": "%Y-%m%d"},
-        }
+        content_of(
+            {"d": {"role": "quasi", "hierarchy": {"dates": ["day", "month"]}}},
+            2,
+            read={"dates": "%Y-%m%d"},
+        )
     )
     shown = pl.DataFrame({"d": ["2024-12", "2024-1231"]})
     frame, findings = policy.tables.cells.read_published(shown)

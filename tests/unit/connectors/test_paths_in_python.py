@@ -10,15 +10,12 @@ import polars as pl
 import pytest
 
 import shoal
+from sample_policies import content_of
 from shoal.errors import InputError
 
 CELL = "secret-cell"
 COLUMNS = {"age": list(range(200)), "disease": [CELL] * 200}
-POLICY = {
-    "version": 1,
-    "attributes": {"age": {"role": "quasi"}, "disease": {"role": "sensitive"}},
-    "promises": [{"model": "k-anonymity", "k": 2}],
-}
+POLICY = content_of({"age": {"role": "quasi"}, "disease": {"role": "sensitive"}}, 2)
 CALLS: dict[str, tuple[str, Callable[[Any], object]]] = {
     "verify": ("path", shoal.verify),
     "verify original": ("original", lambda frame: shoal.verify(__file__, original=frame)),

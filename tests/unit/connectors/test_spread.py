@@ -31,6 +31,7 @@ from shoal.data.room import SharedRoom, run_task
 from shoal.errors import InputError, MissingExtraError
 from shoal.search.kernels import rounded_cut
 from shoal.tables.publish import publish_file
+from thorough import long_but
 from unit.tables.test_past_memory import METHODS, REFUSED, audited_policy, certified, rows
 
 
@@ -87,7 +88,7 @@ def contents(path: Path) -> dict[str, bytes]:
     return {one.name: one.read_bytes() for one in path.iterdir() if one.name != MANIFEST}
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", long_but("rounded", METHODS))
 @pytest.mark.usefixtures("small")
 def test_a_folder_is_published_as_by_one_process(tmp_path: Path, name: str) -> None:
     table, asked = table_for(name, tmp_path / "in"), METHODS[name]
@@ -101,7 +102,7 @@ def test_a_folder_is_published_as_by_one_process(tmp_path: Path, name: str) -> N
     assert many["scale"]["parts"] > 1
 
 
-@pytest.mark.parametrize("person", ["drop", "subject"])
+@pytest.mark.parametrize("person", long_but("subject", ["drop", "subject"]))
 @pytest.mark.parametrize("faulty", [False, True], ids=["honest", "planted"])
 @pytest.mark.usefixtures("small")
 def test_an_audit_finds_what_one_process_finds(person: str, faulty: bool, tmp_path: Path) -> None:
@@ -214,7 +215,9 @@ def _seen(part: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return part, before
 
 
-@pytest.mark.parametrize("stage", ["finding classes", "reading the release back"])
+@pytest.mark.parametrize(
+    "stage", long_but("finding classes", ["finding classes", "reading the release back"])
+)
 def test_what_a_killed_driver_left_is_hidden_private_and_swept(stage: str, tmp_path: Path) -> None:
     folder(tmp_path / "in", rows())
     code = (

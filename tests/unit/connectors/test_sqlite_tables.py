@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal as library
+from sample_policies import content_of
 from shoal.connectors import files
 from shoal.connectors.database import tables
 from shoal.connectors.database.address import parse, without_password
@@ -183,11 +184,7 @@ def test_a_column_that_is_dropped_may_hold_bytes(tmp_path, monkeypatch):
         *(f"INSERT INTO t VALUES ({30 + i % 2}, x'00ff')" for i in range(8)),
     )
     policy = library.Policy.from_dict(
-        {
-            "version": 1,
-            "attributes": {"age": {"role": "quasi", "type": "number"}, "photo": {"role": "drop"}},
-            "promises": [{"model": "k-anonymity", "k": 4}],
-        }
+        content_of({"age": {"role": "quasi", "type": "number"}, "photo": {"role": "drop"}}, 4)
     )
     assert library.publish_file("sqlite:///in.db?table=t", policy, "out.csv").holds
 

@@ -285,6 +285,7 @@ def test_the_same_table_gives_the_same_bytes_and_text_stays_text(tmp_path):
     assert b"hyperlink" not in sheet
 
 
+@pytest.mark.long
 def test_what_a_sheet_cannot_hold_is_refused(monkeypatch):
     with pytest.raises(InputError, match="1 cell of 'a' longer than the 32767 characters"):
         written(pl.DataFrame({"a": ["x" * 32768]}))

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import shoal
+from sample_policies import content_of
 from shoal.advise.risk import known_values
 from shoal.connectors import files
 from shoal.data.certificate import Certificate
@@ -25,15 +26,14 @@ from shoal.tables.publish import publish_file
 SEEN = {*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD}
 """Marks of format that are drawn around numbers and words."""
 
-POLICY = {
-    "version": 1,
-    "attributes": {
+POLICY = content_of(
+    {
         "id": {"role": "subject"},
         "age": {"role": "quasi", "type": "number", "domain": [0, 99]},
         "ill": {"role": "sensitive"},
     },
-    "promises": [{"model": "k-anonymity", "k": 2}],
-}
+    2,
+)
 
 
 def with_ill(**keys):
@@ -241,16 +241,15 @@ ROWS = "age,sex,d\n30,m,a\n31,m,b\n32,m,c\n,,hiv\n,,\n33,m,d\n,,\n"
 @pytest.mark.parametrize("method", ["fads", "castle", "sky"])
 def test_a_stream_sets_rows_without_any_value_aside(method, tmp_path, monkeypatch, shoal):
     monkeypatch.chdir(tmp_path)
-    policy = {
-        "version": 1,
-        "attributes": {
+    policy = content_of(
+        {
             "age": {"role": "quasi", "type": "number", "domain": [0, 120]},
             "sex": {"role": "quasi", "hierarchy": {"tree": ["m", "f"]}},
             "d": {"role": "sensitive"},
         },
-        "promises": [{"model": "k-anonymity", "k": 2}],
-        "method": {"name": method, "delta": 9},
-    }
+        2,
+        method={"name": method, "delta": 9},
+    )
     (tmp_path / "p.json").write_text(json.dumps(policy))
     (tmp_path / "s.csv").write_text(ROWS)
     done = shoal("stream", "s.csv", "-p", "p.json", "-o", "o.csv", "--checkpoint", "state")
@@ -293,15 +292,14 @@ def test_a_subject_of_what_is_no_text_is_refused_beside_its_data(subject, tmp_pa
 # Records that are counted although a column seems to number people.
 
 
-VISITS = {
-    "version": 1,
-    "attributes": {
+VISITS = content_of(
+    {
         "patient_id": {"role": "drop"},
         "age": {"role": "quasi", "type": "number", "domain": [0, 99]},
         "sex": {"role": "quasi", "hierarchy": {"tree": ["m", "f"]}},
     },
-    "promises": [{"model": "k-anonymity", "k": 3}],
-}
+    3,
+)
 
 
 def visits(numbers=range(40), times=3) -> pl.DataFrame:

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import shoal
+from sample_policies import content_of
 from shoal.auditor.verdict import require_kept
 from shoal.cli.main import status_of
 from shoal.data.certificate import Certificate
@@ -21,15 +22,14 @@ KEYS = re.compile(r"\b(?:[a-z]+_[a-z_]+|uncovered|overheld|unshuffled|needless)\
 
 def certificate_with(**faults: int) -> Certificate:
     frame = pl.DataFrame({"age": [20, 20, 30, 40], "job": ["x", "x", "y", "y"]})
-    policy = {
-        "version": 1,
-        "attributes": {
+    policy = content_of(
+        {
             "age": {"role": "quasi", "type": "number", "domain": [0, 100]},
             "job": {"role": "quasi"},
         },
-        "promises": [{"model": "k-anonymity", "k": 2}],
-        "method": {"name": "mondrian"},
-    }
+        2,
+        method={"name": "mondrian"},
+    )
     return shoal.publish(frame, policy).certificate.extended(faults=faults)
 
 

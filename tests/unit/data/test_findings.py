@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from sample_policies import content_of
 from shoal.auditor.dossier.context import read_context
 from shoal.data.findings import listed_rows
 from shoal.data.table import Table
@@ -13,11 +14,7 @@ from shoal.errors import InputError
 from shoal.policy.loading import declared_hierarchy
 from shoal.policy.policy import Policy
 
-POLICY = {
-    "version": 1,
-    "attributes": {"age": {"role": "quasi"}, "ill": {"role": "sensitive"}},
-    "promises": [{"model": "k-anonymity", "k": 2}],
-}
+POLICY = content_of({"age": {"role": "quasi"}, "ill": {"role": "sensitive"}}, 2)
 CASES = [
     ({"accept": {"alone": "x"}}, ["accept.alone: must be a number or a mapping of keys to values"]),
     ({"accept": {"certain": {"ill": "x"}}}, ["accept.certain.ill: must be a number"]),

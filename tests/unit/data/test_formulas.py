@@ -11,6 +11,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sample_policies import content_of
 from shoal.cli.main import status_of
 from shoal.data.formulas import escaped, formula_cells, unescaped
 from shoal.data.table import Table
@@ -58,15 +59,14 @@ def test_names_numbers_and_missing_cells():
 
 def test_publish_tells_of_delimited_text_alone(tmp_path, capsys):
     (tmp_path / "in.csv").write_text('age,note\n20,=1+1\n20,"-5"\n20,"@x"\n20,ok\n')
-    policy = {
-        "version": 1,
-        "attributes": {
+    policy = content_of(
+        {
             "age": {"role": "quasi", "type": "number", "domain": [0, 100]},
             "note": {"role": "plain"},
         },
-        "promises": [{"model": "k-anonymity", "k": 2}],
-        "method": {"name": "mondrian"},
-    }
+        2,
+        method={"name": "mondrian"},
+    )
     (tmp_path / "p.yaml").write_text(yaml.safe_dump(policy))
     for name, codes in (("out.csv", ["formula-cells"]), ("out.parquet", [])):
         command = ["publish", tmp_path / "in.csv", "-p", tmp_path / "p.yaml", "-q"]

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal as library
+from sample_policies import content_of
 from shoal.data.numbers import mean_decimals
 
 AGES = ["20", "22", "27", "31", "33", "64", "64"]
@@ -127,12 +128,7 @@ def test_every_published_mean_is_that_of_its_class(ages, render, k):
     if len(ages) < k:
         return
     attribute = {"role": "quasi", "type": "number", "render": render}
-    asked = {
-        "version": 1,
-        "attributes": {"age": attribute},
-        "promises": [{"model": "k-anonymity", "k": k}],
-        "render": {"order": "input"},
-    }
+    asked = content_of({"age": attribute}, k, render={"order": "input"})
     release = library.publish(pl.DataFrame({"age": ages}), asked)
     assert release.certificate.holds
     for which in range(release.classes.max() + 1):
@@ -173,11 +169,7 @@ def test_two_decimals_more_than_the_values_have_and_ten_at_most_behind_leading_z
     ],
 )
 def test_only_numbers_without_a_hierarchy_have_means(attribute):
-    content = {
-        "version": 1,
-        "attributes": {"x": attribute, "y": {"role": "quasi"}},
-        "promises": [{"model": "k-anonymity", "k": 2}],
-    }
+    content = content_of({"x": attribute, "y": {"role": "quasi"}}, 2)
     with pytest.raises(library.InputError, match=r"type number without a hierarchy"):
         library.Policy.from_dict(content)
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import naive
 import shoal
+from sample_policies import content_of
 from shoal.data.classes import Classes
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.schema import Attribute, Kind, Role, Schema
@@ -62,16 +63,13 @@ def test_a_class_without_answer_and_one_that_refused():
 def test_the_audit_of_such_a_file():
     """The attack: call it "refused" in one class, and its patients stand out in a t of 0."""
     frame = pl.DataFrame({"age": ["1"] * 4 + ["2"] * 4, "ill": REFUSED[0]})
-    policy = {
-        "version": 1,
-        "attributes": {"age": {"role": "quasi", "type": "number"}, "ill": {"role": "sensitive"}},
-        "promises": [
-            {"model": "k-anonymity", "k": 2},
-            {"model": "t-closeness", "attributes": ["ill"], "t": 0.1},
-            {"model": "l-diversity", "attribute": "ill", "l": 3},
-        ],
-        "missing_values": ["", "refused"],
-    }
+    policy = content_of(
+        {"age": {"role": "quasi", "type": "number"}, "ill": {"role": "sensitive"}},
+        2,
+        {"model": "t-closeness", "attributes": ["ill"], "t": 0.1},
+        {"model": "l-diversity", "attribute": "ill", "l": 3},
+        missing_values=["", "refused"],
+    )
     _, close, diverse = shoal.audit(frame, policy)["promises"]
     assert (close["measured"], close["holds"]) == (0.25, False)
     assert (diverse["measured"], diverse["holds"]) == (2, False)
@@ -193,16 +191,15 @@ def test_an_empty_cell_that_is_not_declared_missing_is_said_to_be_one(cells, say
 @pytest.mark.parametrize(("texts", "shown"), [(["n/a", ""], "*"), (["n/a", "n/a"], "n/a")])
 def test_a_class_that_mixes_texts_for_no_value_shows_the_mark(texts, shown):
     frame = pl.DataFrame({"q": ["a", "b"] * 4 + texts * 2, "s": ["x", "y"] * 6})
-    asked = {
-        "version": 1,
-        "attributes": {
+    asked = content_of(
+        {
             "q": {"role": "quasi", "hierarchy": {"tree": {"X": ["a", "b"]}}},
             "s": {"role": "sensitive"},
         },
-        "promises": [{"model": "k-anonymity", "k": 4}],
-        "missing_values": ["", "n/a"],
-        "render": {"order": "input"},
-    }
+        4,
+        missing_values=["", "n/a"],
+        render={"order": "input"},
+    )
     for method in ("full-domain", "mondrian"):
         release = shoal.publish(frame, asked | {"method": {"name": method}})
         assert release.data["q"].cast(pl.String).to_list()[-4:] == [shown] * 4

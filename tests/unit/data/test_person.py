@@ -16,12 +16,14 @@ from hypothesis import strategies as st
 import person_bed
 import shoal as library
 from person_bed import BEDS, sexes, spread
+from sample_policies import content_of
 from shoal.data.column_words import name_of
 from shoal.data.person.columns import Look, look_of
 from shoal.data.person.decision import Answer, PersonCandidate, who_is_a_person
 from shoal.data.table import Table
 from shoal.data.warnings import ReleaseWarning
 from shoal.samples import patients, purchases
+from thorough import examples
 
 F03 = (
     "device_id imei imsi msisdn CALLING_NUM medallion account AccountNumber pupil resident"
@@ -53,7 +55,7 @@ def candidates(frame: pl.DataFrame) -> list[tuple[str, ...]]:
     return [one.columns for one in answer(frame).candidates]
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", range(1, examples(2, 4)))
 @pytest.mark.parametrize("name", BEDS)
 def test_the_bed(name, seed):
     bed = BEDS[name]
@@ -64,7 +66,7 @@ def test_the_bed(name, seed):
     assert set(listed) >= {frozenset(other) for other in bed.others}
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", range(1, examples(2, 4)))
 @pytest.mark.parametrize("name", BEDS)
 def test_under_hidden_names_nothing_is_sure_and_wrong(name, seed):
     bed = BEDS[name]
@@ -292,6 +294,7 @@ def test_the_samples():
     assert candidates(purchases.generate(3000, 1)) == [("customer",)]
 
 
+@pytest.mark.long
 def test_diabetes(data_folder):
     frame = pl.read_csv(data_folder / "diabetes130" / "diabetic_data.csv.gz", infer_schema=False)
     found = answer(frame)
@@ -310,7 +313,7 @@ def test_adult_and_cup(adult, data_folder):
 
 @pytest.mark.parametrize("name", BEDS)
 @given(data=st.data())
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=examples(1, 3), deadline=None)
 def test_a_constant_column_changes_nothing(name, data):
     title = data.draw(st.sampled_from(["note", "sex", "patient_id", "Vorname", "household"]))
     frame = BEDS[name].frame()
@@ -320,7 +323,7 @@ def test_a_constant_column_changes_nothing(name, data):
 
 @pytest.mark.parametrize("name", BEDS)
 @given(seed=st.integers(0, 10_000))
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=examples(1, 3), deadline=None)
 def test_the_order_of_rows_changes_nothing(name, seed):
     frame = BEDS[name].frame()
     shuffled = answer(frame.sample(fraction=1, shuffle=True, seed=seed))
@@ -391,11 +394,7 @@ def policy(twice, tmp_path, monkeypatch) -> dict:
     monkeypatch.chdir(tmp_path)
     twice.write_csv("t.csv")
     quasi = {name: {"role": "quasi"} for name in ("sex", "born", "ward")}
-    content = {
-        "version": 1,
-        "attributes": {"fallnr": {"role": "drop"}, **quasi},
-        "promises": [{"model": "k-anonymity", "k": 5}],
-    }
+    content = content_of({"fallnr": {"role": "drop"}, **quasi}, 5)
     (tmp_path / "p.yaml").write_text(yaml.safe_dump(content))
     return content
 
@@ -493,17 +492,16 @@ def test_people_whose_two_records_spell_them_otherwise_are_asked_about(other, is
 
 
 def test_the_certificate_and_python_say_it_too(twice):
-    policy = {
-        "version": 1,
-        "attributes": {
+    policy = content_of(
+        {
             "fallnr": {"role": "quasi", "type": "number", "domain": [5000, 5200]},
             "sex": {"role": "quasi"},
             "born": {"role": "drop"},
             "ward": {"role": "drop"},
         },
-        "promises": [{"model": "k-anonymity", "k": 5}],
-        "method": {"name": "mondrian"},
-    }
+        5,
+        method={"name": "mondrian"},
+    )
     with pytest.warns(ReleaseWarning, match="if it numbers people") as caught:
         done = library.publish(twice, policy)
     assert [one.message.code for one in caught] == ["people-assumed"]

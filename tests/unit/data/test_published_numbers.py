@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal as shoal_package
+from sample_policies import content_of
 from shoal.data.numbers import exact_sum, exact_text, weighted_sum
 from shoal.data.release import read_column
 from shoal.data.schema import Attribute, Kind, Render, Role, Schema
@@ -56,21 +57,10 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-NAMES = [
-    "age",
-    "age_lo",
-    "age_hi",
-    "age_mid",
-    "height",
-    "height_lo",
-    "height_hi",
-    "height_mid",
-    "born",
-    "born_lo",
-    "born_hi",
-    "born_mid",
-    "pay",
-]
+NAMES = (
+    "age age_lo age_hi age_mid height height_lo height_hi height_mid born born_lo born_hi "
+    "born_mid pay"
+).split()
 
 
 def published(shoal, output: str, *more: str) -> dict:
@@ -177,35 +167,25 @@ def test_names_that_are_taken_and_means_that_nothing_shows(change, says):
 
 
 @pytest.mark.parametrize(
-    ("cell", "lo", "hi", "mid"),
+    ("spans_of", "cell", "lo", "hi", "mid"),
     [
-        ("2024-02-01", "2024-02-01", "2024-02-01", "2024-02-01"),
-        ("2024-02-01T10:30:00", "2024-02-01", "2024-02-01", "2024-02-01"),
-        ("2024-02-01T10", "2024-02-01", "2024-02-01", "2024-02-01"),
-        ("2023-02", "2023-02-01", "2023-02-28", "2023-02-14"),
-        ("2024-Q4", "2024-10-01", "2024-12-31", "2024-11-15"),
-        ("2024", "2024-01-01", "2024-12-31", "2024-07-01"),
-        ("2020s", "2020-01-01", "2029-12-31", "2024-12-31"),
-        ("*", "", "", ""),
-        ("2024-13", "", "", ""),
+        (spans_of_dates, "2024-02-01", "2024-02-01", "2024-02-01", "2024-02-01"),
+        (spans_of_dates, "2024-02-01T10:30:00", "2024-02-01", "2024-02-01", "2024-02-01"),
+        (spans_of_dates, "2024-02-01T10", "2024-02-01", "2024-02-01", "2024-02-01"),
+        (spans_of_dates, "2023-02", "2023-02-01", "2023-02-28", "2023-02-14"),
+        (spans_of_dates, "2024-Q4", "2024-10-01", "2024-12-31", "2024-11-15"),
+        (spans_of_dates, "2024", "2024-01-01", "2024-12-31", "2024-07-01"),
+        (spans_of_dates, "2020s", "2020-01-01", "2029-12-31", "2024-12-31"),
+        (spans_of_dates, "*", "", "", ""),
+        (spans_of_dates, "2024-13", "", "", ""),
+        (spans_of_bins, "[12.5, 13.7)", "12.5", "13.7", "13.1"),
+        (spans_of_bins, "7", "7", "7", "7"),
+        (spans_of_bins, "*", "", "", ""),
+        (spans_of_bins, "[a, b)", "", "", ""),
     ],
 )
-def test_days_of_a_period(cell, lo, hi, mid):
-    spans = spans_of_dates([cell])
-    assert (spans.lo[0], spans.hi[0], spans.mid[0]) == (lo, hi, mid)
-
-
-@pytest.mark.parametrize(
-    ("cell", "lo", "hi", "mid"),
-    [
-        ("[12.5, 13.7)", "12.5", "13.7", "13.1"),
-        ("7", "7", "7", "7"),
-        ("*", "", "", ""),
-        ("[a, b)", "", "", ""),
-    ],
-)
-def test_ends_of_a_bin(cell, lo, hi, mid):
-    spans = spans_of_bins([cell])
+def test_ends_and_middle_of_a_period_or_bin(spans_of, cell, lo, hi, mid):
+    spans = spans_of([cell])
     assert (spans.lo[0], spans.hi[0], spans.mid[0]) == (lo, hi, mid)
 
 
@@ -443,12 +423,11 @@ def test_a_sum_is_the_same_under_every_python():
 
 
 IN_ORDER = {"render": {"order": "input"}}
-BIG = {
-    "version": 1,
-    "attributes": {"q": {"role": "quasi", "type": "number"}, "s": {"role": "sensitive"}},
-    "promises": [{"model": "k-anonymity", "k": 2}],
-    "method": {"name": "full-domain"},
-}
+BIG = content_of(
+    {"q": {"role": "quasi", "type": "number"}, "s": {"role": "sensitive"}},
+    2,
+    method={"name": "full-domain"},
+)
 LONG = [
     ["1", "2", "3", "4", "9007199254740993", "6"],
     ["9007199254740993", "9007199254740997", "9007199254741003", "9007199254741009"],

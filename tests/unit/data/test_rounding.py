@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
+from sample_policies import content_of
 from shoal.data.recoding import interval_text, rounded_ends
 from shoal.data.release import PublishedColumn
 from shoal.data.schema import Attribute, Kind, Render, Role
@@ -59,14 +60,16 @@ def test_rounded_ends_cover_and_are_multiples_or_ends_of_the_domain(one, other, 
 
 
 def policy(more: dict, **changes) -> dict:
-    return {
-        "version": 1,
-        "attributes": {
-            "age": {"role": "quasi", "type": "number", "domain": [0, 120]} | more,
-            "ill": {"role": "sensitive"},
-        },
-        "promises": [{"model": "k-anonymity", "k": 3}],
-    } | changes
+    return (
+        content_of(
+            {
+                "age": {"role": "quasi", "type": "number", "domain": [0, 120]} | more,
+                "ill": {"role": "sensitive"},
+            },
+            3,
+        )
+        | changes
+    )
 
 
 AGES = pl.DataFrame({"age": ["20", "20", "31"], "ill": ["a", "b", "c"]})

@@ -447,6 +447,7 @@ def test_what_is_before_the_end_need_only_be_there_for_an_append(ledger):
         append(ledger, wearers(30, 5))
 
 
+@pytest.mark.long
 def test_the_work_of_an_append_does_not_grow_with_the_ledger(tmp_path, monkeypatch):
     """What is opened and how much is hashed, at the 3rd and the 40th release of people without
     names.
@@ -474,6 +475,7 @@ def counted(call, calls: list):
     return noted
 
 
+@pytest.mark.long
 def test_the_state_of_a_step_does_not_grow_with_the_ledger(tmp_path):
     ledger = grown(tmp_path / "L", releases=20, n=12)
     sizes = [
@@ -596,6 +598,7 @@ def test_a_list_of_people_that_is_no_file_is_not_waited_for(tmp_path, kind):
         append(ledger, wearers(12, 4))
 
 
+@pytest.mark.long
 def test_every_changed_character_of_the_last_state_is_found(ledger):
     """Nothing follows it that would hold its hash."""
     path = max(ledger.with_name("L.private").glob("0*")) / "state.json"

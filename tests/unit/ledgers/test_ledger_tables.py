@@ -26,7 +26,7 @@ from shoal.connectors.database.sqlite import SqliteSession
 from shoal.connectors.ledger import Ledger, TableNote
 from shoal.errors import InputError, LedgerError, PromiseError
 from shoal.policy.policy import Policy
-from thorough import every, examples
+from thorough import every, examples, long_but, long_where
 
 OUT = "sqlite:///out.db?table=releases"
 N = 30
@@ -88,7 +88,9 @@ def assert_in_step(output: str = OUT) -> None:
 # What a reader finds
 
 
-@pytest.mark.parametrize("method", ["crp", "k-pprp", "sticky", "m-invariance", "static-2"])
+@pytest.mark.parametrize(
+    "method", long_but("crp", ["crp", "k-pprp", "sticky", "m-invariance", "static-2"])
+)
 def test_a_table_holds_what_the_ledger_holds_release_by_release(method, shoal):
     """Increments lie behind one another; of methods for whole tables the last release counts."""
     people, leaks = wearers(N, 1), method == "static-2"
@@ -254,7 +256,7 @@ def test_whatever_a_file_of_a_ledger_holds_is_in_the_table_and_hashes_alike(cell
 
 
 @pytest.mark.parametrize("first", [True, False], ids=["first", "next"])
-@pytest.mark.parametrize("method", ["crp", "sticky", "k-pprp"])
+@pytest.mark.parametrize("method", ["crp", *long_where(bool, ["sticky", "k-pprp"])])
 def test_killed_between_any_two_steps_a_release_is_in_both_or_neither_in_the_end(
     monkeypatch, method, first
 ):
@@ -599,6 +601,7 @@ STEPS = st.lists(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=examples(6, 60), deadline=None)
 @given(STEPS, st.randoms(use_true_random=False))
 def test_only_copies_that_belong_together_are_continued(steps, draw):

@@ -333,6 +333,7 @@ def test_the_report_of_a_history_says_what_was_found_and_names_nobody(tmp_path, 
         assert f">{cell}<" not in text or cell.isdigit()
 
 
+@pytest.mark.long
 def test_what_if_shows_every_method_and_publishes_nothing(tmp_path, shoal, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("p.json").write_text(json.dumps(POLICY))

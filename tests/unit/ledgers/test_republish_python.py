@@ -118,6 +118,7 @@ def test_what_is_no_path_is_reported(ask):
         ask(7)
 
 
+@pytest.mark.long
 def test_what_if_asks_every_method_and_publishes_nothing(tmp_path):
     shoal.republish(wearers(40, 1), policy("static-2"), tmp_path / "L")
     before = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
@@ -128,6 +129,7 @@ def test_what_if_asks_every_method_and_publishes_nothing(tmp_path):
     assert prospects["crp"].certificate["records"]["out"] == 40
 
 
+@pytest.mark.long
 def test_what_if_runs_every_method_before_it_times_one(tmp_path, monkeypatch):
     """Else the seconds of the first would be those of compiling."""
     ran: list[tuple[str, int]] = []

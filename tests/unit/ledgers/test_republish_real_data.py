@@ -12,6 +12,8 @@ from shoal.connectors import files
 from shoal.ledgers.republish import republish_file
 from shoal.policy.policy import Policy
 
+pytestmark = pytest.mark.long
+
 BODIES = {
     "age": {"role": "quasi", "type": "number", "domain": [10, 100]},
     "weight": {"role": "quasi", "type": "number", "domain": [30, 200]},

@@ -16,7 +16,6 @@ from shoal.ledgers.methods.sticky import Sticky, in_company
 from shoal.ledgers.planned_release import partition_table
 from shoal.testing import OnlyK
 from sticky_cases import simulated
-from thorough import LONG
 
 MODES = (LOCKSTEP, TOGETHER, CARRIED)
 
@@ -152,7 +151,7 @@ def test_histories_are_always_shared_by_k(seed, mode, k):
     check_random_history(seed, mode, k)
 
 
-@pytest.mark.skipif(not LONG, reason="SHOAL_LONG=1 tries 5,000 histories")
+@pytest.mark.long
 @pytest.mark.parametrize("mode", MODES)
 def test_histories_are_shared_by_k_in_five_thousand(mode):
     for seed in range(MODES.index(mode), 5000, len(MODES)):

@@ -19,6 +19,7 @@ from shoal.policy.policy import Policy
 from shoal.reports.history import write_history_report
 from shoal.reports.in_short import ledger_in_short
 from sticky_cases import policy
+from thorough import examples
 
 COLUMNS = ["who", "age", "height", "sex", "activity"]
 
@@ -148,7 +149,7 @@ def test_groups_that_break_a_promise_are_united(tmp_path, mode):
 
 
 @pytest.mark.parametrize("mode", ["lockstep", "carried"])
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(examples(1, 2)))
 def test_permuted_trajectories_give_the_same_bytes(tmp_path, mode, seed):
     """Whole trajectories change hands among people of one history, also where many are alike."""
     rng = np.random.default_rng(seed)

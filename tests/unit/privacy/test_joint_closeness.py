@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import naive
 import published
 import shoal
+from sample_policies import content_of
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.errors import InputError
 from shoal.privacy.promises import BoundPromises
@@ -125,25 +126,22 @@ def test_together_needs_two_attributes():
 
 def policy(method, t):
     return shoal.Policy.from_dict(
-        {
-            "version": 1,
-            "attributes": {
+        content_of(
+            {
                 "age": {"role": "quasi", "type": "number"},
                 "disease": {"role": "sensitive"},
                 "charge": {"role": "sensitive", "type": "number"},
             },
-            "promises": [
-                {"model": "k-anonymity", "k": 4},
-                {
-                    "model": "t-closeness",
-                    "attributes": ["disease", "charge"],
-                    "t": t,
-                    "joint": True,
-                },
-            ],
-            "method": {"name": method},
-            "other": "drop",
-        }
+            4,
+            {
+                "model": "t-closeness",
+                "attributes": ["disease", "charge"],
+                "t": t,
+                "joint": True,
+            },
+            method={"name": method},
+            other="drop",
+        )
     )
 
 

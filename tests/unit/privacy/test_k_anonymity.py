@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import naive
 import published
 import shoal
+from sample_policies import content_of
 from shoal.data.classes import Classes
 from shoal.data.person_names import names_of, person_name
 from shoal.errors import InputError
@@ -117,11 +118,7 @@ def test_no_class_has_no_worst_one():
     assert fewest([]) is None
 
 
-TWO = {
-    "version": 1,
-    "attributes": {"who": {"role": "subject"}, "age": {"role": "quasi"}},
-    "promises": [{"model": "k-anonymity", "k": 2}],
-}
+TWO = content_of({"who": {"role": "subject"}, "age": {"role": "quasi"}}, 2)
 
 
 WRITTEN_TWICE = [

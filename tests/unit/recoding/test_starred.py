@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import naive
 import shoal as library
+from sample_policies import content_of
 from shoal.data.release import is_withheld
 from shoal.data.table import Table
 from shoal.data.warnings import ReleaseWarning
@@ -344,17 +345,17 @@ def test_a_release_that_holds_by_its_stars_alone_merges_more_classes():
     dates = ["2015-05-24", *["2014-01-09"] * 3, "2015-05-24", "2014-01-09", *["2015-05-24"] * 5]
     dates += ["2014-01-09", "2015-05-24", "2015-05-24", "2014-01-09"]
     people = "7 9 6 7 8 2 9 2 7 0 6 5 2 10 6".split()
-    asked = {
-        "version": 1,
-        "attributes": {
+    asked = content_of(
+        {
             "day": {"role": "quasi", "hierarchy": {"dates": ["month", "year"]}},
             "person": {"role": "subject"},
         },
-        "promises": [{"model": "k-anonymity", "k": 4}, {"model": "average-risk", "threshold": 0.2}],
-        "method": {"name": "tcloseness-fcm"},
-        "missing": "suppress",
-        "seed": 0,
-    }
+        4,
+        {"model": "average-risk", "threshold": 0.2},
+        method={"name": "tcloseness-fcm"},
+        missing="suppress",
+        seed=0,
+    )
     frame = pl.DataFrame({"day": dates, "person": people})
     published = library.publish(frame, asked)
     assert published.certificate.holds

@@ -389,6 +389,7 @@ def test_what_the_order_of_the_rows_tells_is_said(tmp_path, order, said):
     )
 
 
+@pytest.mark.long
 def test_a_hundred_thousand_records_take_little_time(tmp_path):
     patients.generate(100_000, 1).write_csv(tmp_path / "input.csv")
     policy = Policy.from_dict(SAMPLE_POLICY)
@@ -398,17 +399,9 @@ def test_a_hundred_thousand_records_take_little_time(tmp_path):
     assert time.process_time() - started < 3
 
 
+@pytest.mark.long
 def test_the_adult_table(tmp_path, adult, data_folder):
-    names = [
-        "age",
-        "workclass",
-        "education",
-        "marital-status",
-        "occupation",
-        "race",
-        "sex",
-        "native-country",
-    ]
+    names = ("age workclass education marital-status occupation race sex native-country").split()
     folder = data_folder / "adult" / "hierarchies_arx"
     attributes = {
         name: {"role": "quasi", "hierarchy": str(folder / f"{name}.csv")} for name in names
@@ -594,6 +587,7 @@ def test_all_of_the_release_is_in_the_bars(sample):
         assert found.after.sum() + found.hidden == pytest.approx(1000)
 
 
+@pytest.mark.long
 def test_a_report_of_300_columns_is_drawn_in_seconds_and_stays_small(tmp_path):
     rng = np.random.default_rng(0)
     names = [f"number{i}" for i in range(300)]

@@ -116,6 +116,7 @@ def run_caller(folder, **environment):
     return answer, "hit" if hits else "miss"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("place", ["package", "NUMBA_CACHE_DIR"])
 def test_an_edited_helper_is_a_miss_and_a_touched_one_a_hit(tmp_path, place):
     folder = kernels_in(tmp_path / "installed")
@@ -129,6 +130,7 @@ def test_an_edited_helper_is_a_miss_and_a_touched_one_a_hit(tmp_path, place):
     assert run_caller(folder, **environment) == (10, "hit")
 
 
+@pytest.mark.long
 def test_a_class_that_an_old_index_names_may_be_gone(tmp_path):
     """After an upgrade, signatures on disk can name a class that no file defines any more."""
     folder = kernels_in(tmp_path)
@@ -145,6 +147,7 @@ def test_a_class_that_an_old_index_names_may_be_gone(tmp_path):
     assert run_caller(folder) == (2, "hit")
 
 
+@pytest.mark.long
 def test_code_from_disk_runs_without_the_compiler_which_still_loads_when_asked(tmp_path):
     """It allocates and calls functions of mathematics; then another kernel is compiled."""
     folder = kernels_in(tmp_path)

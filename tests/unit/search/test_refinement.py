@@ -142,6 +142,7 @@ print(method.partition(matrix, JustK(matrix, 4), rng).labels.tolist())
 """
 
 
+@pytest.mark.long
 def test_a_thorough_search_without_the_compiler_finds_the_same_classes():
     command = [sys.executable, "-W", "ignore", "-c", WITHOUT_COMPILER]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}

@@ -102,6 +102,7 @@ class Sizes:
         return np.bincount(labels[labels >= 0], minlength=count) >= self.k
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("values", [1, 1000])
 def test_a_hundred_thousand_failing_classes_are_repaired_in_seconds_all_equal_or_not(values):
     codes = np.random.default_rng(0).integers(0, values, (100_000, 4))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import shoal
 from fusion_cases import Case, cases
 from naive_specialization import NaiveTds
+from sample_policies import content_of
 from shoal.data.taxonomy import IndexedRequirement, Taxonomy
 from shoal.search.specialization import (
     SCORES,
@@ -153,17 +154,16 @@ def test_a_category_without_records_under_a_node_is_left_alone():
 
 
 def policy(**more):
-    content = {
-        "version": 1,
-        "attributes": {
+    content = content_of(
+        {
             "age": {"role": "quasi", "type": "number", "domain": [0, 99]},
             "sex": {"role": "quasi", "hierarchy": {"tree": ["f", "m"]}},
             "ill": {"role": "sensitive"},
         },
-        "promises": [{"model": "k-anonymity", "k": 3}],
-        "method": {"name": "tds"},
-        "label": "ill",
-    }
+        3,
+        method={"name": "tds"},
+        label="ill",
+    )
     return content | more
 
 

@@ -92,6 +92,7 @@ def bundled(name):
     return dict(yaml.safe_load(generators()[name].POLICY))
 
 
+@pytest.mark.long
 def test_plain_kernels_find_and_leave_what_compiled_ones_do(tmp_path, both_ways):
     def table(name, records, seed=1):
         path = tmp_path / f"{name}{seed}.csv"

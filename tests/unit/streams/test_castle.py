@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import shoal
 from naive_castle import castle
+from sample_policies import content_of
 from shoal.data.stream import KINDS, Arrivals, Emissions, Space
 from shoal.policy import registry
 from shoal.policy.binding.table import bind_stream
@@ -70,22 +71,19 @@ def test_a_cluster_is_asked_about_those_whom_a_cap_keeps_in_it():
     )
     told += ",1 0 a 1,2 0 a 0"
     tree = {"tree": {"north": ["a", "b", {"far": ["c", "d"]}], "south": ["e", "f"]}}
-    policy = {
-        "version": 1,
-        "attributes": {
+    policy = content_of(
+        {
             "who": {"role": "subject"},
             "age": {"role": "quasi", "type": "number", "domain": [0, 100]},
             "town": {"role": "quasi", "hierarchy": tree},
             "ill": {"role": "sensitive"},
         },
-        "promises": [
-            {"model": "k-anonymity", "k": 2},
-            {"model": "t-closeness", "attributes": ["ill"], "t": 0.5},
-            {"model": "subject-share", "share": 0.5},
-        ],
-        "method": {"name": "castle", "delta": 10, "snap": 1, "keep": 0},
-        "seed": 951,
-    }
+        2,
+        {"model": "t-closeness", "attributes": ["ill"], "t": 0.5},
+        {"model": "subject-share", "share": 0.5},
+        method={"name": "castle", "delta": 10, "snap": 1, "keep": 0},
+        seed=951,
+    )
     names = ["who", "age", "town", "ill"]
     values = ["0"] * 14 + ["1"] * 11 + ["2"] * 2
     reference = pl.DataFrame(

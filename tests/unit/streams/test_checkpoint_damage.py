@@ -94,6 +94,7 @@ def test_every_byte_of_the_segment_is_checked(resume):
             resume()
 
 
+@pytest.mark.long
 def test_every_byte_of_the_snapshot_is_checked(stopped):
     for _ in flips(Path("state/CURRENT")):
         with pytest.raises(CheckpointError, match="is damaged"):

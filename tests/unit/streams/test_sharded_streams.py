@@ -42,11 +42,10 @@ from shoal.streams.shard import shard_folder
 from shoal.streams.shard_files import Sharding
 from shoal.streams.stream_status import stream_status
 from stream_cases import policy_of, stream_of
-from thorough import LONG, every
+from thorough import long_but, long_where
 from unit.connectors.test_spread import Careless
 
 KILLED = Path(__file__).parents[2] / "services" / "killed_shards.py"
-IN_TURN = [*PLACES] if LONG else ["tasks done", "rows put"]  # Spark: after the commit
 SEVERAL = policy_of("fads", k=4, delta=60).model.model_dump(exclude_unset=True)
 SEVERAL["attributes"] |= {"who": {"role": "identifier"}, "ill": {"role": "identifier"}}
 METHODS = {
@@ -84,7 +83,7 @@ def streamed(
         return stream_file(options(folder, **more), policy, progress=progress)[0]
 
 
-@pytest.mark.parametrize("name", every(2, METHODS))
+@pytest.mark.parametrize("name", long_where(lambda name: name != "fads", METHODS))
 def test_each_shard_publishes_what_a_local_run_of_its_records_does(
     tmp_path: Path, name: str
 ) -> None:
@@ -161,7 +160,7 @@ def kill(folder: Path, place: str, call: int) -> None:
     assert done.returncode == -9, done.stderr
 
 
-@pytest.mark.parametrize("place", IN_TURN)
+@pytest.mark.parametrize("place", long_but("tasks done", PLACES))
 def test_killed_anywhere_and_resumed_it_writes_the_same_bytes(
     place: str, tmp_path: Path, undisturbed: Path
 ) -> None:
@@ -201,6 +200,7 @@ def interrupted(folder: Path, policy: Policy, records: pl.DataFrame) -> None:
         streamed(folder, policy, progress=stop, follow=True)
 
 
+@pytest.mark.long
 def test_a_followed_folder_is_resumed_with_the_files_that_came_meanwhile(tmp_path: Path) -> None:
     frame, policy = stream_of(900, seed=4, people=400), METHODS["fads"]
     interrupted(tmp_path, policy, frame[:500])
@@ -246,6 +246,7 @@ def test_a_file_that_was_read_is_refused_under_another_name(tmp_path: Path) -> N
     assert streamed(tmp_path, policy)["records"]["in"] == 500
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("is_open", [False, True], ids=["before", "meanwhile"])
 def test_a_file_that_grows_while_it_is_read_is_refused_and_read_once_it_is_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_open: bool
@@ -309,6 +310,7 @@ def test_another_stream_is_not_resumed(tmp_path: Path) -> None:
         streamed(tmp_path, policy)
 
 
+@pytest.mark.long
 def test_files_that_differ_are_refused_and_nothing_of_them_is_committed(tmp_path: Path) -> None:
     frame, policy = stream_of(300), METHODS["fads"]
     source(tmp_path / "in", frame, files=3)
@@ -411,6 +413,7 @@ def test_what_an_engine_cannot_do_is_refused(
 CLOSE = [{"model": "t-closeness", "t": 0.4, "attributes": ["ill"]}]
 
 
+@pytest.mark.long
 def test_closeness_needs_a_table_that_all_shards_compare_with(tmp_path: Path) -> None:
     frame = stream_of(400)
     source(tmp_path / "in", frame, files=2)
@@ -438,6 +441,7 @@ def test_an_engine_rolls_no_files_and_divides_no_table(tmp_path: Path) -> None:
         past_memory.is_past_memory(tmp_path / "in")
 
 
+@pytest.mark.long
 def test_a_program_streams_as_the_command_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

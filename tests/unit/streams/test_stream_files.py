@@ -14,13 +14,14 @@ import pytest
 import yaml
 
 import shoal
-from sample_policies import PURCHASES
+from sample_policies import PURCHASES, content_of
 from shoal.auditor.verify import verify
 from shoal.samples import purchases
 from shoal.streams.checkpoint import FORMAT
 from shoal.streams.run import Run
 from shoal.streams.stream_status import StatusWriter, stream_status
 from stream_cases import policy_of, stream_of
+from thorough import long_but
 
 STREAM = "stream p.csv -p policy.yaml -q".split()
 AUDIT = "audit out.csv -p policy.yaml --original p.csv --trace t.jsonl --json -q".split()
@@ -217,9 +218,11 @@ def test_the_audit_notices_a_stream_that_was_not_made_by_the_rule(
 
 
 @pytest.mark.parametrize(
-    "suffix", [".csv", ".csv.gz", ".tsv", ".jsonl", ".jsonl.gz", ".parquet", ".arrow"]
+    "suffix", long_but(".parquet", ".csv .csv.gz .tsv .jsonl .jsonl.gz .parquet .arrow".split())
 )
-@pytest.mark.parametrize("checkpoint", [(), ("--checkpoint", "ck")])
+@pytest.mark.parametrize(
+    "checkpoint", [pytest.param((), marks=pytest.mark.long), ("--checkpoint", "ck")]
+)
 def test_every_format_of_sink_holds_the_same_rows(shop, shoal, small_pieces, suffix, checkpoint):
     assert shoal(*STREAM, "-o", "plain.csv").status == 0
     assert shoal(*STREAM, "-o", f"out{suffix}", *checkpoint).status == 0
@@ -520,7 +523,7 @@ def close_to(shop, attribute, t):
     )
 
 
-@pytest.mark.parametrize("method", ["fads", "castle"])
+@pytest.mark.parametrize("method", long_but("fads", ["fads", "castle"]))
 def test_t_closeness_is_kept_to_a_declared_reference(shop, shoal, method):
     """Every class is as close to the reference as promised, though the stream drifts away
     from it.
@@ -864,15 +867,12 @@ def test_a_cluster_that_shows_nothing_shows_no_sensitive_value(tmp_path, monkeyp
     ill = rng.choice(["u", "v", "w"], 300)
     pl.DataFrame({"town": town, "ill": ill}).write_csv("p.csv")
     tree = {"tree": {"*": ["a", "b", "c"]}}
-    policy = {
-        "version": 1,
-        "attributes": {"town": {"role": "quasi", "hierarchy": tree}, "ill": {"role": "sensitive"}},
-        "promises": [
-            {"model": "k-anonymity", "k": 5},
-            {"model": "l-diversity", "attribute": "ill", "l": 2},
-        ],
-        "method": {"name": "castle", "delta": 20},
-    }
+    policy = content_of(
+        {"town": {"role": "quasi", "hierarchy": tree}, "ill": {"role": "sensitive"}},
+        5,
+        {"model": "l-diversity", "attribute": "ill", "l": 2},
+        method={"name": "castle", "delta": 20},
+    )
     (tmp_path / "policy.yaml").write_text(yaml.safe_dump(policy))
     assert shoal(*STREAM, "-o", "out.csv", "--trace", "t.jsonl").status == 0
     out = pl.read_csv("out.csv", infer_schema=False)

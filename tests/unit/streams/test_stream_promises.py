@@ -20,7 +20,7 @@ from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.streams.promises import within_share
 from stream_cases import policy_of, run, stream_of
-from thorough import every
+from thorough import comparators_long, every
 
 KEPT = (
     {"model": "l-diversity", "attribute": "ill", "l": 2},
@@ -70,7 +70,7 @@ def test_what_compares_with_a_whole_table_or_population_is_refused(
             ).push(frame)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", comparators_long(METHODS))
 @pytest.mark.parametrize("promise", [*SHARES, *KEPT, SHARE], ids=named)
 def test_every_class_of_the_published_stream_keeps_them_at_every_moment(method, promise):
     """People have several records, and few different cells let clusters look alike and share
@@ -105,7 +105,7 @@ def test_every_class_of_the_published_stream_keeps_them_at_every_moment(method, 
                 changed.clear()
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", comparators_long(METHODS))
 def test_a_heavy_user_costs_the_others_nothing(method):
     """One of 41 people has half of all records: theirs are too many for any class, everybody else's
     are published.

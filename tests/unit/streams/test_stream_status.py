@@ -11,24 +11,24 @@ from unittest.mock import Mock
 import polars as pl
 import pytest
 
+from sample_policies import content_of
 from shoal.cli.main import status_of
 from shoal.errors import CheckpointError, PromiseError
 from shoal.streams import run as running
 from shoal.streams import stream_status as stream_statuses
 from shoal.streams.stream_status import NAME, StreamLog, stream_status
 
-POLICY = {
-    "version": 1,
-    "attributes": {
+POLICY = content_of(
+    {
         "who": {"role": "subject"},
         "age": {"role": "quasi", "type": "number", "domain": [0, 100]},
         "city": {"role": "quasi", "hierarchy": {"tree": {"all": ["canary", "b", "c"]}}},
         "good": {"role": "sensitive"},
     },
-    "promises": [{"model": "k-anonymity", "k": 3}],
-    "method": {"name": "fads", "delta": 20},
-    "seed": 1,
-}
+    3,
+    method={"name": "fads", "delta": 20},
+    seed=1,
+)
 
 
 @pytest.fixture

@@ -18,6 +18,8 @@ from shoal.errors import CheckpointError
 from shoal.samples import purchases
 from shoal.streams.checkpoint import Checkpoint
 from shoal.streams.stream_tables import TableSink
+from stream_cases import Crash, crashing
+from thorough import long_but
 
 OUT = "sqlite:///out.db?table=released"
 ROWS = 2500
@@ -74,36 +76,18 @@ def test_a_table_gets_what_a_file_gets_and_its_certificate_beside_it(expected, s
     assert rows().equals(expected)
 
 
-class Crash(BaseException):
-    """The process ends here."""
-
-
-def crashing(real, at: int, behind: bool):
-    """`real`, which crashes before or behind its call of this number."""
-    calls = 0
-
-    def crash(*arguments):
-        nonlocal calls
-        calls += 1
-        if calls == at and not behind:
-            raise Crash
-        result = real(*arguments)
-        if calls == at:
-            raise Crash
-        return result
-
-    return crash
-
-
 @pytest.mark.parametrize(
     ("where", "name"),
-    [
-        (Checkpoint, "commit"),
-        (TableSink, "put"),
+    long_but(
         (SqliteSession, "commit"),
-        (SqliteSession, "insert"),
-        (TableSink, "certify"),
-    ],
+        [
+            (Checkpoint, "commit"),
+            (TableSink, "put"),
+            (SqliteSession, "commit"),
+            (SqliteSession, "insert"),
+            (TableSink, "certify"),
+        ],
+    ),
 )
 @pytest.mark.parametrize("behind", [False, True], ids=["before", "behind"])
 def test_a_crash_at_any_step_loses_and_repeats_nothing(

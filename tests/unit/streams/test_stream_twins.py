@@ -16,7 +16,7 @@ from shoal.policy import registry
 from shoal.policy.binding.table import bind_stream
 from shoal.streams.core import StreamCore
 from stream_cases import ADVERSARIAL, OnlyK, cases, policy_of, streams
-from thorough import examples
+from thorough import comparators_long, examples
 
 METHODS = sorted(m.name for m in registry.methods().values() if m.verb == "stream")
 SETTINGS = {
@@ -201,7 +201,7 @@ def test_adversarial_streams_are_decided_as_plain_python_does(kind):
             )
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", comparators_long(METHODS))
 @pytest.mark.parametrize("more", [(), (ENTROPY,)], ids=["k", "entropy"])
 @settings(max_examples=examples(4, 12), deadline=None)
 @given(

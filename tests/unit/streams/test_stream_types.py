@@ -6,19 +6,19 @@ import polars as pl
 import pytest
 
 import shoal
+from sample_policies import content_of
 from shoal.errors import InputError
 
-POLICY = {
-    "version": 1,
-    "attributes": {
+POLICY = content_of(
+    {
         "age": {"role": "quasi", "type": "number", "domain": [0, 100]},
         "amount": {"role": "plain"},
         "ill": {"role": "sensitive"},
     },
-    "promises": [{"model": "k-anonymity", "k": 3}],
-    "method": {"name": "fads", "delta": 40},
-    "seed": 1,
-}
+    3,
+    method={"name": "fads", "delta": 40},
+    seed=1,
+)
 
 
 def batch(amount: pl.Series, ill: pl.Series | None = None) -> pl.DataFrame:

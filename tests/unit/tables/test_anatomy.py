@@ -517,6 +517,7 @@ def test_the_page_says_what_is_disclosed(published, tmp_path):
     assert "in a second table, counted by group" in page
 
 
+@pytest.mark.long
 def test_adult_comes_out_as_the_prototype_measured(adult):
     """Reconstruction error n - groups, and the error of counts within 10 % of what was measured."""
     content = {

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import naive_lattice
 import shoal
+from sample_policies import content_of
 from shoal.errors import InfeasibleError
 from shoal.privacy.k_anonymity import KAnonymity
 from shoal.privacy.l_diversity import LDiversity
@@ -55,6 +56,7 @@ def test_datafly_raises_the_attribute_with_most_values_until_k_records_stand_out
     assert np.array_equal(cut.suppressed, naive_lattice.suppressed(columns, node, [KAnonymity(k)]))
 
 
+@pytest.mark.long
 def test_on_adult_the_search_and_incognito_agree(adult, data_folder):
     """Two ways through the same lattice: one score, with ARX's hierarchies, k = 5 and 1 %
     suppressed.
@@ -64,11 +66,7 @@ def test_on_adult_the_search_and_incognito_agree(adult, data_folder):
     attributes = {
         name: {"role": "quasi", "hierarchy": str(folder / f"{name}.csv")} for name in places
     }
-    content = {
-        "version": 1,
-        "attributes": attributes,
-        "promises": [{"model": "k-anonymity", "k": 5}],
-    }
+    content = content_of(attributes, 5)
     told = [
         shoal.publish(frame, content | {"method": {"name": name, "suppression": 0.01}}).certificate[
             "method"

@@ -1,6 +1,7 @@
 """Bottom-up against its plain twin, its promise, and the effect of its blocks."""
 
 import numpy as np
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -72,6 +73,7 @@ def test_a_block_of_one_person_joins_its_nearest_class():
     assert all(people(matrix, members) >= 4 for members in classes_of(labels))
 
 
+@pytest.mark.long
 def test_adult_loses_little_by_blocks_and_less_than_by_median_cuts():
     matrix = adult()
     blocked = gcp(matrix, run(BottomUp(block=2048), matrix, JustK(matrix, 10)))

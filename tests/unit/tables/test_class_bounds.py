@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import adult_cases
 import shoal
+from sample_policies import content_of
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.privacy.alpha_k import AlphaKAnonymity
 from shoal.privacy.k_anonymity import KAnonymity
@@ -140,6 +141,7 @@ PROMISES = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("more", "bound"), PROMISES, ids=str)
 def test_the_certificate_states_it_and_no_release_is_above(adult, more, bound):
     declared = {"age": {"role": "quasi", "type": "number", "domain": [17, 90]}}
@@ -161,15 +163,15 @@ def test_the_certificate_states_it_and_no_release_is_above(adult, more, bound):
 
 
 def published(frame, promise: dict, **method) -> shoal.Certificate:
-    content = {
-        "version": 1,
-        "attributes": {
+    content = content_of(
+        {
             "x": {"role": "quasi", "type": "number", "domain": [0, 9]},
             "v": {"role": "sensitive"},
         },
-        "promises": [{"model": "k-anonymity", "k": 2}, promise],
-        "method": {"name": "rounded-partition", "count": "most", "refine": "none", **method},
-    }
+        2,
+        promise,
+        method={"name": "rounded-partition", "count": "most", "refine": "none", **method},
+    )
     return shoal.publish(frame, content).certificate
 
 
@@ -217,6 +219,7 @@ def on_adult(adult, alpha: float, **method) -> shoal.Certificate:
     return shoal.publish(adult, content).certificate
 
 
+@pytest.mark.long
 def test_by_default_a_small_share_is_cut_for_most_classes_where_that_loses_less(adult):
     found, old, counted = (
         on_adult(adult, 0.25, **method) for method in ({}, {"count": "any"}, {"count": "most"})
@@ -226,6 +229,7 @@ def test_by_default_a_small_share_is_cut_for_most_classes_where_that_loses_less(
     assert found["classes"]["count"] > 10 * old["classes"]["count"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("asked", [{"preset": "paper"}, {"dimension": "widest"}])
 def test_who_says_how_to_cut_gets_these_cuts(adult, asked):
     small = adult.head(3000)
@@ -233,6 +237,7 @@ def test_who_says_how_to_cut_gets_these_cuts(adult, asked):
     assert found["classes"] == on_adult(small, 0.25, count="any", **asked)["classes"]
 
 
+@pytest.mark.long
 def test_a_large_share_and_many_even_values_are_cut_as_before(adult):
     assert on_adult(adult, 0.5)["classes"] == on_adult(adult, 0.5, count="any")["classes"]
     values = np.random.default_rng(1).integers(0, 50, adult.height)
@@ -240,6 +245,7 @@ def test_a_large_share_and_many_even_values_are_cut_as_before(adult):
     assert on_adult(even, 0.25)["classes"] == on_adult(even, 0.25, count="any")["classes"]
 
 
+@pytest.mark.long
 def test_adult_has_as_many_classes_as_the_prototype_found(adult):
     content = {
         "version": 1,

@@ -11,6 +11,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import shoal
+from sample_policies import content_of
 from shoal.data.notebook import Figures
 from shoal.errors import InputError
 from shoal.reports.attacks import MOST_RANKED, worst_first
@@ -302,6 +303,7 @@ def test_what_other_functions_return_shows_figures_too(name):
 # scikit-learn
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("starred", "shows"), [(2, False), (30, True)])
 def test_the_transformer_shows_of_people_without_a_value_what_a_release_shows(starred, shows):
     sklearn = pytest.importorskip("shoal.sklearn")
@@ -313,20 +315,17 @@ def test_the_transformer_shows_of_people_without_a_value_what_a_release_shows(st
             "disease": [f"d{number % 7}" for number in range(200)],
         }
     )
-    policy = {
-        "version": 1,
-        "attributes": {
+    policy = content_of(
+        {
             "name": {"role": "identifier", "pseudonym": "keyed"},
             "sex": {"role": "quasi"},
             "zip": {"role": "quasi", "hierarchy": {"prefix": 5}},
             "disease": {"role": "sensitive"},
         },
-        "promises": [
-            {"model": "k-anonymity", "k": 5},
-            {"model": "l-diversity", "attribute": "disease", "l": 3},
-        ],
-        "missing": "suppress",
-    }
+        5,
+        {"model": "l-diversity", "attribute": "disease", "l": 3},
+        missing="suppress",
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SHOAL_PSEUDONYM_KEY", "sixteen characters")
         anonymizer = sklearn.Anonymizer(policy).fit(frame)

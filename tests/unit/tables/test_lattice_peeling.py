@@ -29,6 +29,7 @@ from shoal.tables.methods.lattice_peeling import (
     units_of,
     vectors_of,
 )
+from thorough import long_but
 
 PLACES = Hierarchy.from_paths(
     [["Bonn", "west", "*"], ["Cologne", "west", "*"], ["Jena", "east", "*"], ["Gera", "east", "*"]]
@@ -230,16 +231,7 @@ def test_parameters_outside_their_range_are_refused(parameters):
         LatticePeeling(**parameters)
 
 
-ADULT = (
-    "age",
-    "workclass",
-    "education",
-    "marital-status",
-    "occupation",
-    "race",
-    "sex",
-    "native-country",
-)
+ADULT = ("age workclass education marital-status occupation race sex native-country").split()
 PLACE = (0, 1, 3, 5, 6, 8, 9, 13)
 
 
@@ -263,7 +255,9 @@ def adult_over_hierarchies() -> Matrix:
     return Matrix.from_columns(np.column_stack(columns), list(hierarchies))
 
 
-@pytest.mark.parametrize(("k", "most"), [(5, 0.0609), (10, 0.0843), (50, 0.1577), (100, 0.2006)])
+@pytest.mark.parametrize(
+    ("k", "most"), long_but((10, 0.0843), [(5, 0.0609), (10, 0.0843), (50, 0.1577), (100, 0.2006)])
+)
 def test_adult_over_hierarchies_loses_less_than_the_best_local_recoding_of_arx(k, most):
     """Their figures: ARX 3.9.2, its best local recoding of the same table and hierarchies."""
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from naive_peers import DistinctValues, JustK, classes_of, strict_mondrian
+from naive_peers import JustK, classes_of
 from peer_cases import adult, discernibility, gcp, hierarchy_of, matrices, run
 from shoal.data.matrix import Matrix
 from shoal.tables.methods.mondrian import Mondrian
@@ -19,32 +19,6 @@ methods = st.builds(
     trees=st.sampled_from(["order", "children"]),
 )
 ks = st.integers(1, 6)
-
-
-@given(matrices(), ks, methods, st.booleans())
-@settings(max_examples=300, deadline=None)
-def test_classes_are_those_of_the_plain_twin(matrix, k, method, needs_more_than_k):
-    assume(matrix.people >= k)
-    promise = JustK(matrix, k, needs_more_than_k)
-    assert (
-        run(method, matrix, promise).tolist()
-        == strict_mondrian(matrix, promise, method.cut, method.trees).tolist()
-    )
-
-
-@given(matrices(least=8), ks, methods, st.data())
-@settings(max_examples=200, deadline=None)
-def test_a_cut_that_breaks_a_promise_beyond_k_is_refused_and_the_next_is_tried(
-    matrix, k, method, data
-):
-    values = np.array(
-        data.draw(st.lists(st.integers(0, 3), min_size=matrix.records, max_size=matrix.records))
-    )
-    promise = DistinctValues(matrix, k, values, 2)
-    assume(promise.keeps(list(range(matrix.records))))
-    labels = run(method, matrix, promise)
-    assert labels.tolist() == strict_mondrian(matrix, promise, method.cut, method.trees).tolist()
-    assert all(promise.keeps(members) for members in classes_of(labels))
 
 
 @given(matrices(people=False), ks)

@@ -5,7 +5,14 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from naive_peers import JustK, classes_of, people
+from naive_peers import (
+    DistinctValues,
+    JustK,
+    classes_of,
+    people,
+    relaxed_mondrian,
+    strict_mondrian,
+)
 from peer_cases import matrices, run
 from shoal.data.matrix import Matrix
 from shoal.errors import InfeasibleError
@@ -38,6 +45,49 @@ def test_every_class_holds_k_distinct_people(method, data, matrix, k, needs_more
     labels = run(drawn, matrix, JustK(matrix, k, needs_more_than_k))
     assert labels.min() == 0
     assert all(people(matrix, members) >= k for members in classes_of(labels))
+
+
+@pytest.mark.parametrize("method", [MondrianRelaxed, TopDownGreedy])
+@given(data=st.data(), matrix=matrices(people=False), k=st.integers(1, 6))
+@settings(max_examples=200)
+def test_classes_hold_at_most_2k_minus_1_records(method, data, matrix, k):
+    assume(matrix.records >= k)
+    drawn = data.draw(st.builds(method, **DRAWN[method]))
+    sizes = [len(members) for members in classes_of(run(drawn, matrix, JustK(matrix, k)))]
+    assert max(sizes) <= max(2 * k - 1, 1)
+
+
+TWINS = {
+    Mondrian: lambda method, *given: strict_mondrian(*given, method.cut, method.trees),
+    MondrianRelaxed: lambda method, *given: relaxed_mondrian(*given, method.ties),
+}
+with_a_twin = pytest.mark.parametrize("method", TWINS)
+
+
+@with_a_twin
+@given(data=st.data(), matrix=matrices(), k=st.integers(1, 6), needs_more_than_k=st.booleans())
+@settings(max_examples=300)
+def test_classes_are_those_of_the_plain_twin(method, data, matrix, k, needs_more_than_k):
+    assume(matrix.people >= k)
+    drawn = data.draw(st.builds(method, **DRAWN[method]))
+    promise = JustK(matrix, k, needs_more_than_k)
+    assert run(drawn, matrix, promise).tolist() == TWINS[method](drawn, matrix, promise).tolist()
+
+
+@with_a_twin
+@given(data=st.data(), matrix=matrices(least=8), k=st.integers(1, 6))
+@settings(max_examples=200)
+def test_a_cut_that_breaks_a_promise_beyond_k_is_refused_and_the_next_is_tried(
+    method, data, matrix, k
+):
+    drawn = data.draw(st.builds(method, **DRAWN[method]))
+    n = matrix.records
+    values = np.array(data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n)))
+    promise = DistinctValues(matrix, k, values, 2)
+    assume(promise.keeps(list(range(n))))
+    labels = run(drawn, matrix, promise)
+    assert labels.tolist() == TWINS[method](drawn, matrix, promise).tolist()
+    assert all(promise.keeps(members) for members in classes_of(labels))
 
 
 @every_method

@@ -10,22 +10,22 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import shoal
+from sample_policies import content_of
 from shoal.cli.main import status_of
 from shoal.reports.text import explanation_sentences
 from strategies import policies_with_tables, without_means
 
 TREE = {"tree": {"north": ["a", "b"], "south": ["c", "d"]}}
-POLICY = {
-    "version": 1,
-    "attributes": {
+POLICY = content_of(
+    {
         "at": {"role": "quasi", "hierarchy": TREE},
         "sex": {"role": "quasi"},
         "age": {"role": "quasi", "type": "number", "domain": [0, 120]},
         "ill": {"role": "sensitive"},
     },
-    "promises": [{"model": "k-anonymity", "k": 2}],
-    "method": {"name": "full-domain", "suppression": 0.3},
-}
+    2,
+    method={"name": "full-domain", "suppression": 0.3},
+)
 FIRST = pl.DataFrame(
     {"at": [*"aabbcc"], "sex": [*"ffffmm"], "age": [30, 30, 41, 41, 50, 50], "ill": [*"uvuvuv"]}
 )

@@ -18,6 +18,7 @@ import pytest
 import yaml
 
 import shoal as library
+from sample_policies import content_of
 from shoal.connectors.location import Location
 from shoal.policy import registry
 
@@ -131,12 +132,7 @@ def test_quoted_cells_and_postcodes_with_leading_zeros_survive(workplace, shoal)
     rows = ["who,zip,note"] + [f'"p, {i}",0{i % 3}001,"say ""hi"", {i % 2}"' for i in range(40)]
     (workplace / "t.csv").write_text("\n".join(rows) + "\n")
     attributes = {"who": {"role": "subject"}, "zip": {"role": "quasi"}, "note": {"role": "plain"}}
-    policy = {
-        "version": 1,
-        "attributes": attributes,
-        "promises": [{"model": "k-anonymity", "k": 5}],
-    }
-    (workplace / "p.yaml").write_text(yaml.safe_dump(policy))
+    (workplace / "p.yaml").write_text(yaml.safe_dump(content_of(attributes, 5)))
     assert shoal("publish", "t.csv", "-p", "p.yaml", "-o", "o.csv").status == 0
     out = pl.read_csv("o.csv", infer_schema=False)
     assert set(out["zip"]) - {"*"} == {"00001", "01001", "02001"}
@@ -256,16 +252,15 @@ def test_a_hospital_s_list_by_date_gives_nobody_away():
             "ill": rng.integers(0, 1000, n).astype(str),
         }
     )
-    content = {
-        "version": 1,
-        "attributes": {
+    content = content_of(
+        {
             "admitted": {"role": "drop"},
             "age": {"role": "quasi", "type": "number", "domain": [0, 120]},
             "sex": {"role": "quasi"},
             "ill": {"role": "sensitive"},
         },
-        "promises": [{"model": "k-anonymity", "k": k}],
-    }
+        k,
+    )
     found = {}
     for order in ("input", "content"):
         asked = content | {"render": {"order": order}}
@@ -362,12 +357,7 @@ def test_the_same_people_in_another_order_give_the_same_release(sample_table, sa
 def test_quotes_in_column_names_survive(workplace, shoal):
     (workplace / "t.csv").write_text('"say ""hi""","a, b"\n' + "1,x\n" * 5)
     attributes = {'say "hi"': {"role": "quasi", "type": "number"}, "a, b": {"role": "plain"}}
-    policy = {
-        "version": 1,
-        "attributes": attributes,
-        "promises": [{"model": "k-anonymity", "k": 5}],
-    }
-    (workplace / "p.yaml").write_text(yaml.safe_dump(policy))
+    (workplace / "p.yaml").write_text(yaml.safe_dump(content_of(attributes, 5)))
     assert shoal("publish", "t.csv", "-p", "p.yaml", "-o", "o.csv").status == 0
     assert (workplace / "o.csv").read_text().startswith('"say ""hi""","a, b"\n1,x\n')
 

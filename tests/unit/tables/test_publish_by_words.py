@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import shoal
+from sample_policies import content_of
 from shoal.data.warnings import SENSITIVE_UNPROMISED
 from shoal.errors import InputError
 
@@ -232,11 +233,7 @@ def test_a_saved_policy_finds_its_files_from_another_folder(tmp_path, monkeypatc
     (tmp_path / "hierarchies").mkdir()
     (tmp_path / "hierarchies" / "sex.csv").write_text("f;*\nm;*\n")
     (tmp_path / "other" / "place").mkdir(parents=True)
-    content = {
-        "version": 1,
-        "attributes": {"sex": {"role": "quasi", "hierarchy": "hierarchies/sex.csv"}},
-        "promises": [{"model": "k-anonymity", "k": 2}],
-    }
+    content = content_of({"sex": {"role": "quasi", "hierarchy": "hierarchies/sex.csv"}}, 2)
     policy = shoal.Policy.from_dict(content, base=tmp_path)
     moved = tmp_path / "other" / "place" / "policy.yaml"
     policy.save(moved)

@@ -262,6 +262,7 @@ def census_case(
     return Case(points, tuple(columns), tuple(t for _ in columns))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("k", "t"), [(5, 0.1), (5, 0.3), (10, 0.05), (10, 0.2), (20, 0.15), (30, 0.25)]
 )
@@ -283,6 +284,7 @@ def test_on_census_ours_has_smaller_classes_and_loses_less_than_either_paper(cen
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sensitive", ["FEDTAX", "FICA"])
 @pytest.mark.parametrize("t", [0.05, 0.15])
 def test_on_census_with_one_sensitive_attribute_classes_are_no_larger_than_those_of_t_first(

@@ -125,6 +125,7 @@ def test_twins_keep_every_promise_and_record(seed, t, has_tree):
     assert promises.holds(found.labels, found.count).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("distance", "t"), [("equal", 0.3), ("ordered", 0.25), ("ordered", 0.6)])
 def test_a_large_table_loses_no_more_and_is_the_same_again(monkeypatch, distance, t):
     matrix, promises = bound(3000, 5, t, distance)

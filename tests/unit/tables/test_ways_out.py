@@ -10,20 +10,19 @@ import pytest
 import yaml
 
 import shoal as library
-from sample_policies import PATIENTS
+from sample_policies import PATIENTS, content_of
 from shoal.policy.policy import Policy
 from shoal.samples import patients
 from shoal.tables.attack import with_stated_method
 
-POLICY = {
-    "version": 1,
-    "attributes": {
+POLICY = content_of(
+    {
         "born": {"role": "quasi", "hierarchy": {"dates": ["day", "month", "year"]}},
         "size": {"role": "quasi", "type": "number"},
         "ill": {"role": "sensitive"},
     },
-    "promises": [{"model": "k-anonymity", "k": 2}],
-}
+    2,
+)
 TABLE = {
     "born": ["2024-01-01", "2024-01-02", "2024-02-01", "2024-02-02"],
     "size": ["170", "171", "180", "181"],

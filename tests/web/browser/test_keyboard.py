@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from shoal.samples import patients
 from shoal.web.app import opening_page
 from web.browsing import Keys, come_in, tab_of
 from web.visitor import Visitor, served
 from web.walk import ANSWERS, accepting
+
+pytestmark = pytest.mark.long
 
 MOST_PRESSES = 200  # past whatever the dossier's profile asks
 

@@ -8,6 +8,8 @@ from web.browsing import come_in
 from web.test_page import draft
 from web.walk import settled
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def gate(context, opened):

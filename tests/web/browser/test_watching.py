@@ -10,12 +10,11 @@ from pathlib import Path
 import pytest
 
 from shoal.cli.main import status_of
-from thorough import LONG
 from web.browser.test_projects import Started
 from web.browsing import come_in, tab_of
 from web.visitor import served
 
-HOURS = float(os.environ.get("SHOAL_HOURS", "0.03"))
+HOURS = float(os.environ.get("SHOAL_HOURS", "0"))
 MOST_MORE = 8 << 20  # bytes that server or page may grow by, however long they stay open
 
 
@@ -39,6 +38,7 @@ def watched(tab, origin: str) -> None:
     tab.wait_for_selector("text=Every release so far keeps every promise")
 
 
+@pytest.mark.long
 def test_a_silent_and_a_broken_stream_show_by_themselves_and_stay_as_they_are(
     context, stream, tmp_path
 ):
@@ -67,7 +67,8 @@ def test_a_silent_and_a_broken_stream_show_by_themselves_and_stay_as_they_are(
         assert len(server.desk._known) == kept  # no row was asked for
 
 
-@pytest.mark.skipif(not LONG, reason="takes SHOAL_HOURS: 'make soak-page HOURS=24'")
+@pytest.mark.long
+@pytest.mark.skipif("SHOAL_HOURS" not in os.environ, reason="make soak-page HOURS=24")
 def test_a_page_that_stays_open_keeps_nothing(context, stream, tmp_path):
     started = Started(tmp_path / "ward")
     try:
