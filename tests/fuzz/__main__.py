@@ -20,11 +20,12 @@ from fuzz.runs import KINDS, Tally, forget, load, run_case, run_many
 SHARE = {
     "tables": 1,
     "pairs": 10,
+    "worlds": 4,
     "streams": 10,
     "ledgers": 40,
     "fusions": 400,
 }
-BATCH = {"tables": 50, "pairs": 50, "streams": 10, "ledgers": 5, "fusions": 1}
+BATCH = {"tables": 50, "pairs": 50, "worlds": 20, "streams": 10, "ledgers": 5, "fusions": 1}
 
 
 def main() -> int:

@@ -12,7 +12,7 @@ import pytest
 from fuzz.cells import Policy, Table
 from fuzz.judge import judge
 
-CHECKER = ("cells", "rules", "judge")
+CHECKER = ("cells", "rules", "judge", "linked_judge")
 AGE = {"role": "quasi", "type": "number", "domain": [0, 100]}
 K, L = {"model": "k-anonymity", "k": 2}, {"model": "l-diversity", "attribute": "ill", "l": 2}
 

@@ -17,6 +17,7 @@ SEED = "ci" if SAME else secrets.token_hex(4)
 KINDS = {"tables": "publish", "streams": "stream", "ledgers": "republish"}
 SLICES = [(kind, name) for kind, verb in KINDS.items() for name in methods(verb)]
 SLICES += [("pairs", name) for name in sorted(OWN_METHODS)]
+SLICES += [("worlds", name) for name in methods("publish FOLDER")]
 
 
 @pytest.mark.parametrize(("kind", "method"), SLICES, ids=str)

@@ -1,6 +1,7 @@
 """People with their rows in several tables, as methods see them, and how they are grouped."""
 
-from dataclasses import dataclass
+from collections.abc import Container
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,6 +15,8 @@ class BundleRows:
     matrix: (N, d) codes. parent: the number of the table above, -1 for people. starts: (parents +
     1,) int64; the rows of parent p are starts[p]..starts[p + 1] - 1. weight: what a cell that is
     withheld costs. ordered: whether rows are aligned in the order of their codes.
+    known: of how many rows attackers know, in all tables with a number; None where they know all.
+    counted: whether they know as well how many there are.
     """
 
     matrix: Matrix
@@ -21,6 +24,8 @@ class BundleRows:
     starts: np.ndarray
     weight: float = 1.0
     ordered: bool = False
+    known: int | None = None
+    counted: bool = False
 
     @property
     def parents(self) -> np.ndarray:
@@ -56,10 +61,19 @@ class Bundles:
         """The tables right below one."""
         return [t for t, rows in enumerate(self.tables) if rows.parent == table]
 
+    def without(self, tables: Container[int]) -> "Bundles":
+        """The bundles without some tables, from which no other one hangs."""
+        kept = [t for t in range(len(self.tables)) if t not in tables]
+        rows = [self.tables[t] for t in kept]
+        number = {-1: -1} | {t: i for i, t in enumerate(kept)}
+        return Bundles(tuple(replace(one, parent=number[one.parent]) for one in rows), self.apart)
+
     def starts_by_person(self, table: int) -> np.ndarray:
         """(people + 1,) where each person's rows of a table begin, and the end."""
         rows = self.tables[table]
-        if rows.parent <= 0:
+        if table == 0:
+            return np.arange(self.people + 1)
+        if rows.parent == 0:
             return rows.starts
         return rows.starts[self.starts_by_person(rows.parent)]
 
@@ -70,7 +84,9 @@ class Templates:
 
     slots: for each table, the slot of each row, (N,) int64 numbered 0..count - 1 without gaps, -1
     where it is withheld. The slots of people are the classes. Every slot has a row of each member
-    of the slot above it: so the members of a class are published alike in all tables.
+    of the slot above it: so the members of a class are published alike in all tables. But in a
+    table of which a number of rows is known, a slot is a node of values: a member may have several
+    rows in it, or none.
     """
 
     slots: tuple[np.ndarray, ...]

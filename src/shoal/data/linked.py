@@ -55,7 +55,8 @@ class LinkedTable:
 
     parent: the table whose rows its rows belong to, None for people. link: its column that holds
         the key of its parent's row. key: its column that rows of other tables point to.
-    known: what an attacker knows of its rows; a number m is any m of them.
+    known: what an attacker knows of its rows; a number m is any m of them. count_known: whether
+        how many there are is known beside these.
     weight: of its cells in the loss. ordered: whether rows are aligned in the order of their dates.
     shown: how counts of its rows are published. separator: what parts the elements of a set, where
         the table is one that stands in a cell of its parent; None otherwise.
@@ -71,6 +72,7 @@ class LinkedTable:
     ordered: bool = False
     shown: Shown = Shown.RANGE
     separator: str | None = None
+    count_known: bool = False
 
     def qualified(self, column: str) -> str:
         """A column's name among those of all tables, as promises name it: `visits.day`."""

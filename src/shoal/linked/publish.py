@@ -5,7 +5,7 @@ read > bind > bundle > recode > write > read back > audit > publish
 
 import hashlib
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,9 +20,8 @@ from shoal.connectors.location import JSON_LINES
 from shoal.connectors.outputs import check_not_read, describe_file
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import MethodReport, OutputReport
-from shoal.data.linked import LinkedTables
+from shoal.data.linked import PEOPLE, LinkedTables
 from shoal.data.progress import Progress, no_progress
-from shoal.errors import InputError
 from shoal.linked.check import faults_of
 from shoal.linked.recode import DraftTable, key_map, recode
 from shoal.linked.templates import LinkedPromises, bundles_of
@@ -40,7 +39,7 @@ from shoal.policy.problem import LinkedProblem
 
 VERB = "publish FOLDER"
 WITHHELD = "nothing was written"
-DEFAULT_METHOD = "bundles"
+DEFAULT_METHOD, DEFAULT_FOR_KNOWN_ROWS = "bundles", "items"
 
 
 @dataclass(frozen=True)
@@ -74,9 +73,8 @@ def publish_linked(
     """
     started = time.process_time()
     policy.require_answers()
-    policy = policy.or_method(DEFAULT_METHOD, {})
+    policy = policy.or_method(usual_method(LinkedProblem(policy)), {})
     problem = LinkedProblem(policy)
-    InputError.raise_for(unserved(problem))
     is_typed = problem.model.write.types == "typed"
     target = LinkedOutput.of(output, [table.name for table in problem.given], is_typed)
     read = named_sources(source, problem, further)
@@ -97,7 +95,7 @@ def publish_linked(
         templates = method.bundle(bundles_of(tables), promises, rng)
     seconds = time.process_time() - began
     progress("recoding")
-    recoded = recode(tables, templates, unforeseen(own, policy.model.seed))
+    recoded = recode(tables, templates, promises.k, unforeseen(own, policy.model.seed))
     with target.draft(replace) as draft:
         progress("writing the release")
         _write(recoded, draft, target, problem)
@@ -120,20 +118,10 @@ def publish_linked(
     return LinkedPublication({name: one.frame for name, one in recoded.items()}, certificate)
 
 
-def unserved(problem: LinkedProblem) -> Iterator[str]:
-    """What is asked of a release that can be measured, and not made."""
-    for table in problem.declared:
-        if not isinstance(table.rows.known, str):
-            yield (
-                f"table '{table.name}': a release against attackers who know {table.rows.known} of"
-                " its rows can be audited, and not made yet; say 'known: all', which promises more"
-            )
-    anchor = problem.model.anchor
-    if anchor is not None and anchor.gaps == "exact":
-        yield (
-            "policy, anchor.gaps: exact gaps can be audited, and not made yet; say 'covered', which"
-            " promises more"
-        )
+def usual_method(problem: LinkedProblem) -> str:
+    """The method where the policy names none: by whether a number of rows is known of a table."""
+    knows_some = any(isinstance(t.rows.known, int) for t in problem.declared)
+    return DEFAULT_FOR_KNOWN_ROWS if knows_some else DEFAULT_METHOD
 
 
 def unforeseen(own: LinkedSources, seed: int) -> np.random.Generator:
@@ -178,6 +166,6 @@ def _audit(
     progress: Progress,
 ) -> LinkedAudit:
     """The audit of what was written, with the faults that only who made it can find."""
-    audit = measure_linked(back, problem, tables, progress, is_traced=True)
+    audit = measure_linked(back, problem, tables, progress, owners=drafts[PEOPLE].rows)
     faults = audit.certificate["faults"] | faults_of(back.tables, audit.release, tables, drafts)
     return LinkedAudit(audit.certificate.extended(faults=faults), audit.release)

@@ -21,7 +21,8 @@ from shoal.data.linked import (
 from shoal.data.partition import Partition
 from shoal.data.recoding import Recoding, mean_text
 from shoal.data.schema import Render, Shown
-from shoal.linked.templates import anchor_of, slots_of
+from shoal.linked.moved_days import hulls_of, step_of
+from shoal.linked.templates import slots_of
 from shoal.recoding.recode import Boxes, pseudonyms
 
 
@@ -37,25 +38,29 @@ class DraftTable:
 
 
 def recode(
-    tables: LinkedTables, templates: Templates, rng: np.random.Generator
+    tables: LinkedTables, templates: Templates, k: int, rng: np.random.Generator
 ) -> dict[str, DraftTable]:
     """Every table but those that are sets, which stand in cells.
 
-    rng: draws keys, the order of slots, and days; nobody who has not the whole data may foresee it.
+    k: of how many people nobody tells one by a date. rng: draws keys, the order of slots, and days;
+    nobody who has not the whole data may foresee it.
     """
-    return _Recoder(tables, templates, rng).tables()
+    return _Recoder(tables, templates, k, rng).tables()
 
 
 class _Recoder:
     def __init__(
-        self, tables: LinkedTables, templates: Templates, rng: np.random.Generator
+        self, tables: LinkedTables, templates: Templates, k: int, rng: np.random.Generator
     ) -> None:
         self.tree, self._rows, self._rng = tables.tree, tables.rows, rng
         names = [table.name for table in tables.tree.tables]
         self._slots = slots_of(tables, templates)
         self._counts = {n: int(slots.max(initial=-1)) + 1 for n, slots in self._slots.items()}
         self._person = {name: tables.person_of(name) for name in names}
-        self._moved = None if tables.tree.anchor is None else self._drawn_days(tables)
+        self._moved = None
+        if tables.tree.anchor is not None:
+            self._hulls = hulls_of(tables, self._slots, k)
+            self._moved = self._drawn_days(tables)
         # drawn once for each slot: rows of all members of a class stand in one order
         self._slot_order = {n: rng.permutation(count) for n, count in self._counts.items()}
 
@@ -122,14 +127,18 @@ class _Recoder:
         schema = table.schema
         shown = Boxes().tables(rows.table, rows.encoded, Partition(labels, count), schema)[""]
         spans = Recoding.of(labels, count, rows.encoded.attributes)
+        if self.tree.anchor is not None and self.tree.anchor.is_exact:
+            own = np.arange(rows.count, dtype=np.int32)
+            day_spans = Recoding.of(own, rows.count, rows.encoded.attributes)
+        else:
+            day_spans = spans
         for j, encoded in enumerate(rows.encoded.attributes):
             name = encoded.attribute.name
             if name == ANCHOR:
                 shown = self._with_anchor(shown, spans, j, encoded, schema.render)
             elif name in self.tree.dates.get(table.name, ()):
-                person = self._person[table.name]
-                moved = 0 if self._moved is None else self._moved[person]
-                shown = shown.with_columns(days_shown(spans, j, encoded, moved, schema.render))
+                moved = None if self._moved is None else self._moved[self._person[table.name]]
+                shown = shown.with_columns(days_shown(day_spans, j, encoded, moved, schema.render))
         below = self.tree.below(table.name)
         sets = [self._sets(one) for one in below if one.separator is not None]
         counts = [self._row_counts(o, table) for o in below if o.known is not Known.NONE]
@@ -178,27 +187,16 @@ class _Recoder:
     # Days.
 
     def _drawn_days(self, tables: LinkedTables) -> np.ndarray:
-        """(people,) int64: of each, a day drawn evenly from the days of its class's anchors, and
-        never looking at its own. So moved dates have one distribution for all members.
+        """(people,) int64: of each, a day drawn evenly from its class's days, and never looking at
+        its own. So moved dates have one distribution for all members.
 
         Where the day of the week is kept, which members of a class share, from the days that have
         it.
         """
-        encoded = anchor_of(tables)
-        first, last = self._hulls(encoded)
-        step = 7 if tables.tree.anchor is not None and tables.tree.anchor.keeps_weekday else 1
-        steps = (last - first) // step  # both ends are members' anchors
-        return (first + step * self._rng.integers(0, steps + 1))[self._slots[PEOPLE]]
-
-    def _hulls(self, encoded: EncodedAttribute) -> tuple[np.ndarray, np.ndarray]:
-        """First and last anchor of each class; (classes,) int64, 0 where a member has none."""
-        labels, count = self._slots[PEOPLE].astype(np.int32), self._counts[PEOPLE]
-        spans = Recoding.of(labels, count, (encoded,))
-        values = np.append(encoded.values, np.zeros(len(encoded.texts) - encoded.present))
-        has_all = spans.hi[:, 0] < encoded.present
-        ends = (np.where(has_all, values[end[:, 0]], 0) for end in (spans.lo, spans.hi))
-        lo, hi = (end.astype(np.int64) for end in ends)
-        return lo, hi
+        step = step_of(tables)
+        steps = (self._hulls.last - self._hulls.first) // step  # nothing is left
+        drawn = self._hulls.first + step * self._rng.integers(0, steps + 1)
+        return drawn[self._slots[PEOPLE]]
 
     def _with_anchor(
         self,
@@ -210,10 +208,14 @@ class _Recoder:
     ) -> pl.DataFrame:
         """The drawn day of each person, and the days in which the anchors of its class lie."""
         assert self._moved is not None
-        hull = days_shown(spans, j, encoded, 0, render)
-        has_day = spans.hi[:, j][self._slots[PEOPLE]] < encoded.present
-        day = iso_days(self._moved).zip_with(pl.Series(has_day), hull)
-        return shown.with_columns(day.alias(ANCHOR), hull.alias(HULL))
+        classes = self._slots[PEOPLE]
+        none = spans.column(j, encoded, render).cast(pl.String)
+        has_day = pl.Series(spans.hi[:, j][classes] < encoded.present)
+        hull = day_texts(self._hulls.first[classes], self._hulls.last[classes], render)
+        return shown.with_columns(
+            iso_days(self._moved).zip_with(has_day, none).alias(ANCHOR),
+            hull.zip_with(has_day, none).alias(HULL),
+        )
 
 
 def _places(order: np.ndarray, rows: int) -> np.ndarray:
@@ -227,27 +229,36 @@ def days_shown(
     spans: Recoding,
     j: int,
     encoded: EncodedAttribute,
-    moved: np.ndarray | int,
+    moved: np.ndarray | None,
     render: Render,
 ) -> pl.Series:
     """The days of column j as dates, moved by a number for each row: one, or from one to another.
 
-    moved: (n,) int64. Where somebody has no day, what `span_texts` says of it.
+    moved: (n,) int64, 0 where there is no day to count from, and then nothing is shown. Where
+    somebody has no day, what `span_texts` says of it.
     """
     others = spans.column(j, encoded, render).cast(pl.String)
     if not len(spans.lo):
         return others
     values = np.append(encoded.values, np.zeros(len(encoded.texts) - encoded.present))
     label = spans.labels
+    by = np.ones(len(label), np.int64) if moved is None else moved
     first, last = (
-        values[end[:, j]].astype(np.int64)[label] + moved for end in (spans.lo, spans.hi)
+        values[end[:, j]].astype(np.int64)[label] + (0 if moved is None else by)
+        for end in (spans.lo, spans.hi)
     )
+    is_day = (spans.hi[:, j][label] < encoded.present) & (label >= 0)
+    days = day_texts(first, last, render).zip_with(pl.Series(is_day & (by > 0)), others)
+    mark = pl.Series([render.suppressed]).new_from_index(0, len(days))
+    return mark.zip_with(pl.Series(is_day & (by == 0)), days).alias(encoded.attribute.name)
+
+
+def day_texts(first: np.ndarray, last: np.ndarray, render: Render) -> pl.Series:
+    """Each day, or span of days, as it is written."""
     head, middle, tail = render.parts
     lo, hi = iso_days(first), iso_days(last)
     span = pl.select(pl.lit(head) + lo + pl.lit(middle) + hi + pl.lit(tail)).to_series()
-    days = lo.zip_with(pl.Series(first == last), span)
-    is_day = spans.hi[:, j][label] < encoded.present
-    return days.zip_with(pl.Series(is_day & (label >= 0)), others).alias(encoded.attribute.name)
+    return lo.zip_with(pl.Series(first == last), span)
 
 
 def iso_days(numbers: np.ndarray) -> pl.Series:

@@ -1,17 +1,22 @@
 """From linked tables to the templates of their classes, every promise kept slot by slot."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from shoal.data.bundles import BundleRows, Bundles, Templates
 from shoal.data.classes import Classes
-from shoal.data.encoding import EncodedAttribute
-from shoal.data.linked import ANCHOR, PEOPLE, Known, LinkedTables
+from shoal.data.linked import PEOPLE, Known, LinkedTables
+from shoal.data.numbers import alike
+from shoal.linked.moved_days import anchor_of, hulls_of, step_of
 from shoal.policy.consistency import build_promise
 from shoal.policy.problem import LinkedProblem
 from shoal.privacy.promises import BoundPromises
 from shoal.protocols import BundlePromises
+
+MOST_KNOWN = 2
+"""Known rows, of whose candidates promises about values are asked."""
 
 BY_PERSON = "holder-share"
 """The promise that is asked of a class's people, in whichever slots their rows are."""
@@ -27,14 +32,18 @@ def bundles_of(tables: LinkedTables) -> Bundles:
             tables.rows[name].starts,
             tables.tree[name].weight,
             tables.tree[name].ordered,
+            None if isinstance(tables.tree[name].known, Known) else tables.tree.known_rows,
+            tables.tree[name].count_known,
         )
         for name in names
     )
     bundles = Bundles.of(rows)
-    if tables.tree.anchor is None or not tables.tree.anchor.keeps_weekday:
+    anchor = tables.tree.anchor
+    if anchor is None or not (anchor.keeps_weekday or anchor.is_exact):
         return bundles
     days = anchor_of(tables).value_of_code()[anchor_of(tables).codes]
-    return replace(bundles, apart=np.where(np.isnan(days), 7, days % 7).astype(np.int64))
+    apart = np.where(np.isnan(days), 7, days % step_of(tables))
+    return replace(bundles, apart=apart.astype(np.int64))
 
 
 def slots_of(tables: LinkedTables, templates: Templates) -> dict[str, np.ndarray]:
@@ -53,10 +62,40 @@ def slots_of(tables: LinkedTables, templates: Templates) -> dict[str, np.ndarray
     return found
 
 
-def anchor_of(tables: LinkedTables) -> EncodedAttribute:
-    """The day from which each person's dates count."""
-    attributes = tables.people.encoded.attributes
-    return next(one for one in attributes if one.attribute.name == ANCHOR)
+@dataclass(frozen=True)
+class CandidateSets:
+    """Rows that may be known, one or two at a time, and whom they fit.
+
+    person, number: (h,) int64, who fits which set. nodes: (s, size) int64, of each set.
+    """
+
+    person: np.ndarray
+    number: np.ndarray
+    nodes: np.ndarray
+
+    @classmethod
+    def of(cls, person: np.ndarray, node: np.ndarray, size: int) -> "CandidateSets":
+        """The sets of people's nodes. person, node: (i,) int64, of each published row."""
+        order = np.lexsort((node, person))
+        person, node = person[order], node[order]
+        first = np.arange(len(person))
+        chosen = first[:, None]
+        if size == 2:
+            later = np.searchsorted(person, person, side="right") - first - 1
+            begins = np.repeat(first + 1 - (np.cumsum(later) - later), later)
+            chosen = np.stack([np.repeat(first, later), begins + np.arange(int(later.sum()))], 1)
+        held = np.column_stack([node[chosen], person[chosen[:, 0]]])
+        held = np.unique(held, axis=0)
+        nodes, number = np.unique(held[:, :-1], axis=0, return_inverse=True)
+        return cls(held[:, -1], number.reshape(-1), nodes)
+
+    def rows(self, person: np.ndarray, people: int) -> tuple[np.ndarray, np.ndarray]:
+        """The rows of all whom each set fits: its number, and the row. person: of each row."""
+        order = np.argsort(person, kind="stable")
+        begins = np.searchsorted(person[order], np.arange(people + 1))
+        counts = np.diff(begins)[self.person]
+        first = np.repeat(begins[self.person] - (np.cumsum(counts) - counts), counts)
+        return np.repeat(self.number, counts), order[first + np.arange(int(counts.sum()))]
 
 
 @dataclass(frozen=True)
@@ -73,15 +112,48 @@ class _Asked:
 
     def holds(self, classes: np.ndarray, slots: np.ndarray, count: int) -> np.ndarray:
         """(count,) bool, for each class. classes: of each person. slots: of each row."""
-        if self.is_by_person:
-            shown = np.append(slots >= 0, np.ones(len(self.person) - len(slots), dtype=bool))
-            labels = np.where(shown, classes[self.person], -1)
-            return self.promises.holds(labels.astype(np.int32), count)
-        kept = self.promises.holds(slots.astype(np.int32), int(slots.max(initial=-1)) + 1)
-        broken = np.zeros(count, dtype=bool)
-        shown = slots >= 0
-        broken[classes[self.person[shown]][~kept[slots[shown]]]] = True
-        return ~broken
+        labels = self._labels(classes, slots)
+        kept = self.promises.holds(labels, int(labels.max(initial=-1)) + 1)
+        shown = labels >= 0
+        return _unbroken(~kept[labels[shown]], classes[self.person[shown]], count)
+
+    def holds_among(
+        self,
+        sets: CandidateSets,
+        classes: np.ndarray,
+        slots: np.ndarray,
+        known: np.ndarray | None,
+        count: int,
+    ) -> np.ndarray:
+        """(count,) bool, for each class, whether all whom known rows fit keep the promises.
+
+        known: (rows,) int64, the node at which each row, or that above it, may be known, if any.
+        """
+        number, rows = sets.rows(self.person, len(classes))
+        labels = self._labels(classes, slots)[rows]
+        asked = labels >= 0
+        if known is not None and not self.is_by_person:
+            asked &= (sets.nodes[number] == known[rows, None]).any(axis=1)
+        number, rows, labels = number[asked], rows[asked], labels[asked]
+        groups = alike([number] if self.is_by_person else [number, labels], len(rows))
+        kept = self.promises.holds_among(
+            rows, groups.astype(np.int32), int(groups.max(initial=-1)) + 1
+        )
+        return _unbroken(~kept[groups], classes[self.person[rows]], count)
+
+    def _labels(self, classes: np.ndarray, slots: np.ndarray) -> np.ndarray:
+        """(n,) int32, the slot of each row, or the class of its person."""
+        if not self.is_by_person:
+            return slots.astype(np.int32)
+        shown = np.append(slots >= 0, np.ones(len(self.person) - len(slots), dtype=bool))
+        return np.where(shown, classes[self.person], -1).astype(np.int32)
+
+
+def _unbroken(is_broken: np.ndarray, classes: np.ndarray, count: int) -> np.ndarray:
+    """(count,) bool, the classes with no row in a group that breaks a promise."""
+    unbroken = np.ones(count, dtype=bool)
+    unbroken[classes[is_broken]] = False
+    return unbroken
 
 
 class LinkedPromises(BundlePromises):
@@ -90,14 +162,50 @@ class LinkedPromises(BundlePromises):
     def __init__(self, tables: LinkedTables, problem: LinkedProblem) -> None:
         self.k = problem.policy.required_k or 1
         self._tables, self._asked = tables, _asked(tables, problem)
-        self.needs_more_than_k = bool(self._asked)
+        anchor = tables.tree.anchor
+        self._has_exact_gaps = anchor is not None and anchor.is_exact
+        self.needs_more_than_k = bool(self._asked) or self._has_exact_gaps
 
     def holds(self, templates: Templates, count: int) -> np.ndarray:
         holds = np.ones(count, dtype=bool)
         slots = slots_of(self._tables, templates)
         for asked in self._asked:
             holds &= asked.holds(templates.classes, slots[asked.table], count)
+        if self._has_exact_gaps:
+            holds &= hulls_of(self._tables, slots, self.k).holds
+        known = _known_nodes(self._tables, slots)
+        for size in range(1, min(self._tables.tree.known_rows or 0, MOST_KNOWN) + 1):
+            sets = CandidateSets.of(*_published(self._tables, known), size)
+            for asked in self._asked:
+                of_table = templates.classes, slots[asked.table], known.get(asked.table)
+                holds &= asked.holds_among(sets, *of_table, count)
         return holds
+
+
+def _known_nodes(tables: LinkedTables, slots: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The node of each row of a table with a number of known rows, and below, that of the row from
+    which each row hangs; numbered over all tables, -1 where it is withheld.
+    """
+    found: dict[str, np.ndarray] = {}
+    begun = 0
+    for table in tables.tree.tables:
+        if not isinstance(table.known, Known):
+            own = slots[table.name]
+            found[table.name] = np.where(own < 0, -1, own + begun)
+            begun += int(own.max(initial=-1)) + 1
+        elif table.parent in found:
+            found[table.name] = found[table.parent][tables.rows[table.name].parents]
+    return found
+
+
+def _published(
+    tables: LinkedTables, known: Mapping[str, np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """(i,) the person and the node of each published row that may be known."""
+    names = [name for name in known if not isinstance(tables.tree[name].known, Known)]
+    person = np.concatenate([tables.person_of(name) for name in names])
+    node = np.concatenate([known[name] for name in names])
+    return person[node >= 0], node[node >= 0]
 
 
 def _asked(tables: LinkedTables, problem: LinkedProblem) -> list[_Asked]:

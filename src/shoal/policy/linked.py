@@ -66,6 +66,7 @@ class DeclaredTable:
             self.rows.ordered,
             Shown(self.rows.counts),
             self.separator,
+            self.rows.count_known,
         )
 
 
@@ -243,6 +244,12 @@ def _knowledge_findings(model: PolicyModel) -> Iterator[str]:
             "tables: attackers know one number of rows of all tables together; say the same"
             f" 'known' of {', '.join(numbers)}"
         )
+    for name, table in tables.items():
+        if table.rows.count_known and (name not in numbers or table.parent != PEOPLE):
+            yield (
+                f"table '{name}': 'count_known' goes with a number of known rows right below"
+                " people; leave it out"
+            )
     for name in numbers:
         parent = tables[name].parent
         if parent not in (None, PEOPLE) and tables[parent].rows.known != "all":
@@ -290,6 +297,24 @@ def _anchor_findings(model: PolicyModel) -> Iterator[str]:
             "policy, anchor.gaps: exact gaps undo a shift for who knows two dates; say 'covered',"
             " or 'assume: [one-date-known]'"
         )
+    if model.anchor.gaps == "exact":
+        yield from _exact_findings(model)
+
+
+def _exact_findings(model: PolicyModel) -> Iterator[str]:
+    """What can't be promised where each gap is published as it is."""
+    for table in declared_tables(model):
+        if table.dates and table.rows.known != "all":
+            yield (
+                f"table '{table.name}': exact gaps between its dates need 'known: all'; say so, or"
+                " 'gaps: covered'"
+            )
+    for promise in model.promises:
+        if promise["model"] != "k-anonymity":
+            yield (
+                f"promise '{promise['model']}': with exact gaps, a known date tells rows of a class"
+                " apart; say 'gaps: covered', or leave it out"
+            )
 
 
 def _promise_findings(model: PolicyModel) -> Iterator[str]:

@@ -411,6 +411,9 @@ class RowsPolicy(_Strict):
             " their count, or none of this."
         ),
     )
+    count_known: bool = Field(
+        False, description="With a number: whether how many rows there are is known beside them."
+    )
     weight: float = Field(1.0, gt=0, description="How much a withheld cell counts as loss.")
     ordered: bool = Field(
         False, description="Whether rows are aligned in the order of their dates."

@@ -127,8 +127,20 @@ class BoundPromises(Promises):
         quasi: (n,) codes of the cells by attribute, where they are known.
         population: by table, the people who fit each class, where that is known.
         """
-        classes = _labelled(self.template, labels, count, quasi or {}, population or {})
-        result = np.bincount(classes.labels, minlength=count) > 0
+        return self._hold(
+            _labelled(self.template, labels, count, quasi or {}, population or {}), population
+        )
+
+    def holds_among(self, records: np.ndarray, labels: np.ndarray, count: int) -> np.ndarray:
+        """`holds` for groups that may share records. records: (m,) the record of each label."""
+        subjects = self.template.subjects
+        shared = self.template.only(records, None if subjects is None else subjects[records])
+        return self._hold(replace(shared, labels=labels, count=count))
+
+    def _hold(
+        self, classes: Classes, population: Mapping[str, Population] | None = None
+    ) -> np.ndarray:
+        result = np.bincount(classes.labels, minlength=classes.count) > 0
         for table, check in self._checks:
             if not table or population:
                 result &= check(classes)

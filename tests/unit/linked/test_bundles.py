@@ -113,7 +113,7 @@ def test_people_are_cut_as_the_plain_recursion_cuts_them(people, k):
     widths = [width(8.0), *map(width, DOMAINS)]
     values = [value.tolist() for value in method._dimensions(bundles)]
     expected = naive_linked.cut(ordered, values, k, widths, [2.0])
-    found = method._classes(bundles, k, len(people))  # one band
+    found = method.classes_of(bundles, k, len(people))  # one band
     classes = [np.flatnonzero(found == c).tolist() for c in range(max(found) + 1)]
     assert classes == expected
 

@@ -8,6 +8,7 @@ import sqlite3
 from collections import Counter
 from contextlib import closing
 from datetime import date, timedelta
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,9 @@ import polars as pl
 import pytest
 from python_calamine import CalamineWorkbook
 
+import naive_items
 import shoal
+from shoal.data.warnings import ReleaseWarning
 from shoal.errors import InputError, PromiseError
 from shoal.linked import publish as job
 from shoal.linked.recode import DraftTable
@@ -383,23 +386,6 @@ def test_a_release_that_a_bug_has_spoilt_is_withheld_whole(tmp_path, monkeypatch
     assert not list(tmp_path.iterdir())
 
 
-def test_what_is_not_made_yet_is_refused_at_once_with_the_way_out(tmp_path):
-    tables = json.loads(json.dumps(POLICY["tables"]))
-    tables["visits"]["rows"]["known"] = 2
-    tables["drugs"]["rows"]["known"] = "all"
-    asked = policy(
-        tables=tables,
-        anchor={"first": "visits.day", "gaps": "exact"},
-        assume=["one-date-known"],
-    )
-    with pytest.raises(InputError) as refused:
-        shoal.publish(world(), asked, output=tmp_path / "out")
-    said = "\n".join(refused.value.said)
-    assert "say 'known: all'" in said
-    assert "say 'covered'" in said
-    assert not list(tmp_path.iterdir())
-
-
 def as_read(place, names=("people", "visits", "drugs")):
     """The cells of every table at a place, by plain readers."""
     if place.suffix == ".sqlite":
@@ -527,6 +513,116 @@ def test_nothing_that_is_read_is_overwritten(tmp_path, monkeypatch):
         with pytest.raises(InputError, match=r"nothing that is read is overwritten|is the input"):
             shoal.publish(source, policy(), output=output, replace=True)
     shoal.publish("clinic", policy(), output="clinic/released")
+
+
+# Any m known rows: the files read by plain Python.
+
+
+def known(visits=2, wards=2, **rows):
+    tables = json.loads(json.dumps(POLICY["tables"]))
+    tables["visits"]["rows"] = {"known": visits, **rows}
+    own = {**POLICY["attributes"], "wards": {**POLICY["attributes"]["wards"], "known": wards}}
+    return {"tables": tables, "attributes": own}
+
+
+def known_rows(folder):
+    """By person: what tells it apart beside rows that may be known, these, and its values."""
+    wards = {person["patient"]: person.pop("wards") for person in rows_of(folder, "people")}
+    found = []
+    bundles = read_bundles(folder, hides=("visit", "person", "anchor.day", "region", "wards"))
+    for cells, visits in bundles:
+        values = [(repr((shown[:2] + shown[3:], len(drugs))), shown[2]) for shown, drugs in visits]
+        rows = [("visits", shown) for shown, _ in values]
+        rows += [("wards", ward) for ward in wards[cells[0]].split(";") if ward]
+        found.append((cells[1:], sorted(rows), values))
+    return found
+
+
+def test_any_two_known_rows_of_all_tables_fit_k_people_in_the_files(tmp_path):
+    done = shoal.publish(world(), policy(**known()), output=tmp_path / "out")
+    assert done.certificate["method"]["name"] == "items"
+    assert done.certificate["linked"]["known_rows"] == 2
+    people = known_rows(tmp_path / "out")
+    found = min(
+        naive_items.fewest([rows for kind, rows, _ in people if kind == one], 2)
+        for one in {kind for kind, _, _ in people}
+    )
+    (promise,) = done.certificate["promises"]
+    kinds = Counter(kind for kind, _, _ in people)
+    assert promise["measured"] == min(found, *kinds.values()) >= 4
+    assert not any(done.certificate["faults"].values())
+    beside = shoal.audit(tmp_path / "out", policy(**known()), original=world())
+    assert beside["linked"]["matching"] == {"people": 60, "tried": 60, "least": 4, "below": 0}
+
+
+def test_a_known_count_is_shared_by_all_whom_known_rows_fit(tmp_path):
+    asked = policy(**known(count_known=True))
+    shoal.publish(world(), asked, output=tmp_path / "out")
+    people = known_rows(tmp_path / "out")
+    counts = [sum(table == "visits" for table, _ in rows) for _, rows, _ in people]
+    kinds = Counter((kind, count) for (kind, _, _), count in zip(people, counts, strict=True))
+    assert min(kinds.values()) >= 4
+    for one in kinds:
+        members = [p[1] for p, c in zip(people, counts, strict=True) if (p[0], c) == one]
+        assert naive_items.fewest(members, 2) >= 4
+
+
+def test_values_are_diverse_among_all_whom_two_known_rows_fit(tmp_path):
+    promises = [
+        *POLICY["promises"],
+        {"model": "l-diversity", "attribute": "visits.disease", "l": 2},
+        {"model": "holder-share", "attribute": "visits.disease", "share": 0.9},
+    ]
+    asked = policy(**known(), promises=promises)
+    done = shoal.publish(world(150), asked, output=tmp_path / "out")
+    people = known_rows(tmp_path / "out")
+    least, share = 99, 0.0
+    for one in {kind for kind, _, _ in people}:
+        members = [(rows, values) for kind, rows, values in people if kind == one]
+        sets = {c for rows, _ in members for size in (0, 1, 2) for c in combinations(rows, size)}
+        for chosen in sets:
+            fits = naive_items.holders([rows for rows, _ in members], chosen)
+            holders = Counter(v for i in fits for v in {v for _, v in members[i][1]})
+            share = max([share, *(count / len(fits) for count in holders.values())])
+            for shown in (shown for table, shown in chosen if table == "visits"):
+                seen = {value for i in fits for cells, value in members[i][1] if cells == shown}
+                least = min(least, len(seen))
+    measured = {p["model"]: p["measured"] for p in done.certificate["promises"]}
+    assert measured["holder-share"] == pytest.approx(share)
+    assert measured["l-diversity"] == least >= 2
+
+
+def test_bundles_may_publish_what_any_m_known_rows_need(tmp_path):
+    asked = policy(**known(), method={"name": "bundles"})
+    done = shoal.publish(world(), asked, output=tmp_path / "out")
+    assert done.certificate["promises"][0]["measured"] >= 4
+
+
+def test_one_known_date_fits_k_people_equally_where_gaps_are_exact(tmp_path):
+    frames = world(150)
+    own = {name: POLICY["attributes"][name] for name in ("patient", "age")}
+    tables = {"visits": POLICY["tables"]["visits"]}
+    visits = frames["visits"]
+    given = {"people": frames["people"].select("patient", "age"), "visits": visits}
+    content = {**POLICY, "attributes": own, "tables": tables, "assume": ["one-date-known"]}
+    content["anchor"] = {"first": "visits.day", "gaps": "exact"}
+    asked = shoal.Policy.from_dict(content)
+    with pytest.warns(ReleaseWarning, match="whoever knows two dates"):
+        done = shoal.publish(given, asked, output=tmp_path / "out", trace=tmp_path / "trace")
+    assert done.certificate["linked"]["anchor"]["worst_posterior"] <= 1 / 4
+    lines = [json.loads(line) for line in (tmp_path / "trace").read_text().splitlines()]
+    seq = {(line["table"], line["row"]): line["seq"] for line in lines}
+    moved = {p["patient"]: p["anchor.day"] for p in rows_of(tmp_path / "out", "people")}
+    true = dict(visits.group_by("person").agg(pl.min("day")).iter_rows())
+    for row, visit in enumerate(rows_of(tmp_path / "out", "visits")):
+        day, person = visits["day"][seq["visits", row]], visits["person"][seq["visits", row]]
+        gap = date.fromisoformat(day) - date.fromisoformat(true[person])
+        first = date.fromisoformat(moved[visit["person"]])
+        assert date.fromisoformat(visit["day"]) - first == gap
+    with pytest.raises(InputError, match="add --original"):
+        shoal.audit(tmp_path / "out", asked)
+    beside = shoal.audit(tmp_path / "out", asked, original=given)
+    assert beside["linked"]["matching"]["below"] == 0
 
 
 def test_a_folder_with_something_in_it_is_left_alone(tmp_path):

@@ -37,6 +37,7 @@ def of_top(**changes):
 
 
 QUASI = {"drug": {"role": "quasi"}}
+DATED = {"day": {"role": "quasi", "type": "date"}}
 
 
 @pytest.mark.parametrize(
@@ -64,6 +65,27 @@ QUASI = {"drug": {"role": "quasi"}}
                 or c["tables"]["visits"].update(rows={"known": 1})
             ),
             "'known' can be a number below people, or below a table with 'known: all'",
+        ),
+        (
+            of_visits(rows={"known": "all", "count_known": True}),
+            "'count_known' goes with a number of known rows right below people",
+        ),
+        (
+            lambda c: (
+                c.update(anchor={"first": "visits.day", "gaps": "exact"})
+                or c["tables"]["visits"].update(rows={"known": 1}, attributes=DATED)
+            ),
+            "exact gaps between its dates need 'known: all'",
+        ),
+        (
+            lambda c: (
+                c.update(
+                    anchor={"first": "visits.day", "gaps": "exact"},
+                    promises=[{"model": "l-diversity", "attribute": "blood", "l": 2}],
+                )
+                or c["tables"]["visits"].update(attributes=DATED)
+            ),
+            "with exact gaps, a known date tells rows of a class apart",
         ),
         (
             lambda c: c["tables"]["drugs"].update(rows={"known": "none"}),

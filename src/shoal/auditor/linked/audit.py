@@ -5,23 +5,26 @@ measured. The certificate names which table, and how many known rows of it, betr
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from shoal.auditor.description import build, date, policy_identity
-from shoal.auditor.linked.labels import exposures
+from shoal.auditor.linked.known_dates import KnownDates
+from shoal.auditor.linked.labels import MOST_SETS, exposures
 from shoal.auditor.linked.matching import matching_attack
 from shoal.auditor.linked.reading import LinkedRelease, read_linked_tables
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import RISK, UTILITY, PromiseReport
 from shoal.data.classes import Classes, Sizes
 from shoal.data.linked import PEOPLE, LinkedTables
+from shoal.data.numbers import alike
 from shoal.data.people import KNOWN
 from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import Json
 from shoal.data.warnings import ReleaseWarning
+from shoal.errors import InputError
 from shoal.policy.binding.linked import bound_linked
 from shoal.policy.binding.linked_files import (
     LinkedSources,
@@ -34,6 +37,9 @@ from shoal.policy.model import AnchorPolicy, PolicyModel
 from shoal.policy.policy import Policy
 from shoal.policy.problem import LinkedProblem
 from shoal.version import VERSION
+
+MOST_ASKED = 2
+"""Known rows, of whose candidates promises about values are asked."""
 
 
 @dataclass(frozen=True)
@@ -82,18 +88,28 @@ def measure_linked(
     truth: LinkedTables | None,
     progress: Progress = no_progress,
     *,
-    is_traced: bool = False,
+    owners: np.ndarray | None = None,
 ) -> LinkedAudit:
     """The certificate of a release that was read. truth: its original, where it is at hand.
 
-    is_traced: whether the caller knows whose each row is, and checks that every cell covers its
-    true value. Then all who show the same fit each of them, and nobody has to be matched.
+    owners: (people,) the person of the original behind each published one, of a caller who knows
+    it, and checks that every cell covers its true value. Then all who show the same fit each of
+    them, and nobody has to be matched. Raises InputError where known dates are to be judged without
+    the original.
     """
     schemas = None if truth is None else {t.name: t.schema for t in truth.tree.tables}
     release = read_linked_tables(sources.tables, problem, schemas)
     progress("measuring the promises")
     model, k = problem.model, problem.policy.required_k or 2
-    promises = _promises(release, model)
+    has_exact_gaps = release.tree.anchor is not None and release.tree.anchor.is_exact
+    if has_exact_gaps and truth is None:
+        raise InputError(
+            "policy, anchor.gaps: what a known date tells where gaps are exact can't be judged on"
+            " the release alone; add --original"
+        )
+    dates = None if truth is None or not has_exact_gaps else KnownDates(release, truth)
+    dated = None if dates is None or owners is None else dates.of_everybody(owners)
+    promises = _promises(release, model, dated)
     exposed = exposures(release.view, k)
     faults = dict(release.faults)
     measured: Json = {
@@ -104,16 +120,16 @@ def measure_linked(
         "audited": "files" if truth is None else "originals",
         "matching": None,
         "bundle_loss": None,
-        "anchor": None if model.anchor is None else _anchor(release, model.anchor),
+        "anchor": None if model.anchor is None else _anchor(release, model.anchor, dated),
     }
     if truth is not None:
         measured["bundle_loss"] = bundle_loss(release, truth)
         rows = [(release.tables[name].rows, own.count) for name, own in truth.rows.items()]
         faults["invented"] = sum(max(shown - own, 0) for shown, own in rows)
-    if truth is not None and not is_traced:
+    if truth is not None and owners is None:
         progress("trying to match people")
         rng = np.random.default_rng([model.seed, 48])
-        found = matching_attack(release, truth, k, rng)
+        found = matching_attack(release, truth, k, rng, dates)
         measured["matching"] = found.report()
         faults["matched"] = found.below
     certificate = Certificate(
@@ -147,8 +163,13 @@ def measure_linked(
 # Promises.
 
 
-def _promises(release: LinkedRelease, asked: PolicyModel) -> list[PromiseReport]:
-    """Every promise of the policy, k-anonymity over all tables, others slot by slot."""
+def _promises(
+    release: LinkedRelease, asked: PolicyModel, dated: np.ndarray | None
+) -> list[PromiseReport]:
+    """Every promise of the policy, k-anonymity over all tables, others slot by slot.
+
+    dated: as `KnownDates.of_everybody`, where gaps are exact.
+    """
     labels = np.where(release.withheld, -1, release.view.labels)
     _, dense = np.unique(labels, return_inverse=True)
     labels = dense.astype(np.int32) - np.int32(release.withheld.any())
@@ -158,25 +179,39 @@ def _promises(release: LinkedRelease, asked: PolicyModel) -> list[PromiseReport]
         names = attributes_of(promise)
         if not names:
             report = build_promise(promise).report(people.classes)
-            reports.append(_with_known_rows(report, release) if "k" in promise else report)
+            reports.append(_with_known_rows(report, release, dated) if "k" in promise else report)
             continue
         table = names[0].rpartition(".")[0] or PEOPLE
         declared = release.tables[table].declared
         own = declared.own(promise)
         assert own is not None  # no promise is about several tables
         model = build_promise(own)
-        report = model.report(people.of_rows(table, is_by_person=model.model == "holder-share"))
+        is_by_person = model.model == "holder-share"
+        shown = people.of_rows(table, is_by_person)
+        among = people.candidates(table, is_by_person) if release.tree.known_rows else ()
+        if not model.works_in_parts and release.tree.known_rows:
+            raise InputError(
+                f"promise '{model.model}': can't be asked of those whom known rows fit; say 'known:"
+                " all', or leave it out"
+            )
+        parts = [shown, *among]
+        report = model.total([model.part(one, shown) for one in parts])
         reports.append(report | {"attributes": names})
     return reports
 
 
-def _with_known_rows(report: PromiseReport, release: LinkedRelease) -> PromiseReport:
-    """k-anonymity where any m rows are known, too: the fewest people who fit what is known."""
+def _with_known_rows(
+    report: PromiseReport, release: LinkedRelease, dated: np.ndarray | None
+) -> PromiseReport:
+    """k-anonymity where any m rows are known, too, or a date: the fewest people who fit what is
+    known, or by how many times the likeliest is less than certain.
+    """
     most = release.tree.known_rows or 0
     if report["measured"] is None:
         return report
     fewest = release.view.fewest_alike(most)[~release.withheld]
-    measured = min(int(fewest.min()), int(report["measured"]), *release.loose.values())
+    likely = [] if dated is None or not len(dated) else [int((dated[:, 0] // dated[:, 1]).min())]
+    measured = min(int(fewest.min()), int(report["measured"]), *release.loose.values(), *likely)
     return report | {"measured": measured, "holds": measured >= report["asked"]}
 
 
@@ -210,13 +245,37 @@ class _PeopleClasses:
             sensitive = {n: c.with_none(len(absent)) for n, c in table.sensitive.items()}
             subjects = np.concatenate([person, absent]).astype(np.int32)
             return Classes(self.labels[subjects], self.count, subjects, sensitive)
-        rows = self.release.view.knowing_all.row_labels(name)
+        rows = self.release.view.row_labels(name)
         pairs = label.astype(np.int64) * (int(rows.max(initial=0)) + 1) + rows
         pairs[label < 0] = -1
         slots = np.full(len(pairs), -1, np.int32)
         _, slots[label >= 0] = np.unique(pairs[label >= 0], return_inverse=True)
         count = int(slots.max(initial=-1)) + 1
         return Classes(slots, count, person.astype(np.int32), table.sensitive)
+
+    def candidates(self, name: str, is_by_person: bool) -> Iterator[Classes]:
+        """The rows of a table of all whom known rows fit, at most two of them: by slot, or by set
+        of known rows alone. Of a table with a number, and below, the rows that are known.
+        """
+        shown = self.of_rows(name, is_by_person)
+        subjects = np.arange(len(shown.labels)) if shown.subjects is None else shown.subjects
+        order = np.argsort(subjects, kind="stable")
+        begins = np.searchsorted(subjects[order], np.arange(len(self.labels) + 1))
+        view = self.release.view
+        known = None if is_by_person else view.known_above(name)
+        for size in range(1, min(self.release.tree.known_rows or 0, MOST_ASKED) + 1):
+            sets = view.known_sets(size, MOST_SETS)
+            counts = np.diff(begins)[sets.person]
+            number = np.repeat(sets.number, counts)
+            first = np.repeat(begins[sets.person] - (np.cumsum(counts) - counts), counts)
+            rows = order[first + np.arange(len(first))]
+            if known is not None:
+                is_known = (sets.items[number] == known[rows, None]).any(axis=1)
+                rows, number = rows[is_known], number[is_known]
+            labels = alike([number, *(() if is_by_person else (shown.labels[rows],))], len(rows))
+            count = int(labels.max(initial=-1)) + 1
+            found = shown.only(rows, subjects[rows].astype(np.int32))
+            yield replace(found, labels=labels.astype(np.int32), count=count)
 
 
 # Figures.
@@ -281,13 +340,18 @@ def _table(
     }
 
 
-def _anchor(release: LinkedRelease, anchor: AnchorPolicy) -> Json:
-    """How dates were moved, and the fewest days that an anchor was drawn from."""
+def _anchor(release: LinkedRelease, anchor: AnchorPolicy, dated: np.ndarray | None) -> Json:
+    """How dates were moved, the fewest days that an anchor was drawn from, and where gaps are exact
+    the greatest probability with which a known date names somebody.
+    """
     hull = release.tables[PEOPLE].columns[-1]
     wide = (hull.hi - hull.lo)[hull.codes][~release.withheld]
     days = wide[np.isfinite(wide)]
     least = int(days.min()) + 1 if len(days) else None
-    return {"render": anchor.render, "gaps": anchor.gaps, "least_hull_days": least}
+    found: Json = {"render": anchor.render, "gaps": anchor.gaps, "least_hull_days": least}
+    if dated is not None and len(dated):
+        found["worst_posterior"] = float((dated[:, 1] / dated[:, 0]).max())
+    return found
 
 
 def bundle_loss(release: LinkedRelease, truth: LinkedTables) -> float | None:

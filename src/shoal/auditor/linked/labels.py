@@ -11,6 +11,7 @@ from functools import cached_property
 from itertools import combinations
 from math import comb
 from operator import mul
+from typing import NamedTuple
 
 import numpy as np
 
@@ -33,8 +34,9 @@ class ViewedTable:
     """What is seen of one table: its rows by parent, and what each shows.
 
     starts: (parents + 1,) as in `LinkedRows`. cells: by quasi column, (n,) whole numbers that are
-        equal where rows show the same. known: what an attacker knows of its rows. counted: as
-        cells, what rows show of how many rows there are below them.
+        equal where rows show the same. known: what an attacker knows of its rows; count_known: with
+        a number, whether how many there are as well. counted: as cells, what rows show of how many
+        rows there are below them.
     """
 
     name: str
@@ -43,6 +45,7 @@ class ViewedTable:
     cells: Sequence[np.ndarray]
     known: AllOrSome = ALL
     counted: Sequence[np.ndarray] = ()
+    count_known: bool = False
 
     @property
     def rows(self) -> int:
@@ -87,13 +90,15 @@ class View:
     def row_labels(self, name: str) -> np.ndarray:
         """(n,) int64 dense labels of a table's rows, with all that is known of what hangs on them.
 
-        Of tables with a number of known rows nothing is told here: `rows_known` looks at them.
+        Of tables with a number of known rows nothing is told here: `known_sets` looks at them.
         """
         table = self[name]
         parts = [*table.counted, *(() if table.known is Known.COUNT else table.cells)]
         for child in self.tables:
             if child.parent == name and child.known in (ALL, Known.COUNT):
                 parts.append(multisets(child.starts, self.row_labels(child.name)))
+            elif child.parent == name and child.count_known and child.known is not Known.NONE:
+                parts.append(child.counts)
         return alike(parts, table.rows)
 
     @cached_property
@@ -101,21 +106,47 @@ class View:
         """(people,) int64 dense labels, equal where everything is that is known as a whole."""
         return self.row_labels(PEOPLE)
 
+    def labels_with_above(self, name: str) -> np.ndarray:
+        """(n,) int64 dense labels of a table's rows and of the rows that they hang from."""
+        table, own = self[name], self.row_labels(name)
+        if table.parent in (None, PEOPLE):
+            return own
+        above = self.labels_with_above(str(table.parent))
+        return alike([above[parents_of(table.starts)], own], len(own))
+
     @cached_property
-    def items(self) -> tuple[np.ndarray, np.ndarray]:
-        """The rows of tables with a number: (i,) the person of each, and what it shows, as a number
-        that differs where people have different labels.
+    def items_of(self) -> Mapping[str, np.ndarray]:
+        """By table with a number, (n,) int64 what each row shows, as a number that differs between
+        tables, and where people have different labels.
         """
-        people, items, begun = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], 0
+        found: dict[str, np.ndarray] = {}
+        begun = 0
         for table in self.tables[1:]:
-            if isinstance(table.known, Known):
-                continue
-            person, label = self.person_of[table.name], self.row_labels(table.name)
-            item = alike([self.labels[person], label], len(label))
-            people.append(person)
-            items.append(item + begun)
-            begun += int(item.max(initial=-1)) + 1
-        return np.concatenate(people), np.concatenate(items)
+            if not isinstance(table.known, Known):
+                shown = [
+                    self.labels[self.person_of[table.name]],
+                    self.labels_with_above(table.name),
+                ]
+                found[table.name] = begun + alike(shown, table.rows)
+                begun = int(found[table.name].max(initial=begun - 1)) + 1
+        return found
+
+    def known_sets(self, size: int, most: int) -> "KnownSets":
+        """What attackers who know `size` rows may know; InputError for more choices than `most`."""
+        nobody = np.zeros(0, np.int64)
+        people = [nobody, *(self.person_of[name] for name in self.items_of)]
+        items = [nobody, *self.items_of.values()]
+        return known_sets(np.concatenate(people), np.concatenate(items), size, most)
+
+    def known_above(self, name: str) -> np.ndarray | None:
+        """(n,) the item of each row of a table, or of the row above it that is one; None where it
+        hangs from no table with a number.
+        """
+        table = self[name]
+        if name in self.items_of or table.parent is None:
+            return self.items_of.get(name)
+        above = self.known_above(table.parent)
+        return None if above is None else above[parents_of(table.starts)]
 
     def fewest_alike(self, most_rows: int = 0, most_sets: int = MOST_SETS) -> np.ndarray:
         """(people,) int64, among how many people each hides at least, whatever is known of them.
@@ -124,10 +155,9 @@ class View:
         there are more sets of rows than `most_sets`.
         """
         fewest = np.bincount(self.labels)[self.labels] if self.people else np.zeros(0, np.int64)
-        person, item = self.items
         for size in range(1, most_rows + 1):
-            people, sets = known_sets(person, item, size, most_sets)
-            np.minimum.at(fewest, people, np.bincount(sets)[sets])
+            sets = self.known_sets(size, most_sets)
+            np.minimum.at(fewest, sets.person, np.bincount(sets.number)[sets.number])
         return fewest
 
 
@@ -147,6 +177,7 @@ def view_of(tables: LinkedTables, knows: Callable[[str], bool] = lambda column: 
                     if knows(about.qualified(one.attribute.name))
                 ],
                 about.known,
+                count_known=about.count_known,
             )
             for about in tables.tree.tables
         ]
@@ -170,13 +201,22 @@ def multisets(starts: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return alike([counts, keys], len(counts))
 
 
-def known_sets(
-    person: np.ndarray, item: np.ndarray, size: int, most: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """What somebody has, `size` rows at a time: (s,) the person, and (s,) which rows these are.
+class KnownSets(NamedTuple):
+    """Sets of rows, and who has which: (h,) the person and (h,) the number of the set, each pair
+    once; (s, size) the items of each set.
+    """
+
+    person: np.ndarray
+    number: np.ndarray
+    items: np.ndarray
+
+
+def known_sets(person: np.ndarray, item: np.ndarray, size: int, most: int) -> KnownSets:
+    """What somebody has, `size` rows at a time.
 
     Rows that show the same are not told apart, but each of them counts; a person has each choice
-    once. person, item: (i,) as in `View.items`. Raises InputError for more choices than `most`.
+    once. person, item: (i,) of each row, as in `View.items_of`. Raises InputError for more choices
+    than `most`.
     """
     order = np.lexsort((item, person))
     person, item = person[order], item[order]
@@ -200,7 +240,8 @@ def known_sets(
     rows_of = alike(list(found.T), len(found))
     kinds = int(rows_of.max(initial=0)) + 1
     once = np.unique(np.concatenate(people) * kinds + rows_of)
-    return once // kinds, once % kinds
+    items = found[np.unique(rows_of, return_index=True)[1]]
+    return KnownSets(once // kinds, once % kinds, items)
 
 
 def _choices(count: int, size: int) -> np.ndarray:

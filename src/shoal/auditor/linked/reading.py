@@ -48,8 +48,8 @@ class ReleasedTable:
     """One table of a release: its rows by parent, and what they show.
 
     columns: its quasi-identifiers. counts: by table below, how many rows its cells say; lo and hi.
-    more: (n,) what else tells rows apart: sets that show nothing, and days of the week that moved
-        days keep.
+    more: (n,) what else tells rows apart: days of the week that moved days keep. dates: of its
+        columns, those of which attackers know one date alone.
     """
 
     declared: DeclaredTable
@@ -58,6 +58,7 @@ class ReleasedTable:
     counts: Mapping[str, PublishedColumn]
     sensitive: Mapping[str, SensitiveColumn]
     more: tuple[np.ndarray, ...] = ()
+    dates: tuple[str, ...] = ()
 
     @property
     def rows(self) -> int:
@@ -65,8 +66,9 @@ class ReleasedTable:
 
     @property
     def cells(self) -> list[np.ndarray]:
-        """What its rows show beside counts, as whole numbers by column."""
-        return [*(column.codes for column in self.columns), *self.more]
+        """What its rows show beside counts and single dates, as whole numbers by column."""
+        shown = (column.codes for column in self.columns if column.name not in self.dates)
+        return [*shown, *self.more]
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,7 @@ class LinkedRelease:
                     self.tables[table.name].cells,
                     table.known,
                     [column.codes for column in self.tables[table.name].counts.values()],
+                    table.count_known,
                 )
                 for table in self.tree.tables
             ]
@@ -171,7 +174,7 @@ class _Reader:
         if declared.separator is not None:
             assert declared.parent is not None
             above = self._grouped[declared.parent]
-            table, parents = elements_of(declared, above, self.model)
+            table, parents = elements_of(declared, above, self.model.missing_values)
             starts = starts_of(parents, above.records)
         else:
             table, starts = self._joined(declared)
@@ -191,11 +194,12 @@ class _Reader:
         counts = {
             name.removesuffix(rows_column("")): self._count_column(table, name) for name in counted
         }
-        mark, anchor = self.render.suppressed, self.model.anchor
-        more = [(as_text(table.frame[name]) == mark).to_numpy() for name in declared.sets]
+        anchor, more = self.model.anchor, []
         if declared.parent is None and self.moved is not None and anchor and anchor.keep:
             more.append(self.moved % 7)
-        one = ReleasedTable(declared, starts, columns, counts, sensitive, tuple(more))
+        is_exact = anchor is not None and anchor.gaps == "exact"
+        dates = declared.dates if is_exact else ()
+        one = ReleasedTable(declared, starts, columns, counts, sensitive, tuple(more), dates)
         self.found[declared.name] = one
         if declared.key is not None and declared.key in table.names:
             self._judge_keys(one, names_of(table.frame[declared.key]))
@@ -334,13 +338,16 @@ class _Reader:
         shown = (*people.columns, *people.counts.values())
         if not shown:
             return np.zeros(people.rows, dtype=bool)
-        starred = is_starred(shown, self.render.suppressed)
+        mark = self.render.suppressed
+        starred = is_starred(shown, mark)
         for one in self.found.values():
-            if one.declared.parent == PEOPLE:
+            if one.declared.parent == PEOPLE and one.declared.separator is None:
                 starred &= np.diff(one.starts) == 0
+        for name in people.declared.sets:
+            starred &= (as_text(self._grouped[PEOPLE].frame[name]) == mark).to_numpy()
         names = [n for n, a in people.declared.attributes.items() if a.role == "sensitive"]
         table = self._grouped[PEOPLE]
-        hides = is_withheld(table, names, starred, self.render.suppressed)
+        hides = is_withheld(table, names, starred, mark)
         return starred if hides else np.zeros(people.rows, dtype=bool)
 
 

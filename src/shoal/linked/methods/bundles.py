@@ -12,6 +12,7 @@ member's rows go to the slots at the least cost; then the rows below these. Rows
 withheld. 4 Classes that break a promise unite with the nearest, and are aligned anew.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import ClassVar
@@ -55,15 +56,19 @@ class BundleMethod(Bundler):
         or all in one class break a promise.
         """
         k = promises.k
-        _require_people(bundles, k)
+        require_people(bundles, k)
         ordered = OrderedBundles.of(bundles, rng)
-        classes = _classes(ordered.bundles, k, self.band * k)
+        classes = classes_of(ordered.bundles, k, self.band * k)
+
+        def template(labels: np.ndarray) -> Templates:
+            return ordered.of_input(aligned(ordered.bundles, labels))
+
         if promises.needs_more_than_k:
-            classes = _united(ordered, classes, promises)
-        return ordered.of_input(aligned(ordered.bundles, classes))
+            classes = united(ordered, classes, promises, template)
+        return template(classes)
 
 
-def _require_people(bundles: Bundles, k: int) -> None:
+def require_people(bundles: Bundles, k: int) -> None:
     """Raises InfeasibleError where too few people may be in one class."""
     sizes = np.unique(bundles.apart, return_counts=True)[1]
     fewest = int(sizes.min(initial=bundles.people))
@@ -72,7 +77,8 @@ def _require_people(bundles: Bundles, k: int) -> None:
     if len(sizes) > 1:
         raise InfeasibleError(
             f"k-anonymity with k = {k}: {fewest} people have to stay apart from all others by the"
-            " day of the week of their anchor; lower k, or leave out 'keep' of the anchor"
+            " day of the week of their anchor, or as they have none; lower k, or leave out 'keep'"
+            " and 'gaps' of the anchor"
         )
     raise InfeasibleError(
         f"k-anonymity with k = {k}: the table of people has {fewest}; add people, or lower k"
@@ -117,6 +123,10 @@ class OrderedBundles:
             sources.append(source)
         return cls(Bundles(tuple(tables), bundles.apart[people]), tuple(sources))
 
+    def people_of_input(self, values: np.ndarray) -> np.ndarray:
+        """What belongs to each person, as they came."""
+        return values[_inverse(self.source[0])]
+
     def of_input(self, templates: Templates) -> Templates:
         """The templates of the bundles as they came."""
         return Templates(
@@ -147,7 +157,7 @@ def _total_rows(bundles: Bundles) -> np.ndarray:
 # Steps 1 and 2: bands, and cuts in them.
 
 
-def _classes(bundles: Bundles, k: int, least_band: int) -> np.ndarray:
+def classes_of(bundles: Bundles, k: int, least_band: int) -> np.ndarray:
     """The class of each person, (people,) int64."""
     bands = _bands(bundles, least_band)
     values = np.array(_dimensions(bundles), dtype=np.int32).reshape(-1, bundles.people)
@@ -252,6 +262,13 @@ def joined(matrices: list[Matrix]) -> Matrix:
     )
 
 
+def with_columns(matrix: Matrix, columns: list[np.ndarray], reach: list[float]) -> Matrix:
+    """The matrix with some more linear columns. reach: the width of each that costs 1."""
+    beside = Matrix.from_columns(np.column_stack(columns), [*reach])
+    costs = joined([matrix, beside])
+    return replace(costs, codes=np.column_stack((matrix.codes, beside.codes)))
+
+
 # Step 3: alignment of rows, table by table from the people down.
 
 
@@ -259,11 +276,11 @@ def aligned(bundles: Bundles, classes: np.ndarray) -> Templates:
     """The template of each class. classes: (people,) numbered without gaps."""
     slots = [classes, *(np.full(rows.matrix.records, -1) for rows in bundles.tables[1:])]
     for number in range(1, len(bundles.tables)):
-        slots[number] = _slots(bundles, number, slots[bundles.tables[number].parent])
+        slots[number] = slots_of_rows(bundles, number, slots[bundles.tables[number].parent])
     return Templates(tuple(slots))
 
 
-def _slots(bundles: Bundles, number: int, above: np.ndarray) -> np.ndarray:
+def slots_of_rows(bundles: Bundles, number: int, above: np.ndarray) -> np.ndarray:
     """The slot of each row of a table. above: that of each row of the table over it."""
     rows = bundles.tables[number]
     members = np.argsort(above, kind="stable")[int((above < 0).sum()) :]
@@ -334,22 +351,26 @@ def _price_below(bundles: Bundles, number: int, rows: np.ndarray, leads: np.ndar
 # Step 4: classes that break a promise unite with the nearest, and are aligned anew.
 
 
-def _united(ordered: OrderedBundles, classes: np.ndarray, promises: BundlePromises) -> np.ndarray:
-    """Classes of which each keeps every promise; nearest by people's cells and counts of rows."""
+def united(
+    ordered: OrderedBundles,
+    classes: np.ndarray,
+    promises: BundlePromises,
+    template: Callable[[np.ndarray], Templates],
+) -> np.ndarray:
+    """Classes of which each keeps every promise; nearest by people's cells and counts of rows.
+
+    template: of people in classes; those of -1 are in none.
+    """
 
     def hold(labels: np.ndarray, count: int) -> np.ndarray:
-        return promises.holds(ordered.of_input(aligned(ordered.bundles, labels)), count)
+        return promises.holds(template(labels), count)
 
     bundles = ordered.bundles
     people = bundles.tables[0].matrix
     counts = [np.diff(bundles.starts_by_person(number)) for number in range(1, len(bundles.tables))]
     # far more than all else: people who have to stay apart unite only where nobody else is left
     prices = [1 / rows.row_weight for rows in bundles.tables[1:]]
-    beside = Matrix.from_columns(
-        np.column_stack([bundles.apart, *counts]), [1 / (FAR * bundles.people), *prices]
-    )
-    costs = joined([people, beside])
-    matrix = replace(costs, codes=np.column_stack((people.codes, beside.codes)))
+    matrix = with_columns(people, [bundles.apart, *counts], [1 / (FAR * bundles.people), *prices])
     partition = Partition(classes.astype(np.int32), int(classes.max()) + 1)
     united = merge_failing(matrix, partition, hold).labels
     first = np.unique(united, return_index=True)[1]
@@ -371,13 +392,18 @@ def _weight_below(bundles: Bundles, number: int) -> np.ndarray:
     return total
 
 
-def bundle_loss(bundles: Bundles, templates: Templates) -> float:
-    """Widths of all published cells, 1 for those withheld, by the original quasi cells."""
+def bundle_loss(bundles: Bundles, templates: Templates, people: np.ndarray | None = None) -> float:
+    """Widths of all published cells, 1 for those withheld, by the original quasi cells.
+
+    people: (people,) bool, who counts; nobody else has a slot. By default everybody does.
+    """
     lost, cells = 0.0, 0
-    for rows, slots in zip(bundles.tables, templates.slots, strict=True):
+    for number, (rows, slots) in enumerate(zip(bundles.tables, templates.slots, strict=True)):
         matrix = rows.matrix
-        kept = slots >= 0
+        counts = np.ones(matrix.records, dtype=bool)
+        if people is not None:
+            counts = np.repeat(people, np.diff(bundles.starts_by_person(number)))
         partition = Partition(slots.astype(np.int32), int(slots.max(initial=-1)) + 1)
-        lost += loss_of(matrix, partition) + float((~kept).sum() * matrix.attributes)
-        cells += matrix.records * matrix.attributes
+        lost += loss_of(matrix, partition) + float((counts & (slots < 0)).sum() * matrix.attributes)
+        cells += int(counts.sum()) * matrix.attributes
     return lost / max(cells, 1)

@@ -4,7 +4,7 @@ Rows whose parent is missing, keys that are there twice and rows about two peopl
 are all that a single table may have; they are listed at once.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 
@@ -204,7 +204,7 @@ def person_of(name: str, found: Mapping[str, GroupedTable]) -> np.ndarray:
 
 def _elements(declared: DeclaredTable, above: GroupedTable, model: PolicyModel) -> GroupedTable:
     """The elements of the sets in a column, by the row in whose cell they stand."""
-    table, parents = elements_of(declared, above.table, model)
+    table, parents = elements_of(declared, above.table, model.no_names)
     by_row = pl.DataFrame({"row": parents, "cell": table.frame.to_series()})
     once = by_row.select(pl.struct(pl.all()).is_first_distinct()).to_series()
     table, parents = Table(table.frame.filter(once)), parents[once.to_numpy()]
@@ -214,10 +214,10 @@ def _elements(declared: DeclaredTable, above: GroupedTable, model: PolicyModel) 
 
 
 def elements_of(
-    declared: DeclaredTable, above: Table, model: PolicyModel
+    declared: DeclaredTable, above: Table, none: Iterable[str]
 ) -> tuple[Table, np.ndarray]:
     """The elements of the sets in a column, as often as they are written, and (n,) the row of each;
-    a cell without a value has none.
+    those in `none` are none.
     """
     (column,) = declared.attributes
     assert declared.separator is not None
@@ -226,7 +226,7 @@ def elements_of(
         pl.DataFrame({"row": np.arange(len(cells)), "cell": cells.str.split(declared.separator)})
         .explode("cell")
         .with_columns(pl.col("cell").str.strip_chars())
-        .filter(~pl.col("cell").is_in(["", *model.no_names]))
+        .filter(~pl.col("cell").is_in(["", *none]))
     )
     return Table(parted.select(pl.col("cell").alias(column))), parted["row"].to_numpy()
 

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import linked_cases
+import naive_items
 import shoal as library
 from shoal.auditor.linked.audit import audit_linked
 from shoal.auditor.linked.labels import View, ViewedTable, exposures
@@ -254,6 +255,79 @@ def test_elements_of_a_released_set_count_as_often_as_they_are_written():
     )
 
 
+def test_elements_that_show_nothing_count_as_others_do(released):
+    policy = linked_cases.policy()
+    policy["attributes"]["codes"] = {"role": "quasi", "type": "set", "separator": ";"}
+    given = Policy.from_dict(policy)
+    people = released["people"].with_columns(codes=pl.lit("a;*"))
+    whole = audit_linked({**released, "people": people}, given).certificate
+    cells = people["codes"].to_list()
+    cells[0] = "a"
+    told = people.with_columns(pl.Series("codes", cells))
+    found = audit_linked({**released, "people": told}, given).certificate
+    assert (whole["promises"][0]["measured"], found["promises"][0]["measured"]) == (3, 1)
+
+
+# Any m known rows, with the originals: every choice of rows is tried.
+
+
+def codes_policy(k=2, m=2):
+    tree = {"a": ["a1", "a2"], "b": ["b1", "b2"]}
+    return {
+        "version": 1,
+        "attributes": {
+            "patient": {"role": "subject"},
+            "codes": {
+                "role": "quasi",
+                "type": "set",
+                "separator": ";",
+                "known": m,
+                "hierarchy": {"tree": tree},
+            },
+        },
+        "tables": {"bills": {"parent": {"people": "patient"}, "rows": {"known": "count"}}},
+        "promises": [{"model": "k-anonymity", "k": k}],
+    }
+
+
+def matched(shown, original, k=2, m=2):
+    """What the attack finds. shown, original: the codes of each person."""
+    bills = {"bills": pl.DataFrame({"patient": []}, schema={"patient": pl.String})}
+    release, truth = (
+        {"people": pl.DataFrame({"patient": names, "codes": codes})} | bills
+        for names, codes in (
+            ([str(i + 1) for i in range(len(shown))], shown),
+            ([f"p{i}" for i in range(len(original))], original),
+        )
+    )
+    release["people"] = release["people"].with_columns(pl.lit("0").alias("bills.rows"))
+    policy = Policy.from_dict(codes_policy(k, m))
+    return audit_linked(release, policy, truth).certificate["linked"]["matching"]
+
+
+TRUE = ["a1;a2", "a1;b1", "a1;a2;b1", "b2"]
+
+
+def test_the_attack_finds_k_people_for_every_choice_of_rows_of_the_worked_example():
+    assert matched(["a;a", "a;b", "a;a;b", "b"], TRUE)["least"] == 2
+
+
+@pytest.mark.parametrize(
+    ("shown", "least"),
+    [
+        (["a1;a2", "a;b", "a;a;b", "b"], 0),  # a1 as it is, so nobody shows it beside a b
+        (["a;a", "a;b", "a;a", "a"], 1),  # all but one b are gone: who has one shows it
+        (["a;a;b", "a", "a;a;b", "b"], 2),  # rows changed hands, and still two of all fit
+    ],
+)
+def test_the_attack_finds_whoever_shows_a_row_that_few_show(shown, least):
+    assert matched(shown, TRUE)["least"] == least
+
+
+def test_rows_that_nobody_shows_drop_out_of_what_is_known():
+    assert matched(["a1", "a1", "a1", "a1"], TRUE, k=4)["least"] == 4
+
+
 def test_a_column_that_was_to_be_removed_is_found(released):
     policy = linked_cases.policy()
     policy["attributes"]["name"] = {"role": "identifier"}
@@ -359,6 +433,19 @@ def test_whoever_knows_m_rows_finds_as_many_people_as_a_plain_count_does(world, 
                 ]
                 found.append(sum(fits))
         assert fewest[person] == min(found)
+
+
+@given(small_worlds(), st.integers(1, 3))
+def test_rows_that_hang_from_different_rows_are_known_to_differ(world, m):
+    view = view_of(world, drugs=m)
+    items = [[(kind, drug) for kind, drugs in rows for drug in drugs] for _, rows in world]
+    whole = [(cell, sorted(kind for kind, _ in rows)) for cell, rows in world]
+    for person, found in enumerate(view.fewest_alike(m)):
+        alike = [i for i, other in enumerate(whole) if other == whole[person]]
+        own = [items[i] for i in alike]
+        sets = [c for size in range(1, m + 1) for c in combinations(items[person], size)]
+        fits = [len(naive_items.holders(own, chosen)) for chosen in sets]
+        assert found == min([len(alike), *fits])
 
 
 @given(small_worlds())

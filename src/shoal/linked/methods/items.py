@@ -1,0 +1,245 @@
+"""Items: people among whom nobody is found by any m known rows.
+
+Ours; the theorem and its proof are in `shoal.linked.known_rows`.
+Promise: every class has k people alike in their own cells and in the tables that are known as a
+whole, and whoever knows m rows of a person in the other tables finds k people of the class or more
+who fit them. Rows are published at nodes of values, by one function for all of a class.
+Steps: 1 classes of `size` people, as `bundles` makes them, by what is known as a whole. 2 In each,
+every value is a node of its own; one that fewer than k people hold goes to `other X`, a node for
+all values under its parent X that are not published themselves, which takes in others of them while
+fewer than k people hold it, and then goes to the parent's. 3 While fewer than k people hold some
+multiset of m nodes, the nodes with most of these are raised in the same way. 4 Rows that a person
+has at one node are published as far as k people have as many.
+Reading: `other X` takes in the value of least support that is published anywhere under X.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+
+from shoal.data.bundles import Bundles, Templates
+from shoal.data.matrix import Matrix
+from shoal.data.option import parameter
+from shoal.errors import InputError
+from shoal.linked.known_rows import KnownRows
+from shoal.linked.methods.bundles import (
+    OrderedBundles,
+    aligned,
+    band_starts,
+    bundle_loss,
+    classes_of,
+    require_people,
+    slots_of_rows,
+    united,
+    with_columns,
+)
+from shoal.linked.value_trees import ValueTrees
+from shoal.protocols import BundlePromises, Bundler
+
+SIZES = (2, 5, 20, 100, 500)
+"""People of a class that are tried, in multiples of k; and all."""
+
+SAMPLE = 8
+"""Classes on which a size is tried."""
+
+Making = Callable[[np.ndarray], Templates]
+"""The templates of people in classes; (people,) int64, -1 for those in none."""
+
+
+@dataclass(frozen=True)
+class Items(Bundler):
+    """Nodes of values for any m known rows. Draws random numbers, to part what is equal."""
+
+    name: ClassVar[str] = "items"
+    paper: ClassVar[str] = "ours; see docs/methods/items.md"
+
+    size: int = parameter(
+        "people of a class, at least 2 k; 0: the size that loses least on some classes",
+        default=0,
+        low=0,
+    )
+    band: int = parameter(
+        "how many times `size` people are gathered, by their number of rows, before they are cut",
+        default=10,
+        low=1,
+    )
+
+    def bundle(
+        self, bundles: Bundles, promises: BundlePromises, rng: np.random.Generator
+    ) -> Templates:
+        """Templates of at least `promises.k` people for any m known rows.
+
+        Raises InfeasibleError where there are fewer people, or all in one class break a promise,
+        and InputError where no table has a number of known rows, or classes are too small for it.
+        """
+        k = promises.k
+        if all(rows.known is None for rows in bundles.tables):
+            raise InputError(
+                "method 'items': attackers know every table as a whole; say 'known: 2' of one, or"
+                " choose 'bundles'"
+            )
+        if 0 < self.size < 2 * k:
+            raise InputError(
+                f"method 'items': classes of {self.size} people withhold nearly all values at"
+                f" k = {k}; choose 'size' of at least {2 * k}, or 'bundles'"
+            )
+        require_people(bundles, k)
+        draws = [rng.permutation(rows.matrix.records) for rows in bundles.tables]
+        tried = [self._classes(bundles, size, rng) for size in self._sizes(bundles.people, k)]
+        makings = [partial(_templates, bundles, k, draws, ordered) for ordered, _ in tried]
+        best = 0
+        if len(tried) > 1:
+            seed = rng.integers(2**32)
+            losses = [
+                _sampled_loss(bundles, ordered, classes, making, np.random.default_rng(seed))
+                for (ordered, classes), making in zip(tried, makings, strict=True)
+            ]
+            best = int(np.argmin(losses))
+        (ordered, classes), making = tried[best], makings[best]
+        if promises.needs_more_than_k:
+            classes = united(ordered, classes, promises, making)
+        return making(classes)
+
+    def _sizes(self, people: int, k: int) -> list[int]:
+        if self.size:
+            return [self.size]
+        return [size * k for size in SIZES if size * k < people] + [people]
+
+    def _classes(
+        self, bundles: Bundles, size: int, rng: np.random.Generator
+    ) -> tuple[OrderedBundles, np.ndarray]:
+        """What is known as a whole, in order, and each person's class by it."""
+        whole = bundles.without(_not_whole(bundles))
+        ordered = OrderedBundles.of(replace(whole, apart=_apart(bundles, size)), rng)
+        classes = classes_of(ordered.bundles, size, self.band * size)
+        apart = bundles.apart[ordered.source[0]]
+        return replace(ordered, bundles=replace(ordered.bundles, apart=apart)), classes
+
+
+def _not_whole(bundles: Bundles) -> list[int]:
+    """The tables with a number of known rows, and those below them."""
+    found: list[int] = []
+    for number, rows in enumerate(bundles.tables):
+        if rows.known is not None or rows.parent in found:
+            found.append(number)
+    return found
+
+
+def _apart(bundles: Bundles, size: int) -> np.ndarray:
+    """Whom no class unites: who was apart before, and where counts of rows are known those with
+    other counts, if there are enough of each; from the greatest down, else.
+    """
+    counts = [np.diff(rows.starts) for rows in bundles.tables if rows.counted]
+    if not counts:
+        return bundles.apart
+    by_count = np.unique(np.stack(counts, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
+    found = np.zeros(bundles.people, np.int64)
+    for before in np.unique(bundles.apart).tolist():
+        members = np.flatnonzero(bundles.apart == before)
+        members = members[np.argsort(-by_count[members], kind="stable")]
+        starts = band_starts(by_count[members], size)
+        found[members] = found.max() + 1 + np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    return found
+
+
+def _sampled_loss(
+    bundles: Bundles,
+    ordered: OrderedBundles,
+    classes: np.ndarray,
+    making: Making,
+    rng: np.random.Generator,
+) -> float:
+    """What people of some classes lose, by the cells that they have."""
+    chosen = rng.permutation(int(classes.max()) + 1)[:SAMPLE]
+    place = np.full(int(classes.max()) + 1, -1)
+    place[chosen] = np.arange(len(chosen))
+    sampled = place[classes]
+    return bundle_loss(bundles, making(sampled), ordered.people_of_input(sampled) >= 0)
+
+
+# Templates: of what is known as a whole as in `bundles`, then of the other tables.
+
+
+def _templates(
+    bundles: Bundles,
+    k: int,
+    draws: list[np.ndarray],
+    ordered: OrderedBundles,
+    classes: np.ndarray,
+) -> Templates:
+    """The templates of classes of the ordered bundles, for those that came."""
+    others = _not_whole(bundles)
+    whole = iter(ordered.of_input(aligned(ordered.bundles, classes)).slots)
+    slots = [
+        np.full(rows.matrix.records, -1) if number in others else next(whole)
+        for number, rows in enumerate(bundles.tables)
+    ]
+    asked = [number for number in others if bundles.tables[number].known]
+    tables = [_known_rows(bundles, number, slots, draws[number], k) for number in asked]
+    m = bundles.tables[asked[0]].known or 0
+    published = KnownRows.joined(tables).published(k, m)
+    ends = np.cumsum([bundles.tables[number].matrix.records for number in asked])[:-1]
+    for number, found in zip(asked, np.split(published, ends), strict=True):
+        slots[number] = _dense(found)
+    for number in (number for number in others if number not in asked):
+        slots[number] = slots_of_rows(bundles, number, slots[bundles.tables[number].parent])
+    return Templates(tuple(slots))
+
+
+def _dense(slots: np.ndarray) -> np.ndarray:
+    """Slots numbered without gaps; -1 stays."""
+    kept = slots >= 0
+    found = slots.copy()
+    found[kept] = np.unique(slots[kept], return_inverse=True)[1]
+    return found
+
+
+def _known_rows(
+    bundles: Bundles, number: int, slots: list[np.ndarray], drawn: np.ndarray, k: int
+) -> KnownRows:
+    """The rows of one table, each below the slot of the row that it hangs from.
+
+    Where counts are known and the members of a class have several, each of them publishes as many
+    rows as the one with the fewest, which show nothing: so a count tells as little as they do.
+    """
+    rows, starts = bundles.tables[number], bundles.starts_by_person(number)
+    counts = np.diff(starts)
+    person = np.repeat(np.arange(bundles.people), counts)
+    group = slots[rows.parent][rows.parents]
+    is_even = np.ones(len(person), dtype=bool)
+    if rows.counted:
+        least, most = _count_spans(slots[0], counts)
+        is_even = (least == most)[slots[0][person]]
+        place = np.empty(len(person), np.int64)
+        place[np.lexsort((drawn, person))] = np.arange(len(person)) - starts[person]
+        group = np.where(is_even | (place < least[slots[0][person]]), group, -1)
+    trees = ValueTrees.of(_with_counts(bundles, number), group, person, k)
+    return KnownRows(
+        replace(trees, leaf=np.where(is_even, trees.leaf, trees.roots(trees.leaf))),
+        person,
+        np.where(group < 0, -1, slots[0][person]),
+        np.full(len(person), rows.counted),
+        np.full(len(person), rows.row_weight),
+        drawn,
+    )
+
+
+def _with_counts(bundles: Bundles, number: int) -> Matrix:
+    """A table's columns, and how many rows hang from each of its rows."""
+    rows, below = bundles.tables[number], [bundles.tables[t] for t in bundles.below(number)]
+    if not below:
+        return rows.matrix
+    counts = [np.diff(one.starts) for one in below]
+    return with_columns(rows.matrix, counts, [1 / one.row_weight for one in below])
+
+
+def _count_spans(classes: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The fewest and the most rows of a member of each class, and last of nobody."""
+    number = int(classes.max(initial=-1)) + 2
+    least, most = np.full(number, np.iinfo(np.int64).max), np.zeros(number, np.int64)
+    np.minimum.at(least, classes, counts)
+    np.maximum.at(most, classes, counts)
+    return least, most

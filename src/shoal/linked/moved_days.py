@@ -1,0 +1,148 @@
+"""From which days the moved anchors of a class are drawn.
+
+With covered gaps that is the hull of its members' anchors. With exact gaps whoever knows a date d
+of a person knows which rows may show it: those of an offset o for which d - o is a day that the
+anchor may have, it being equally likely to be any day of the hull. So for every date of a member,
+in each slot no row of the class fits, or those of k members do. As every member has one row of each
+slot, a person is then found with probability 1 / k at most, in whichever slots the known row may
+be: the fitting rows of a person are at most a k-th of all. Where the hull is too narrow for that,
+it is widened, at most to the days of the whole study.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from shoal.data.encoding import EncodedAttribute
+from shoal.data.linked import ANCHOR, PEOPLE, LinkedTables
+from shoal.data.recoding import Recoding
+
+
+@dataclass(frozen=True)
+class Hulls:
+    """(classes,) int64 first and last day from which a class's moved anchors are drawn, 0 where a
+    member has no anchor; (classes,) bool, whether no known date tells members apart.
+    """
+
+    first: np.ndarray
+    last: np.ndarray
+    holds: np.ndarray
+
+
+def anchor_of(tables: LinkedTables) -> EncodedAttribute:
+    """The day from which each person's dates count."""
+    attributes = tables.people.encoded.attributes
+    return next(one for one in attributes if one.attribute.name == ANCHOR)
+
+
+def step_of(tables: LinkedTables) -> int:
+    """Days between those that an anchor may have."""
+    return 7 if tables.tree.anchor is not None and tables.tree.anchor.keeps_weekday else 1
+
+
+def hulls_of(tables: LinkedTables, slots: Mapping[str, np.ndarray], k: int) -> Hulls:
+    """The days of each class. slots: of each row, by table; those of people are the classes."""
+    classes = slots[PEOPLE].astype(np.int32)
+    encoded = anchor_of(tables)
+    spans = Recoding.of(classes, int(classes.max(initial=-1)) + 1, (encoded,))
+    values = np.append(encoded.values, np.zeros(len(encoded.texts) - encoded.present))
+    has_all = spans.hi[:, 0] < encoded.present
+    first, last = (
+        np.where(has_all, values[end[:, 0]], 0).astype(np.int64) for end in (spans.lo, spans.hi)
+    )
+    if tables.tree.anchor is None or not tables.tree.anchor.is_exact:
+        return Hulls(first, last, np.ones(len(first), dtype=bool))
+    return _widened(tables, slots, Hulls(first, last, has_all), k)
+
+
+def _widened(tables: LinkedTables, slots: Mapping[str, np.ndarray], hulls: Hulls, k: int) -> Hulls:
+    """The narrowest hulls, in doubling steps to both sides, in which known dates tell nobody."""
+    columns = list(_columns(tables, slots))
+    step = step_of(tables)
+    start, end = _study(tables)
+    before = np.maximum(hulls.first - start, 0) // step * step
+    behind = np.maximum(end - hulls.last, 0) // step * step
+    first, last, more = hulls.first.copy(), hulls.last.copy(), 0
+    while True:
+        holds = np.ones(len(first), dtype=bool)
+        for dates in columns:
+            holds[dates.broken(first, last, step, k)] = False
+        wider = ~holds & hulls.holds & (np.maximum(before, behind) > more)
+        if not wider.any():
+            return Hulls(first, last, holds)
+        more = max(step, 2 * more)
+        first[wider] = (hulls.first - np.minimum(more, before))[wider]
+        last[wider] = (hulls.last + np.minimum(more, behind))[wider]
+
+
+def _study(tables: LinkedTables) -> tuple[int, int]:
+    """The first and the last day of the column that anchors are taken from, over all people."""
+    assert tables.tree.anchor is not None
+    rows = tables.rows[tables.tree.anchor.table]
+    names = [one.attribute.name for one in rows.encoded.attributes]
+    encoded = rows.encoded.attributes[names.index(tables.tree.anchor.column)]
+    anchors = anchor_of(tables).value_of_code()[anchor_of(tables).codes]
+    person = tables.person_of(tables.tree.anchor.table)
+    days = encoded.value_of_code()[encoded.codes] + anchors[person]
+    days = days[~np.isnan(days)]
+    return (int(days.min()), int(days.max())) if len(days) else (0, 0)
+
+
+@dataclass(frozen=True)
+class _Dates:
+    """One column of dates: what may be known, and what is published.
+
+    known_class, known: (d,) int64, the class of a person and the date of a row of it. slot, klass,
+    offset: (n,) int64, of each published row with a date.
+    """
+
+    known_class: np.ndarray
+    known: np.ndarray
+    slot: np.ndarray
+    klass: np.ndarray
+    offset: np.ndarray
+
+    def broken(self, first: np.ndarray, last: np.ndarray, step: int, k: int) -> np.ndarray:
+        """The classes in which 1..k - 1 rows of some slot fit a known date."""
+        if not len(self.slot):
+            return self.slot
+        far = int(max(np.ptp(self.offset), 0)) + 1
+        base, least = 3 * far, int(self.offset.min())
+        keys = np.sort((self.slot * step + self.offset % step) * base + self.offset - least)
+        slots, place = np.unique(self.slot, return_index=True)
+        slots = slots[np.argsort(self.klass[place], kind="stable")]
+        begins = np.searchsorted(np.sort(self.klass[place]), np.arange(len(first) + 1))
+        counts = np.diff(begins)[self.known_class]
+        slot_of = np.repeat(begins[self.known_class] - (np.cumsum(counts) - counts), counts)
+        slot = slots[slot_of + np.arange(len(slot_of))]
+        klass, date = np.repeat(self.known_class, counts), np.repeat(self.known, counts)
+        # days of other weeks never meet, as all of a class share the day of the week
+        series = (slot * step + (date - first[klass]) % step) * base
+        earliest, latest = (
+            series + np.clip(date - day[klass] - least, -far, 2 * far - 1) for day in (last, first)
+        )
+        fitting = np.searchsorted(keys, latest, "right") - np.searchsorted(keys, earliest, "left")
+        return klass[(fitting > 0) & (fitting < k)]
+
+
+def _columns(tables: LinkedTables, slots: Mapping[str, np.ndarray]) -> Iterator[_Dates]:
+    """Every column of dates, with the rows of people in classes."""
+    anchors = anchor_of(tables).value_of_code()[anchor_of(tables).codes]
+    for name, dates in tables.tree.dates.items():
+        person = tables.person_of(name)
+        klass = slots[PEOPLE][person].astype(np.int64)
+        for encoded in tables.rows[name].encoded.attributes:
+            if encoded.attribute.name in dates:
+                offset = encoded.value_of_code()[encoded.codes]
+                known = np.flatnonzero((klass >= 0) & ~np.isnan(offset + anchors[person]))
+                shown = known[slots[name][known] >= 0]
+                dates_of = (offset + anchors[person])[known].astype(np.int64)
+                pairs = np.unique(np.stack([klass[known], dates_of]), axis=1)
+                yield _Dates(
+                    pairs[0],
+                    pairs[1],
+                    slots[name][shown].astype(np.int64),
+                    klass[shown],
+                    offset[shown].astype(np.int64),
+                )

@@ -1,0 +1,196 @@
+"""Worlds: a few people with visits, drugs and tags, published as linked tables, and found again."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from datetime import date, timedelta
+from itertools import chain
+from pathlib import Path
+from random import Random
+
+import shoal
+from fuzz.cells import Table
+from fuzz.draw import Case
+from fuzz.linked_judge import Judged, day, read
+from fuzz.outcome import Outcome
+from shoal.errors import InfeasibleError, InputError, PromiseError
+
+KINDS = {"urgent": ["er", "car"], "planned": ["by", "with"]}
+TAGS = {"a": ["a1", "a2"], "b": ["b1", "b2", "b3"]}
+METHODS = ("bundles", "items")
+
+
+def draw_case(random: Random, method: str | None = None) -> Case:
+    """A policy and tables; visits and drugs are files of the case."""
+    k = random.choice([2, 2, 3])
+    people = random.randint(2 * k, 16)
+    m = random.choice([1, 2, 2, 3])
+    visits = random.choice(["all", m]) if method != "items" else m
+    tags = random.choice(["all", m])
+    has_number = m in (visits, tags)
+    gaps = random.choice([None, None, "covered", "exact"])
+    if gaps == "exact" and visits != "all":
+        gaps = "covered"
+    policy = _policy(k, visits, tags, gaps, random)
+    name = method or random.choice(METHODS if has_number else METHODS[:1])
+    policy["method"] = {"name": name}
+    names = [f"p{i}" for i in range(people)]
+    rows = [
+        [
+            name,
+            str(random.randint(0, 9)),
+            ";".join(sorted(random.sample([*chain(*TAGS.values())], random.randint(0, 3)))),
+            random.choice("AB0"),
+        ]
+        for name in names
+    ]
+    table = Table(["patient", "age", "tags", "blood"], rows)
+    return Case("world", policy, table, _files(names, gaps, random), ())
+
+
+def _policy(k: int, visits: str | int, tags: str | int, gaps: str | None, random: Random) -> dict:
+    attributes = {
+        "kind": {"role": "quasi", "hierarchy": {"tree": KINDS}},
+        "cost": {"role": "quasi", "type": "number", "domain": [0, 20]},
+        "disease": {"role": "sensitive"},
+    }
+    promises: list[dict] = [{"model": "k-anonymity", "k": k}]
+    policy = {
+        "version": 1,
+        "attributes": {
+            "patient": {"role": "subject"},
+            "age": {"role": "quasi", "type": "number", "domain": [0, 9]},
+            "tags": {
+                "role": "quasi",
+                "type": "set",
+                "separator": ";",
+                "known": tags,
+                "hierarchy": {"tree": TAGS},
+            },
+            "blood": {"role": "sensitive"},
+        },
+        "tables": {
+            "visits": {
+                "parent": {"people": "patient"},
+                "key": "visit",
+                "rows": {"known": visits},
+                "attributes": attributes,
+            },
+            "drugs": {
+                "parent": {"visits": "visit"},
+                "rows": {"known": "count"},
+                "attributes": {"drug": {"role": "sensitive"}},
+            },
+        },
+        "promises": promises,
+        "seed": random.randint(0, 99),
+    }
+    if visits != "all" and random.random() < 0.4:
+        policy["tables"]["visits"]["rows"]["count_known"] = True
+    if gaps is not None:
+        attributes["day"] = {"role": "quasi", "type": "date"}
+        policy["anchor"] = {"first": "visits.day", "gaps": gaps}
+        if gaps == "exact":
+            policy["assume"] = ["one-date-known"]
+    if gaps != "exact":
+        promises += [
+            one
+            for one in (
+                {"model": "l-diversity", "attribute": "visits.disease", "l": 2},
+                {"model": "l-diversity", "attribute": "blood", "l": 2},
+                {"model": "holder-share", "attribute": "visits.disease", "share": 0.8},
+            )
+            if random.random() < 0.25
+        ]
+    return policy
+
+
+def _files(names: list[str], gaps: str | None, random: Random) -> dict[str, str]:
+    visits, drugs = [], []
+    first = {name: random.randint(0, 40) for name in names}
+    for name in names:
+        for _ in range(random.choice([0, 1, 1, 2, 2, 3])):
+            visit = f"v{len(visits)}"
+            at = date(2020, 1, 1) + timedelta(first[name] + random.randint(0, 30))
+            kind = random.choice([*chain(*KINDS.values())])
+            row = [visit, name, kind, str(random.randint(0, 20)), random.choice(["flu", "gout"])]
+            visits.append(row if gaps is None else [*row, str(at)])
+            drugs += [[visit, random.choice("xyz")] for _ in range(random.choice([0, 1, 1, 2]))]
+    head = ["visit", "patient", "kind", "cost", "disease", *([] if gaps is None else ["day"])]
+    return {"visits.csv": _text(head, visits), "drugs.csv": _text(["visit", "drug"], drugs)}
+
+
+def _text(head: list[str], rows: list[list[str]]) -> str:
+    file = io.StringIO()
+    csv.writer(file, lineterminator="\n").writerows([head, *rows])
+    return file.getvalue()
+
+
+def run(case: Case, folder: Path, random: Random) -> Outcome:
+    """Everything that has to be true of one release of linked tables."""
+    outcome = Outcome()
+    given, out, trace = folder / "in", folder / "out", folder / "trace.jsonl"
+    given.mkdir()
+    (given / "people.csv").write_text(case.table.text(), encoding="utf-8", newline="")
+    visits = _kept(case.files["visits.csv"], "patient", {row[0] for row in case.table.rows})
+    drugs = _kept(case.files["drugs.csv"], "visit", {row[0] for row in visits[1:]})
+    for name, rows in (("visits", visits), ("drugs", drugs)):
+        (given / f"{name}.csv").write_text(_text(rows[0], rows[1:]), encoding="utf-8", newline="")
+    policy = shoal.Policy.from_dict(case.policy)
+    try:
+        certificate = shoal.publish(given, policy, output=out, trace=trace).certificate
+    except InputError as unfit:
+        outcome.status = "refused"
+        outcome.add("publish: refused", str(unfit))
+        return outcome
+    except InfeasibleError:
+        outcome.status = "infeasible"
+        return outcome
+    except PromiseError as broken:
+        outcome.add("publish: its own audit withholds it", str(broken))
+        return outcome
+    _judge(case, out, certificate, outcome, _dates(trace, case, visits))
+    beside = shoal.audit(out, policy, original=given)
+    outcome.require(not any(beside["faults"].values()), "audit: faults", str(beside["faults"]))
+    outcome.counts[case.policy["method"]["name"]] += 1
+    return outcome
+
+
+def _kept(text: str, column: str, names: set[str]) -> list[list[str]]:
+    """The rows of a file whose parents are still there, behind its head."""
+    head, *rows = csv.reader(io.StringIO(text))
+    return [head, *(row for row in rows if row[head.index(column)] in names)]
+
+
+def _dates(trace: Path, case: Case, visits: list[list[str]]) -> list[list[int]]:
+    """All dates of each published person."""
+    lines = [json.loads(line) for line in trace.read_text(encoding="utf-8").splitlines()]
+    people = sorted((ln["row"], ln["seq"]) for ln in lines if ln["table"] == "people")
+    if "day" not in visits[0]:
+        return [[] for _ in people]
+    names = [case.table.rows[seq][0] for _, seq in people]
+    return [[day(row[-1]) for row in visits[1:] if row[1] == name] for name in names]
+
+
+def _judge(case: Case, out: Path, certificate, outcome: Outcome, dates: list[list[int]]) -> None:
+    """Whether the certificate says what trying everything finds in the files."""
+    rows = case.policy["tables"]["visits"]["rows"]
+    known = {"visits": rows["known"], "tags": case.policy["attributes"]["tags"]["known"]}
+    is_exact = case.policy.get("anchor", {}).get("gaps") == "exact"
+    found = Judged(read(out, is_exact), known, rows.get("count_known", False))
+    fewest = found.fewest()
+    if is_exact:
+        fewest = min(fewest, found.least_by_dates(dates, False) or fewest)
+    for promise in certificate["promises"]:
+        table = "visits" if promise["attributes"] == ["visits.disease"] else "people"
+        measured = {
+            "k-anonymity": lambda: fewest,
+            "l-diversity": lambda: found.least_distinct(table),  # noqa: B023
+            "holder-share": lambda: found.greatest_share(table),  # noqa: B023
+        }[promise["model"]]()
+        same = measured is None or abs((promise["measured"] or 0) - measured) < 1e-9
+        text = f"{promise['measured']} stated, {measured} found"
+        outcome.require(same, f"{promise['model']} differs", text)
+        outcome.require(promise["holds"], f"{promise['model']} does not hold", text)
