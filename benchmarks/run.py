@@ -42,6 +42,7 @@ NAMES = (
     "republish",
     "returning",
     "waiting",
+    "m_invariance",
     "beside",
     "streams",
     "stream_trees",

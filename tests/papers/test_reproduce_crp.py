@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
-from shoal_papers.reproduce.crp import METHODS, PAPER, QUICK_SIZES, RETURNING
+from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.matrix import Matrix
+from shoal.errors import InputError
+from shoal.search.points import points_of
+from shoal_papers.reproduce import axial_windows, mixed_bench
+from shoal_papers.reproduce.crp import (
+    METHODS,
+    PAPER,
+    QUICK_FACTORS,
+    QUICK_KNOWN,
+    QUICK_SIZES,
+    RETURNING,
+)
 from shoal_papers.reproduce.crp_claims import (
     CLAIMS,
     CRP,
@@ -29,6 +43,9 @@ from shoal_papers.reproduce.crp_claims import (
 from shoal_papers.reproduce.paper import Verdict, View
 from shoal_papers.reproduce.republication_bench import (
     GROWTH,
+    IMPACT,
+    MIXED,
+    MOVEMENT,
     QUICK_MONTHS,
     RETURN,
     SIZE,
@@ -37,7 +54,7 @@ from shoal_papers.reproduce.republication_bench import (
 )
 from shoal_papers.reproduce.returning_bench import alone
 from shoal_papers.reproduce.rows import ROWS, RowFile
-from shoal_papers.reproduce.wearer_tables import stretched
+from shoal_papers.reproduce.wearer_tables import QUASI, stretched
 
 
 def measured(quick: Path, experiment: str) -> list[dict]:
@@ -52,6 +69,9 @@ def test_a_quick_run_measures_every_method_everywhere(quick):
     }
     assert {row["size"] for row in measured(quick, SIZE)} == set(QUICK_SIZES)
     assert len(measured(quick, RETURN)) == len(RETURNING) * QUICK_MONTHS
+    assert len(measured(quick, IMPACT)) == len(QUASI) * len(QUICK_FACTORS)
+    assert len(measured(quick, MIXED)) == len(mixed_bench.DISTANCES) * len(QUICK_SIZES)
+    assert len(measured(quick, MOVEMENT)) == len(QUICK_KNOWN)
     assert {figure.name + ".svg" for figure in PAPER.figures} <= {
         path.name for path in quick.iterdir()
     }
@@ -64,6 +84,69 @@ def test_only_static_2_leaks_and_only_safe_methods_leave_nobody_alone(quick):
         assert (row["leaks"] > 0) == (row["method"] == "static-2")
         assert (row["people_in_small_cells"] > 0) == (row["method"] in ("static-2", "k-pprp"))
         assert row["records"] == 150 * (row["increments"] + 1)
+
+
+@pytest.mark.long
+def test_an_attribute_loses_less_where_its_impact_factor_is_greater(quick):
+    own = {(row["attribute"], row["factor"]): row["own_loss"] for row in measured(quick, IMPACT)}
+    assert all(own[name, 4] < own[name, 1] for name in QUASI)
+
+
+def samples(*runs: tuple[str, str, int]) -> pl.DataFrame:
+    """Series of one person and activity each, whose axes count the instants."""
+    rows = [(body, kind) for body, kind, length in runs for _ in range(length)]
+    frame = pl.DataFrame(rows, schema=["body", "activity"], orient="row")
+    instants = pl.Series(np.arange(frame.height))
+    who = {"age": 30, "height": 170, "weight": 60}
+    axes = dict.fromkeys(axial_windows.AXES, instants)
+    return frame.with_columns(**{n: pl.lit(v) for n, v in who.items()}, **axes)
+
+
+def test_a_window_is_whole_and_of_one_person_and_one_activity():
+    length = axial_windows.SAMPLES
+    short = ("a", "walks", length - 1)
+    frame = samples(("a", "sits", 2 * length + 5), short, ("b", "sits", length))
+    found = axial_windows.windows(frame)
+    assert found.select("body", "activity").rows() == [("a", "sits")] * 2 + [("b", "sits")]
+    first = np.arange(length)
+    starts = [0, length, 3 * length + 4]
+    assert found["mean_z4"].to_list() == [start + first.mean() for start in starts]
+    assert found["sd_x1"].to_list() == [round(float(first.std(ddof=1)), 1)] * 3
+
+
+def test_a_series_that_is_not_the_known_one_is_refused(tmp_path):
+    path = tmp_path / axial_windows.SERIES
+    path.parent.mkdir()
+    with gzip.open(path, "wt") as series:
+        series.write("user;age\na;30\n")
+    with pytest.raises(InputError, match="SHA-256 is not"):
+        axial_windows.read(tmp_path)
+
+
+def test_movement_names_whoever_moves_like_no_other():
+    def moving(*people: tuple[str, float]) -> pl.DataFrame:
+        features = {name: [value for _, value in people] for name in axial_windows.FEATURES}
+        return pl.DataFrame({"body": [body for body, _ in people], **features})
+
+    known = moving(("a", 0.0), ("b", 9.0), ("b", 10.0))
+    later = moving(("a", 1.0), ("a", 0.5), ("b", 8.0), ("b", 2.0))
+    assert axial_windows.named(known, later) == {"named": 0.75, "chance": 0.5}
+
+
+def test_distances_between_categories_are_what_they_are_called():
+    """Of leaves a and b under one node, and c."""
+    tree = Hierarchy.from_paths([("a", "ab", "*"), ("b", "ab", "*"), ("c", "*")])
+    matrix = Matrix.from_columns(np.array([[0], [1], [2]]), [tree])
+    claimed = {
+        mixed_bench.NODE: (0.5, 1.0),
+        mixed_bench.RANK: (0.5, 0.5),
+        mixed_bench.MISMATCH: (1.0, 1.0),
+        mixed_bench.NUMBERS: (0.0, 0.0),
+    }
+    for distance, apart in claimed.items():
+        points = points_of(mixed_bench.seen_by(matrix, distance), "range")
+        steps = np.sqrt((np.diff(points, axis=1) ** 2).sum(axis=0))
+        assert np.allclose(steps, apart), distance
 
 
 @pytest.mark.long

@@ -1,8 +1,9 @@
 """Growing tables of wearers, as the re-publication paper measures them.
 
-Three experiments: tables that *grow* by the paper's 1,500 records, increments of every *size*, and
-real people who *return* with each increment. Everything is read from releases that were written to
-a ledger, so that leaks and losses are those of what the world would have seen.
+Tables that *grow* by the paper's 1,500 records, increments of every *size*, real people who
+*return* with each increment, and *impact* factors that are not 1: all is read from releases that
+were written to a ledger, so that leaks and losses are those of what the world would have seen.
+*Mixed* tables are clustered by several distances, and *movement* asks whose a published window is.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import polars as pl
 
@@ -20,14 +21,17 @@ from shoal.connectors.ledger import DATA, Ledger
 from shoal.connectors.ledger.private import Identities
 from shoal.ledgers.republish import republish_file
 from shoal.policy.policy import Policy
-from shoal_papers.reproduce import returning_bench, wearer_tables
+from shoal_papers.reproduce import axial_windows, mixed_bench, returning_bench, wearer_tables
+from shoal_papers.reproduce.mixed_bench import MixedTable
 from shoal_papers.reproduce.paper import DataSet, Setting
-from shoal_papers.reproduce.wearer_tables import QUASI, WearerTables
+from shoal_papers.reproduce.wearer_tables import INVENTED, QUASI, WINDOWS, WearerTables
 
 GROWTH, SIZE, RETURN = "growth", "size", "return"
+IMPACT, MIXED, MOVEMENT = "impact", "mixed", "movement"
 RECORDS, INCREMENTS, REPEATS = 1500, 6, 3
 QUICK_RECORDS, QUICK_INCREMENTS = 150, 2
 MONTHS, QUICK_MONTHS, ATTENDANCE = 12, 3, 0.9
+IMPACT_TABLES, QUICK_MIXED = 3, 500
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,7 @@ class RepublicationBench:
     """Publishes the tables under each setting once and keeps what every release showed."""
 
     tables: WearerTables
+    mixed: MixedTable
     records: int
     increments: int
     months: int
@@ -51,6 +56,13 @@ class RepublicationBench:
         experiment = setting["experiment"]
         if experiment == SIZE:
             return self._by_size(setting)
+        if experiment == IMPACT:
+            return self._impact(setting)
+        if experiment == MIXED:
+            return self.mixed.measure(setting, self.increments + 1)
+        if experiment == MOVEMENT:
+            known, later = self.tables.increments(WINDOWS, max(self.records, setting["size"]), 2)
+            return axial_windows.named(known.head(setting["size"]), later)
         key = tuple(value for name, value in setting.items() if name in CHAIN)
         if key not in self._chains:
             chain = self._growth if experiment == GROWTH else self._return
@@ -83,6 +95,28 @@ class RepublicationBench:
         del row["seconds"]
         # on the scale of domain 1, whatever the scale is called
         return row | {"tables": len(tables), "gcp_in_units": domain * row["gcp"]}
+
+    def _impact(self, setting: Setting) -> dict[str, Any]:
+        """What is lost, in all and on one attribute, whose impact factor is not 1."""
+        own = setting["attribute"]
+        tables = self.tables.increments(INVENTED, self.records, IMPACT_TABLES)
+        weights = {own: setting["factor"]}
+        policy = wearer_tables.policy_of(tables[0].columns, setting["k"], weights=weights)
+        found: list[dict[str, float]] = []
+        with tempfile.TemporaryDirectory(prefix="shoal-reproduce-") as folder:
+            increment = Path(folder) / "increment.csv"
+            for table in tables:
+                table.write_csv(increment)
+                done = republish_file(
+                    str(increment), policy.with_method("crp", {}), Path(folder) / "ledger"
+                )
+                assert done.certificate is not None
+                columns = {column["name"]: column for column in done.certificate["columns"]}
+                found.append({name: cast(float, columns[name]["loss"]) for name in QUASI})
+        return {
+            "gcp": statistics.mean(statistics.mean(losses.values()) for losses in found),
+            "own_loss": statistics.mean(losses[own] for losses in found),
+        }
 
     def _return(self, setting: Setting) -> list[dict[str, Any]]:
         return returning_bench.published(
@@ -183,5 +217,6 @@ def bench(data: Path | None, quick: bool) -> RepublicationBench:
     """The bundled generator and the real wearers; quick, made-up ones alone."""
     records, increments = (QUICK_RECORDS, QUICK_INCREMENTS) if quick else (RECORDS, INCREMENTS)
     tables = wearer_tables.read(data, quick, records, increments)
+    mixed = mixed_bench.made_up(QUICK_MIXED) if quick else mixed_bench.read(data)
     months, repeats = (QUICK_MONTHS, 1) if quick else (MONTHS, REPEATS)
-    return RepublicationBench(tables, records, increments, months, repeats)
+    return RepublicationBench(tables, mixed, records, increments, months, repeats)

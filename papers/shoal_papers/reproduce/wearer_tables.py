@@ -1,8 +1,9 @@
 """The growing tables that the re-publication paper is measured on: invented wearers and real ones.
 
-The real ones are 6,264 minutes of 49 people who wore watches (Fuller and others). The paper's own
-set is not named, and no public one has many people: to have as many people as it, every minute must
-be taken for a person of its own, or the same people return with every increment.
+The real ones are 6,264 minutes of 49 people who wore watches (Fuller and others), and windows of
+the acceleration of four (`axial_windows`). The paper's own set is not named, and no public one has
+many people: to have as many people as it, every minute must be taken for a person of its own, or
+the same people return with every increment.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from zlib import crc32
 
@@ -21,14 +24,18 @@ import yaml
 
 from shoal.policy.policy import Policy
 from shoal.samples import wearables
+from shoal_papers.reproduce import axial_windows
+from shoal_papers.reproduce.axial_windows import FEATURES
 from shoal_papers.reproduce.data_sets import data_file
 from shoal_papers.reproduce.paper import DataSet
 
 INVENTED, SHUFFLED, IN_FILE_ORDER = "invented", "watch, shuffled", "watch, in file order"
+WINDOWS = "windows, shuffled"
 QUASI = ("age", "height", "weight")
 WATCH = "wearables/watch_fitbit.csv.gz"
 BODIES, MINUTES = 49, 1200  # of the small made-up table that stands in for the watches
 SHUFFLE = 1
+NO_WEIGHTS: Mapping[str, float] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -36,9 +43,11 @@ class WearerTables:
     """Tables of wearers in increments of any size.
 
     watch: age, height, weight, activity, body; a row is a minute of one of few people.
+    windows: the same with features of the acceleration; a row is three seconds of one of four.
     """
 
     watch: pl.DataFrame
+    windows: pl.DataFrame
     data: DataSet
 
     def increments(self, source: str, size: int, most: int, domain: int = 1) -> list[pl.DataFrame]:
@@ -46,13 +55,14 @@ class WearerTables:
         if source == INVENTED:
             frames = [wearables.generate(size, seed, in_steps=False) for seed in range(1, most + 1)]
         else:
-            frames = _cut(self._minutes(source), size, most)
+            frames = _cut(self._rows(source), size, most)
         return [stretched(frame, domain) for frame in frames]
 
-    def _minutes(self, source: str) -> pl.DataFrame:
+    def _rows(self, source: str) -> pl.DataFrame:
         if source == IN_FILE_ORDER:
             return self.watch
-        return self.watch.sample(fraction=1.0, shuffle=True, seed=SHUFFLE)
+        rows = self.windows if source == WINDOWS else self.watch
+        return rows.sample(fraction=1.0, shuffle=True, seed=SHUFFLE)
 
     def months(self, count: int, attendance: float) -> list[pl.DataFrame]:
         """Increments to which so many of the watch's people return, with one minute each."""
@@ -87,8 +97,17 @@ def stretched(frame: pl.DataFrame, domain: int) -> pl.DataFrame:
     )
 
 
-def policy_of(columns: list[str], k: int, domain: int = 1, **over_time: str) -> Policy:
-    """What is asked of a table with these columns; `body` is shown, so that we can count people."""
+def policy_of(
+    columns: list[str],
+    k: int,
+    domain: int = 1,
+    weights: Mapping[str, float] = NO_WEIGHTS,
+    **over_time: str,
+) -> Policy:
+    """What is asked of a table with these columns: k, and nothing else, as in the paper.
+
+    `body` is shown, so that we can count people. weights: impact factors other than 1.
+    """
     asked: dict[str, Any] = yaml.safe_load(wearables.POLICY)
     attributes = {
         name: asked["attributes"][name] for name in asked["attributes"] if name in columns
@@ -96,10 +115,18 @@ def policy_of(columns: list[str], k: int, domain: int = 1, **over_time: str) -> 
     for name in QUASI:
         low, high = attributes[name]["domain"]
         attributes[name]["domain"] = [low * domain, (high + 1) * domain - 1 if domain > 1 else high]
+    for name, weight in weights.items():
+        attributes[name]["weight"] = weight
     attributes["activity"] |= over_time
     if "body" in columns:
         attributes["body"] = {"role": "sensitive"} | over_time
-    return Policy.from_dict(asked | {"attributes": attributes, "other": "drop"}).with_k(k)
+    attributes |= {
+        name: {"role": "sensitive", "type": "number"} for name in columns if name in FEATURES
+    }
+    promises = [{"model": "k-anonymity", "k": k}]
+    return Policy.from_dict(
+        asked | {"attributes": attributes, "promises": promises, "other": "drop"}
+    )
 
 
 def read(folder: Path | None, quick: bool, records: int, increments: int) -> WearerTables:
@@ -111,12 +138,15 @@ def read(folder: Path | None, quick: bool, records: int, increments: int) -> Wea
     words = f"invented wearers (shoal sample wearables), {records} and {increments} times {records}"
     rows = (increments + 1) * records
     if quick:
-        return WearerTables(_made_up(), DataSet(words, rows, digest.hexdigest()))
+        return WearerTables(
+            _made_up(), _made_up_windows(), DataSet(words, rows, digest.hexdigest())
+        )
     content = data_file(folder, WATCH).read_bytes()
     digest.update(content)
     watch = _watch(content)
     words += f"; beside them {watch.height:,} minutes of {watch['body'].n_unique()} real wearers"
-    return WearerTables(watch, DataSet(words, rows, digest.hexdigest()))
+    windows = axial_windows.windows(axial_windows.read(folder))
+    return WearerTables(watch, windows, DataSet(words, rows, digest.hexdigest()))
 
 
 def _watch(content: bytes) -> pl.DataFrame:
@@ -133,3 +163,11 @@ def _made_up() -> pl.DataFrame:
     return pl.concat(
         [bodies.select(*QUASI, body="wearer")[owner], minutes], how="horizontal"
     ).select(*QUASI, "activity", "body")
+
+
+def _made_up_windows() -> pl.DataFrame:
+    """Windows of invented samples of four people."""
+    bodies = wearables.generate(4, 1, in_steps=False).select(*QUASI, body="wearer")
+    activities = wearables.generate(MINUTES, 2, in_steps=False)["activity"]
+    kinds = activities.cast(pl.Enum(wearables.ACTIVITIES))
+    return axial_windows.windows(axial_windows.made_up(bodies, kinds, SHUFFLE))

@@ -71,6 +71,8 @@ class Comparison:
         if not stated.is_earlier:
             self._figures(found["together"], found["together"], "together")
         self._figures(found["utility"], self._comparable_utility(), "utility")
+        if (by_weight := found.get("individual_risk")) is not None:
+            self._figures(by_weight, by_weight, "individual_risk")
         self._groups()
         for index, one, other in self._promises():
             keys = ["holds", *filter(_is_measure, {**one, **other})]

@@ -27,6 +27,7 @@ from shoal.data.warnings import PRESENCE_DISCLOSED, REMOVED_ROLES, ReleaseWarnin
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.problem import Problem
+from shoal.privacy.reidentification import sample_report
 from shoal.privacy.two_tables import Groups, parted
 from shoal.privacy.two_tables import contradicted as contradicted_by
 from shoal.utility.gcp import ColumnFigures
@@ -100,6 +101,8 @@ def measure(
         tally.take(released, release, truth, near)
     original = None if truth is None else truth.original
     certificate = _certificate_of(tally, promises, released, original, problem, followed)
+    if release is not None and (risks := sample_report(release.classes)) is not None:
+        certificate = certificate.extended(individual_risk=risks)
     return Measured(certificate, release, tally.figures(), scale)
 
 

@@ -44,6 +44,7 @@ from shoal.policy.binding.files import read_both
 from shoal.policy.binding.past_memory import is_about_memory, room_for
 from shoal.policy.policy import (
     DEFAULT_FOR_CLOSENESS,
+    DEFAULT_FOR_SAMPLES,
     DEFAULT_METHOD,
     DEFAULT_OVER_HIERARCHIES,
     Policy,
@@ -54,6 +55,7 @@ DEFAULTS = (
     DEFAULT_METHOD,
     DEFAULT_OVER_HIERARCHIES,
     DEFAULT_FOR_CLOSENESS["name"],
+    DEFAULT_FOR_SAMPLES,
     *DEFAULT_METHODS.values(),
 )
 

@@ -308,11 +308,14 @@ def write(
         _write(frame, file, Format(kind or Location(draft).kind), dialect, metadata)
 
 
-def write_table(frame: pl.DataFrame, output: str | Path) -> None:
-    """Writes a frame whole to a file or standard output, in the format of its name."""
+def write_table(frame: pl.DataFrame, output: str | Path, is_private: bool = False) -> None:
+    """Writes a frame whole to a file or standard output, in the format of its name.
+
+    is_private: it stays its owner's alone.
+    """
     place = Location(output)
     kind = place.kind
-    with atomic_write(place) as draft:
+    with atomic_write(place, is_private) as draft:
         write(frame, draft, kind, place.is_packed)
 
 

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 DEFAULT_METHOD = "rounded-partition"
 DEFAULT_OVER_HIERARCHIES = "lattice-peeling"  # and for long searches
 SHOWN = ("quasi", "sensitive", "plain")
+DEFAULT_FOR_SAMPLES = "risk"
 DEFAULT_FOR_CLOSENESS = {"name": "tcloseness", "aim": "spans", "scale": "range"}
 
 

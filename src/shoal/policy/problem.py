@@ -20,6 +20,7 @@ from shoal.policy.model import AttributePolicy, PolicyModel
 from shoal.policy.parameters import takes
 from shoal.policy.policy import (
     DEFAULT_FOR_CLOSENESS,
+    DEFAULT_FOR_SAMPLES,
     DEFAULT_METHOD,
     DEFAULT_OVER_HIERARCHIES,
     Policy,
@@ -125,9 +126,9 @@ class Problem:
     def with_default_method(self, encoded: EncodedTable) -> "Problem":
         """The problem; where nobody named a method, with the one that loses less on such a table.
 
-        Exchange between classes where t-closeness is asked; else lattice peeling where some
-        quasi-identifier has a hierarchy of more than one step or many records are equal, else the
-        rounded partition. What was set has to fit.
+        `risk` where a promise is about a sample; exchange between classes where t-closeness is
+        asked; else lattice peeling where some quasi-identifier has a hierarchy of more than one
+        step or many records are equal, else the rounded partition. What was set has to fit.
         """
         policy, settings = self.policy, self.policy.method_settings
         if policy.model.method is not None and not policy.is_method_open:
@@ -138,6 +139,8 @@ class Problem:
         return self.again(policy.with_method(usual["name"], usual | settings))
 
     def _usual_method(self, encoded: EncodedTable) -> dict[str, str]:
+        if any(promise.of_sample for promise in self.promises):
+            return {"name": DEFAULT_FOR_SAMPLES}
         if any(promise.model == "t-closeness" for promise in self.promises):
             return DEFAULT_FOR_CLOSENESS
         stepped = any(a.hierarchy is not None and a.hierarchy.height > 1 for a in self.schema.quasi)

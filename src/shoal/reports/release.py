@@ -31,7 +31,6 @@ from shoal.reports.distributions import (
     drawn_of,
     least_shown,
     losses_of,
-    risks_chart,
     shares,
     sizes_chart,
 )
@@ -91,7 +90,7 @@ def _content(measured: Measured, heading: Heading) -> Content:
             for name, count in hidden_from(measured.release).items()
         ],
         "sizes": sizes,
-        "risks": risks_chart(measured),
+        "risks": charts.risks_chart(certificate),
         "attackers": _attackers(certificate),
         **attack_section(certificate),
         "losses": charts.losses_chart(drawn),

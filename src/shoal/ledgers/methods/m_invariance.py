@@ -16,6 +16,12 @@ Reading: several texts for no value are one value, so a new signature has at mos
 one it is stays, since classes that show different ones have nothing in common.
 Reading: new records are taken for new buckets from the values that most of them have, so that as
 many as possible are placed; those that no bucket takes wait.
+Ours, not the paper's: `refine` lets records change places between classes while the squared error
+falls. With `exchange` both have the same sensitive value; people who were published stay with their
+signature, new ones go anywhere. With `regroup` new records of different values change places, too,
+between classes that hold new records alone, one of each value: such a class then has another
+signature of as many values. Neither changes how many people a class has, or how often it shows
+each of its values.
 """
 
 from dataclasses import dataclass
@@ -27,7 +33,12 @@ from shoal.data.ledger_view import LedgerView, Placement
 from shoal.data.matrix import Matrix
 from shoal.data.option import parameter
 from shoal.errors import InfeasibleError, InputError
+from shoal.ledgers.kernels import exchange_values
 from shoal.protocols import Promises, Republisher
+from shoal.search.points import points_of
+
+EXCHANGE, REGROUP = "exchange", "regroup"
+NOWHERE = -2  # the bucket of a class that nobody who was published may enter
 
 
 @dataclass
@@ -62,6 +73,12 @@ class MInvariance(Republisher):
     remedy: ClassVar[str] = "Nearest safe way: a lower m, or more records."
 
     m: int = parameter("least number of sensitive values that a class shows", default=2, low=2)
+    refine: str = parameter(
+        "afterwards exchange records between classes, so that less is lost (ours): of the same"
+        " sensitive value; regroup: between new classes also of others",
+        default="none",
+        choices=("none", EXCHANGE, REGROUP),
+    )
 
     def publish(
         self, increment: Matrix, view: LedgerView, promises: Promises, rng: np.random.Generator
@@ -79,14 +96,21 @@ class MInvariance(Republisher):
         _assign(buckets, waiting, self.m, rows, view.no_value)
         labels = np.full(increment.records, -1, dtype=np.int32)
         counterfeits: list[tuple[int, int]] = []
-        count = 0
-        for signature in sorted(buckets):
+        bucket_of: list[int] = []
+        signatures = sorted(buckets)
+        for number, signature in enumerate(signatures):
             for by_value in _split(buckets[signature], increment, promises.k):
+                c = len(bucket_of)
                 for value, members in by_value.items():
-                    labels[[i for i in members if i >= 0]] = count
-                    counterfeits += [(count, value)] * members.count(-1)
-                count += 1
-        return Placement(labels, count, np.array(counterfeits, dtype=np.int32).reshape(-1, 2))
+                    labels[[i for i in members if i >= 0]] = c
+                    counterfeits += [(c, value)] * members.count(-1)
+                bucket_of.append(number)
+        placement = Placement(
+            labels, len(bucket_of), np.array(counterfeits, dtype=np.int32).reshape(-1, 2)
+        )
+        if self.refine != "none" and bucket_of:
+            _exchange(placement, signatures, bucket_of, self.refine == REGROUP, view, increment)
+        return placement
 
     def _check(self, view: LedgerView) -> None:
         few = sum(
@@ -202,6 +226,56 @@ def _halves(
         if min(len(_real_records(low)), len(_real_records(high))) >= k:
             return low, high
     return None
+
+
+def _exchange(
+    placement: Placement,
+    signatures: list[tuple[int, ...]],
+    bucket_of: list[int],
+    regroups: bool,
+    view: LedgerView,
+    matrix: Matrix,
+) -> None:
+    """Records change places between classes, in the labels of the placement.
+
+    bucket_of: the bucket of each class, by the place of its signature.
+    """
+    points = points_of(matrix, "range")
+    widest = points[int(points.var(axis=1).argmax())]
+    placed = np.flatnonzero(placement.labels >= 0)
+    placed = placed[np.argsort(widest[placed], kind="stable")]  # near records in near rows
+    labels = placement.labels[placed]
+    buckets = np.array(bucket_of, dtype=np.int32)
+    shown = np.full((len(signatures), max(map(len, signatures))), -1, dtype=np.int32)
+    for number, signature in enumerate(signatures):
+        shown[number, : len(signature)] = signature
+    is_open = np.zeros(len(buckets), dtype=bool)
+    if regroups:
+        is_open = _holds_one_new_record_of_each(placement, shown[buckets], view)
+    home = np.where(view.earlier[placed], buckets[labels], -1).astype(np.int32)
+    exchange_values.exchange(
+        np.ascontiguousarray(points[:, placed].T),
+        view.sensitive[placed],
+        labels,
+        home,
+        np.where(is_open, NOWHERE, buckets).astype(np.int32),
+        shown[buckets],
+        is_open,
+    )
+    placement.labels[placed] = labels
+
+
+def _holds_one_new_record_of_each(
+    placement: Placement, shown: np.ndarray, view: LedgerView
+) -> np.ndarray:
+    """Which classes do, of each value that they show, none of which stands for no value; (classes,)
+    bool. shown: (classes, most) int32, values, -1 behind the last.
+    """
+    of_each = np.bincount(placement.labels[placement.labels >= 0], minlength=placement.count)
+    is_one = (of_each == (shown >= 0).sum(axis=1)) & ~np.isin(shown, [*view.no_value]).any(axis=1)
+    is_one[placement.labels[view.earlier & (placement.labels >= 0)]] = False
+    is_one[placement.counterfeits[:, 0]] = False
+    return is_one
 
 
 def _real_records(part: dict[int, list[int]]) -> list[int]:
