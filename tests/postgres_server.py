@@ -85,11 +85,11 @@ class Server:
         if pid.is_file():
             os.kill(int(pid.read_text().splitlines()[0]), 3)  # SIGQUIT: an immediate shutdown
 
-    def tables(self) -> set[str]:
-        """The names of the tables in the usual schema."""
+    def tables(self, schema: str = "public") -> set[str]:
+        """The names of the tables in a schema, by default the usual one."""
         found = self.run(
             "SELECT relname::text FROM pg_class"
-            " WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'"
+            f" WHERE relnamespace = '{schema}'::regnamespace AND relkind = 'r'"
         )
         return {name for (name,) in found}
 

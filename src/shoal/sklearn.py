@@ -4,6 +4,7 @@ import warnings
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+import polars as pl
 
 from shoal.connectors.frames import FrameT, like, table_of
 from shoal.data.recoding import GlobalRecoding
@@ -24,6 +25,9 @@ except ImportError:
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from shoal.data.table import Table
+    from shoal.policy.binding.table import BoundTable
+
 METHOD = "full-domain"
 
 
@@ -36,9 +40,12 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     `transform` makes of other people's is for a model, not for publication.
 
     policy: as of `shoal.publish`; or, without one, its words. Beside a policy go k, method and
-    seed. Parameters of `full-domain` are kept; raises InputError for another method, or one that
-    suppresses records. Frames of pandas, Polars or pyarrow go in and come out, without identifiers
-    and dropped columns. Warns of columns that are the same for everybody.
+    seed. Parameters of `full-domain` are kept; raises InputError for another method, or further
+    rounds. suppression: the share of the records of `fit` whose quasi-identifiers may all become
+    `*`, so that others keep finer levels; by default what the method says, or none. `transform`
+    shows no combination of cells but those that `fit` published, and `*` instead of any other.
+    Frames of pandas, Polars or pyarrow go in and come out, without identifiers and dropped columns.
+    Warns of columns that are the same for everybody.
 
     policy_, plan_: what was asked, and what becomes of each value; both are the owner's. levels_:
         the level of each quasi-identifier. certificate_: what was measured on the records of `fit`.
@@ -59,6 +66,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         t: float | None = None,
         method: str | Settings | None = None,
         seed: int | None = None,
+        suppression: float | None = None,
     ) -> None:
         self.policy = policy
         self.quasi = quasi
@@ -72,16 +80,18 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.t = t
         self.method = method
         self.seed = seed
+        self.suppression = suppression
 
     def fit(self, X: Any, y: object = None) -> "Anonymizer":
         """Finds the levels; raises as `shoal.publish` where no release keeps the promises."""
-        words = {name: value for name, value in self.get_params().items() if name != "policy"}
+        own = ("policy", "suppression")
+        words = {name: value for name, value in self.get_params().items() if name not in own}
         if self.policy is None:
             policy = policy_of_words(Policy.from_dict, X, words)
         else:
             beside = {"k": self.k, "method": self.method, "seed": self.seed}
             policy = changed(Policy.of(self.policy), words_of_call(beside))
-        self.policy_ = _recoding_all_alike(policy)
+        self.policy_ = _recoding_all_alike(policy, self.suppression)
         release = publish(X, self.policy_)
         found: Any = release.found
         self.plan_ = found.draft.plan
@@ -96,7 +106,9 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.levels_ = release.certificate["method"]["search_statistics"]["levels"]
         self.feature_names_in_ = np.array(table_of(X).names, dtype=object)
         self.n_features_in_ = len(self.feature_names_in_)
-        self.names_out_ = np.array(table_of(release.data).names, dtype=object)
+        published = table_of(release.data)
+        self.names_out_ = np.array(published.names, dtype=object)
+        self.combinations_ = _as_texts(published.frame, self.policy_.quasi).unique()
         return self
 
     def transform(self, X: FrameT) -> FrameT:
@@ -107,7 +119,10 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         (columns,), render = self.plan_.rounds, bound.schema.render
         texts, _ = texts_of_round(columns, bound.encoded.attributes, render)
         starred = bound.encoded.suppressed
-        shown = cells_of(table, bound, GlobalRecoding((texts,), -starred.astype(np.int32)))
+        shown = _recoded(table, bound, texts, starred)
+        if self.plan_.suppression:
+            starred = starred | ~self._are_published(shown)
+            shown = _recoded(table, bound, texts, starred)
         if self.certificate_["records"]["withheld"]:  # by them a promise would not hold
             shown = shown.with_columns(
                 suppress_cells(shown[attribute.name], starred, render.suppressed)
@@ -118,13 +133,31 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             cast("Any", made).index = X.index
         return made
 
+    def _are_published(self, shown: pl.DataFrame) -> np.ndarray:
+        """Whether `fit` published the quasi cells of each record; (n,) bool."""
+        cells, known = _as_texts(shown, self.policy_.quasi), self.combinations_
+        found = cells.with_row_index().join(known, on=cells.columns, how="semi", nulls_equal=True)
+        are_published = np.zeros(cells.height, dtype=bool)
+        are_published[found["index"].to_numpy()] = True
+        return are_published
+
     def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
         """The columns that come out."""
         check_is_fitted(self)
         return self.names_out_
 
 
-def _recoding_all_alike(policy: Policy) -> Policy:
+def _recoded(
+    table: "Table", bound: "BoundTable", texts: tuple[tuple[str, ...], ...], starred: np.ndarray
+) -> pl.DataFrame:
+    return cells_of(table, bound, GlobalRecoding((texts,), -starred.astype(np.int32)))
+
+
+def _as_texts(frame: pl.DataFrame, names: list[str]) -> pl.DataFrame:
+    return frame.select(pl.col(names).cast(pl.String))
+
+
+def _recoding_all_alike(policy: Policy, suppression: float | None) -> Policy:
     """The policy by global recoding of every record, with the parameters that it gives this."""
     named, settings = (policy.model.method or {"name": METHOD})["name"], policy.method_settings
     if named != METHOD:
@@ -132,9 +165,9 @@ def _recoding_all_alike(policy: Policy) -> Policy:
             f"method '{named}': does not recode a value alike in every record; leave the method"
             f" out, or name '{METHOD}'"
         )
-    if settings.get("suppression") or settings.get("rounds"):
+    if settings.get("rounds"):
         raise InputError(
-            f"method '{METHOD}': a transformer keeps every record and suppresses none; leave out"
-            " 'suppression' and 'rounds'"
+            f"method '{METHOD}': a transformer recodes a value alike in every record; leave out"
+            " 'rounds'"
         )
-    return policy.with_method(METHOD)
+    return policy.with_method(METHOD, {} if suppression is None else {"suppression": suppression})

@@ -234,7 +234,7 @@ def _fusions(name: str, agreement: dict[str, Any]) -> Iterator[tuple[str, Any]]:
         status = _shoal(
             "fuse", "parties.yaml", "-o", "out.csv", "--transcript", f"transcript {method}"
         )
-        audited = _shoal("audit", "--transcript", f"transcript {method}")
+        audited = _shoal("audit", "--trace", f"transcript {method}")
         recorded = _recorded(status, "out.csv", "out.csv.certificate.json")
         yield f"{name} / {method}", recorded | {"transcript": audited}
 

@@ -941,7 +941,7 @@ def refusals(at: Recorder) -> None:
     at.run("no-such")
     at.run("audit patients.csv -p patients.policy.yaml")
     at.run("audit patients.csv --column quasi=no-such --k 2")
-    at.run("audit --transcript missing")
+    at.run("audit --trace missing")
     at.run("audit --ledger missing")
     at.run("ledger verify missing")
     at.run("ledger export missing -o out.csv")
@@ -1054,7 +1054,7 @@ def _fused(at: Recorder, method: str, settings: str = "") -> None:
         f"fuse demo/bank.parties.yaml -o {method}.csv --method {method}{settings}"
         f" --transcript {method} --report {method}.html"
     )
-    at.run(f"audit --transcript {method}")
+    at.run(f"audit --trace {method}")
     at.run(f"verify {method}.csv")
     at.run(f"audit {method}.csv -p demo/bank.policy.yaml --json")
 

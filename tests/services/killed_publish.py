@@ -2,7 +2,8 @@
 
 killed_publish.py OUTPUT CALLS SECONDS [--replace]
 
-SECONDS after that call, so that it may happen inside a library. Where CALLS is 0, it prints how
+Patients, or the linked tables of a clinic if the policy is about these. It is killed SECONDS after
+that call, so that it may happen inside a library. Where CALLS is 0, it prints how
 many there are.
 """
 
@@ -14,6 +15,7 @@ import sys
 import threading
 from types import FrameType
 
+from shoal.linked.publish import publish_linked
 from shoal.policy.policy import Policy
 from shoal.tables.publish import publish_file
 from shoal.tables.request import PublishRequest
@@ -36,7 +38,11 @@ def main(output: str, calls: int, seconds: float, replace: bool) -> None:
             sys.setprofile(counted)
 
     policy = Policy.load("policy.yaml").with_k(20 if replace else 10)
-    publish_file("patients.csv", policy, output, PublishRequest(replace=replace, progress=progress))
+    if policy.model.is_linked:
+        publish_linked("clinic", policy, output, replace=replace, progress=progress)
+    else:
+        request = PublishRequest(replace=replace, progress=progress)
+        publish_file("patients.csv", policy, output, request)
     sys.setprofile(None)
     print(made)
 

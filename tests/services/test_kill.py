@@ -16,6 +16,7 @@ import polars as pl
 import pytest
 import yaml
 
+import linked_cases
 from file_limits import limited
 from sample_policies import PATIENTS
 from shoal.auditor.verify import verify
@@ -200,6 +201,23 @@ def test_a_file_that_may_not_grow_is_reported_in_one_line_and_leaves_nothing(tmp
     assert "writing failed" in failed.stderr
     assert failed.stderr.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["patients.csv"]
+
+
+@pytest.mark.parametrize("output", ["out", "out.xlsx", "out.sqlite"])
+def test_linked_tables_that_find_no_room_are_refused_in_one_line_and_leave_nothing(
+    tmp_path, output
+):
+    pytest.importorskip("resource")
+    (tmp_path / "clinic").mkdir()
+    for name, frame in linked_cases.world(300).items():
+        frame.write_csv(tmp_path / "clinic" / f"{name}.csv")
+    (tmp_path / "policy.json").write_text(json.dumps(linked_cases.policy()))
+    order = ("publish", "clinic", "-p", "policy.json", "-o", output, "--trace", "trace", "-q")
+    failed = subprocess.run(limited(3000, *order), cwd=tmp_path, capture_output=True, text=True)
+    assert failed.returncode == 2, failed.stderr
+    assert failed.stderr.count("\n") == 1
+    assert "writing failed" in failed.stderr
+    assert {path.name for path in tmp_path.iterdir()} == {"clinic", "policy.json"}
 
 
 @pytest.mark.long

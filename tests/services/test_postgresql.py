@@ -57,7 +57,7 @@ def pg(running: Server):
 
 def write(frame: pl.DataFrame, address: str, replace: bool = False) -> str:
     """A release without an audit; its hash."""
-    with tables.table_draft(parse(address), replace) as draft:
+    with tables.table_drafts([parse(address)], replace) as (draft,):
         draft.write(frame)
         _, digest = draft.read()
         draft.certify(PROOF)
@@ -310,7 +310,7 @@ def test_a_primary_key_that_heirs_repeat_orders_nothing(pg):
 
 def test_others_see_the_old_release_until_the_commit(pg):
     write(CELLS, pg.url("t"))
-    with tables.table_draft(parse(pg.url("t")), replace=True) as draft:
+    with tables.table_drafts([parse(pg.url("t"))], replace=True) as (draft,):
         draft.write(CELLS.head(2))
         draft.read()
         assert pg.tables() == {"t", "shoal_certificates"}
@@ -335,7 +335,7 @@ def test_only_a_release_gives_way_and_only_when_asked(pg):
 
 def test_two_who_publish_one_table_at_once_do_not_both_succeed(pg):
     def slowly() -> None:
-        with tables.table_draft(parse(pg.url("t")), replace=False) as slow:
+        with tables.table_drafts([parse(pg.url("t"))], replace=False) as (slow,):
             slow.write(CELLS)
             slow.read()
             write(CELLS.head(1), pg.url("t"))

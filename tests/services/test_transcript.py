@@ -82,14 +82,14 @@ def test_whichever_file_is_damaged_the_audit_says_so(said, shoal, damage, turn):
             path.unlink()
         else:
             path.write_bytes(damage(content))
-        found = shoal("audit", "--transcript", str(said), "-q")
+        found = shoal("audit", "--trace", str(said), "-q")
         assert found.status in (1, 2), path.name
         assert "Traceback" not in found.err
         if path.suffix in (".messages", ".shares"):
             assert f"'{path.name}' is damaged or not complete" in found.err or damage is None
             assert len(found.err.splitlines()) == 1
         path.write_bytes(content)
-    assert shoal("audit", "--transcript", str(said)).status == 0
+    assert shoal("audit", "--trace", str(said)).status == 0
 
 
 def test_every_truncation_of_the_messages_is_found(said, shoal, turn):
@@ -98,7 +98,7 @@ def test_every_truncation_of_the_messages_is_found(said, shoal, turn):
     sizes = range(0, len(content), max(1, len(content) // 40))
     for size in every(len(SPOKEN), sizes, turn):
         path.write_bytes(content[:size])
-        assert shoal("audit", "--transcript", str(said)).status == 2
+        assert shoal("audit", "--trace", str(said)).status == 2
 
 
 def records(path):

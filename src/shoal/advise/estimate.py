@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from itertools import pairwise
@@ -16,21 +17,19 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import polars as pl
-
-from shoal.connectors import files
+from shoal.advise.invented import LinkedShape, Shape
 from shoal.data import cores
 from shoal.data.cores import available
 from shoal.data.notebook import Figures
 from shoal.data.numbers import exact_sum
 from shoal.data.progress import Progress, no_progress
 from shoal.errors import InputError
+from shoal.policy.binding.linked import bound_linked
+from shoal.policy.binding.linked_files import read_linked
 from shoal.policy.binding.past_memory import floor, room_for
 from shoal.policy.from_columns import require_no_data
 from shoal.policy.policy import Policy, PolicyLike
-from shoal.tables.publish import publish_file
-from shoal.tables.request import PublishRequest
+from shoal.policy.problem import LinkedProblem
 
 MOST_RECORDS = 2**31 - 1  # records are numbered in 32 bits
 MOST_COLUMNS = 100  # invented ones, so that measuring stays short
@@ -67,12 +66,17 @@ def estimate_of(
     output: str,
     *,
     cores: int | None = None,
+    further: Mapping[str, str] | None = None,
     progress: Progress = no_progress,
 ) -> Estimate:
     """What publishing this table costs: as `estimate` of its size, its k, and the distinct values
-    of its quasi-identifiers. Raises InputError where it can't be read, or published at that size.
+    of its quasi-identifiers. Of linked tables, whose numbers of rows are looked at, too: what
+    `bundles` costs. further: more of these by name. Raises InputError where a table can't be read,
+    or published at that size.
     """
     policy = Policy.of(policy)
+    if policy.model.is_linked:
+        return _estimate_of_linked(LinkedProblem(policy), table, further, cores, progress)
     progress("reading the table")
     read = policy.tables.read_original(table, room_for(table, beside=output)).table
     other = sum(policy.role_of(name) in ("sensitive", "plain") for name in read.names)
@@ -82,12 +86,32 @@ def estimate_of(
     return _estimated(read.records, shape, cores, progress)
 
 
-def _estimated(records: int, shape: Shape, cores: int | None, progress: Progress) -> Estimate:
-    """What publishing an invented table of this shape costs."""
+def _estimate_of_linked(
+    problem: LinkedProblem,
+    source: str,
+    further: Mapping[str, str] | None,
+    cores: int | None,
+    progress: Progress,
+) -> Estimate:
+    progress("reading the tables")
+    read = bound_linked(read_linked(source, problem, further).tables, problem)
+    others = {
+        table.name: sum(a.role in ("sensitive", "plain") for a in table.attributes.values())
+        for table in problem.given
+    }
+    shape = LinkedShape.of(read, others, max(problem.policy.required_k or 2, 2))
+    _check(read.people.count, shape.quasi, shape.k, shape.other, None, cores)
+    return _estimated(read.people.count, shape, cores, progress)
+
+
+def _estimated(
+    records: int, shape: Shape | LinkedShape, cores: int | None, progress: Progress
+) -> Estimate:
+    """What publishing invented tables of this shape costs. records: or people, of linked tables."""
     progress("publishing an invented table, to measure this machine")
-    quasi, k, other = shape.quasi, shape.k, shape.other
-    measured = max(min(records, RECORDS), 2 * LESS_RECORDS)
-    run = run_apart(shape, measured, LESS_RECORDS)
+    quasi, k, is_linked = shape.quasi, shape.k, isinstance(shape, LinkedShape)
+    most, less = (PEOPLE, LESS_PEOPLE) if is_linked else (RECORDS, LESS_RECORDS)
+    run = run_apart(shape, max(min(records, most), 2 * less), less)
     stages = stages_of(run, records, k)
     counted = sorted({*CORES, cores or available()})
     out = round(run.bytes_out * records / run.records)
@@ -99,13 +123,14 @@ def _estimated(records: int, shape: Shape, cores: int | None, progress: Progress
         {count: wall_seconds(stages, records, count) for count in counted},
         memory_of(run, records),
         machine_memory(),
-        int(floor(records, quasi, k)),
-        NAMELESS * (quasi + other) * records,
+        None if is_linked else int(floor(records, quasi, k)),
+        None if is_linked else NAMELESS * (quasi + shape.other) * records,
         round(run.bytes_in * records / run.records),
         out,
         out,
         run.records,
-        _stops(records, run.records),
+        _stops_of_linked(records, run.records) if is_linked else _stops(records, run.records),
+        is_linked,
     )
 
 
@@ -169,6 +194,15 @@ def _stops(records: int, measured: int) -> tuple[str, ...]:
     )
 
 
+def _stops_of_linked(people: int, measured: int) -> tuple[str, ...]:
+    of = f"{measured:,} invented people" if people > measured else "invented people"
+    return (
+        f"estimated from {of} with as many rows each; your values, hierarchies and widths differ",
+        "other methods, promises beyond k, days that are moved: longer",
+        "start-up, compiling on first use, and a disk slower than the cores are not counted",
+    )
+
+
 # What a publish costs: measured on some records, extrapolated to more of them.
 #
 # Source: Shoal's own cost model, a reconstruction. Every stage but the cut grows with the records;
@@ -176,7 +210,8 @@ def _stops(records: int, measured: int) -> tuple[str, ...]:
 
 
 CUT = "finding classes"
-"""The stage that does not grow with the records alone."""
+BUNDLES = "finding bundles"
+"""The stages that do not grow with the records alone."""
 
 CUT_SPEED_UP = ((1, 1.0), (2, 1.9), (4, 3.4), (8, 5.3), (16, 6.3))
 """Cores, and how many times faster they cut few-valued attributes: by the schedule of the tasks,
@@ -221,9 +256,11 @@ class Estimate(Figures):
     seconds: CPU seconds of each stage. wall: seconds by number of cores, if they are idle and the
     disk keeps up. memory: the most bytes held, None where the system doesn't tell. machine_memory:
     what this machine, or its container, has. least_memory: the least limit that `--memory` takes,
-    and nameless: the most bytes of files without a name that it then makes; by rule, not measured.
+    and nameless: the most bytes of files without a name that it then makes; by rule, not measured,
+    and None of linked tables, which have to fit into memory.
     temporary: bytes of unfinished files beside the output. measured: the records of the run that
-    all is estimated from. stops: where the model stops.
+    all is estimated from. stops: where the model stops. is_linked: whether records are people with
+    rows in several tables, published by bundles; else one table by the rounded partition.
     """
 
     records: int
@@ -233,13 +270,14 @@ class Estimate(Figures):
     wall: dict[int, float]
     memory: int | None
     machine_memory: int | None
-    least_memory: int
-    nameless: int
+    least_memory: int | None
+    nameless: int | None
     bytes_in: int
     bytes_out: int
     temporary: int
     measured: int
     stops: tuple[str, ...]
+    is_linked: bool = False
 
     def _figures(self) -> dict[str, object]:
         asked = {"records": self.records, "quasi": self.quasi, "k": self.k}
@@ -281,7 +319,7 @@ def stages_of(run: MeasuredRun, records: int, k: int) -> tuple[StageCost, ...]:
 def growth(stage: str, measured: int, records: int, k: int) -> float:
     """How many times longer a stage takes on `records` than on `measured` records."""
     times = records / measured
-    if stage == CUT:
+    if stage in (CUT, BUNDLES):
         times *= max(log2(records / k), 1) / max(log2(measured / k), 1)
     return times
 
@@ -328,13 +366,15 @@ def memory_of(run: MeasuredRun, records: int) -> int | None:
 
 RECORDS, LESS_RECORDS = 300_000, 60_000
 """Both above 50,000, since smaller tables are cut by other loops. The smaller run loads them."""
+PEOPLE, LESS_PEOPLE = 30_000, 6_000
+"""Of linked tables."""
 THREADS = 2  # tells what one thread does alone from what several share
-FEW = (74, 16, 99, 7, 14, 41, 2, 5)  # distinct values of people's columns, as a census has them
-OTHERS = 10_000  # distinct values of a column that is published as it is
 STAGES = {
     "reading the table": "reading",
+    "reading the tables": "reading",
     "checking the data against the policy": "encoding",
     "finding classes by rounded-partition": CUT,
+    "finding classes by bundles": BUNDLES,
     "recoding": "recoding",
     "writing the release": "writing",
     "reading the release back": "reading back",
@@ -343,45 +383,7 @@ STAGES = {
 """A stage that is not named here belongs to the one before it."""
 
 
-@dataclass(frozen=True)
-class Shape:
-    """Of an invented table: its quasi-identifiers, the distinct values of each (None: few, as a
-    census has them), further columns, and the k to publish it with.
-    """
-
-    quasi: int
-    k: int = 10
-    other: int = 1
-    values: tuple[int, ...] | None = None
-
-    def table(self, records: int) -> pl.DataFrame:
-        """A table of this number of records; low values are frequent, as people's are uneven."""
-        rng = np.random.default_rng(1)
-        columns = {}
-        for column in range(self.quasi):
-            values = (self.values or FEW)[column % len(self.values or FEW)]
-            codes = (values * rng.random(records) ** 2).astype(np.int32)
-            columns[f"q{column}"] = 10 ** len(str(values)) + codes  # as many digits each
-        for column in range(self.other):
-            columns[f"o{column}"] = 10_000_000 + rng.integers(OTHERS, size=records, dtype=np.int32)
-        return pl.DataFrame(columns)
-
-    @property
-    def policy(self) -> Policy:
-        quasi = {f"q{i}": {"role": "quasi", "type": "number"} for i in range(self.quasi)}
-        other = {f"o{i}": {"role": "plain"} for i in range(self.other)}
-        return Policy.from_dict(
-            {
-                "version": 1,
-                "attributes": quasi | other,
-                "promises": [{"model": "k-anonymity", "k": self.k}],
-                "method": {"name": "rounded-partition", "refine": "none"},
-                "seed": 1,
-            }
-        )
-
-
-def run_apart(shape: Shape, records: int, less_records: int) -> MeasuredRun:
+def run_apart(shape: Shape | LinkedShape, records: int, less_records: int) -> MeasuredRun:
     """What a publish of such a table uses, in a process of its own. Raises InputError."""
     asked = json.dumps([asdict(shape), records, less_records])
     here = str(Path(__file__).resolve().parents[2])
@@ -399,26 +401,29 @@ def run_apart(shape: Shape, records: int, less_records: int) -> MeasuredRun:
     return MeasuredRun(**found | {"stages": tuple(StageCost(**each) for each in found["stages"])})
 
 
-def measured_run(shape: Shape, records: int, less_records: int) -> MeasuredRun:
+def measured_run(shape: Shape | LinkedShape, records: int, less_records: int) -> MeasuredRun:
     """What a publish of such a table uses in this process, after one of fewer records."""
     with tempfile.TemporaryDirectory(prefix="shoal-estimate-") as place, cores.using(THREADS):
-        source, release = Path(place) / "table.csv", Path(place) / "release.csv"
         memory: list[int | None] = []
         for n in (less_records, records):
-            files.write(shape.table(n), source)
+            source = shape.invent(n, Path(place))
             watch = _Watch()
-            request = PublishRequest(replace=True, progress=watch)
-            publish_file(str(source), shape.policy, str(release), request)
+            release = shape.publish(source, Path(place), watch)
             memory.append(_most_memory())
         return MeasuredRun(
             records,
             watch.stages(),
-            source.stat().st_size,
-            release.stat().st_size,
+            _bytes(source),
+            _bytes(release),
             memory[1],
             less_records,
             memory[0],
         )
+
+
+def _bytes(place: Path) -> int:
+    """Of a file, or of all in a folder."""
+    return sum(path.stat().st_size for path in (place, *place.rglob("*")) if path.is_file())
 
 
 class _Watch:
@@ -455,8 +460,13 @@ def _most_memory() -> int | None:
 
 
 def main(text: str) -> None:
-    shape, *sizes = json.loads(text)
-    print(json.dumps(asdict(measured_run(Shape(**shape), *sizes))))
+    given, *sizes = json.loads(text)
+    shape: Shape | LinkedShape
+    if "tables" in given:
+        shape = LinkedShape(**given | {"tables": [Shape(**table) for table in given["tables"]]})
+    else:
+        shape = Shape(**given)
+    print(json.dumps(asdict(measured_run(shape, *sizes))))
 
 
 if __name__ == "__main__":

@@ -13,36 +13,40 @@ from shoal.cli.progress import answer, say, show_attacks, show_warnings, shown
 from shoal.data.printable import printable, printable_lines
 from shoal.errors import InputError
 from shoal.reports.text import history_summary, summary
-from shoal.tables.request import AttackCommand, AuditRequest, ReleaseRequest
+from shoal.tables.request import AttackCommand, AuditRequest, ReleaseRequest, of_one_table
 
 if TYPE_CHECKING:
     from shoal.auditor.audit import AuditResult
     from shoal.policy.policy import Policy
 
 
+_OF_MESSAGES = ("--trace", "--json", "--quiet")
+"""What an audit of a fusion's messages is asked."""
+
+
 def audit(asked: AuditRequest, run: options.Run) -> None:
     """Measure what a released table promises; exit status 1 when a promise does not hold."""
     if asked.ledger is not None:
         raise typer.Exit(_audit_ledger(asked, run))
-    if asked.transcript is not None:
-        raise typer.Exit(_audit_transcript(asked.transcript, run.as_json, run.quiet))
+    if asked.is_of_messages:
+        raise typer.Exit(_audit_messages(asked, run))
     if asked.released is None or (asked.policy is None and asked.columns.column is None):
         raise InputError(
-            "audit: needs RELEASED and --policy or --column, or --ledger or --transcript; see"
-            " 'shoal audit --help'"
+            "audit: needs RELEASED and --policy or --column, or --ledger, or a fusion's messages as"
+            " --trace; see 'shoal audit --help'"
         )
+    if asked.trace is not None and asked.original is None:
+        raise InputError("--trace: can only be checked against the source; give it with --original")
     if asked.downstream and (asked.original is None or _is_stream(asked)):
         raise InputError(
             "--downstream: compares with the original, record by record; give it with --original"
         )
     if asked.policy is not None and (policy := asked.policy_asked(False)).model.is_linked:
         raise typer.Exit(_audit_linked(asked, policy, run))
-    if asked.table:
-        raise InputError("--table: is of linked tables; name them under 'tables' in the policy")
     _measure(asked, run, asked.downstream)
 
 
-def attack(asked: AttackCommand, run: options.Run) -> None:
+def attack(asked: AttackCommand, run: options.ThreadedRun) -> None:
     """Audit a release, and count how often attackers get what they look for; exit status 1 when a
     promise does not hold, or what the policy accepts of attacks.
     """
@@ -173,11 +177,9 @@ def _audit_linked(asked: AuditRequest, policy: "Policy", run: options.Run) -> in
     """Audits a release of linked tables; the exit status."""
     from shoal.auditor.audit import write_certificate
     from shoal.auditor.linked.audit import audit_linked
-    from shoal.policy.options import tables
     from shoal.reports.linked import linked_lines
 
-    unfit = [*asked.of_one_table, *(["--report"] if run.report is not None else [])]
-    if unfit:
+    if unfit := of_one_table(asked, run) + ["--trace"] * (asked.trace is not None):
         raise InputError(
             f"{', '.join(unfit)}: of releases of one table; leave out for linked tables"
         )
@@ -186,7 +188,7 @@ def _audit_linked(asked: AuditRequest, policy: "Policy", run: options.Run) -> in
     options.check_outputs(asked.output, inputs=inputs, replace=asked.replace)
     with shown(run.quiet) as progress:
         certificate = audit_linked(
-            asked.released, policy, asked.original, further=tables(asked.table), progress=progress
+            asked.released, policy, asked.original, progress=progress
         ).certificate
     if asked.output is not None:
         write_certificate(certificate, asked.output)
@@ -248,17 +250,21 @@ def _print_beside(found: Mapping[str, Any] | None) -> None:
         say(printable_lines(beside_lines(found)))
 
 
-def _audit_transcript(folder: Path, as_json: bool, quiet: bool) -> int:
+def _audit_messages(asked: AuditRequest, run: options.Run) -> int:
     """Checks all messages of a fusion; the exit status."""
     from shoal.fusion.containment import check_transcript
 
-    with shown(quiet) as progress:
+    if beside := [
+        flag for flag in (*asked.flags_given, *run.flags_given) if flag not in _OF_MESSAGES
+    ]:
+        raise options.takes_no("audit --trace FOLDER", beside)
+    with shown(run.quiet) as progress:
         progress("reading the messages")
-        result = check_transcript(folder)
-    if as_json:
+        result = check_transcript(Path(str(asked.trace)))
+    if run.as_json:
         names = ("messages", "bytes", "facts", "vetoed", "wrong", "holds")
         typer.echo(json.dumps({name: getattr(result, name) for name in names}, indent=2))
-    elif not quiet:
+    elif not run.quiet:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(result.messages.items()))
         count = sum(result.messages.values())
         say(f"{count} messages ({kinds}), {result.facts} facts about people")

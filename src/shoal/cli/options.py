@@ -180,6 +180,11 @@ class Run(Request):
     quiet: bool = QUIET
     engine: str | None = ENGINE
     memory: str | None = MEMORY
+
+
+class ThreadedRun(Run):
+    """What else works on the table where most work is done."""
+
     threads: int | None = THREADS
 
 

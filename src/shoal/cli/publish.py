@@ -17,13 +17,13 @@ from shoal.cli.progress import (
 from shoal.data.printable import printable, printable_lines
 from shoal.errors import InputError
 from shoal.reports.text import summary
-from shoal.tables.request import PublishCommand
+from shoal.tables.request import PublishCommand, of_one_table
 
 if TYPE_CHECKING:
     from shoal.policy.policy import Policy
 
 
-def publish(asked: PublishCommand, run: options.Run) -> None:
+def publish(asked: PublishCommand, run: options.ThreadedRun) -> None:
     """Publish one table, or several about the same people, once: writes OUTPUT and its certificate,
     or nothing if a promise fails.
     """
@@ -35,12 +35,12 @@ def publish(asked: PublishCommand, run: options.Run) -> None:
 
     output, given, report = asked.output, asked.given, run.report
     policy = asked.overrides.policy(asked.policy)
-    if policy.model.is_linked:
-        return _publish_linked(asked, policy, run)
-    if asked.table:
+    if asked.table and not policy.model.is_linked:
         raise InputError("--table: is of linked tables; name them under 'tables' in the policy")
     if asked.dry_run:
         return _estimate(asked, run)
+    if policy.model.is_linked:
+        return _publish_linked(asked, policy, run)
     if output == "-" and run.as_json:
         raise InputError("--json and -o -: both want standard output; write the release to a file")
     inputs = [
@@ -92,20 +92,26 @@ def publish(asked: PublishCommand, run: options.Run) -> None:
             say(printable(line))
 
 
-def _publish_linked(asked: PublishCommand, policy: "Policy", run: options.Run) -> None:
-    """Publishes linked tables to a new folder."""
+def _publish_linked(asked: PublishCommand, policy: "Policy", run: options.ThreadedRun) -> None:
+    """Publishes linked tables together."""
     from shoal.linked.publish import publish_linked
     from shoal.policy.options import tables
     from shoal.reports.linked import linked_lines
 
-    if unfit := [*asked.of_one_table, *(["--report"] if run.report is not None else [])]:
+    if unfit := of_one_table(asked, run):
         raise InputError(f"{', '.join(unfit)}: of one table; leave out for linked tables")
     further, trace = tables(asked.table), asked.given.trace
     inputs = [asked.input_path, str(asked.policy), *policy.files, *further.values(), asked.output]
-    options.check_outputs(trace, inputs=inputs)
+    options.check_outputs(trace, inputs=inputs, replace=asked.given.replace)
     with shown(run.quiet) as progress:
         certificate = publish_linked(
-            asked.input_path, policy, asked.output, further=further, trace=trace, progress=progress
+            asked.input_path,
+            policy,
+            asked.output,
+            further=further,
+            trace=trace,
+            replace=asked.given.replace,
+            progress=progress,
         ).certificate
     show_warnings(certificate)
     if run.as_json:
@@ -115,15 +121,21 @@ def _publish_linked(asked: PublishCommand, policy: "Policy", run: options.Run) -
         say(f"wrote {printable(listed([asked.output, trace]))}")
 
 
-def _estimate(asked: PublishCommand, run: options.Run) -> None:
+def _estimate(asked: PublishCommand, run: options.ThreadedRun) -> None:
     """Shows what the publication would take."""
     from shoal.advise.estimate import estimate_of
+    from shoal.policy.options import tables
     from shoal.reports.advice_in_words import estimate_lines
 
     policy = asked.overrides.policy(asked.policy)
     Figures(as_json=run.as_json, quiet=run.quiet).show(
         lambda progress: estimate_of(
-            asked.input_path, policy, asked.output, cores=run.threads, progress=progress
+            asked.input_path,
+            policy,
+            asked.output,
+            cores=run.threads,
+            further=tables(asked.table),
+            progress=progress,
         ),
         estimate_lines,
     )

@@ -367,7 +367,7 @@ def _write(
     elif kind.is_workbook:
         from shoal.connectors import workbooks
 
-        workbooks.write(frame, file)
+        workbooks.write({workbooks.SHEET: frame}, file)
     else:
         delimited.write(frame, file, dialect or default_dialect(kind))
 

@@ -167,7 +167,7 @@ class Location(str):
         if name.endswith(DATABASES):
             raise InputError(
                 f"file '{self}': is named like a database; name a table in it, such as"
-                f" '{database.of_file(self)}'"
+                f" '{database.of_file(self)}?table=NAME'"
             )
         raise InputError(f"file '{self}': unknown format; use one of {', '.join(FORMATS)}")
 
@@ -180,7 +180,7 @@ class Location(str):
             if separator and scheme.lower() == "sqlite" and not Path(self).exists():
                 raise InputError(
                     f"file '{self}': is not there; name a table in SQLite with three slashes, such"
-                    f" as '{database.of_file(rest.partition('?')[0])}'"
+                    f" as '{database.of_file(rest.partition('?')[0])}?table=NAME'"
                 )
         try:
             return self.kind

@@ -8,7 +8,7 @@ import ctypes
 import errno
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,19 +36,26 @@ Metadata = dict[str, str] | None
 
 
 @dataclass(frozen=True)
-class ReleaseDraft(ABC):
-    """What is about to be published. path: where it is until then. name: the one it will have."""
+class WrittenDraft:
+    """A table that is about to be published. path: where it is until then. name: the one that its
+    file or table will have.
+    """
 
     path: Path
     name: Location
 
-    @abstractmethod
-    def write(self, frame: pl.DataFrame, dialect: Dialect, metadata: Metadata = None) -> None:
-        """Puts all records. dialect: of delimited text."""
-
     def read(self, categorical: Collection[str], reading: Reading) -> SourceFile:
         """What stands there now, as its readers would get it."""
         return files.read_as(self.path, self.name.kind, categorical, reading)
+
+
+@dataclass(frozen=True)
+class ReleaseDraft(WrittenDraft, ABC):
+    """A release of one table."""
+
+    @abstractmethod
+    def write(self, frame: pl.DataFrame, dialect: Dialect, metadata: Metadata = None) -> None:
+        """Puts all records. dialect: of delimited text."""
 
     def described(
         self, sha256: str, render: Render, dialect: Dialect, notation: Notation = PLAIN
@@ -70,9 +77,9 @@ def check_output(output_path: str, replace: bool) -> None:
     if place.is_folder:
         check_target(output_path, replace)
     elif place.is_table:
-        from shoal.connectors.database.tables import check_release
+        from shoal.connectors.database.tables import check_releases
 
-        check_release(place.address, replace)
+        check_releases([place.address], replace)
     else:
         files.check_writable(output_path, replace)
 
@@ -92,9 +99,9 @@ def release_draft(
     if place == FRAME:
         yield FrameDraft(Path(), place)
     elif place.is_table:
-        from shoal.connectors.database.tables import table_draft
+        from shoal.connectors.database.tables import table_drafts
 
-        with table_draft(place.address, replace) as table:
+        with table_drafts([place.address], replace) as (table,):
             yield DatabaseDraft(Path(place), place, table)
     elif place.is_folder:
         with folder_draft(output_path, replace) as folder:
@@ -218,21 +225,40 @@ def listed_files(draft: Path) -> list[dict[str, str | int]]:
     ]
 
 
+def _require_named(folder: Path) -> None:
+    """Raises InputError where a folder does not hold just the files that its manifest names."""
+    parts = parquet_parts.parts_of(folder)
+    parquet_parts.check_named(folder, parts, parquet_parts.hashes(parts))
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What makes a folder a release. name: of its certificate. require_own: raises InputError where
+    a folder holds anything that this certificate does not name.
+    """
+
+    name: str
+    require_own: Callable[[Path], None]
+
+
+OF_PARTS = Proof(MANIFEST, _require_named)
+
+
 @contextmanager
-def folder_draft(output_path: str, replace: bool) -> Iterator[Path]:
+def folder_draft(output_path: str, replace: bool, proof: Proof = OF_PARTS) -> Iterator[Path]:
     """A folder to write to, which takes the name of the output if the block succeeds.
 
     replace: whether a release that stands there already gives way; nothing else ever does. Raises
     InputError.
     """
     target = Path(output_path)
-    check_target(output_path, replace)
+    check_target(output_path, replace, proof)
     with draft_beside(target, output_path, is_folder=True) as draft:
         yield draft
         _take_place(draft, target, output_path)
 
 
-def check_target(output_path: str, replace: bool) -> None:
+def check_target(output_path: str, replace: bool, proof: Proof = OF_PARTS) -> None:
     """Raises InputError where a folder can't take this name. replace: as in `folder_draft`."""
     target, where = Path(output_path), f"output '{output_path}'"
     if target.exists() and not target.is_dir():
@@ -243,15 +269,13 @@ def check_target(output_path: str, replace: bool) -> None:
         )
     if not target.is_dir() or not any(target.iterdir()):
         return
-    if not (target / MANIFEST).is_file():
+    if not (target / proof.name).is_file():
         raise InputError(
             f"{where}: is a folder with something other than a release in it; name a new one"
         )
     if not replace:
         raise is_taken(where, "folder")
-    # reads it as anybody would: what its manifest doesn't name would be deleted with it
-    parts = parquet_parts.parts_of(target)
-    parquet_parts.check_named(target, parts, parquet_parts.hashes(parts))
+    proof.require_own(target)  # what its certificate doesn't name would be deleted with it
 
 
 def _take_place(draft: Path, target: Path, output_path: str) -> None:

@@ -1,18 +1,18 @@
 """Where the tables of a set of linked tables are, by name.
 
 A folder of files (NAME.csv is table NAME), a workbook of several sheets, a database without a table
-named, or one file, which is the table of people; further files may be named beside any of them.
+named or a file of one, or one file, which is the table of people; further files may be named beside
+any of them.
 """
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from urllib.parse import quote
 
-from shoal.connectors.database.address import parse
+from shoal.connectors.database.address import names_table, of_file, of_table, parse
 from shoal.connectors.database.catalogue import ForeignKey, catalogue
 from shoal.connectors.dialect import AS_FOUND
-from shoal.connectors.location import FORMATS, Location
+from shoal.connectors.location import DATABASES, FORMATS, Location
 from shoal.data.linked import PEOPLE
 from shoal.errors import InputError
 
@@ -62,9 +62,9 @@ def is_several(source: object) -> bool:
     """
     if not isinstance(source, str | Path):
         return isinstance(source, Mapping)
-    place = Location(source)
+    place = place_of_several(source)
     if place.is_table:
-        return _names_no_table(place)
+        return not names_table(place)
     if not place.is_path or not Path(place).exists():
         return False
     if not Path(place).is_dir():
@@ -80,12 +80,11 @@ def table_places(
 
     further: more tables by name. beside: files that are there for another reason, as hierarchies.
     """
-    place = Location(source)
+    place = place_of_several(source)
     keys: tuple[ForeignKey, ...] = ()
-    if place.is_table and _names_no_table(place):
-        mark = "&" if "?" in place else "?"
-        found = catalogue(parse(f"{place}{mark}table={PEOPLE}"))
-        places = {n: TablePlace(f"{place}{mark}table={quote(n)}") for n in found.tables}
+    if place.is_table and not names_table(place):
+        found = catalogue(parse(of_table(place, PEOPLE)))
+        places = {name: TablePlace(of_table(place, name)) for name in found.tables}
         keys = tuple(found.foreign_keys)
     elif place.is_path and Path(place).is_dir():
         places = _in_folder(Path(place), {Path(one).resolve() for one in beside})
@@ -102,14 +101,16 @@ def table_places(
     )
 
 
-def place_in_folder(folder: Path, table: str) -> Location:
+def place_of_several(name: object) -> Location:
+    """The place of several tables: a file that is named like a database is one."""
+    place = Location(name)
+    is_database = place.is_path and place.lower().endswith(DATABASES) and not Path(place).is_dir()
+    return Location(of_file(place)) if is_database else place
+
+
+def place_in_folder(folder: Path, table: str, suffix: str = ".csv") -> Location:
     """Where a folder that is written has a table."""
-    return Location(str(folder / f"{table}.csv"))
-
-
-def _names_no_table(place: Location) -> bool:
-    options = place.partition("?")[2].split("&")
-    return not any(option.startswith("table=") for option in options)
+    return Location(str(folder / f"{table}{suffix}"))
 
 
 def _in_folder(folder: Path, beside: Collection[Path]) -> dict[str, TablePlace]:

@@ -10,7 +10,7 @@ import posixpath
 import re
 import zipfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, datetime, time, timedelta
 from functools import cache
@@ -585,16 +585,16 @@ def _hours(duration: timedelta) -> str:
 # Out
 
 
-def write(frame: pl.DataFrame, file: BinaryIO) -> None:
-    """Write a table as the one sheet `data`; the same table gives the same bytes.
+def write(sheets: Mapping[str, pl.DataFrame], file: BinaryIO) -> None:
+    """Writes tables as the sheets of their names; the same tables give the same bytes.
 
-    Raises InputError where a sheet can't hold it, MissingExtraError without the extra.
+    Raises InputError where a sheet can't hold one, MissingExtraError without the extra.
     """
     try:
         import xlsxwriter
     except ImportError:
         raise MissingExtraError.of("output: .xlsx needs the extra 'excel'", "excel") from None
-    _check_size(frame)
+    InputError.raise_for(finding for frame in sheets.values() for finding in _too_large(frame))
     options = {
         "in_memory": True,
         "strings_to_numbers": False,
@@ -603,14 +603,15 @@ def write(frame: pl.DataFrame, file: BinaryIO) -> None:
     }
     book = xlsxwriter.Workbook(file, options)
     book.set_properties({"created": MADE})
-    sheet = book.add_worksheet(SHEET)
     formats = {
         pl.Date: book.add_format({"num_format": "yyyy-mm-dd"}),
         pl.Datetime: book.add_format({"num_format": "yyyy-mm-dd hh:mm:ss"}),
     }
-    for j, name in enumerate(frame.columns):
-        sheet.write_string(0, j, name)
-        _write_column(sheet, j, frame[name], formats)
+    for title, frame in sheets.items():
+        sheet = book.add_worksheet(title)
+        for j, name in enumerate(frame.columns):
+            sheet.write_string(0, j, name)
+            _write_column(sheet, j, frame[name], formats)
     try:
         book.close()
     except xlsxwriter.exceptions.FileCreateError as failed:
@@ -632,16 +633,12 @@ def _write_column(sheet: Any, j: int, column: pl.Series, formats: dict[Any, Any]
             sheet.write_string(row, j, cell)
 
 
-def _check_size(frame: pl.DataFrame) -> None:
-    findings = []
+def _too_large(frame: pl.DataFrame) -> Iterator[str]:
+    """What a sheet can't hold of a table."""
     if frame.height > ROWS:
-        findings.append(
-            f"output: {frame.height} rows, a sheet holds {ROWS}; write .csv or .parquet"
-        )
+        yield f"output: {frame.height} rows, a sheet holds {ROWS}; write .csv or .parquet"
     if frame.width > COLUMNS:
-        findings.append(
-            f"output: {frame.width} columns, a sheet holds {COLUMNS}; write .csv or .parquet"
-        )
+        yield f"output: {frame.width} columns, a sheet holds {COLUMNS}; write .csv or .parquet"
     for name in frame.columns:
         if frame[name].dtype.is_numeric() or frame[name].dtype.is_temporal():
             continue
@@ -649,8 +646,7 @@ def _check_size(frame: pl.DataFrame) -> None:
         long = int((lengths > CHARACTERS).sum() or 0)
         if long:
             cells = "1 cell" if long == 1 else f"{long} cells"
-            findings.append(
+            yield (
                 f"output: {cells} of '{name}' longer than the {CHARACTERS} characters a sheet's"
                 " cell holds; write .csv or .parquet"
             )
-    InputError.raise_for(findings)

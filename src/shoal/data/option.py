@@ -6,7 +6,7 @@ option of the command, which the command line makes from it; a field that is a r
 for all of its fields.
 """
 
-from dataclasses import MISSING, Field, dataclass, field
+from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, ClassVar, dataclass_transform
 
 
@@ -54,6 +54,18 @@ class Request:
                 default = MISSING if asked.default is ... else asked.default
                 setattr(cls, name, field(default=default, metadata={"option": asked}))
         dataclass(frozen=True, kw_only=kw_only)(cls)
+
+    @property
+    def flags_given(self) -> list[str]:
+        """What was asked beside the defaults, each as it is called in a message."""
+        found: list[str] = []
+        for one in fields(self):
+            value, asked = getattr(self, one.name), one.metadata.get("option")
+            if isinstance(value, Request):
+                found += value.flags_given
+            elif isinstance(asked, Option) and value not in (asked.default, None, []):
+                found.append(asked.flag)
+        return found
 
 
 def parameter(

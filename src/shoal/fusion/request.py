@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from shoal.policy.agreement import Agreement
 
 KEYS = option("--keys DIR", "The folder with NAME.key and NAME.crt.", Path())
-TRANSCRIPT = option("--transcript DIR", "Keep every message for 'shoal audit --transcript'.")
+TRANSCRIPT = option("--transcript DIR", "Keep every message for 'shoal audit --trace DIR'.")
 
 
 class PartyRequest(Request):

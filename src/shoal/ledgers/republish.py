@@ -41,6 +41,7 @@ from shoal.ledgers.increment import DELETE, Terms
 from shoal.ledgers.next_release import plan, write_and_audit
 from shoal.policy.binding.columns import check_increment, input_warnings
 from shoal.policy.binding.files import PolicyTables
+from shoal.policy.linked import one_table_findings
 from shoal.policy.policy import Policy, PolicyLike
 
 
@@ -132,6 +133,7 @@ def republish_file(
     ledger = Ledger(Path(path_text(ledger_path, "ledger")))
     output = None if output is None else path_text(output, "output")
     check_table(output, ledger, increment)
+    InputError.raise_for(one_table_findings(policy.model, "republish"))
     source = increment
     if isinstance(source, str):
         progress("reading the increment")

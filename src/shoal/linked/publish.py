@@ -15,12 +15,11 @@ import polars as pl
 from shoal.auditor.linked.audit import LinkedAudit, measure_linked
 from shoal.auditor.verdict import require_kept
 from shoal.connectors import files
-from shoal.connectors.location import FORMATS, Location
-from shoal.connectors.outputs import check_not_read
-from shoal.connectors.release_drafts import folder_draft
-from shoal.connectors.table_places import place_in_folder
+from shoal.connectors.linked_drafts import LinkedDraft, LinkedOutput
+from shoal.connectors.location import JSON_LINES
+from shoal.connectors.outputs import check_not_read, describe_file
 from shoal.data.certificate import Certificate
-from shoal.data.certificate_shape import MethodReport
+from shoal.data.certificate_shape import MethodReport, OutputReport
 from shoal.data.linked import LinkedTables
 from shoal.data.progress import Progress, no_progress
 from shoal.errors import InputError
@@ -28,19 +27,18 @@ from shoal.linked.check import faults_of
 from shoal.linked.recode import DraftTable, key_map, recode
 from shoal.linked.templates import LinkedPromises, bundles_of
 from shoal.policy import registry
-from shoal.policy.binding.files import PolicyTables
 from shoal.policy.binding.linked import bound_linked
 from shoal.policy.binding.linked_files import (
     LinkedSource,
     LinkedSources,
+    named_sources,
     read_linked,
-    read_linked_release,
+    read_linked_drafts,
 )
 from shoal.policy.policy import Policy
 from shoal.policy.problem import LinkedProblem
 
 VERB = "publish FOLDER"
-CERTIFICATE = "certificate.json"
 WITHHELD = "nothing was written"
 DEFAULT_METHOD = "bundles"
 
@@ -63,64 +61,67 @@ def publish_linked(
     *,
     further: Mapping[str, str] | None = None,
     trace: str | None = None,
+    replace: bool = False,
     progress: Progress = no_progress,
 ) -> LinkedPublication:
-    """One release of all tables: a new folder with a file of each and a certificate, or nothing.
+    """One release of all tables, in a new folder, a workbook or a database with its certificate, or
+    nothing.
 
-    It is audited from the files that were written before the folder takes its name. further: more
-    tables by name, beside the source. trace: a file that says which row was whose. Raises
-    InputError, InfeasibleError or PromiseError, and then nothing is released.
+    It is audited from what was written before it takes its name. further: more tables by name,
+    beside the source. trace: a private file that says which row was whose. replace: whether an
+    earlier release gives way. Raises InputError, InfeasibleError or PromiseError, and then nothing
+    is released.
     """
     started = time.process_time()
     policy.require_answers()
     policy = policy.or_method(DEFAULT_METHOD, {})
     problem = LinkedProblem(policy)
-    InputError.raise_for(unserved(problem, output))
+    InputError.raise_for(unserved(problem))
+    is_typed = problem.model.write.types == "typed"
+    target = LinkedOutput.of(output, [table.name for table in problem.given], is_typed)
+    read = named_sources(source, problem, further)
+    target.check([*read, *policy.files], replace)
     if trace is not None:
-        given = source.values() if isinstance(source, Mapping) else [source]
-        for read in (*given, *(further or {}).values()):
-            if isinstance(read, str | Path):
-                check_not_read(trace, str(read), policy.files)
+        for name in read:
+            check_not_read(trace, name, policy.files)
     method = policy.build_method(VERB)
     progress("reading the tables")
     own = read_linked(source, problem, further)
     progress("checking the data against the policy")
     tables = bound_linked(own.tables, problem)
-    with folder_draft(output, False) as folder:
-        progress(f"finding classes by {policy.method_name}")
-        began = time.process_time()
-        promises = LinkedPromises(tables, problem)
-        rng = np.random.default_rng(policy.model.seed)
-        with registry.blaming_plug_in(policy.method_name, VERB):
-            templates = method.bundle(bundles_of(tables), promises, rng)
-        seconds = time.process_time() - began
+    progress(f"finding classes by {policy.method_name}")
+    began = time.process_time()
+    promises = LinkedPromises(tables, problem)
+    rng = np.random.default_rng(policy.model.seed)
+    with registry.blaming_plug_in(policy.method_name, VERB):
+        templates = method.bundle(bundles_of(tables), promises, rng)
+    seconds = time.process_time() - began
+    progress("recoding")
+    recoded = recode(tables, templates, unforeseen(own, policy.model.seed))
+    with target.draft(replace) as draft:
         progress("writing the release")
-        drafts = recode(tables, templates, unforeseen(own, policy.model.seed))
-        write(drafts, policy.tables, folder)
+        _write(recoded, draft, target, problem)
         progress("reading the release back")
-        back = read_linked_release(str(folder), problem)
-        audit = _audit(back, problem, tables, drafts, progress)
+        back = read_linked_drafts(draft.tables, problem)
+        audit = _audit(back, problem, tables, recoded, progress)
         certificate = audit.certificate.extended(
             verb="publish",
             method=MethodReport(name=policy.method_name, parameters=policy.parameters_for(VERB)),
             seed=policy.model.seed,
             input={"sha256": own.sha256} if own.hashes else None,
-            output={"sha256": back.sha256},
+            output=_described(back, target, problem),
             seconds={"total": time.process_time() - started, "method": seconds},
         ).warned(*own.remarks)
         require_kept(certificate, WITHHELD)
         if trace is not None:  # whose row is whose, for the owner alone
             with files.atomic_write(trace, is_private=True) as unfinished:
-                key_map(tables, drafts).write_ndjson(unfinished)
-        (folder / CERTIFICATE).write_text(certificate.to_json(), encoding="utf-8")
-    return LinkedPublication({name: draft.frame for name, draft in drafts.items()}, certificate)
+                files.write(key_map(tables, recoded), unfinished, JSON_LINES)
+        draft.certify(certificate.to_json())
+    return LinkedPublication({name: one.frame for name, one in recoded.items()}, certificate)
 
 
-def unserved(problem: LinkedProblem, output: str) -> Iterator[str]:
+def unserved(problem: LinkedProblem) -> Iterator[str]:
     """What is asked of a release that can be measured, and not made."""
-    place = Location(output)
-    if not place.is_path or Path(output).suffix in FORMATS:
-        yield f"output '{output}': linked tables go to a new folder, a file of each; name one"
     for table in problem.declared:
         if not isinstance(table.rows.known, str):
             yield (
@@ -146,13 +147,27 @@ def unforeseen(own: LinkedSources, seed: int) -> np.random.Generator:
     return np.random.default_rng(list(digest.digest()))
 
 
-def write(drafts: Mapping[str, DraftTable], tables: PolicyTables, folder: Path) -> None:
-    """A file of each table, as the policy says that files are written."""
-    for name, draft in drafts.items():
-        place = place_in_folder(folder, name)
-        dialect = tables.output_dialect(place, None, place)
-        frame = tables.written_frame(draft.frame, place.kind)
-        files.write(frame, Path(place), place.kind, place.is_packed, dialect)
+def _write(
+    recoded: Mapping[str, DraftTable],
+    draft: LinkedDraft,
+    target: LinkedOutput,
+    problem: LinkedProblem,
+) -> None:
+    """Puts all tables, as the policy says that they are written."""
+    place = target.kind
+    frames = {
+        table.name: problem.alone(table).tables.written_frame(recoded[table.name].frame, place.kind)
+        for table in problem.given
+    }
+    draft.write(frames, problem.policy.tables.output_dialect(place, None, place))
+
+
+def _described(back: LinkedSources, target: LinkedOutput, problem: LinkedProblem) -> OutputReport:
+    """What a certificate says of all tables under `output`; their hashes stand under `tables`."""
+    tables, place = problem.policy.tables, target.kind
+    render, notation = tables.cells.render, tables.model.read.notation.written
+    dialect = tables.output_dialect(place, None, place)
+    return describe_file(Path(), place, back.sha256, render, dialect, notation)
 
 
 def _audit(

@@ -60,6 +60,12 @@ class Agreement:
         """The agreement in a YAML, JSON or TOML file; raises InputError with every finding."""
         content = read_mapping(path, "agreement")
         if "attributes" in content and "parties" not in content:
+            if "tables" in content:
+                raise InputError(
+                    f"agreement '{path}': is the policy of linked tables, which a fusion does not"
+                    " take; let each owner join theirs into one table, a row a person, or publish"
+                    " them with 'shoal publish FOLDER'"
+                )
             raise InputError(
                 f"agreement '{path}': is the policy of one table, not an agreement of several"
                 f" owners; {_KEYS}"

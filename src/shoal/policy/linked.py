@@ -110,14 +110,24 @@ def _table_of(attribute: str) -> str | None:
     return attribute.rpartition(".")[0] or None
 
 
-def one_table_findings(model: PolicyModel) -> list[str]:
-    """That a policy of linked tables is used where one table is expected."""
+_INSTEAD = {
+    "stream": "a stream publishes rows; collect what arrives, and publish that with 'shoal publish"
+    " FOLDER'",
+    "republish": "a ledger compares single tables; publish each round by itself with 'shoal publish"
+    " FOLDER', of people who are in no other round",
+}
+"""What to do with linked tables instead, by verb."""
+
+
+def one_table_findings(model: PolicyModel, verb: str | None = None) -> list[str]:
+    """That a policy of linked tables is used where one table is expected. verb: that asked."""
     if not model.is_linked:
         return []
-    return [
-        "policy: is about several tables (tables), which this command or function does not take;"
-        " 'shoal publish FOLDER', 'audit FOLDER' and 'profile FOLDER' do"
-    ]
+    usual = (
+        "this command or function does not take these; 'shoal publish FOLDER', 'audit FOLDER' and"
+        " 'profile FOLDER' do"
+    )
+    return [f"policy: is about several tables (tables); {_INSTEAD.get(verb or '', usual)}"]
 
 
 # What keeps a policy from being about linked tables; all at once.

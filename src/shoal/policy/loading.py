@@ -61,7 +61,9 @@ def one_line(content: object) -> str:
         width=float("inf"),
         allow_unicode=True,
     )
-    return text.removesuffix("\n").removesuffix("\n...").strip(" \n")
+    line = text.removesuffix("\n").removesuffix("\n...").strip(" \n")
+    # they stand in double quotes, where YAML has escapes
+    return "".join(sign if sign.isprintable() else f"\\U{ord(sign):08x}" for sign in line)
 
 
 class _OneLine(yaml.SafeDumper):

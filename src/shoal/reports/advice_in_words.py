@@ -116,9 +116,11 @@ def _percent(share: float | None) -> str:
 
 def estimate_lines(found: Estimate) -> list[str]:
     """CPU and wall seconds, memory, disk, and where the model stops."""
+    what, method = "records", "the rounded partition, not refined"
+    if found.is_linked:
+        what, method = "people with rows in several tables", "bundles"
     lines = [
-        f"{found.records:,} records, {found.quasi} quasi-identifiers, k = {found.k}, by the rounded"
-        " partition, not refined",
+        f"{found.records:,} {what}, {found.quasi} quasi-identifiers, k = {found.k}, by {method}",
         f"CPU {duration(found.cpu_seconds)}: "
         + ", ".join(f"{name} {duration(seconds)}" for name, seconds in found.seconds.items()),
         "wall, on idle cores: "
@@ -126,12 +128,20 @@ def estimate_lines(found: Estimate) -> list[str]:
             f"{duration(seconds)} on {cores}" for cores, seconds in sorted(found.wall.items())
         ),
         f"memory {_memory(found)}",
-        f"past memory: --memory of {size_text(found.least_memory)} or more, and up to"
-        f" {size_text(found.nameless)} of nameless files",
+        *_past_memory(found),
         f"disk {size_text(found.bytes_in)} read, {size_text(found.bytes_out)} written;"
         f" {size_text(found.temporary)} of them as a temporary file beside the output",
     ]
     return [*lines, "where this stops:", *(f"  {stop}" for stop in found.stops)]
+
+
+def _past_memory(found: Estimate) -> list[str]:
+    if found.least_memory is None or found.nameless is None:
+        return []
+    return [
+        f"past memory: --memory of {size_text(found.least_memory)} or more, and up to"
+        f" {size_text(found.nameless)} of nameless files"
+    ]
 
 
 def _memory(found: Estimate) -> str:

@@ -133,6 +133,7 @@ def publish(
     *,
     output: str | Path,
     trace: str | Path | None = None,
+    replace: bool = False,
     threads: int | None = None,
     progress: Progress | bool = False,
     **columns: Unpack[Columns],
@@ -167,6 +168,7 @@ def publish(
     others: OthersLike | None = None,
     output: str | Path | None = None,
     trace: str | Path | None = None,
+    replace: bool = False,
     threads: int | None = None,
     progress: Progress | bool = False,
     **columns: Unpack[Columns],
@@ -202,8 +204,9 @@ def publish(
         any number.
 
     Linked tables (a policy with `tables`): frame is their folder, workbook or database, or the file
-    or frame of each by its name. output: the new folder that they go to. trace: a private file to
-    write, which says whose each published row is. A `LinkedPublication` comes back.
+    or frame of each by its name. output: where they go, a new folder, a workbook or a database.
+    trace: a private file to write, which says whose each published row is. replace: whether earlier
+    ones of these names give way. A `LinkedPublication` comes back.
     """
     if policy is not None and (of_several := Policy.of(policy)).model.is_linked:
         from shoal.linked.publish import publish_linked
@@ -213,16 +216,17 @@ def publish(
             linked = publish_linked(
                 cast("LinkedSource", frame),
                 job.policy_beside(of_several, columns),
-                _new_folder(output, {**asked, "require_together": require_together}),
+                _linked_output(output, {**asked, "require_together": require_together}),
                 trace=None if trace is None else path_text(trace, "trace"),
+                replace=replace,
                 progress=watched(progress),
             )
         _warn(linked.certificate)
         return linked
-    if output is not None or trace is not None:
+    if output is not None or trace is not None or replace:
         raise InputError(
-            "output, trace: are of linked tables (a policy with 'tables'); 'shoal.publish_file'"
-            " writes one table"
+            "output, trace, replace: are of linked tables (a policy with 'tables');"
+            " 'shoal.publish_file' writes one table"
         )
     request = PublishRequest(
         plan=None if plan is None else path_text(plan, "plan"),
@@ -238,12 +242,14 @@ def publish(
     return Publication(**vars(done))
 
 
-def _new_folder(output: str | Path | None, asked: Mapping[str, object]) -> str:
+def _linked_output(output: str | Path | None, asked: Mapping[str, object]) -> str:
     """Where linked tables go; raises InputError for what is `asked` that they have not."""
     if unfit := [name for name, given in asked.items() if given]:
         raise InputError(f"{', '.join(unfit)}: of one table; leave out for linked tables")
     if output is None:
-        raise InputError("output: linked tables go to a new folder, a file of each; name it")
+        raise InputError(
+            "output: linked tables go to a new folder, a workbook or a database; name it"
+        )
     return path_text(output, "output")
 
 
@@ -281,7 +287,7 @@ def fuse(
 
     agreement: a PARTIES.yaml, or its content. tables: pandas, polars or pyarrow frames by party;
     a party that is not named reads the agreement's own `table`. Returns the same kind of frame as
-    the first one. transcript: a folder for all messages, which `shoal audit --transcript` checks.
+    the first one. transcript: a folder for all messages, which `shoal audit --trace` checks.
     require_together: as in `publish`. What the certificate warns about is a `ReleaseWarning`, too.
     Raises InputError, InfeasibleError, PromiseError or PartyError, and then returns nothing.
     """

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from shoal.policy.policy import Policy
 
 
+_NOT_OF_LINKED = ("--plan", "--explain", "--attack", "--others", "--downstream", "--report")
+
+
 class PublishOptions(Request):
     """What words and flags ask, as the command line takes them."""
 
@@ -59,7 +62,7 @@ class PublishCommand(Request, kw_only=True):
     output: str = option(
         "-o, --output",
         "The release: a file, 'out/' for a folder of Parquet, a table in a database, '-'. Of linked"
-        " tables, a new folder.",
+        " tables, a new folder, a workbook or a database.",
         ...,
     )
     overrides: options.Overrides
@@ -73,28 +76,21 @@ class PublishCommand(Request, kw_only=True):
         False,
     )
 
-    @property
-    def of_one_table(self) -> list[str]:
-        """What is asked that linked tables have not, as it is written."""
-        asked = {
-            "--plan": self.given.plan,
-            "--explain": self.given.explain,
-            "--replace": self.given.replace,
-            "--attack": self.attacks.attack,
-            "--others": self.attacks.others,
-            "--dry-run": self.dry_run,
-        }
-        return [name for name, given in asked.items() if given]
-
     def request(self, policy: Policy, progress: Progress) -> PublishRequest:
         """All that is asked of a release by a policy; raises InputError."""
         attack, others = self.attacks.request(policy.tables), self.attacks.beside
         return PublishRequest(**vars(self.given), attack=attack, others=others, progress=progress)
 
 
+def of_one_table(*asked: Request) -> list[str]:
+    """What is asked that linked tables have not, as it is written."""
+    return [flag for one in asked for flag in one.flags_given if flag in _NOT_OF_LINKED]
+
+
 # An audit or an attack, of one table unless it is said otherwise.
 
-_OF_POLICY = ("policy", "original", "trace", "downstream", "table")
+_NEEDS_ORIGINAL = "--trace: can only be checked against the source; give it with --original"
+_OF_POLICY = ("policy", "original", "trace", "downstream")
 _OF_ONE_TABLE = (
     *_OF_POLICY,
     *("column", "read", "write"),
@@ -184,7 +180,7 @@ class ReleaseRequest(Request, kw_only=True):
     ledger: Path | None = option(
         "--ledger DIR",
         "All releases of a ledger, alone and together.",
-        takes_no=(*_OF_ONE_TABLE, "transcript"),
+        takes_no=_OF_ONE_TABLE,
     )
     original: str | None = option(
         "--original", "What it was made of: with --trace, counts people, checks cells."
@@ -193,7 +189,7 @@ class ReleaseRequest(Request, kw_only=True):
         "--trace",
         "Whose row is whose, as its --trace wrote it; needs --original.",
         needs=("original",),
-        why="--trace: can only be checked against the source; give it with --original",
+        why=_NEEDS_ORIGINAL,
     )
     k: int | None = options.K
     read: list[str] | None = options.READ
@@ -215,34 +211,32 @@ class ReleaseRequest(Request, kw_only=True):
 
 
 class AuditRequest(ReleaseRequest, kw_only=True):
-    """What an audit is asked: of one table, of a ledger or of a fusion's messages."""
+    """What an audit is asked: of a release, of a ledger or of a fusion's messages."""
 
+    trace: str | None = option(
+        "--trace",
+        "Whose row is whose, as its --trace wrote it; needs --original. Or alone, a folder: prove"
+        " that a fusion's messages, as its --transcript kept them, say no more than its table.",
+    )
     downstream: bool = option(
         "--downstream", "Train on the release, test on --original; random counts. Extra: ml.", False
     )
-    table: list[str] | None = options.TABLES
     columns: ReleasedColumns
-    transcript: Path | None = option(
-        "--transcript DIR",
-        "Prove that a fusion's messages say no more than its table.",
-        takes_no=("released", *_OF_ONE_TABLE, "others", "k", "output", "report"),
-    )
+
+    @property
+    def is_of_messages(self) -> bool:
+        """Whether it is about the messages of a fusion; raises InputError for a trace alone."""
+        if self.trace is None:
+            return False
+        if self.original is None and not Path(self.trace).is_dir():
+            raise InputError(_NEEDS_ORIGINAL)
+        return Path(self.trace).is_dir()
 
     def policy_asked(self, is_stream: bool) -> Policy:
         """The policy that is given, or that the columns say; raises InputError."""
         if self.policy is None:
             return self.columns.policy(self.changes)
         return super().policy_asked(is_stream)
-
-    @property
-    def of_one_table(self) -> list[str]:
-        """The options given that are about one table, as they are written."""
-        asked = {
-            "--trace": self.trace,
-            "--downstream": self.downstream,
-            "--others": self.attacks.others,
-        }
-        return [option for option, value in asked.items() if value]
 
 
 class AttackCommand(ReleaseRequest, kw_only=True):

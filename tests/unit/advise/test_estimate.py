@@ -10,12 +10,13 @@ import polars as pl
 import pytest
 import yaml
 
+import linked_cases
 import shoal
 from shoal.advise import estimate as job
 from shoal.advise.estimate import (
+    BUNDLES,
     CUT,
     MeasuredRun,
-    Shape,
     StageCost,
     cut_speed_up,
     growth,
@@ -25,6 +26,7 @@ from shoal.advise.estimate import (
     stages_of,
     wall_seconds,
 )
+from shoal.advise.invented import FEW, LinkedShape, Shape
 from shoal.data.room import size_text
 from shoal.errors import InputError
 from shoal.reports.advice_in_words import duration, estimate_lines
@@ -134,7 +136,7 @@ def test_everything_that_is_no_size_is_listed():
 def test_the_measured_run_publishes_such_a_table_and_tells_every_stage():
     found = measured_run(Shape(2, k=5, other=1), 400, 300)
     names = [stage.name for stage in found.stages]
-    assert names == list(dict.fromkeys(job.STAGES.values()))
+    assert names == [name for name in dict.fromkeys(job.STAGES.values()) if name != BUNDLES]
     assert all(stage.seconds >= 0 and stage.alone >= 0 for stage in found.stages)
     assert found.bytes_in == len("q0,q1,o0\n") + 400 * len("100,100,10000000\n")
     # Linux adds up a process's pages late, so that the most it has held may shrink by a few.
@@ -144,7 +146,7 @@ def test_the_measured_run_publishes_such_a_table_and_tells_every_stage():
 def test_the_invented_table_has_the_shape_that_was_asked_for():
     few, many = Shape(9, other=2).table(3_000), Shape(1, values=(1_000,)).table(30_000)
     assert few.shape == (3_000, 11)
-    assert [few[f"q{i}"].n_unique() for i in range(9)] == [*job.FEW, job.FEW[0]]
+    assert [few[f"q{i}"].n_unique() for i in range(9)] == [*FEW, FEW[0]]
     assert many["q0"].n_unique() > 900
 
 
@@ -187,6 +189,42 @@ def test_the_command_takes_its_figures_from_table_and_policy(ran, tmp_path, monk
     assert shape.values == tuple(frame[name].n_unique() for name in quasi)
     shown = [name for name, one in names.items() if one["role"] in ("sensitive", "plain")]
     assert (shape.quasi, shape.other) == (len(quasi), len(shown))
+
+
+def test_linked_tables_are_invented_with_as_many_rows_for_each_person(
+    ran, tmp_path, monkeypatch, shoal
+):
+    monkeypatch.chdir(tmp_path)
+    world = linked_cases.world(300)
+    Path("clinic").mkdir()
+    for name, frame in world.items():
+        frame.write_csv(f"clinic/{name}.csv")
+    Path("policy.json").write_text(json.dumps(linked_cases.policy()))
+    before = sorted(tmp_path.rglob("*"))
+    asked = ("publish", "clinic", "-p", "policy.json", "-o", "out", "--dry-run")
+    told = shoal(*asked)
+    assert told.status == 0, told.err
+    assert "300 people with rows in several tables, 2 quasi-identifiers, k = 3" in told.out
+    assert "--memory" not in told.out
+    assert sorted(tmp_path.rglob("*")) == before
+    shape = ran[0][0]
+    shape.invent(4_000, tmp_path)
+    people, visits, drugs = (pl.read_csv(f"tables/{name}.csv") for name in shape.names)
+    assert people.height == 4_000
+    assert visits.height / 4_000 == pytest.approx(world["visits"].height / 300, rel=0.05)
+    assert drugs.height == visits.height  # each visit has one
+    assert visits["q0"].n_unique() <= world["visits"]["cost"].n_unique()
+    assert shape.other == 3
+
+
+def test_the_measured_run_publishes_linked_tables_and_tells_every_stage():
+    shape = LinkedShape([Shape(1, 5, 1), Shape(1, 5, 0, (9,))], [0], [{"0": 0.4, "2": 0.6}])
+    found = measured_run(shape, 200, 100)
+    names = [stage.name for stage in found.stages]
+    assert names == [name for name in dict.fromkeys(job.STAGES.values()) if name != CUT]
+    assert found.bytes_out > found.bytes_in / 2 > 0
+    text = json.dumps([asdict(shape), 200, 100])
+    assert json.loads(text)[0]["counts"] == [{"0": 0.4, "2": 0.6}]
 
 
 @pytest.mark.parametrize(

@@ -234,9 +234,13 @@ def test_without_a_quasi_identifier_the_likeliest_is_asked_about():
     assert "is it this" in proposed["disease"]["ask"]
 
 
-@pytest.mark.parametrize("text", ["\x85", "\xa0a\xa0", "\u2028", "a\n", "\ufeffb", " ", "Zoë"])
+@pytest.mark.parametrize(
+    "text", ["\x85", "\xa0a\xa0", "\u2028", "a\n", "\ufeffb", " ", "Zoë", "c\u202ed"]
+)
 def test_signs_that_no_one_sees_come_back_from_the_written_policy(text):
-    assert yaml.safe_load(one_line({text: [text]})) == {text: [text]}
+    written = one_line({text: [text]})
+    assert yaml.safe_load(written) == {text: [text]}
+    assert written.isprintable()
 
 
 # Hierarchies of a folder

@@ -633,15 +633,16 @@ def test_a_report_is_a_page_and_its_name_says_so(workplace, shoal, command):
             ("--ledger", "L", "--trace", "t.jsonl", "--downstream"),
             "--ledger: takes no --trace and no --downstream",
         ),
-        (("--ledger", "L", "--transcript", "T"), "audit --ledger: takes no --transcript"),
+        (("--ledger", "L", "--trace", "."), "audit --ledger: takes no --trace"),
         (
-            ("--transcript", "T", "--report", "r.html", "-o", "c.json"),
+            ("--trace", ".", "--report", "r.html", "-o", "c.json"),
             "takes no --output and no --report",
         ),
         (
-            ("patients.csv", "--transcript", "T", "--k", "5"),
-            "audit --transcript: takes no RELEASED and no --k",
+            ("patients.csv", "--trace", ".", "--k", "5"),
+            "audit --trace FOLDER: takes no RELEASED and no --k",
         ),
+        (("patients.csv", "-p", "policy.yaml", "--trace", "t.jsonl"), "give it with --original"),
     ],
 )
 def test_what_an_audit_would_not_look_at_is_refused(workplace, shoal, command, says):

@@ -37,7 +37,7 @@ def publish(shoal, *more: str, data: str = "patients.csv", output: str = OUT) ->
 
 def write(frame: pl.DataFrame, address: str, replace: bool = False) -> str:
     """A release without an audit; its hash."""
-    with tables.table_draft(parse(address), replace) as draft:
+    with tables.table_drafts([parse(address)], replace) as (draft,):
         draft.write(frame)
         _, digest = draft.read()
         draft.certify(json.dumps({"date": "2026-01-01T00:00:00Z"}))
@@ -343,7 +343,7 @@ def test_a_primary_key_of_several_nulls_orders_nothing(tmp_path, monkeypatch):
 def test_others_see_the_old_release_until_the_commit(workplace, shoal):
     assert publish(shoal) == 0
     before = files.read(OUT).frame
-    with tables.table_draft(parse(OUT), replace=True) as draft:
+    with tables.table_drafts([parse(OUT)], replace=True) as (draft,):
         draft.write(before.head(3))
         draft.read()
         assert files.read(OUT).frame.equals(before)

@@ -9,6 +9,8 @@ import polars as pl
 import pytest
 
 import linked_cases
+from shoal.connectors import files
+from shoal.connectors.database.address import of_table, parse, without_password
 from shoal.connectors.database.catalogue import ForeignKey
 from shoal.connectors.table_places import TablePlace, is_several, table_places
 from shoal.errors import InputError
@@ -128,6 +130,43 @@ def test_the_tables_of_a_database_are_found_with_their_foreign_keys(world, tmp_p
         ForeignKey("visits", "patient", "people", "patient"),
         ForeignKey("drugs", "visit", "visits", "visit"),
     }
+
+
+def test_a_file_named_like_a_database_is_the_database(world, tmp_path):
+    as_database(world, tmp_path / "clinic.db")
+    assert is_several(tmp_path / "clinic.db")
+    assert people_in(tmp_path / "clinic.db") == sizes(world)
+
+
+def test_the_password_of_a_database_goes_along_to_its_tables():
+    shown = without_password("postgresql://ann:secret@host/clinic?sslmode=require")
+    address = of_table(shown, "visits")
+    assert "secret" not in address
+    assert parse(address).table == "visits"
+    assert "ann:secret@" in parse(address).location
+
+
+def test_all_tables_of_a_database_are_read_as_of_one_moment(world, tmp_path, monkeypatch):
+    """Between two tables, somebody deletes a patient with all visits."""
+    address = as_database(world, tmp_path / "clinic.db")
+    with closing(sqlite3.connect(tmp_path / "clinic.db")) as file:
+        file.execute("PRAGMA journal_mode = WAL")
+    read_as = files.read_as
+    read = []
+
+    def and_delete(path, *given):
+        found = read_as(path, *given)
+        if not read:
+            with closing(sqlite3.connect(tmp_path / "clinic.db")) as file, file:
+                for name in ("drugs", "visits", "people"):
+                    file.execute(f"DELETE FROM {name}")
+        read.append(path)
+        return found
+
+    monkeypatch.setattr(files, "read_as", and_delete)
+    assert people_in(address) == sizes(world)
+    assert len(read) == 3
+    assert people_in(address) == (0, 0, 0)
 
 
 def test_a_table_of_people_of_another_name_takes_its_foreign_keys_along(world, tmp_path):

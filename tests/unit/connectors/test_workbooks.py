@@ -266,7 +266,7 @@ def test_a_workbook_whose_headers_say_that_it_unpacks_to_less_is_refused(tmp_pat
 
 def written(frame: pl.DataFrame) -> bytes:
     file = io.BytesIO()
-    workbooks.write(frame, file)
+    workbooks.write({workbooks.SHEET: frame}, file)
     return file.getvalue()
 
 

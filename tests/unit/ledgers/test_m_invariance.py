@@ -65,7 +65,7 @@ def candidates(ledger: Path) -> dict[int, set[str]]:
     return left
 
 
-@settings(max_examples=examples(2, 12), suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(3, 12), suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1000), st.integers(2, 3), st.integers(2, 5), st.sampled_from(REFINE))
 def test_everybody_keeps_m_values_while_people_come_leave_and_change(
     tmp_path_factory, seed, m, k, refine

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import csv
 import json
+import sqlite3
 from collections import Counter
+from contextlib import closing
 from datetime import date, timedelta
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+from python_calamine import CalamineWorkbook
 
 import shoal
 from shoal.errors import InputError, PromiseError
@@ -390,12 +393,140 @@ def test_what_is_not_made_yet_is_refused_at_once_with_the_way_out(tmp_path):
         assume=["one-date-known"],
     )
     with pytest.raises(InputError) as refused:
-        shoal.publish(world(), asked, output=tmp_path / "out.csv")
+        shoal.publish(world(), asked, output=tmp_path / "out")
     said = "\n".join(refused.value.said)
     assert "say 'known: all'" in said
     assert "say 'covered'" in said
-    assert "a new folder" in said
     assert not list(tmp_path.iterdir())
+
+
+def as_read(place, names=("people", "visits", "drugs")):
+    """The cells of every table at a place, by plain readers."""
+    if place.suffix == ".sqlite":
+        with closing(sqlite3.connect(place)) as file:
+            sql = "SELECT * FROM {} ORDER BY shoal_row"
+            found = {name: file.execute(sql.format(name)) for name in names}
+            heads = {name: [column[0] for column in found[name].description] for name in names}
+            rows = {name: [row[1:] for row in found[name]] for name in names}
+        return {n: [heads[n][1:], *(_texts(row) for row in rows[n])] for n in names}
+    if place.suffix == ".xlsx":
+        book = CalamineWorkbook.from_path(place)
+        return {n: [_texts(row) for row in book.get_sheet_by_name(n).to_python()] for n in names}
+    if (place / "people.parquet").exists():
+        frames = {name: pl.read_parquet(place / f"{name}.parquet") for name in names}
+        return {n: [f.columns, *(_texts(row) for row in f.rows())] for n, f in frames.items()}
+    return {name: list(csv.reader((place / f"{name}.csv").open())) for name in names}
+
+
+def _texts(cells):
+    return ["" if cell is None else str(cell) for cell in cells]
+
+
+OUTPUTS = {"folder": {}, "parquet": {"types": "typed"}, "out.xlsx": {}, "out.sqlite": {}}
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_every_kind_of_output_holds_the_same_cells_and_is_audited_alike(tmp_path, name):
+    shoal.publish(world(), policy(), output=tmp_path / "csv")
+    asked = policy(write=OUTPUTS[name])
+    done = shoal.publish(world(), asked, output=tmp_path / name)
+    assert as_read(tmp_path / name) == as_read(tmp_path / "csv")
+    audited = shoal.audit(str(tmp_path / name), asked, world())
+    assert audited.holds
+    hashes = [[table["sha256"] for table in one["tables"]] for one in (audited, done.certificate)]
+    assert hashes[0] == hashes[1]
+
+
+def certificate_of(place):
+    if place.suffix == ".sqlite":
+        with closing(sqlite3.connect(place)) as file:
+            found = file.execute("SELECT DISTINCT certificate FROM shoal_certificates").fetchall()
+        ((text,),) = found
+        return json.loads(text)
+    beside = Path(f"{place}.certificate.json")
+    return json.loads((beside if beside.exists() else place / "certificate.json").read_text())
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_an_earlier_release_gives_way_where_it_is_said_and_nothing_else_does(tmp_path, name):
+    asked, out = policy(write=OUTPUTS[name]), tmp_path / name
+    first = shoal.publish(world(), asked, output=out)
+    with pytest.raises(InputError, match="is there already"):
+        shoal.publish(world(), asked, output=out, seed=4)
+    assert certificate_of(out) == dict(first.certificate)
+    text = first.certificate.to_json().encode()
+    assert shoal.Certificate.parsed(text, "certificate.json") == first.certificate
+    second = shoal.publish(world(), asked, output=out, seed=4, replace=True)
+    assert certificate_of(out) == dict(second.certificate)
+    assert shoal.audit(str(out), asked).holds
+    _add_something(out)
+    if name == "out.xlsx":  # a file gives way, as one of a single table does
+        return
+    before = sorted(path.name for path in tmp_path.rglob("*"))
+    with pytest.raises(InputError, match=r"something other|other tables"):
+        shoal.publish(world(), asked, output=out, replace=True)
+    assert sorted(path.name for path in tmp_path.rglob("*")) == before
+
+
+def _add_something(out):
+    if out.suffix == ".sqlite":
+        with closing(sqlite3.connect(out)) as file, file:
+            file.execute("CREATE TABLE notes (note TEXT)")
+    elif out.is_dir():
+        (out / "notes.txt").write_text("mine")
+
+
+def test_a_release_in_a_database_is_not_replaced_after_somebody_changed_it(tmp_path):
+    out = tmp_path / "out.sqlite"
+    shoal.publish(world(), policy(), output=out)
+    with closing(sqlite3.connect(out)) as file, file:
+        file.execute("UPDATE visits SET disease = 'x' WHERE shoal_row = 1")
+    with pytest.raises(InputError, match="something other than the release"):
+        shoal.publish(world(), policy(), output=out, replace=True)
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.parquet", "-", "sqlite:///out.db?table=people"])
+def test_a_place_for_one_table_is_refused_for_several(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match="go to a new folder, a workbook"):
+        shoal.publish(world(), policy(), output=name)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_table_that_no_sheet_can_be_named_after_is_refused(tmp_path):
+    long = "visits-of-the-first-and-second-year"
+    tables = {long: POLICY["tables"]["visits"]}
+    asked = policy(tables=tables, anchor={"first": f"{long}.day"})
+    given = {"people": world()["people"], long: world()["visits"]}
+    with pytest.raises(InputError, match="a sheet can't have this name"):
+        shoal.publish(given, asked, output=tmp_path / "out.xlsx")
+    assert not list(tmp_path.iterdir())
+
+
+def test_numbers_of_every_table_are_typed(tmp_path):
+    tables = json.loads(json.dumps(POLICY["tables"]))
+    tables["visits"]["attributes"]["cost"] = {"role": "sensitive", "type": "number"}
+    visits = world()["visits"].with_columns(cost=pl.int_range(pl.len()))
+    asked = policy(tables=tables, write={"types": "typed"})
+    shoal.publish(world() | {"visits": visits}, asked, output=tmp_path / "out")
+    assert pl.read_parquet(tmp_path / "out" / "visits.parquet")["cost"].dtype == pl.Int64
+    assert shoal.audit(str(tmp_path / "out"), asked).holds
+
+
+def test_nothing_that_is_read_is_overwritten(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shoal.publish(world(), policy(), output="clinic.sqlite")
+    Path("clinic").mkdir()
+    for table, frame in world().items():
+        frame.write_csv(f"clinic/{table}.csv")
+    for source, output in (
+        ("clinic", "clinic"),
+        ("clinic", "clinic/out.xlsx"),
+        ("clinic.sqlite", "sqlite:///clinic.sqlite"),
+    ):
+        with pytest.raises(InputError, match=r"nothing that is read is overwritten|is the input"):
+            shoal.publish(source, policy(), output=output, replace=True)
+    shoal.publish("clinic", policy(), output="clinic/released")
 
 
 def test_a_folder_with_something_in_it_is_left_alone(tmp_path):
@@ -446,3 +577,24 @@ def test_the_command_publishes_files_and_refuses_what_is_of_one_table(tmp_path, 
     assert done.status == 0, done.err
     assert "k-anonymity: asked 4, measured" in done.err
     assert min(Counter(read_bundles(out, SENSITIVE)).values()) >= 4
+
+
+@pytest.mark.parametrize(
+    ("order", "way_out"),
+    [
+        ("stream people.csv -p policy.json -o out.csv", "collect what arrives, and publish that"),
+        ("republish people.csv -p policy.json --ledger L", "people who are in no other round"),
+        ("fuse policy.json -o out.csv", "let each owner join theirs into one table"),
+    ],
+)
+def test_verbs_of_one_table_say_what_to_do_with_several(
+    tmp_path, monkeypatch, request, order, way_out
+):
+    monkeypatch.chdir(tmp_path)
+    world()["people"].write_csv("people.csv")
+    Path("policy.json").write_text(json.dumps(POLICY))
+    refused = request.getfixturevalue("shoal")(*order.split(), "-q")
+    assert refused.status == 2
+    assert way_out in refused.err
+    assert "shoal publish FOLDER" in refused.err
+    assert {path.name for path in tmp_path.iterdir()} == {"people.csv", "policy.json"}

@@ -112,7 +112,7 @@ READERS = {
     "verify a table": ("verify", "table.csv", "-p", "table.yaml", "--original", "patients.csv"),
     "verify a stream": ("verify", "sky.csv", "-p", "sky.yaml", "--original", "purchases.csv"),
     "verify a fusion": ("verify", "fused.csv", "-p", "fusion.yaml"),
-    "audit of a transcript": ("audit", "--transcript", "transcript"),
+    "audit of a transcript": ("audit", "--trace", "transcript"),
     "audit of a ledger": ("audit", "--ledger", "ledger", "--json"),
     "verify a ledger": ("ledger", "verify", "ledger"),
     "export of a ledger": ("ledger", "export", "ledger", "-o", "-"),

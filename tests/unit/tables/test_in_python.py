@@ -385,10 +385,34 @@ def test_the_transformer_takes_the_words_of_publish_and_refuses_what_it_can_not_
     assert again.levels_ == made.levels_
     for method, says in (
         ("mondrian", "'mondrian': does not recode .* name 'full-domain'"),
-        ({"name": "full-domain", "suppression": 0.05}, "leave out 'suppression'"),
+        ({"name": "full-domain", "suppression": 0.05, "rounds": 1}, "leave out 'rounds'"),
     ):
         with pytest.raises(InputError, match=says):
             sklearn.Anonymizer(policy, method=method).fit(known)
+
+
+def test_the_transformer_suppresses_up_to_a_share_and_shows_no_combination_of_its_own(people):
+    sklearn = pytest.importorskip("shoal.sklearn")
+    frame = people.select("age", "sex", "education").to_pandas()
+    quasi = {"age": {"hierarchy": {"bins": {"width": 5, "levels": 4}}}, "sex": {}, "education": {}}
+    words = {"quasi": quasi, "other": "drop", "k": 10}
+    whole = sklearn.Anonymizer(**words).fit(frame)
+    some = sklearn.Anonymizer(**words, suppression=0.2).fit(frame)
+    assert some.levels_["education"] < whole.levels_["education"]
+    wanted = shoal.publish(frame, some.policy_)
+    shown = some.transform(frame)
+    order = wanted.trace.argsort()
+    assert shown.equals(wanted.data.iloc[order].reset_index(drop=True))
+    starred = (shown == "*").all(axis=1)
+    assert 0 < starred.mean() <= 0.2
+    assert shown[~starred].value_counts().min() >= 10
+    # whoever is the only one of a kind among other people shows nothing that fit has not published
+    crossed = frame.assign(sex=frame["sex"].sample(frac=1, random_state=1).to_numpy())
+    published = set(shown.itertuples(index=False, name=None))
+    assert set(some.transform(crossed).itertuples(index=False, name=None)) <= published
+    settings = {"name": "full-domain", "suppression": 0.2}
+    by_method = sklearn.Anonymizer(**words, method=settings).fit(frame)
+    assert by_method.levels_ == some.levels_
 
 
 def test_the_transformer_warns_of_a_column_that_is_the_same_for_everybody(people):

@@ -121,8 +121,19 @@ def parse(text: str) -> TableAddress:
 
 
 def of_file(path: str) -> str:
-    """How to name a table of an SQLite file."""
-    return f"sqlite:///{quote(path)}?table=NAME"
+    """How to name an SQLite file, without a table."""
+    return f"sqlite:///{quote(path)}"
+
+
+def names_table(text: str) -> bool:
+    """Whether the address of a database names a table in it."""
+    return any(name == "table" for name, _ in _parted(text)[3])
+
+
+def of_table(database: str, table: str) -> str:
+    """The address of a table in a database that is named without one; its password goes along."""
+    whole = _secrets.get(database, database)
+    return without_password(f"{whole}{'&' if '?' in whole else '?'}table={quote(table, safe='')}")
 
 
 def certificates_of(path: str) -> str:

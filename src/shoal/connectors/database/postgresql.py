@@ -57,6 +57,7 @@ _NO_SERVER = ("the database system is", "could not translate host name", "")
 _STATES = {
     "22021": "a text does not fit the encoding of the database; make one in UTF-8",
     "22P05": "a text does not fit the encoding of the database; make one in UTF-8",
+    "25P02": "is not read, as another table could not be",
     "25006": "is read-only; name a server that accepts writes",
     "2BP01": "other objects, such as views, depend on the table that is replaced; drop them first",
     "3F000": "there is no such schema; make it first",

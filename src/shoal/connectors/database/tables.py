@@ -210,30 +210,33 @@ def keep_certificate(
         )
 
 
-def check_release(address: TableAddress, replace: bool) -> None:
-    """Raises InputError where no release can be put there."""
-    require_whole(address)
-    with opened(address, writing=True) as session:
-        _check_target(session, address, session.named(address), replace)
+def check_releases(addresses: Sequence[TableAddress], replace: bool) -> None:
+    """Raises InputError where no release can be put into tables of one database."""
+    with opened(addresses[0], writing=True) as session:
+        for address in addresses:
+            _check_target(session, address, session.named(address), replace)
 
 
 @contextmanager
-def table_draft(address: TableAddress, replace: bool) -> Iterator[TableDraft]:
-    """A release that is committed if the block succeeds, and else rolled back.
+def table_drafts(addresses: Sequence[TableAddress], replace: bool) -> Iterator[list[TableDraft]]:
+    """Releases in tables of one database, committed together if the block succeeds, and else rolled
+    back.
 
-    replace: whether an earlier release of that name gives way; no other table ever does.
+    replace: whether earlier releases of these names give way; no other table ever does.
     """
-    require_whole(address)
-    with opened(address, writing=True) as session:
-        table = session.named(address)
-        _check_target(session, address, table, replace)
-        unnamed = table.beside(f"shoal_tmp_{secrets.token_hex(8)}")
-        draft = TableDraft(session, address, table, unnamed)
-        yield draft
-        _commit(draft)
+    with opened(addresses[0], writing=True) as session:
+        drafts = []
+        for address in addresses:
+            table = session.named(address)
+            _check_target(session, address, table, replace)
+            unnamed = table.beside(f"shoal_tmp_{secrets.token_hex(8)}")
+            drafts.append(TableDraft(session, address, table, unnamed))
+        yield drafts
+        _commit(drafts[0])
 
 
 def _check_target(session: Session, address: TableAddress, table: TableName, replace: bool) -> None:
+    require_whole(address)
     where = f"output '{address.shown}'"
     wrong = target_findings(session, table)
     if wrong:

@@ -24,7 +24,7 @@ from shoal.connectors.files import SourceFile
 from shoal.connectors.frames import Frame, table_of
 from shoal.connectors.location import Format, Location
 from shoal.connectors.parquet_parts import check_released
-from shoal.connectors.release_drafts import ReleaseDraft
+from shoal.connectors.release_drafts import WrittenDraft
 from shoal.data.certificate import Certificate
 from shoal.data.coded_table import CodedTable
 from shoal.data.formulas import escaped, formula_sentences, unescaped
@@ -229,12 +229,14 @@ class PolicyTables:
         *,
         allow_empty: bool = False,
         stated: Reading | None = None,
+        sheet: str | None = None,
     ) -> SourceFile:
         """A release as it stands in its file, without the escapes of formulas.
 
         stated: how its certificate says that it is written; by default, the certificate beside it.
+        sheet: of a workbook that has several.
         """
-        reading = reading_of(self.model.read, self.model.write)
+        reading = replace(reading_of(self.model.read, self.model.write), sheet=sheet)
         if room is None:
             check_released(path)
             if self.is_made_of_columns:
@@ -254,9 +256,9 @@ class PolicyTables:
 
     def read_draft(
         self,
-        draft: ReleaseDraft,
+        draft: WrittenDraft,
         dialect: Dialect,
-        second: ReleaseDraft | None = None,
+        second: WrittenDraft | None = None,
         room: Room | None = None,
     ) -> SourceFile:
         """A release that was just written in a dialect and is not published yet.
@@ -267,7 +269,7 @@ class PolicyTables:
         if room is not None:
             return self._read_past_memory(draft.path, reading, room, draft.name.kind)
 
-        def read(draft: ReleaseDraft) -> SourceFile:
+        def read(draft: WrittenDraft) -> SourceFile:
             return self._unescaped(draft.read(self._categorical(), reading), draft.name.kind)
 
         source = read(draft)

@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
+from shoal.connectors.database.session import one_snapshot
 from shoal.connectors.files import SourceFile
 from shoal.connectors.frames import Frame, table_of
-from shoal.connectors.table_places import table_places
+from shoal.connectors.release_drafts import WrittenDraft
+from shoal.connectors.table_places import place_of_several, table_places
 from shoal.data.person_names import without_nobody
 from shoal.data.table import Table
 from shoal.data.warnings import ReleaseWarning
@@ -58,6 +60,25 @@ def read_linked_release(source: object, problem: LinkedProblem) -> LinkedSources
     return _read(source, problem, None, _released)
 
 
+def read_linked_drafts(drafts: Mapping[str, WrittenDraft], problem: LinkedProblem) -> LinkedSources:
+    """The tables of a release that were just written and are not published yet."""
+    found = {}
+    for table in problem.given:
+        tables, draft = problem.alone(table).tables, drafts[table.name]
+        dialect = tables.output_dialect(draft.name, None, draft.name)
+        found[table.name] = tables.read_draft(draft, dialect)
+    return _sources(found)
+
+
+def named_sources(
+    source: object, problem: LinkedProblem, further: Mapping[str, str] | None
+) -> list[str]:
+    """The names of all that is read: of folders, files and tables in databases, not of frames."""
+    given = (one for _, one, _ in _given(source, problem, further))
+    is_path = isinstance(source, str | Path) and place_of_several(source).is_path
+    return [*([str(source)] * is_path), *(one for one in given if isinstance(one, str))]
+
+
 def _original(given: str | Frame, tables: PolicyTables) -> SourceFile:
     if isinstance(given, str):
         return tables.read_original(given, allow_empty=True)
@@ -67,13 +88,14 @@ def _original(given: str | Frame, tables: PolicyTables) -> SourceFile:
 
 def _released(given: str | Frame, tables: PolicyTables) -> SourceFile:
     source = (
-        tables.read_as_written(given, allow_empty=True)
+        tables.read_as_written(given, allow_empty=True, sheet=tables.model.read.sheet)
         if isinstance(given, str)
         else SourceFile(table_of(given, True), "")
     )
     return replace(source, table=tables.published_table(source.table)[0])
 
 
+@one_snapshot()
 def _read(
     source: object,
     problem: LinkedProblem,
@@ -96,6 +118,10 @@ def _read(
         except InputError as wrong:
             findings += [f"table '{name}': {said}" for said in wrong.said]
     InputError.raise_for(findings)
+    return _sources(found)
+
+
+def _sources(found: Mapping[str, SourceFile]) -> LinkedSources:
     return LinkedSources(
         {name: one.table for name, one in found.items()},
         {name: one.sha256 for name, one in found.items() if one.sha256},

@@ -324,7 +324,7 @@ def bound_release(released: Table, policy: Policy) -> Problem:
 
 def bind_stream(names: list[str], policy: Policy) -> tuple[Problem | None, list[str]]:
     """The problem of a stream with these columns, or every finding."""
-    findings = one_table_findings(policy.model) or check_columns(names, policy.tables)
+    findings = one_table_findings(policy.model, "stream") or check_columns(names, policy.tables)
     if findings:
         return None, findings
     declared = policy.model.attributes
