@@ -195,14 +195,7 @@ def test_a_file_that_may_not_grow_is_reported_in_one_line_and_leaves_nothing(tmp
     patients.generate(2_000, 1).write_csv(tmp_path / "patients.csv")
     order = ["sample", "patients", "-n", "2000", "-o", output]
     if output == "policy.yaml":
-        order = [
-            "policy",
-            "init",
-            "patients.csv",
-            "-o",
-            output,
-            "-q",
-        ]  # no word of how long it takes
+        order = [*"policy init patients.csv -q -o".split(), output]
     failed = subprocess.run(limited(100, *order), cwd=tmp_path, capture_output=True, text=True)
     assert failed.returncode == 2, failed.stderr
     assert "writing failed" in failed.stderr
