@@ -19,7 +19,14 @@ import numpy as np
 from shoal.data.numba_kernels import inner, outer
 from shoal.data.uncompiled import uncompiled_up_to
 from shoal.search.kernels.cut_sizes import SAME, lower_size
-from shoal.search.kernels.spans import first_node, last_leaf, parent_of, span_loss, swap_rows
+from shoal.search.kernels.spans import (
+    first_node,
+    is_wider,
+    last_leaf,
+    parent_of,
+    span_loss,
+    swap_rows,
+)
 
 MEDIAN = 0
 """Left are the codes up to the lower median: records of one code stay together."""
@@ -217,8 +224,11 @@ def _widest_first(rows, start, end, costs, scratch):
         cost[j] = span_loss(bounds[0, j], bounds[1, j], j, costs)
         # insertion sort: d is small
         place = j
-        while place > 0 and cost[order[place - 1]] < cost[j]:
-            order[place] = order[place - 1]
+        while place > 0:
+            before = order[place - 1]
+            if not is_wider(cost[j], j, cost[before], before, costs):
+                break
+            order[place] = before
             place -= 1
         order[place] = j
 
