@@ -57,6 +57,19 @@ class OneTable:
             **spread_of(seconds),
         }
 
+    def measure_time(
+        self, k: int, method: str, settings: dict[str, Any], repeats: int
+    ) -> dict[str, Any]:
+        """Records and classes, and the seconds it took to find them; nothing is published."""
+        policy = self.policy.with_k(k).with_method(method, settings)
+        self._warm_up(policy)
+        partition, seconds = self._timed(policy, repeats)
+        return {
+            "records": len(partition.labels),
+            "classes": partition.count,
+            **spread_of(seconds),
+        }
+
     @cached_property
     def _bound(self) -> tuple[Schema, EncodedTable]:
         bound, findings = bind(self.table, self.policy)
