@@ -87,7 +87,7 @@ class OneTable:
         if asked not in self._warm:
             few = replace(self._matrix, codes=self._matrix.codes[:WARM_UP].copy())
             with always(compiled=True):
-                _partition(few, policy)
+                _partition(few, policy.with_k(2))
             self._warm.add(asked)
 
     def _timed(self, policy: Policy, repeats: int) -> tuple[Partition, list[float]]:
