@@ -169,7 +169,7 @@ def keeps_bounded(view: View) -> Parts:
         for name in methods_of(group):
             rows = view.curves[curve(name, "long", group)]
             kept = view.points(curve(name, "long", group), "kept", "records")
-            holds = _steps(name, kept, 1)[0] and _last(kept) > _first(kept)
+            holds = all(kept[b] > kept[a] for a, b in pairwise(kept))
             if name == FADS:
                 holds = max(kept.values()) <= ceil(rows[0]["delta"] / rows[0]["k"])
             words = ", ".join(f"{clusters:,}" for clusters in kept.values())
