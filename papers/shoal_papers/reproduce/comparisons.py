@@ -15,7 +15,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from shoal.streams.kernels import candidates, join_clusters, nearest_clusters
+from shoal.streams.kernels import candidates, nearest_clusters
 from shoal.streams.methods.castle import CastlePublisher
 
 METHODS = ("fads", "castle")
@@ -67,9 +67,9 @@ def _arriving(call: Call, at: int, rules: np.ndarray, *rest: Any) -> tuple[Any, 
 
 
 CALLS: tuple[tuple[Any, str, Counted], ...] = (
-    (join_clusters, "covering", _covering),
+    (nearest_clusters, "covering", _covering),
     (nearest_clusters, "nearest", _nearest),
-    (join_clusters, "join", _join),
+    (nearest_clusters, "join", _join),
     (candidates, "arrive", _arriving),
     (CastlePublisher, "_covering", _covering_alone),
     (CastlePublisher, "_nearest", _merging),

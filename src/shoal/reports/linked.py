@@ -1,14 +1,12 @@
 """What is known of linked tables, in sentences: on a certificate, and before a release."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from shoal.data.certificate import Certificate
-from shoal.data.fault_words import fault_sentences
 from shoal.data.linked import PEOPLE
 from shoal.data.people import span_text
+from shoal.data.warnings import fault_sentences
 
 _OF_ROWS = {"count": "the number of rows", "1": "any 1 row", "all": "all rows"}
 

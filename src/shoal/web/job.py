@@ -1,7 +1,5 @@
 """One job in a process of its own, so that it can be ended at any moment."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -4,8 +4,6 @@ With the originals beside the release, the matching attack is tried as well, and
 measured. The certificate names which table, and how many known rows of it, betray people.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -19,10 +17,10 @@ from shoal.auditor.linked.reading import LinkedRelease, read_linked_tables
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import RISK, UTILITY, PromiseReport
 from shoal.data.classes import Classes, Sizes
-from shoal.data.json_objects import Json
 from shoal.data.linked import PEOPLE, LinkedTables
 from shoal.data.people import KNOWN
 from shoal.data.progress import Progress, no_progress
+from shoal.data.regular_files import Json
 from shoal.data.warnings import ReleaseWarning
 from shoal.policy.binding.linked import bound_linked
 from shoal.policy.binding.linked_files import (
