@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 
 from shoal.data.matrix import Matrix
@@ -16,6 +18,14 @@ def span_loss(matrix: Matrix, j: int, values: list[int]) -> float:
     while matrix.last[node] < hi:
         node = int(matrix.parent[node])
     return float(matrix.width[node])
+
+
+def width(matrix: Matrix, j: int, values: list[int]) -> Fraction:
+    """`span_loss` as a fraction, where every weight is 1."""
+    if matrix.base[j] < 0:
+        return Fraction(max(values) - min(values), int(matrix.reach[j]) or 1)
+    further = matrix.leaves(j) - 1
+    return Fraction(round(span_loss(matrix, j, values) * further), further or 1)
 
 
 def box_loss(matrix: Matrix, members: list[int]) -> float:
@@ -52,8 +62,8 @@ def paper_classes(
         if len(members) < 2 * k:
             done.append(sorted(members))
             continue
-        losses = [span_loss(matrix, j, matrix.codes[members, j].tolist()) for j in range(d)]
-        cut = losses.index(max(losses))
+        widths = [width(matrix, j, matrix.codes[members, j].tolist()) for j in range(d)]
+        cut = widths.index(max(widths))
         if in_turn:
             turns = [(depth + turn) % d for turn in range(d)]
             cut = next((j for j in turns if len(set(matrix.codes[members, j])) > 1), cut)

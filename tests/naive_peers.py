@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
+from naive_partition import width
 from shoal.data.matrix import Matrix
 from shoal.protocols import Promises
 
@@ -92,7 +93,7 @@ def labels_of(classes: list[Records], n: int) -> np.ndarray:
 def widest_first(matrix: Matrix, members: Records) -> list[int]:
     return sorted(
         range(matrix.attributes),
-        key=lambda j: (-span_cost(matrix, j, *span(matrix, j, members)), j),
+        key=lambda j: (-width(matrix, j, matrix.codes[members, j].tolist()), j),
     )
 
 

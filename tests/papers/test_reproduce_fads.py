@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shoal.data.stream import Arrivals
+from shoal.data.stream import REUSE, Arrivals
+from shoal.streams.methods.castle import Castle
+from shoal.streams.methods.fads import Fads
+from shoal_papers.reproduce.comparisons import counting
 from shoal_papers.reproduce.fads import PAPER, grid
 from shoal_papers.reproduce.fads_claims import (
     CASTLE,
@@ -14,20 +17,24 @@ from shoal_papers.reproduce.fads_claims import (
     c0_costs_time,
     c0_curve,
     c0_lowers_loss,
+    compares_less,
     curve,
     equal_then_lower,
     fluctuates,
     has_knee,
     is_linear,
     is_lower,
+    keeps_bounded,
+    methods_of,
     moves,
+    printed,
     rises_less,
     tau_hardly_moves_loss,
     time_over_k,
 )
 from shoal_papers.reproduce.paper import View
 from shoal_papers.reproduce.rows import ROWS, RowFile
-from shoal_papers.reproduce.stream_bench import _KAndL
+from shoal_papers.reproduce.stream_bench import QUICK_RECORDS, _KAlone, _KAndL, bench
 
 
 @pytest.mark.long
@@ -43,9 +50,8 @@ def test_a_quick_run_measures_every_point_and_judges_every_claim(quick):
 @pytest.mark.long
 def test_every_record_leaves_once_and_only_faanst_is_late(quick):
     for row in RowFile(quick / ROWS).load().values():
-        assert (
-            sum(row[kind] for kind in ("new", "reuse", "suppress", "hold", "drop"))
-            == row["records"]
+        assert sum(row[kind] for kind in ("new", "reuse", "suppress", "hold", "drop")) == row.get(
+            "stream", row["records"]
         )
         assert row["longest"] <= row["delta"] or row["method"] == "faanst"
         assert 0 <= row["loss"] <= 1
@@ -88,8 +94,9 @@ def test_one_step_against_a_direction_breaks_a_claim_though_the_ends_agree():
 def test_judges_of_time_tell_kept_claims_from_broken_ones():
     sizes = {1000: 1.0, 2000: 2.0, 4000: 4.0}
     square = {n: seconds**2 for n, seconds in sizes.items()}
-    assert kept(is_linear(view("size", "records", sizes, square, "seconds"))) == [True, True]
-    assert kept(is_linear(view("size", "records", square, sizes, "seconds"))) == [False, False]
+    grows = is_linear("size", 1, "seconds", FADS, CASTLE)
+    assert kept(grows(view("size", "records", sizes, square, "seconds"))) == [True, True]
+    assert kept(grows(view("size", "records", square, sizes, "seconds"))) == [False, False]
     bent = {1000: 1.0, 2000: 1.0, 4000: 4.0}
     assert kept(
         rises_less("size", "records", 0.2)(view("size", "records", sizes, square, "seconds"))
@@ -101,6 +108,106 @@ def test_judges_of_time_tell_kept_claims_from_broken_ones():
     assert kept(time_over_k(ks)) == [True, True, True]
     ks = view("k", "k", {10: 3.0, 50: 2.0, 100: 2.5}, {10: 0.9, 50: 1.0, 100: 1.3}, "seconds")
     assert kept(time_over_k(ks)) == [False, False, False]
+
+
+def test_much_faster_is_half_the_comparisons_at_every_point():
+    ks = view("k", "k", {10: 10, 50: 6}, {10: 20, 50: 11}, "comparisons")
+    as_printed = View({printed(name): rows for name, rows in ks.curves.items()})
+    assert kept(compares_less("k", "k", 1)(as_printed)) == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("kept_by_fads", "kept_by_others", "holds"),
+    [((70, 100), (5, 9), True), ((70, 101), (5, 9), False), ((70, 100), (9, 9), False)],
+)
+def test_clusters_are_bounded_where_only_those_of_fads_are(kept_by_fads, kept_by_others, holds):
+    curves = {
+        curve(name, "long", group): [
+            {"delta": 10_000, "k": 100, "records": records, "kept": clusters}
+            for records, clusters in zip(
+                (1000, 2000), kept_by_fads if name == FADS else kept_by_others, strict=True
+            )
+        ]
+        for group in (1, 2)
+        for name in methods_of(group)
+    }
+    assert all(kept(keeps_bounded(View(curves)))) is holds
+
+
+# What is counted and measured
+
+
+def test_fads_compares_records_with_kept_clusters_and_each_first_record_with_those_left():
+    space, values = bench(None, quick=True)._part(1, 4, 700)
+    seq, k = np.arange(700), 10
+    publisher = Fads(preset="paper", tau=1.0, delta=200).start(space, _KAlone(k), 1)
+    with counting() as made:
+        released = [*publisher.push(Arrivals(seq, values, seq)), *publisher.flush()]
+    expected = live = 0
+    for one in released:
+        expected += len(one.seq) * live
+        left = int((one.kind != REUSE).sum())
+        for _ in one.made:
+            expected += left - 1
+            left -= k
+        expected += left * len(one.made)
+        live = len(one.live)
+    assert sum(made) == expected
+    assert any((one.kind == REUSE).any() for one in released)
+
+
+def test_arrivals_that_castle_takes_together_are_counted_as_one_by_one():
+    space, values = bench(None, quick=True)._part(1, 4, 600)
+    seq = np.arange(600)
+    counts = []
+    for piece in (1, 7, 600):
+        publisher = Castle(delta=150, beta=8, keep=0).start(space, _KAlone(10), 1)
+        with counting() as made:
+            for at in range(0, 600, piece):
+                part = slice(at, at + piece)
+                list(publisher.push(Arrivals(seq[part], values[part], seq[part])))
+            list(publisher.flush())
+        counts.append(sum(made))
+    assert counts[0] == counts[1] == counts[2] > 600
+
+
+SETTING = {
+    "group": 2,
+    "method": "fads",
+    "parameters": "preset=paper,tau=0.5,c0=1",
+    "attributes": 2,
+    "k": 10,
+    "delta": 300,
+}
+
+
+def test_a_row_of_several_seeds_has_the_mean_and_each_of_their_losses():
+    row = bench(None, quick=True).measure({**SETTING, "records": 700, "seeds": 3})
+    losses = [row[f"loss_{seed}"] for seed in (1, 2, 3)]
+    assert row["loss"] == pytest.approx(sum(losses) / 3)
+    assert (row["loss_least"], row["loss_most"]) == (min(losses), max(losses))
+    assert len(set(losses)) > 1
+    one = bench(None, quick=True).measure({**SETTING, "records": 700})
+    assert one["loss"] == losses[0]
+    assert "comparisons" not in one
+
+
+def test_a_running_mean_is_over_the_first_records_of_the_whole_stream():
+    """As every full buffer is released as it would be if the stream ended there."""
+    quick = bench(None, quick=True)
+    first = quick.measure({**SETTING, "records": 600, "stream": 900})
+    assert first["loss"] == quick.measure({**SETTING, "records": 600})["loss"]
+    early = quick.measure({**SETTING, "records": 100, "stream": 900})
+    assert early["loss"] < quick.measure({**SETTING, "records": 100})["loss"]
+
+
+def test_a_long_stream_is_the_table_in_file_order_and_then_shuffled():
+    order = bench(None, quick=True)._order(2 * QUICK_RECORDS + 5)
+    first, second = order[:QUICK_RECORDS], order[QUICK_RECORDS : 2 * QUICK_RECORDS]
+    assert np.array_equal(first, np.arange(QUICK_RECORDS))
+    assert np.array_equal(np.sort(second), first)
+    assert not np.array_equal(second, first)
+    assert len(order) == 2 * QUICK_RECORDS + 5
 
 
 def test_a_time_fluctuates_if_it_rises_and_falls_beyond_its_spread():

@@ -89,6 +89,38 @@ def test_corollary_2_classes_of_k_or_k_plus_1_on_large_tables(k, more, seed):
     ).sizes().max() <= k + (n % k > 0)
 
 
+def levels(n: int, k: int) -> list[list[int]]:
+    """The sizes of the groups of each level, by the plain rule of step 4."""
+    found = [[n]]
+    while groups := [side for m in found[-1] if m >= 2 * k for side in same_sizes(m, k)]:
+        found.append(groups)
+    return found
+
+
+def test_lemma_2_is_false_as_printed():
+    """It says that at level i coefficients lie below 2**(x - i + 1): here below 2, with x = 1."""
+    assert levels(6, 2) == [[6], [4, 2], [2, 2]]
+
+
+def test_lemma_2_holds_with_its_upper_bound_included():
+    for k in range(1, 9):
+        for n in range(k, 300):
+            x = (n // k).bit_length() - 1
+            for i, groups in enumerate(levels(n, k)[: x + 1]):
+                assert all(2 ** (x - i) <= m // k <= 2 ** (x - i + 1) for m in groups)
+
+
+def test_classes_lie_at_level_x_and_the_next_and_a_level_holds_at_most_the_table():
+    """What theorems 2, 3 and 4 need of lemma 2."""
+    for k in range(1, 9):
+        for n in range(k, 300):
+            x = (n // k).bit_length() - 1
+            found = levels(n, k)
+            assert x <= len(found) - 1 <= x + 1
+            assert all(m >= 2 * k for groups in found[:x] for m in groups)
+            assert all(sum(groups) <= n for groups in found)
+
+
 def test_figure_4_splits_seven_records_into_five_and_two():
     assert same_sizes(7, 2) == (5, 2)
 

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import InputError
-from shoal_papers.reproduce.harness import last_commit, written
+from shoal_papers.reproduce.harness import last_commit, measured, written
 from shoal_papers.reproduce.paper import Bench, DataSet, Paper, Row
+from shoal_papers.reproduce.rows import ROWS, RowFile
 from shoal_papers.reproduce.source import source_hash
 from shoal_papers.reproduce.verdict_report import Again, Provenance
 
@@ -90,14 +91,15 @@ def renew(
         if bench.data.sha256 != provenance.data.sha256:
             raise InputError(f"paper '{paper.name}': its rows were measured on other data")
         known, missing = _in_grid(paper, rows)
-        for setting in missing:
-            progress(f"{paper.name}: adding {', '.join(str(value) for value in setting.values())}")
-            known.append({**setting, **bench.measure(setting)})
+        today = replace(provenance, source=source_hash(paper.code))
+        added = RowFile(folder / ROWS)  # so that they are not lost where this is interrupted
+        known += measured(missing, bench, added, today, progress)
         repeated = sum(1 for _ in _repeated(bench, rows, seconds))
         progress(f"{paper.name}: {repeated} rows came out as committed")
         earlier = provenance.again.added if provenance.again else 0
         again = Again(last_commit(), source_hash(paper.code), earlier + len(missing), repeated)
         provenance, rows = replace(provenance, again=again), _ordered(paper, known)
+        added.clear()
     paths = list(written(folder, paper, provenance, rows))
     for table in folder.glob("*.csv"):
         table.unlink()  # the rows are in results.json

@@ -7,6 +7,8 @@ judged, and the few numbers that its text names.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 from shoal_papers.reproduce.fads_claims import (
     CASTLE,
     CLAIMS,
@@ -15,6 +17,7 @@ from shoal_papers.reproduce.fads_claims import (
     c0_curve,
     curve,
     methods_of,
+    printed,
 )
 from shoal_papers.reproduce.paper import Figure, Paper, Reading, Setting
 from shoal_papers.reproduce.stream_bench import QUICK_RECORDS, bench
@@ -24,12 +27,22 @@ PARAMETERS = {
     CASTLE: ("castle", "beta=50,mu=100,keep=0"),
     FAANST: ("faanst", "tau=0.5,delay=none,keep=0"),
 }
+MAIN = {parameters for _, parameters in PARAMETERS.values()}
 GROWN = {**PARAMETERS, FADS: ("fads", "neighbour=grow,tau=0.5,c0=1")}
 OURS = {**PARAMETERS, FADS: ("fads", "neighbour=near,tau=0.5,c0=1")}
 NO_REUSE = {**PARAMETERS, FADS: ("fads", "preset=paper,tau=0.0,c0=1")}
+SEEDS = 5
+"""Draws of each point under the main reading."""
+RUNNING = ", running"
 WITH_L = ", l"
 DIVERSE = 3
 """Distinct values of the sensitive attribute in a cluster, where l-diversity is asked, too."""
+AXES = {
+    "size": ("records", "records"),
+    "delta": ("delta", "delta"),
+    "k": ("k", "k"),
+    "attributes": ("attributes", "quasi-identifiers"),
+}
 FULL, WHOLE = 30_162, {1: 10, 2: 6}
 SIZES = (1_000, 2_500, 5_000, 10_000, 15_000, 20_000, 25_000, FULL)
 DELTAS = (1_000, 2_000, 5_000, 10_000, 15_000)
@@ -37,8 +50,10 @@ KS = (10, 50, 100, 200, 500)
 FEW_KS = (10, 20, 30, 40, 50)
 QIS = {1: (2, 4, 6, 8, 10), 2: (1, 2, 3, 4, 5, 6)}
 TAUS, C0S = (0.2, 0.4, 0.6, 0.8, 1.0), (1, 2, 5, 10)
+LONG = (FULL, 100_000, 300_000, 1_000_000)
 QUICK = {
     "sizes": (1000, QUICK_RECORDS),
+    "long": (QUICK_RECORDS, 2 * QUICK_RECORDS),
     "deltas": (300, 1000),
     "ks": (10, 40),
     "qis": {1: (2, 4), 2: (1, 2)},
@@ -49,7 +64,7 @@ def _asked(
     experiment: str, group: int, methods: dict[str, tuple[str, str]], quick: bool, **changed: int
 ) -> list[Setting]:
     """One point of an experiment for each method of its group: tables 3 and 4, with what is
-    changed.
+    changed. Where the main reading asks for it, too, with several seeds.
     """
     usual = (
         {"k": 10, "delta": 1000, "records": QUICK_RECORDS}
@@ -65,10 +80,15 @@ def _asked(
             "parameters": methods[n][1],
             "attributes": whole,
             **usual,
+            **_seeds(methods[n][1], changed),
             **changed,
         }
         for n in methods_of(group)
     ]
+
+
+def _seeds(parameters: str, changed: Mapping[str, int]) -> dict[str, int]:
+    return {"seeds": SEEDS} if parameters in MAIN and "l" not in changed else {}
 
 
 def _grid_of(
@@ -112,28 +132,54 @@ def grid(quick: bool) -> list[Setting]:
             found.append({**usual, "experiment": "tau", "parameters": changed, "tau": tau})
     if not quick:
         found += _grid_of(PARAMETERS, quick, WITH_L, l=DIVERSE)
+    whole = QUICK_RECORDS if quick else FULL
+    for n in QUICK["sizes"] if quick else SIZES:
+        for group in (1, 2):
+            found += _asked(
+                "size" + RUNNING, group, PARAMETERS, quick, records=n, stream=whole, seeds=1
+            )
+    for n in QUICK["long"] if quick else LONG:
+        for group in (1, 2):
+            found += _asked("long", group, PARAMETERS, quick, records=n, seeds=1)
     return [setting for i, setting in enumerate(found) if setting not in found[:i]]
 
 
+def _curves_of(
+    methods: dict[str, tuple[str, str]], experiments: Iterable[str], suffix: str = ""
+) -> dict[str, Setting]:
+    """A curve for each method of each experiment."""
+    return {
+        curve(name, experiment, group): {
+            "experiment": experiment + suffix,
+            "group": group,
+            "method": methods[name][0],
+            "parameters": methods[name][1],
+        }
+        for group in (1, 2)
+        for experiment in experiments
+        for name in methods_of(group)
+    }
+
+
 def _curves(methods: dict[str, tuple[str, str]], suffix: str = "") -> dict[str, Setting]:
-    """A curve for each method of each experiment, those of c0 and tau, and CASTLE's of few k."""
-    curves: dict[str, Setting] = {}
-    for group in (1, 2):
-        for experiment in ("size", "delta", "k", "attributes"):
-            for name in methods_of(group):
-                method, parameters = methods[name]
-                curves[curve(name, experiment, group)] = {
-                    "experiment": experiment + suffix,
-                    "group": group,
-                    "method": method,
-                    "parameters": parameters,
-                }
+    """A curve for each method of each experiment, those of c0 and tau, and CASTLE's of few k; long
+    streams and comparisons as in the main reading.
+    """
+    curves = _curves_of(methods, AXES, suffix) | _curves_of(PARAMETERS, ("long",))
+    counted = _curves_of(PARAMETERS, ("size", "k"))
+    curves |= {printed(name): counted_curve for name, counted_curve in counted.items()}
     reading = methods[FADS][1]
     for c0 in C0S:
         curves[c0_curve(c0)] = {"experiment": "c0", "reading": reading, "c0": c0}
     curves[f"{FADS} by tau"] = {"experiment": "tau", "reading": reading}
     curves[f"{CASTLE} by few k"] = {"experiment": "few k"}
     return curves
+
+
+def _by_seed(seed: int) -> Reading:
+    own = {"loss": f"loss_{seed}"}
+    words = f"as main, loss of seed {seed} alone"
+    return Reading(f"seed {seed}", words, _curves(PARAMETERS), instead=own)
 
 
 READINGS = (
@@ -169,18 +215,19 @@ READINGS = (
         " not the paper's",
         _curves(OURS),
     ),
+    Reading(
+        "running mean",
+        "as main, definition 5 read literally: figures 1(a) and 6(a) show the mean over the records"
+        f" that have come so far of one stream of {FULL:,}, not of streams of that length",
+        _curves(PARAMETERS) | _curves_of(PARAMETERS, ("size",), RUNNING),
+    ),
+    *(_by_seed(seed) for seed in range(1, SEEDS + 1)),
 )
 
 
 NUMBERED = {
     1: {"size": "1", "delta": "2", "k": "3", "attributes": "5"},
     2: {"size": "6", "delta": "7", "k": "8", "attributes": "9"},
-}
-AXES = {
-    "size": ("records", "records"),
-    "delta": ("delta", "delta"),
-    "k": ("k", "k"),
-    "attributes": ("attributes", "quasi-identifiers"),
 }
 
 
@@ -201,7 +248,15 @@ def _figures() -> tuple[Figure, ...]:
 def _pair(number: str, title: str, x: str, label: str, shown: tuple[str, ...]) -> list[Figure]:
     """Loss and time over the same axis."""
     loss = Figure(
-        f"figure_{number}a", f"{title}, loss", x, "loss", label, "mean loss", curves=shown
+        f"figure_{number}a",
+        f"{title}, loss",
+        x,
+        "loss",
+        label,
+        "loss (mean, least to most)",
+        low="loss_least",
+        high="loss_most",
+        curves=shown,
     )
     return [loss, _time(f"{number}b", f"{title}, time", x, label, shown)]
 
@@ -257,6 +312,7 @@ PAPER = Paper(
         "shoal_papers.baselines.faanst",
         "shoal.streams.methods.fads",
         "shoal.data.stream",
+        "shoal_papers.reproduce.comparisons",
         "shoal_papers.reproduce.stream_bench",
     ),
 )

@@ -35,12 +35,12 @@ def run(
     file = RowFile(out / ROWS)
     if fresh:
         file.clear()
-    rows = _measured(paper.grid(quick), bench, file, provenance, _named(progress, paper.name))
+    rows = measured(paper.grid(quick), bench, file, provenance, _named(progress, paper.name))
     progress(f"{paper.name}: judging and drawing")
     return [file.path, *written(out, paper, provenance, rows)]
 
 
-def _measured(
+def measured(
     grid: Sequence[Setting], bench: Bench, file: RowFile, provenance: Provenance, progress: Progress
 ) -> list[Row]:
     """A row for every setting, in the order of the grid."""

@@ -57,6 +57,19 @@ class OneTable:
             **spread_of(seconds),
         }
 
+    def measure_time(
+        self, k: int, method: str, settings: dict[str, Any], repeats: int
+    ) -> dict[str, Any]:
+        """Records and classes, and the seconds it took to find them; nothing is published."""
+        policy = self.policy.with_k(k).with_method(method, settings)
+        self._warm_up(policy)
+        partition, seconds = self._timed(policy, repeats)
+        return {
+            "records": len(partition.labels),
+            "classes": partition.count,
+            **spread_of(seconds),
+        }
+
     @cached_property
     def _bound(self) -> tuple[Schema, EncodedTable]:
         bound, findings = bind(self.table, self.policy)
@@ -74,7 +87,7 @@ class OneTable:
         if asked not in self._warm:
             few = replace(self._matrix, codes=self._matrix.codes[:WARM_UP].copy())
             with always(compiled=True):
-                _partition(few, policy)
+                _partition(few, policy.with_k(2))
             self._warm.add(asked)
 
     def _timed(self, policy: Policy, repeats: int) -> tuple[Partition, list[float]]:

@@ -3,7 +3,9 @@ order.
 
 A setting names experiment, method, parameters, k, delta, records, and how many quasi-identifiers of
 which group: 1 has numbers and hierarchies, 2 numbers alone. With `l`, every cluster also needs that
-many distinct values of a sensitive attribute. Every record is its own person, as in the paper.
+many distinct values of a sensitive attribute. With `seeds`, that many are drawn, and comparisons
+are counted. With `stream`, that many records are streamed, and `records` of them, the first, are
+measured. Every record is its own person, as in the paper.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import io
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -28,6 +31,7 @@ from shoal.policy import registry
 from shoal.policy.parameters import build
 from shoal.protocols import StreamPromises
 from shoal.samples import purchases
+from shoal_papers.reproduce import comparisons
 from shoal_papers.reproduce.data_sets import adult, data_file
 from shoal_papers.reproduce.paper import DataSet, Setting
 
@@ -85,24 +89,41 @@ class StreamBench:
     repeats: int
 
     def measure(self, setting: Setting) -> dict[str, Any]:
-        """Loss over all records, CPU seconds of the method, and the share of each way to leave."""
-        space, values = self._part(setting["group"], setting["attributes"], setting["records"])
+        """Loss over the records, CPU seconds of the method, and how many left in each way.
+
+        Of several seeds the mean loss and that of each, and the median of seconds; all else is of
+        the first.
+        """
+        records = setting["records"]
+        streamed = setting.get("stream", records)
+        space, values = self._part(setting["group"], setting["attributes"], streamed)
         parameters = dict(pair.split("=") for pair in setting["parameters"].split(",") if pair)
         method = registry.method(setting["method"], "stream").implementation
-        built = build(method, setting["method"], {**parameters, "delta": setting["delta"]})
+        built, warm = (
+            build(method, setting["method"], {**parameters, "delta": delta})
+            for delta in (setting["delta"], setting["k"])
+        )
         promises = (
             _KAndL(setting["k"], setting["l"], self.sensitive)
             if "l" in setting
             else _KAlone(setting["k"])
         )
-        self._stream(built, space, values[: 3 * setting["k"]], promises)  # compiles
-        runs = [self._stream(built, space, values, promises) for _ in range(self.repeats)]
+        self._stream(warm, space, values[: 3 * setting["k"]], promises, 1, records)  # compiles
+        seeds = range(1, setting["seeds"] + 1) if "seeds" in setting else [1] * self.repeats
+        runs = [self._stream(built, space, values, promises, seed, records) for seed in seeds]
         seconds = sorted(run.pop("seconds") for run in runs)
-        return runs[0] | {
+        found = runs[0] | {
             "seconds": seconds[len(seconds) // 2],
             "seconds_least": seconds[0],
             "seconds_most": seconds[-1],
         }
+        if "seeds" in setting:
+            losses = [run["loss"] for run in runs]
+            found |= {"loss": fmean(losses), "loss_least": min(losses), "loss_most": max(losses)}
+            found |= {f"loss_{seed}": loss for seed, loss in zip(seeds, losses, strict=True)}
+        if "seeds" not in setting or setting["method"] not in comparisons.METHODS:
+            del found["comparisons"]
+        return found
 
     def _part(self, group: int, attributes: int, records: int) -> tuple[Space, np.ndarray]:
         linear = [j for j, a in enumerate(self.attributes) if a.hierarchy is None]
@@ -112,24 +133,38 @@ class StreamBench:
         order = linear if group == 2 else mixed + [j for j in linear + rest if j not in mixed]
         chosen = sorted(order[:attributes])
         schema = Schema(tuple(self.attributes[j] for j in chosen), Missing.REJECT)
-        return Space.of(schema), np.ascontiguousarray(self.values[:records, chosen])
+        return Space.of(schema), np.ascontiguousarray(self.values[self._order(records)][:, chosen])
+
+    def _order(self, records: int) -> np.ndarray:
+        """The records in file order; where more are asked for, then all of them shuffled, again and
+        again.
+        """
+        whole, rng = len(self.values), np.random.default_rng(7)
+        order = np.arange(whole)
+        while len(order) < records:
+            order = np.concatenate([order, rng.permutation(whole)])
+        return order[:records]
 
     @staticmethod
-    def _stream(method: Any, space: Space, values: np.ndarray, promises: _KAlone) -> dict[str, Any]:
-        publisher = method.start(space, promises, 1)
+    def _stream(
+        method: Any, space: Space, values: np.ndarray, promises: _KAlone, seed: int, measured: int
+    ) -> dict[str, Any]:
+        publisher = method.start(space, promises, seed)
         seq = np.arange(len(values))
-        begun = time.process_time()
-        released = [
-            one
-            for at in range(0, len(values), PIECE)
-            for one in publisher.push(
-                Arrivals(seq[at : at + PIECE], values[at : at + PIECE], seq[at : at + PIECE])
-            )
-        ]
-        released += publisher.flush()
-        seconds = time.process_time() - begun
+        with comparisons.counting() as made:
+            begun = time.process_time()
+            released = [
+                one
+                for at in range(0, len(values), PIECE)
+                for one in publisher.push(
+                    Arrivals(seq[at : at + PIECE], values[at : at + PIECE], seq[at : at + PIECE])
+                )
+            ]
+            released += publisher.flush()
+            seconds = time.process_time() - begun
         loss_of = {-1: 1.0}
-        kinds, loss, longest = np.zeros(len(KINDS), np.int64), 0.0, 0
+        losses = np.zeros(len(values))
+        kinds, longest = np.zeros(len(KINDS), np.int64), 0
         for one in released:
             loss_of.update(
                 zip(
@@ -138,14 +173,15 @@ class StreamBench:
                     strict=True,
                 )
             )
-            loss += sum(loss_of[number] for number in one.cluster.tolist())
+            losses[one.seq] = [loss_of[number] for number in one.cluster.tolist()]
             kinds += np.bincount(one.kind, minlength=len(KINDS))
             longest = max(longest, int((one.emitted - one.seq).max(initial=0)))
         shares = {name: int(n) for name, n in zip(KINDS, kinds, strict=True)}
         live = len(released[-1].live) if released else 0
         return {
-            "loss": loss / len(values),
+            "loss": float(losses[:measured].mean()),
             "seconds": seconds,
+            "comparisons": sum(made),
             "kept": live,
             "longest": longest,
             **shares,

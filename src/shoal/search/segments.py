@@ -6,6 +6,9 @@ yes to every part. Nothing else ever makes a class.
 """
 
 from collections.abc import Callable
+from fractions import Fraction
+from functools import cache
+from math import isclose
 
 import numpy as np
 
@@ -248,22 +251,43 @@ def _every_part_holds(
 
 
 def costs_of(matrix: Matrix, further: float | None = None) -> np.ndarray:
-    """What a span of codes costs, as the one table that kernels take: (d + nodes, 3) float64.
+    """What a span of codes costs, as the one table that kernels take: (d + nodes, 4) float64.
 
-    A row for each attribute: loss per unit of code, row of its first node or -1, 0. Then one for
-    each node: row of its parent or -1, last leaf covered, loss. Row numbers and leaves are int64,
-    kept as the bits of a float64.
+    A row for each attribute: loss per unit of code, row of its first node or -1, and the fraction
+    that its losses are multiples of. Then one for each node: row of its parent or -1, last leaf
+    covered, loss, 0. Row numbers and leaves are int64, kept as the bits of a float64.
 
     further: loss per unit of one more linear attribute, put after the matrix's own.
     """
     scale = matrix.scale if further is None else np.append(matrix.scale, further)
     base = matrix.base if further is None else np.append(matrix.base, -1)
     d = len(scale)
-    costs = np.zeros((d + len(matrix.parent), 3))
+    costs = np.zeros((d + len(matrix.parent), 4))
     numbers = costs.view(np.int64)
     costs[:d, 0] = scale
     numbers[:d, 1] = np.where(base < 0, -1, base + d)
+    for j in range(d):
+        costs[j, 2:] = _fraction(float(scale[j]) if base[j] < 0 else _loss_of_a_leaf(matrix, j))
     numbers[d:, 0] = np.where(matrix.parent < 0, -1, matrix.parent + d)
     numbers[d:, 1] = matrix.last
     costs[d:, 2] = matrix.width
     return costs
+
+
+def _loss_of_a_leaf(matrix: Matrix, j: int) -> float:
+    """What a node of tree attribute j loses for each leaf beyond its first."""
+    further = matrix.leaves(j) - 1
+    root = lowest_nodes(matrix, j, np.zeros(1, np.int64), np.array([further]))[0]
+    return float(matrix.width[root]) / max(further, 1)
+
+
+@cache
+def _fraction(unit: float) -> tuple[int, int]:
+    """The plain fraction that was rounded to this float: a weight over the width of a domain.
+
+    Others with a denominator up to 2**32 differ by far more than rounding does.
+    """
+    found = Fraction(unit).limit_denominator(1 << 32)
+    if not isclose(found, unit, rel_tol=1e-15):  # a weight of many digits
+        found = Fraction(unit).limit_denominator(1 << 52)
+    return found.numerator or 1, found.denominator

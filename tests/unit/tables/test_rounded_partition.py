@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from naive_partition import cheapest_cut_in_two, paper_classes, total_loss
 from shoal.data.hierarchies.hierarchy import Hierarchy
@@ -110,6 +112,34 @@ def test_the_paper_preset_is_the_papers_recursion(n, k, in_turn, stable):
     }
     found = partition(matrix, k, preset="paper", **asked)
     assert members_of(found.labels) == paper_classes(matrix, k, in_turn, stable)
+
+
+@pytest.mark.usefixtures("kernel")
+@pytest.mark.parametrize("ties", ["rows", "stable"])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    tops=st.lists(st.integers(1, 120), min_size=2, max_size=5),
+    leaves=st.integers(2, 60),
+    n=st.integers(10, 120),
+    k=st.integers(2, 7),
+)
+def test_the_widest_attribute_is_the_widest_before_rounding(tops, leaves, n, k, ties):
+    """Over many whole domains, so that widths are often equal, and rounded differently."""
+    rng = np.random.default_rng([*tops, n])
+    codes = np.stack([rng.integers(0, top, n, endpoint=True) for top in (*tops, leaves - 1)], 1)
+    flat = Hierarchy.from_paths([[str(leaf), "*"] for leaf in range(leaves)])
+    matrix = Matrix.from_columns(codes, [*map(float, tops), flat])
+    found = partition(matrix, k, preset="paper", ties=ties)
+    assert members_of(found.labels) == paper_classes(matrix, k, stable=ties == "stable")
+
+
+@pytest.mark.parametrize(("weight", "other_top"), [(1.0, 1), (0.3, 98), (0.1234567, 7)])
+def test_of_equally_wide_attributes_the_first_is_cut(weight, other_top):
+    """49 of 49 is as wide as 1 of 1, though 49 times the rounded 1/49 is less than 1."""
+    codes = np.array([[0, 0], [0, other_top], [49, 0], [49, other_top]])
+    matrix = Matrix.from_columns(codes, [49.0, float(other_top)], weights=[weight, weight])
+    assert members_of(partition(matrix, 2, preset="paper").labels) == [[0, 1], [2, 3]]
+    assert 49 * (1 / 49) < 1
 
 
 def test_constant_attributes_lose_their_turn():

@@ -18,6 +18,7 @@ from shoal.data.numba_kernels import inner, outer, uncompiled_up_to
 from shoal.search.kernels.spans import (
     SAME,
     first_node,
+    is_wider,
     last_leaf,
     lower_size,
     parent_of,
@@ -221,8 +222,11 @@ def _widest_first(rows, start, end, costs, scratch):
         cost[j] = span_loss(bounds[0, j], bounds[1, j], j, costs)
         # insertion sort: d is small
         place = j
-        while place > 0 and cost[order[place - 1]] < cost[j]:
-            order[place] = order[place - 1]
+        while place > 0:
+            before = order[place - 1]
+            if not is_wider(cost[j], j, cost[before], before, costs):
+                break
+            order[place] = before
             place -= 1
         order[place] = j
 

@@ -36,6 +36,7 @@ from shoal.search.kernels.sorted_cut import (
     space_of,
     span_losses,
     tie_order,
+    width_rank,
 )
 from shoal.search.kernels.spans import (
     CROSS,
@@ -262,7 +263,7 @@ def propose_cuts(
             cheapest_cuts(whole, Sizes(step, m % step, low, high), np.int64(-1), space, costs)
         for j in range(d):
             if not asked.best and attributes[j, PRICE] < np.inf:
-                attributes[j, PRICE] = -attributes[j, LOSS]  # the widest first
+                attributes[j, PRICE] = width_rank(j, attributes, costs)
         # pass over as many attributes as were refused, the cheapest first
         for more in range(attempt + 1):
             if more > 0:

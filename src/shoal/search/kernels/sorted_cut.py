@@ -18,7 +18,13 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.data.numba_kernels import inner, outer, uncompiled_up_to
-from shoal.search.kernels.spans import LEAST_SHARE, lower_size, nearest_admissible, span_loss
+from shoal.search.kernels.spans import (
+    LEAST_SHARE,
+    is_wider,
+    lower_size,
+    nearest_admissible,
+    span_loss,
+)
 
 TIES_BY_ROW = 0
 TIES_LEXICOGRAPHIC = 1
@@ -152,7 +158,7 @@ def cut_listed(
                     lo = space.codes[j, space.lists[j, s]]
                     hi = space.codes[j, space.lists[j, s + m - 1]]
                     attributes[j, LOSS] = span_loss(lo, hi, j, costs)
-                    if attributes[j, LOSS] > attributes[dim, LOSS]:
+                    if is_wider(attributes[j, LOSS], j, attributes[dim, LOSS], dim, costs):
                         dim = j
                 c = lower_size(m, k, asked.sizes)
                 if attributes[dim, LOSS] > 0.0:
@@ -208,7 +214,7 @@ def span_losses(columns, a, b, attributes, costs):
             lo = min(lo, run[i])
             hi = max(hi, run[i])
         attributes[j, LOSS] = span_loss(lo, hi, j, costs)
-        if attributes[j, LOSS] > attributes[widest, LOSS]:
+        if is_wider(attributes[j, LOSS], j, attributes[widest, LOSS], widest, costs):
             widest = j
     return widest
 
@@ -315,7 +321,9 @@ def cheapest_cuts(run, sizes, one, space, costs):
     for j in range(d):
         attributes[j, PRICE] = np.inf
         attributes[j, ROWS] = sizes.low
-        if attributes[j, LOSS] > 0.0 and (j == one or (one < 0 and _is_tried(j, attributes))):
+        if attributes[j, LOSS] > 0.0 and (
+            j == one or (one < 0 and width_rank(j, attributes, costs) < MOST_TRIED)
+        ):
             for way in range(2):  # the low sides, then what the high sides add
                 _prices(j, run, sizes, way > 0, active, space, costs)
             for c in range(sizes.low, sizes.high + 1):
@@ -328,14 +336,15 @@ def cheapest_cuts(run, sizes, one, space, costs):
 
 
 @inner
-def _is_tried(j, attributes):
-    """Whether an attribute is among the `MOST_TRIED` widest, the first of equals."""
-    wider = 0
+def width_rank(j, attributes, costs):
+    """How many attributes come before attribute j, the widest first, the first of equals."""
+    before = 0
     for i in range(attributes.shape[0]):
-        loss = attributes[i, LOSS]
-        if loss > attributes[j, LOSS] or (loss == attributes[j, LOSS] and i < j):
-            wider += 1
-    return wider < MOST_TRIED
+        if i < j:
+            before += not is_wider(attributes[j, LOSS], j, attributes[i, LOSS], i, costs)
+        else:
+            before += is_wider(attributes[i, LOSS], i, attributes[j, LOSS], j, costs)
+    return before
 
 
 @inner

@@ -1,17 +1,21 @@
 """What a span of codes costs, shared by every kernel that prices boxes of records, and how many
 records a cut may put on its low side: the sizes of the rounded partition function.
 
-costs: (d + nodes, 3) float64, all that a `Matrix` says about costs in one table; see
+costs: (d + nodes, 4) float64, all that a `Matrix` says about costs in one table; see
     `search.segments`. The first d rows are the attributes: loss per unit of code, row of the
-    first node of its hierarchy or -1, nothing. The others are the nodes: row of the parent or -1,
-    last leaf covered, loss. Row numbers and leaves are the bits of an int64: converting them from
-    floats would cost more than all the rest of a climb. The node of leaf code c of an attribute is
-    c rows below its first node.
+    first node of its hierarchy or -1, and two whole numbers: numerator and denominator of the
+    fraction that every loss on it is a multiple of. The others are the nodes: row of the parent or
+    -1, last leaf covered, loss, nothing. Row numbers and leaves are the bits of an int64:
+    converting them from floats would cost more than all the rest of a climb. The node of leaf code
+    c of an attribute is c rows below its first node.
 """
 
 import numpy as np
 
 from shoal.data.numba_kernels import inner
+
+NEAR = 1e-9
+"""Losses that differ by a smaller share are compared as fractions; rounding is far below it."""
 
 
 @inner
@@ -42,6 +46,36 @@ def span_loss(lo, hi, j, costs):
     while np.float64(costs[node, 1]).view(np.int64) < hi:
         node = np.uint64(np.float64(costs[node, 0]).view(np.int64))
     return costs[node, 2]
+
+
+@inner
+def is_wider(loss, j, other_loss, other, costs):
+    """Whether a span of attribute j loses more than one of attribute `other`, and not equally.
+
+    The losses are rounded; what they are compared by is not.
+    """
+    if abs(loss - other_loss) > NEAR * other_loss:
+        return loss > other_loss
+    over, of = _fraction(loss, j, costs)
+    other_over, other_of = _fraction(other_loss, other, costs)
+    # Euclid's algorithm, as products could overflow: of equal whole parts, the remainders decide
+    while over // of == other_over // other_of:
+        over, other_over = over % of, other_over % other_of
+        if over == 0 or other_over == 0:
+            return over > 0
+        over, of, other_over, other_of = other_of, other_over, of, over
+    return over // of > other_over // other_of
+
+
+@inner
+def _fraction(loss, j, costs):
+    """The loss of a span of attribute j before it was rounded: numerator and denominator."""
+    numerator = costs[j, 2]
+    denominator = costs[j, 3]
+    return (
+        np.int64(np.rint(loss * denominator / numerator)) * np.int64(numerator),
+        np.int64(denominator),
+    )
 
 
 @inner

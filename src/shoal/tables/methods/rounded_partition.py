@@ -10,6 +10,13 @@ classes.
 Paper: TMP, alpha, beta      Here: rows of a node, m // k, m mod k
        q(i, j), P1, P2       attribute and value of the cut, low side, high side
 
+Lemma 2 is false as printed (it says < for the second <=): 6 records and k = 2 have coefficient 3,
+    and one of their sides 2. Repaired, with x = floor(log2 alpha): 2**(x - i) <= alpha_i <=
+    2**(x - i + 1) at level i <= x. Proof. At level 0 by the choice of x. A side of a group with
+    coefficient a has floor(a/2) or ceil(a/2), since its remainder stays below k, and halves of
+    whole powers of two that bound a bound them, as they are whole where i < x. So at level x every
+    coefficient is 1 or 2, and classes lie at levels x and x + 1, not all at x. Theorem 2 stands, as
+    its bound falls from level to level (lemma 1), and theorem 4, with one more level.
 Reading: the formula of section 2.2 and step 4 pair the roundings differently; figure 4 (7 records,
 k = 2: 5 and 2) agrees with step 4, so sizes `same` follow step 4, the larger part on the low side.
 Theorems 1 and 2 hold for `cross`, the formula, too. Theorem 2 prints ceil(log2 alpha); its proof
