@@ -28,6 +28,7 @@ from shoal.auditor.dossier.context import (
     read_context,
     words_of,
 )
+from shoal.auditor.linked.audit import initial_linked_risk
 from shoal.auditor.verify import Proof, require_there, verify_by
 from shoal.connectors import files
 from shoal.data.certificate import Certificate
@@ -261,7 +262,11 @@ def build_dossier(
             ]
         )
     progress("measuring the risk")
-    initial = None if source is None else initial_risk(source, roles, tables)
+    initial = None
+    if source is not None and policy is not None and policy.model.is_linked:
+        initial = initial_linked_risk(source, policy)
+    elif source is not None:
+        initial = initial_risk(source, roles, tables)
     residual = residual_risk(stated)
     today = _today()
     answers = Answers(stated, answered.context, initial, residual, roles, today)
