@@ -176,22 +176,23 @@ def _audit_linked(asked: AuditRequest, policy: Policy, run: options.Run) -> int:
     from shoal.auditor.audit import write_certificate
     from shoal.auditor.linked.audit import audit_linked
     from shoal.policy.options import tables
-    from shoal.reports.linked import linked_lines
+    from shoal.reports.linked import linked_lines, write_linked_report
 
-    unfit = [*asked.of_one_table, *(["--report"] if run.report is not None else [])]
-    if unfit:
+    if unfit := asked.of_one_table:
         raise InputError(
             f"{', '.join(unfit)}: of releases of one table; leave out for linked tables"
         )
     assert asked.released is not None
     inputs = [asked.released, asked.original, str(asked.policy), *policy.files]
-    options.check_outputs(asked.output, inputs=inputs, replace=asked.replace)
+    options.check_outputs(asked.output, report=run.report, inputs=inputs, replace=asked.replace)
     with shown(run.quiet) as progress:
         certificate = audit_linked(
             asked.released, policy, asked.original, further=tables(asked.table), progress=progress
         ).certificate
     if asked.output is not None:
         write_certificate(certificate, asked.output)
+    if run.report is not None:
+        write_linked_report(certificate, policy, run.report)
     show_warnings(certificate)
     if run.as_json:
         typer.echo(certificate.to_json(), nl=False)

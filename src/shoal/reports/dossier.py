@@ -38,7 +38,8 @@ from shoal.reports.attacks import (
     worst_first,
     worst_of,
 )
-from shoal.reports.in_short import alone_if_known, in_short, linked_rows, listed
+from shoal.reports.in_short import ROLES, alone_if_known, in_short, linked_rows, listed
+from shoal.reports.linked import entities_of, entity_picture
 from shoal.reports.pages import percent_text
 
 RISKS = {
@@ -248,6 +249,7 @@ def _content(found: Dossier) -> pages.Content:
         "questions": list(_questions(found)),
         "open": found.open,
         "sentences": list(_sentences(content)),
+        "picture": entity_picture(entities_of(certificate)) if certificate.get("linked") else "",
         "lines": [line for line in in_short(certificate) if line.about != gettext("Open")],
         "risks": list(_risks(content)),
         "facts": [
@@ -285,6 +287,9 @@ def _measured_facts(found: Dossier, certificate: Certificate) -> Iterator[tuple[
     people = ngettext("{count} person", "{count} people", subjects)
     records = ngettext("{count} record", "{count} records", out)
     one = gettext("everybody with the same {names}", names=names) if names else None
+    if tables := certificate.get("tables"):  # people are a table of their own
+        rows = [(one["name"], one["rows"]["published"]) for one in tables[1:]]
+        records = "; ".join(gettext("{count:,} rows of {name}", count=n, name=t) for t, n in rows)
     yield gettext("one person"), f"{one or gettext('every record')}: {people}, {records}"
     yield gettext("can rows of one person be linked?"), linked_rows(certificate)
     yield (
@@ -384,17 +389,6 @@ def _columns(content: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str, l
         )
 
 
-ROLES = {
-    "quasi": gettext("quasi-identifier"),
-    "plain": gettext("open, no promise"),
-    "sensitive": gettext("sensitive"),
-    "identifier": gettext("names people"),
-    "subject": gettext("says who"),
-    "time": gettext("time"),
-    "drop": gettext("left out"),
-    "derived": gettext("computed"),
-}
-"""What a column is to the policy."""
 OF_OTHER_PARTS = ("version", "title", "attributes", "threshold", "accepted", "sign_off")
 RATED = ("replicable", "available", "distinguishing", "why")
 
