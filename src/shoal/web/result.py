@@ -17,15 +17,17 @@ from shoal.data.certificate import Certificate
 from shoal.data.findings import some_named
 from shoal.data.language import gettext, ngettext
 from shoal.errors import InputError
+from shoal.reports.linked import entities_of, entity_picture, table_findings
 from shoal.reports.text import explanation_sentences
 from shoal.web import pictures, policy_text, sign_off
 from shoal.web.checked import beside
 from shoal.web.edits import Form, column_of, edited, one, whole, with_role
 from shoal.web.frame import frame, job_context, page
 from shoal.web.pictures import asked_ks, comparison_key, rows_now
-from shoal.web.policy_text import Context, changed_lines, read, sha256, written
-from shoal.web.project import DATA, Run
+from shoal.web.policy_text import Context, changed_lines, loss_of, read, sha256, written
+from shoal.web.project import Run
 from shoal.web.routes_of_edits import back, form_of
+from shoal.web.screens import exposed_lines
 from shoal.web.server import Server
 from shoal.web.work import Refused
 
@@ -98,7 +100,12 @@ async def _measured(server: Server, run: Run) -> Context:
         "if_known": _if_known(stated),
         "worst_risk": _one_in(risk.get("prosecutor_max")),
         "worst_before": gettext("1 in 1") if before and before.get("lone") else "",
-        "loss": (stated.get("utility") or {}).get("gcp"),
+        "loss": loss_of(stated),
+        "tables": table_findings(Certificate(stated)) if stated.get("linked") else [],
+        "picture": entity_picture(entities_of(Certificate(stated), server.project.people_name))
+        if stated.get("linked")
+        else None,
+        "exposed_before": exposed_lines(before or {}, (stated.get("together") or {}).get("asked")),
         "left_out": len(Certificate(stated).removed),
         "suppressed": stated["records"]["suppressed"],
         "largest": largest,
@@ -408,7 +415,7 @@ async def rows(request: Request) -> Response:
             "show_draft",
             **key,
             policy=run.policy,
-            draft=str(run.folder / DATA),
+            draft=str(run.data),
             rows=listed,
             is_starred=bool(one(form, "starred")),
         )
@@ -426,7 +433,7 @@ async def attacker(request: Request) -> Response:
     row: int | str = asked if asked in (EXPOSED, DISTORTED) else _row(asked, one(form, "step"))
     if asked == ANY:
         row = secrets.randbelow(int(server.project.about.get("rows") or 1)) + 1
-    asked_of = {**server.asked_of(run), "draft": str(run.folder / DATA)}
+    asked_of = {**server.asked_of(run), "draft": str(run.data)}
     view = await server.desk.look("show_attacker", **asked_of, row=row)
     fish = pictures.school(int(view["people"]), 300, 84)
     context = await result_screen(server, run.name)
