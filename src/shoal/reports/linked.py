@@ -99,8 +99,8 @@ class TableFindings(NamedTuple):
     lines: list[str]
 
 
-def table_findings(certificate: Certificate) -> list[TableFindings]:
-    """What was found of each table; people, whose own cells are known, come first."""
+def table_findings(certificate: Certificate, people: str = PEOPLE) -> list[TableFindings]:
+    """What was found of each table, people first. people: what their table is called."""
     asked, exposed = certificate["together"]["asked"], certificate["linked"]["exposed"]
     found = []
     for table in certificate["tables"]:
@@ -108,7 +108,7 @@ def table_findings(certificate: Certificate) -> list[TableFindings]:
         own = [one for one in exposed if one["table"] == name]
         found.append(
             TableFindings(
-                name,
+                people if name == PEOPLE else name,
                 gettext("their own cells") if name == PEOPLE else known_text(table["known"]),
                 rows["in"],
                 rows["published"],
@@ -131,8 +131,9 @@ def _withheld(table: Mapping[str, Any]) -> Iterator[str]:
 
 def exposure_text(one: Mapping[str, Any], k: int) -> str:
     """How many people hide among fewer than k from whoever knows so much of a table."""
-    what = known_text(one["known"])
-    what = gettext("people's own cells") if one["table"] == PEOPLE else what
+    what = gettext("people's own cells")
+    if one["table"] != PEOPLE:
+        what = gettext("{what} of {table}", what=known_text(one["known"]), table=one["table"])
     if one["below"] is None:
         return gettext("Known {what}: not judged, too many choices of rows.", what=what)
     if not one["below"]:
@@ -157,7 +158,7 @@ class Entity(NamedTuple):
     is_people: bool = False
 
 
-WIDTH, INDENT, LINE, GAP, LETTER = 340, 30, 17, 16, 7.4
+WIDTH, INDENT, LINE, GAP, LETTER = 340, 30, 18, 16, 7.8
 
 
 def entity_picture(entities: Sequence[Entity]) -> Markup:
@@ -189,7 +190,7 @@ def entity_picture(entities: Sequence[Entity]) -> Markup:
             text = printable(text)
             shown = text if len(text) <= room else f"{text[: room - 1]}…"
             mark = ' class="strong"' if not number else ""
-            y = top + 20 + LINE * number
+            y = top + 21 + LINE * number
             drawn.append(f'<text{mark} x="{left + 11}" y="{y}">{escape(shown)}</text>')
         places[one.name] = (left, top + height, depth)
         top += height + GAP

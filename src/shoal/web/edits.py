@@ -251,9 +251,7 @@ def _parent(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Conten
     if len(parts) != 4 or parts[0] not in (policy.get("tables") or {}):
         raise InputError("link: choose one of the list")
     table, column, to, to_column = parts
-    return with_parent(
-        policy, {"table": table, "column": column, "to": to, "to_column": to_column}
-    )
+    return with_parent(policy, {"table": table, "column": column, "to": to, "to_column": to_column})
 
 
 def _known(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content, str]:

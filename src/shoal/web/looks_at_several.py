@@ -220,7 +220,7 @@ class SeveralLooks(Looks):
                 declared, everybody = grouped[name].declared, grouped[PEOPLE].table.records
                 rows = np.bincount(person_of(name, grouped), minlength=everybody)
                 one |= {"parent": declared.parent, "link": declared.link}
-                one |= {"least": int(rows.min(initial=0)), "most": int(rows.max(initial=0))}
+                one |= {"least": int(rows.min()) if everybody else 0, "most": int(rows.max(initial=0))}
                 one |= {"several": int((rows > 1).sum())}
             counted.append(one)
         return counted

@@ -101,11 +101,7 @@ async def _measured(server: Server, run: Run) -> Context:
         "worst_risk": _one_in(risk.get("prosecutor_max")),
         "worst_before": gettext("1 in 1") if before and before.get("lone") else "",
         "loss": loss_of(stated),
-        "tables": table_findings(Certificate(stated)) if stated.get("linked") else [],
-        "picture": entity_picture(entities_of(Certificate(stated), server.project.people_name))
-        if stated.get("linked")
-        else None,
-        "exposed_before": exposed_lines(before or {}, (stated.get("together") or {}).get("asked")),
+        **(_of_several(server, stated, before) if stated.get("linked") else {}),
         "left_out": len(Certificate(stated).removed),
         "suppressed": stated["records"]["suppressed"],
         "largest": largest,
@@ -120,6 +116,16 @@ async def _measured(server: Server, run: Run) -> Context:
         "explanation": _explanation(stated),
         "fish": pictures.school(stated["classes"]["min"] or 0, 300, 84),
         "others": [r for r in server.project.runs if r.state == "done" and r.number != run.number],
+    }
+
+
+def _of_several(server: Server, stated: Context, before: Context | None) -> Context:
+    """What the draft of several tables shows of each, and how many were found in them before."""
+    certificate, people = Certificate(stated), server.project.people_name
+    return {
+        "tables": table_findings(certificate, people),
+        "picture": entity_picture(entities_of(certificate, people)),
+        "exposed_before": exposed_lines(before or {}, stated["together"]["asked"]),
     }
 
 

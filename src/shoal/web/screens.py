@@ -409,7 +409,7 @@ async def promises_screen(server: Server) -> Context:
 
 def exposed_lines(risk: Context, k: int) -> list[str]:
     """Of several tables, how many people hide among fewer than k by what is known of each."""
-    return [f"{one['table']}: {exposure_text(one, k)}" for one in risk.get("exposed") or () if k]
+    return [exposure_text(one, k) for one in risk.get("exposed") or () if k]
 
 
 async def _count_grave(server: Server) -> bool:

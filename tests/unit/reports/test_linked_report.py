@@ -63,8 +63,8 @@ def test_each_table_says_what_is_withheld_and_who_is_betrayed_by_it():
     people, visits, drugs = table_findings(certificate(below=7))
     assert people.lines == ["Known people's own cells: everybody hides among at least 5."]
     assert visits.lines[0].startswith("9 of 90 rows are withheld")
-    assert "Known any 2 rows: 7 people hide among fewer than 5." in visits.lines
-    assert visits.lines[-1] == "Known all rows: not judged, too many choices of rows."
+    assert "Known any 2 rows of visits: 7 people hide among fewer than 5." in visits.lines
+    assert visits.lines[-1] == "Known all rows of visits: not judged, too many choices of rows."
     assert drugs.lines[0].startswith("1 of 100 rows is withheld")
 
 

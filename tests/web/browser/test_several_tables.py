@@ -121,7 +121,9 @@ def test_from_three_sheets_to_a_release_in_which_people_hide_by_all_their_rows(b
         for step in walk_of_tables(tab, server):
             if step == "person":
                 picture = tab.get_attribute("#tables svg.entities", "aria-label")
-                assert picture.startswith(f"patients: {PEOPLE} people; visits: {rows['visits']} rows")
+                assert picture.startswith(
+                    f"patients: {PEOPLE} people; visits: {rows['visits']} rows"
+                )
                 assert f"drugs: {rows['drugs']} rows" in picture
                 assert f"{PEOPLE} people in" in tab.inner_text("#person-form")
             elif step == "result":

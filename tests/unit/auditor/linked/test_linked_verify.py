@@ -6,9 +6,9 @@ import json
 import shutil
 from pathlib import Path
 
-import linked_cases
 import pytest
 
+import linked_cases
 import shoal as library
 from shoal.auditor.checks import Stated, consistency
 from shoal.auditor.verify import verify
