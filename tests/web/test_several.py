@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from copy import deepcopy
 
 import polars as pl
@@ -11,9 +12,11 @@ from hypothesis import strategies as st
 
 import linked_cases
 from shoal.errors import InputError
+from shoal.linked.publish import publish_linked
 from shoal.policy.policy import Policy
 from shoal.web.edits import edited
 from shoal.web.looks_at_several import SeveralLooks
+from shoal.web.others import in_tables, judged_together, keep, overlaps
 from shoal.web.policy_text import read, written
 from shoal.web.several import (
     column_names,
@@ -113,6 +116,20 @@ def test_a_table_whose_rows_are_nobodys_is_asked_about_until_it_has_a_link():
         edit("parent", linked, link="visits\tpatient")
 
 
+def test_no_edit_of_tables_changes_the_policy_it_was_given():
+    before, link = policy(), "visits\tpatient\tpeople\tpatient"
+    edit("parent", before, link=link)
+    edit("known", before, table="drugs", known="all")
+    edit("role", before, column="5", role="drop")
+    assert before == policy()
+
+
+def test_nothing_but_what_other_tables_point_to_is_the_person():
+    for other in ("rows", "2", "1-2"):
+        with pytest.raises(InputError):
+            edit("person", person=other)
+
+
 def test_to_name_the_person_again_leaves_what_points_to_it_as_it_is():
     assert edit("person", person="1") == policy()
 
@@ -172,6 +189,9 @@ def test_a_table_that_is_not_linked_yet_is_counted_with_what_it_may_belong_to(cl
     found = look("profile", clinic, content)
     (own,) = (one for one in found["tables"] if one["name"] == "drugs")
     assert own["parent"] is None
+    assert [one["parent"] for one in found["tables"] if one["name"] == "visits"] == ["people"]
+    said = [one["message"] for one in look("check", clinic, content)["findings"]]
+    assert all("open question" in one for one in said if "drugs" in one)
     links = [(one["table"], one["column"], one["to_table"]) for one in found["links"]]
     assert ("drugs", "visit", "visits") in links
 
@@ -218,3 +238,39 @@ def test_no_count_holds_a_cell(clinic):
     for name in ("profile", "risk", "check"):
         said = str(look(name, clinic))
         assert not any(cell in said for cell in ("insulin", "gout", "p17", "v17"))
+
+
+# Beside other releases
+
+
+def kept_draft(clinic, name: str, **attributes: dict):
+    """A release of the tables in which some columns of people have other roles."""
+    content = linked_cases.policy()
+    content["attributes"] |= attributes
+    asked, trace = Policy.from_dict(content), clinic / f"{name}.trace"
+    tables = {one: clinic / f"{one}.csv" for one in ("people", "visits", "drugs")}
+    found = publish_linked(tables, asked, str(clinic / name), trace=str(trace))
+    own = in_tables(clinic / name, asked, tables, trace, found.certificate)
+    keep(clinic / f"{name}.npz", b"key of the project, of 32 bytes.", own)
+    return own
+
+
+def test_people_of_a_draft_are_known_again_by_the_row_that_became_theirs(clinic):
+    own = kept_draft(clinic, "draft")
+    ages = dict(linked_cases.world(30)["people"].select("patient", "age").iter_rows())
+    shown = pl.read_csv(clinic / "draft" / "people.csv")["age"].cast(pl.String)
+    for person, cell in zip(own.people, shown, strict=True):
+        ends = [int(end) for end in cell.strip("[]").split(", ")]
+        assert ends[0] <= ages[own.subjects[person]] <= ends[-1]
+    assert {*own.subjects} == {*ages}
+    assert min(Counter(own.labels.tolist()).values()) >= 3
+
+
+def test_two_drafts_of_other_columns_are_not_safe_together(clinic):
+    kept_draft(clinic, "first", age={"role": "drop"})
+    kept_draft(clinic, "second")
+    others = overlaps(clinic / "second.npz", {"first": clinic / "first.npz"})
+    assert [(other.shared, other.people) for other in others] == [(30, 30)]
+    assert not judged_together(clinic / "second.npz", others)["holds"]
+    itself = overlaps(clinic / "first.npz", {"again": clinic / "first.npz"})
+    assert judged_together(clinic / "first.npz", itself)["holds"]

@@ -24,7 +24,7 @@ from shoal.policy import registry
 from shoal.policy.binding.columns import check_columns, input_warnings, written_alike
 from shoal.policy.binding.files import PolicyTables
 from shoal.policy.binding.linked import bound_linked
-from shoal.policy.binding.linked_files import LinkedSource, read_linked
+from shoal.policy.binding.linked_files import read_linked
 from shoal.policy.binding.table import bind
 from shoal.policy.checked import place_of
 from shoal.policy.consistency import contradictions
@@ -116,17 +116,21 @@ def remarks(policy: Policy, data_path: str, further: Mapping[str, str] | None = 
     return [one.text for one in (*input_warnings(table, policy.model), *of_cells(table, policy))]
 
 
-def check(policy: PolicyLike, frame: Frame | LinkedSource | None = None) -> list[AttributeFinding]:
+def check(
+    policy: PolicyLike, frame: Frame | Mapping[str, Frame] | None = None
+) -> list[AttributeFinding]:
     """Every finding about columns, hierarchies, values, numbers, domains, people and promises.
 
-    Empty where the policy is sound and, if given, fits the frame, or the linked tables that it is
-    about. Raises InputError for what is not a policy.
+    frame: of linked tables, all of them by name. Empty where the policy is sound and fits what is
+    given. Raises InputError for what is not a policy.
     """
     policy = Policy.of(policy)
     if policy.model.is_linked:
         alone = _PolicyWithTable(policy, None)
         linked = [] if frame is None else _linked_findings(LinkedProblem(policy), frame, None)
         return _once([*alone.method_findings(), *alone.findings(), *linked])
+    if isinstance(frame, Mapping):
+        raise InputError("tables: several need a policy of linked tables; add 'tables' to it")
     table = None if frame is None else policy.tables.read_original(frame).table
     case = _PolicyWithTable(policy, table)
     return _once([*case.method_findings(), *case.findings()])

@@ -176,8 +176,10 @@ def _person(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Conten
     chosen = one(form, "person")
     numbers = [] if chosen == ROWS else chosen.split(APART)
     names = [column_of({"person": [number]}, columns, "person") for number in numbers]
-    if policy.get("tables") and policy["attributes"].get(names[0], {}).get("role") == "subject":
-        return policy, gettext("{names}: the person", names=names[0])  # others point to it
+    if policy.get("tables"):
+        if names != subject_of(folded(policy)):
+            raise InputError("person: rows of other tables point to one column; choose that")
+        return policy, gettext("{names}: the person", names=names[0])
     if len(names) == 1:
         return with_role(policy, names[0], "subject"), gettext(
             "{names}: the person", names=names[0]

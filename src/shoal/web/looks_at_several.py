@@ -33,6 +33,7 @@ from shoal.policy.proposal.roles import advised_step
 from shoal.policy.proposal.written import as_read
 from shoal.web.edits import subject_of
 from shoal.web.looks import MOST_ROWS, Answer, Looks, cells_of, free_memory, plain_finding
+from shoal.web.several import open_links
 
 WHO = "whose row this is"
 """A column that looks at one of the tables add, so that people are counted."""
@@ -210,9 +211,10 @@ class SeveralLooks(Looks):
         """Every table with its parent, its rows, and how many of them a person has."""
         asked, grouped = self._sound(policy, base), {}
         if asked is not None:
-            problem = LinkedProblem(asked)
+            problem, asks = LinkedProblem(asked), open_links(policy)
+            linked = {name: frame for name, frame in frames.items() if name not in asks}
             with suppress(InputError, pl.exceptions.PolarsError):  # the check says what is wrong
-                grouped, _ = group_rows(read_linked(frames, problem).tables, problem)
+                grouped, _ = group_rows(read_linked(linked, problem).tables, problem)
         counted = []
         for name, frame in frames.items():
             one: Answer = {"name": name, "parent": None, "link": None, "rows": frame.height}
@@ -220,7 +222,10 @@ class SeveralLooks(Looks):
                 declared, everybody = grouped[name].declared, grouped[PEOPLE].table.records
                 rows = np.bincount(person_of(name, grouped), minlength=everybody)
                 one |= {"parent": declared.parent, "link": declared.link}
-                one |= {"least": int(rows.min()) if everybody else 0, "most": int(rows.max(initial=0))}
+                one |= {
+                    "least": int(rows.min()) if everybody else 0,
+                    "most": int(rows.max(initial=0)),
+                }
                 one |= {"several": int((rows > 1).sum())}
             counted.append(one)
         return counted
@@ -235,6 +240,8 @@ class SeveralLooks(Looks):
     def look_check(self, table: str, policy: Answer, base: str) -> Answer:
         """Every finding about the policy, the tables and their links, values counted only."""
         asked, frames = Policy.from_dict(policy, base), self._tables(table, policy)
+        for name in open_links(policy):  # asked above all columns
+            frames.pop(name, None)
         remarks: list[Answer] = []
         findings: list[AttributeFinding] = []
         steps: Answer = {}

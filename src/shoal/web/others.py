@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # jobs alone import these
     from shoal.attacks.beside.audit import ReleaseBeside
     from shoal.data.certificate import Certificate
     from shoal.data.certificate_shape import BesideReport
+    from shoal.policy.binding.linked_files import LinkedSource
     from shoal.policy.policy import Policy
 
 PEOPLE = "people.npz"
@@ -39,7 +40,7 @@ def project_key(place: Path) -> bytes:
 
 
 def in_tables(
-    folder: Path, policy: Policy, original: str, trace: Path, certificate: Certificate
+    folder: Path, policy: Policy, original: LinkedSource, trace: Path, certificate: Certificate
 ) -> ReleaseBeside:
     """Who is in which class of a release of several tables: whoever is alike in all of them.
 
@@ -58,6 +59,7 @@ def in_tables(
     release = read_linked_tables(read_linked_release(folder, problem).tables, problem)
     people = read_linked(original, problem).tables[OF_PEOPLE].frame
     rows = pl.read_ndjson(trace).filter(pl.col("table") == OF_PEOPLE).sort("row")["seq"]
+    assert policy.subject is not None  # as every policy of several tables names one
     names, person = stripped(as_text(people[policy.subject]).gather(rows).to_list())
     labels, is_kept = release.view.labels, ~release.withheld
     return ReleaseBeside(
