@@ -21,7 +21,7 @@ from shoal.data.person_names import names_of
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
 from shoal.errors import InputError
-from shoal.policy.binding.linked import group_rows, person_of
+from shoal.policy.binding.linked import GroupedTable, group_rows, person_of
 from shoal.policy.binding.linked_files import LinkedSources, read_linked
 from shoal.policy.binding.past_memory import memory_of
 from shoal.policy.loading import read_options, reading_of
@@ -46,7 +46,8 @@ class SeveralLooks(Looks):
     def __init__(self, progress: Progress = no_progress) -> None:
         super().__init__(progress)
         self._held: dict[str, dict[TablePlace, files.SourceFile]] = {}
-        self._own, self._policy = PEOPLE, {}
+        self._own = PEOPLE
+        self._policy: Answer = {}
 
     def answer(self, name: str, asked: Answer) -> Answer:
         """What a look finds."""
@@ -200,7 +201,7 @@ class SeveralLooks(Looks):
 
     def _columns(self, frame: pl.DataFrame, read: Answer) -> tuple[ColumnProfile, ...]:
         """What the columns of a table hold, kept for as long as the tables are."""
-        key = (id(frame), repr(sorted(read.items())))
+        key = f"{id(frame)} {sorted(read.items())}"
         if key not in self._views:
             self._views[key] = profile(frame, read=read, progress=self._progress).columns
         return self._views[key]
@@ -209,7 +210,8 @@ class SeveralLooks(Looks):
         self, frames: Mapping[str, pl.DataFrame], policy: Answer, base: str
     ) -> list[Answer]:
         """Every table with its parent, its rows, and how many of them a person has."""
-        asked, grouped = self._sound(policy, base), {}
+        asked = self._sound(policy, base)
+        grouped: dict[str, GroupedTable] = {}
         if asked is not None:
             problem, asks = LinkedProblem(asked), open_links(policy)
             linked = {name: frame for name, frame in frames.items() if name not in asks}
