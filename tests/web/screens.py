@@ -93,7 +93,7 @@ def write_several(start: Path, pages: Path) -> None:
             answer = visitor.until(path, words[0], 300) if words else visitor.get(path)
             (pages / f"several-{name}.html").write_text(answer.text)
 
-        visitor.get("/open?t=clinic")
+        visitor.until("/open?t=clinic", "Open them together", 300)
         (pages / "several-open.html").write_text(visitor.last.text)
         visitor.send("together-form")
         keep("asked", "/columns", "60")

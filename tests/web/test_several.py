@@ -14,6 +14,7 @@ import linked_cases
 from shoal.errors import InputError
 from shoal.linked.publish import publish_linked
 from shoal.policy.policy import Policy
+from shoal.policy.problem import LinkedProblem
 from shoal.web.edits import edited
 from shoal.web.looks_at_several import SeveralLooks
 from shoal.web.others import in_tables, judged_together, keep, overlaps
@@ -250,7 +251,7 @@ def kept_draft(clinic, name: str, **attributes: dict):
     asked, trace = Policy.from_dict(content), clinic / f"{name}.trace"
     tables = {one: clinic / f"{one}.csv" for one in ("people", "visits", "drugs")}
     found = publish_linked(tables, asked, str(clinic / name), trace=str(trace))
-    own = in_tables(clinic / name, asked, tables, trace, found.certificate)
+    own = in_tables(clinic / name, LinkedProblem(asked), tables, trace, found.certificate)
     keep(clinic / f"{name}.npz", b"key of the project, of 32 bytes.", own)
     return own
 

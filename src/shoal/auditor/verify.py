@@ -170,7 +170,7 @@ def _checks(
     """Every check of what the certificate states, in order. named: that of the policy."""
     policy, original = reader.policy, reader.original
     if stated.at("linked") is not None:
-        yield from linked_checks(stated, path, policy, original, progress)
+        yield from linked_checks(stated, path, reader, progress)
         yield named
         yield not_measured(stated, policy is not None, original is not None)
         return

@@ -192,7 +192,7 @@ def _audit_linked(asked: AuditRequest, policy: Policy, run: options.Run) -> int:
     if asked.output is not None:
         write_certificate(certificate, asked.output)
     if run.report is not None:
-        write_linked_report(certificate, policy, run.report)
+        write_linked_report(certificate, policy.model, run.report)
     show_warnings(certificate)
     if run.as_json:
         typer.echo(certificate.to_json(), nl=False)

@@ -110,7 +110,7 @@ def _publish_linked(asked: PublishCommand, policy: Policy, run: options.Run) -> 
             asked.input_path, policy, asked.output, further=further, trace=trace, progress=progress
         ).certificate
     if run.report is not None:
-        write_linked_report(certificate, policy, run.report)
+        write_linked_report(certificate, policy.model, run.report)
     show_warnings(certificate)
     if run.as_json:
         typer.echo(certificate.to_json(), nl=False)

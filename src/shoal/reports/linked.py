@@ -16,7 +16,7 @@ from shoal.data.linked import PEOPLE
 from shoal.data.people import span_text
 from shoal.data.printable import printable
 from shoal.policy.loading import as_yaml
-from shoal.policy.policy import Policy
+from shoal.policy.model import PolicyModel
 from shoal.reports.attacks import attack_section
 from shoal.reports.in_short import ROLES, in_short
 from shoal.reports.pages import Content, Heading, percent_text, render_template, write_page
@@ -234,15 +234,15 @@ def entities_of(certificate: Certificate, people: str = PEOPLE) -> list[Entity]:
 
 
 def write_linked_report(
-    certificate: Certificate, policy: Policy, path: Path, heading: Heading | None = None
+    certificate: Certificate, asked: PolicyModel, path: Path, heading: Heading | None = None
 ) -> None:
     """The report of a release of linked tables, written whole or not at all; from its certificate
     and policy alone, so that it says nothing of any person.
     """
-    write_page(render_template("linked.html.j2", _content(certificate, policy, heading)), path)
+    write_page(render_template("linked.html.j2", _content(certificate, asked, heading)), path)
 
 
-def _content(certificate: Certificate, policy: Policy, heading: Heading | None) -> Content:
+def _content(certificate: Certificate, asked: PolicyModel, heading: Heading | None) -> Content:
     found = certificate["linked"]
     return {
         "heading": heading or Heading(),
@@ -258,6 +258,6 @@ def _content(certificate: Certificate, policy: Policy, heading: Heading | None) 
         "loss": percent_text(found["bundle_loss"]),
         "faults": list(fault_sentences(certificate)),
         "anchor": found["anchor"],
-        "policy": as_yaml(policy.model.model_dump(mode="json", exclude_unset=True)),
+        "policy": as_yaml(asked.model_dump(mode="json", exclude_unset=True)),
         **attack_section(certificate),
     }

@@ -74,7 +74,7 @@ def released_below(start: Path) -> list[str]:
         depth = len(Path(place).relative_to(start).parts)
         folders[:] = sorted(f for f in folders if not f.startswith(".")) if depth < 3 else []
         known = set(names)
-        if {OF_TABLES, f"{PEOPLE}.csv"} <= known:
+        if OF_TABLES in known and any(name.startswith(f"{PEOPLE}.") for name in known):
             found.append(os.path.relpath(place, start))
         for name in sorted(names):
             released = name.removesuffix(CERTIFICATE)

@@ -28,6 +28,7 @@ from shoal.data.progress import watched_compiler
 from shoal.data.warnings import LEDGER_UNJUDGED, ReleaseWarning
 from shoal.errors import InputError, ShoalError
 from shoal.policy.policy import Policy
+from shoal.policy.problem import LinkedProblem
 from shoal.reports.pages import Heading, measured_of
 from shoal.web.desk import Line, end_with_the_server, said
 from shoal.web.others import (
@@ -118,7 +119,7 @@ def _draft(asked: Asked, tell: Tell, line: Line) -> Asked:
     folder = Path(asked["folder"])
     policy = Policy.from_dict(asked["policy"], asked["base"])
     if policy.model.is_linked:
-        return _draft_of_several(asked, folder, policy, tell)
+        return _draft_of_several(asked, folder, tell)
     explain = bool(asked.get("explain")) and policy.recodes_globally
     request = PublishRequest(explain=explain, trace=str(folder / TRACE), progress=tell)
     outcome = publish_file(asked["table"], policy, str(folder / DATA), request)
@@ -132,7 +133,7 @@ def _draft(asked: Asked, tell: Tell, line: Line) -> Asked:
     return {}
 
 
-def _draft_of_several(asked: Asked, folder: Path, policy: Policy, tell: Tell) -> Asked:
+def _draft_of_several(asked: Asked, folder: Path, tell: Tell) -> Asked:
     """A release of several tables in a folder of the run, with its report; the certificate comes
     last.
     """
@@ -140,10 +141,11 @@ def _draft_of_several(asked: Asked, folder: Path, policy: Policy, tell: Tell) ->
     from shoal.reports.linked import write_linked_report
 
     tables, trace = folder / TABLES, folder / TRACE
+    policy = Policy.from_dict(asked["policy"], asked["base"])
     found = publish_linked(asked["table"], policy, str(tables), trace=str(trace), progress=tell)
     tell(gettext("drawing the report"))
-    write_linked_report(found.certificate, policy, folder / "report.html", _heading(folder))
-    own = in_tables(tables, policy, asked["table"], trace, found.certificate)
+    write_linked_report(found.certificate, policy.model, folder / "report.html", _heading(folder))
+    own = in_tables(tables, LinkedProblem(policy), asked["table"], trace, found.certificate)
     keep(folder / PEOPLE, project_key(Path(asked["key"])), own)
     _certified_last(folder)
     return {}
@@ -287,10 +289,12 @@ def _attack_on_several(asked: Asked, folder: Path, tell: Tell) -> Asked:
     certificate = _beside_others(
         asked,
         certificate,
-        lambda: in_tables(folder / TABLES, policy, asked["table"], folder / TRACE, stated),
+        lambda: in_tables(
+            folder / TABLES, LinkedProblem(policy), asked["table"], folder / TRACE, stated
+        ),
         tell,
     )
-    write_linked_report(certificate, policy, folder / "report.html", _heading(folder))
+    write_linked_report(certificate, policy.model, folder / "report.html", _heading(folder))
     _restate(folder, certificate)
     return {}
 
@@ -409,7 +413,7 @@ def _report_again(asked: Asked, run: Path, path: Path, heading: Heading, tell: T
     if (run / TABLES).is_dir():
         stated = Certificate(json.loads((run / CERTIFICATE).read_text("utf-8")))
         policy = Policy.from_dict(asked["policy"], asked["base"])
-        write_linked_report(stated, policy, path, heading)
+        write_linked_report(stated, policy.model, path, heading)
         return
     stated, own = _measured(asked, run)
     _draw(audited(own, own.policy, tell).result, stated, own, path, heading)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # jobs alone import these
     from shoal.data.certificate import Certificate
     from shoal.data.certificate_shape import BesideReport
     from shoal.policy.binding.linked_files import LinkedSource
-    from shoal.policy.policy import Policy
+    from shoal.policy.problem import LinkedProblem
 
 PEOPLE = "people.npz"
 STATED = ("kind", "count", "sensitive", "k", "least_values", "holds", "sha256")
@@ -40,7 +40,11 @@ def project_key(place: Path) -> bytes:
 
 
 def in_tables(
-    folder: Path, policy: Policy, original: LinkedSource, trace: Path, certificate: Certificate
+    folder: Path,
+    problem: LinkedProblem,
+    original: LinkedSource,
+    trace: Path,
+    certificate: Certificate,
 ) -> ReleaseBeside:
     """Who is in which class of a release of several tables: whoever is alike in all of them.
 
@@ -53,14 +57,13 @@ def in_tables(
     from shoal.data.linked import PEOPLE as OF_PEOPLE
     from shoal.data.table import as_text
     from shoal.policy.binding.linked_files import read_linked, read_linked_release
-    from shoal.policy.problem import LinkedProblem
 
-    problem = LinkedProblem(policy)
     release = read_linked_tables(read_linked_release(folder, problem).tables, problem)
     people = read_linked(original, problem).tables[OF_PEOPLE].frame
     rows = pl.read_ndjson(trace).filter(pl.col("table") == OF_PEOPLE).sort("row")["seq"]
-    assert policy.subject is not None  # as every policy of several tables names one
-    names, person = stripped(as_text(people[policy.subject]).gather(rows).to_list())
+    subject = problem.policy.subject
+    assert subject is not None  # as every policy of several tables names one
+    names, person = stripped(as_text(people[subject]).gather(rows).to_list())
     labels, is_kept = release.view.labels, ~release.withheld
     return ReleaseBeside(
         "the draft",
@@ -69,7 +72,7 @@ def in_tables(
         person[is_kept],
         labels[is_kept],
         int(labels.max(initial=-1)) + 1,
-        k=policy.required_k,
+        k=problem.policy.required_k,
         holds=certificate.holds,
         sha256=certificate["output"]["sha256"],
     )

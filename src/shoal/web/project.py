@@ -97,6 +97,11 @@ def data_in(folder: Path) -> Path:
     return folder / TABLES if (folder / TABLES).is_dir() else folder / DATA
 
 
+def tables_in(folder: Path) -> list[Path]:
+    """The files of several tables that were published together."""
+    return sorted(path for path in folder.glob("[!._]*") if path.name != CERTIFICATE)
+
+
 def certificate_of(data: Path) -> Path:
     """The certificate of what was released."""
     inside = data.is_dir()

@@ -38,6 +38,7 @@ from shoal.web.job import COPIES
 from shoal.web.others import PEOPLE, Overlap, overlaps, unjudged
 from shoal.web.policy_text import Context, sha256, written
 from shoal.web.project import (
+    CERTIFICATE,
     DATA,
     DRAFT,
     PACK,
@@ -46,6 +47,7 @@ from shoal.web.project import (
     Run,
     certificate_of,
     data_in,
+    tables_in,
 )
 from shoal.web.routes_of_edits import form_of
 from shoal.web.server import Server
@@ -529,8 +531,8 @@ def _will_be_written(run: Run | None) -> list[str]:
     """The files of a release, by their names in its folder."""
     data = [f"{DATA}", f"{DATA}.certificate.json"]
     if run is not None and run.data.is_dir():
-        tables = sorted(path.name for path in run.data.glob("*.csv"))
-        data = [f"{TABLES}/{name}" for name in (*tables, "certificate.json")]
+        names = [path.name for path in tables_in(run.data)]
+        data = [f"{TABLES}/{name}" for name in (*names, CERTIFICATE)]
     return [*data, "report.html, dossier.html", "dossier.json, policy.yaml", PACK]
 
 

@@ -19,7 +19,7 @@ from shoal.policy.loading import tables_named_in
 from shoal.reports.attacks import ALL_PLAIN, found_much
 from shoal.web import policy_text
 from shoal.web.policy_text import Context, read, sha256
-from shoal.web.project import ASKED, CERTIFICATE, RELEASE, TRACE, Project, Run
+from shoal.web.project import ASKED, CERTIFICATE, RELEASE, TRACE, Project, Run, tables_in
 
 SIGNED, UNSIGNED = "signed.json", "unsigned.json"
 ACCEPT, REJECT = "accept", "reject"
@@ -190,7 +190,7 @@ def _sha(path: Path) -> str | None:
     none.
     """
     if path.is_dir():
-        tables = {one.stem: _file_sha(one) for one in path.glob("*.csv")}
+        tables = {one.stem: _file_sha(one) for one in tables_in(path)}
         lines = "".join(f"{name}\t{tables[name]}\n" for name in sorted(tables))
         return sha256(lines)
     return _file_sha(path)

@@ -42,6 +42,7 @@ from shoal.errors import InputError, PromiseError
 from shoal.policy.binding.files import PolicyTables
 from shoal.policy.parameters import suggestion
 from shoal.policy.policy import Policy, PolicyLike
+from shoal.policy.problem import LinkedProblem
 from shoal.version import VERSION
 
 # How easily people could be found: before anything was done, and in the release.
@@ -264,7 +265,7 @@ def build_dossier(
     progress("measuring the risk")
     initial = None
     if source is not None and policy is not None and policy.model.is_linked:
-        initial = initial_linked_risk(source, policy)
+        initial = initial_linked_risk(source, LinkedProblem(policy))
     elif source is not None:
         initial = initial_risk(source, roles, tables)
     residual = residual_risk(stated)

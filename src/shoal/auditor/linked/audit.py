@@ -81,11 +81,10 @@ def audit_linked(
     return replace(audit, certificate=certificate)
 
 
-def initial_linked_risk(original: str, policy: Policy) -> dict[str, float]:
+def initial_linked_risk(original: str, problem: LinkedProblem) -> dict[str, float]:
     """How easily people could be found in the original tables, by all that the policy says is
     known: share of people who are alone, and the chance to find one on average and at most.
     """
-    problem = LinkedProblem(policy)
     tables = bound_linked(read_linked(original, problem).tables, problem)
     fewest = view_of(tables).fewest_alike(tables.tree.known_rows or 0)
     return {

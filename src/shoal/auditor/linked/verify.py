@@ -6,20 +6,18 @@ from collections.abc import Iterator
 
 from shoal.auditor.checks import Check, Stated, consistency, is_close, listed
 from shoal.auditor.linked.audit import audit_linked
+from shoal.auditor.measured_again import Reader
 from shoal.connectors import files
 from shoal.connectors.table_places import table_places
 from shoal.data.linked import PEOPLE
 from shoal.data.progress import Progress
 from shoal.policy.binding.linked_files import LinkedSources
-from shoal.policy.policy import Policy
 
 MEASURED = ("promises", "classes", "subjects", "together", "risk")
 """What an audit finds again in the files alone."""
 
 
-def linked_checks(
-    stated: Stated, path: str, policy: Policy | None, original: str | None, progress: Progress
-) -> Iterator[Check]:
+def linked_checks(stated: Stated, path: str, reader: Reader, progress: Progress) -> Iterator[Check]:
     """Every check of released tables against their certificate, in order; with the policy, all is
     measured again, and with the original as well, everybody is tried to be matched.
     """
@@ -29,10 +27,10 @@ def linked_checks(
         hashes = {PEOPLE: next(iter(hashes.values()))}
     yield _files(stated, hashes)
     yield consistency(stated)
-    if policy is None:
+    if reader.policy is None:
         yield Check("promises", None, "stated, not measured here; name the policy with --policy")
         return
-    again = audit_linked(path, policy, original, progress=progress).certificate
+    again = audit_linked(path, reader.policy, reader.original, progress=progress).certificate
     for key in MEASURED:
         stated.note(key)
     different = [key for key in MEASURED if not is_close(stated.at(key), again[key])]
