@@ -456,8 +456,8 @@ async def release_screen(server: Server) -> Context:
     columns = {c["name"]: c for c in run.certificate.get("columns") or ()}
     released = released_as(server.project, run)
     leaves = folder / (released or "")
-    files = [*leaves.glob("*.*"), *(leaves / TABLES).glob("*.*")] if released else []
-    files = sorted(path.relative_to(leaves).as_posix() for path in files if path.is_file())
+    paths = [*leaves.glob("*.*"), *(leaves / TABLES).glob("*.*")] if released else []
+    files = sorted(path.relative_to(leaves).as_posix() for path in paths if path.is_file())
     answered = read_context(_decided(server, run)).context
     stated = Certificate(run.certificate)
     open_fields = unanswered(stated, answered, profile)

@@ -474,7 +474,8 @@ def measured_losses(server: Server) -> tuple[list[tuple[int, float]], str]:
             stated = run.certificate
             asked = (p["asked"] for p in stated["promises"] if p["model"] == "k-anonymity")
             label = stated["method"]["name"]
-            points.setdefault(label, {})[next(asked, 0)] = loss_of(stated)
+            if (lost := loss_of(stated)) is not None:
+                points.setdefault(label, {})[next(asked, 0)] = lost
     if not points:
         return [], ""
     wanted = (server.project.policy.get("method") or {}).get("name")
