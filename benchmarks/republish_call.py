@@ -17,7 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from shoal.attacks.run.ledger import audit_ledger
+from shoal.attacks.run.attack import audit_ledger
 from shoal.connectors.ledger import Ledger
 from shoal.ledgers.republish import republish_file
 from shoal.policy.policy import Policy

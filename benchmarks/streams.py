@@ -139,7 +139,7 @@ def engine(method: str, parameters: str, k: int, rows: int, repeats: int) -> dic
 
 
 def _space(policy: dict) -> tuple[Any, np.ndarray]:
-    from shoal.data.space import Space
+    from shoal.data.stream import Space
     from shoal.policy.binding.table import bind_stream
     from shoal.policy.policy import Policy
 
@@ -200,14 +200,14 @@ def _arrivals(values: np.ndarray, piece: int = 50_000) -> Iterator[Any]:
 
 def _floor(space: Any, values: np.ndarray, k: int) -> float:
     """Every record against as many boxes as FADS keeps clusters; none of them covers it."""
-    from shoal.streams.kernels import join_clusters
+    from shoal.streams.kernels import nearest_clusters
 
     boxes = DELTA // k
     lo, hi = np.full((space.attributes, boxes), np.inf), np.full((space.attributes, boxes), -np.inf)
     draws = np.zeros(len(values))
-    join_clusters.covering(values[:10], lo, hi, np.zeros(boxes), draws[:10])
+    nearest_clusters.covering(values[:10], lo, hi, np.zeros(boxes), draws[:10])
     begun = time.process_time()
-    join_clusters.covering(values, lo, hi, np.zeros(boxes), draws)
+    nearest_clusters.covering(values, lo, hi, np.zeros(boxes), draws)
     return time.process_time() - begun
 
 

@@ -13,8 +13,7 @@ from pathlib import Path
 import typer
 import typer.main
 
-from shoal.cli.main import app
-from shoal.cli.verbs import VERBS
+from shoal.cli.main import VERBS, app
 
 PAGE = Path(__file__).resolve().parents[2] / "share" / "man" / "man1" / "shoal.1"
 

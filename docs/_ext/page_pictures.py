@@ -41,6 +41,7 @@ def main() -> None:
                         viewport={"width": width, "height": 1090}, color_scheme=scheme
                     )
                     tab = come_in(context, server)
+                    tab.set_default_timeout(300_000)
                     for screen in SCREENS if asked.all else SHOWN:
                         shown(tab, server, screen)
                         name = f"ui-{screen}-{scheme}{'' if width == 1280 else '-narrow'}.png"
@@ -58,7 +59,7 @@ def prepared(visitor) -> None:
     visitor.edit("role", column=str(names.index("ward") + 1), role="plain")
     visitor.get("/promises")
     visitor.send("draft-form")
-    visitor.until("/result", "Every promise holds")
+    visitor.until("/result", "Every promise holds", 300)
     visitor.get("/compare")
     visitor.send("compare-form")
     visitor.until("/compare", "Go on, or look", 300)

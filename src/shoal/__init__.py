@@ -1,7 +1,5 @@
 """Shoal: publish personal data so that everyone hides among at least k - 1 others, and prove it."""
 
-from __future__ import annotations
-
 from shoal.version import VERSION as __version__
 
 # What users may rely on, by the module that defines it. A module is imported when one of its names
@@ -46,7 +44,7 @@ _PUBLIC = {
         "OtherRelease",
         "audit",
     ),
-    "shoal.attacks.run.ledger": ("audit_ledger",),
+    "shoal.attacks.run.attack": ("audit_ledger",),
     "shoal.auditor.checks": ("Check",),
     "shoal.auditor.ledger.export": (
         "ledger_table",
@@ -139,7 +137,7 @@ if TYPE_CHECKING:
     from shoal.advise.risk import risk as risk
     from shoal.attacks.beside.others import OtherRelease as OtherRelease
     from shoal.attacks.beside.others import audit as audit
-    from shoal.attacks.run.ledger import audit_ledger as audit_ledger
+    from shoal.attacks.run.attack import audit_ledger as audit_ledger
     from shoal.auditor.checks import Check as Check
     from shoal.auditor.ledger.export import ledger_table as ledger_table
     from shoal.auditor.ledger.export import verify_ledger as verify_ledger

@@ -1,7 +1,5 @@
 """The `shoal` command, also as `python -m shoal`."""
 
-from __future__ import annotations
-
 import signal
 import sys
 

@@ -14,8 +14,6 @@
 Messages name attributes, counts, rules and a way out, never a value of the data.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import signal
@@ -142,7 +140,7 @@ class MissingExtraError(ShoalError):
     exit_status = 4
 
     @classmethod
-    def of(cls, what: str, extra: str, *, are_many: bool = False) -> MissingExtraError:
+    def of(cls, what: str, extra: str, *, are_many: bool = False) -> "MissingExtraError":
         """`what` ends with what is missing, one thing or many, that the extra installs. The way out
         names the clone, never an index, where the name may be another's.
         """

@@ -4,8 +4,6 @@ What is named here keeps its name and meaning from version to version; anything 
 may move. `docs/extending.md` writes a plug-in for every socket.
 """
 
-from __future__ import annotations
-
 import importlib
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +16,18 @@ from shoal.data.ledger_view import LedgerView, Placement
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.data.release import Release
-from shoal.data.space import Space
-from shoal.data.stream import DROP, HOLD, NEW, REUSE, SUPPRESS, Arrivals, Emissions, Piece, State
+from shoal.data.stream import (
+    DROP,
+    HOLD,
+    NEW,
+    REUSE,
+    SUPPRESS,
+    Arrivals,
+    Emissions,
+    Piece,
+    Space,
+    State,
+)
 from shoal.errors import InfeasibleError, InputError
 from shoal.privacy.promise import Promise, as_written, sign
 from shoal.privacy.value_counts import ValueCounts, sensitive_column, value_counts

@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from shoal.data.room import Room
     from shoal.data.sample import Sample
     from shoal.data.schema import Schema
-    from shoal.data.space import Space
-    from shoal.data.stream import Arrivals, Emissions, Piece, State
+    from shoal.data.stream import Arrivals, Emissions, Piece, Space, State
     from shoal.data.table import Table
 
 NO_COLUMNS: Mapping[str, SensitiveColumn] = MappingProxyType({})

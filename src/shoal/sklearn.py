@@ -1,7 +1,5 @@
 """A scikit-learn transformer: k-anonymous columns for a model, all values recoded alike."""
 
-from __future__ import annotations
-
 import warnings
 from typing import TYPE_CHECKING, Any, cast
 
@@ -50,7 +48,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self,
         policy: PolicyLike | None = None,
         *,
-        quasi: Names | Mapping[str, Settings | None] = (),
+        quasi: "Names | Mapping[str, Settings | None]" = (),
         sensitive: Names = (),
         subject: str | None = None,
         plain: Names = (),
@@ -75,7 +73,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.method = method
         self.seed = seed
 
-    def fit(self, X: Any, y: object = None) -> Anonymizer:
+    def fit(self, X: Any, y: object = None) -> "Anonymizer":
         """Finds the levels; raises as `shoal.publish` where no release keeps the promises."""
         words = {name: value for name, value in self.get_params().items() if name != "policy"}
         if self.policy is None:

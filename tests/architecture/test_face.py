@@ -209,8 +209,7 @@ def test_the_manual_page_says_what_the_help_says():
 def test_every_command_is_in_the_manual_page():
     import typer.main
 
-    from shoal.cli.main import app
-    from shoal.cli.verbs import VERBS
+    from shoal.cli.main import VERBS, app
 
     page = MANUAL.read_text().replace("\\-", "-")
     commands = typer.main.get_command(app).commands

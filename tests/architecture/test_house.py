@@ -132,7 +132,6 @@ SELDOM_NEEDED = (
     "shoal.auditor.dossier",
     "shoal.fusion",
     "shoal.tables.aligned",
-    "shoal.tables.bucketed",
     "shoal.tables.explain",
     "shoal.policy.from_columns",
     "shoal.tables.past_memory",

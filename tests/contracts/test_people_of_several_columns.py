@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import shoal
 from republish_cases import append, wearers
 from republish_cases import policy as ledger_policy
-from shoal.attacks.run.ledger import audit_ledger
+from shoal.attacks.run.attack import audit_ledger
 from shoal.data.progress import no_progress
 from shoal.policy import registry
 from shoal.policy.policy import Policy

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from republish_cases import append
-from shoal.attacks.run.ledger import audit_ledger
+from shoal.attacks.run.attack import audit_ledger
 from shoal.auditor.ledger.terms import returns_people
 from shoal.data.ledger_view import LedgerView
 from shoal.data.matrix import Matrix

@@ -11,7 +11,7 @@ from shoal.connectors.feeds import TableFeed, TextFeed
 from shoal.data.two_tables import TwoTables
 from shoal.policy import registry
 from shoal.protocols import HierarchyMaker, Metric, PrivacyModel, Renderer, Sink, Source
-from shoal.recoding.boxes import Boxes
+from shoal.recoding.recode import Boxes
 from shoal.streams.kafka import TopicFeed, TopicSink
 from shoal.streams.kafka_group import PartitionFeed
 from shoal.streams.outputs import PartsSink, StandardOutput

@@ -18,7 +18,7 @@ from typing import Any
 
 from shoal.connectors import engines
 from shoal.connectors.engines import Engine
-from shoal.data.shared_room import SharedRoom, run_task
+from shoal.data.room import SharedRoom, run_task
 from shoal.policy.policy import Policy
 from shoal.streams import sharded
 from shoal.streams.checkpoint import Checkpoint

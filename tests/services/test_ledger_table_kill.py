@@ -27,19 +27,18 @@ import pytest
 from killed_appends import Killed, killed_at
 from postgres_server import PASSWORD, USER, server
 from republish_cases import POLICY, append, policy, wearers
-from shoal.attacks.run.ledger import audit_ledger
+from shoal.attacks.run.attack import audit_ledger
 from shoal.auditor.ledger.export import ledger_table, verify_ledger
 from shoal.connectors import files
 from shoal.connectors.database import release_tables
 from shoal.connectors.database.address import parse
-from shoal.connectors.database.connections import opened
 from shoal.connectors.database.postgresql import PostgresSession
 from shoal.connectors.database.release_tables import (
     ListedRelease,
     list_release,
     listed_releases,
 )
-from shoal.connectors.database.session import DatabaseRefusal
+from shoal.connectors.database.session import DatabaseRefusal, opened
 from shoal.connectors.ledger import Ledger
 from shoal.errors import InputError, LedgerError, PartyError
 from thorough import LONG, every

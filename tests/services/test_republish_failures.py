@@ -21,7 +21,7 @@ import pytest
 import shoal
 from file_limits import limited
 from republish_cases import POLICY, append, policy, wearers
-from shoal.attacks.run.ledger import audit_ledger
+from shoal.attacks.run.attack import audit_ledger
 from shoal.connectors.ledger import Ledger
 from shoal.connectors.ledger.commit import signals_deferred
 from shoal.errors import STOPS

@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 from republish_cases import POLICY, append, wearers
-from shoal.attacks.run.ledger import audit_ledger
+from shoal.attacks.run.attack import audit_ledger
 from shoal.auditor.ledger.terms import returns_people
 from shoal.connectors.ledger import DATA, Ledger
 from shoal.ledgers.republish import republish

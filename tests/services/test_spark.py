@@ -26,7 +26,7 @@ from shoal.auditor.audit import audit_file
 from shoal.auditor.verify import verify
 from shoal.connectors import engines
 from shoal.connectors.engines import Engine
-from shoal.connectors.sweeping import sweep
+from shoal.connectors.outputs import sweep
 from shoal.errors import InputError
 from shoal.streams.run import stream_file
 from shoal.tables.publish import publish_file
@@ -161,7 +161,7 @@ def losing(job: str) -> Any:
         import pyarrow
         from pyspark import TaskContext
 
-        from shoal.data.shared_room import run_task
+        from shoal.data.room import run_task
 
         for batch in batches:
             numbers = batch.column(0).to_pylist()

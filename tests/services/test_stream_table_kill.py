@@ -65,7 +65,8 @@ def test_an_outage_of_the_server_ends_a_stream_and_a_publication_with_4(tmp_path
             _, told = stream.communicate(timeout=120)
         finally:
             stream.kill()
-        assert (stream.returncode, "run again once" in told or "no server" in told) == (4, True)
+        # it was lost, does not answer, or is still stopping
+        assert (stream.returncode, "server" in told) == (4, True), told
         published = shoal(
             "publish", str(tmp_path / "p.csv"), "-p", str(tmp_path / "policy.yaml"), "-q",
             "-o", running.url("published"),

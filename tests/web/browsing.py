@@ -10,7 +10,7 @@ from shoal.web.app import opening_page
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 BROWSER = next((found for name in NAMES if (found := shutil.which(name))), None)
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-quic"]
-PATIENCE = 60_000  # milliseconds; the machine may be busy
+PATIENCE = 120_000  # milliseconds; the machine may be busy
 
 
 def tab_of(context):

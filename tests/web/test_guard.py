@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from shoal.cli.ui import _show
+from shoal.cli.machine import _show
 from shoal.errors import InputError
 from shoal.web import guard, policy_text
 from shoal.web.app import _listening, opening_page

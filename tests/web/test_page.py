@@ -8,8 +8,11 @@ import re
 import numpy as np
 import polars as pl
 import pytest
+import yaml
 
+import shoal
 from shoal.connectors.traces import write_trace
+from shoal.samples import survey
 from shoal.web.looks import Looks
 from shoal.web.pictures import comparison_key, rows_now, store
 from shoal.web.sign_off import TRACE
@@ -327,6 +330,18 @@ def test_a_tile_of_the_result_says_for_whom_it_does_not_hold(opened):
     tile = opened.get(f"/result/{run.name}").words.partition("named at most")[2]
     assert alone
     assert f"with it, {alone} people are alone" in tile[:200]
+
+
+def test_the_risks_of_a_sample_and_its_households_are_drawn_on_the_result(opened):
+    content = yaml.safe_load(survey.POLICY)
+    stated = dict(shoal.publish(survey.generate(200, 1), content).certificate)
+    run = opened.server.project.run(draft(opened))
+    (run.folder / "certificate.json").write_text(json.dumps(stated))
+    page = opened.get(f"/result/{run.name}")
+    mean = stated["individual_risk"]["household"]["mean"]
+    assert f"with household: {mean:.3g} on average" in page.words
+    assert 'aria-labelledby="risks-title risks-text"' in page.text
+    assert "of people, or somebody of their household (asked 0.03)" in page.words
 
 
 def test_a_change_leads_to_its_place_in_the_history(opened):

@@ -18,8 +18,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.data.parameters import parameter
-from shoal.data.space import Space
+from shoal.data.option import parameter
+from shoal.data.stream import Space
 from shoal.protocols import StreamMethod, StreamPromises
 from shoal.streams.methods import castle
 from shoal.streams.methods.castle import BETA, DELTA, KEEP, MU

@@ -30,7 +30,7 @@ import numpy as np
 
 from shoal.data.classes import Classes
 from shoal.data.matrix import Matrix
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.data.partition import Partition
 from shoal.protocols import Partitioner, Promises
 from shoal.search.kernels import cuts, nearest_class

@@ -31,14 +31,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.data.partition import Partition
-from shoal.data.space import Space
-from shoal.data.stream import NEW, REUSE, SUPPRESS, Arrivals, Emissions, State
+from shoal.data.stream import NEW, REUSE, SUPPRESS, Arrivals, Emissions, Space, State
 from shoal.errors import InfeasibleError
 from shoal.protocols import StreamMethod, StreamPromises
 from shoal.search.repair import merge_failing
-from shoal.streams.kernels import join_clusters
+from shoal.streams.kernels import nearest_clusters
 from shoal.streams.methods.castle import KEEP
 from shoal.streams.methods.emission import (
     SNAP,
@@ -224,7 +223,7 @@ class FaanstPublisher:
         chosen = np.flatnonzero((kept.labels >= 0) | (waiting & must_leave))
         own = kept.labels[chosen].copy()
         nobody = np.zeros(0, np.int32)
-        join_clusters.join(
+        nearest_clusters.join(
             np.ascontiguousarray(near[:, chosen]),
             np.ascontiguousarray(leaf[:, chosen]),
             nobody,

@@ -25,9 +25,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.data.parameters import parameter
-from shoal.data.space import Space
-from shoal.data.stream import NEW, REUSE, SUPPRESS, Arrivals, Emissions, State
+from shoal.data.option import parameter
+from shoal.data.stream import NEW, REUSE, SUPPRESS, Arrivals, Emissions, Space, State
 from shoal.protocols import StreamMethod, StreamPromises
 from shoal.streams.methods.emission import (
     KIND_OF_LEFTOVER,

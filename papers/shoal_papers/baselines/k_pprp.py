@@ -31,7 +31,7 @@ import numpy as np
 
 from shoal.data.ledger_view import LedgerView, Placement
 from shoal.data.matrix import Matrix
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.data.partition import Partition
 from shoal.protocols import Promises, Republisher
 from shoal.search.kernels import nearest_class

@@ -19,7 +19,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.fusion.ground import Ground
 from shoal.fusion.methods.party_tds import (
     MOST_AHEAD,

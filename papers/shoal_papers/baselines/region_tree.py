@@ -11,8 +11,7 @@ import numpy as np
 
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.schema import Kind, Missing
-from shoal.data.space import Space
-from shoal.data.stream import State
+from shoal.data.stream import Space, State
 from shoal_papers.baselines.kernels.regions import CHILD, CUT, SIBLING, WAITING
 
 ARRAYS = ("lo", "hi", "nodes", "parent", "cluster", "used", "is_last", "is_free")

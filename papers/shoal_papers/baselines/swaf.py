@@ -28,9 +28,8 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from shoal.data.parameters import parameter
-from shoal.data.space import Space
-from shoal.data.stream import NEW, REUSE, State
+from shoal.data.option import parameter
+from shoal.data.stream import NEW, REUSE, Space, State
 from shoal.protocols import StreamMethod, StreamPromises
 from shoal.streams.methods.emission import (
     SNAP,

@@ -28,7 +28,7 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.data.matrix import Matrix
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.data.partition import Partition
 from shoal.protocols import Partitioner, Promises
 from shoal.search.kernels import cuts

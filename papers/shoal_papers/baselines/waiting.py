@@ -13,8 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from shoal.data.space import Space
-from shoal.data.stream import SUPPRESS, Arrivals, Emissions, State
+from shoal.data.stream import SUPPRESS, Arrivals, Emissions, Space, State
 from shoal.protocols import StreamPromises
 from shoal.streams.methods.emission import KIND_OF_LEFTOVER, NONE, codes_of, emissions
 

@@ -9,8 +9,7 @@ from math import ceil
 
 import numpy as np
 
-from shoal.data.space import UNIT, Space
-from shoal.data.stream import Arrivals, State
+from shoal.data.stream import UNIT, Arrivals, Space, State
 from shoal.protocols import StreamPromises
 from shoal.streams.methods.emission import tree_table
 from shoal_papers.baselines.kernels import window_cuts

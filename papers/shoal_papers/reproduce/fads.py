@@ -256,7 +256,7 @@ PAPER = Paper(
         "shoal.streams.methods.castle",
         "shoal_papers.baselines.faanst",
         "shoal.streams.methods.fads",
-        "shoal.data.space",
+        "shoal.data.stream",
         "shoal_papers.reproduce.stream_bench",
     ),
 )

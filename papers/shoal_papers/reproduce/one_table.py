@@ -18,13 +18,13 @@ from shoal.auditor.measure import measure
 from shoal.data.classes import Classes
 from shoal.data.encoding import EncodedTable
 from shoal.data.matrix import Matrix
+from shoal.data.numba_kernels import always
 from shoal.data.partition import Partition
 from shoal.data.recoding import Recoding
 from shoal.data.release import Release
 from shoal.data.schema import Role, Schema
 from shoal.data.table import Table
 from shoal.data.truth import Truth
-from shoal.data.uncompiled import always
 from shoal.errors import InputError, PromiseError
 from shoal.policy.binding.table import bind
 from shoal.policy.policy import Policy

@@ -23,8 +23,7 @@ from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.hierarchies.table import read_hierarchy
 from shoal.data.hierarchies.tree import Tree
 from shoal.data.schema import Attribute, Kind, Missing, Role, Schema
-from shoal.data.space import Space
-from shoal.data.stream import KINDS, Arrivals
+from shoal.data.stream import KINDS, Arrivals, Space
 from shoal.policy import registry
 from shoal.policy.parameters import build
 from shoal.protocols import StreamPromises

@@ -31,7 +31,8 @@ shoal_audit <- function(df, policy = NULL, ..., k = NULL, original = NULL, trace
   })
 }
 
-# The risk in a data frame as it stands, by the columns that others could know.
+# The risk in a data frame as it stands, by the columns that others could know: of all people, and
+# of each record.
 shoal_risk <- function(df, policy = NULL, ..., k = NULL) {
   if (is.null(policy)) {
     policy <- policy_of(NULL, df, ..., k = if (is.null(k)) 10 else k, other = "drop")
@@ -39,13 +40,15 @@ shoal_risk <- function(df, policy = NULL, ..., k = NULL) {
     policy <- policy_of(policy, df, ...)
   }
   within_folder(function(folder) {
+    records <- file.path(folder, "records.csv")
     printed <- run_command(folder, c(
       "profile", write_table(df, folder, "data.csv"), "-p", policy_file(policy, folder),
-      option("--k", k), READ
+      option("--k", k), "--records", records, READ
     ))
     risk <- from_json(printed)$risk
     risk$sets <- rows_of(risk$sets)
     risk$columns <- cbind(column = names(risk$columns), rows_of(risk$columns))
+    risk$records <- read.table(records, header = TRUE, sep = ",")
     risk
   })
 }

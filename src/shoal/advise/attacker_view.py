@@ -5,8 +5,6 @@ quasi-identifiers as the original has them. Unlike all other figures of a releas
 one person and name values, because the owner asks; they belong on the owner's screen.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -18,8 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shoal.auditor.audit import as_certified, bound_with_original, truth_of
-from shoal.auditor.publication import Publication
 from shoal.auditor.reading import read_release
+from shoal.auditor.verdict import Publication
 from shoal.connectors.frames import table_of
 from shoal.connectors.traces import rows_given
 from shoal.data.classes import Classes
@@ -102,7 +100,7 @@ class AttackerView(Figures):
 
 
 def attacker_view(
-    release: Source | Publication[Any],
+    release: "Source | Publication[Any]",
     policy: PolicyLike,
     original: Source,
     row: WhichRow = MOST_EXPOSED,
@@ -122,13 +120,13 @@ def attacker_view(
 
 
 def attacker_views(
-    release: Source | Publication[Any],
+    release: "Source | Publication[Any]",
     policy: PolicyLike,
     original: Source,
     *,
     trace: str | Path | ArrayLike | None = None,
     progress: Progress = no_progress,
-) -> AttackerViews:
+) -> "AttackerViews":
     """Views of a release, prepared once for looks at many rows."""
     policy = Policy.of(policy)
     source = policy.tables.read_source(original, progress)

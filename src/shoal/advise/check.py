@@ -1,7 +1,5 @@
 """Check: the doctor for policies and hierarchies, before anything runs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
@@ -11,8 +9,8 @@ from typing import Any
 import numpy as np
 from pydantic import ValidationError
 
-from shoal.auditor.findings import of_cells
 from shoal.auditor.ledger import terms
+from shoal.auditor.verdict import of_cells
 from shoal.connectors.frames import Frame
 from shoal.data.classes import Classes
 from shoal.data.findings import AttributeFinding, Fault
@@ -117,7 +115,7 @@ def remarks(policy: Policy, data_path: str, further: Mapping[str, str] | None = 
 
 
 def check(
-    policy: PolicyLike, frame: Frame | Mapping[str, Frame] | None = None
+    policy: PolicyLike, frame: "Frame | Mapping[str, Frame] | None" = None
 ) -> list[AttributeFinding]:
     """Every finding about columns, hierarchies, values, numbers, domains, people and promises.
 
@@ -197,7 +195,7 @@ class _PolicyWithTable:
                 findings += unfit.said
         return _plain(findings)
 
-    def _sound_part(self, findings: Sequence[AttributeFinding]) -> _PolicyWithTable | None:
+    def _sound_part(self, findings: Sequence[AttributeFinding]) -> "_PolicyWithTable | None":
         """Policy and table without the attributes that findings other than open questions are
         about, so that what is wrong elsewhere shows, too; None where no policy is left.
         """

@@ -3,8 +3,6 @@
 read > bind > encode, once; then for every k and every method: partition > repair > recode > audit
 """
 
-from __future__ import annotations
-
 import pickle
 import subprocess
 import sys
@@ -30,17 +28,17 @@ from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
 from shoal.data.cut import Cut
 from shoal.data.matrix import Matrix
+from shoal.data.numba_kernels import always
 from shoal.data.partition import Partition
 from shoal.data.progress import Progress, tell, watched
 from shoal.data.table import Table
-from shoal.data.uncompiled import always
 from shoal.errors import InfeasibleError, InputError
 from shoal.policy.binding.files import Source
 from shoal.policy.binding.table import BoundTable, bound_table
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.policy.problem import Problem
 from shoal.recoding.recode import find_classes, recode
-from shoal.tables.second_release import republisher
+from shoal.tables.attack import republisher
 
 WARM_UP = 300  # records
 FEW_RECORDS = 1_000  # up to here plain Python costs a method less than a second, compiling several
@@ -135,7 +133,7 @@ class _Ground:
     whole_table: Classes
 
     @classmethod
-    def of(cls, table: Table, policy: Policy) -> _Ground:
+    def of(cls, table: Table, policy: Policy) -> "_Ground":
         bound = bound_table(table, policy)
         rest = table.without([attribute.name for attribute in bound.schema.quasi])
         return cls(rest, bound, *bound.method_input())

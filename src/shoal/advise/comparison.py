@@ -1,7 +1,5 @@
 """Comparison: what every method loses at every k, sorted by loss, and which of them to take."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -123,7 +121,7 @@ class Comparison:
         return self.asked_k if self.asked_k in self.ks else min(self.ks, default=None)
 
     @property
-    def recommendation(self) -> Recommendation | None:
+    def recommendation(self) -> "Recommendation | None":
         """The method to take and why; None where none keeps every promise at that k."""
         if self.advised_k is None:
             return None
@@ -141,7 +139,7 @@ class Comparison:
         """The rows that have a release."""
         return tuple(row for row in self.rows if row.certificate is not None)
 
-    def joined(self, earlier: Comparison) -> Comparison:
+    def joined(self, earlier: "Comparison") -> "Comparison":
         """With the rows of an earlier comparison of the same table; of the same point, this one's.
 
         For a comparison that was stopped and continued with `skip`.

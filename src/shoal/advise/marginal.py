@@ -1,13 +1,11 @@
 """Marginal: what each quasi-identifier costs, measured by publishing again without it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from shoal.auditor.publication import Publication
 from shoal.auditor.reading import read_release
+from shoal.auditor.verdict import Publication
 from shoal.data.classes import Classes
 from shoal.data.matrix import Matrix
 from shoal.data.notebook import Figures

@@ -1,7 +1,5 @@
 """Hierarchy tables matched to columns by the values that both have, whatever their names."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Methods and promises: what there is, as the docs show it, and what a comparison takes of it."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping, Sequence
 from numbers import Integral

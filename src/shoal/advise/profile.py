@@ -3,8 +3,6 @@
 cells > how they are written > kinds > who may be one person > rows taken for people, published
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -40,7 +38,7 @@ def profile(
     quasi: Sequence[str] = (),
     k: int = 10,
     progress: Progress = no_progress,
-) -> Profile:
+) -> "Profile":
     """What every column holds, in counts, and which columns may say who is one person.
 
     source: a file's path or a frame. read: as in a policy's block of this name. policy, or quasi
@@ -104,7 +102,7 @@ def _tried(
     quasi: Sequence[str],
     k: int,
     people: Sequence[np.ndarray],
-) -> TakenForPeople:
+) -> "TakenForPeople":
     """The release in which every row is a person; raises InputError and InfeasibleError.
 
     written: as it was read.
@@ -201,7 +199,7 @@ class Profile:
     read: Mapping[str, Any]
     dialect: Mapping[str, Any] | None
     missing_values: tuple[str, ...]
-    candidates: tuple[Candidate, ...]
+    candidates: "tuple[Candidate, ...]"
     tried: TakenForPeople | None = None
     why_not: tuple[str, ...] = ()
 

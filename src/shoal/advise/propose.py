@@ -3,8 +3,6 @@
 cells > how they are written > roles > who numbers people > hierarchies > who is alone
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -29,7 +27,7 @@ from shoal.policy.loading import one_line, read_options
 from shoal.policy.model import ReadOptions
 from shoal.policy.parameters import build
 from shoal.policy.policy import Policy
-from shoal.policy.proposal.cells import ColumnCells
+from shoal.policy.proposal.cells import ColumnCells, as_read, notation_in
 from shoal.policy.proposal.roles import (
     IS_IT_KNOWN,
     Guess,
@@ -38,7 +36,6 @@ from shoal.policy.proposal.roles import (
     with_one_subject,
     with_sample,
 )
-from shoal.policy.proposal.written import as_read, notation_in
 
 
 def propose(frame: Frame, k: int = 10) -> str:
@@ -55,7 +52,7 @@ def propose_policy(
     base: str | Path = ".",
     explain: bool = False,
     progress: Progress = no_progress,
-) -> Proposal:
+) -> "Proposal":
     """A valid policy for a pandas, polars or pyarrow frame, with the evidence for every role.
 
     frame: or a file's path. read: what the policy's block of this name is to say; what it does not
@@ -123,7 +120,7 @@ class LookedAt:
     answer: Answer
 
     @classmethod
-    def of(cls, table: Table, read: ReadOptions, progress: Progress) -> LookedAt:
+    def of(cls, table: Table, read: ReadOptions, progress: Progress) -> "LookedAt":
         """Raises InputError where the table has no header. read: what is known of it."""
         check_header(table)
         progress("detecting how numbers and dates are written")

@@ -1,7 +1,5 @@
 """Propose a policy for several tables: who belongs to whom by evidence, then each table's roles."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,9 +7,9 @@ from typing import Any
 from shoal.advise.propose import LookedAt, ProposedColumn
 from shoal.connectors.files import read
 from shoal.connectors.table_places import TablePlaces
-from shoal.data.json_objects import Json
 from shoal.data.linked import PEOPLE
 from shoal.data.progress import Progress, no_progress
+from shoal.data.regular_files import Json
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy.loading import one_line, read_options, reading_of

@@ -4,10 +4,8 @@ Everything is counted, in people. What a column gives away is measured by leavin
 counting for each column, never one for each set of columns.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import eq, ne
 from typing import Any
@@ -15,13 +13,18 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.advise.special_uniques import SpecialUniques, alone_in, special_uniques
+from shoal.advise.special_uniques import SpecialUniques, special_uniques
 from shoal.auditor.linked.labels import Exposure, exposures, view_of
+from shoal.connectors.files import write_table
 from shoal.data import notebook, person_names
+from shoal.data.certificate_shape import SampleReport
+from shoal.data.classes import Classes
 from shoal.data.findings import finding_about
 from shoal.data.linked import LinkedTables
 from shoal.data.numbers import parse_numbers
 from shoal.data.progress import Progress, no_progress, tell
+from shoal.data.sample import Sample, encode_sample
+from shoal.data.schema import Attribute, Role, Schema
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy.binding.columns import check_columns
@@ -31,7 +34,7 @@ from shoal.policy.binding.linked_files import LinkedSource, read_linked
 from shoal.policy.model import PolicyModel
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.policy.problem import LinkedProblem
-from shoal.privacy.reidentification import individual_risk
+from shoal.privacy.reidentification import people_and_weights, risks_of_people, sample_report
 
 SCHEMA = "shoal.risk/1"
 
@@ -46,8 +49,11 @@ class Risk(notebook.Figures):
     who remain if a column were not known. if_known: lone people if others knew a column that is
     harmless by its role, too. exposed: of linked tables, how many people hide among fewer than k by
     what is known of which table. special: the smallest sets of columns that single people out, and
-    by_weight: (lone records,) float64, the individual risk of who is alone; None where it was not
-    asked, or nothing tells the weights.
+    scores by them; None where it was not asked. records: by figure, (rows,) in the table's order,
+    private: how many people are `alike` by what the row shows, whom they `stand_for` by the weights
+    of a sample, and of the row's person the `score` (SUDA), individual `risk` and `household_risk`.
+    by_weight: of a sample, the risk of everybody. alone_by_weight: (lone,) float64, that of those
+    who are alone.
     """
 
     rows: int
@@ -61,7 +67,9 @@ class Risk(notebook.Figures):
     if_known: Mapping[str, int]
     exposed: tuple[Exposure, ...] = ()
     special: SpecialUniques | None = None
-    by_weight: np.ndarray | None = None
+    records: Mapping[str, np.ndarray] = field(default_factory=dict)
+    by_weight: SampleReport | None = None
+    alone_by_weight: np.ndarray | None = None
 
     def _repr_html_(self) -> str:
         """Who is alone, and by which column, for a notebook."""
@@ -102,8 +110,12 @@ class Risk(notebook.Figures):
         """More classes of k people than this no release can have."""
         return self.people // k
 
+    def write_records(self, path: str) -> None:
+        """Writes `records` to a private file, in the format of its name; raises InputError."""
+        write_table(pl.DataFrame(self.records), path, is_private=True)
+
     def to_dict(self) -> dict[str, Any]:
-        """All figures, as JSON can hold them."""
+        """All figures but those of single records, as JSON can hold them."""
         asked = (
             {}
             if self.k is None
@@ -126,19 +138,20 @@ class Risk(notebook.Figures):
             "if_known": dict(self.if_known),
             **({"exposed": [one.report() for one in self.exposed]} if self.exposed else {}),
             **({} if self.special is None else {"special": self.special.to_dict()}),
-            **({} if self.by_weight is None else {"alone_by_weight": self._named()}),
+            **({} if self.by_weight is None else {"individual_risk": self.by_weight}),
+            **({} if self.alone_by_weight is None else {"alone_by_weight": self._named()}),
         }
 
     def _named(self) -> dict[str, float | None]:
         """How likely who is alone is named in the population, by the weights of the sample."""
-        risks = self.by_weight if self.by_weight is not None and len(self.by_weight) else None
-        if risks is None:
+        risks = self.alone_by_weight
+        if risks is None or not len(risks):
             return {"mean": None, "max": None}
         return {"mean": float(risks.mean()), "max": float(risks.max())}
 
 
 def risk(
-    source: Source | LinkedSource,
+    source: "Source | LinkedSource",
     policy: PolicyLike,
     *,
     further: Mapping[str, str] | None = None,
@@ -160,17 +173,38 @@ def risk(
         return linked_risk(tables, policy.required_k, progress)
     if isinstance(source, Mapping):
         raise InputError("tables: several need a policy of linked tables; add 'tables' to it")
-    known = known_values(policy.tables.read_source(source, progress), policy)
+    table = policy.tables.read_source(source, progress)
+    known = known_values(table, policy)
     found = table_risk(known.quasi, known.plain, known.people, policy.required_k, progress)
     if not special:
         return found
     keys = row_keys(known.quasi, found.rows)
-    by_weight = None
-    if known.weights is not None:
-        lone = known.weights[alone_in(together(keys, found.rows), known.people)]
-        by_weight = individual_risk(np.ones(len(lone)), lone)
+    labels = np.unique(together(keys, found.rows), return_inverse=True)[1].reshape(-1)
+    count = int(labels.max(initial=-1)) + 1
+    sample = _sample(table, policy, known.people)
+    classes = Classes(labels.astype(np.int32), count, known.people, sample=sample)
+    found = replace(found, special=special_uniques(keys, known.people, progress))
+    return _with_records(found, classes)
+
+
+def _with_records(found: Risk, classes: Classes) -> Risk:
+    """With the figures of every row, whose records with the same values are a class."""
+    person = np.arange(found.rows) if classes.subjects is None else classes.subjects
+    alike = classes.people()
+    assert found.special is not None
+    records = {"alike": alike[classes.labels], "score": found.special.scores[person]}
+    if classes.sample is None:
+        return replace(found, records=records)
+    risks, stand_for = risks_of_people(classes), people_and_weights(classes)[1]
+    records |= {"stand_for": stand_for[classes.labels], "risk": risks.own[person]}
+    if classes.sample.households is not None:
+        records["household_risk"] = risks.household[person]
+    lone = np.unique(person[records["alike"] == 1])
     return replace(
-        found, special=special_uniques(keys, known.people, progress), by_weight=by_weight
+        found,
+        records=records,
+        by_weight=sample_report(classes),
+        alone_by_weight=risks.own[lone],
     )
 
 
@@ -336,14 +370,12 @@ def _starts(ordered: np.ndarray) -> np.ndarray:
 class KnownValues:
     """By column, (n,) codes. people: (n,) whose record it is; None where each is its own person's.
 
-    plain: columns that are harmless by their roles, the policy's `other` ones too. weights: (n,)
-    float64, of a sample; None where the policy names none, or some record has none.
+    plain: columns that are harmless by their roles, the policy's `other` ones too.
     """
 
     quasi: dict[str, np.ndarray]
     plain: dict[str, np.ndarray]
     people: np.ndarray | None
-    weights: np.ndarray | None = None
 
 
 def known_values(table: Table, policy: Policy) -> KnownValues:
@@ -376,17 +408,21 @@ def known_values(table: Table, policy: Policy) -> KnownValues:
         {name: _compared(table, name, policy.model) for name, r in roles.items() if r == "quasi"},
         {name: _compared(table, name, policy.model) for name, r in roles.items() if r == "plain"},
         people,
-        _weights(table, policy.model),
     )
 
 
-def _weights(table: Table, model: PolicyModel) -> np.ndarray | None:
-    name = next((name for name, a in model.attributes.items() if a.is_weight), None)
-    if name is None:
-        return None
-    column = table.column(name)
-    weights = parse_numbers(column.cells)[column.codes]
-    return weights if bool((weights >= 1).all()) else None
+def _sample(table: Table, policy: Policy, people: np.ndarray | None) -> Sample | None:
+    """Raises InputError with every weight and household that does not fit."""
+    attributes = tuple(
+        Attribute(name, Role(declared.role), is_weight=declared.is_weight)
+        for name, declared in policy.model.attributes.items()
+        if declared.is_weight or declared.role == "household"
+    )
+    missing = tuple(policy.model.missing_values)
+    schema = Schema(attributes, missing_values=missing, render=policy.render)
+    sample, findings = encode_sample(table, schema, people)
+    InputError.raise_for([finding.message for finding in findings])
+    return sample
 
 
 def _compared(table: Table, name: str, model: PolicyModel) -> np.ndarray:

@@ -10,8 +10,6 @@ s to M: few columns that suffice score high. A person's score is the sum over th
 the record that scores most.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
@@ -19,8 +17,8 @@ from math import comb, prod
 
 import numpy as np
 
-from shoal.data.json_objects import Json
 from shoal.data.progress import Progress, no_progress, tell
+from shoal.data.regular_files import Json
 
 LARGEST = 4
 MOST_ORDERED = 100_000_000  # records in all sets; with more, only smaller sets are looked at

@@ -5,8 +5,6 @@ published with each method: over orders and over hierarchies, with repeated peop
 under k alone and under each promise that has kernels of its own.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -21,8 +19,8 @@ import yaml
 from shoal.advise.compare import on_compiling
 from shoal.connectors import files
 from shoal.connectors.distinct_lines import lines_of
+from shoal.data.numba_kernels import always
 from shoal.data.progress import Progress, no_progress, tell
-from shoal.data.uncompiled import always
 from shoal.errors import InfeasibleError, InputError
 from shoal.ledgers.republish import republish_file
 from shoal.linked.publish import publish_linked

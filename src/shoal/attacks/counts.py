@@ -1,7 +1,5 @@
 """How many people of each class have each sensitive value."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import sqrt
 from typing import TypedDict

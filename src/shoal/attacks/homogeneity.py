@@ -1,7 +1,5 @@
 """Homogeneity: classes whose people all share a sensitive value, or values that are much alike."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import exp
 from typing import ClassVar

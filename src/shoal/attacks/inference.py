@@ -1,7 +1,5 @@
 """Inference: guess a person's sensitive value from all of their quasi-identifiers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -22,13 +20,20 @@ from shoal.attacks.counts import (
     scaled,
     wilson,
 )
-from shoal.attacks.covering import drawn_trials
-from shoal.attacks.scores import ATTACKERS, SURE, Attackers, Guesses, Near, judged, near_values
-from shoal.data.attack_scene import AttackScene, Findings, ShownRelease, Trial
-from shoal.data.boxes import Axis, Boxes
+from shoal.attacks.scores import (
+    ATTACKERS,
+    SURE,
+    Attackers,
+    Guesses,
+    Near,
+    drawn_trials,
+    judged,
+    near_values,
+)
+from shoal.data.attack_scene import AttackScene, Axis, Boxes, Findings, ShownRelease, Trial
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.numbers import weighted_sum
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.errors import MissingExtraError
 from shoal.protocols import Attack
 
@@ -246,7 +251,7 @@ class Learned:
     count: int
 
     @classmethod
-    def on(cls, release: ShownRelease, attribute: str, rng: np.random.Generator) -> Learned:
+    def on(cls, release: ShownRelease, attribute: str, rng: np.random.Generator) -> "Learned":
         """Trained on drawn rows of a release; raises MissingExtraError without scikit-learn."""
         make = _maker()
         boxes, column = release.boxes, release.sensitive[attribute]

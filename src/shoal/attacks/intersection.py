@@ -1,7 +1,5 @@
 """Intersection: what several releases of the same people give away together."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -212,7 +210,7 @@ class _Truth:
     weights: np.ndarray
 
     @classmethod
-    def of(cls, profile: np.ndarray, values: np.ndarray, parts: np.ndarray, size: int) -> _Truth:
+    def of(cls, profile: np.ndarray, values: np.ndarray, parts: np.ndarray, size: int) -> "_Truth":
         keys, key_of = np.unique(profile * size + values, return_inverse=True)
         return cls(keys // size, keys % size, np.bincount(key_of.reshape(-1), parts))
 
@@ -254,7 +252,7 @@ class Earlier:
     rows: np.ndarray | None = None
     people: tuple[tuple[str, ...], np.ndarray] | None = None
 
-    def among(self, taken: np.ndarray) -> Earlier:
+    def among(self, taken: np.ndarray) -> "Earlier":
         """The release, its rows by their places among the records that a stream took."""
         return self if self.rows is None else replace(self, rows=places_among(taken, self.rows))
 

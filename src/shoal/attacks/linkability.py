@@ -1,7 +1,5 @@
 """Linkability: pick a person's record by what a list says of them, or by another release."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -9,10 +7,9 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.attacks.counts import counted, exact, mean_of, people_in
-from shoal.attacks.covering import covering_pairs, drawn, most_drawn
-from shoal.data.attack_scene import AttackScene, ExternalList, Findings, People
-from shoal.data.boxes import Boxes
-from shoal.data.parameters import parameter
+from shoal.attacks.scores import covering_pairs, drawn, most_drawn
+from shoal.data.attack_scene import AttackScene, Boxes, ExternalList, Findings, People
+from shoal.data.option import parameter
 from shoal.errors import InputError
 from shoal.protocols import Attack
 

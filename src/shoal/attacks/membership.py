@@ -1,17 +1,13 @@
 """Membership: tell people in the release from people who are not in it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from shoal.attacks.counts import newcombe, wilson
-from shoal.attacks.covering import covering_pairs, drawn_trials, people_fitting
-from shoal.attacks.scores import Members, marginals
-from shoal.data.attack_scene import AttackScene, Findings
-from shoal.data.boxes import Boxes
+from shoal.attacks.scores import Members, covering_pairs, drawn_trials, marginals, people_fitting
+from shoal.data.attack_scene import AttackScene, Boxes, Findings
 from shoal.data.numbers import weighted_sum
 from shoal.protocols import Attack
 

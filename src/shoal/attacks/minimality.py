@@ -1,7 +1,5 @@
 """Minimality: what a release tells because its method made nothing coarser than it had to."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
@@ -11,8 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.attacks.counts import counted, mean_of, people_in, people_with
-from shoal.data.attack_scene import AttackScene, Findings, Replay
-from shoal.data.boxes import Axis, Boxes
+from shoal.data.attack_scene import AttackScene, Axis, Boxes, Findings, Replay
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.protocols import Attack
 

@@ -1,7 +1,5 @@
 """Order: find a person's row by the place that a value of theirs has in a sorted table."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -1,16 +1,13 @@
 """Population: name people of a release by whoever else of the population could be meant."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from shoal.attacks.counts import counted, exact, people_in
-from shoal.attacks.covering import people_fitting
-from shoal.data.attack_scene import AttackScene, Findings, Surroundings
-from shoal.data.boxes import Boxes
+from shoal.attacks.scores import people_fitting
+from shoal.data.attack_scene import AttackScene, Boxes, Findings, Surroundings
 from shoal.data.numbers import weighted_sum
 from shoal.privacy.reidentification import individual_risk
 from shoal.protocols import Attack

@@ -1,7 +1,5 @@
 """Singling out: a predicate that is true of exactly one person of the table."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -9,8 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.attacks.counts import Share, counted, newcombe, people_in, people_with, wilson
-from shoal.data.attack_scene import AttackScene, Findings, People, ShownRelease
-from shoal.data.boxes import Boxes
+from shoal.data.attack_scene import AttackScene, Boxes, Findings, People, ShownRelease
 from shoal.data.numbers import alike, weighted_sum
 from shoal.protocols import Attack
 
@@ -76,7 +73,7 @@ class SinglingOut(Attack):
 
 
 def _points_at(
-    boxes: Boxes, ends: Ends, people: People, rng: np.random.Generator
+    boxes: Boxes, ends: "Ends", people: People, rng: np.random.Generator
 ) -> tuple[Share, Share]:
     """How many drawn ends, and values drawn between them, point at one person."""
     drawn = ends.drawn(rng, PREDICATES)
@@ -170,7 +167,7 @@ class Ends:
     axes: np.ndarray
     is_upper: np.ndarray
 
-    def drawn(self, rng: np.random.Generator, most: int) -> Ends:
+    def drawn(self, rng: np.random.Generator, most: int) -> "Ends":
         """At most this number of them; a larger draw holds the smaller one."""
         rows = rng.permutation(len(self.labels))[:most]
         return Ends(self.labels[rows], self.axes[rows], self.is_upper[rows])

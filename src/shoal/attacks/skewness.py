@@ -1,7 +1,5 @@
 """Skewness: a sensitive value that is far more frequent in a class than in the release."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

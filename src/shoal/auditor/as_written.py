@@ -1,7 +1,5 @@
 """How a released file is written, against what its certificate says of that."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import codecs
@@ -24,9 +22,8 @@ from shoal.connectors.location import PACKED, Location
 from shoal.connectors.outputs import UNDELIMITED
 from shoal.connectors.release_drafts import listed_files
 from shoal.data.certificate_shape import DialectReport
-from shoal.data.regular_files import is_pipe
+from shoal.data.regular_files import is_pipe, unpacked
 from shoal.data.two_tables import COUNT, GROUP, sensitive_path
-from shoal.data.unpacking import unpacked
 from shoal.errors import InputError
 from shoal.policy.policy import Policy
 

@@ -1,25 +1,34 @@
-"""Audit: measure what a released table promises, on nothing but what was released.
+"""Audit: measure what a released table promises, on nothing but what was released; with a policy,
+or by the columns that others could know.
 
 The auditor reads cells, not partitions: equal published quasi-identifiers are one class, whoever
 made them. With the original beside it, it also counts people instead of rows and checks that every
 published cell covers the truth.
+
+Without a policy, cells are compared as text, and the mark is `*`; what a cell spans is not known,
+so no loss is.
+
+Coverage, without a trace, is whether each published row can have a row of the original of its own.
+A row of the original fits a published one whose cells cover its values and whose other columns show
+what its own do. Whose row is whose stays unknown; but where the largest matching leaves published
+rows over, these were made of nothing that the original has.
 """
 
-from __future__ import annotations
-
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
-from shoal.auditor.coverage import unmatched
+from shoal.auditor.checks import K_ANONYMITY, Stated
 from shoal.auditor.description import described
 from shoal.auditor.downstream import downstream as downstream_of
+from shoal.auditor.kernels.matching import HIDDEN, find_fitting, match
 from shoal.auditor.measure import CertifiedRelease, measure, measure_two_tables
-from shoal.auditor.without_policy import check_named, policy_of_columns, without_guesses
 from shoal.connectors import files
 from shoal.connectors.location import Location
 from shoal.connectors.outputs import (
@@ -32,14 +41,20 @@ from shoal.connectors.traces import traced_rows
 from shoal.data.certificate import Certificate
 from shoal.data.encoding import EncodedTable, encode
 from shoal.data.faults import with_contradicted
+from shoal.data.numbers import is_long, parse_numbers
 from shoal.data.progress import Progress, no_progress
-from shoal.data.table import Table
+from shoal.data.release import Release, shows_nothing
+from shoal.data.schema import Attribute, Kind, Role, Schema
+from shoal.data.table import Column, Table
 from shoal.data.truth import Truth
 from shoal.data.two_tables import GROUP, sensitive_path
 from shoal.errors import InputError
 from shoal.policy.binding.columns import check_columns
 from shoal.policy.binding.past_memory import room_for
 from shoal.policy.binding.table import bind_original, bound_release
+from shoal.policy.from_columns import listed, named_twice, promises_of
+from shoal.policy.model import PolicyModel
+from shoal.policy.parameters import suggestion
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.policy.problem import Problem
 from shoal.utility.gcp import ColumnFigures
@@ -220,3 +235,198 @@ def write_certificate(certificate: Certificate, path: str) -> None:
         draft.write_text(certificate.to_json())
     if not Location(path).is_standard:
         remove_stale_signature(path)
+
+
+SPANS = ("gcp", "generalized_loss")
+OF_COLUMNS = ("type", "technique", "loss")
+
+
+def policy_of_columns(
+    quasi: str | Sequence[str],
+    k: int,
+    *,
+    subject: str | Sequence[str] | None = None,
+    sensitive: str | Sequence[str] = (),
+    l: int | None = None,
+    t: float | None = None,
+) -> Policy:
+    """The policy that these columns and numbers say; raises InputError with every finding.
+
+    l, t: distinct l-diversity and t-closeness with equal distances, of every sensitive column.
+    """
+    roles = {"quasi": quasi, "sensitive": sensitive, "subject": subject or ()}
+    roles = {role: listed(names) for role, names in roles.items()}
+    named = [(name, role) for role, names in roles.items() for name in names]
+    findings = named_twice(name for name, _ in named)
+    if (l is not None or t is not None) and not roles["sensitive"]:
+        findings.append("audit: l and t are about sensitive columns; name one as sensitive")
+    if not roles["quasi"]:
+        findings.append("audit: no quasi-identifier; name the columns that an attacker could know")
+    if findings:
+        raise InputError.from_findings(findings)
+    return _policy(dict(named), promises_of(roles["sensitive"], k, l, t))
+
+
+def stated_policy(stated: Stated) -> Policy | None:
+    """The policy that a certificate's columns and its k-anonymity promises say.
+
+    None where it names no columns. Raises InputError where they say none that could be.
+    """
+    shown = [column for column in stated.at("columns") or [] if column["technique"] != "removed"]
+    roles = {c["name"]: c["role"] for c in shown if c["role"] in ("quasi", "sensitive", "subject")}
+    asked = [promise for promise in stated.promises if promise["model"] == K_ANONYMITY]
+    if "quasi" not in roles.values() or not asked:
+        return None
+    promises = [
+        {"model": promise["model"], "k": promise["asked"]}
+        | ({"attributes": promise["attributes"]} if promise["attributes"] else {})
+        for promise in asked
+    ]
+    mark = stated.at("output", "dialect", "mark") or "*"
+    return _policy(roles, promises, render={"suppressed": mark})
+
+
+def _policy(roles: Mapping[str, str], promises: Sequence[Mapping[str, Any]], **more: Any) -> Policy:
+    """The policy of these columns, by role; all others are plain."""
+    attributes = {name: {"role": role} for name, role in roles.items()}
+    content = {"version": 1, "attributes": attributes, "other": "plain", "promises": promises}
+    return replace(Policy.from_dict(content | more), is_made_of_columns=True)
+
+
+def check_named(names: list[str], model: PolicyModel) -> None:
+    """Raises InputError with every column that was named and is not in the release."""
+    findings = [
+        f"column '{name}': is not in the release; {suggestion(name, names)}name one of its columns"
+        for name in model.attributes
+        if name not in names
+    ]
+    InputError.raise_for(findings)
+
+
+def without_guesses(certificate: Certificate) -> Certificate:
+    """The certificate without what nobody said: the policy, and what cells span."""
+    columns = [{**column, **dict.fromkeys(OF_COLUMNS)} for column in certificate["columns"]]
+    utility = certificate["utility"] | dict.fromkeys(SPANS)
+    return certificate.extended(policy=None, columns=columns, utility=utility)
+
+
+MOST_WORK = 1_000_000_000
+"""Pairs of distinct rows that are compared, and steps of the search for a matching, at most."""
+MOST_FITTING = 20_000_000
+"""Pairs of distinct rows that fit, at most."""
+
+
+def unmatched(
+    released: Table, release: Release, schema: Schema, original: Table, encoded: EncodedTable
+) -> int | None:
+    """The least number of published rows for which the original has no row of their own.
+
+    None where it is not judged: past the bounds on work, where cells show a mean alone, or where
+    numbers have more digits than a float tells apart.
+    """
+    if any(column.observed_bounds is not None for column in release.columns) or _are_long(
+        texts
+        for column, one in zip(release.columns, encoded.attributes, strict=True)
+        if column.ends is not None
+        for texts in (*column.ends, one.texts)
+    ):
+        return None
+    others = [
+        _side_by_side(attribute, released, original, release.shown.labels < 0, schema)
+        for attribute in schema.published
+        if attribute.role in (Role.SENSITIVE, Role.PLAIN)
+    ]
+    shown = _distinct([column.codes for column in release.columns], [one for one, _ in others])
+    known = _distinct([one.codes for one in encoded.attributes], [one for _, one in others])
+    first, last = _alike(shown, known)
+    if int((last - first).sum()) > MOST_WORK:
+        return None
+    codes, values = _columns(shown, "quasi"), _columns(known, "quasi")
+    pairs = (
+        _rows([column.lo[own] for column, own in zip(release.columns, codes, strict=True)]),
+        _rows([column.hi[own] for column, own in zip(release.columns, codes, strict=True)]),
+        _rows(_columns(shown, "other")).astype(np.int64),
+        _rows(
+            [one.value_of_code()[own] for one, own in zip(encoded.attributes, values, strict=True)]
+        ),
+        _rows(_columns(known, "other")).astype(np.int64),
+        first,
+        last,
+    )
+    starts = np.zeros(len(shown) + 1, dtype=np.int64)
+    find_fitting(*pairs, starts, np.zeros(0, dtype=np.int32))
+    if starts[-1] > MOST_FITTING:
+        return None
+    fitting = np.empty(starts[-1], dtype=np.int32)
+    find_fitting(*pairs, starts, fitting)
+    by_row = np.argsort(fitting, kind="stable")
+    ends = np.searchsorted(fitting[by_row], np.arange(len(known) + 1))
+    wanted, free = (side["rows"].to_numpy().astype(np.int64) for side in (shown, known))
+    is_done = match(starts, fitting, ends, by_row, wanted, free, MOST_WORK)
+    return int(wanted.sum()) if is_done else None
+
+
+def _are_long(columns: Iterable[tuple[str, ...]]) -> bool:
+    return any(bool(is_long(texts).any()) for texts in columns)
+
+
+def _side_by_side(
+    attribute: Attribute, released: Table, original: Table, starred: np.ndarray, schema: Schema
+) -> tuple[np.ndarray, np.ndarray]:
+    """(n,) codes of a column in the release and in the original, equal where its cells are.
+
+    HIDDEN where a published row that shows nothing else hides its value, too.
+    """
+    name, code_of = attribute.name, dict[object, int]()
+    sides = [
+        np.array([code_of.setdefault(cell, len(code_of)) for cell in _comparable(attribute, side)])
+        for side in (released.column(name), original.column(name))
+    ]
+    shown, known = released.column(name), original.column(name)
+    is_mark = shows_nothing(released, name, schema.render.suppressed)
+    codes = np.where(is_mark[shown.codes] & starred, HIDDEN, sides[0][shown.codes])
+    return codes, sides[1][known.codes]
+
+
+def _comparable(attribute: Attribute, column: Column) -> list[object]:
+    """What a column's cells are told apart by: numbers by their value, however it is written."""
+    cells: list[object] = list(column.cells)
+    if attribute.kind is not Kind.NUMBER or attribute.hierarchy is not None:
+        return cells
+    numbers, long = parse_numbers(column.cells), is_long(column.cells)
+    for i in np.flatnonzero(~np.isnan(numbers)).tolist():
+        cells[i] = Decimal(column.cells[i].strip()) if long[i] else float(numbers[i])
+    return cells
+
+
+def _distinct(quasi: list[np.ndarray], others: list[np.ndarray]) -> pl.DataFrame:
+    """The distinct rows, how many there are of each; equal other columns stand together."""
+    frame = pl.DataFrame(
+        {f"quasi {i}": codes for i, codes in enumerate(quasi)}
+        | {f"other {i}": codes.astype(np.int64) for i, codes in enumerate(others)}
+    )
+    keys = [name for name in frame.columns if name.startswith("other")] or frame.columns[:1]
+    return frame.group_by(frame.columns).agg(pl.len().alias("rows")).sort(keys)
+
+
+def _columns(distinct: pl.DataFrame, kind: str) -> list[np.ndarray]:
+    return [distinct[name].to_numpy() for name in distinct.columns if name.startswith(kind)]
+
+
+def _rows(columns: list[np.ndarray]) -> np.ndarray:
+    return np.column_stack(columns) if columns else np.zeros((0, 0))
+
+
+def _alike(shown: pl.DataFrame, known: pl.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """(published,) int64 first and end of the original's distinct rows that may fit each."""
+    others = [name for name in shown.columns if name.startswith("other")]
+    first, last = np.zeros(len(shown), dtype=np.int64), np.full(len(shown), len(known))
+    if others:
+        place = pl.col("place")
+        placed = known.with_row_index("place").group_by(others)
+        runs = placed.agg(place.min().alias("first"), (place.max() + 1).alias("last"))
+        alike = shown.join(runs, on=others, how="left", maintain_order="left")
+        hides = np.logical_or.reduce([shown[name].to_numpy() == HIDDEN for name in others])
+        first = np.where(hides, first, alike["first"].fill_null(0).to_numpy())
+        last = np.where(hides, last, alike["last"].fill_null(0).to_numpy())
+    return first.astype(np.int64), last.astype(np.int64)

@@ -2,8 +2,6 @@
 contradicts itself.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +10,6 @@ from typing import Any
 
 from shoal.data.certificate import EARLIER, Certificate
 from shoal.data.certificate_shape import BY_RELEASE, ColumnReport, PromiseReport
-from shoal.data.fault_words import REMOVED_ROLES
 from shoal.data.findings import some_named
 from shoal.data.notebook import Figures
 from shoal.data.numbers import exact_sum
@@ -22,6 +19,7 @@ from shoal.data.single_ends import SINGLE_ENDS, TOLERATED
 from shoal.data.warnings import (
     GRAVE,
     PEOPLE_ASSUMED,
+    REMOVED_ROLES,
     TOGETHER_BELOW,
     WITHHELD_FEW,
     ReleaseWarning,

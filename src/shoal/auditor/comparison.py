@@ -1,7 +1,5 @@
 """Two certificates of one file, figure by figure: the one that is stated, and an audit's own."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -73,6 +71,8 @@ class Comparison:
         if not stated.is_earlier:
             self._figures(found["together"], found["together"], "together")
         self._figures(found["utility"], self._comparable_utility(), "utility")
+        if (by_weight := found.get("individual_risk")) is not None:
+            self._figures(by_weight, by_weight, "individual_risk")
         self._groups()
         for index, one, other in self._promises():
             keys = ["holds", *filter(_is_measure, {**one, **other})]

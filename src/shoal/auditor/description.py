@@ -1,7 +1,5 @@
 """What a certificate says beside its measurements: when, by what, under which policy, on what."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -15,14 +13,13 @@ from importlib.metadata import PackageNotFoundError, distribution, version
 from pathlib import Path
 from typing import Any, cast
 
-from shoal.auditor.findings import of_cells, of_people
+from shoal.auditor.verdict import of_cells, of_people
 from shoal.connectors import files
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import ColumnReport, PolicyFile, PolicyIdentity
-from shoal.data.json_objects import Json
 from shoal.data.notation import Notation
 from shoal.data.people import UNKNOWN as ROWS
-from shoal.data.regular_files import readable
+from shoal.data.regular_files import Json, readable
 from shoal.data.release import read_column
 from shoal.data.schema import Attribute, Kind, Render, Role, Schema, Shown
 from shoal.data.single_ends import TOLERATED, single_end_warnings

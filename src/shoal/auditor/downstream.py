@@ -1,7 +1,5 @@
 """Downstream utility of an audited release: what models learn, how well it answers counts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any

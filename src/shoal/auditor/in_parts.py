@@ -4,8 +4,6 @@ What is found is what is found of the whole, bit by bit: promises and measures a
 ranges (`Tally`, `Promise.part` and `total`). A release in memory is one part.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -143,7 +141,7 @@ class _Audited:
     subjects: np.ndarray | None
 
     @classmethod
-    def of(cls, released: CodedTable, problem: Problem, truth: Truth | None) -> _Audited:
+    def of(cls, released: CodedTable, problem: Problem, truth: Truth | None) -> "_Audited":
         return cls(released, problem, truth, *read_cells(released, problem, truth))
 
     def ranges(self, followed: Followed | None) -> Iterator[Callable[[], Part]]:
@@ -173,7 +171,7 @@ class _Audited:
         labels, count = label_classes(columns, known["starred"] & self._is_withheld)
         return Classes(labels, count, _subjects(known))
 
-    def _ranges(self, names: list[str]) -> Ranges:
+    def _ranges(self, names: list[str]) -> "Ranges":
         codes = [self.released.column(name).codes for name in names]
         return Ranges(codes, self.released.records, self.released.room)
 

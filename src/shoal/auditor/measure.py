@@ -1,37 +1,33 @@
 """From a released table to its certificate: what is measured, and how it is stated."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shoal.auditor.findings import not_promised
 from shoal.auditor.in_parts import measure_in_parts
 from shoal.auditor.order_kept import nearest_to_place, order_followed, order_kept
 from shoal.auditor.promises import Measures, promise_reports
 from shoal.auditor.reading import read_release
-from shoal.auditor.verdict import release_warnings
+from shoal.auditor.verdict import not_promised, release_warnings
 from shoal.data import cores
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import PromiseReport
 from shoal.data.coded_table import CodedTable
 from shoal.data.encoding import encode, encode_subjects
-from shoal.data.fault_words import REMOVED_ROLES
 from shoal.data.people import UNKNOWN, people_key
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release
-from shoal.data.room import needs_whole
+from shoal.data.room import SharedRoom, needs_whole
 from shoal.data.row_order import Followed
-from shoal.data.shared_room import SharedRoom
 from shoal.data.table import Table
 from shoal.data.truth import Truth
-from shoal.data.warnings import PRESENCE_DISCLOSED, ReleaseWarning
+from shoal.data.warnings import PRESENCE_DISCLOSED, REMOVED_ROLES, ReleaseWarning
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.problem import Problem
+from shoal.privacy.reidentification import sample_report
 from shoal.privacy.two_tables import Groups, parted
 from shoal.privacy.two_tables import contradicted as contradicted_by
 from shoal.utility.gcp import ColumnFigures
@@ -105,6 +101,8 @@ def measure(
         tally.take(released, release, truth, near)
     original = None if truth is None else truth.original
     certificate = _certificate_of(tally, promises, released, original, problem, followed)
+    if release is not None and (risks := sample_report(release.classes)) is not None:
+        certificate = certificate.extended(individual_risk=risks)
     return Measured(certificate, release, tally.figures(), scale)
 
 

@@ -5,8 +5,6 @@ columns and warnings. With the original at hand, so is what needs the original. 
 not show who is behind its rows, rows are counted, and no group may have more people than rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.auditor.audit import AuditResult, audit_table
+from shoal.auditor.audit import AuditResult, audit_table, stated_policy
 from shoal.auditor.checks import (
     CLOSE,
     K_ANONYMITY,
@@ -27,13 +25,11 @@ from shoal.auditor.checks import (
 )
 from shoal.auditor.comparison import Comparison, asked_of, counts_rows
 from shoal.auditor.reading import NEEDS_WITHHELD
-from shoal.auditor.without_policy import stated_policy
 from shoal.connectors.files import SourceFile
 from shoal.connectors.location import Location
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import BY_RELEASE
 from shoal.data.classes import Classes, SensitiveColumn
-from shoal.data.fault_words import fault_sentence, fault_sentences
 from shoal.data.findings import some_named
 from shoal.data.formulas import formula_sentences
 from shoal.data.numbers import parse_numbers
@@ -48,6 +44,8 @@ from shoal.data.warnings import (
     PEOPLE_ASSUMED,
     WRITTEN_ALIKE,
     ReleaseWarning,
+    fault_sentence,
+    fault_sentences,
 )
 from shoal.errors import InputError
 from shoal.policy import registry

@@ -2,8 +2,6 @@
 the place that a person's value has, among rows that show what is known of the person.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 

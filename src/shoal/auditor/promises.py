@@ -1,7 +1,5 @@
 """The promises of a policy, measured on a release."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
@@ -25,7 +23,7 @@ def promise_reports(
     problem: Problem,
     release: Release,
     released: Table,
-    measures: Measures | Groups | None = None,
+    measures: "Measures | Groups | None" = None,
 ) -> list[PromiseReport]:
     """Every promise as the certificate states it; t-closeness to the reference that is declared.
 
@@ -180,7 +178,7 @@ class Together:
     column: SensitiveColumn
 
     @classmethod
-    def of(cls, model: Any, table: Classes) -> Together:
+    def of(cls, model: Any, table: Classes) -> "Together":
         """The combinations in a table that was extended for this promise."""
         columns = [table.sensitive[name] for name in model.attributes]
         sizes = tuple(column.values for column in columns)

@@ -1,7 +1,5 @@
 """A released table as its readers see it, and what only its owner knows beside that."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

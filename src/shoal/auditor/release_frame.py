@@ -1,7 +1,5 @@
 """A release for analysis: the file that its certificate names, with intervals as numbers."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -82,7 +80,7 @@ def read_release(
     numbers: Numbers = "published",
     to: Literal["pandas"],
     check: bool = True,
-) -> ReleaseFrame[pd.DataFrame]: ...
+) -> "ReleaseFrame[pd.DataFrame]": ...
 
 
 @overload
@@ -93,7 +91,7 @@ def read_release(
     numbers: Numbers = "published",
     to: Literal["pyarrow"],
     check: bool = True,
-) -> ReleaseFrame[pa.Table]: ...
+) -> "ReleaseFrame[pa.Table]": ...
 
 
 def read_release(

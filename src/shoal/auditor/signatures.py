@@ -7,8 +7,6 @@
 Needs the extra `sign`.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import os

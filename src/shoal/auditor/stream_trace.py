@@ -4,8 +4,6 @@ Shares no code with the methods. Everything is judged from the source, the publi
 trace.
 """
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 
@@ -34,7 +32,11 @@ from shoal.policy.policy import Policy
 
 
 def audit_stream(
-    released: Table, policy: Policy, original: StreamSource, trace: pl.DataFrame, progress: Progress
+    released: Table,
+    policy: Policy,
+    original: "StreamSource",
+    trace: pl.DataFrame,
+    progress: Progress,
 ) -> AuditResult:
     """The certificate of a published stream, people counted and every rule of the trace checked.
 

@@ -3,8 +3,6 @@
 Shares no code with the methods. I1 to I12 are the invariants of the streams page.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -58,7 +56,7 @@ class TracedRelease:
         return self.problem.policy.parameters_taken("stream")
 
     @property
-    def method(self) -> TracedMethod:
+    def method(self) -> "TracedMethod":
         return _BY_NAME.get(self.problem.policy.method_name, _EVERY)
 
     @cached_property

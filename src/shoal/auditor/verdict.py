@@ -1,18 +1,49 @@
-"""What becomes of a release that was measured: it keeps every promise, or it is withheld."""
+"""What becomes of a release that was measured: it keeps every promise and is handed back, with what
+still gives reason to ask; or it is withheld.
 
-from __future__ import annotations
+Whoever knows a column that no promise covers may find people by it; a column may name people, or
+be what others know. `alone_if_known` of a column, and of all of them together, counts the people
+who are the only ones of their class with what they show there.
+"""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol
 
+import numpy as np
+
+from shoal.connectors.frames import FrameT, table_of
+from shoal.data import notebook
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import AcceptedReport
-from shoal.data.fault_words import fault_sentences
+from shoal.data.column_words import PERSONAL, mean, name_of, named_by_a_record, names_place
+from shoal.data.numbers import parse_numbers
 from shoal.data.people import Unit, span_text, unit
+from shoal.data.release import Release
 from shoal.data.schema import Role, Schema
-from shoal.data.warnings import OPEN_QUESTION, TOGETHER_BELOW, WITHHELD_FEW, ReleaseWarning
+from shoal.data.table import Column, Table
+from shoal.data.warnings import (
+    GRAVE,
+    OPEN,
+    OPEN_QUESTION,
+    OUTLIER_PUBLISHED,
+    PLAIN_NAMES_PEOPLE,
+    PLAIN_SINGLES_OUT,
+    QUASI_LEFT_OUT,
+    SENSITIVE_UNPROMISED,
+    TOGETHER_BELOW,
+    VALUES_UNIQUE,
+    WITHHELD_FEW,
+    ReleaseWarning,
+    fault_sentences,
+)
 from shoal.errors import PromiseError
+from shoal.policy.consistency import quoted
+from shoal.policy.policy import Policy
 from shoal.policy.problem import Problem
+from shoal.policy.proposal.cells import ColumnCells
+from shoal.policy.proposal.roles import FEW_RECORDS, MANY, PERSONAL_FORMS, guess_of
 
 
 def require_kept(certificate: Certificate, consequence: str, together: bool = False) -> None:
@@ -178,3 +209,204 @@ def withheld_few(
         f" person knows it is one of them{more}"
     )
     return [ReleaseWarning(WITHHELD_FEW, text)]
+
+
+class Found(Protocol):
+    """What a publish or an audit measured; pages and figures are drawn from it."""
+
+    @property
+    def certificate(self) -> Certificate: ...
+
+    @property
+    def release(self) -> Release: ...
+
+
+@dataclass(frozen=True)
+class Publication(Generic[FrameT]):
+    """A release that kept its promises.
+
+    data: the published frame, of the kind that came in. certificate: what was measured on it.
+    classes: (n,) int32 class of each published row, -1 where it is withheld, in no class.
+    policy: what was asked. found: what pages and figures are drawn from, the original included; it
+        is left out where the publication is pickled or copied, so that what is stored or sent holds
+        nothing that was not published. sensitive: of two tables, the second.
+    trace: (n,) the row of the original behind each published one; as private, and left out as well.
+    measured: the data as they were measured, whatever was done to `data` since.
+    """
+
+    data: FrameT
+    certificate: Certificate
+    classes: np.ndarray
+    policy: Policy = field(repr=False)
+    found: Found | None = field(repr=False, compare=False)
+    sensitive: FrameT | None = field(default=None, repr=False, compare=False)
+    trace: np.ndarray | None = field(default=None, repr=False, compare=False)
+
+    measured: FrameT | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.measured is None:
+            object.__setattr__(self, "measured", copy.copy(self.data))
+
+    def __getstate__(self) -> dict[str, object]:
+        measured = self.measured if self.is_changed else None
+        return {**self.__dict__, "found": None, "trace": None, "measured": measured}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether the data are others than the certificate is about."""
+        assert self.measured is not None
+        now, then = (table_of(one, allow_empty=True).frame for one in (self.data, self.measured))
+        return not now.equals(then)
+
+    @property
+    def warnings(self) -> tuple[ReleaseWarning, ...]:
+        """What its readers must know although every promise holds."""
+        return self.certificate.warnings
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The published rows as a stream of Arrow, for any library that takes one."""
+        return table_of(self.data, allow_empty=True).frame.__arrow_c_stream__(requested_schema)
+
+    def _repr_html_(self) -> str:
+        """The certificate at a glance and the first published rows, for a notebook."""
+        published = table_of(self.data, allow_empty=True).frame
+        return self.certificate._repr_html_() + notebook.section(notebook.first_rows(published))
+
+
+TOLERATED, GRAVE_ABOVE = 0.01, 0.2
+"""Shares of people who may be alone with a value before that is a finding, and a grave one."""
+
+FAR = 10
+"""Interquartile ranges beyond the quartiles from which a number is far from all others."""
+
+
+def not_promised(released: Table, policy: Policy) -> list[str]:
+    """A release's columns that no promise is about, plain or sensitive.
+
+    Without those whose very name may be somebody's value, as messages name columns.
+    """
+    covered = {name for promise in policy.build_promises() for name in promise.attributes}
+    named = policy.model.attributes
+    unnamed = [name for name in released.names if name not in named]
+    odd = named_by_a_record(released, unnamed) if unnamed else []
+    roles = {name: policy.role_of(name) for name in released.names if name not in odd}
+    return [
+        name
+        for name, role in roles.items()
+        if role == "plain" or (role == "sensitive" and name not in covered)
+    ]
+
+
+def of_cells(released: Table, policy: Policy) -> list[ReleaseWarning]:
+    """What columns that are published as they are show by their names and cells."""
+    found: list[ReleaseWarning] = []
+    is_open = {*not_promised(released, policy)}
+    for name in released.names:
+        role = policy.role_of(name)
+        if role != "sensitive" and name not in is_open:
+            continue
+        if role == "sensitive" and name in is_open:
+            found.append(_unpromised(name))
+        column = released.column(name)
+        numbers = list(_about_numbers(column))
+        about = _about_people(
+            column, role == "plain" and name != policy.model.label, name in is_open
+        )
+        found += [about] if about else numbers
+    return found
+
+
+def _unpromised(name: str) -> ReleaseWarning:
+    text = (
+        f"no promise covers '{name}', which is sensitive: k people who look alike may all have the"
+        " same value; promise l-diversity or t-closeness of it"
+    )
+    return ReleaseWarning(SENSITIVE_UNPROMISED, text, name)
+
+
+def _about_people(column: Column, is_plain: bool, is_open: bool) -> ReleaseWarning | None:
+    """Whether a column names people, or is what others may know of them. is_open: no promise is
+    about it.
+    """
+    name, cells = column.name, ColumnCells.of(column)
+    said = name_of(name)
+    guess = guess_of(cells)
+    is_named = mean(cells.words, "identifier") or said.kind in ("civil", "contact", "name")
+    is_text = cells.distinct > MANY and cells.numbers is None
+    why = None
+    if (is_named and not said.is_of_other) or cells.form in PERSONAL_FORMS:
+        why = "names people or says where they are reached; remove it"
+    elif is_text and guess.role in ("identifier", "subject", "drop"):
+        why = "is text of which most differs, so it may name people; remove it"
+    elif is_plain and names_place(cells.words):
+        why = "says where people live; coarsen it"
+    if why is not None and cells.distinct >= FEW_RECORDS:
+        shown = "not protected: it is published as it is" if is_open else "published as it is"
+        text = f"'{name}' is {shown}, and {why}"
+        return ReleaseWarning(PLAIN_NAMES_PEOPLE, text, name)
+    is_known = names_place(cells.words) or cells.are_iso_days or said.kind in PERSONAL
+    if guess.role != "quasi" or not (is_plain or is_known):
+        return None
+    text = f"'{name}' is published as it is, though others may know it; recode it, or drop it"
+    return ReleaseWarning(QUASI_LEFT_OUT, text, name)
+
+
+WAY_OUT = "leave the column out, or make it one that others could know, to publish ranges"
+
+
+def _about_numbers(column: Column) -> Iterator[ReleaseWarning]:
+    numbers, counts = parse_numbers(column.cells), column.counts()
+    is_number = np.isfinite(numbers) & (counts > 0)
+    numbers, counts = numbers[is_number], counts[is_number]
+    filled, once = int(counts.sum()), counts == 1
+    if len(numbers) <= FEW_RECORDS or filled < len(column.codes) / 2:
+        return
+    name = column.name
+    if 2 * int(once.sum()) > filled:
+        text = (
+            f"more than half of the numbers of '{name}' occur once, and are published as they are:"
+            f" {WAY_OUT}"
+        )
+        yield ReleaseWarning(VALUES_UNIQUE, text, name)
+    order = np.argsort(numbers)
+    at = np.cumsum(counts[order])
+    low, high = (numbers[order][np.searchsorted(at, filled * share)] for share in (0.25, 0.75))
+    reach = FAR * (high - low)
+    if reach and bool((once & ((numbers < low - reach) | (numbers > high + reach))).any()):
+        text = (
+            f"'{name}' shows a number far from all others that one record has, as it is: {WAY_OUT}"
+        )
+        yield ReleaseWarning(OUTLIER_PUBLISHED, text, name)
+
+
+def of_people(certificate: Mapping[str, Any]) -> list[ReleaseWarning]:
+    """What `alone_if_known` of the columns, and of all of them together, says."""
+    together = certificate.get("together") or {}
+    alone = {column["name"]: column.get("alone_if_known") for column in certificate["columns"]}
+    known = {(name,): count for name, count in alone.items() if count is not None}
+    if len(known) > 1:
+        known[tuple(name for (name,) in known)] = together.get("alone_if_known")
+    said = [_singled_out(names, count, certificate) for names, count in known.items()]
+    return [one for one in said if one is not None]
+
+
+def _singled_out(
+    names: Sequence[str], alone: int | None, certificate: Mapping[str, Any]
+) -> ReleaseWarning | None:
+    people = certificate["together"]["people"]
+    if alone is None or alone <= TOLERATED * people:
+        return None
+    are, they, them = ("are", "they", "them") if names[1:] else ("is", "it", "it")
+    named = " and ".join(filter(None, (quoted([*names[:-1]]), quoted([*names[-1:]]))))
+    text = (
+        f"{named} {are} not protected: if {they} {are} known too, {alone} of {people}"
+        f" {unit(certificate).of(people)} are alone; coarsen {them}, or drop {them}"
+    )
+    severity = GRAVE if alone > GRAVE_ABOVE * people else OPEN
+    column = names[0] if len(names) == 1 else None
+    return ReleaseWarning(PLAIN_SINGLES_OUT, text, column, severity)

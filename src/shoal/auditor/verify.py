@@ -4,8 +4,6 @@ Needs nothing but the two files. Every further file that is given (the policy, t
 trust) lets it check more; what it can't check it names.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -36,17 +34,18 @@ from shoal.connectors.parquet_parts import check_released
 from shoal.connectors.traces import traced_rows
 from shoal.data import room
 from shoal.data.certificate import Certificate
-from shoal.data.fault_words import fault_sentence
 from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import path_text, readable, require_regular
 from shoal.data.table import Table
 from shoal.data.two_tables import GROUP, sensitive_path
+from shoal.data.warnings import fault_sentence
 from shoal.errors import InputError, PromiseError
 from shoal.policy import registry
 from shoal.policy.binding.files import read_both
 from shoal.policy.binding.past_memory import is_about_memory, room_for
 from shoal.policy.policy import (
     DEFAULT_FOR_CLOSENESS,
+    DEFAULT_FOR_SAMPLES,
     DEFAULT_METHOD,
     DEFAULT_OVER_HIERARCHIES,
     Policy,
@@ -57,6 +56,7 @@ DEFAULTS = (
     DEFAULT_METHOD,
     DEFAULT_OVER_HIERARCHIES,
     DEFAULT_FOR_CLOSENESS["name"],
+    DEFAULT_FOR_SAMPLES,
     *DEFAULT_METHODS.values(),
 )
 
@@ -72,7 +72,7 @@ class Proof:
     content: bytes
 
     @classmethod
-    def of(cls, released: str, certificate: str | Path | None = None) -> Proof:
+    def of(cls, released: str, certificate: str | Path | None = None) -> "Proof":
         """The one that is named, else the one beside the release; raises InputError."""
         named = Location(released).certificate if certificate is None else certificate
         path = Path(path_text(named, "certificate"))

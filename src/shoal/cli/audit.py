@@ -1,7 +1,5 @@
 """shoal audit, shoal attack"""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -129,7 +127,7 @@ def _measure(asked: ReleaseRequest, run: options.Run, downstream: bool = False) 
     raise typer.Exit(0 if certificate.holds and not is_broken else 1)
 
 
-def _caveats(result: AuditResult, original: str | None, is_stream: bool) -> Iterator[str]:
+def _caveats(result: "AuditResult", original: str | None, is_stream: bool) -> Iterator[str]:
     """What the audit could not look at."""
     if original is not None and "presence" in result.certificate:
         yield (
@@ -171,7 +169,7 @@ def _caveats(result: AuditResult, original: str | None, is_stream: bool) -> Iter
         )
 
 
-def _audit_linked(asked: AuditRequest, policy: Policy, run: options.Run) -> int:
+def _audit_linked(asked: AuditRequest, policy: "Policy", run: options.Run) -> int:
     """Audits a release of linked tables; the exit status."""
     from shoal.auditor.audit import write_certificate
     from shoal.auditor.linked.audit import audit_linked
@@ -203,7 +201,7 @@ def _audit_linked(asked: AuditRequest, policy: Policy, run: options.Run) -> int:
 
 def _audit_ledger(asked: ReleaseRequest, run: options.Run) -> int:
     """Audits a whole ledger, and tries attacks on its newest release; the exit status."""
-    from shoal.attacks.run.ledger import audit_ledger
+    from shoal.attacks.run.attack import audit_ledger
     from shoal.auditor.ledger.export import check_outside
     from shoal.auditor.ledger.history import write_audit
     from shoal.connectors.location import Location

@@ -1,7 +1,5 @@
 """What a table holds, and what a release of it would cost: shoal profile, shoal compare."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +31,12 @@ def profile(
         "--qi A,B", "Instead of a policy: columns that others could know.", takes_no=("policy",)
     ),
     k: int | None = option("--k", "Overrides the policy's k; with --qi, 10.", low=2),
+    records: str | None = option(
+        "--records FILE",
+        "Also write the risk of every record, in the table's order; private.",
+        needs=("policy",),
+        why="--records: needs the columns that others could know; give a policy",
+    ),
     files: options.DataFiles,
     figures: Figures,
 ) -> None:
@@ -46,7 +50,10 @@ def profile(
 
     asked = None if policy is None else options.Overrides(k=k, read=files.read).policy(policy)
     read_as, quasi = files.reading, options.names(qi)
+    check_outputs(records, inputs=[input_path, str(policy)], replace=False)
     if asked is not None and asked.model.is_linked:
+        if records is not None:
+            raise InputError("--records: is for one table, and the policy links several")
         further = files.further
         figures.show(
             lambda progress: measured(input_path, asked, further=further, progress=progress),
@@ -61,6 +68,8 @@ def profile(
             source, read=read_as, policy=asked, quasi=quasi, k=k or 10, progress=progress
         )
         risk = None if asked is None else measured(source, asked, progress=progress)
+    if risk is not None and records is not None:
+        risk.write_records(records)
     answer(
         found.to_dict() | ({} if risk is None else {"risk": risk.to_dict()}),
         lambda _: [*profile_lines(found), *([] if risk is None else ["", *risk_lines(risk)])],

@@ -1,7 +1,5 @@
 """shoal fuse, shoal party"""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +8,7 @@ from typer.core import TyperGroup
 
 from shoal.cli import options
 from shoal.cli.progress import listed, say, show_warnings, shown
-from shoal.cli.sign import opened
+from shoal.cli.verify import opened
 from shoal.data.option import option
 from shoal.errors import InputError
 from shoal.fusion.request import KEYS, FuseRequest, PartyRequest

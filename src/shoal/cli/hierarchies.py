@@ -1,7 +1,5 @@
 """shoal hierarchies match, edit"""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -96,7 +94,7 @@ def _edit(text: str) -> dict[str, Any]:
     return content
 
 
-def _counts(data: str | None, column: str | None, read: Mapping[str, Any]) -> dict[str, int]:
+def _counts(data: str | None, column: str | None, read: "Mapping[str, Any]") -> dict[str, int]:
     from shoal.connectors import files
     from shoal.policy.loading import read_options, reading_of
 

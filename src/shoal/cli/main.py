@@ -1,26 +1,278 @@
-"""The command line: parse, call one job, show. Every verb is a file beside this one."""
+"""The command line: parse, call one job, show. Every verb is a file beside this one, imported and
+built when it is first asked for.
 
-from __future__ import annotations
+Other packages bring verbs by the entry point group `shoal.commands`: a function each, which is
+loaded when it is asked for. To list them reads a file of every package, so only the help does, and
+who asks for a verb that is not Shoal's.
+"""
 
 import atexit
 import errno
 import gc
 import json
 import os
+import re
 import signal
 import sys
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import suppress
-from itertools import pairwise
+from functools import cache
+from importlib import import_module
+from itertools import pairwise, takewhile
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn, cast
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_command
 
-from shoal.cli.verbs import Verbs, usage_sentence
+from shoal.cli import options
 from shoal.connectors.database.address import without_password
 from shoal.data.printable import printable
 from shoal.errors import STOPS, InputError, ShoalError
 from shoal.version import VERSION
+
+# in the order of the help
+PANELS = {
+    "Publish": ("publish", "republish", "stream", "fuse", "party"),
+    "Prepare": ("policy", "hierarchies", "profile", "compare"),
+    "Check": ("audit", "verify", "attack", "stream-status", "ledger"),
+    "Hand on": ("dossier", "sign"),
+    "Tools": ("ui", "methods", "sample", "warmup"),
+}
+PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}
+VERBS = tuple(PANEL_OF)
+GROUPS = ("party", "policy", "hierarchies", "ledger")
+"""Verbs that have commands of their own."""
+
+_BESIDE = {
+    "attack": "audit",
+    "dossier": "verify",
+    "stream_status": "stream",
+    "ledger": "republish",
+    "party": "fuse",
+    **dict.fromkeys(("profile", "compare"), "decide"),
+    "sign": "verify",
+    **dict.fromkeys(("ui", "methods", "sample", "warmup"), "machine"),
+}
+"""Verbs that stand in the file of another."""
+
+
+class Verbs(TyperGroup):
+    """A command with all verbs below it."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        # which Typer only reads
+        self.commands = cast("MutableMapping[str, Any]", _Built(self.rich_markup_mode))
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        _hide_types_of_flags(self)  # those too that Typer adds at last
+        super().format_help(ctx, formatter)
+
+
+class _Built(Mapping[str, Any]):
+    """Every verb's command; those that nobody looks at are not built."""
+
+    def __init__(self, markup: Any) -> None:
+        self._markup = markup
+
+    def __getitem__(self, name: str) -> Any:
+        if name in VERBS:
+            return _built(name, self._markup)
+        from shoal.policy import plug_ins
+
+        return _brought(plug_ins.command(name, VERBS), name, self._markup)
+
+    def __contains__(self, name: object) -> bool:
+        if name in VERBS:
+            return True
+        from shoal.policy import plug_ins
+
+        return name in plug_ins.commands(VERBS)
+
+    def __iter__(self) -> Iterator[str]:
+        from shoal.policy import plug_ins
+
+        return iter((*VERBS, *plug_ins.commands(VERBS)))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+
+@cache
+def _built(name: str, markup: Any) -> Any:
+    function = name.replace("-", "_")
+    module = import_module(f"shoal.cli.{_BESIDE.get(function, function)}")
+    alone = typer.Typer(add_completion=False, rich_markup_mode=markup)
+    panel = PANEL_OF[name]
+    if name in GROUPS:
+        for one in module.app.registered_commands:
+            one.callback = options.command(one.callback)
+        alone.add_typer(module.app, name=name, rich_help_panel=panel)
+    else:
+        alone.command(name, rich_help_panel=panel)(options.command(getattr(module, function)))
+    return _command_of(alone, name)
+
+
+@cache
+def _brought(function: Callable[..., Any], name: str, markup: Any) -> Any:
+    """The command that a function of another package makes."""
+    alone = typer.Typer(add_completion=False, rich_markup_mode=markup)
+    alone.command(name, rich_help_panel="Of other packages")(options.command(function))
+    return _command_of(alone, name)
+
+
+def _command_of(alone: typer.Typer, name: str) -> Any:
+    # with a callback, Typer makes a group of one command, too
+    alone.callback()(lambda: None)
+    command = cast(TyperGroup, get_command(alone)).commands[name]
+    for one in (command, *getattr(command, "commands", {}).values()):
+        _hide_types_of_flags(one)
+    return command
+
+
+def _hide_types_of_flags(command: Any) -> None:
+    """Makes the help name no type of options that take no value."""
+    for parameter in command.get_params(typer.Context(command)):
+        if getattr(parameter, "is_flag", False):
+            parameter.metavar = ""
+
+
+# Messages about a command that was typed wrongly, in our words.
+
+_UNKNOWN_COMMAND = re.compile("No such command '(.+?)'")
+
+
+def usage_sentence(usage: Any, arguments: Sequence[str]) -> str:
+    """What is wrong with the arguments, and where the help of that command is."""
+    said = (
+        _instead(usage)
+        or _without_its_group(usage)
+        or _unknown_option(usage)
+        or _missing_arguments(usage)
+        or _in_our_words(usage.format_message())
+    )
+    return f"{said}; see '{_command_asked(usage) or _command_in(arguments)} --help'"
+
+
+def _in_our_words(usage: str) -> str:
+    """What is wrong with the command line: the option, what it is not, and one that would do."""
+    unfit = re.fullmatch("Invalid value for (.+?): (?:Input )?(.+)", usage)
+    if unfit is None:
+        return usage.rstrip(".?").replace(". Did you mean", "; did you mean")
+    option, reason = unfit[1].split(" / ")[-1].strip("'"), unfit[2]
+    if "valid integer" in reason:
+        reason = f"is not a whole number; write for instance {option} 10"
+    elif "valid number" in reason:
+        reason = f"is not a number; write for instance {option} 1.5"
+    return f"{option}: {reason}"
+
+
+def _without_its_group(usage: Any) -> str | None:
+    """What is wrong where the command of a group was typed without the group; else None."""
+    unknown = _UNKNOWN_COMMAND.match(usage.format_message())
+    context = getattr(usage, "ctx", None)
+    if unknown is None or context is None or context.parent is not None:
+        return None
+    within = [
+        f"'shoal {group} {unknown[1]}'"
+        for group in GROUPS
+        if unknown[1] in getattr(context.command.commands[group], "commands", ())
+    ]
+    return f"{unknown[0]}; did you mean {' or '.join(within)}" if within else None
+
+
+_FILE = "into a file and name that with --others"
+_RELEASES = f"'releases: [{{release: FILE, policy: FILE, original: FILE, trace: FILE}}]' {_FILE}"
+_ATTACK = "'shoal attack RELEASED -p POLICY --original FILE"
+INSTEAD = {
+    **dict.fromkeys(("--beside", "--with", "--earlier"), _RELEASES),
+    **dict.fromkeys(("--beside-policy", "--earlier-policy", "--beside-original"), _RELEASES),
+    **dict.fromkeys(("--beside-trace", "--earlier-trace"), _RELEASES),
+    "--attacker": f"'attacker: own' {_FILE}",
+    "--strict": f"'strict: true' {_FILE}",
+    "--same": f"'same: [A=B]' {_FILE}",
+    "--attack": f"{_ATTACK} --attack NAME,...'",
+    **dict.fromkeys(("--control", "--external", "--folds"), f"{_ATTACK} ...' with it"),
+    "--sign": "'shoal sign FILE --key KEY' afterwards",
+    "--metadata": "'shoal dossier RELEASED --metadata KIND,...' afterwards",
+    "--reference": "'reference: TABLE' into the policy",
+    **dict.fromkeys(("--sensitive", "--l", "--t"), "'--column sensitive=A,B:l=N:t=T'"),
+    "--qi": "'--column quasi=A,B'",
+    "--subject": "'--column subject=A'",
+    "--record-lines": "'--read record_lines=N', or 'record_lines' below 'read' of the policy",
+    "--partitioner": "'--read partitioner=NAME'",
+    "--roll": "'--write roll=SIZE' or '--write roll=day'",
+    "--on-bad": "'--dead-letters stop' where a bad record ends the stream",
+    "--shards": "'--engine spark:N'",
+    "--require-together": "'require_together: true' into the policy",
+    "--context": "'shoal dossier RELEASED --context FILE'",
+    "attacker-view": f"{_ATTACK} --person ROW'",
+    "risk": "'shoal profile INPUT -p POLICY'",
+    "marginal": "'shoal compare INPUT -p POLICY --columns'",
+    "levels": "'shoal compare INPUT -p POLICY --levels COLUMN:LEVEL'",
+    "estimate": "'shoal publish INPUT -p POLICY -o OUTPUT --dry-run'",
+    "schema": "'shoal policy check --schema'",
+    "key": "'shoal sign --new-key NAME'",
+    "sweep": "nothing: the next run that writes into a folder deletes what killed ones left there",
+}
+"""What to write instead of a command of earlier versions, or of an option of `OF_OPTIONS`."""
+OF_OPTIONS = ("publish", "audit", "attack", "stream")
+
+
+def _instead(usage: Any) -> str | None:
+    """What to write instead of a command or an option of earlier versions; None of any other."""
+    unknown = _UNKNOWN_COMMAND.match(usage.format_message())
+    name = unknown[1] if unknown else getattr(usage, "option_name", None)
+    known = unknown or getattr(getattr(usage, "ctx", None), "info_name", "") in OF_OPTIONS
+    return f"{name}: write {INSTEAD[name]}" if known and name in INSTEAD else None
+
+
+def _unknown_option(usage: Any) -> str | None:
+    """An unknown option and those most like it, nearest first; None of any other mistake."""
+    alike = getattr(usage, "possibilities", None)
+    if alike is None:
+        return None
+    known = " or ".join(alike)
+    return f"{usage.message}; did you mean {known}" if known else str(usage.message)
+
+
+def _missing_arguments(usage: Any) -> str | None:
+    """The arguments that are missing, each with what it is; None of any other mistake."""
+    if not usage.format_message().startswith("Missing argument"):
+        return None
+    parameters = usage.ctx.command.params
+    # they are filled from the left, so that those behind a missing one are missing, too
+    missing = [
+        f"{parameter.get_error_hint()} ({_in_a_sentence(parameter.help)})"
+        for parameter in parameters[parameters.index(usage.param) :]
+        if parameter.param_type_name == "argument" and parameter.required
+    ]
+    return f"Missing argument{'s' if len(missing) > 1 else ''} {' and '.join(missing)}"
+
+
+def _in_a_sentence(text: str) -> str:
+    return text[:1].lower() + text[1:].removesuffix(".")
+
+
+def _command_asked(usage: Any) -> str | None:
+    """The command that was used wrongly: 'shoal publish', or 'shoal' alone; None if unknown."""
+    context, names = getattr(usage, "ctx", None), []
+    if context is None:
+        return None
+    while context.parent is not None:
+        names.append(context.info_name)
+        context = context.parent
+    return " ".join(["shoal", *reversed(names)])
+
+
+def _command_in(arguments: Sequence[str]) -> str:
+    """The command that arguments begin with: an option without its value tells none."""
+    names = list(takewhile(lambda argument: not argument.startswith("-"), arguments))
+    depth = 2 if names[:1] and names[0] in GROUPS else 1
+    return " ".join(["shoal", *names[:depth]]) if names[:1] and names[0] in VERBS else "shoal"
+
 
 INTERRUPTED = 130
 INTERNAL_ERROR = 70
@@ -101,7 +353,7 @@ def _interrupt_soon() -> None:
     signal.setitimer(signal.ITIMER_REAL, SOON)
 
 
-def _unraisable(lost: sys.UnraisableHookArgs) -> None:
+def _unraisable(lost: "sys.UnraisableHookArgs") -> None:
     """Repeats a stop where Python can raise nothing, such as between imports or in a `__del__`."""
     if issubclass(lost.exc_type, KeyboardInterrupt) and hasattr(signal, "setitimer"):
         _interrupt_soon()

@@ -1,7 +1,5 @@
 """Options that several verbs share, and how they change a policy."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack

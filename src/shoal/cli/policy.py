@@ -1,7 +1,5 @@
 """shoal policy init, check, schema"""
 
-from __future__ import annotations
-
 import json
 import shlex
 from pathlib import Path

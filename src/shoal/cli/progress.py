@@ -1,7 +1,5 @@
 """What a person sees while something long is running."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

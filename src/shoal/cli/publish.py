@@ -1,7 +1,5 @@
 """shoal publish"""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 import typer
@@ -94,7 +92,7 @@ def publish(asked: PublishCommand, run: options.Run) -> None:
             say(printable(line))
 
 
-def _publish_linked(asked: PublishCommand, policy: Policy, run: options.Run) -> None:
+def _publish_linked(asked: PublishCommand, policy: "Policy", run: options.Run) -> None:
     """Publishes linked tables to a new folder."""
     from shoal.linked.publish import publish_linked
     from shoal.policy.options import tables

@@ -1,7 +1,5 @@
 """shoal republish, shoal ledger"""
 
-from __future__ import annotations
-
 import json
 import shlex
 from functools import partial
@@ -12,7 +10,7 @@ import typer
 
 from shoal.cli import options
 from shoal.cli.progress import listed, published_already, say, show_warnings, shown
-from shoal.cli.sign import opened
+from shoal.cli.verify import opened
 from shoal.data.option import Request, option
 from shoal.errors import InputError
 from shoal.policy.options import POLICY, REPLACE, Overrides
@@ -210,7 +208,7 @@ def _waiting(records: int) -> str:
     return f"{what} for the next increment"
 
 
-def _show_what_if(asked: RepublishRequest, policy: Policy, as_json: bool, quiet: bool) -> None:
+def _show_what_if(asked: RepublishRequest, policy: "Policy", as_json: bool, quiet: bool) -> None:
     """What would become of the increment, or of all in a row."""
     from shoal.ledgers import what_if
 

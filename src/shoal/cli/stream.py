@@ -1,7 +1,5 @@
 """shoal stream, shoal stream-status"""
 
-from __future__ import annotations
-
 import json
 import warnings
 from dataclasses import asdict, replace

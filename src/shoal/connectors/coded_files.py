@@ -1,7 +1,5 @@
 """Tables in files that are too large for memory: read by pieces as codes, written by blocks."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import zlib
@@ -24,10 +22,16 @@ from shoal.connectors.record_ends import PIECE, Pieces
 from shoal.connectors.typed import plain, require_unfolded, table_errors, without_records
 from shoal.data import cores
 from shoal.data.coded_table import Blank, CodedTable
-from shoal.data.regular_files import is_pipe, require_regular, unchanged
+from shoal.data.regular_files import (
+    is_packed,
+    is_pipe,
+    most_unpacked,
+    require_regular,
+    require_room,
+    unchanged,
+)
 from shoal.data.room import Room, blocks, needs_whole, spooled
 from shoal.data.table import Column, Table
-from shoal.data.unpacking import is_packed, most_unpacked, require_room
 from shoal.errors import InputError, library_errors_as
 
 PARQUET_ROWS = 1 << 17

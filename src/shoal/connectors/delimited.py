@@ -3,8 +3,6 @@
 What is published is what was written: no guess turns a postcode into a number.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import mmap

@@ -3,8 +3,6 @@
 Nothing is guessed: a file is UTF-8, or UTF-16 by its mark, or what somebody says that it is.
 """
 
-from __future__ import annotations
-
 import codecs
 import io
 from collections.abc import Mapping

@@ -2,8 +2,6 @@
 there.
 """
 
-from __future__ import annotations
-
 import mmap
 import os
 from collections.abc import Iterator

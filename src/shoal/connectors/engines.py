@@ -5,8 +5,6 @@ results. It is its owner's alone, as what lies in it is personal, and is deleted
 of a driver that was killed is deleted by the next run that writes there.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -14,9 +12,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from shoal.connectors.sweeping import draft_beside
+from shoal.connectors.outputs import draft_beside
 from shoal.data import room
-from shoal.data.shared_room import SharedRoom, Workers
+from shoal.data.room import SharedRoom, Workers
 from shoal.errors import InputError, MissingExtraError
 
 LIMIT = 2_000_000_000
@@ -25,7 +23,7 @@ LIMIT = 2_000_000_000
 ENGINES = ("spark",)
 MOST_SHARDS = 4096
 
-_asked: ContextVar[Engine | None] = ContextVar("engine", default=None)
+_asked: "ContextVar[Engine | None]" = ContextVar("engine", default=None)
 
 
 @dataclass

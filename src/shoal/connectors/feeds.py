@@ -40,10 +40,9 @@ from shoal.connectors.typed import (
     table_errors,
     without_records,
 )
-from shoal.data.json_objects import RepeatedKey, distinct_keys
+from shoal.data.regular_files import RepeatedKey, distinct_keys, most_unpacked
 from shoal.data.schema import Fields
 from shoal.data.stream import Piece
-from shoal.data.unpacking import most_unpacked
 from shoal.errors import CheckpointError, InputError, library_errors_as
 from shoal.protocols import Place, Source
 

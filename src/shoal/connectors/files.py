@@ -4,8 +4,6 @@ Delimited text and workbooks are read as text, cell by cell. Parquet, Arrow and 
 their types.
 """
 
-from __future__ import annotations
-
 import codecs
 import errno
 import gzip
@@ -26,7 +24,7 @@ import polars as pl
 from shoal.connectors import delimited, parquet_parts
 from shoal.connectors.dialect import AS_FOUND, Dialect, Reading, default_dialect
 from shoal.connectors.location import PARQUET, Format, Location, is_taken
-from shoal.connectors.sweeping import draft_beside
+from shoal.connectors.outputs import draft_beside
 from shoal.connectors.typed import (
     check_keys,
     check_texts,
@@ -38,9 +36,8 @@ from shoal.connectors.typed import (
     without_records,
 )
 from shoal.data import cores
-from shoal.data.regular_files import is_pipe, require_regular, sync, unchanged
+from shoal.data.regular_files import is_packed, is_pipe, require_regular, sync, unchanged, unpacked
 from shoal.data.table import Table
-from shoal.data.unpacking import is_packed, unpacked
 from shoal.data.warnings import ReleaseWarning
 from shoal.errors import InputError
 
@@ -311,11 +308,14 @@ def write(
         _write(frame, file, Format(kind or Location(draft).kind), dialect, metadata)
 
 
-def write_table(frame: pl.DataFrame, output: str | Path) -> None:
-    """Writes a frame whole to a file or standard output, in the format of its name."""
+def write_table(frame: pl.DataFrame, output: str | Path, is_private: bool = False) -> None:
+    """Writes a frame whole to a file or standard output, in the format of its name.
+
+    is_private: it stays its owner's alone.
+    """
     place = Location(output)
     kind = place.kind
-    with atomic_write(place) as draft:
+    with atomic_write(place, is_private) as draft:
         write(frame, draft, kind, place.is_packed)
 
 

@@ -1,7 +1,5 @@
 """Where a table is read or written: what kind of place a name means, and the format there."""
 
-from __future__ import annotations
-
 import glob
 from pathlib import Path
 from typing import Self

@@ -2,8 +2,6 @@
 data. Every figure has the label `run`, the file's name, so that figures of several files differ.
 """
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Iterator, Mapping

@@ -4,8 +4,6 @@ Folders such as `year=2024` hold values in their names: every record of their fi
 text, in a column behind those of the file. Engines of large tables write such folders.
 """
 
-from __future__ import annotations
-
 import glob
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence

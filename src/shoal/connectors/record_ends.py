@@ -7,16 +7,13 @@ cells as columns. Else a quote was left open, and its first line alone is the br
 next line begins another one.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
-from shoal.data.numba_kernels import inner, outer
-from shoal.data.uncompiled import uncompiled_up_to
+from shoal.data.numba_kernels import inner, outer, uncompiled_up_to
 from shoal.errors import InputError
 
 WHOLE, ODD, BROKEN, BLANK, RAGGED = range(5)

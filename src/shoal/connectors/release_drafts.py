@@ -4,8 +4,6 @@ Wherever it goes - a file, a folder, a database - the steps are the same, and no
 before the block ends well: a file and a folder take their names by a rename, a table by a commit.
 """
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import os
@@ -22,8 +20,7 @@ from shoal.connectors import files, parquet_parts
 from shoal.connectors.dialect import Dialect, Reading
 from shoal.connectors.files import SourceFile
 from shoal.connectors.location import FRAME, MANIFEST, PARQUET, Location, is_taken
-from shoal.connectors.outputs import describe_file, remove_uncommitted_certificate
-from shoal.connectors.sweeping import draft_beside
+from shoal.connectors.outputs import describe_file, draft_beside, remove_uncommitted_certificate
 from shoal.data.certificate_shape import OutputReport
 from shoal.data.notation import PLAIN, Notation
 from shoal.data.regular_files import sync
@@ -174,7 +171,7 @@ class FolderDraft(ReleaseDraft):
 class DatabaseDraft(ReleaseDraft):
     """A table in a transaction that is still open. name: its address."""
 
-    table: TableDraft
+    table: "TableDraft"
 
     def write(self, frame: pl.DataFrame, dialect: Dialect, metadata: Metadata = None) -> None:
         self.table.write(frame)

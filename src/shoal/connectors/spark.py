@@ -4,8 +4,6 @@ No row passes through the JVM. A job is `spark.range(tasks).mapInArrow(...)`; wh
 is the name of a file and a number for each task, and the name of another file as its result.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import warnings
@@ -40,7 +38,7 @@ class SparkWorkers:
     is_ours: bool = False
 
     @classmethod
-    def started(cls) -> SparkWorkers:
+    def started(cls) -> "SparkWorkers":
         """Those of the session that is there, or of a new one by Spark's own settings.
 
         Raises InputError where none can be started.
@@ -77,7 +75,7 @@ class SparkWorkers:
             return UNKNOWN_CORES
 
     def run(self, job: str, count: int) -> Sequence[str]:
-        """As in `shared_room.Workers`."""
+        """As in `room.Workers`."""
         tasks = self.session.range(0, count, 1, numPartitions=count)
         try:
             with _without_advice():
@@ -102,7 +100,7 @@ def _running(job: str) -> Any:
     """What an executor does with the numbers of its tasks."""
 
     def run(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-        from shoal.data.shared_room import run_task
+        from shoal.data.room import run_task
 
         for batch in batches:
             numbers = batch.column(0).to_pylist()

@@ -5,8 +5,6 @@ finds the distinct texts of its file and numbers them; what they are in the whol
 once all are known.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -23,8 +21,7 @@ from shoal.connectors.location import PARQUET, Location
 from shoal.connectors.parquet_parts import Part
 from shoal.connectors.release_drafts import RECORDS
 from shoal.data.coded_table import Blank, CodedTable, ShownColumn
-from shoal.data.room import Room, blocks
-from shoal.data.shared_room import SharedRoom, new_file
+from shoal.data.room import Room, SharedRoom, blocks, new_file
 from shoal.data.table import Column
 from shoal.errors import InputError
 

@@ -4,8 +4,6 @@ A folder of files (NAME.csv is table NAME), a workbook of several sheets, a data
 named, or one file, which is the table of people; further files may be named beside any of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,7 +32,7 @@ class TablePlaces:
     places: Mapping[str, TablePlace]
     foreign_keys: tuple[ForeignKey, ...] = ()
 
-    def with_people(self, below: Collection[str]) -> TablePlaces:
+    def with_people(self, below: Collection[str]) -> "TablePlaces":
         """The places, people under their own name: where no table has it, the only one that is none
         of those below them.
         """
@@ -43,7 +41,7 @@ class TablePlaces:
             return self
         return self.with_table_as_people(others[0])
 
-    def with_table_as_people(self, name: str) -> TablePlaces:
+    def with_table_as_people(self, name: str) -> "TablePlaces":
         """The places, one of them as that of people."""
         renamed = {PEOPLE if one == name else one: place for one, place in self.places.items()}
         keys = tuple(

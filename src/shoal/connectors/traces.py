@@ -4,8 +4,6 @@ Of a table, a line for every published row: `row` and, of its original, `seq`, b
 stream, a line for every record, with what became of it.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

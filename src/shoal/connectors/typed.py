@@ -1,7 +1,5 @@
 """What tables with types may hold: Parquet, Arrow, JSON lines and frames."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -16,8 +14,8 @@ from polars.selectors import by_name
 
 from shoal.connectors.dialect import AS_FOUND, Reading
 from shoal.connectors.page_sizes import unpacked_parts
+from shoal.data.regular_files import CELL, SHORT, most_unpacked, require_room
 from shoal.data.table import names_like_patterns
-from shoal.data.unpacking import CELL, SHORT, most_unpacked, require_room
 from shoal.errors import InputError, library_errors_as
 
 FARTHEST_DAY = 95_000_000

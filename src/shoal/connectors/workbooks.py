@@ -4,8 +4,6 @@ What a spreadsheet shows as an error, or as a formula that was never computed, h
 could be published: such a workbook is refused. Text is written as text, never as a formula or link.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import posixpath
@@ -25,7 +23,7 @@ import polars as pl
 from shoal.connectors.delimited import check_names
 from shoal.connectors.dialect import Reading
 from shoal.data.person_names import nobody
-from shoal.data.unpacking import most_cells, most_unpacked, require_room
+from shoal.data.regular_files import most_cells, most_unpacked, require_room
 from shoal.data.warnings import HIDDEN_ROWS, ReleaseWarning
 from shoal.errors import InputError, MissingExtraError, library_errors_as
 
@@ -177,7 +175,7 @@ def _sheet_name(book: Any, path: str | Path, named: str | None, visible: Any) ->
 # What calamine shows as blank
 
 
-def _walked(path: str | Path, parts: Sequence[str], sheet: str, reading: Reading) -> _Sheet:
+def _walked(path: str | Path, parts: Sequence[str], sheet: str, reading: Reading) -> "_Sheet":
     """What a sheet says of itself; raises InputError where calamine may not take it in."""
     with zipfile.ZipFile(path) as archive:
         seen = _Sheet(_lengths(archive, parts), _masks(archive, parts))
@@ -186,7 +184,7 @@ def _walked(path: str | Path, parts: Sequence[str], sheet: str, reading: Reading
     return seen
 
 
-def _check_extent(path: str | Path, seen: _Sheet, most: int) -> None:
+def _check_extent(path: str | Path, seen: "_Sheet", most: int) -> None:
     """Raises InputError where far more cells lie between the corners of a sheet than it has, or its
     cells hold more than `most` characters by repeating texts that are written once.
     """
@@ -200,7 +198,7 @@ def _check_extent(path: str | Path, seen: _Sheet, most: int) -> None:
     require_room(seen.characters, most, f"file '{path}'")
 
 
-def _check_cells(path: str | Path, seen: _Sheet, rows: list[list[Any]], header: int) -> int:
+def _check_cells(path: str | Path, seen: "_Sheet", rows: list[list[Any]], header: int) -> int:
     """How many rows below the names are hidden and not blank.
 
     Raises InputError where cells are errors, or formulas that nobody has computed, or where

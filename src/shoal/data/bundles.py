@@ -1,7 +1,5 @@
 """People with their rows in several tables, as methods see them, and how they are grouped."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,7 +44,7 @@ class Bundles:
     apart: np.ndarray
 
     @classmethod
-    def of(cls, tables: tuple[BundleRows, ...]) -> Bundles:
+    def of(cls, tables: tuple[BundleRows, ...]) -> "Bundles":
         """Of people of whom any may be in one class."""
         return cls(tables, np.zeros(tables[0].matrix.records, np.int64))
 

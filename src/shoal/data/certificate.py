@@ -11,12 +11,10 @@ from typing import Any, Literal, overload
 
 from shoal.data import notebook
 from shoal.data.certificate_shape import SINCE_2, ColumnReport, PromiseReport, shape_findings
-from shoal.data.fault_words import fault_sentences
-from shoal.data.json_objects import distinct_keys
 from shoal.data.people import unit
 from shoal.data.printable import printable_lines
-from shoal.data.regular_files import readable, require_regular
-from shoal.data.warnings import GRAVE, ReleaseWarning, with_grave
+from shoal.data.regular_files import distinct_keys, readable, require_regular
+from shoal.data.warnings import GRAVE, ReleaseWarning, fault_sentences, with_grave
 from shoal.errors import InputError
 
 SCHEMA = "shoal.certificate/2"

@@ -5,8 +5,6 @@ not named here may be there, as a later version or a plug-in adds some; `verify`
 measured again.
 """
 
-from __future__ import annotations
-
 import codecs
 import math
 import re
@@ -200,6 +198,25 @@ class ClassRisk(TypedDict):
     mean: Share | None
 
 
+class RisksReport(TypedDict):
+    """How likely people are named: on average, at most, and how many people by how likely."""
+
+    mean: Share
+    max: Share
+    people: list[int]
+
+
+class SampleReport(TypedDict):
+    """The risks of a sample in its population. edges: between which `people` are counted.
+
+    household: of being named oneself or by anybody of the household, where households are known.
+    """
+
+    edges: list[float]
+    own: RisksReport
+    household: NotRequired[RisksReport]
+
+
 class PromiseReport(TypedDict):
     """A promise with what was measured; beside these keys, further parameters of its own."""
 
@@ -374,6 +391,7 @@ OPTIONAL: dict[str, Rule] = {
         {"memory": POSITIVE, "room_bytes": WHOLE, "parts": POSITIVE, "tasks": WHOLE},
     ),
     "beside": _of(BesideReport),
+    "individual_risk": _of(SampleReport),
     "plan": OBJECT,
     "explanation": OBJECT,
     "downstream": OBJECT,

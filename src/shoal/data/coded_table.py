@@ -1,7 +1,5 @@
 """A table that is too large to be held as a frame: every column as codes alone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -98,15 +96,15 @@ class CodedTable(Table):
             np.array_equal(first.codes[rows], second.codes[rows]) for rows in blocks(self.records)
         )
 
-    def with_column(self, column: Column) -> CodedTable:
+    def with_column(self, column: Column) -> "CodedTable":
         columns = {**self._columns, column.name: column}
         return CodedTable(columns, self.records, self.room, self._dtypes, self._blanks)
 
-    def without(self, names: Sequence[str]) -> CodedTable:
+    def without(self, names: Sequence[str]) -> "CodedTable":
         kept = {name: column for name, column in self._columns.items() if name not in names}
         return CodedTable(kept, self.records, self.room, self._dtypes, self._blanks)
 
-    def part(self, codes: Mapping[str, np.ndarray]) -> CodedTable:
+    def part(self, codes: Mapping[str, np.ndarray]) -> "CodedTable":
         """Some of its columns, of some of its records. codes: theirs, (m,) of each column."""
         columns = {name: replace(self._columns[name], codes=some) for name, some in codes.items()}
         records = len(next(iter(codes.values()), ()))

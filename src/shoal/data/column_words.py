@@ -1,15 +1,20 @@
-"""What the words of a column's name say about it.
+"""What the words of a column's name say about it, and what it may number by them: people, contacts,
+events, groups, things.
 
 Words are whole: `num_medications` has no `medic`, `DISPOSITION` no `position`. Of compounds, such
 as `Hauptdiagnose` and `患者氏名`, some ends are known. The words stand in column_words.yaml.
-"""
 
-from __future__ import annotations
+kind        what the words of a name stand for; the first rule that fits decides
+core        the words of a name that are neither words for numbers nor digits
+
+What a word may mean stands in words.yaml.
+"""
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from itertools import pairwise
 
@@ -140,3 +145,203 @@ def _is_copy(table: Table, name: str, other: str) -> bool:
     spelled = [pl.Series(same_values(column.cells)) for column in columns]
     one, two = (s.gather(c.codes) for s, c in zip(spelled, columns, strict=True))
     return bool((one == two).all())
+
+
+PERSONAL = ("sex", "birth", "age", "keep")
+"""Kinds of columns that say who somebody is, and on which records of one person agree."""
+
+_NUMBERED = "civil person contact proxy event".split()
+
+LEAST_KNOWN_END = 5  # letters of a known word at an end of a longer one
+_AFFIXES = (*"nummer number nbr num nr no id key code 番号 号 番 номер".split(),)
+"""How the names of numbers begin or end, the longer of two first."""
+
+_NUMBER_SIGN = re.compile(r"\bn[º°]|№", re.IGNORECASE)
+_UNKNOWN_STEM = re.compile(r"(.{3,})(id|nr|nummer|number|num|nbr)")
+_NUMBER_ENDS = ("nummer", "番号", "号")
+_AT_ENDS = "civil contact person group staff event proxy thing birth".split()
+_KNOWN = (*_AT_ENDS, *"sex age keep first last name place other_end number".split())
+
+
+def meanings() -> Mapping[str, frozenset[str]]:
+    """What is known of words: by meaning, the words that may have it."""
+    return word_lists("shoal.data.person", "words.yaml")
+
+
+@cache
+def _known() -> frozenset[str]:
+    """Every word that is not split further."""
+    return frozenset().union(*(meanings()[meaning] for meaning in _KNOWN))
+
+
+@cache
+def _known_ends() -> list[str]:
+    """The words that are known at either end of a longer one, in the order they are tried."""
+    return [
+        word
+        for meaning in _AT_ENDS
+        for word in sorted(meanings()[meaning], key=lambda word: (-len(word), word))
+        if len(word) >= (LEAST_KNOWN_END if word.isascii() else 2)
+    ]
+
+
+@dataclass(frozen=True)
+class ColumnName:
+    """A name by its words, and what they say."""
+
+    words: tuple[str, ...]
+
+    def has(self, *meant: str) -> bool:
+        """Whether one of its words may mean one of these."""
+        return any(not meanings()[meaning].isdisjoint(self.words) for meaning in meant)
+
+    def ends(self, meant: str) -> bool:
+        """Whether the last word of its core may mean this."""
+        return bool(self.core) and self.core[-1] in meanings()[meant]
+
+    @cached_property
+    def core(self) -> list[str]:
+        """Its words but for words for numbers and digits."""
+        numbers = meanings()["number"]
+        return [word for word in self.words if word not in numbers and not word.isdigit()]
+
+    @property
+    def says_number(self) -> bool:
+        """Whether a word of it says that it is a number."""
+        return self.has("number") or (len(self.words) == 1 and self.words[0].endswith(_NUMBER_ENDS))
+
+    @cached_property
+    def kind(self) -> str:
+        """Its kind, empty where none fits."""
+        return next((kind for kind, fits in _RULES if fits(self)), "")
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it is the name of a number, as those of the state and single words for people."""
+        is_one_person = self.kind == "person" and len(self.words) == 1
+        return self.says_number or self.kind == "civil" or is_one_person
+
+    @property
+    def numbers_people(self) -> bool:
+        """Whether it says that it is the number of a person, or of what stands for one, in whatever
+        form that is written.
+        """
+        is_alone = self.kind in ("civil", "person") and len(self.core) == 1 and not self.is_weak
+        return is_alone or (self.says_number and self.kind in _NUMBERED)
+
+    @property
+    def is_weak(self) -> bool:
+        """Whether its word for people may mean somebody else."""
+        is_weak = self.ends("weak") if self.ends("person") else self.has("weak")
+        return self.kind == "person" and is_weak
+
+    @property
+    def is_of_other(self) -> bool:
+        """Whether it is said of staff, or of the other end of a call."""
+        return self.has("staff", "other_end")
+
+    @property
+    def is_personal(self) -> bool:
+        """Whether it says who a person is whom the table is about."""
+        return self.kind in PERSONAL and not self.is_of_other
+
+
+def name_of(name: str) -> ColumnName:
+    """A column's name, by its words."""
+    words = words_of(_NUMBER_SIGN.sub("nr ", name))
+    return ColumnName(tuple(part for word in words for part in parts_of(fold(word))))
+
+
+@lru_cache(maxsize=4096)
+def parts_of(word: str) -> list[str]:
+    """A word, split once more where it is made of two: `patientennummer`, `patid`, `idpaziente`."""
+    if word in _known():
+        return [word]
+    return _by_affix(word) or _by_known_end(word) or _by_unknown_stem(word) or [word]
+
+
+def _by_affix(word: str) -> list[str] | None:
+    """A known word with what makes a number of it before or behind.
+
+    The letters that join two words may stand between them.
+    """
+    for affix in _AFFIXES:
+        stem = word.removesuffix(affix)
+        if stem != word:
+            forms = (stem, stem.rstrip("s"), stem.rstrip("n"), stem.removesuffix("en"))
+            known = next((form for form in forms if form in _known()), None)
+            if known:
+                return [known, affix]
+        stem = word.removeprefix(affix)
+        if stem != word and stem in _known():
+            return [affix, stem]
+    return None
+
+
+def _by_known_end(word: str) -> list[str] | None:
+    """A known word at either end of a longer one, and the rest, in their order."""
+    for known in _known_ends():
+        if len(word) <= len(known):
+            continue
+        is_first, is_last = word.startswith(known), word.endswith(known)
+        if not (is_first or is_last):
+            continue
+        rest = word.removeprefix(known) if is_first else word.removesuffix(known)
+        if rest.endswith(_AFFIXES):
+            return [known, "nr"]
+        return [rest, known] if is_last else [known, rest]
+    return None
+
+
+def _by_unknown_stem(word: str) -> list[str] | None:
+    """An unknown word with what makes a number of it behind."""
+    match = _UNKNOWN_STEM.fullmatch(word)
+    is_word = word in meanings()["no_number_ends"]
+    return None if match is None or is_word else [match[1], match[2]]
+
+
+def _is_contact(name: ColumnName) -> bool:
+    if not name.has("contact") or name.has("thing"):
+        return False
+    found = meanings()["contact"].intersection(name.words)
+    return len(name.core) == 1 or not (found <= meanings()["weak_contact"] or name.has("flag"))
+
+
+def _is_other_contact(name: ColumnName) -> bool:
+    return name.says_number or (len(name.core) == 1 and name.ends("other_end"))
+
+
+def _is_proxy(name: ColumnName) -> bool:
+    is_numbered = name.has("proxy") and name.says_number and not name.has("group", "thing")
+    return name.ends("proxy") or is_numbered
+
+
+_RULES: tuple[tuple[str, Callable[[ColumnName], bool]], ...] = (
+    ("sex", lambda name: name.has("sex")),
+    ("birth", lambda name: name.has("birth")),
+    ("age", lambda name: name.has("age") and not name.says_number),
+    ("keep", lambda name: name.has("keep") and not ("blood" in name.words and name.ends("person"))),
+    ("thing", lambda name: name.has("place")),
+    ("number", lambda name: name.ends("dealer") and name.says_number),
+    ("staff", lambda name: name.has("staff") and not name.ends("person")),
+    ("civil", lambda name: name.has("civil")),
+    ("contact", _is_contact),
+    ("contact", lambda name: name.has("other_end") and _is_other_contact(name)),
+    ("", lambda name: name.has("other_end")),
+    ("first", lambda name: name.has("first") and (len(name.core) == 1 or name.has("name"))),
+    ("last", lambda name: name.has("last") and (len(name.core) == 1 or name.has("name"))),
+    (
+        "person",
+        lambda name: name.ends("person") and (name.says_number or not name.ends("ambiguous")),
+    ),
+    ("thing", lambda name: name.has("name") and name.has("thing", "group", "proxy")),
+    ("name", lambda name: name.has("name")),
+    ("group", lambda name: name.ends("group")),
+    ("thing", lambda name: name.ends("thing")),
+    ("proxy", _is_proxy),
+    ("event", lambda name: name.ends("event")),
+    ("person", lambda name: name.has("person") and name.words[-1] in meanings()["number"]),
+    ("group", lambda name: name.has("group") and not name.has("person") and not name.says_number),
+    ("number", lambda name: name.says_number),
+)
+"""Each kind with the names that are of it, in the order in which they are asked."""

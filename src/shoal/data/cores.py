@@ -4,8 +4,6 @@ The number is known to the whole run, not passed from hand to hand: a method's r
 for any number, so it is not a parameter of a method.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator

@@ -1,7 +1,5 @@
 """How every value of every quasi-identifier is generalized: global recoding."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,7 +29,7 @@ class Cut:
     starts: tuple[np.ndarray, ...]
     suppressed: np.ndarray
     levels: tuple[int, ...] | None = None
-    next_round: Cut | None = None
+    next_round: "Cut | None" = None
     search_statistics: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -41,7 +39,7 @@ class Cut:
         levels: tuple[int, ...],
         suppressed: np.ndarray | None = None,
         **more: Any,
-    ) -> Cut:
+    ) -> "Cut":
         """Full-domain generalization: every attribute at one level of its hierarchy."""
         if suppressed is None:
             suppressed = np.zeros(matrix.records, dtype=bool)
@@ -53,7 +51,7 @@ class Cut:
         return (np.searchsorted(self.starts[j], codes, side="right") - 1).astype(np.int32)
 
     @property
-    def rounds(self) -> list[Cut]:
+    def rounds(self) -> "list[Cut]":
         """This cut and all that follow it."""
         return [self, *(self.next_round.rounds if self.next_round is not None else [])]
 

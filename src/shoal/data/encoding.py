@@ -7,8 +7,6 @@ are proportional to values (numbers), places in the declared order (ordinals) or
 written.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from decimal import Decimal
@@ -87,7 +85,7 @@ class EncodedAttribute:
         """The position of missing values, -1 where there are none."""
         return int(self.positions[-1]) if self.present < len(self.positions) else -1
 
-    def positions_of(self, others: EncodedAttribute) -> np.ndarray:
+    def positions_of(self, others: "EncodedAttribute") -> np.ndarray:
         """This table's position of each value of another; (m,) int32.
 
         A value that no record here has lies where no class reaches.
@@ -252,7 +250,7 @@ class EncodedTable:
     def records(self) -> int:
         return len(self.suppressed)
 
-    def take(self, rows: np.ndarray) -> EncodedTable:
+    def take(self, rows: np.ndarray) -> "EncodedTable":
         """Some of the records, people numbered densely; ranges stay those of the whole table."""
         attributes = tuple(replace(a, codes=a.codes[rows]) for a in self.attributes)
         sample = None if self.sample is None else self.sample.take(rows)
@@ -370,7 +368,7 @@ class EncodedMatrix(Matrix):
         return Matrix, tuple(getattr(self, part.name) for part in fields(self))
 
     @classmethod
-    def of(cls, table: EncodedTable, about: Matrix) -> EncodedMatrix:
+    def of(cls, table: EncodedTable, about: Matrix) -> "EncodedMatrix":
         """about: everything but the codes."""
         matrix = object.__new__(cls)
         vars(matrix).update(vars(about), _table=table)

@@ -1,7 +1,5 @@
 """Published records that do not fit the original."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 import numpy as np

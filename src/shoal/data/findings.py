@@ -4,8 +4,6 @@ Messages name the attribute, counts and rules. The labels and values concerned a
 `AttributeFinding.values`: a message may be shown to anybody, they only to the owner of the data.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum

@@ -4,8 +4,6 @@ A spreadsheet that opens delimited text computes what begins with `=`, `+`, `-`,
 carriage return, and a formula can send data away. Numbers such as -5 don't count as formulas.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import polars as pl

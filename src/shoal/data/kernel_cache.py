@@ -3,8 +3,6 @@
 What Numba marks with a stamp of one source file has here the stamp of `numba_kernels`.
 """
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Callable
 from typing import Any, ClassVar

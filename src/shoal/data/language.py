@@ -1,7 +1,5 @@
 """Messages of page, report and dossier in the reader's language: one catalogue, English without."""
 
-from __future__ import annotations
-
 import os
 from functools import cache
 from gettext import NullTranslations, translation

@@ -1,7 +1,5 @@
 """What a method of re-publication may know of earlier releases, and what it answers."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 

@@ -5,8 +5,6 @@ the row of its parent whose key it holds, and so to one person. A column of sets
 too: one row for each element, written in a cell of its parent's row.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum

@@ -8,8 +8,6 @@ is a pair of bounds (lo, hi) on every attribute:
   loss of a span is the width of the lowest node that covers it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -109,7 +107,7 @@ class Matrix:
             return self.total
         return int(self.subjects.max()) + 1 if self.records else 0
 
-    def take(self, rows: np.ndarray) -> Matrix:
+    def take(self, rows: np.ndarray) -> "Matrix":
         """The matrix of some of the records, people numbered densely."""
         subjects = self.subjects
         if subjects is not None:
@@ -129,7 +127,7 @@ class Matrix:
         names: tuple[str, ...] = (),
         missing: list[int] | None = None,
         label: np.ndarray | None = None,
-    ) -> Matrix:
+    ) -> "Matrix":
         """A matrix from codes and, by attribute, its domain width in code units or its hierarchy.
 
         codes: (n, d) integers. ranges: d entries; a number is the width of a linear domain (0 means

@@ -5,8 +5,6 @@ its distinct cells, and what is published is translated back, so that nothing be
 of commas.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -41,7 +39,7 @@ class Notation:
         return self.decimal == "." and self.thousands is None
 
     @property
-    def written(self) -> Notation:
+    def written(self) -> "Notation":
         """As numbers are published: digits are not grouped."""
         return Notation(self.decimal, None, self.dates)
 
@@ -129,7 +127,7 @@ class PublishedNumbers:
     patterns: tuple[re.Pattern[str], ...]
 
     @classmethod
-    def of(cls, notation: Notation, render: Render | None) -> PublishedNumbers:
+    def of(cls, notation: Notation, render: Render | None) -> "PublishedNumbers":
         """render: how intervals are written; None for a column of plain numbers."""
         number = rf"(\s*)({notation.number})(\s*)"
         patterns = [number]

@@ -4,8 +4,6 @@ Everything is escaped, and there is no script, link, image or style sheet, so th
 does not trust its outputs shows the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from html import escape
@@ -95,7 +93,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def first_rows(frame: pl.DataFrame) -> str:
+def first_rows(frame: "pl.DataFrame") -> str:
     """The first rows of what was published, and how many there are."""
     shown = frame.head(MOST_ROWS)
     size = f"{frame.height:,} rows, {frame.width:,} columns"

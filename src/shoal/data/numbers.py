@@ -1,7 +1,5 @@
 """Numbers as they are written in tables: read, scaled to whole positions, and written again."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from decimal import Context, Decimal, localcontext
 from math import fsum, inf

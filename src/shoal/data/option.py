@@ -1,11 +1,10 @@
-"""What a command is asked, said once.
+"""What a user can set, said once: what a command is asked, and the fields of the frozen dataclasses
+of methods, promises and hierarchies.
 
 A request is a frozen dataclass of what a verb is asked. A field whose value is an `option` is an
 option of the command, which the command line makes from it; a field that is a request itself stands
 for all of its fields.
 """
-
-from __future__ import annotations
 
 from dataclasses import MISSING, Field, dataclass, field
 from typing import Any, ClassVar, dataclass_transform
@@ -55,3 +54,18 @@ class Request:
                 default = MISSING if asked.default is ... else asked.default
                 setattr(cls, name, field(default=default, metadata={"option": asked}))
         dataclass(frozen=True, kw_only=kw_only)(cls)
+
+
+def parameter(
+    help: str,
+    *,
+    default: Any = MISSING,
+    low: float | None = None,
+    high: float | None = None,
+    above: bool | None = None,
+    choices: tuple[Any, ...] | None = None,
+) -> Any:
+    """A field that may be set; without a default it must be. above: `low` itself is too low."""
+    bounds = {"low": low, "high": high, "above": above, "choices": choices}
+    said = {name: bound for name, bound in bounds.items() if bound is not None}
+    return field(default=default, metadata={"help": help, **said})

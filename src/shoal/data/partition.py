@@ -1,7 +1,5 @@
 """Which class every record belongs to."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,7 +24,7 @@ class Partition:
     has_stars: bool = False
 
     @classmethod
-    def of(cls, labels: np.ndarray) -> Partition:
+    def of(cls, labels: np.ndarray) -> "Partition":
         """A partition from any integer labels, renumbered in order of first appearance."""
         kept = labels >= 0
         _, first, inverse = np.unique(labels[kept], return_index=True, return_inverse=True)
@@ -37,7 +35,9 @@ class Partition:
         return cls(dense, len(first))
 
     @classmethod
-    def of_runs(cls, numbers: np.ndarray, starts: np.ndarray, room: Room = IN_MEMORY) -> Partition:
+    def of_runs(
+        cls, numbers: np.ndarray, starts: np.ndarray, room: Room = IN_MEMORY
+    ) -> "Partition":
         """Classes that are runs of records.
 
         numbers: (n,) the records, class after class. starts: (classes + 1,) where each class

@@ -1,7 +1,5 @@
 """Who was counted: people that are known, records that are taken to be people, or mere rows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Names of people, such as the numbers of patients, and sensitive values, as they are compared."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections import Counter

@@ -5,8 +5,6 @@ next line of a summary, an escape hides what follows on a terminal, and a mark o
 the rest of a sentence round.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Iterable
 

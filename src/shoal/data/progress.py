@@ -1,7 +1,5 @@
 """How long work says what it is doing, and whether loops are being compiled."""
 
-from __future__ import annotations
-
 import inspect
 import sys
 from collections.abc import Callable

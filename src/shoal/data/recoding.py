@@ -1,7 +1,5 @@
 """What is published: spans as text, of every class (local) or value (global recoding)."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from decimal import Decimal
@@ -42,7 +40,7 @@ class Recoding:
     @classmethod
     def of(
         cls, labels: np.ndarray, count: int, attributes: tuple[EncodedAttribute, ...]
-    ) -> Recoding:
+    ) -> "Recoding":
         """The tightest spans that cover the members of each of `count` classes."""
         # an attribute's bounds side by side: they are filled in an order that jumps from class to
         # class
@@ -142,7 +140,7 @@ class GlobalRecoding:
         round_of_record: np.ndarray,
         attributes: tuple[EncodedAttribute, ...],
         render: Render,
-    ) -> GlobalRecoding:
+    ) -> "GlobalRecoding":
         """The recoding by a cut and its further rounds. round_of_record: -1 where suppressed."""
         texts = tuple(
             tuple(rank_texts(one, j, encoded, render) for j, encoded in enumerate(attributes))

@@ -1,7 +1,5 @@
 """A published table as its readers see it, read back from what was published."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -58,7 +56,7 @@ class PublishedColumn:
         values: np.ndarray,
         codes: np.ndarray,
         width: Callable[[np.ndarray, np.ndarray], np.ndarray],
-    ) -> PublishedColumn:
+    ) -> "PublishedColumn":
         """The column with what lies behind every cell, where one value stands for all.
 
         values: (m,) distinct true values, NaN for none. codes: (n,) which of them each record has.

@@ -6,8 +6,6 @@ text by code point; the suppression mark is last, and so are suppressed records.
 interchangeable.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -31,7 +29,7 @@ class RankedColumn(NamedTuple):
     ranks: np.ndarray
 
     @classmethod
-    def of(cls, column: Column | PublishedColumn, render: Render) -> RankedColumn:
+    def of(cls, column: Column | PublishedColumn, render: Render) -> "RankedColumn":
         cells = pl.Series(column.cells, dtype=pl.String)
         return cls(column.codes.__getitem__, cell_ranks(cells, render))
 

@@ -1,7 +1,5 @@
 """Whom the records of a sample stand for: the weight of each, and its household."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -25,7 +23,7 @@ class Sample:
     weights: np.ndarray
     households: np.ndarray | None = None
 
-    def take(self, rows: np.ndarray) -> Sample:
+    def take(self, rows: np.ndarray) -> "Sample":
         """Of some of the records, by number or by a mask."""
         households = None if self.households is None else self.households[rows]
         return Sample(self.weights[rows], households)

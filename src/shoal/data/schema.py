@@ -1,7 +1,5 @@
 """What every column of a table is for, and which values it may hold."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Sensitive columns as promises measure them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 

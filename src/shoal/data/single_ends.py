@@ -1,7 +1,5 @@
 """Ends of published intervals that are the true value of exactly one person of their class."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import NamedTuple

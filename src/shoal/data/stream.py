@@ -1,12 +1,26 @@
-"""What goes into a stream's publisher and what comes out of it."""
+"""A stream's publisher: what its quasi-identifiers may hold and what spans cost, known beforehand;
+what goes into it, and what comes out.
+
+A table shows its own domains; a stream never ends, so everything here comes from the policy. Each
+quasi-identifier of a record is one float64: the number, the place in the order, or the leaf. A
+published cluster is a box, a pair of bounds on each of them, and covers exactly the records that
+lie in it, ends included.
+
+A missing value (with `missing: value`) is a leaf of its own right under the root, or lies beyond
+the domain by once its width; a box that holds values and missing ones is the whole attribute.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 
 import numpy as np
 import polars as pl
+
+from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.schema import Attribute, Kind, Missing, Schema
+from shoal.data.table import as_text
 
 KINDS = ("new", "reuse", "suppress", "hold", "drop")
 NEW, REUSE, SUPPRESS, HOLD, DROP = range(5)
@@ -107,3 +121,231 @@ class Emissions:
         columns = [f.name for f in fields(cls) if f.name != "live"]
         joined = {name: np.concatenate([getattr(p, name) for p in parts]) for name in columns}
         return cls(**joined, live=parts[-1].live)
+
+
+UNIT = 1 << 24
+"""Whole-number distances: a loss of 1, every quasi-identifier suppressed, is this many."""
+
+MOST_DIGITS = 15
+"""Numbers of more digits can't be told apart in 53 bits."""
+
+
+@dataclass(frozen=True)
+class Space:
+    """Costs and bounds of d quasi-identifiers.
+
+    low, width: (d,) float64, least value and width of linear attributes; trees have 0 and their
+    leaves.
+    beyond: (d,) float64, where a missing value stands. share: (d,) float64, each attribute's part
+    of the
+    loss, adding up to 1. trees: the hierarchy of each attribute, a missing leaf included; None
+    where linear.
+    base: (t,) int32 and parent, first, last, cost: the trees' nodes, as in
+        `kernels.stream_distances`.
+    grid: (d,) float64, published bounds of linear attributes are widened to multiples of it; 0 for
+    none.
+    """
+
+    schema: Schema
+    low: np.ndarray
+    width: np.ndarray
+    beyond: np.ndarray
+    share: np.ndarray
+    trees: tuple[Hierarchy | None, ...]
+    base: np.ndarray
+    parent: np.ndarray
+    first: np.ndarray
+    last: np.ndarray
+    cost: np.ndarray
+    grid: np.ndarray
+
+    @classmethod
+    def of(cls, schema: Schema, snap: int = 0) -> Space:
+        """The space of a schema. snap: steps of the public grid in each number's domain, or 0."""
+        quasi = schema.quasi
+        weights = np.array([a.weight for a in quasi])
+        share = weights / weights.sum()
+        trees = tuple(_tree(a, schema.missing is Missing.VALUE) for a in quasi)
+        low, width = np.zeros(len(quasi)), np.zeros(len(quasi))
+        for j, a in enumerate(quasi):
+            if a.hierarchy is not None:
+                width[j] = a.hierarchy.leaves
+            else:
+                ends = (0.0, float(len(a.order or ()) - 1)) if a.kind is Kind.ORDINAL else a.domain
+                assert ends is not None
+                low[j], width[j] = ends[0], ends[1] - ends[0]
+        beyond = np.where([t is not None for t in trees], width, low + 2 * np.maximum(width, 1.0))
+        linear = np.array(
+            [t is None and a.kind is Kind.NUMBER for t, a in zip(trees, quasi, strict=True)]
+        )
+        grid = np.where(linear & (snap > 0), width / max(snap, 1), 0.0)
+        base, parent, first, last, cost = _nodes(
+            [(t, a, s) for t, a, s in zip(trees, quasi, share, strict=True) if t is not None]
+        )
+        return cls(schema, low, width, beyond, share, trees, base, parent, first, last, cost, grid)
+
+    @property
+    def attributes(self) -> int:
+        return len(self.trees)
+
+    @property
+    def linear(self) -> np.ndarray:
+        """Which attributes are numbers or ordinals; their places."""
+        return np.array([j for j, tree in enumerate(self.trees) if tree is None], dtype=np.int64)
+
+    @property
+    def costs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """The trees in the order that kernels take them."""
+        return self.base, self.parent, self.first, self.last, self.cost
+
+    def scaled_positions(self, values: np.ndarray) -> np.ndarray:
+        """Positions on the linear attributes in units of loss; (linear, n) int32, C-contiguous."""
+        at = self.linear
+        scale = self.share[at] * UNIT / np.where(self.width[at] > 0, self.width[at], 1.0)
+        return np.ascontiguousarray(
+            np.rint((values[:, at] - self.low[at]) * scale).T.astype(np.int32)
+        )
+
+    def leaf(self, values: np.ndarray) -> np.ndarray:
+        """Leaves on the tree attributes; (trees, n) int32, C-contiguous."""
+        at = [j for j, tree in enumerate(self.trees) if tree is not None]
+        return np.ascontiguousarray(values[:, at].T.astype(np.int32))
+
+    def published_bounds(
+        self, lo: np.ndarray, hi: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What boxes publish: bounds widened to whole nodes, to the grid, or to all.
+
+        To all where a value is missing.
+
+        lo, hi: (c, d) float64, least and greatest value of the members. Also their loss, (c,)
+        float64: 0 for single values, 1 for everything.
+        """
+        lo, hi, loss = lo.copy(), hi.copy(), np.zeros(len(lo))
+        for j, tree in enumerate(self.trees):
+            if tree is not None:
+                node = tree.covering(lo[:, j].astype(np.int32), hi[:, j].astype(np.int32))
+                lo[:, j], hi[:, j] = tree.first[node], tree.last[node]
+                whole = self.schema.quasi[j].hierarchy.leaves - 1  # type: ignore[union-attr]
+            else:
+                self._widen(j, lo, hi)
+                whole = self.width[j]
+            loss += self.share[j] * np.clip(
+                (hi[:, j] - lo[:, j]) / whole if whole > 0 else hi[:, j] > lo[:, j], 0, 1
+            )
+        return lo, hi, loss
+
+    def _widen(self, j: int, lo: np.ndarray, hi: np.ndarray) -> None:
+        valued = hi[:, j] < self.beyond[j]
+        if self.grid[j] > 0:
+            step, low = self.grid[j], self.low[j]
+            down = low + np.floor((lo[:, j] - low) / step) * step
+            up = low + np.ceil((hi[:, j] - low) / step) * step
+            # rounding must not move a bound inwards
+            lo[valued, j] = np.minimum(down, lo[:, j])[valued]
+            hi[valued, j] = np.clip(
+                np.maximum(up, hi[:, j]), None, np.maximum(low + self.width[j], hi[:, j])
+            )[valued]
+        mixed = ~valued & (lo[:, j] < self.beyond[j])
+        lo[mixed, j] = self.low[j]
+
+    def encode(self, frame: pl.DataFrame) -> tuple[np.ndarray, dict[int, str]]:
+        """The values of n records, (n, d) float64, and by row why some can't be read.
+
+        NaN where a missing value suppresses the record. Reasons name attributes and rules, never
+        values.
+        """
+        values = np.empty((frame.height, self.attributes))
+        wrong: dict[int, str] = {}
+        for j, attribute in enumerate(self.schema.quasi):
+            text = as_text(frame[attribute.name])
+            column, unfit, why = _read(attribute, text)
+            if not unfit.any():  # and so none is missing: the usual case
+                values[:, j] = column
+                continue
+            missing = text.is_in(
+                [*self.schema.missing_values, self.schema.render.suppressed]
+            ).to_numpy()
+            for row in np.flatnonzero(unfit & ~missing):
+                wrong.setdefault(int(row), f"attribute '{attribute.name}': {why(int(row))}")
+            if missing.any():
+                column = np.where(
+                    missing,
+                    np.nan if self.schema.missing is Missing.SUPPRESS else self.beyond[j],
+                    column,
+                )
+                if self.schema.missing is Missing.REJECT:
+                    for row in np.flatnonzero(missing):
+                        wrong.setdefault(
+                            int(row),
+                            f"attribute '{attribute.name}': no value, which the policy rejects",
+                        )
+            values[:, j] = column
+        return values, wrong
+
+
+def _read(
+    attribute: Attribute, text: pl.Series
+) -> tuple[np.ndarray, np.ndarray, Callable[[int], str]]:
+    """The column as float64, which rows don't fit, and a function that says why a row doesn't."""
+    if attribute.hierarchy is not None:
+        codes = attribute.hierarchy.leaf_codes(text)
+        return codes.astype(np.float64), codes < 0, lambda row: "missing from its hierarchy"
+    if attribute.kind is Kind.ORDINAL:
+        order = pl.Enum(attribute.order or ())
+        codes = text.cast(order, strict=False).to_physical().cast(pl.Int32).fill_null(-1).to_numpy()
+        return codes.astype(np.float64), codes < 0, lambda row: "missing from its order"
+    bare, parsed = text, text.cast(pl.Float64, strict=False)
+    if parsed.null_count():
+        bare = text.str.strip_chars()
+        parsed = bare.cast(pl.Float64, strict=False).fill_null(np.nan)
+    numbers = parsed.to_numpy()
+    assert attribute.domain is not None
+    low, high = attribute.domain
+    finite, inside = np.isfinite(numbers), (numbers >= low) & (numbers <= high)
+    long = (bare.str.len_bytes() > MOST_DIGITS).to_numpy()
+    if long.any():
+        digits = (
+            bare.filter(pl.Series(long)).str.replace(r"[eE].*$", "").str.replace_all(r"[^0-9]", "")
+        )
+        long[long] = (digits.str.strip_chars_start("0").str.len_bytes() > MOST_DIGITS).to_numpy()
+
+    def why(row: int) -> str:
+        if not finite[row]:
+            return "no number"
+        return (
+            "outside its domain"
+            if not inside[row]
+            else "a number of more digits than can be told apart"
+        )
+
+    return numbers, ~(finite & inside & ~long), why
+
+
+def _tree(attribute: Attribute, with_missing: bool) -> Hierarchy | None:
+    if attribute.hierarchy is None:
+        return None
+    return attribute.hierarchy.with_leaf("") if with_missing else attribute.hierarchy
+
+
+def _nodes(trees: list[tuple[Hierarchy, Attribute, float]]) -> tuple[np.ndarray, ...]:
+    """base, parent, first, last and cost of all trees, one after the other."""
+    base: list[int] = []
+    parts: list[list[np.ndarray]] = [[], [], [], []]
+    count = 0
+    for tree, attribute, share in trees:
+        base.append(count)
+        leaves = attribute.hierarchy.leaves if attribute.hierarchy is not None else 1
+        # a leaf for missing values must not make the others cheaper
+        wide = np.minimum((tree.last - tree.first) / max(leaves - 1, 1), 1.0)
+        own = [
+            np.where(tree.parent < 0, -1, tree.parent + count),
+            tree.first,
+            tree.last,
+            np.rint(wide * share * UNIT),
+        ]
+        for part, column in zip(parts, own, strict=True):
+            part.append(column)
+        count += len(tree.parent)
+    joined = [np.concatenate([*part, np.zeros(0)]).astype(np.int32) for part in parts]
+    return np.array(base, dtype=np.int32), *joined

@@ -5,8 +5,6 @@ points of a number's grid. A node is a span of cells, and a specialization is wh
 start.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -31,7 +29,7 @@ class Taxonomy:
     is_number: bool = False
 
     @classmethod
-    def of_tree(cls, hierarchy: Hierarchy) -> Taxonomy:
+    def of_tree(cls, hierarchy: Hierarchy) -> "Taxonomy":
         starts_below: dict[int, list[int]] = {}
         for node, parent in enumerate(hierarchy.parent.tolist()):
             if parent >= 0:

@@ -1,7 +1,5 @@
 """What the owner knows about published records."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial

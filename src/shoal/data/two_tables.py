@@ -5,8 +5,6 @@ for each value of a group: group, value, count. Rows of a group and its values m
 other in any way.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar

@@ -1,9 +1,10 @@
-"""What a reader must know about a release although every promise holds on it."""
-
-from __future__ import annotations
+"""What a reader must know about a release although every promise holds on it, and what each fault
+that a certificate counts means, in a sentence; its key is for programs.
+"""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 PEOPLE_ASSUMED = "people-assumed"
 TOGETHER_BELOW = "together-below-k"
@@ -80,12 +81,12 @@ class ReleaseWarning(UserWarning):
         self.figures = figures
 
     @classmethod
-    def of(cls, stated: Mapping[str, str]) -> ReleaseWarning:
+    def of(cls, stated: Mapping[str, str]) -> "ReleaseWarning":
         """As a certificate states it; earlier ones state its code and sentence alone."""
         known = [stated.get(key) for key in ("column", "severity", "figures")]
         return cls(stated["code"], stated["text"], *known)
 
-    def is_stated_by(self, other: ReleaseWarning) -> bool:
+    def is_stated_by(self, other: "ReleaseWarning") -> bool:
         """Whether a certificate's finding is this one, in the wording of whatever version."""
         is_about = other.column in (self.column, None) and (self.column or "") in other.text
         is_alike = is_about and (self.code, self.severity) == (other.code, other.severity)
@@ -100,3 +101,149 @@ class ReleaseWarning(UserWarning):
 
 def _numbers(text: str) -> list[str]:
     return re.findall(r"\d+(?:\.\d+)?", text)
+
+
+ONE_AND_MANY: dict[str, tuple[str, str]] = {
+    "uncovered": (
+        "1 record has a cell that does not cover its true value",
+        "{} records have a cell that does not cover their true value",
+    ),
+    "changed": (
+        "1 record shows another sensitive or plain value than the original",
+        "{} records show another sensitive or plain value than the original",
+    ),
+    "unmatched": (
+        "1 record was made of no row of the original, whichever the others were made of",
+        "{} records were made of no row of the original, whichever the others were made of",
+    ),
+    "derived": (
+        "1 record has a lo, hi, mid or mean that its cell contradicts",
+        "{} records have a lo, hi, mid or mean that its cell contradicts",
+    ),
+    "unrounded": (
+        "1 record has an interval whose ends are not rounded as the policy says",
+        "{} records have an interval whose ends are not rounded as the policy says",
+    ),
+    "not_removed": (
+        "the policy removes 1 column that the release still holds",
+        "the policy removes {} columns that the release still holds",
+    ),
+    "rows": (
+        "1 published row is not named exactly once by the trace",
+        "{} published rows are not named exactly once by the trace",
+    ),
+    "records": (
+        "1 record was not decided exactly once",
+        "{} records were not decided exactly once",
+    ),
+    "weak_first": (
+        "1 class had fewer than k people when it first appeared",
+        "{} classes had fewer than k people when they first appeared",
+    ),
+    "weak_new": (
+        "1 cluster broke a promise with its own first members",
+        "{} clusters broke a promise with their own first members",
+    ),
+    "loose": (
+        "1 cluster publishes a wider span than its first members need",
+        "{} clusters publish a wider span than their first members need",
+    ),
+    "reused_before_made": (
+        "1 row reuses a cluster before it was published",
+        "{} rows reuse a cluster before it was published",
+    ),
+    "stale": (
+        "1 row reuses a cluster that had expired",
+        "{} rows reuse a cluster that had expired",
+    ),
+    "missed": (
+        "1 row could have reused a cluster that loses less",
+        "{} rows could have reused a cluster that loses less",
+    ),
+    "needless": (
+        "1 release suppresses k people who could have had a cluster of their own",
+        "{} releases suppress k people who could have had a cluster of their own",
+    ),
+    "late": (
+        "1 record waited longer than the method promises",
+        "{} records waited longer than the method promises",
+    ),
+    "overheld": (
+        "1 record more than delta was held at once",
+        "{} records more than delta were held at once",
+    ),
+    "weak_release": (
+        "1 class has fewer than k people within one release",
+        "{} classes have fewer than k people within one release",
+    ),
+    "out_of_order": (
+        "1 release stands before an earlier one",
+        "{} releases stand before an earlier one",
+    ),
+    "unshuffled": (
+        "1 release has its rows in the order of arrival, not of what they show",
+        "{} releases have their rows in the order of arrival, not of what they show",
+    ),
+    "orphans": (
+        "1 row belongs to no row of the table above it",
+        "{} rows belong to no row of the table above them",
+    ),
+    "repeated_keys": ("1 key is there twice", "{} keys are there twice"),
+    "original_keys": (
+        "1 key is none of the numbers or pseudonyms that a release gives its rows",
+        "{} keys are none of the numbers or pseudonyms that a release gives its rows",
+    ),
+    "ordered_keys": (
+        "keys follow what 1 column shows, and so tell the order of rows",
+        "keys follow what {} columns show, and so tell the order of rows",
+    ),
+    "extra_rows": (
+        "1 row is more than the count beside its parent says",
+        "{} rows are more than the counts beside their parents say",
+    ),
+    "odd_days": (
+        "1 day lies outside its span, or was not moved by chance",
+        "{} days lie outside their spans, or were not moved by chance",
+    ),
+    "matched": (
+        "1 person of the original fits fewer than k published people",
+        "{} people of the original fit fewer than k published people",
+    ),
+    "invented": (
+        "1 row is more than the original has",
+        "{} rows are more than the original has",
+    ),
+    "not_starred": (
+        "1 suppressed row shows more than the mark",
+        "{} suppressed rows show more than the mark",
+    ),
+}
+OTHER = ("1 fault of another kind", "{} faults of another kind")  # of a later version
+REMOVED_ROLES = ("identifier", "time", "operation", "weight", "household", "drop")
+
+
+def fault_sentences(certificate: Mapping[str, Any]) -> Iterator[str]:
+    """Every fault that a certificate counts, a sentence each; nothing where there is none."""
+    for name, count in (certificate.get("faults") or {}).items():
+        if not count:
+            continue
+        kept = _still_held(certificate) if name == "not_removed" else []
+        if len(kept) == count:
+            yield from (f"the policy removes '{one}', the release still holds it" for one in kept)
+        else:
+            yield fault_sentence(name, count)
+
+
+def fault_sentence(name: str, count: int) -> str:
+    """What this number of faults of a kind means."""
+    one, many = ONE_AND_MANY.get(name, OTHER)
+    return one if count == 1 else many.format(count)
+
+
+def _still_held(certificate: Mapping[str, Any]) -> list[str]:
+    """The columns that should have been removed, or hold names instead of pseudonyms."""
+    return [
+        str(column["name"])
+        for column in certificate.get("columns") or []
+        if column["role"] in REMOVED_ROLES and column["technique"] not in ("removed", "pseudonym")
+    ]

@@ -1,7 +1,5 @@
 """Columns of few distinct texts, as messages carry them and as the fused table holds them."""
 
-from __future__ import annotations
-
 import json
 import struct
 from dataclasses import dataclass
@@ -122,7 +120,7 @@ class SharedColumns:
     """One owner's part. rows: its row behind every joint one."""
 
     conversation: Conversation
-    party_input: PartyInput
+    party_input: "PartyInput"
     rows: np.ndarray
 
     def label(self, sender: str) -> Codes:
@@ -188,7 +186,7 @@ class PartyInput:
     label: Column | None
 
     @classmethod
-    def read(cls, agreement: Agreement, name: str, table: Table) -> PartyInput:
+    def read(cls, agreement: Agreement, name: str, table: Table) -> "PartyInput":
         """What the agreement asks of this party's table; raises InputError with every finding."""
         party = agreement.party(name)
         join = agreement.model.join

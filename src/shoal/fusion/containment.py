@@ -10,8 +10,6 @@ masked ids, and shares of secure rounds. Their lengths follow from public counts
 with them.
 """
 
-from __future__ import annotations
-
 import json
 import struct
 from collections import Counter, defaultdict
@@ -104,7 +102,7 @@ def _check_counts(agreement: Agreement, table: pl.DataFrame, found: Containment)
 
 
 def _questions(
-    agreement: Agreement, readers: Readers
+    agreement: Agreement, readers: "Readers"
 ) -> dict[str, tuple[list[tuple[int, bytes]], list[bytes]]]:
     """What each other owner asked the judge, with its batches, and what the judge said to it."""
     judge = agreement.judge
@@ -120,7 +118,7 @@ def _questions(
 
 def _check_turns(
     agreement: Agreement,
-    readers: Readers,
+    readers: "Readers",
     found: Containment,
     questions: Questions | None,
 ) -> None:

@@ -1,7 +1,5 @@
 """One party among the others: what they agreed, how it talks to them, and what it remembers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path

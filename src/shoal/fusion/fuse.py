@@ -5,8 +5,6 @@ party that is killed is started again and resumes from its journal. The release 
 all parties ended with the same bytes.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import secrets
@@ -41,7 +39,7 @@ from shoal.fusion.secure_maximum import check_computing
 from shoal.policy.agreement import Agreement, AgreementLike, with_endpoints
 
 if TYPE_CHECKING:
-    from shoal.auditor.publication import Publication
+    from shoal.auditor.verdict import Publication
 
 
 def fuse(
@@ -50,11 +48,11 @@ def fuse(
     transcript: str | Path | None,
     require_together: bool,
     progress: Progress,
-) -> Publication[Frame]:
+) -> "Publication[Frame]":
     """`shoal.fuse`, without its pages and figures; what there is to warn about stands in its
     certificate.
     """
-    from shoal.auditor.publication import Publication
+    from shoal.auditor.verdict import Publication
 
     agreed = Agreement.of(agreement)
     frames = _frames_of(tables, agreed.owners)

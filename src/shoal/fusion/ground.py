@@ -1,7 +1,5 @@
 """The common ground of a fusion: what all owners know of the joint rows when the rounds begin."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 

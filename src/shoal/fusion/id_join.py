@@ -6,8 +6,6 @@ cores. In memory are only the party's own points, at the collector those of one 
 time, and a few chunks on their way.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import os

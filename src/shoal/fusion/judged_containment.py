@@ -8,8 +8,6 @@ refusal that the table does not bear out is found. It shares no code with the pa
 check as a whole finds, and how it reads messages, is here, too.
 """
 
-from __future__ import annotations
-
 import struct
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The keys of the parties of a fusion, and whether its outputs can be written."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +20,7 @@ class Keys:
     certificate: Path
 
     @classmethod
-    def of(cls, name: str, folder: Path) -> Keys:
+    def of(cls, name: str, folder: Path) -> "Keys":
         return cls(folder / f"{name}.key", folder / f"{name}.crt")
 
     def make(self, name: str) -> None:

@@ -4,8 +4,6 @@ What a party takes from the others (`limits`) and what an audit expects in a tra
 (`containment`) follow from it.
 """
 
-from __future__ import annotations
-
 from shoal.connectors.party.messages import MessageKind
 from shoal.policy.agreement import Agreement
 

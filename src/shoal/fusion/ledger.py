@@ -7,8 +7,6 @@ ids. All owners of a ledger know the same of the people in common, so their hash
 The file is one line of JSON about the ledger, and one for each person: its atom and id.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections import Counter
@@ -66,7 +64,7 @@ class PastFusions:
         return content
 
     @classmethod
-    def unpack(cls, content: bytes, name: str) -> PastFusions:
+    def unpack(cls, content: bytes, name: str) -> "PastFusions":
         """The ledger in a file's content; raises InputError where it is damaged."""
         try:
             head, people = content.split(b"\n", 1)
@@ -113,7 +111,7 @@ class Recalled:
     published: np.ndarray
 
     @classmethod
-    def of(cls, past: PastFusions, ids: list[str], k: int) -> Recalled:
+    def of(cls, past: PastFusions, ids: list[str], k: int) -> "Recalled":
         """Raises InputError where people come again under ids that are spelled otherwise."""
         known = pl.Series([*past.atom_of], dtype=pl.String).implode()
         people = pl.Series(ids, dtype=pl.String)

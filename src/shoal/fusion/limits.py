@@ -1,7 +1,5 @@
 """What a party takes from each of the others, as it follows from the agreement alone."""
 
-from __future__ import annotations
-
 import struct
 from dataclasses import replace
 from typing import Any

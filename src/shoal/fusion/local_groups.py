@@ -7,8 +7,6 @@ there is one. A cut names, for one attribute of one group, the spans of its part
 numbered as they are made, so all owners give them the same numbers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """One party on its own machine: from its agreement, keys and table to the release."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Iterator

@@ -5,8 +5,6 @@ journal. After a break, or a new start, the program runs again from the beginnin
 same from the journal, until it is where it was. What it has sent already is not sent again.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -20,11 +18,11 @@ import polars as pl
 
 from shoal.connectors.party.messages import LinkLost, MessageKind, said_by
 from shoal.connectors.party.tls import Identity
+from shoal.data.numba_kernels import always
 from shoal.data.person_names import spelled_apart
 from shoal.data.progress import Progress, no_progress
 from shoal.data.row_order import published_order
 from shoal.data.table import encode_text
-from shoal.data.uncompiled import always
 from shoal.errors import InfeasibleError, InputError, PartyError
 from shoal.fusion.columns import Codes, PartyInput, SharedColumns, require_values, series_of
 from shoal.fusion.conversation import Conversation, open_journal
@@ -96,7 +94,7 @@ def run_party(
         journal.close()
 
 
-def _until_done(protocol: PartyProtocol, conversation: Conversation) -> FusionResult | None:
+def _until_done(protocol: "PartyProtocol", conversation: Conversation) -> FusionResult | None:
     """Runs the program in one session after another, until one reaches the end."""
     link = conversation.link
     while True:

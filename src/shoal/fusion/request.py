@@ -1,7 +1,5 @@
 """What a fusion is asked: one of its parties, and all of them on one machine."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,7 +49,7 @@ class FuseRequest(Request):
     )
     replace: bool = REPLACE
 
-    def agreement(self) -> Agreement:
+    def agreement(self) -> "Agreement":
         """The agreement of all parties with what the command changes; raises InputError."""
         from shoal.policy.agreement import Agreement
 

@@ -14,8 +14,6 @@ over its authenticated channel. The keys of its pseudo-random shares travel the 
 that comes from a peer is unpickled. Started as `python -m shoal.fusion.secure_maximum`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

@@ -1,7 +1,5 @@
 """How the winner of a round is found: by MPyC over the parties' channels; in tests in the clear."""
 
-from __future__ import annotations
-
 import json
 import queue
 import subprocess

@@ -6,8 +6,6 @@ and kind 0, and holds the SHA-256 of all bytes before it, so a file that lost it
 changed, is found. NAME.rows.csv is an owner's table by row, and agreement.json the agreement.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """The increment: the records that the next release may hold, and those that have to wait."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
@@ -75,7 +73,7 @@ class Terms:
         is_whole = self.method.covers == "table" or self.returns_people
         return is_whole or bool(self.compared)
 
-    def beside_the_table(self) -> Terms:
+    def beside_the_table(self) -> "Terms":
         """The terms of the next release; of an increment, with the values of what it joins."""
         ledger = self.ledger
         names = self.compared if self.method.covers == "increment" else ()

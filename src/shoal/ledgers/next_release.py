@@ -5,8 +5,6 @@ In one of three ways, by what a method needs of published records: nothing or th
 elsewhere (`returning`).
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A release as it would be published, row by row; not yet written or measured."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

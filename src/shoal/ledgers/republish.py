@@ -4,8 +4,6 @@ read > split by operation > join what waited > place > recode > write > read bac
 release and the history > append to the ledger
 """
 
-from __future__ import annotations
-
 import hashlib
 import time
 from collections.abc import Iterator, Mapping, Sequence

@@ -5,8 +5,6 @@ people who are absent get a record, too: their own sensitive values, and the qua
 somebody who is here and in their group, so that it widens no class.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any

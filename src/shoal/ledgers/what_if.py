@@ -2,8 +2,6 @@
 what `sticky` would have published of a series of increments.
 """
 
-from __future__ import annotations
-
 import json
 import secrets
 import tempfile
@@ -25,11 +23,11 @@ from shoal.connectors.ledger.private import DeferredRecords, PanelState
 from shoal.data.certificate import Certificate
 from shoal.data.ledger_view import CARRIED, LOCKSTEP, TOGETHER, Panel
 from shoal.data.notebook import Figures
+from shoal.data.numba_kernels import always
 from shoal.data.partition import Partition
 from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import path_text
 from shoal.data.table import Table, texts_of
-from shoal.data.uncompiled import always
 from shoal.errors import InputError, ShoalError
 from shoal.ledgers.increment import INSERT, Terms, tokens_of
 from shoal.ledgers.methods.sticky import Sticky
@@ -155,7 +153,7 @@ def _prospect(terms: Terms, source: SourceFile, progress: Progress) -> Prospect:
     return Prospect(name, audited.certificate, audited.findings, waiting.records, told)
 
 
-def as_json(found: Sequence[Prospect | Rehearsal]) -> str:
+def as_json(found: "Sequence[Prospect | Rehearsal]") -> str:
     """All of it, for programs."""
     return json.dumps([one.report() for one in found], indent=2) + "\n"
 
@@ -198,7 +196,7 @@ class Rehearsal(Figures):
 
 
 def rehearse(
-    frames: Sequence[Frame] | Frame, policy: PolicyLike, *, progress: Progress = no_progress
+    frames: "Sequence[Frame] | Frame", policy: PolicyLike, *, progress: Progress = no_progress
 ) -> list[Rehearsal]:
     """What `sticky` would have published of these increments, by mode, size and patience.
 

@@ -1,7 +1,5 @@
 """A release of linked tables beside its original, by who knows whose each row is."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

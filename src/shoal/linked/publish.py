@@ -3,8 +3,6 @@
 read > bind > bundle > recode > write > read back > audit > publish
 """
 
-from __future__ import annotations
-
 import hashlib
 import time
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """From templates to the tables that are published: cells, counts, moved dates, keys, and order."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -24,7 +22,7 @@ from shoal.data.partition import Partition
 from shoal.data.recoding import Recoding, mean_text
 from shoal.data.schema import Render, Shown
 from shoal.linked.templates import anchor_of, slots_of
-from shoal.recoding.boxes import Boxes, pseudonyms
+from shoal.recoding.recode import Boxes, pseudonyms
 
 
 @dataclass(frozen=True)

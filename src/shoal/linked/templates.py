@@ -1,7 +1,5 @@
 """From linked tables to the templates of their classes, every promise kept slot by slot."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

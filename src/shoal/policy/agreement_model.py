@@ -1,7 +1,5 @@
 """The keys of an agreement file (PARTIES.yaml), and what each of them may hold."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -14,8 +12,8 @@ from pydantic import Field, field_validator
 
 from shoal.connectors.party.journal import MOST_NAME
 from shoal.data.hierarchies.hierarchy import Hierarchy
-from shoal.data.json_objects import Json
 from shoal.data.numbers import EXACT_DIGITS, parse_numbers
+from shoal.data.regular_files import Json
 from shoal.data.schema import Kind
 from shoal.data.table import Column
 from shoal.data.taxonomy import Taxonomy
@@ -325,7 +323,7 @@ class Domain:
     hierarchy: Hierarchy | None = None
 
     @classmethod
-    def of(cls, name: str, attribute: FusedAttribute, hierarchy: Hierarchy | None) -> Domain:
+    def of(cls, name: str, attribute: FusedAttribute, hierarchy: Hierarchy | None) -> "Domain":
         """The domain of an attribute as it is agreed; hierarchy: the one that it names, if any."""
         if hierarchy is not None:
             return cls(name, hierarchy.leaves, hierarchy=hierarchy)

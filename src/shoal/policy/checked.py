@@ -1,7 +1,5 @@
 """A file of keys and values as a model, and what its checker found wrong in plain words."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any, TypeVar, get_args

@@ -1,13 +1,11 @@
 """What no single field of a policy shows: roles, promises and methods that don't fit each other."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
 from shoal.connectors.dialect import codec_of
-from shoal.data.json_objects import Json
+from shoal.data.regular_files import Json
 from shoal.data.two_tables import COUNT, GROUP, OWN_METHODS
 from shoal.errors import InputError
 from shoal.policy import registry

@@ -5,8 +5,6 @@ round ends around what was seen, ordered categories keep their order, dates beco
 digits lose digits from the right, and all else is a value or nothing.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set

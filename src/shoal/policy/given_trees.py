@@ -1,7 +1,5 @@
 """Hierarchies as Python has them: a Hierarchy, a frame, or a dict from each label to its parent."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

@@ -4,14 +4,12 @@ Every table is read and bound as if it were alone, under a policy of its own tha
 columns are for; what belongs to what is said here.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from shoal.data.json_objects import Json
 from shoal.data.linked import PEOPLE, Known, LinkedTable
+from shoal.data.regular_files import Json
 from shoal.data.schema import Schema, Shown
 from shoal.policy.model import AttributePolicy, KnownRows, PolicyModel, RowsPolicy
 from shoal.policy.parameters import suggestion

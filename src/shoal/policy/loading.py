@@ -1,7 +1,5 @@
 """Reading a policy file; every finding in plain words."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -22,8 +20,14 @@ from shoal.data.findings import listed_rows
 from shoal.data.hierarchies.diagnostics import values_without_leaf
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.hierarchies.table import read_hierarchy
-from shoal.data.json_objects import Json, RepeatedKey, distinct_keys
-from shoal.data.regular_files import path_text, readable, require_regular
+from shoal.data.regular_files import (
+    Json,
+    RepeatedKey,
+    distinct_keys,
+    path_text,
+    readable,
+    require_regular,
+)
 from shoal.data.room import bytes_of
 from shoal.data.table import Column
 from shoal.errors import InputError

@@ -1,7 +1,5 @@
 """The keys of a policy file, and what each of them may hold."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import datetime
 from numbers import Integral, Real
@@ -18,9 +16,9 @@ from pydantic import (
 )
 
 from shoal.connectors.dialect import SOME_ENCODINGS, codec_of
-from shoal.data.json_objects import Json
 from shoal.data.notation import THOUSANDS, Notation
 from shoal.data.numbers import FARTHEST
+from shoal.data.regular_files import Json
 from shoal.data.room import bytes_of
 from shoal.data.schema import RECORD_LINES, Kind, Shown
 from shoal.errors import InputError
@@ -126,7 +124,7 @@ class ReadOptions(_Options):
         return form
 
     @model_validator(mode="after")
-    def _marks_differ(self) -> ReadOptions:
+    def _marks_differ(self) -> "ReadOptions":
         if self.thousands == self.decimal:
             raise ValueError("'decimal' and 'thousands' are the same mark; correct one of them")
         return self
@@ -319,7 +317,7 @@ class AttributePolicy(_Strict):
         return content | {"role": "quasi", "type": content.get("type", "number")}
 
     @model_validator(mode="after")
-    def _check_consistency(self) -> AttributePolicy:
+    def _check_consistency(self) -> "AttributePolicy":
         problems = []
         if isinstance(self.order, str) and self.order not in ORDERS:
             problems.append(f"order must be a list of labels or one of {', '.join(ORDERS)}")
@@ -507,7 +505,7 @@ class PopulationPolicy(_Strict):
     )
 
     @model_validator(mode="after")
-    def _is_one_kind(self) -> PopulationPolicy:
+    def _is_one_kind(self) -> "PopulationPolicy":
         kinds = {"table": self.table, "frequencies": self.frequencies, "fraction": self.fraction}
         given = [name for name, value in kinds.items() if value is not None]
         if len(given) != 1:

@@ -1,15 +1,13 @@
 """Options that say which policy holds, and how they change it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shoal.data.json_objects import Json
 from shoal.data.option import Request, option
+from shoal.data.regular_files import Json
 from shoal.errors import InputError
 
 if TYPE_CHECKING:
@@ -64,8 +62,8 @@ class Overrides(Request):
         self,
         path: Path,
         verb: str = "publish",
-        with_default: Callable[[Policy], Policy] | None = None,
-    ) -> Policy:
+        with_default: "Callable[[Policy], Policy] | None" = None,
+    ) -> "Policy":
         """The policy in the file with these changes; raises InputError.
 
         verb: that the method must serve. with_default: gives the policy the method of the verb or
@@ -87,7 +85,7 @@ class Overrides(Request):
 
     def of_release(
         self, released: str, certificate: Path | None, given: Path | None
-    ) -> Policy | None:
+    ) -> "Policy | None":
         """The policy that is given, with the options that it was published with; where a fusion's
         agreement is given, that of the agreement. Raises InputError for changes of no policy.
         """

@@ -1,7 +1,5 @@
 """Parameters of methods and promises: the fields of a frozen dataclass, checked and coerced."""
 
-from __future__ import annotations
-
 import dataclasses
 import typing
 from collections.abc import Collection, Iterable, Mapping

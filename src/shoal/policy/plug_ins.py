@@ -4,8 +4,6 @@ Verbs of the command line arrive by `shoal.commands`: a function each. One that 
 takes a name that is taken is refused in one line that names its package.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, make_dataclass
 from functools import cache

@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 from shoal.connectors import files
-from shoal.data.json_objects import Json
 from shoal.data.notation import Notation
 from shoal.data.person_names import same_value
-from shoal.data.regular_files import path_text
+from shoal.data.regular_files import Json, path_text
 from shoal.data.schema import Fields, Render
 from shoal.data.table import Table
 from shoal.errors import InputError
@@ -54,6 +53,7 @@ if TYPE_CHECKING:
 DEFAULT_METHOD = "rounded-partition"
 DEFAULT_OVER_HIERARCHIES = "lattice-peeling"  # and for long searches
 SHOWN = ("quasi", "sensitive", "plain")
+DEFAULT_FOR_SAMPLES = "risk"
 DEFAULT_FOR_CLOSENESS = {"name": "tcloseness", "aim": "spans", "scale": "range"}
 
 

@@ -1,7 +1,5 @@
 """Where a policy ends: what it asks of data whose columns are known."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -9,9 +7,9 @@ from typing import Any
 
 from shoal.data.certificate_shape import MethodReport
 from shoal.data.encoding import EncodedTable
-from shoal.data.json_objects import Json
 from shoal.data.linked import ANCHOR, PEOPLE, Anchor, Keys, TableTree
 from shoal.data.notation import Notation
+from shoal.data.regular_files import Json
 from shoal.data.schema import Schema
 from shoal.data.table import Table
 from shoal.errors import InputError
@@ -22,6 +20,7 @@ from shoal.policy.model import AttributePolicy, PolicyModel
 from shoal.policy.parameters import takes
 from shoal.policy.policy import (
     DEFAULT_FOR_CLOSENESS,
+    DEFAULT_FOR_SAMPLES,
     DEFAULT_METHOD,
     DEFAULT_OVER_HIERARCHIES,
     Policy,
@@ -118,18 +117,18 @@ class Problem:
         """What a column of the table is for, be it declared or not."""
         return self.policy.role_of(name)
 
-    def again(self, policy: Policy) -> Problem:
+    def again(self, policy: Policy) -> "Problem":
         """Another policy's question about the same columns."""
         return self if policy is self.policy else Problem(self.schema, policy)
 
     # How it is solved: by the policy's method of publishing one table.
 
-    def with_default_method(self, encoded: EncodedTable) -> Problem:
+    def with_default_method(self, encoded: EncodedTable) -> "Problem":
         """The problem; where nobody named a method, with the one that loses less on such a table.
 
-        Exchange between classes where t-closeness is asked; else lattice peeling where some
-        quasi-identifier has a hierarchy of more than one step or many records are equal, else the
-        rounded partition. What was set has to fit.
+        `risk` where a promise is about a sample; exchange between classes where t-closeness is
+        asked; else lattice peeling where some quasi-identifier has a hierarchy of more than one
+        step or many records are equal, else the rounded partition. What was set has to fit.
         """
         policy, settings = self.policy, self.policy.method_settings
         if policy.model.method is not None and not policy.is_method_open:
@@ -140,6 +139,8 @@ class Problem:
         return self.again(policy.with_method(usual["name"], usual | settings))
 
     def _usual_method(self, encoded: EncodedTable) -> dict[str, str]:
+        if any(promise.of_sample for promise in self.promises):
+            return {"name": DEFAULT_FOR_SAMPLES}
         if any(promise.model == "t-closeness" for promise in self.promises):
             return DEFAULT_FOR_CLOSENESS
         stepped = any(a.hierarchy is not None and a.hierarchy.height > 1 for a in self.schema.quasi)

@@ -9,8 +9,6 @@ Plug-ins arrive by the entry points `shoal.algorithms`, `shoal.privacy`, `shoal.
 is taken is refused in one line that names the package it came with.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 import inspect

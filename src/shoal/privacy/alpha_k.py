@@ -6,8 +6,6 @@ Reading: the frequency of a value is the share of the class's subjects who have 
 several values counts in the frequency of each, so frequencies may add up to more than 1.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import ceil
 from typing import ClassVar
@@ -15,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.data.classes import Classes, SensitiveColumn
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.errors import InputError
 from shoal.privacy.k_anonymity import BesidesK, too_few_subjects
 from shoal.privacy.promise import Settings, as_written, sign

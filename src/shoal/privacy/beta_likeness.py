@@ -9,15 +9,13 @@ with `reference: input` every record.
 Reading: every text that stands for no value is a value of its own.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from typing import ClassVar
 
 import numpy as np
 
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.privacy.promise import INPUT, NEARLY, as_written, sign
 from shoal.privacy.value_counts import UNSURE, Shares, SharesPromise, precise_logarithm
 

@@ -4,8 +4,6 @@ Sizes are counted in distinct subjects; suppressed records are in no class. Ever
 figure of the whole release, so that all of them hold or none does.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +15,7 @@ import numpy as np
 
 from shoal.data.certificate_shape import PromiseReport
 from shoal.data.classes import Classes, Sizes
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.privacy.promise import Judgement, Promise, as_written
 from shoal.privacy.uniqueness import ESTIMATORS
 

@@ -11,8 +11,6 @@ Reading: shares weigh (subject, value) pairs; the whole table is every record th
 Reading: every text that stands for no value is a value of its own.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from math import log
@@ -20,7 +18,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.privacy.promise import NEARLY
 from shoal.privacy.value_counts import UNSURE, Shares, SharesPromise, precise_logarithm
 

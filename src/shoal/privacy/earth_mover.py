@@ -7,8 +7,6 @@ unit. Every cost takes one pass over the values that occur in the classes, howev
 the table.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
@@ -71,7 +69,7 @@ class OrderedDistance:
     value_at: np.ndarray
 
     @classmethod
-    def of(cls, frequencies: np.ndarray) -> OrderedDistance:
+    def of(cls, frequencies: np.ndarray) -> "OrderedDistance":
         # a value that only suppressed records have must not stretch the scale
         occurs = frequencies > 0
         place = np.cumsum(occurs) - 1
@@ -136,7 +134,7 @@ class TreeDistance:
     covered: np.ndarray
 
     @classmethod
-    def flat(cls, frequencies: np.ndarray) -> TreeDistance:
+    def flat(cls, frequencies: np.ndarray) -> "TreeDistance":
         """Any two different values are equally far apart: a tree of height 1."""
         leaves = len(frequencies)
         level = np.arange(leaves, dtype=np.int32)
@@ -145,7 +143,7 @@ class TreeDistance:
         )
 
     @classmethod
-    def of(cls, tree: Hierarchy, frequencies: np.ndarray) -> TreeDistance:
+    def of(cls, tree: Hierarchy, frequencies: np.ndarray) -> "TreeDistance":
         depth = _depths(tree.parent)
         height = tree.levels.astype(np.int64)
         running = np.concatenate(([0], np.cumsum(frequencies)))

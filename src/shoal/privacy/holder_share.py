@@ -6,15 +6,13 @@ knows a person's class then knows that the person has it.
 Reading: a text for no value is none that anybody has.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from shoal.data.classes import Classes
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.privacy.promise import Promise, as_written, sign
 from shoal.privacy.value_counts import counts_of, sensitive_column
 

@@ -7,12 +7,10 @@ class. So it asks what p-sensitive k-anonymity asks, under the other name. A mod
 for tables with transactions (Gong, Yang, Luo 2016) is another one and not meant here.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.privacy.value_counts import DifferentValues
 
 

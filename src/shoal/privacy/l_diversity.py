@@ -6,8 +6,6 @@ Reading: r_i counts subjects, each once for every different value it has in the 
 Reading: all texts that stand for no value are one value.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
@@ -19,7 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.data.classes import Classes
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.errors import InputError
 from shoal.privacy.promise import NEARLY, Promise, as_written, decimal, sign
 from shoal.privacy.value_counts import ValueCounts, value_counts

@@ -4,12 +4,10 @@ Truta, Vinay. ICDE Workshops 2006, page 94.
 Reading: all texts that stand for no value are one value.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.privacy.value_counts import DifferentValues
 
 

@@ -4,8 +4,6 @@ A person of the population fits a class if the class's published cells cover all
 quasi-identifiers. Rows of the population table are people.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,7 +12,7 @@ import numpy as np
 
 from shoal.data.certificate_shape import PromiseReport
 from shoal.data.classes import Classes, Population
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.errors import InputError
 from shoal.privacy.promise import Judgement, Promise, as_written, decimal, one_name, sign
 

@@ -1,7 +1,5 @@
 """What every promise of this folder answers, whatever it measures."""
 
-from __future__ import annotations
-
 import math
 import operator
 from abc import ABC, abstractmethod

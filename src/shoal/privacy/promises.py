@@ -1,7 +1,5 @@
 """All promises of a policy, bound to one table: what a method asks while it works."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -83,7 +81,7 @@ class BoundPromises(Promises):
             model.compares_with_table and not model.compares_with_input for model in self._asked
         )
 
-    def restricted_to(self, kept: np.ndarray) -> BoundPromises:
+    def restricted_to(self, kept: np.ndarray) -> "BoundPromises":
         """The promises with these records for the whole table."""
         return BoundPromises(
             self._models, replace(self.template, labels=np.where(kept, self.template.labels, -1))
@@ -152,7 +150,7 @@ class CountedRows(BoundPromises):
     ) -> np.ndarray:
         raise needs_whole("the method asks more of its classes than how many they are")
 
-    def restricted_to(self, kept: np.ndarray) -> CountedRows:
+    def restricted_to(self, kept: np.ndarray) -> "CountedRows":
         return CountedRows(
             self._models, replace(self.template, labels=np.where(kept, self.template.labels, -1))
         )

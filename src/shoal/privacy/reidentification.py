@@ -16,23 +16,22 @@ A union of classes has more people and a larger sum of weights than each of them
 both: no member's risk rises, and neither does the mean over all.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from shoal.data.certificate_shape import PromiseReport
+from shoal.data.certificate_shape import PromiseReport, RisksReport, SampleReport
 from shoal.data.classes import Classes
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.data.sample import Sample
 from shoal.errors import InputError
 from shoal.privacy.promise import Promise
 
 TERMS = 64  # of the series: each is at most half of the one before, or f is FEW at least
 FEW = 20
+LOWEST, BINS = 1e-9, 6  # of a histogram: where it begins at least, and how many to a power of ten
 
 
 def individual_risk(people: np.ndarray, weight: np.ndarray) -> np.ndarray:
@@ -113,6 +112,27 @@ def risks_of_people(classes: Classes) -> SampledPeople:
     with np.errstate(divide="ignore"):
         nobody = np.bincount(home[order], weights=np.log1p(-own[order]))
     return SampledPeople(own, np.maximum(own, -np.expm1(nobody)[home]))
+
+
+def sample_report(classes: Classes) -> SampleReport | None:
+    """The risks of everybody as certificates state them, counted in sixths of a power of ten.
+
+    None where no weights are known, or nobody is in a class.
+    """
+    if classes.sample is None or not classes.count:
+        return None
+    risks = risks_of_people(classes)
+    lowest = min(int(np.floor(np.log10(max(risks.own.min(), LOWEST)))), -1)
+    edges = np.array([float(f"{10 ** (n / BINS):.4g}") for n in range(lowest * BINS, 1)])
+
+    def stated(found: np.ndarray) -> RisksReport:
+        people = np.histogram(np.clip(found, edges[0], 1.0), edges)[0]
+        return {"mean": _mean(found), "max": float(found.max()), "people": people.tolist()}
+
+    report = SampleReport(edges=edges.tolist(), own=stated(risks.own))
+    if classes.sample.households is not None:
+        report["household"] = stated(risks.household)
+    return report
 
 
 def _sample(classes: Classes) -> Sample:

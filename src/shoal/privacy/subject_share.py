@@ -5,8 +5,6 @@ equally frequent. A class of k people of whom one owns nearly every record is ne
 own record: k counts people, and says nothing of this.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import ceil
 from typing import ClassVar
@@ -14,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.data.classes import Classes
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.privacy.promise import Promise, as_written, sign
 
 

@@ -17,8 +17,6 @@ Reading: of a growing table no source says whether a class is compared with its 
 that is published; see `reference`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -29,7 +27,7 @@ import numpy as np
 from shoal.data.classes import Classes, Closeness, SensitiveColumn
 from shoal.data.hierarchies.hierarchy import Alias, Hierarchy
 from shoal.data.numbers import alike
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.errors import InputError
 from shoal.privacy import promise
 from shoal.privacy.earth_mover import Distance, distance_to

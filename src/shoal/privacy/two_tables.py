@@ -4,8 +4,6 @@ Everybody may deal the values of a group to its rows, as `joined` does in one wa
 measured by group does not depend on how they were dealt.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

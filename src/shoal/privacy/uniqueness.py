@@ -6,8 +6,6 @@ classes of one, N = n / fraction people in the population. Every estimator retur
 where its model can't be fitted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import exp, lgamma, log, nan
 

@@ -1,7 +1,5 @@
 """How often each sensitive value occurs in each class, without a table of classes times values."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -62,7 +60,7 @@ class ValueCounts:
             result[occupied] = operation.reduceat(cells, self.starts[occupied])
         return result
 
-    def only(self, chosen: np.ndarray) -> ValueCounts:
+    def only(self, chosen: np.ndarray) -> "ValueCounts":
         """The counts of some classes, renumbered 0.. in order; chosen: ascending numbers."""
         sizes = self.distinct[chosen]
         starts = np.concatenate(([0], np.cumsum(sizes)))
@@ -233,7 +231,7 @@ class Shares:
     occurring: int
 
     @classmethod
-    def of(cls, classes: Classes, attribute: str, frequencies: np.ndarray) -> Shares:
+    def of(cls, classes: Classes, attribute: str, frequencies: np.ndarray) -> "Shares":
         counts = counts_of(classes, sensitive_column(classes, attribute))
         size, often, pairs = (
             np.repeat(counts.total(), counts.distinct),

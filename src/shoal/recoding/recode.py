@@ -1,9 +1,14 @@
-"""From a bound table to the frame that would be published: classes or cut, cells, order."""
+"""From a bound table to the frame that would be published: classes or cut, the box around each,
+cells, order.
+"""
 
-from __future__ import annotations
-
+import hashlib
+import hmac
+import os
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 import polars as pl
@@ -12,21 +17,22 @@ from shoal.auditor.promises import promise_reports
 from shoal.auditor.reading import read_release
 from shoal.data.classes import Classes
 from shoal.data.cut import Cut
+from shoal.data.encoding import EncodedTable
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.data.progress import Progress, no_progress
-from shoal.data.recoding import GlobalRecoding
+from shoal.data.recoding import GlobalRecoding, Recoding
 from shoal.data.release import is_withheld
 from shoal.data.row_order import published_order
-from shoal.data.table import Table
+from shoal.data.schema import Render, Role, Schema
+from shoal.data.table import Table, as_text, encode_text
 from shoal.data.truth import Truth
-from shoal.errors import InfeasibleError
+from shoal.errors import InfeasibleError, InputError
 from shoal.policy import registry
 from shoal.policy.binding.table import BoundTable
 from shoal.policy.problem import Problem
 from shoal.privacy.promises import BoundPromises, nearest_feasible
 from shoal.protocols import SearchingPartitioner
-from shoal.recoding.boxes import Boxes
 from shoal.search.repair import repair
 
 
@@ -228,3 +234,70 @@ def suppress_cells(series: pl.Series, rows: np.ndarray, mark: str, typed: bool =
         series = series.cast(pl.String)
     star = pl.Series([mark if series.dtype == pl.String else None], dtype=series.dtype)
     return series.zip_with(~pl.Series(rows), star.new_from_index(0, len(series)))
+
+
+class Boxes:
+    """The renderer of every method so far: a cell covers what the members of its class hold."""
+
+    name: ClassVar[str] = "boxes"
+
+    def tables(
+        self,
+        table: Table,
+        encoded: EncodedTable,
+        classes: Partition | Cut | GlobalRecoding,
+        schema: Schema,
+    ) -> Mapping[str, pl.DataFrame]:
+        """One table, rows and columns in the order of the input."""
+        recoding = recoding_of_whole_table(classes, encoded, schema.render)
+        index = {one.attribute.name: j for j, one in enumerate(encoded.attributes)}
+        columns = []
+        for attribute in schema.published:
+            name = attribute.name
+            if attribute.pseudonym is not None:
+                columns.append(pseudonyms(table.series(name)))
+            elif attribute.role is Role.QUASI:
+                j = index[name]
+                columns.append(recoding.column(j, encoded.attributes[j], schema.render))
+            else:
+                columns.append(table.series(name))
+        return {"": pl.DataFrame(columns)}
+
+
+def recoding_of_whole_table(
+    classes: Partition | Cut | GlobalRecoding, encoded: EncodedTable, render: Render
+) -> Recoding | GlobalRecoding:
+    """What was found for the records that have all values, carried to the whole table."""
+    if isinstance(classes, GlobalRecoding):
+        return classes
+    if isinstance(classes, Cut):
+        of_record = encoded.of_all(classes.round_of_record())
+        return GlobalRecoding.of(classes, of_record, encoded.attributes, render)
+    recoding = Recoding.of(encoded.of_all(classes.labels), classes.count, encoded.attributes)
+    return replace(recoding, has_stars=classes.has_stars)
+
+
+# Keyed pseudonyms for direct identifiers.
+
+
+KEY_VARIABLE = "SHOAL_PSEUDONYM_KEY"
+
+
+def pseudonyms(series: pl.Series) -> pl.Series:
+    """32 hexadecimal digits for each identifier: its HMAC-SHA-256 under the owner's key.
+
+    The key comes from the environment, never from the policy, which is shared. Raises InputError
+    where it is absent or shorter than 16 characters.
+    """
+    key = os.environ.get(KEY_VARIABLE, "")
+    if len(key.strip()) < 16:
+        raise InputError(
+            f"identifier '{series.name}': a keyed pseudonym needs a secret; set {KEY_VARIABLE} to"
+            " 16 characters or more, not counting blanks around them"
+        )
+    column = encode_text(as_text(series).alias(series.name))
+    tokens = [
+        hmac.new(key.encode(), cell.encode(), hashlib.sha256).hexdigest()[:32]
+        for cell in column.cells
+    ]
+    return pl.Series(series.name, tokens).gather(column.codes)

@@ -313,12 +313,27 @@ def _special_lines(risk: Risk, found: SpecialUniques) -> Iterator[str]:
         rows = [("column", "share of the scores (SUDA) of sets with it")]
         rows += [(name, f"{100 * share:.0f} %") for name, share in found.columns.items()]
         yield from table_lines(rows, left=1)
-    if risk.by_weight is not None and len(risk.by_weight):
-        yield (
-            f"{len(risk.by_weight):,} records are alone in the sample; by their weights they are"
-            f" named in the population with {risk.by_weight.mean():.3g} on average,"
-            f" {risk.by_weight.max():.3g} at most"
-        )
+    yield from _by_weight_lines(risk)
+
+
+def _by_weight_lines(risk: Risk) -> Iterator[str]:
+    """How likely people of a sample are named in the population, on average and at most."""
+    found = risk.by_weight
+    if found is None:
+        return
+    yield ""
+    yield "risk of being named in the population, by the weights:"
+    rows = [("", "on average (global)", "at most", "expected to be named")]
+    named = {"each person": found["own"]}
+    if "household" in found:
+        named["with the household"] = found["household"]
+    for who, stated in named.items():
+        counted = f"{stated['mean'] * risk.people:,.1f} of {risk.people:,}"
+        rows.append((who, f"{stated['mean']:.3g}", f"{stated['max']:.3g}", counted))
+    if (alone := risk.alone_by_weight) is not None and len(alone):
+        who = f"{risk.lone:,} alone in the sample"
+        rows.append((who, f"{alone.mean():.3g}", f"{alone.max():.3g}", f"{alone.sum():,.1f}"))
+    yield from table_lines(rows, left=1)
 
 
 def _written(profile: Profile) -> str:

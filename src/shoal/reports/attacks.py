@@ -5,8 +5,6 @@ like them who are not in it, and by chance; and in a word what that means. What 
 printed, too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple

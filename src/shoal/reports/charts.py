@@ -5,21 +5,21 @@ Colours are CSS variables of the page, so that charts follow it into dark mode a
 after differ in lightness as well as in hue.
 """
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TypeAlias
+from typing import Any, TypeAlias
 from unicodedata import east_asian_width
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shoal.data.certificate_shape import SampleReport
 from shoal.data.language import gettext
 from shoal.data.printable import printable
 from shoal.data.single_ends import step_of
+from shoal.privacy.reidentification import BINS
 
 WIDTH, LETTER = 340.0, 10.0  # of a chart, and the height of its letters, in points
 TOP, BOTTOM = 18.0, 30.0  # its room above and below the axes
@@ -204,8 +204,6 @@ def _letter_width(letter: str) -> float:
 
 # The charts of reports
 
-LEAST_RISK = 1e-9  # as low as an axis goes
-
 
 def class_sizes_chart(sizes: np.ndarray, counts: np.ndarray, asked: int | None, unit: str) -> Chart:
     """How many classes have how many people. sizes, counts: (m,) as of `class_sizes`; unit: what is
@@ -242,31 +240,37 @@ def class_sizes_chart(sizes: np.ndarray, counts: np.ndarray, asked: int | None, 
     return Chart(gettext("Class sizes"), description, 180, x, y, shapes, texts)
 
 
-def risks_chart(risks: np.ndarray, bound: float | None) -> Chart:
-    """How many people have which individual risk, on a logarithmic scale. bound: of their mean."""
-    known = np.maximum(risks, LEAST_RISK)
-    low, high = np.floor(np.log10(known.min())), 0.0
-    edges = np.logspace(low, high, int(high - low) * 6 + 1)
-    heights = np.histogram(known, edges)[0]
-    y = axis_up_to(gettext("people"), heights.max(), whole=True)
-    shapes = [Shape(boxes(edges[:-1], edges[1:] * 0.97, 0, heights), "after")]
-    texts = []
-    if bound is not None:
-        shapes.append(
-            Shape(line_of([bound, bound], [0, y.high]), "mark", width=1.4, is_dashed=True)
-        )
-        text = gettext("{bound:.3g} asked on average", bound=bound)
-        texts.append(Text(bound, y.high, text, 0, -7, "mark"))
-    ticks = {10.0**power: f"{10.0**power:g}" for power in range(int(low), 1)}
+def risks_chart(certificate: Mapping[str, Any]) -> Chart | None:
+    """How many people have which individual risk, on a logarithmic scale, beside what is asked of
+    the mean; None where no weights were known.
+    """
+    stated: SampleReport | None = certificate.get("individual_risk")
+    if stated is None:
+        return None
+    edges, own, household = np.array(stated["edges"]), stated["own"], stated.get("household")
+    alone, with_others = gettext("each person"), gettext("with household")
+    named = {alone: own}
+    shapes = [Shape(boxes(edges[:-1], edges[1:] * 0.97, 0, own["people"]), "after", alone)]
+    if household is not None:
+        named[with_others] = household
+        stairs = line_of(np.repeat(edges, 2)[1:-1], np.repeat(household["people"], 2))
+        shapes.append(Shape(stairs, "ink", with_others, width=1.4))
+    ticks = {edge: f"{edge:g}" for edge in stated["edges"][::BINS]}
     x = Axis(gettext("individual risk"), edges[0], 1.0, ticks, has_grid=False, is_log=True)
-    description = gettext(
-        "{count:,} people with risks of {low:.3g} to {high:.3g}, on average {mean:.3g}",
-        count=len(risks),
-        low=float(risks.min()),
-        high=float(risks.max()),
-        mean=float(risks.mean()),
-    )
-    return Chart(gettext("Individual risk"), description, 180, x, y, shapes, texts)
+    most = max(max(risks["people"]) for risks in named.values())
+    y = axis_up_to(gettext("people"), most, whole=True)
+    for promise in certificate["promises"]:
+        if promise["model"] == "global-risk":
+            at = max(promise["asked"], x.low)
+            line = line_of([at, at], [0, y.high])
+            name = gettext("{asked:.3g} asked", asked=promise["asked"])
+            shapes.append(Shape(line, "mark", name, width=1.4, is_dashed=True))
+    said = [gettext("{count:,} people", count=sum(own["people"]))]
+    said += [
+        gettext("{who}: {mean:.3g} on average, {max:.3g} at most", who=who, **risks)
+        for who, risks in named.items()
+    ]
+    return Chart(gettext("Individual risk"), "; ".join(said), 180, x, y, shapes)
 
 
 def _usual_size(sizes: np.ndarray, counts: np.ndarray) -> int:

@@ -5,8 +5,6 @@ As every report it needs nothing but itself and shows no value of the data: figu
 releases, names are those of methods and attributes.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -39,7 +37,7 @@ class Comparison(comparison.Comparison):
         """The table of `shoal compare`."""
         return as_text(self)
 
-    def plot(self) -> Figure:
+    def plot(self) -> "Figure":
         """A figure of Matplotlib: what each method loses, leaves at risk and takes, over k."""
         from shoal.reports.figures import figure_of  # which few comparisons need
 

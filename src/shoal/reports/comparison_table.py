@@ -1,14 +1,12 @@
 """A comparison as rows of text, for the screen and for the page: one row per method and k."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from shoal.advise.comparison import Comparison, Row, promise_titles
-from shoal.data.fault_words import fault_sentences
 from shoal.data.language import gettext
 from shoal.data.printable import printable_lines
+from shoal.data.warnings import fault_sentences
 from shoal.reports.text import MEASURES, table_lines
 
 NONE = "-"

@@ -31,7 +31,6 @@ from shoal.data.release import PublishedColumn
 from shoal.data.schema import Attribute, Kind
 from shoal.data.single_ends import step_of
 from shoal.policy.model import AttributePolicy
-from shoal.privacy.reidentification import risks_of_people
 from shoal.reports import charts
 from shoal.reports.pages import Measured
 from shoal.utility.class_sizes import class_sizes
@@ -407,16 +406,6 @@ def sizes_chart(measured: Measured) -> charts.Chart | None:
         return None
     counted = gettext(unit(measured.certificate).many)
     return charts.class_sizes_chart(sizes, counts, measured.release.required_k, counted)
-
-
-def risks_chart(measured: Measured) -> charts.Chart | None:
-    """The individual risk of everybody; None where no weights are known."""
-    classes = measured.release.classes
-    if classes.sample is None or not classes.count:
-        return None
-    bounds = (p for p in measured.certificate["promises"] if p["model"] == "global-risk")
-    bound = next((p["asked"] for p in bounds), None)
-    return charts.risks_chart(risks_of_people(classes).own, bound)
 
 
 def losses_of(measured: Measured) -> dict[str, float | None]:

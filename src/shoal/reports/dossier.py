@@ -1,7 +1,5 @@
 """The dossier of a release as a page that prints on A4; shows no value of the data."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -38,6 +36,7 @@ from shoal.reports.attacks import (
     worst_first,
     worst_of,
 )
+from shoal.reports.charts import risks_chart
 from shoal.reports.in_short import ROLES, alone_if_known, in_short, linked_rows, listed
 from shoal.reports.linked import entities_of, entity_picture
 from shoal.reports.pages import percent_text
@@ -252,6 +251,7 @@ def _content(found: Dossier) -> pages.Content:
         "picture": entity_picture(entities_of(certificate)) if certificate.get("linked") else "",
         "lines": [line for line in in_short(certificate) if line.about != gettext("Open")],
         "risks": list(_risks(content)),
+        "named": risks_chart(certificate),
         "facts": [
             *((words, _at(context, name)) for name, words in FACTS.items()),
             *_measured_facts(found, certificate),

@@ -1,7 +1,5 @@
 """Figures of Matplotlib for notebooks, of the charts that pages have."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from io import BytesIO

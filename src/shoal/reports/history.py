@@ -3,8 +3,6 @@
 As every report they need nothing but themselves and show no value of the data.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

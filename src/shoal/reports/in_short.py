@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import BesideReport, ColumnReport, PromiseReport
-from shoal.data.fault_words import fault_sentences
 from shoal.data.language import gettext, ngettext
 from shoal.data.people import ASSUMED, Unit, span_text, unit
-from shoal.data.warnings import GRAVE
+from shoal.data.warnings import GRAVE, fault_sentences
 from shoal.reports.pages import number_text, percent_text
 from shoal.reports.text import worst_columns
 

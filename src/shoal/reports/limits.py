@@ -1,7 +1,5 @@
 """What a release does not promise, in sentences that a report shows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

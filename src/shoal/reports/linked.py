@@ -1,7 +1,5 @@
 """Linked tables in a picture and in sentences: on a certificate, and before a release."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,11 +8,11 @@ from markupsafe import Markup, escape
 
 from shoal.auditor.dossier.context import SHOWN
 from shoal.data.certificate import Certificate
-from shoal.data.fault_words import fault_sentences
 from shoal.data.language import gettext, ngettext
 from shoal.data.linked import PEOPLE
 from shoal.data.people import span_text
 from shoal.data.printable import printable
+from shoal.data.warnings import fault_sentences
 from shoal.policy.loading import as_yaml
 from shoal.policy.model import PolicyModel
 from shoal.reports.attacks import attack_section

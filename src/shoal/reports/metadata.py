@@ -3,8 +3,6 @@
 Nothing is added that the certificate or the cells themselves do not say: no domain, and no value.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence

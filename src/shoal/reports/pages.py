@@ -1,7 +1,5 @@
 """Pages for people, written whole or not at all, and what the page of a release is drawn from."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from shoal.auditor.publication import Found
+from shoal.auditor.verdict import Found
 from shoal.connectors import files
 from shoal.data import language
 from shoal.data.certificate import Certificate
@@ -122,7 +120,7 @@ class Heading(NamedTuple):
     purpose: str = ""
 
     @classmethod
-    def of(cls, released: str, given: ContextLike | None = None) -> Heading:
+    def of(cls, released: str, given: "ContextLike | None" = None) -> "Heading":
         """Raises InputError where the context can't be read."""
         name = "" if "://" in released or released == "-" else Path(released).name
         if given is None:

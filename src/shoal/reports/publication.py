@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, cast, overload
 
 from shoal.attacks.run.request import Asked, AttackRequest, asked_attacks
-from shoal.auditor import publication
+from shoal.auditor import verdict
 from shoal.auditor.release_frame import numbers_of
 from shoal.connectors.frames import FrameT, like, table_of
 from shoal.data import cores
@@ -41,7 +41,7 @@ PLOTS: tuple[Plot, ...] = ("sizes", "columns", "loss")
 
 
 @dataclass(frozen=True, repr=False)
-class Publication(publication.Publication[FrameT]):
+class Publication(verdict.Publication[FrameT]):
     """A release that kept its promises.
 
     data: the published frame, of the kind that came in. certificate: what was measured on it.

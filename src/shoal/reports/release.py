@@ -6,15 +6,13 @@ the release, and what is shown of the original keeps the rule of `distributions`
 shown as its author wrote it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from shoal.auditor.publication import Found
+from shoal.auditor.verdict import Found
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import PromiseReport
 from shoal.data.language import gettext, ngettext
@@ -33,7 +31,6 @@ from shoal.reports.distributions import (
     drawn_of,
     least_shown,
     losses_of,
-    risks_chart,
     shares,
     sizes_chart,
 )
@@ -93,7 +90,7 @@ def _content(measured: Measured, heading: Heading) -> Content:
             for name, count in hidden_from(measured.release).items()
         ],
         "sizes": sizes,
-        "risks": risks_chart(measured),
+        "risks": charts.risks_chart(certificate),
         "attackers": _attackers(certificate),
         **attack_section(certificate),
         "losses": charts.losses_chart(drawn),

@@ -6,11 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from shoal.data.certificate import Certificate
-from shoal.data.fault_words import fault_sentences
 from shoal.data.language import gettext
 from shoal.data.people import span_text, unit
 from shoal.data.printable import printable_lines
-from shoal.data.warnings import with_grave
+from shoal.data.warnings import fault_sentences, with_grave
 
 if TYPE_CHECKING:
     from shoal.auditor.ledger.history import LedgerAudit, ReleaseAudit

@@ -4,8 +4,6 @@ A generator is a module with `generate(n, seed) -> polars.DataFrame`, or `genera
 several tables of n people by name, and `POLICY`, the text of a policy that fits it.
 """
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 from functools import cache

@@ -4,8 +4,6 @@ Income and schooling decide who gets a loan, so that the fused table is worth cl
 owner misses some people, so that the tables have to be joined.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -5,8 +5,6 @@ visits of one person lie weeks apart, and drugs follow the disease, so that a pe
 say much more than each of them.
 """
 
-from __future__ import annotations
-
 from datetime import date
 from importlib.resources import files
 

@@ -4,8 +4,6 @@ Age shifts what people suffer from, the district shifts their education, and cha
 disease, so that hiding people costs something and sensitive values are worth hiding.
 """
 
-from __future__ import annotations
-
 from importlib.resources import files
 from typing import Any
 

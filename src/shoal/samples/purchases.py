@@ -5,8 +5,6 @@ and what is bought shifts from the shop to the web, so that clusters made early 
 less well.
 """
 
-from __future__ import annotations
-
 from importlib.resources import files
 
 import numpy as np

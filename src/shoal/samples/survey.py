@@ -6,8 +6,6 @@ household have one weight, which was calibrated, so that it is no whole number. 
 schooling and work, and what a household drinks with where it lives.
 """
 
-from __future__ import annotations
-
 from importlib.resources import files
 
 import numpy as np

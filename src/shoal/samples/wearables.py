@@ -5,8 +5,6 @@ and many are rare. Sensors follow the activity, and each body moves a little in 
 seeds are other people, so that two seeds are two increments of one growing table.
 """
 
-from __future__ import annotations
-
 from importlib.resources import files
 
 import numpy as np

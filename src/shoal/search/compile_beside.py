@@ -5,8 +5,6 @@ process begins with the kernel that is needed last; where the two meet, each loa
 has compiled. It is given no data, and ends with this process at the latest.
 """
 
-from __future__ import annotations
-
 import atexit
 import importlib
 import subprocess

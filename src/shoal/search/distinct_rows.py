@@ -6,8 +6,6 @@ sizes, what they cost and their order are those of the records. Promises beyond 
 asked of the records.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import wraps
@@ -63,7 +61,7 @@ class DistinctRows:
     row_of: np.ndarray
 
     @classmethod
-    def of(cls, matrix: Matrix, with_label: bool = False) -> DistinctRows | None:
+    def of(cls, matrix: Matrix, with_label: bool = False) -> "DistinctRows | None":
         """None where a row would stand for fewer than WORTHWHILE records on average."""
         row_of = np.empty(matrix.records, dtype=np.int32)
         nothing = np.zeros(0, dtype=np.int32)
@@ -150,7 +148,7 @@ class RowPromises(Promises):
     def about_lone_records(self) -> bool:
         return self._promises.about_lone_records
 
-    def restricted_to(self, kept: np.ndarray) -> RowPromises:
+    def restricted_to(self, kept: np.ndarray) -> "RowPromises":
         return RowPromises(self._promises.restricted_to(kept[self._row_of]), self._row_of)
 
     def holds(

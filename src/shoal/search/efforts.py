@@ -4,8 +4,6 @@ What refines, with its many kernels, is imported where it is about to work: exch
 none of it.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -92,13 +90,13 @@ class Effort(NamedTuple):
         """The classes refined, where that is asked and is not done by exchanging alone."""
         if self.for_k_alone(matrix.records) in EXCHANGING:  # where most is done
             return partition
-        from shoal.search.quick_refinement import refine_quickly
         from shoal.search.refinement import (
             is_asked_of_moves,
             is_k_alone,
             promised_search,
             quick_search,
             refine,
+            refine_quickly,
             steps_within,
             thorough_search,
         )

@@ -8,8 +8,6 @@ follow `METRICS`; each gives, beside a node's score, what it would be if nothing
 all coarser nodes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from math import prod
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """What a node of the lattice costs, by each metric, and its floor."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -47,7 +45,7 @@ class Levels:
     nodes: tuple[np.ndarray | None, ...]
 
     @classmethod
-    def of(cls, matrix: Matrix) -> Levels:
+    def of(cls, matrix: Matrix) -> "Levels":
         codes, values = _dense(matrix)
         records = codes[: matrix.records]
         spans: list[np.ndarray] = []

@@ -12,8 +12,6 @@ Cuts along attributes need not reach it: a a b b along one attribute with k = l 
 classes, and every cut leaves one.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil

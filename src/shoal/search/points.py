@@ -7,8 +7,6 @@ number that is as far apart, and a mean of such points is a mean of shares.
 Reading: hierarchies with more than `MOST` nodes keep the coordinates of largest variance.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -17,7 +15,7 @@ import numpy as np
 from shoal.data.classes import SensitiveColumn
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
-from shoal.search.kernels import merge_far
+from shoal.search.kernels import value_chains
 from shoal.search.kernels.closeness import ENOUGH
 from shoal.search.targets import Targets
 
@@ -267,4 +265,4 @@ def merged(points: np.ndarray, labels: np.ndarray, targets: Targets) -> Partitio
     classes = int(labels.max()) + 1
     if (targets.excesses(labels, classes) <= ENOUGH).all():
         return Partition.of(labels)
-    return Partition.of(merge_far.merge_far(points, labels, classes, *targets.arrays))
+    return Partition.of(value_chains.merge_far(points, labels, classes, *targets.arrays))

@@ -14,8 +14,6 @@ Promises about the release as a whole are not asked class by class; where one fa
 fewer people than it can do with merge, too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -5,8 +5,6 @@ The argument why the promises hold: a segment is only replaced by its parts wher
 yes to every part. Nothing else ever makes a class.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -15,8 +15,6 @@ state.
 Cells, nodes and taxonomies are those of `data/taxonomy.py`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -78,7 +76,7 @@ class _Groups:
     count: int = 1
 
     @classmethod
-    def of_all_rows(cls, qid: IndexedRequirement, rows: int, records: int) -> _Groups:
+    def of_all_rows(cls, qid: IndexedRequirement, rows: int, records: int) -> "_Groups":
         room = min(rows, records // qid.k) + 2
         labels = np.zeros(rows, dtype=np.int32)
         sizes = np.zeros(room, dtype=np.int32)
@@ -131,7 +129,7 @@ class Specialization:
         codes: Sequence[np.ndarray],
         cells: Sequence[int],
         qids: Sequence[IndexedRequirement],
-        allows: Callable[[Specialization], bool] | None = None,
+        allows: "Callable[[Specialization], bool] | None" = None,
         keeps: Callable[[np.ndarray, np.ndarray], bool] | None = None,
         counts: np.ndarray | None = None,
     ) -> None:

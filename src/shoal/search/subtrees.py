@@ -1,4 +1,5 @@
-"""A large table cut by several threads: the same classes, in the same order, as by one.
+"""A large table cut by several threads or by many processes: the same classes, in the same order,
+as by one.
 
 Why the number of threads changes nothing:
 
@@ -8,20 +9,22 @@ Why the number of threads changes nothing:
    not from that of the part that a thread was given.
 3. Nodes share no record, so threads never write to the same place, and where classes start is
    sorted in the end.
+
+Among processes, level by level, every open node is a task: its records are copied, cut once by the
+kernel that cuts them in one process, and both sides are the nodes of the next level. A node of few
+records is cut to the end. So whatever a cut depends on - the records of its node in the order of
+their numbers - is the same wherever it is made.
 """
 
-from __future__ import annotations
-
 import heapq
+from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
 import numpy as np
 
 from shoal.data import cores
-from shoal.data.room import IN_MEMORY, Room
-from shoal.data.shared_room import SharedRoom
-from shoal.search import spread_cuts
+from shoal.data.room import IN_MEMORY, Room, SharedRoom
 from shoal.search.kernels import rounded_cut
 
 GRAIN = 300_000
@@ -30,7 +33,7 @@ GRAIN = 300_000
 Rules = tuple[int, bool, bool, int]
 
 
-def cut(
+def cut_by_threads(
     columns: np.ndarray,
     k: int,
     rules: Rules,
@@ -51,8 +54,8 @@ def cut(
     least = max(rounded_cut.most_listed(k, sample), 2 * k - 1)
     if isinstance(room, SharedRoom) and not listed:
         node = _Node(k, rules, sample, costs)
-        most = max(room.most_records(records, spread_cuts.BYTES * len(columns)), least)
-        return spread_cuts.cut(columns, node.once, node.to_end, most, room)
+        most = max(room.most_records(records, BYTES * len(columns)), least)
+        return cut_by_processes(columns, node.once, node.to_end, most, room)
     is_free = room.limit is None
     if (cores.threads() == 1 and is_free) or listed or records <= grain:
         return rounded_cut.cut(columns, nodes, k, rules, sample, costs)
@@ -111,3 +114,62 @@ class _Node:
     def to_end(self, columns: np.ndarray, room: Room) -> np.ndarray:
         node = np.array([0, columns.shape[1]])
         return rounded_cut.cut(columns, node, self.k, self.rules, self.sample, self.costs, False)
+
+
+BYTES = 8
+"""What a task needs in memory for each code of a record."""
+
+Parts = list[tuple[int, int]]
+"""Where nodes begin and end."""
+
+Once = Callable[[np.ndarray, Room], Parts]
+"""Moves the records of a node, columns (d + 1, m) int32, so that its parts are runs of them."""
+
+ToEnd = Callable[[np.ndarray, Room], np.ndarray]
+"""Cuts until classes are runs: where each starts, and m."""
+
+
+@dataclass(frozen=True)
+class _Task:
+    """Takes on a node. most: records up to which it is cut to the end."""
+
+    once: Once
+    to_end: ToEnd
+    most: int
+    limit: int
+
+    def __call__(self, node: np.ndarray) -> tuple[np.ndarray, Parts, np.ndarray]:
+        """The records as they were moved, the nodes that are open, and where classes start."""
+        room = Room(self.limit)
+        columns = room.array(node.shape, np.int32)
+        columns[:] = node
+        if columns.shape[1] <= self.most:
+            return columns, [], self.to_end(columns, room)
+        parts = self.once(columns, room)
+        ends = np.array([0, columns.shape[1]])
+        return (columns, [], ends) if len(parts) < 2 else (columns, parts, ends[:0])
+
+
+def cut_by_processes(
+    columns: np.ndarray, once: Once, to_end: ToEnd, most: int, room: SharedRoom
+) -> np.ndarray:
+    """Moves the columns so that classes are runs of them; where each starts, and the end.
+
+    once: cuts a node of more than `most` records, or says that it has one part.
+    """
+    task = _Task(once, to_end, most, room.limit)
+    nodes = [(0, columns)]
+    done: list[tuple[int, np.ndarray, np.ndarray]] = []
+    while nodes:
+        found = room.each(task, [node for _, node in nodes])
+        coming = []
+        for (begun, _), (moved, parts, starts) in zip(nodes, found, strict=True):
+            coming += [(begun + first, moved[:, first:end]) for first, end in parts]
+            if not parts:
+                done.append((begun, moved, starts))
+        nodes = coming
+    starts_of_all = []
+    for begun, moved, starts in sorted(done, key=lambda one: one[0]):
+        columns[:, begun : begun + moved.shape[1]] = moved
+        starts_of_all.append(begun + starts[:-1])
+    return np.append(np.concatenate(starts_of_all), columns.shape[1])

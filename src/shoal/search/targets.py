@@ -6,8 +6,6 @@ subjects have several records a class that looks close enough may fail; `Promise
 word.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -46,7 +44,7 @@ class Targets:
         """As every kernel takes them."""
         return self.codes, self.layout, self.prefix_sums, self.lookup, self.limit
 
-    def take(self, rows: np.ndarray) -> Targets:
+    def take(self, rows: np.ndarray) -> "Targets":
         """The targets of some of the records."""
         return replace(self, codes=np.ascontiguousarray(self.codes[rows]))
 

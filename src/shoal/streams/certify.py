@@ -1,7 +1,5 @@
 """What a stream has done so far: counts, a short history for charts, and its certificate."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

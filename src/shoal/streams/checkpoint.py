@@ -11,8 +11,6 @@ The file: a line of JSON - values, and for every array or frame its kind, size a
 followed by their bytes.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json
@@ -271,7 +269,7 @@ class SharedStream:
     policy: str
 
     @classmethod
-    def read(cls, folder: Path) -> SharedStream | None:
+    def read(cls, folder: Path) -> "SharedStream | None":
         """What was agreed, None in a new folder; raises CheckpointError if it is damaged."""
         try:
             content = json.loads((folder / NAME).read_text(encoding="utf-8"))
@@ -286,7 +284,7 @@ class SharedStream:
                 " restore it, or publish into a new topic with a new folder"
             ) from None
 
-    def begin(self, folder: Path) -> SharedStream:
+    def begin(self, folder: Path) -> "SharedStream":
         """Writes it down; returns what another process has written if that was faster."""
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         draft = folder / f"{NAME}.{secrets.token_hex(8)}.tmp"

@@ -3,8 +3,6 @@
 encode > publish (a method decides when and under which cluster) > render > measure > release
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,14 +16,13 @@ from shoal.data.person_names import is_nobody, names_of, rows_of_nobody, without
 from shoal.data.row_order import published_order
 from shoal.data.schema import Kind, Role
 from shoal.data.sensitive import encode_sensitive
-from shoal.data.space import Space
-from shoal.data.stream import NEW, REUSE, SUPPRESS, Arrivals, Emissions
+from shoal.data.stream import NEW, REUSE, SUPPRESS, Arrivals, Emissions, Space
 from shoal.data.table import Table, as_text, encode_text
 from shoal.errors import InputError
 from shoal.policy.binding.columns import input_warnings
 from shoal.policy.binding.table import bind_original, bind_stream
 from shoal.policy.policy import Policy
-from shoal.recoding.boxes import pseudonyms
+from shoal.recoding.recode import pseudonyms
 from shoal.streams.gate import Gate, Passed
 from shoal.streams.promises import BoundToStream
 from shoal.streams.render import ClusterTexts, PendingRecords

@@ -8,8 +8,6 @@ Promise: nothing passes that does not, in however many releases it comes. Shares
 methods.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -7,8 +7,6 @@ the number of the step at the broker: asked again for a step that is stored ther
 Readers must use `isolation.level=read_committed`.
 """
 
-from __future__ import annotations
-
 import re
 import time
 from bisect import bisect_left
@@ -47,7 +45,7 @@ class Topic:
     name: str
 
     @classmethod
-    def of(cls, text: str) -> Topic:
+    def of(cls, text: str) -> "Topic":
         found = _NAME.match(text)
         if found is None:
             raise InputError(f"topic '{text}': is not a topic; write kafka://host:port/topic")
@@ -280,7 +278,7 @@ class Arrived:
         self.keys.append(message.key())
         self.lines.append(message.value() or b"")
 
-    def add(self, later: Arrived, first: int) -> None:
+    def add(self, later: "Arrived", first: int) -> None:
         """Adds later messages, except those before the offset `first`."""
         known = bisect_left(later.offsets, first)
         self.offsets += later.offsets[known:]

@@ -1,7 +1,5 @@
 """What a run of a stream was asked for, and whether it can be done."""
 
-from __future__ import annotations
-
 import math
 import os
 from pathlib import Path

@@ -5,8 +5,6 @@ committed the step, each addition is appended to its output, at a known length, 
 that putting it twice changes nothing.
 """
 
-from __future__ import annotations
-
 import gzip
 import io
 import os
@@ -149,7 +147,7 @@ class Outputs:
         paths["dead_letters"] = options.bad_records if kept else folder / "dead-letters"
         return paths
 
-    def __getitem__(self, name: str) -> Output:
+    def __getitem__(self, name: str) -> "Output":
         return self.by_name[name]
 
     def __contains__(self, name: str) -> bool:
@@ -274,7 +272,7 @@ class Outputs:
         for name, output in self.by_name.items():
             self._require_put(name, output, 0)
 
-    def _require_put(self, name: str, output: Output, more: int) -> None:
+    def _require_put(self, name: str, output: "Output", more: int) -> None:
         """Raises CheckpointError where an output is neither as before a step nor as after it.
 
         more: bytes of the step. What stands behind the committed bytes may be half of it, and is
@@ -294,7 +292,7 @@ class Outputs:
             raise self._damaged(output.path.name)
         raise moved(output.path)
 
-    def _require_as_left(self, name: str, output: Output) -> None:
+    def _require_as_left(self, name: str, output: "Output") -> None:
         """Raises CheckpointError where a file that this run wrote is not as it left it."""
         if not self._grows(name) or output.stamp is None:
             return

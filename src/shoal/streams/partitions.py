@@ -7,8 +7,6 @@ partitions together: classes of different partitions that show the same cells sh
 A partition's rows do not depend on how many processes share the work, nor on which of them died.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -186,7 +184,7 @@ class Share:
         self._last_line = self._last_asked = clock()
         self._lost_since: float | None = None
 
-    def _run(self, partition: int) -> PartitionRun:
+    def _run(self, partition: int) -> "PartitionRun":
         feed = _feed(self._shared, self._request, self._group, partition)
         return PartitionRun(self._request, feed, partition, self._clock)
 
@@ -241,7 +239,7 @@ class Share:
         self._runs[partition] = run
         return run.offset
 
-    def _require_fresh(self, run: PartitionRun) -> None:
+    def _require_fresh(self, run: "PartitionRun") -> None:
         """Raises CheckpointError if the broker may have forgotten what was committed.
 
         By default, brokers forget the offsets of a group that has had no member for a week.
@@ -326,7 +324,7 @@ class Share:
 
     # reporting
 
-    def _committed(self, partitions: Iterable[int]) -> Iterator[PartitionRun]:
+    def _committed(self, partitions: Iterable[int]) -> "Iterator[PartitionRun]":
         """These partitions as they were last committed, to read only."""
         for partition in partitions:
             found = self._group.committed(partition)

@@ -1,7 +1,5 @@
 """A policy's promises, asked about clusters of a stream."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -11,8 +9,7 @@ import numpy as np
 import polars as pl
 
 from shoal.auditor.promises import Measures
-from shoal.data.space import Space
-from shoal.data.stream import NEW, REUSE, Arrivals, Emissions
+from shoal.data.stream import NEW, REUSE, Arrivals, Emissions, Space
 from shoal.privacy.promise import as_written
 from shoal.privacy.promises import terms_of
 from shoal.privacy.subject_share import SubjectShare

@@ -3,8 +3,6 @@ snapshot holds. Subclasses commit the steps: `run.Run` by one rename, `partition
 transaction of the broker, `shard.ShardRun` by what its driver commits for all shards.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import time

@@ -1,7 +1,5 @@
 """From clusters to published cells: each cluster is written once, for all its records."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -9,8 +7,7 @@ import numpy as np
 import polars as pl
 
 from shoal.data.schema import Role, Schema
-from shoal.data.space import Space
-from shoal.data.stream import NEW, Emissions
+from shoal.data.stream import NEW, Emissions, Space
 from shoal.streams.promises import cells_of
 
 Cells = tuple[str | None, ...]

@@ -1,13 +1,16 @@
-"""The stream as a process: a source, a sink, and a checkpoint that all three commit in one rename.
+"""The stream as a process: a source, a sink, and a checkpoint that all three commit in one rename;
+the sink may be a folder that a file is added to whenever enough has come, or a day is over.
 
 One step: read a piece > publish what is due > write it to a hidden segment, read that back and
 measure it > commit the position in the source, the publisher and the length of every output in one
 snapshot > append the segment to the outputs. Killed before the commit, the step is
 as if it never was and is done again, with the same result; killed after it, the segment is put once
 more, to the same position.
-"""
 
-from __future__ import annotations
+For a folder, rows wait as parts in the checkpoint. Where a file is due, or the stream is stopped, a
+step joins them with its own rows, and its commit names the file; then the file is put, the manifest
+that names it, and the parts go. What is killed in between is put again.
+"""
 
 import secrets
 import shutil
@@ -15,21 +18,27 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from shoal.connectors import engines, files
 from shoal.connectors.feeds import feed_of
-from shoal.connectors.location import Location
+from shoal.connectors.files import file_sha256
+from shoal.connectors.location import PARQUET, Location
 from shoal.connectors.outputs import (
+    describe_file,
     remove_stale_signature,
     remove_uncommitted_certificate,
     sole_writer,
 )
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress
+from shoal.data.room import bytes_of
+from shoal.data.schema import Render
 from shoal.errors import CheckpointError, os_errors_as_input_errors
 from shoal.policy.policy import Policy
 from shoal.protocols import Source
@@ -37,12 +46,102 @@ from shoal.streams import kafka
 from shoal.streams.certify import output_of, require_whole_kept, whole_stream, write_certificate
 from shoal.streams.checkpoint import Checkpoint
 from shoal.streams.options import StreamOptions
+from shoal.streams.outputs import Output, RowFormat
 from shoal.streams.partitions import TELL_EVERY, stream_partitions
 from shoal.streams.publishing import Publishing, StreamRequest
-from shoal.streams.rolling import RollingFolder
-from shoal.streams.shard_files import batch_folder
+from shoal.streams.shard import Rows
+from shoal.streams.shard_files import NAMED, BatchFolder, batch_folder, digest
 from shoal.streams.sharded import stream_sharded
 from shoal.streams.stream_status import is_stop
+
+Certify = Callable[[], Certificate]
+
+
+class RollingFolder:
+    """The files of a folder that are committed, and the parts of the next one."""
+
+    def __init__(self, folder: BatchFolder, roll: str, checkpoint: Path) -> None:
+        self._folder, self._checkpoint = folder, checkpoint
+        self._most = None if roll == "day" else bytes_of(roll)
+        self._entries: list[dict[str, Any]] = []
+        self._until = 0  # the last step whose rows are in them
+
+    def require_untouched(self) -> None:
+        """Raises CheckpointError where a new stream would go into a folder that holds something."""
+        self._folder.require_untouched()
+
+    def add_due(
+        self, step: int, sink: Output, rows: RowFormat, nothing: pl.DataFrame, at_end: bool
+    ) -> None:
+        """Names a file of all parts and of what the sink gets in this step, if one is due."""
+        parts = sink.files
+        size = sum(part.stat().st_size for part in parts) + len(sink.pending)
+        if self._most is None:
+            is_due = bool(parts) and _day(parts[0].stat().st_mtime) < _day()
+        else:
+            is_due = size >= self._most
+        # a stream without any row still names its columns
+        if not (is_due or (at_end and (size or not self._entries))):
+            return
+        name = NAMED.format(batch=len(self._entries) + 1, shard=0)
+        draft = self._checkpoint / name
+        rows.join_parts(sink.path, nothing, draft, sink.pending)
+        records = pl.scan_parquet(draft).select(pl.len()).collect().item()
+        found = Rows(name, records, draft.stat().st_size, file_sha256(draft))
+        self._entries, self._until = [*self._entries, found.entry(name)], step
+
+    def put(self, sink: Output, certify: Certify) -> None:
+        """Puts the file that was committed last, if it waits, with its manifest; its parts go."""
+        draft = self._checkpoint / self._entries[-1]["name"] if self._entries else None
+        if draft is not None and draft.exists():
+            self._folder.put(draft, self._entries[-1])
+            self.certify(certify())
+        for part in sink.files:
+            if int(part.stem) <= self._until:
+                part.unlink()
+        if draft is not None:
+            draft.unlink(missing_ok=True)
+
+    def certify(self, certificate: Certificate) -> None:
+        """Writes the manifest, which is the certificate."""
+        self._folder.certify(certificate.to_json())
+
+    def take_up(self, state: Mapping[str, Any]) -> None:
+        """Goes back to what a snapshot has committed; raises CheckpointError where that is older
+        than the folder.
+        """
+        self._entries, self._until = state["rolled"], int(state["rolled_until"])
+        self._folder.require_no_later(self._entries)
+
+    def require_as_left(self) -> None:
+        """Raises CheckpointError where a file that was put is not there, or has another size."""
+        self._folder.require_as_left(self._entries)
+
+    @property
+    def records(self) -> int:
+        """Rows in the files that are committed."""
+        return sum(int(entry["records"]) for entry in self._entries)
+
+    @property
+    def snapshot(self) -> Mapping[str, Any]:
+        """The part of a snapshot that `take_up` wants."""
+        return {"rolled": self._entries, "rolled_until": self._until}
+
+    def described(self, render: Render) -> Mapping[str, Any]:
+        """What a certificate says of the folder."""
+        path, whole = self._folder.path, digest(self._entries)
+        # a folder of one format is described as a file of it
+        return {
+            **describe_file(path, f"{path}{PARQUET}", whole, render),
+            "files": self._entries,
+        }
+
+
+def _day(seconds: float | None = None) -> int:
+    """The day, in UTC, of a time or of now."""
+    when = datetime.now(UTC) if seconds is None else datetime.fromtimestamp(seconds, UTC)
+    return when.toordinal()
+
 
 IDLE = 0.2  # seconds between two looks at a source that has nothing
 
@@ -94,7 +193,7 @@ def _remedy(options: StreamOptions) -> str:
 @contextmanager
 def _resumable_run(
     request: StreamRequest, feed: Source, clock: Callable[[], float]
-) -> Iterator[Run]:
+) -> "Iterator[Run]":
     """A run from where its checkpoint stopped; when interrupted, it certifies what is committed."""
     options = request.options
     assert options.checkpoint is not None
@@ -125,7 +224,7 @@ def _resumable_run(
 @contextmanager
 def _one_time_run(
     request: StreamRequest, feed: Source, clock: Callable[[], float]
-) -> Iterator[Run]:
+) -> "Iterator[Run]":
     """A run without a checkpoint: outputs appear at the end, whole or not at all."""
     options = request.options
     with ExitStack() as stack:

@@ -6,8 +6,6 @@ digests. Nothing of that counts until the driver commits the batch (`sharded.py`
 twice or be lost: nobody reads what the driver does not name.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import secrets
@@ -58,7 +56,7 @@ class ShardState:
     counters: StreamCounters = field(default_factory=StreamCounters)
 
     @classmethod
-    def of_values(cls, values: dict[str, Any] | None) -> ShardState:
+    def of_values(cls, values: dict[str, Any] | None) -> "ShardState":
         """As a checkpoint keeps it; those of format 1 have none before a shard's first record, and
         what the gate counted beside the counters.
         """
@@ -261,7 +259,7 @@ class Committed:
             self.states = [ShardState()] * self.shards
 
     @classmethod
-    def load(cls, checkpoint: Checkpoint) -> Committed | None:
+    def load(cls, checkpoint: Checkpoint) -> "Committed | None":
         """The last commit, None where there is none; raises CheckpointError where the folder is
         another stream's, or damaged.
         """
@@ -324,7 +322,7 @@ class Committed:
 
     def after(
         self, splits: list[Split], types: dict[str, str], steps: list[Step], at_end: bool
-    ) -> Committed:
+    ) -> "Committed":
         """What is committed behind another batch."""
         batch = self.batch + 1
         states, entries, pending = list(self.states), list(self.files), {}

@@ -5,8 +5,6 @@ A person's shard follows from a keyed hash of their name and from nothing else, 
 one shard only, in whatever file their records are.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import os
@@ -24,12 +22,11 @@ import polars as pl
 from shoal.connectors.feeds import feed_of
 from shoal.connectors.files import umask
 from shoal.connectors.location import MANIFEST, Location
-from shoal.connectors.outputs import remove_stale_signature
-from shoal.connectors.sweeping import draft_beside
+from shoal.connectors.outputs import draft_beside, remove_stale_signature
 from shoal.data.person_names import names_of
 from shoal.data.regular_files import sync
+from shoal.data.room import new_file
 from shoal.data.schema import Fields
-from shoal.data.shared_room import new_file
 from shoal.data.stream import Piece
 from shoal.data.table import Table, as_text
 from shoal.errors import CheckpointError, InputError

@@ -11,8 +11,6 @@ manifest. Killed before the commit, the batch is as if it never was; killed afte
 put again.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -29,7 +27,7 @@ from shoal.connectors.location import PARQUET
 from shoal.connectors.outputs import describe_file, sole_writer
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress
-from shoal.data.shared_room import SharedRoom
+from shoal.data.room import SharedRoom
 from shoal.errors import CheckpointError, InputError
 from shoal.streams.certify import (
     NOTHING,

@@ -3,8 +3,6 @@
 `stream` is for a program that brings its own records; `run.stream_file` is the command's.
 """
 
-from __future__ import annotations
-
 import warnings
 from pathlib import Path
 from typing import Any
@@ -33,9 +31,9 @@ def stream(
     policy: PolicyLike,
     *,
     method: str | None = None,
-    reference: Frame | None = None,
+    reference: "Frame | None" = None,
     **parameters: object,
-) -> Stream:
+) -> "Stream":
     """A stream under a policy: `push` batches of records, `flush` at the end.
 
     method, parameters: override those of the policy. reference: a table of the same columns, where
@@ -62,7 +60,7 @@ class Stream(Figures):
     measured before it came back: what breaks a promise raises PromiseError instead.
     """
 
-    def __init__(self, policy: Policy, reference: Frame | None = None) -> None:
+    def __init__(self, policy: Policy, reference: "Frame | None" = None) -> None:
         policy.require_answers()
         self.policy = policy
         self._reference = reference

@@ -7,8 +7,6 @@ Promise: whatever is killed, the rows of a step and its number are there togethe
 putting a step a second time changes nothing.
 """
 
-from __future__ import annotations
-
 import io
 import json
 from dataclasses import dataclass
@@ -18,7 +16,6 @@ import numpy as np
 import polars as pl
 
 from shoal.connectors.database.address import STREAMS, TableAddress, require_whole
-from shoal.connectors.database.connections import opened
 from shoal.connectors.database.session import (
     Session,
     TableName,
@@ -26,6 +23,7 @@ from shoal.connectors.database.session import (
     count_rows,
     keep_line,
     kept_line,
+    opened,
     quoted,
     rows_as_text,
 )
@@ -66,7 +64,7 @@ class TableSink:
     """
 
     def __init__(
-        self, address: TableAddress, names: Sequence[str], identity: str, step: int
+        self, address: TableAddress, names: "Sequence[str]", identity: str, step: int
     ) -> None:
         self._address, self._names, self._identity = address, list(names), identity
         self._done = 0

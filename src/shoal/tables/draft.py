@@ -1,4 +1,6 @@
-"""From a table to the release as it would be published, before anyone has measured it."""
+"""From a table to the release as it would be published, before anyone has measured it; a
+bucketizer's is two tables, quasi-identifiers beside sensitive values.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
+from hashlib import sha256
 from math import ceil
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -19,19 +22,24 @@ from shoal.data.certificate_shape import BesideReport, MethodReport
 from shoal.data.classes import Classes
 from shoal.data.coded_table import ShownTable
 from shoal.data.cut import Cut
-from shoal.data.json_objects import Json
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.data.progress import Progress, no_progress
 from shoal.data.recoding import GlobalRecoding
+from shoal.data.regular_files import Json
 from shoal.data.release import Release
+from shoal.data.row_order import published_order
 from shoal.data.table import Table
 from shoal.data.truth import Truth
-from shoal.errors import InputError
+from shoal.data.two_tables import SENSITIVE, TwoTables
+from shoal.errors import InfeasibleError, InputError
+from shoal.policy import registry
 from shoal.policy.binding.table import BoundTable, bind
 from shoal.policy.problem import Problem
+from shoal.privacy.promises import BoundPromises, nearest_feasible
 from shoal.protocols import PrivacyModel
 from shoal.recoding.recode import find_classes, recode
+from shoal.search.repair import repair
 
 if TYPE_CHECKING:
     from shoal.attacks.beside.guard import BesideGuard
@@ -132,7 +140,6 @@ def _in_two_tables(
     table: Table, bound: BoundTable, progress: Progress, explained: bool
 ) -> RecodedDraft:
     """Groups of the policy's method, shown in two tables."""
-    from shoal.tables.bucketed import bucketed
 
     problem = bound.problem
     if explained:
@@ -181,8 +188,7 @@ def _beside(
     classes united until enough people fit. And how the certificate reports it.
     """
     from shoal.attacks.beside.guard import OldCells
-    from shoal.tables.aligned import find_aligned, require_one_class_each
-    from shoal.tables.own_presence import find_united
+    from shoal.tables.aligned import find_aligned, find_united, require_one_class_each
 
     if explained:
         raise InputError("--explain: is for methods of global recoding, which --others refuses")
@@ -342,3 +348,56 @@ class Outcome(CertifiedRelease):
 
     draft: RecodedDraft
     frames: Sequence[pl.DataFrame] = ()
+
+
+ROWS = 1 << 16
+
+
+@dataclass(frozen=True)
+class Bucketed:
+    """Both tables. rows: (n,) row of the original behind each row of the first."""
+
+    quasi: pl.DataFrame
+    sensitive: pl.DataFrame
+    rows: np.ndarray
+    seconds: float
+
+
+def bucketed(table: Table, bound: BoundTable) -> Bucketed:
+    """Groups that keep every promise, in two tables, the first sorted by what its rows show.
+
+    Raises InputError where a person has several records, InfeasibleError where no groups keep the
+    promises.
+    """
+    problem, encoded = bound.problem, bound.encoded
+    several = 0 if encoded.subjects is None else int((np.bincount(encoded.subjects) > 1).sum())
+    if several:
+        raise InputError(
+            f"method '{problem.method_name}': {several} people have several records, which"
+            " different groups would show; publish one record of each"
+        )
+    promises = problem.promises
+    InfeasibleError.raise_for(nearest_feasible(promises, bound.whole_table))
+    (hidden,) = bound.whole_table.sensitive.values()
+    matrix, asked = bound.matrix(), BoundPromises(promises, bound.whole_table)
+    started = time.process_time()
+    with registry.blaming_plug_in(problem.method_name, "publish"):
+        method = problem.build_method()
+        groups = method.bucketize(matrix, hidden, asked, _secret_rng(table, problem.seed))
+        groups = repair(matrix, groups, asked)
+    seconds = time.process_time() - started
+    shown = TwoTables().tables(table, encoded, groups, bound.schema)
+    rows = published_order(shown[""], problem.quasi, bound.schema.render)
+    return Bucketed(shown[""][rows], shown[SENSITIVE], rows, seconds)
+
+
+def _secret_rng(table: Table, seed: int) -> np.random.Generator:
+    """Draws that follow from the seed and all that the table holds, columns that are removed too.
+
+    The seed is published, and whoever could repeat the draws for any way to deal the values to the
+    rows would find which of them leads to these groups.
+    """
+    digest = sha256()
+    for piece in table.frame.iter_slices(ROWS):
+        digest.update(piece.write_csv().encode())
+    return np.random.default_rng([seed, int.from_bytes(digest.digest())])

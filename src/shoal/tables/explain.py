@@ -4,8 +4,6 @@ Every figure is measured by taking the same table again under one change. Nothin
 value.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -15,8 +13,8 @@ import numpy as np
 
 from shoal.data.classes import Classes
 from shoal.data.cut import Cut
-from shoal.data.json_objects import Json
 from shoal.data.matrix import Matrix
+from shoal.data.regular_files import Json
 from shoal.errors import InfeasibleError, InputError
 from shoal.policy.problem import Problem
 from shoal.privacy.promises import BoundPromises
@@ -163,10 +161,10 @@ class CutScore(NamedTuple):
     score: float | None
 
     @classmethod
-    def of(cls, cut: Cut) -> CutScore:
+    def of(cls, cut: Cut) -> "CutScore":
         return cls(int((cut.round_of_record() < 0).sum()), cut.search_statistics.get("score"))
 
-    def is_cheaper_than(self, other: CutScore) -> bool:
+    def is_cheaper_than(self, other: "CutScore") -> bool:
         """Whether less is suppressed, or as much at a lower score."""
         has_less = self.suppressed < other.suppressed
         if self.score is None or other.score is None:

@@ -1,7 +1,5 @@
 """Publish and audit of tables in files, from Python: what is too large for a frame."""
 
-from __future__ import annotations
-
 import warnings
 from pathlib import Path
 

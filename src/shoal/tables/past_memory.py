@@ -3,8 +3,6 @@
 codes > columns > classes, cut where the columns lie > cells > written by blocks
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -37,10 +35,9 @@ from shoal.data.coded_table import (
 )
 from shoal.data.partition import Partition
 from shoal.data.progress import Progress
-from shoal.data.room import Room, blocks, needs_whole
+from shoal.data.room import Room, SharedRoom, blocks, needs_whole
 from shoal.data.row_order import RankedColumn, ascending, by_importance, cell_ranks
 from shoal.data.schema import Role
-from shoal.data.shared_room import SharedRoom
 from shoal.data.truth import Truth
 from shoal.errors import InfeasibleError, InputError
 from shoal.policy import registry

@@ -6,8 +6,6 @@ it does not cover are suppressed and counted; classes that break a promise there
 far as the plan allows. What comes out is audited like any release.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from fractions import Fraction
@@ -88,7 +86,7 @@ class Plan:
         attributes: tuple[EncodedAttribute, ...],
         render: Render,
         method: MethodReport,
-    ) -> Plan:
+    ) -> "Plan":
         """What a cut does to the values of the table that it was made for."""
         rounds = tuple(
             {e.attribute.name: _column(one, j, e, render) for j, e in enumerate(attributes)}
@@ -97,7 +95,7 @@ class Plan:
         return cls(method, float(method["parameters"].get("suppression") or 0.0), rounds)
 
     @classmethod
-    def load(cls, path: str | Path) -> Plan:
+    def load(cls, path: str | Path) -> "Plan":
         """The plan in a file; raises InputError where it holds none."""
         require_regular(path, "plan")
         try:

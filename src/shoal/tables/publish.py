@@ -17,8 +17,7 @@ import polars as pl
 from shoal.attacks.run.request import NO_ATTACK, AttackRequest, asked_of
 from shoal.auditor.description import described, file_metadata
 from shoal.auditor.measure import CertifiedRelease, measure, measure_two_tables
-from shoal.auditor.publication import Publication
-from shoal.auditor.verdict import require_kept
+from shoal.auditor.verdict import Publication, require_kept
 from shoal.connectors import files
 from shoal.connectors.frames import Frame, FrameT, like, table_of
 from shoal.connectors.location import FRAME, Location
@@ -333,7 +332,7 @@ def attack_draft(
     from shoal.attacks.run.attack import attacked
     from shoal.attacks.run.people import AttackedRelease
     from shoal.data.attack_scene import Recoding
-    from shoal.tables.second_release import replay_of, republisher
+    from shoal.tables.attack import replay_of, republisher
 
     asked, truth = draft.problem, draft.truth
     applied_plan = "plan" in draft.certificate_extras

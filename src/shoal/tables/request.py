@@ -144,7 +144,7 @@ class ReleasedColumns(Request):
 
         changes: k, and how files are written.
         """
-        from shoal.auditor.without_policy import policy_of_columns
+        from shoal.auditor.audit import policy_of_columns
 
         if changes.k is None:
             raise InputError("audit --column: needs --k; say how many people must look alike")

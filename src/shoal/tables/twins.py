@@ -16,8 +16,6 @@ several, one may be dealt to a class twice. `repair` has the last word; where it
 classes, the table is searched as a whole.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -7,8 +7,6 @@
 A check raises AssertionError that names what was broken. There is one for every socket.
 """
 
-from __future__ import annotations
-
 from shoal.testing.attacks import check_attack, small_scenes
 from shoal.testing.methods import (
     OnlyK,

@@ -1,7 +1,5 @@
 """What every attack must keep."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.data.attack_scene import AttackScene, Findings, People, ShownRelease, Trial
-from shoal.data.boxes import Axis, Boxes
+from shoal.data.attack_scene import AttackScene, Axis, Boxes, Findings, People, ShownRelease, Trial
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.protocols import Attack

@@ -1,7 +1,5 @@
 """What every method that publishes tables must keep."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from functools import cache
 

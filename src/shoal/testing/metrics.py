@@ -1,7 +1,5 @@
 """What every measure of utility or risk must keep."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """What every promise must keep, whatever it measures."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

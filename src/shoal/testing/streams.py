@@ -1,7 +1,5 @@
 """What every stream method must keep, whatever arrives."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import NamedTuple
@@ -10,8 +8,7 @@ import numpy as np
 
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.schema import Attribute, Kind, Role, Schema
-from shoal.data.space import Space
-from shoal.data.stream import DROP, HOLD, KINDS, NEW, REUSE, Arrivals, Emissions
+from shoal.data.stream import DROP, HOLD, KINDS, NEW, REUSE, Arrivals, Emissions, Space
 from shoal.protocols import PromiseTerms, StreamMethod, StreamPromises, StreamPublisher
 
 FIELDS = ("seq", "people", "values", "kind", "release", "cluster", "emitted", "made", "lo", "hi")

@@ -1,7 +1,5 @@
 """Utility and risk of a release, one measure per file."""
 
-from __future__ import annotations
-
 from shoal.utility.average_class_size import AverageClassSize
 from shoal.utility.class_sizes import class_sizes
 from shoal.utility.classification import Classification

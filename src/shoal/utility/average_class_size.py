@@ -6,8 +6,6 @@ subjects like k itself, so that 1 means that every class has exactly k. Suppress
 class and don't count.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar

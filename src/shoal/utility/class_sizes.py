@@ -1,7 +1,5 @@
 """Class sizes: how many classes of each size a release has."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from shoal.data.release import Release

@@ -5,8 +5,6 @@ Reading: the minority of a class is everybody but its most frequent label, for a
 Iyengar penalises a suppressed record like a wrongly labelled one, and so do we. Not divided by n.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar

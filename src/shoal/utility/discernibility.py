@@ -3,8 +3,6 @@
 Bayardo, Agrawal. ICDE 2005.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar

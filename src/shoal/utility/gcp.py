@@ -4,8 +4,6 @@ Xu, Wang, Pei, Wang, Shi, Fu. KDD 2006 (normalised certainty penalty); Ghinita, 
 Mamoulis. VLDB 2007 (its mean over the table).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -71,6 +69,6 @@ class ColumnFigures:
     alone_if_known: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, release: Release, truth: Truth | None) -> ColumnFigures:
+    def of(cls, release: Release, truth: Truth | None) -> "ColumnFigures":
         ends = {} if truth is None else shares_of_ends([single_ends(release, truth)])
         return cls(GlobalCertaintyPenalty().per_attribute(release), ends)

@@ -6,8 +6,6 @@ Paper: GL(a) = (H_a - L_a) / (H - L); IL(r) = sum over attributes; IL(D) = sum o
 Here: the mean, IL(D) / (records * attributes), so that tables of any size compare.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Measures that add up over the parts of a release."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -53,7 +51,7 @@ class CellCounts:
     counts: tuple[np.ndarray, ...]
 
     @classmethod
-    def of(cls, release: Release) -> CellCounts:
+    def of(cls, release: Release) -> "CellCounts":
         return cls(
             release.records,
             release.suppressed,
@@ -62,7 +60,7 @@ class CellCounts:
         )
 
     @classmethod
-    def joined(cls, parts: Sequence[CellCounts]) -> CellCounts:
+    def joined(cls, parts: "Sequence[CellCounts]") -> "CellCounts":
         """Of all parts of one release; there is at least one."""
         return cls(
             sum(part.records for part in parts),

@@ -9,8 +9,6 @@ marketer, who wants to name as many as possible, expects the prosecutor's mean. 
 are in no class and say nothing about anybody.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -10,8 +10,6 @@ suppressed record publishes nothing about itself, so it is replaced by the mean 
 attribute. Missing values have no error.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 A release in memory is one part. One past memory has many, and nothing depends on which.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -51,7 +49,7 @@ class Crowd:
         """This number of people with one record each."""
         self._records += records
 
-    def absorb(self, other: Crowd) -> None:
+    def absorb(self, other: "Crowd") -> None:
         """All people of another crowd, numbered alike."""
         self._records += other._records
         self.add_people(np.flatnonzero(other._met))
@@ -127,7 +125,7 @@ class Tally:
             self.faults[name] += count
         self._ends.append(single_ends(release, truth))
 
-    def absorb(self, other: Tally) -> None:
+    def absorb(self, other: "Tally") -> None:
         """Everything that was added to another tally, of other classes."""
         self.required_k, self._names = other.required_k, other._names
         for name in ("records", "suppressed", "withheld", "unrounded"):

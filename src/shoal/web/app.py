@@ -1,7 +1,5 @@
 """The routes: read what was asked, call one thing, show. Every change answers with a redirect."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

@@ -1,7 +1,5 @@
 """Check a released file: what it and its certificate say of each other, without any project."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re

@@ -1,7 +1,5 @@
 """Compare: the measured points of methods and values of k, one of them chosen."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 
 from shoal.data.language import gettext

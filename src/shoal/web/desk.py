@@ -3,8 +3,6 @@
 Its lines (S11), and its end when the server ends, are those of a job's process, too.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

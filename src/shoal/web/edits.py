@@ -3,8 +3,6 @@
 Nothing is decided here that a policy file could not say; whether it is sound is `check`'s to say.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """What stands around every screen, such as the bar on top and the steps; and templates to pages."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Awaitable, Callable
@@ -11,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, Undefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, Undefined
 from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
@@ -279,7 +277,7 @@ class _Blank(Undefined):
 @cache
 def environment() -> Environment:
     found = Environment(
-        loader=PackageLoader("shoal.web", "templates"),
+        loader=ChoiceLoader([PackageLoader("shoal.web"), PackageLoader("shoal.reports")]),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -4,8 +4,6 @@ In this order: it is for our address and of our account, it is small, its browse
 it was not sent by another page; if it changes something, it comes from a form of ours.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import os
@@ -56,7 +54,7 @@ HEADERS = {
 class Guard:
     """Lets through what one browser of ours sends, and nothing else."""
 
-    def __init__(self, app: App, door: Door) -> None:
+    def __init__(self, app: App, door: "Door") -> None:
         self._app, self._door = app, door
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -94,7 +92,7 @@ class Guard:
         key = (form or {}).get("key", [""])[-1]
         return form is not None and self._door.is_form_key(str(cookie), key)
 
-    def _refusal(self, scope: Scope, headers: _Headers) -> tuple[int, str] | None:
+    def _refusal(self, scope: Scope, headers: "_Headers") -> tuple[int, str] | None:
         """Why a request goes no further: a status and a sentence; None where it may."""
         if headers.every("host") != [self._door.address]:
             return 400, ""  # a name that leads here was not given by us

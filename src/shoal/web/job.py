@@ -1,7 +1,5 @@
 """One job in a process of its own, so that it can be ended at any moment."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -306,7 +304,7 @@ def _restate(folder: Path, certificate: Certificate) -> None:
 
 
 def _beside_others(
-    asked: Asked, certificate: Certificate, draft: Callable[[], ReleaseBeside], tell: Tell
+    asked: Asked, certificate: Certificate, draft: "Callable[[], ReleaseBeside]", tell: Tell
 ) -> Certificate:
     """A draft's certificate, judged together with other releases that share people with it."""
     folder = Path(asked["folder"])
@@ -317,7 +315,7 @@ def _beside_others(
 
 
 def _with_ledgers(
-    asked: Asked, certificate: Certificate, draft: Callable[[], ReleaseBeside], tell: Tell
+    asked: Asked, certificate: Certificate, draft: "Callable[[], ReleaseBeside]", tell: Tell
 ) -> tuple[Certificate, dict[str, Path]]:
     """A draft's certificate with each watched ledger that can't be judged together with it among
     its findings; the people of all others, by their names.

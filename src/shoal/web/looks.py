@@ -4,8 +4,6 @@ Looks whose name begins with `show_` answer with cells, for the person at the sc
 server neither keeps nor logs them. All others answer with counts and names of columns.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from contextlib import suppress
@@ -17,7 +15,7 @@ import polars as pl
 
 from shoal.advise.check import check
 from shoal.advise.estimate import machine_memory
-from shoal.auditor.findings import of_cells
+from shoal.auditor.verdict import of_cells
 from shoal.connectors import delimited, files, workbooks
 from shoal.connectors.coded_files import read_sampled
 from shoal.connectors.location import Location
@@ -26,16 +24,15 @@ from shoal.data.findings import AttributeFinding
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.hierarchies.table import read_hierarchy, table_text
 from shoal.data.progress import Progress, no_progress
+from shoal.data.regular_files import is_packed
 from shoal.data.table import Table, as_text
-from shoal.data.unpacking import is_packed
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.binding.past_memory import memory_of
 from shoal.policy.loading import read_options, reading_of
 from shoal.policy.policy import Policy
-from shoal.policy.proposal.cells import ColumnCells
+from shoal.policy.proposal.cells import ColumnCells, as_read
 from shoal.policy.proposal.roles import advised_step
-from shoal.policy.proposal.written import as_read
 from shoal.web.sign_off import trace_of
 
 Answer = dict[str, Any]

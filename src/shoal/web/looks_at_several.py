@@ -12,7 +12,7 @@ import polars as pl
 
 from shoal.advise.check import check
 from shoal.advise.profile import ColumnProfile, profile
-from shoal.auditor.findings import of_cells
+from shoal.auditor.verdict import of_cells
 from shoal.connectors import files
 from shoal.connectors.table_places import TablePlace, table_places
 from shoal.data.findings import AttributeFinding, Fault
@@ -27,10 +27,9 @@ from shoal.policy.binding.past_memory import memory_of
 from shoal.policy.loading import read_options, reading_of
 from shoal.policy.policy import Policy
 from shoal.policy.problem import LinkedProblem
-from shoal.policy.proposal.cells import ColumnCells
+from shoal.policy.proposal.cells import ColumnCells, as_read
 from shoal.policy.proposal.links import find_links
 from shoal.policy.proposal.roles import advised_step
-from shoal.policy.proposal.written import as_read
 from shoal.web.edits import subject_of
 from shoal.web.looks import MOST_ROWS, Answer, Looks, cells_of, free_memory, plain_finding
 from shoal.web.several import open_links

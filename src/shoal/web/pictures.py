@@ -1,7 +1,5 @@
 """Geometry of the page's drawings: numbers for the templates, which write SVG without any style."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Sequence

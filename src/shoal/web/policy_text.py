@@ -1,7 +1,5 @@
 """How the page writes YAML: one line for each column and promise, so that changes are lines."""
 
-from __future__ import annotations
-
 import difflib
 import hashlib
 import json

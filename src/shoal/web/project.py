@@ -1,7 +1,5 @@
 """A project: one folder with one table's policy, its history, its drafts and its releases."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -266,7 +264,7 @@ class Project:
         """The policy in place of the present one, as `edit`."""
         self.edit(sentence, {POLICY: written(content)}, base)
 
-    def note(self, sentence: str) -> Entry:
+    def note(self, sentence: str) -> "Entry":
         """An event in the history that changes no file, such as a draft that was made."""
         files.made(self.history.folder)
         return self.history.add(sentence, {})

@@ -1,7 +1,5 @@
 """Result: one draft, what it keeps, what it costs, and what an attacker would see of it."""
 
-from __future__ import annotations
-
 import math
 import re
 import secrets
@@ -17,6 +15,7 @@ from shoal.data.certificate import Certificate
 from shoal.data.findings import some_named
 from shoal.data.language import gettext, ngettext
 from shoal.errors import InputError
+from shoal.reports.charts import risks_chart
 from shoal.reports.linked import entities_of, entity_picture, table_findings
 from shoal.reports.text import explanation_sentences
 from shoal.web import pictures, policy_text, sign_off
@@ -42,7 +41,9 @@ MEASURED = {
     "individual-risk": gettext(
         "nobody is named in the population with more than {measured} (asked {asked})"
     ),
-    "global-risk": gettext("a list of the population names {measured} of people (asked {asked})"),
+    "global-risk": gettext(
+        "a list of the population names {measured} of people{by} (asked {asked})"
+    ),
 }
 
 
@@ -109,6 +110,7 @@ async def _measured(server: Server, run: Run) -> Context:
         "smaller_k": _prices(run).get("smaller_k"),
         "has_prices": bool(_prices(run)),
         "is_pricing": any(j.kind == "marginal" for j in server.jobs.open),
+        "risks": risks_chart(stated),
         "distributions": [_drawn(one) for one in shown.get("distributions", ())],
         "who_pays": shown.get("who_pays"),
         "reasons": shown.get("reasons") or {},
@@ -153,8 +155,9 @@ def _sentence(promise: Context) -> Context:
     text = MEASURED.get(
         promise["model"], promise["model"] + gettext(" of {about}: {measured} (asked {asked})")
     )
+    by = gettext(", or somebody of their household") if promise.get("households") else ""
     figures = {key: number(promise[key]) for key in ("measured", "asked")}
-    return {"text": text.format(about=about, **figures), "holds": promise["holds"]}
+    return {"text": text.format(about=about, by=by, **figures), "holds": promise["holds"]}
 
 
 def number(value: Any) -> str:

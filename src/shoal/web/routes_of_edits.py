@@ -1,7 +1,5 @@
 """What forms change: the table, the policy, and the way back."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The screen of hierarchies and what its forms change."""
 
-from __future__ import annotations
-
 import re
 from contextlib import suppress
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The gate's forms: answers, attacks, sign-offs, and the release itself."""
 
-from __future__ import annotations
-
 import json
 import re
 import secrets
@@ -23,8 +21,8 @@ from shoal.auditor.dossier.dossier import (
     read_profiles,
     unanswered,
 )
-from shoal.auditor.findings import GRAVE_ABOVE, TOLERATED
 from shoal.auditor.ledger.terms import policy_of
+from shoal.auditor.verdict import GRAVE_ABOVE, TOLERATED
 from shoal.connectors.ledger import Ledger, sha256_of
 from shoal.data.certificate import Certificate
 from shoal.data.findings import some_named

@@ -1,7 +1,5 @@
 """Open, Columns and Promises: what the templates show, from what looks and files say."""
 
-from __future__ import annotations
-
 import os
 import re
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """What the routes share: the project, the door, the desk, the jobs, and what to tell the person."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import secrets

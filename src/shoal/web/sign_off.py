@@ -1,7 +1,5 @@
 """Sign-off: what a decision is over, and which decisions are over what is there now."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """Streams and ledgers: watched, never touched, but for the next release of a ledger."""
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 from datetime import date, datetime

@@ -3,8 +3,6 @@
 The server asks in JSON lines and keeps counts, never rows. Both helpers end when it ends.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

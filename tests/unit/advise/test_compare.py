@@ -23,7 +23,7 @@ from shoal.advise.methods import (
     proposed_methods,
     with_methods,
 )
-from shoal.data import uncompiled
+from shoal.data import numba_kernels
 from shoal.errors import InfeasibleError, InputError
 from shoal.policy import registry
 from shoal.policy.policy import Policy
@@ -49,7 +49,7 @@ def test_times_are_of_compiled_loops_unless_the_table_is_small(
     asked = []
 
     def found(*arguments):
-        asked.append(uncompiled._compiles)
+        asked.append(numba_kernels._compiles)
         return find_classes(*arguments)
 
     find_classes = comparing.find_classes
@@ -57,7 +57,7 @@ def test_times_are_of_compiled_loops_unless_the_table_is_small(
     monkeypatch.setattr(comparing, "FEW_RECORDS", few)
     compare(sample_table, sample_policy, ["mondrian"], [20])
     assert asked == [compiled] * 2  # to warm up, then timed
-    assert uncompiled._compiles is None
+    assert numba_kernels._compiles is None
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,15 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-import shoal
+import naive_survey as naive
+import shoal as shoal_package
 from shoal.advise.risk import row_keys
 from shoal.advise.special_uniques import special_uniques
+from shoal.samples import survey
 
 
 def found(rows, people=None):
@@ -91,14 +94,60 @@ def test_profile_says_who_is_special_and_how_likely_their_weights_let_them_be_na
     assert done.status == 0, done.err
     text = done.out + done.err
     assert "up to 2 columns single out 2 records" in text
-    assert "2 records are alone in the sample" in text
+    assert "2 alone in the sample" in text
 
 
 def test_risk_in_python_states_what_was_found():
     frame = pl.DataFrame({"age": [1, 2, 3, 3], "w": [10.0, 50.0, 9.0, 9.0]})
     roles = {"age": {"role": "quasi"}, "w": {"role": "weight"}}
     asked = {"version": 1, "attributes": roles, "promises": [{"model": "k-anonymity", "k": 2}]}
-    stated = shoal.risk(frame, asked).to_dict()
+    stated = shoal_package.risk(frame, asked).to_dict()
     assert stated["special"]["sizes"] == {"1": 2}
     assert stated["alone_by_weight"]["max"] == pytest.approx(0.2558428, abs=1e-7)
-    assert "special" not in shoal.risk(frame, asked, special=False).to_dict()
+    assert "special" not in shoal_package.risk(frame, asked, special=False).to_dict()
+
+
+def test_risk_is_the_certificates_with_that_of_every_record_in_order(shoal, tmp_path):
+    frame, content = survey.generate(300, 3), yaml.safe_load(survey.POLICY)
+    twice = pl.concat([frame, frame.head(9)])  # nine people come again
+    found = shoal_package.risk(twice, content)
+    keys = list(frame.select(found.quasi).iter_rows())
+    weights, homes = frame["weight"].to_list(), frame["household"].to_list()
+    own, carried = naive.risks(keys, weights, homes)
+    stated = found.to_dict()["individual_risk"]
+    assert stated["own"]["mean"] == pytest.approx(np.mean(own), rel=1e-10)
+    assert stated["household"]["mean"] == pytest.approx(np.mean(carried), rel=1e-10)
+    alone = [r for r, key in zip(own, keys, strict=True) if keys.count(key) == 1]
+    assert sorted(found.alone_by_weight) == pytest.approx(sorted(alone), rel=1e-10)
+    assert found.records["risk"] == pytest.approx([*own, *own[:9]], rel=1e-10)
+    assert found.records["household_risk"] == pytest.approx([*carried, *carried[:9]], rel=1e-10)
+    alike = [keys.count(key) for key in keys]
+    assert found.records["alike"].tolist() == [*alike, *alike[:9]]
+    stand_for = [sum(w for w, k in zip(weights, keys, strict=True) if k == key) for key in keys]
+    assert found.records["stand_for"] == pytest.approx([*stand_for, *stand_for[:9]])
+
+    twice.write_csv(tmp_path / "in.csv")
+    policy, records = tmp_path / "p.yaml", tmp_path / "records.csv"
+    policy.write_text(survey.POLICY)
+    done = shoal("profile", tmp_path / "in.csv", "-p", policy, "--records", records)
+    assert done.status == 0, done.err
+    expected = f"with the household {np.mean(carried):.3g} {max(carried):.3g} {np.sum(carried):.1f}"
+    assert expected in " ".join(done.out.split())
+    assert pl.read_csv(records)["score"].to_list() == found.records["score"].tolist()
+    assert records.stat().st_mode & 0o777 == 0o600
+    again = shoal("profile", tmp_path / "in.csv", "-p", policy, "--records", records)
+    assert (again.status, "is there already" in again.err) == (2, True)
+    assert shoal("profile", tmp_path / "in.csv", "--records", "other.csv").status == 2
+
+
+def test_weights_that_are_none_are_refused_all_at_once_where_they_are_measured():
+    frame = pl.DataFrame({"age": [1, 2, 3, 3], "w": ["10", "0", "-9", ""]})
+    roles = {"age": {"role": "quasi"}, "w": {"role": "weight"}}
+    asked = {"version": 1, "attributes": roles, "promises": [{"model": "k-anonymity", "k": 2}]}
+    with pytest.raises(shoal_package.InputError) as refused:
+        shoal_package.risk(frame, asked)
+    said = "\n".join(refused.value.said)
+    assert "1 record with a weight of 0" in said
+    assert "1 record with a weight below 0" in said
+    assert "1 record without a weight" in said
+    assert shoal_package.risk(frame, asked, special=False).lone == 2

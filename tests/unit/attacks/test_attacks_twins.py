@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 import naive_attacks as naive
 from shoal.attacks.counts import class_values
-from shoal.attacks.covering import covering_pairs, people_fitting
 from shoal.attacks.homogeneity import Homogeneity
 from shoal.attacks.inference import Inference
 from shoal.attacks.intersection import Intersection
@@ -19,11 +18,13 @@ from shoal.attacks.linkability import picks
 from shoal.attacks.membership import membership_scores
 from shoal.attacks.minimality import most_in_small_parts, tightness
 from shoal.attacks.population import Population
-from shoal.attacks.scores import ATTACKERS, Attackers
+from shoal.attacks.scores import ATTACKERS, Attackers, covering_pairs, people_fitting
 from shoal.attacks.singling_out import Ends, alone, isolated, owned_ends
 from shoal.attacks.skewness import LIFTED, Skewness
 from shoal.data.attack_scene import (
     AttackScene,
+    Axis,
+    Boxes,
     EarlierRelease,
     People,
     ShownRelease,
@@ -31,7 +32,6 @@ from shoal.data.attack_scene import (
     Surroundings,
     Trial,
 )
-from shoal.data.boxes import Axis, Boxes
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.privacy.reidentification import individual_risk
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
-from shoal.auditor import coverage
+from shoal.auditor import audit
 
 POLICY = {
     "version": 1,
@@ -94,6 +94,6 @@ def test_a_row_too_many_of_a_kind_breaks_the_audit() -> None:
 
 @pytest.mark.parametrize("bound", ["MOST_WORK", "MOST_FITTING"])
 def test_past_a_bound_it_is_not_judged(monkeypatch, bound: str) -> None:
-    monkeypatch.setattr(coverage, bound, 2)
+    monkeypatch.setattr(audit, bound, 2)
     rows = [("2", "f", "a", "x"), ("3", "f", "a", "x"), ("5", "f", "a", "x")]
     assert found([("[0, 9]", "*", "a", "x")] * 2 + [rows[2]], rows) is None

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
-from shoal.auditor.findings import of_cells
+from shoal.auditor.verdict import of_cells
 from shoal.cli.main import status_of
 from shoal.data.table import Table
 from shoal.policy.policy import Policy

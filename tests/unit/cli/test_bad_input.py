@@ -719,7 +719,7 @@ def test_an_extra_that_is_missing_is_installed_from_the_clone_never_by_a_name_on
 
 
 def test_the_page_names_all_that_it_needs_in_one_command(workplace, shoal, monkeypatch):
-    monkeypatch.setattr("shoal.cli.ui.find_spec", lambda name: None)
+    monkeypatch.setattr("shoal.cli.machine.find_spec", lambda name: None)
     told = shoal("ui", "ward")
     assert told.status == 4
     assert told.err.count("pip install") == 1

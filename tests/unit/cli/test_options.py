@@ -9,8 +9,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from shoal.cli.main import _BESIDE, GROUPS, VERBS
 from shoal.cli.options import _options, command
-from shoal.cli.verbs import _BESIDE, GROUPS, VERBS
 from shoal.data.option import Request, option
 from shoal.errors import InputError
 from shoal.tables import request

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from shoal.cli.verbs import INSTEAD
+from shoal.cli.main import INSTEAD
 from shoal.errors import InputError
 from shoal.policy.loading import read_options
 from shoal.policy.options import files_options
@@ -64,7 +64,9 @@ def test_an_old_spelling_is_refused_with_the_new_one_named(old, shoal):
     ],
 )
 def test_what_is_missing_is_named_as_one_or_as_many(missing, said, shoal, monkeypatch):
-    monkeypatch.setattr("shoal.cli.ui.find_spec", lambda name: None if name in missing else name)
+    monkeypatch.setattr(
+        "shoal.cli.machine.find_spec", lambda name: None if name in missing else name
+    )
     result = shoal("ui")
     assert result.status == 4
     assert said in result.err
@@ -141,7 +143,7 @@ def test_a_method_that_was_named_is_not_called_the_default(purchases, shoal):
 
 
 def test_the_help_groups_all_verbs_and_names_no_type_of_flags(shoal):
-    from shoal.cli.verbs import PANELS, VERBS
+    from shoal.cli.main import PANELS, VERBS
 
     shown = [shoal(*words, "--help").out for words in ((), ("publish",), ("policy", "init"))]
     assert all(f"─ {panel} ─" in shown[0] for panel in PANELS)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from shoal.connectors import feeds, files
 from shoal.connectors.page_sizes import unpacked_parts
-from shoal.data.unpacking import FREE
+from shoal.data.regular_files import FREE
 from shoal.errors import InputError
 
 FRAME = pl.DataFrame(

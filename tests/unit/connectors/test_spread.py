@@ -26,8 +26,8 @@ from shoal.auditor.audit import audit_file
 from shoal.connectors import engines, release_drafts, spread_files
 from shoal.connectors.engines import Engine
 from shoal.connectors.location import MANIFEST
-from shoal.data import shared_room
-from shoal.data.shared_room import SharedRoom, run_task
+from shoal.data import room as arrays
+from shoal.data.room import SharedRoom, run_task
 from shoal.errors import InputError, MissingExtraError
 from shoal.search.kernels import rounded_cut
 from shoal.tables.publish import publish_file
@@ -67,7 +67,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rounded_cut, "LISTED", 0)
     monkeypatch.setattr(spread_files, "RECORDS", 700)
     monkeypatch.setattr(release_drafts, "RECORDS", 700)
-    monkeypatch.setattr(shared_room, "LARGE", 500)
+    monkeypatch.setattr(arrays, "LARGE", 500)
     monkeypatch.setattr(in_parts, "RECORD_BYTES", 400_000)
 
 
@@ -189,7 +189,7 @@ def test_a_failed_task_says_its_kind_and_no_cell(tmp_path: Path) -> None:
 def test_a_task_changes_nothing_that_others_see_and_no_file_outlives_its_array(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shared_room, "LARGE", 100)
+    monkeypatch.setattr(arrays, "LARGE", 100)
     room = SharedRoom(10**9, tmp_path, Careless())
     numbers = room.array((4, 50), np.int32)
     numbers[:] = np.arange(200).reshape(4, 50)

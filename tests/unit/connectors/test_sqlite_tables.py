@@ -17,10 +17,10 @@ import shoal as library
 from shoal.connectors import files
 from shoal.connectors.database import tables
 from shoal.connectors.database.address import parse, without_password
-from shoal.connectors.database.connections import opened
+from shoal.connectors.database.session import opened
 from shoal.connectors.database.tables import rows_sha256
 from shoal.connectors.outputs import certificate_beside, check_not_read
-from shoal.data import unpacking
+from shoal.data import regular_files
 from shoal.errors import InputError, PromiseError
 
 OUT = "sqlite:///out.db?table=released"
@@ -480,8 +480,8 @@ SLOW = f"{ENDLESS} count(*) FROM (SELECT n FROM g LIMIT 99999999999)"
 )
 def test_what_a_small_file_computes_without_end_is_refused(tmp_path, monkeypatch, made):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(unpacking, "FREE", 1 << 20)
-    monkeypatch.setattr(unpacking, "RATIO", 1)
+    monkeypatch.setattr(regular_files, "FREE", 1 << 20)
+    monkeypatch.setattr(regular_files, "RATIO", 1)
     run(f"CREATE {made}")
     if made.startswith("TABLE"):
         run("INSERT INTO t VALUES ('p')")

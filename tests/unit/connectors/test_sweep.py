@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from shoal.connectors.sweeping import draft_beside
+from shoal.connectors.outputs import draft_beside
 
 ID = "0123456789abcdef"
 

@@ -17,7 +17,7 @@ import pytest
 
 from shoal.connectors import files, workbooks
 from shoal.connectors.dialect import Reading
-from shoal.data import unpacking
+from shoal.data import regular_files
 from shoal.errors import InputError, MissingExtraError
 
 xlsxwriter = pytest.importorskip("xlsxwriter", reason="the extra 'excel' is not installed")
@@ -236,8 +236,8 @@ def test_a_workbook_that_declares_entities_is_refused(tmp_path):
 
 def test_a_workbook_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
     path = book(tmp_path / "t.xlsx", rows(["a"], ["1"]))
-    monkeypatch.setattr(unpacking, "FREE", 1000)
-    monkeypatch.setattr(unpacking, "RATIO", 1)
+    monkeypatch.setattr(regular_files, "FREE", 1000)
+    monkeypatch.setattr(regular_files, "RATIO", 1)
     with pytest.raises(InputError, match="unpacks to more than"):
         read(path)
 
@@ -554,8 +554,8 @@ def test_a_text_that_many_cells_share_is_counted_for_each(tmp_path, monkeypatch,
     more = cells.replace(b"8</v>", index + b"</v>") + b"</sheetData>"
     changed = without(without(path, b"</sst>", long), b"</sheetData>", more)
     assert read(changed).height == 103
-    monkeypatch.setattr(unpacking, "RATIO", 0)
-    monkeypatch.setattr(unpacking, "FREE", 2_900_000)
+    monkeypatch.setattr(regular_files, "RATIO", 0)
+    monkeypatch.setattr(regular_files, "FREE", 2_900_000)
     with pytest.raises(InputError, match="unpacks to more than 3 MB"):
         read(changed)
     assert read(changed, unpacked=3_100_000).height == 103
@@ -586,7 +586,7 @@ def test_a_duration_longer_than_any_is_damage(tmp_path):
 
 
 def test_the_first_rows_of_a_sheet_that_reaches_too_far_are_not_shown(tmp_path, monkeypatch):
-    monkeypatch.setattr(unpacking, "FREE_CELLS", 10)
+    monkeypatch.setattr(regular_files, "FREE_CELLS", 10)
 
     def fill(made, sheet):
         sheet.write_row(0, 0, ["id", "x"])

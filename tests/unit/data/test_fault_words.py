@@ -12,7 +12,7 @@ import shoal
 from shoal.auditor.verdict import require_kept
 from shoal.cli.main import status_of
 from shoal.data.certificate import Certificate
-from shoal.data.fault_words import ONE_AND_MANY, fault_sentence, fault_sentences
+from shoal.data.warnings import ONE_AND_MANY, fault_sentence, fault_sentences
 from shoal.errors import PromiseError
 from shoal.reports.text import summary, worst_columns
 

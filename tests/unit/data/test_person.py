@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 import person_bed
 import shoal as library
 from person_bed import BEDS, sexes, spread
+from shoal.data.column_words import name_of
 from shoal.data.person.columns import Look, look_of
 from shoal.data.person.decision import Answer, PersonCandidate, who_is_a_person
-from shoal.data.person.names import name_of
 from shoal.data.table import Table
 from shoal.data.warnings import ReleaseWarning
 from shoal.samples import patients, purchases

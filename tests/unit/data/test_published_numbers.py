@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal as shoal_package
-from shoal.data.derived import spans_of_bins, spans_of_dates, spans_of_numbers
 from shoal.data.numbers import exact_sum, exact_text, weighted_sum
 from shoal.data.release import read_column
 from shoal.data.schema import Attribute, Kind, Render, Role, Schema
 from shoal.data.table import encode_text
 from shoal.errors import InputError
+from shoal.policy.binding.notation import spans_of_bins, spans_of_dates, spans_of_numbers
 
 ROWS = {
     "age": ["20", "29", "15", "29", "", ""],

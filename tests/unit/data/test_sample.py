@@ -7,7 +7,7 @@ import pytest
 
 import shoal
 from shoal.errors import InputError
-from shoal.recoding.boxes import KEY_VARIABLE
+from shoal.recoding.recode import KEY_VARIABLE
 
 AGES = {"age": {"role": "quasi", "type": "number"}}
 ROLES = AGES | {"home": {"role": "household"}, "w": {"role": "weight"}}

@@ -22,8 +22,8 @@ from shoal.connectors import feeds, files
 from shoal.connectors.delimited import check_names
 from shoal.connectors.dialect import Reading
 from shoal.connectors.typed import plain
-from shoal.data import unpacking
-from shoal.data.unpacking import FREE, RATIO, most_unpacked, unpacked
+from shoal.data import regular_files
+from shoal.data.regular_files import FREE, RATIO, most_unpacked, unpacked
 from shoal.errors import InputError, library_errors_as
 from shoal.policy.loading import read_mapping
 from shoal.web import policy_text
@@ -45,8 +45,8 @@ def test_a_small_file_that_unpacks_to_much_is_refused_before_memory_is_taken():
 
 def test_a_file_may_unpack_to_so_many_times_its_size_or_to_what_its_reader_says():
     assert most_unpacked(10) == FREE
-    assert most_unpacked(FREE) == min(FREE * RATIO, unpacking.MOST)
-    assert most_unpacked(10, 5 * unpacking.MOST) == 5 * unpacking.MOST
+    assert most_unpacked(FREE) == min(FREE * RATIO, regular_files.MOST)
+    assert most_unpacked(10, 5 * regular_files.MOST) == 5 * regular_files.MOST
 
 
 @pytest.mark.parametrize("suffix", [".csv.gz", ".jsonl.gz"])
@@ -54,7 +54,7 @@ def test_a_table_is_read_where_its_reader_allows_what_it_unpacks_to(tmp_path, mo
     path = tmp_path / f"t{suffix}"
     rows = b'{"a": "1"}\n' if suffix.startswith(".jsonl") else b"1\n"
     path.write_bytes(gzip.compress((b"" if suffix.startswith(".jsonl") else b"a\n") + rows * 9999))
-    monkeypatch.setattr(unpacking, "FREE", 1000)
+    monkeypatch.setattr(regular_files, "FREE", 1000)
     with pytest.raises(InputError, match="unpacks to more than"):
         files.read(str(path))
     assert files.read(str(path), reading=Reading(unpacked=1 << 20)).frame.height == 9999
@@ -130,8 +130,8 @@ def test_lists_that_nobody_needs_are_not_read(tmp_path, monkeypatch, name):
 def test_a_folder_is_judged_by_all_of_its_files(tmp_path, monkeypatch):
     for number in range(3):
         pl.DataFrame({"a": [0] * 300}).write_parquet(tmp_path / f"{number}.parquet")
-    monkeypatch.setattr(unpacking, "RATIO", 0)
-    monkeypatch.setattr(unpacking, "FREE", 1000)
+    monkeypatch.setattr(regular_files, "RATIO", 0)
+    monkeypatch.setattr(regular_files, "FREE", 1000)
     assert files.read(str(tmp_path / "1.parquet")).frame.height == 300
     with pytest.raises(InputError, match=r"folder .* unpacks to more than"):
         files.read(str(tmp_path))

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from republish_cases import POLICY, append, grown, policy, wearers
-from shoal.attacks.run.ledger import audit_ledger
+from shoal.attacks.run.attack import audit_ledger
 from shoal.auditor.ledger.export import verify_ledger
 from shoal.connectors.ledger import Ledger
 from shoal.errors import InputError, LedgerError, PromiseError

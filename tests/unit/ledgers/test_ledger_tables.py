@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import shoal as library
 from killed_appends import Killed, killed_at
 from republish_cases import POLICY, append, policy, wearers
-from shoal.attacks.run.ledger import audit_ledger
+from shoal.attacks.run.attack import audit_ledger
 from shoal.auditor.ledger.export import ledger_table, verify_ledger
 from shoal.connectors import files
 from shoal.connectors.database import release_tables

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from republish_cases import POLICY, append, wearers
-from shoal.attacks.run.ledger import audit_ledger
+from shoal.attacks.run.attack import audit_ledger
 from shoal.auditor.ledger.history import LedgerHistory
 from shoal.connectors.ledger import Ledger
 from shoal.connectors.ledger.private import Identities

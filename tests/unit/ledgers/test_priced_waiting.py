@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from republish_cases import append, policy, wearers
-from shoal.attacks.run.ledger import audit_ledger
+from shoal.attacks.run.attack import audit_ledger
 from shoal.data.ledger_view import LedgerView
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition

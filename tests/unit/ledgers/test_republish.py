@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from republish_cases import POLICY, append, grown, policy, wearers
-from shoal.attacks.run.ledger import audit_ledger
+from shoal.attacks.run.attack import audit_ledger
 from shoal.auditor.ledger.export import export_table
 from shoal.cli.main import status_of
 from shoal.errors import InputError, PromiseError

@@ -12,7 +12,7 @@ import pytest
 
 import shoal
 from republish_cases import POLICY, append, wearers
-from shoal.attacks.run.ledger import audit_ledger
+from shoal.attacks.run.attack import audit_ledger
 from shoal.policy.policy import Policy
 
 

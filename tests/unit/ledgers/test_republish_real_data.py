@@ -7,7 +7,7 @@ import gzip
 import polars as pl
 import pytest
 
-from shoal.attacks.run.ledger import audit_ledger
+from shoal.attacks.run.attack import audit_ledger
 from shoal.connectors import files
 from shoal.ledgers.republish import republish_file
 from shoal.policy.policy import Policy

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from republish_cases import POLICY, append, wearers
-from shoal.attacks.run.ledger import audit_ledger
+from shoal.attacks.run.attack import audit_ledger
 from shoal.connectors.ledger import DATA, Ledger
 from shoal.connectors.ledger.private import Identities
 from shoal.errors import InputError, PromiseError

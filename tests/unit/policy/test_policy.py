@@ -16,7 +16,7 @@ import shoal
 from sample_policies import PATIENTS, content_of
 from shoal.advise.check import sound_part
 from shoal.advise.propose import propose
-from shoal.auditor.findings import of_cells
+from shoal.auditor.verdict import of_cells
 from shoal.connectors import files
 from shoal.data.table import Table
 from shoal.data.warnings import ReleaseWarning

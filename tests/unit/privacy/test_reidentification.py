@@ -19,6 +19,7 @@ from shoal.privacy.reidentification import (
     IndividualRisk,
     individual_risk,
     risks_of_people,
+    sample_report,
 )
 
 PEOPLE = [1, 2, 3, 19, 20, 21, 100, 10_000, 1_000_000]
@@ -113,6 +114,28 @@ def test_enough_people_in_every_class_keep_the_global_risk_whoever_they_are():
         assert promise.holds(smallest.only(full, None)).any()
 
 
+@given(st.integers(0, 10**6), st.booleans())
+def test_a_certificate_counts_everybody_by_their_risk(seed, lives_alone):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 40))
+    weights, homes = 1 + rng.exponential(10.0 ** rng.integers(0, 12), n), rng.integers(0, n, n)
+    labels = np.unique(rng.integers(0, n, n), return_inverse=True)[1]
+    stated = sample_report(classes_of(labels, weights, None if lives_alone else homes))
+    own, carried = naive.risks(labels.tolist(), weights.tolist(), homes.tolist())
+    edges = stated["edges"]
+    assert edges[-1] == 1
+    assert ("household" in stated) is not lives_alone
+    for key, risks in {"own": own, "household": carried}.items():
+        if key in stated:
+            assert stated[key]["mean"] == pytest.approx(np.mean(risks), rel=1e-10)
+            assert stated[key]["max"] == pytest.approx(max(risks), rel=1e-10)
+            assert sum(stated[key]["people"]) == n
+            for number, edge in enumerate(edges[1:-1], 1):
+                below = sum(stated[key]["people"][:number])
+                assert sum(r < edge * (1 - 1e-9) for r in risks) <= below
+                assert below <= sum(r < edge * (1 + 1e-9) for r in risks)
+
+
 # Measured on a published file, by who has the original
 
 
@@ -172,3 +195,29 @@ def test_the_attack_on_the_population_takes_the_weights():
     assert found["source"] == "weights"
     assert found["marketer"]["share"] == pytest.approx(np.mean(own), abs=5e-5)
     assert certificate["risk"]["journalist_max"] == pytest.approx(max(own), abs=5e-5)
+
+
+def test_report_and_dossier_draw_the_risks_with_those_of_households(shoal, tmp_path):
+    FRAME.write_csv(tmp_path / "in.csv")
+    policy, released = tmp_path / "p.json", tmp_path / "out.csv"
+    policy.write_text(json.dumps(POLICY))
+    report, trace = tmp_path / "report.html", tmp_path / "trace.jsonl"
+    more = "--report", report, "--trace", trace
+    assert shoal("publish", tmp_path / "in.csv", "-p", policy, "-o", released, *more).status == 0
+    (tmp_path / "release.yaml").write_text("version: 1")
+    dossier = tmp_path / "dossier.html"
+    done = shoal("dossier", released, "--context", tmp_path / "release.yaml", "-o", dossier)
+    assert done.status == 0, done.err
+    stated = json.loads((tmp_path / "out.csv.certificate.json").read_text())["individual_risk"]
+    for page in (report, dossier):
+        text = page.read_text()
+        assert f"6 people; each person: {stated['own']['mean']:.3g} on average" in text
+        assert f"with household: {stated['household']['mean']:.3g} on average" in text
+        assert "0.3 asked</text>" in text
+    stated["household"]["people"][-2] += 1
+    changed = json.loads((tmp_path / "out.csv.certificate.json").read_text())
+    forged = tmp_path / "forged.json"
+    forged.write_text(json.dumps(changed | {"individual_risk": stated}))
+    read = "-p", policy, "--original", tmp_path / "in.csv", "--trace", trace
+    assert shoal("verify", released, *read).status == 0
+    assert "individual_risk, household, people" in shoal("verify", released, forged, *read).out

@@ -14,12 +14,12 @@ from shoal.data import cores
 from shoal.data.matrix import Matrix
 from shoal.search import compile_beside
 from shoal.search.efforts import FULL_RECORDS, SMALL_RECORDS
-from shoal.search.kernels import annealing, near_records
+from shoal.search.kernels import near_records, rebuilding
 from shoal.tables.methods.lattice_peeling import LatticePeeling
 from shoal.tables.methods.rounded_partition import RoundedPartition
 from shoal.testing import OnlyK
 
-MODULES = {"annealing": annealing, "near_records": near_records}
+MODULES = {"annealing": rebuilding, "near_records": near_records}
 
 
 def some(records):
@@ -100,7 +100,7 @@ def test_it_is_begun_only_for_tables_that_are_annealed(records, asked, started):
 def test_a_kernel_that_was_called_is_compiled():
     matrix = some(60)
     RoundedPartition(refine="full").partition(matrix, OnlyK(matrix, 3), np.random.default_rng(1))
-    assert compile_beside._is_compiled(annealing.anneal_within)
+    assert compile_beside._is_compiled(rebuilding.anneal_within)
     assert compile_beside._is_compiled(len)
 
 

@@ -20,14 +20,14 @@ from shoal.cli.progress import watched_compiler
 from shoal.connectors import record_ends
 from shoal.data import kernel_cache, numba_kernels
 from shoal.data.numba_kernels import digest, imported_kernels, needs_cache_place
-from shoal.search.kernels import annealing, near_records, nearest_class, sorted_cut
+from shoal.search.kernels import near_records, nearest_class, rebuilding, sorted_cut
 from shoal.tables.kernels import class_refinement
 from shoal_papers.baselines import kernels
 from shoal_papers.baselines.kernels import fuzzy_centres, one_pass
 
 SHOAL = Path(shoal.__file__).parent
 OF_PAPERS = Path(kernels.__file__).parent
-HOW_TO_COMPILE = ("shoal.data.numba_kernels", "shoal.data.uncompiled")
+HOW_TO_COMPILE = ("shoal.data.numba_kernels", "shoal.data.numba_kernels")
 
 
 def test_a_writable_home_or_package_is_enough(tmp_path):
@@ -255,7 +255,7 @@ def names_in(kernel) -> set[str]:
         class_refinement._refine_classes,
         near_records.halve,
         near_records.nearest_by_runs,
-        annealing.anneal_within,
+        rebuilding.anneal_within,
         nearest_class._fill.compiled,
         record_ends.stray_quotes.compiled,
     ],

@@ -18,13 +18,12 @@ from shoal.privacy.k_anonymity import KAnonymity
 from shoal.privacy.l_diversity import LDiversity
 from shoal.privacy.promises import BoundPromises
 from shoal.privacy.t_closeness import TCloseness
-from shoal.search import promised, refinery
+from shoal.search import refinery
 from shoal.search.efforts import Effort
-from shoal.search.kernels import annealing
+from shoal.search.kernels import rebuilding
 from shoal.search.kernels.slots import SlotClasses
-from shoal.search.promised import asked_of
 from shoal.search.refinement import bound_records, promised_search, refine
-from shoal.search.refinery import NOISE, Search
+from shoal.search.refinery import NOISE, Search, asked_of
 from shoal.search.segments import loss_of
 from shoal.search.targets import Targets
 from unit.search.test_refinement import classed, prepared
@@ -96,7 +95,7 @@ def test_every_move_is_that_of_plain_python_and_keeps_the_promises(case, seed, h
     space, slots, near, setting, classes = prepared(matrix, k, partition, 0)
     temperatures = [heat, heat // 3, 0]
     asked = asked_of(matrix, promises)
-    moves = annealing.anneal_promised(
+    moves = rebuilding.anneal_promised(
         SlotClasses(*slots),
         asked.arrays(setting.capacity, 0, partition.count),
         near,
@@ -112,7 +111,7 @@ def test_every_move_is_that_of_plain_python_and_keeps_the_promises(case, seed, h
         temperatures,
         naive.Draws(seed),
         keeps=keeps,
-        most_asked=annealing.ASKED,
+        most_asked=rebuilding.ASKED,
     )
     found = [
         slots.record[c * setting.capacity : c * setting.capacity + size].tolist()
@@ -210,6 +209,6 @@ def test_leaves_under_each_node_by_hand():
     lookup = np.concatenate([np.array([0, 1], dtype=np.int32), parent])
     none = np.zeros(0, dtype=np.int64)
     targets = Targets((), np.zeros((4, 2), np.int32), layout, none, lookup, np.ones(2))
-    first, last = promised._spans(targets)
+    first, last = refinery._spans(targets)
     assert first.tolist() == [0, 0, 0, 1, 2, 3, 0, 2, 0]
     assert last.tolist() == [0, 0, 0, 1, 2, 3, 1, 2, 3]

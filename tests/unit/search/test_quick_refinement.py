@@ -13,14 +13,14 @@ from naive_peers import JustK, classes_of
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
-from shoal.search import quick_refinement
-from shoal.search.quick_refinement import (
+from shoal.search import refinement
+from shoal.search.refinement import (
     MANY_RECORDS,
+    quick_search,
     refine_quickly,
     search_of_many,
     worth_searching,
 )
-from shoal.search.refinement import quick_search
 from shoal.search.refinery import Search, mean_loss
 from shoal.search.segments import loss_of
 from shoal.tables.methods.lattice_peeling import LatticePeeling
@@ -30,7 +30,7 @@ from unit.search.test_refinement import PLACES, classed
 
 @pytest.fixture
 def all_are_many(monkeypatch):
-    monkeypatch.setattr(quick_refinement, "MANY_RECORDS", 0)
+    monkeypatch.setattr(refinement, "MANY_RECORDS", 0)
 
 
 def crowded(n: int = 600, seed: int = 0) -> Matrix:
@@ -80,7 +80,7 @@ def test_classes_worth_searching_are_those_of_plain_python(case):
 def test_a_search_of_the_losing_classes_loses_no_more_and_keeps_k(case, seed, resizes):
     matrix, k, partition = case
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(quick_refinement, "MANY_RECORDS", 0)
+        patch.setattr(refinement, "MANY_RECORDS", 0)
         found = refine_quickly(
             matrix, partition, JustK(matrix, k), resizes, np.random.default_rng(seed)
         )

@@ -23,7 +23,7 @@ from shoal.data.partition import Partition
 from shoal.data.progress import no_progress
 from shoal.search import refinement, refinery
 from shoal.search.efforts import ASKED_RECORDS, FULL_RECORDS, Effort
-from shoal.search.kernels import annealing, rebuilding
+from shoal.search.kernels import rebuilding
 from shoal.search.refinement import quick_search, refine, steps_within, thorough_search
 from shoal.search.refinery import NOISE, Search, SearchSpace, Slots, _unit
 from shoal.search.segments import loss_of
@@ -93,7 +93,7 @@ def test_annealing_makes_the_moves_of_plain_python(case, seed, heat, above):
     space, slots, near, setting, classes = prepared(matrix, k, partition, 0)
     temperatures = [heat, heat // 3, 0]
     block = np.array([seed, 0, partition.count, above], dtype=np.uint64)
-    moves = annealing.anneal(
+    moves = rebuilding.anneal(
         *slots,
         near,
         np.zeros((2, 0), dtype=np.int32),
@@ -113,7 +113,7 @@ def test_columns_beyond_the_first_eight_of_a_kind_are_priced_as_well():
     matrix = Matrix.from_columns(codes, [PLACES] * 9 + [8.0] * 9)
     partition = Partition.of(np.arange(60) // 5)
     space, slots, near, setting, classes = prepared(matrix, 3, partition, 0)
-    annealing.anneal(
+    rebuilding.anneal(
         *slots,
         near,
         np.zeros((2, 0), dtype=np.int32),
@@ -160,7 +160,7 @@ def test_annealing_of_bound_records_makes_the_moves_of_plain_python(case, seed, 
     space, slots, near, setting, classes = prepared(matrix, k, partition, 0)
     bound = np.array([kinds, matrix.subjects], dtype=np.int32)
     block = np.array([seed, 0, partition.count, 0], dtype=np.uint64)
-    annealing.anneal(
+    rebuilding.anneal(
         *slots,
         near,
         bound,
@@ -185,7 +185,7 @@ def test_rebuilding_makes_the_moves_of_plain_python(case, seed, heat, free):
     space, slots, near, setting, classes = prepared(matrix, k, partition, 0, free)
     block = np.array([seed, 0, partition.count + free, 0], dtype=np.uint64)
     nobody, shape = np.zeros((2, 0), np.int32), space.shape(k, setting.capacity)
-    annealing.anneal(*slots, near, nobody, shape, space.table, NOISE, block)  # measures alone
+    rebuilding.anneal(*slots, near, nobody, shape, space.table, NOISE, block)  # measures alone
     kept = rebuilding.rebuild(
         *slots,
         near,
@@ -213,7 +213,7 @@ def test_tree_losses_are_those_of_the_lowest_common_node(matrix, sparse, data):
         space = SearchSpace.of(matrix)
     losses = naive.Losses(matrix, _unit(matrix))
     classes = Slots.of(space.rows, np.zeros(matrix.records, np.int32), 1, matrix.records)
-    annealing.anneal(
+    rebuilding.anneal(
         *classes,
         np.zeros((matrix.records, 1), np.int32),
         np.zeros((2, 0), np.int32),

@@ -55,7 +55,7 @@ def test_any_number_of_threads_gives_the_same_classes(
     together = alone.copy()
     expected = rounded_cut.cut(alone, np.array([0, records]), k, rules, sample, costs)
     with cores.using(threads):
-        starts = subtrees.cut(together, k, rules, sample, costs, grain)
+        starts = subtrees.cut_by_threads(together, k, rules, sample, costs, grain)
     assert np.array_equal(starts, expected)
     assert np.array_equal(together, alone)
     assert len(starts) - 1 == max(records // k, 1)  # theorem 1

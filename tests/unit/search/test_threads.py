@@ -109,7 +109,7 @@ def test_a_fault_in_a_thread_is_the_caller_s(monkeypatch: pytest.MonkeyPatch) ->
     columns = np.zeros((2, 1_000), dtype=np.int32)
     rules = rounded_partition.RoundedPartition()._rules()
     with cores.using(2), pytest.raises(MemoryError):
-        subtrees.cut(columns, 10, rules, 512, np.zeros((1, 3)))
+        subtrees.cut_by_threads(columns, 10, rules, 512, np.zeros((1, 3)))
 
 
 def test_one_thread_hashes_before_it_parses_and_two_beside() -> None:

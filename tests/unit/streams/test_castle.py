@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 import shoal
 from naive_castle import castle
-from shoal.data.space import Space
-from shoal.data.stream import KINDS, Arrivals, Emissions
+from shoal.data.stream import KINDS, Arrivals, Emissions, Space
 from shoal.policy import registry
 from shoal.policy.binding.table import bind_stream
 from stream_cases import OnlyK, cases, policy_of

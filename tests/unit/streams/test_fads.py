@@ -8,15 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive_streams
-from shoal.data.space import Space
-from shoal.data.stream import Arrivals
+from shoal.data.stream import Arrivals, Space
 from shoal.policy.binding.table import bind_stream
-from shoal.streams.kernels import (
-    grown_clusters,
-    join_clusters,
-    nearest_clusters,
-    regroup,
-)
+from shoal.streams.kernels import grown_clusters, nearest_clusters, regroup
 from shoal.streams.methods.fads import NEIGHBOURS, PROBES, REACH, ROUNDS, TRIES, Fads
 from stream_cases import broken_rules, policy_of, run, stream_of
 
@@ -83,7 +77,7 @@ def test_condensing_is_what_plain_python_finds(rule, case):
     assert count == made
     assert [None if c < 0 else c for c in labels.tolist()] == plain
     if count:
-        join_clusters.join(near, leaf, np.zeros(0, np.int32), labels, count, *own.costs)
+        nearest_clusters.join(near, leaf, np.zeros(0, np.int32), labels, count, *own.costs)
         assert labels.tolist() == naive_streams.joined(costs, plain, made)
 
 
@@ -145,7 +139,7 @@ def test_covering_is_what_plain_python_finds(seed, boxes, n):
     ends = np.sort(rng.integers(0, 7, (boxes, 3, 2)), axis=2).astype(float)
     loss, draws = np.sort(rng.integers(0, 3, boxes)).astype(float), rng.random(n)
     lo, hi = (np.ascontiguousarray(ends[:, :, end].T) for end in (0, 1))
-    found = join_clusters.covering(values, lo, hi, loss, draws)
+    found = nearest_clusters.covering(values, lo, hi, loss, draws)
     assert found.tolist() == naive_streams.covering(
         values.tolist(), ends.tolist(), loss.tolist(), draws.tolist()
     )
@@ -153,7 +147,7 @@ def test_covering_is_what_plain_python_finds(seed, boxes, n):
 
 def test_a_missing_number_that_suppresses_is_covered_by_nothing():
     lo, hi = np.full((1, 1), -np.inf), np.full((1, 1), np.inf)
-    assert join_clusters.covering(
+    assert nearest_clusters.covering(
         np.array([[np.nan]]), lo, hi, np.zeros(1), np.zeros(1)
     ).tolist() == [-1]
 

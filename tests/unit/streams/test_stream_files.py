@@ -981,7 +981,7 @@ def test_a_folder_may_get_a_file_a_day_and_verifies_at_any_time(
     shop, shoal, small_pieces, monkeypatch
 ):
     """Each commit is on another day, as it seems, than the part before it."""
-    monkeypatch.setattr("shoal.streams.rolling._day", lambda seconds=None: int(seconds is None))
+    monkeypatch.setattr("shoal.streams.run._day", lambda seconds=None: int(seconds is None))
     run = (*STREAM, "-o", "out/", "--checkpoint", "ck", "--write", "roll=day")
     real = StatusWriter.commit
     seen = []

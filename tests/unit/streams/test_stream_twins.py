@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 import naive_waiting
 import naive_windows
-from shoal.data.space import Space
-from shoal.data.stream import KINDS, Arrivals, Emissions
+from shoal.data.stream import KINDS, Arrivals, Emissions, Space
 from shoal.policy import registry
 from shoal.policy.binding.table import bind_stream
 from shoal.streams.core import StreamCore

@@ -20,7 +20,7 @@ from shoal.policy.binding.table import bind
 from shoal.policy.policy import Policy
 from shoal.search.points import points_of, sensitive_points
 from shoal.search.segments import costs_of
-from shoal.tables.kernels import centres
+from shoal.tables.kernels import from_subsets
 from shoal_papers.baselines.kernels import fuzzy_centres, greedy_clusters, one_pass
 
 UNIFORM = st.floats(0, 0.99)
@@ -30,7 +30,7 @@ UNIFORM = st.floats(0, 0.99)
 @settings(max_examples=150, deadline=None)
 def test_k_means_ends_where_every_record_is_at_its_nearest_mean(case, k, data):
     uniform = np.array(data.draw(st.lists(UNIFORM, min_size=k, max_size=k)))
-    group = centres.k_means(case.points, k, uniform, 1000)
+    group = from_subsets.k_means(case.points, k, uniform, 1000)
     assert ((group >= 0) & (group < k)).all()
     means = {
         g: naive_clustering.mean_of(case.plain, np.flatnonzero(group == g).tolist())
@@ -49,7 +49,7 @@ def test_k_means_ends_where_every_record_is_at_its_nearest_mean(case, k, data):
 
 def test_k_means_pp_draws_far_centres():
     points = np.array([[0.0, 0.0, 0.0, 100.0, 100.0, 50.0]])
-    group = centres.k_means(points, 3, np.array([0.0, 0.99, 0.5]), 100)
+    group = from_subsets.k_means(points, 3, np.array([0.0, 0.99, 0.5]), 100)
     assert len(set(group.tolist())) == 3
     assert group[0] == group[1] == group[2]
     assert group[3] == group[4]

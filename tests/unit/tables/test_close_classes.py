@@ -14,7 +14,7 @@ import naive
 import naive_clustering
 from clustering_cases import Case, asked_of, cases, classes_of, in_order
 from naive_clustering import Asked
-from shoal.search.kernels import merge_far
+from shoal.search.kernels import value_chains
 from shoal.search.kernels.closeness import TargetArrays, count_members, runs_of
 from shoal.search.targets import least_size
 from shoal.tables.kernels import around_extremes, from_subsets
@@ -96,7 +96,9 @@ def test_classes_from_groups_are_those_of_the_plain_twin(case, k, follow, data):
 @settings(max_examples=200, deadline=None)
 def test_merging_is_that_of_the_plain_twin_and_ends_close_enough(case, k, data):
     labels = np.array(data.draw(st.permutations(range(case.records))), dtype=np.int32) // k
-    merged = merge_far.merge_far(case.points, labels, int(labels.max()) + 1, *case.targets.arrays)
+    merged = value_chains.merge_far(
+        case.points, labels, int(labels.max()) + 1, *case.targets.arrays
+    )
     expected = naive_clustering.merged(case.plain, classes_of(labels), case.asked)
     assert classes_of(merged) == in_order(expected)
     assert all(naive_clustering.excess(case.asked, members) <= 1e-12 for members in expected)

@@ -89,6 +89,14 @@ def test_less_risk_costs_more_and_no_other_method_loses_as_little():
         assert losses[1] < 0.85 * loss(frame, 0.03, method={"name": other})
 
 
+@pytest.mark.parametrize("model", ["global-risk", "individual-risk"])
+def test_a_policy_that_bounds_the_risk_of_a_sample_and_names_no_method_takes_risk(model):
+    content = survey_policy() | {"promises": [{"model": model, "at_most": 0.1}]}
+    del content["method"]
+    frame = survey.generate(300, 3)
+    assert shoal.publish(frame, content).certificate["method"]["name"] == "risk"
+
+
 def test_weights_hide_classes_of_one():
     frame = pl.DataFrame(
         {"at": [*"abcd"], "age": [1, 2, 3, 4], "home": [1, 2, 3, 4], "w": 4 * [500.0]}

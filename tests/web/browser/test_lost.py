@@ -57,8 +57,8 @@ def test_answers_are_asked_about_kept_and_refused_one_by_one(gate, opened):
     ]
     assert not asked
     # what is not saved is asked about before the page is left; what is saved is not
-    gate.click(".steps a[href='/columns']")
-    gate.wait_for_timeout(1500)
+    with gate.expect_event("dialog"):
+        gate.click(".steps a[href='/columns']")
     assert asked == ["beforeunload"]
     field.fill("1 in 10")
     gate.click(".steps a[href='/columns']")

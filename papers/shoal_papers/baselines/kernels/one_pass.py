@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.data.numba_kernels import inner, outer
-from shoal.tables.kernels.centres import nearest, squared_distance
+from shoal.tables.kernels.from_subsets import nearest, squared_distance
 
 
 @outer

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.data.numba_kernels import inner, outer
-from shoal.search.kernels.key_table import bits_for, place_of
+from shoal.search.kernels.distinct_rows import bits_for, place_of
 
 PARENT, FIRST, LAST, PRICE = range(4)  # columns of `trees`
 ATTRIBUTE, BOUND, LOW, HIGH = range(4)  # rows of `cuts`

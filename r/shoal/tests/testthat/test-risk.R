@@ -26,6 +26,22 @@ test_that("the risk of lone people follows from their weights", {
   expect_equal(risk$alone_by_weight, list(mean = mean(expected), max = max(expected)))
 })
 
+test_that("every record has its own risk and that of its household, in the order of the records", {
+  df <- sampled()
+  key <- do.call(paste, df[KEYS])
+  risk <- suppressWarnings(shoal_risk(df, quasi = KEYS, weight = "w", household = "house"))
+  found <- risk$records
+  expect_equal(found$alike, as.vector(table(key)[key]))
+  expect_equal(found$stand_for, as.vector(tapply(df$w, key, sum)[key]))
+  p <- 1 / df$w
+  lone <- found$alike == 1
+  expect_equal(found$risk[lone], (p / (1 - p) * log(1 / p))[lone])
+  expect_equal(found$household_risk, 1 - ave(1 - found$risk, df$house, FUN = prod))
+  expect_equal(mean(found$risk), risk$individual_risk$own$mean)
+  expect_equal(mean(found$household_risk), risk$individual_risk$household$mean)
+  expect_named(suppressWarnings(shoal_risk(df, quasi = KEYS))$records, c("alike", "score"))
+})
+
 test_that("a bound of the global risk with households holds, and is measured again", {
   df <- sampled()
   trace <- tempfile()

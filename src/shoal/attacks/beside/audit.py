@@ -3,8 +3,6 @@
 read each > number people and classes through > intersect > report counts, never who
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -161,7 +159,7 @@ class Numbered:
         shown = [each.audited.release for each in self.releases if each.audited is not None]
         return people_who_fit(shown, known, self.people)
 
-    def joint(self, attacker: str) -> Joint:
+    def joint(self, attacker: str) -> "Joint":
         """What all of them together tell such an attacker."""
         owner = np.repeat(np.arange(len(self.releases)), np.diff(self.first))
         fits = self.fits(self.known()) if attacker == OWN else None
@@ -242,7 +240,7 @@ def numbered(releases: Sequence[ReleaseBeside]) -> Numbered:
 # Attributes that never change
 
 
-def _attributes(everybody: Numbered, question: Question) -> list[Attribute]:
+def _attributes(everybody: Numbered, question: Question) -> "list[Attribute]":
     releases = everybody.releases
     if question.same:
         groups = [tuple(name.strip() for name in text.split("=")) for text in question.same]
@@ -275,7 +273,7 @@ def _names(
     return named
 
 
-def _attribute(everybody: Numbered, named: Mapping[int, str], l: int | None) -> Attribute:
+def _attribute(everybody: Numbered, named: Mapping[int, str], l: int | None) -> "Attribute":
     """One attribute of several releases, its values matched by their text."""
     shown, asked = [], []
     for index, name in named.items():

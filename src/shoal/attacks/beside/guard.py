@@ -2,8 +2,6 @@
 whether the new classes keep everybody among k.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import cast
@@ -176,7 +174,7 @@ class OldCells:
     of_class: np.ndarray
 
     @classmethod
-    def of(cls, guard: BesideGuard, k: int, named: Column) -> OldCells:
+    def of(cls, guard: BesideGuard, k: int, named: Column) -> "OldCells":
         """Of a table's records. named: the column of their subjects."""
         distinct, place = stripped(named.cells)
         table = ReleaseBeside(NEW, "table", distinct)
@@ -190,7 +188,7 @@ class OldCells:
         of_record = np.where(own >= 0, own, ABSENT)[place][named.codes]
         return cls(guard, k, of_record, total - inside, cells[pairs.items], pairs.classes)
 
-    def taken(self, kept: np.ndarray) -> OldCells:
+    def taken(self, kept: np.ndarray) -> "OldCells":
         """The cells of some of the records, (n,) bool; the others count as being elsewhere."""
         gone = self.cells[~kept & (self.cells >= 0)]
         more = np.bincount(gone, minlength=len(self.elsewhere))

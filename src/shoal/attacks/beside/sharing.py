@@ -8,8 +8,6 @@ What fits a class may be people - its members, or everybody whom its cells cover
 that it shows: the count is the same. People with the same classes are counted once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -44,7 +42,9 @@ class Links:
     class_count: int
 
     @classmethod
-    def of(cls, items: np.ndarray, classes: np.ndarray, item_count: int, class_count: int) -> Links:
+    def of(
+        cls, items: np.ndarray, classes: np.ndarray, item_count: int, class_count: int
+    ) -> "Links":
         """Pairs in any order, some of them several times."""
         keys = np.unique(items.astype(np.int64) * max(class_count, 1) + classes)
         return cls(keys // max(class_count, 1), keys % max(class_count, 1), item_count, class_count)
@@ -79,12 +79,12 @@ class Links:
         asked = items * max(self.class_count, 1) + classes
         return places_among(self._keys, asked) >= 0
 
-    def of_items(self, kept: np.ndarray) -> Links:
+    def of_items(self, kept: np.ndarray) -> "Links":
         """Those of some of the items, which keep their numbers; kept: (items,) bool."""
         rows = kept[self.items]
         return Links(self.items[rows], self.classes[rows], self.item_count, self.class_count)
 
-    def of_classes(self, kept: np.ndarray) -> Links:
+    def of_classes(self, kept: np.ndarray) -> "Links":
         """Those of some of the classes, which keep their numbers; kept: (classes,) bool."""
         rows = kept[self.classes]
         return Links(self.items[rows], self.classes[rows], self.item_count, self.class_count)

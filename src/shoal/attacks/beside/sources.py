@@ -1,7 +1,5 @@
 """Releases as they are compared with others: who is in which class, and what the classes show."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

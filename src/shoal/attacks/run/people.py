@@ -1,7 +1,5 @@
 """A release and its original in numbers: people who are in it, and people who are not."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -10,8 +8,16 @@ import numpy as np
 
 from shoal.attacks.run.request import points_of
 from shoal.auditor.audit import AuditResult
-from shoal.data.attack_scene import Control, People, Recoding, ShownRelease, Trial
-from shoal.data.boxes import Axis, axes_of, boxes_of
+from shoal.data.attack_scene import (
+    Axis,
+    Control,
+    People,
+    Recoding,
+    ShownRelease,
+    Trial,
+    axes_of,
+    boxes_of,
+)
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.data.encoding import EncodedTable
 from shoal.data.progress import Progress
@@ -57,7 +63,7 @@ class AttackedRelease:
     @classmethod
     def of_audited(
         cls, result: AuditResult, released: Table, original: Table, policy: Policy
-    ) -> AttackedRelease:
+    ) -> "AttackedRelease":
         """An audited release, which is not published again."""
         truth = result.truth
         encoded = bound_original(original, policy)[1] if truth is None else truth.encoded

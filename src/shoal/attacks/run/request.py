@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from shoal.data.boxes import Axis
 from shoal.data.certificate_shape import AcceptedReport
 from shoal.data.numbers import parse_numbers
 from shoal.data.schema import Kind, Schema
@@ -24,7 +23,7 @@ from shoal.protocols import Attack
 
 if TYPE_CHECKING:
     from shoal.attacks.intersection import Earlier
-    from shoal.data.attack_scene import AttackScene, Findings
+    from shoal.data.attack_scene import AttackScene, Axis, Findings
 
 
 Asked = str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]]

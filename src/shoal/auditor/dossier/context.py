@@ -1,7 +1,5 @@
 """The context of a release: what its owner knows and no certificate can measure."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping

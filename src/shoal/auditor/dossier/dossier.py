@@ -4,8 +4,6 @@ and what is still open.
 Never says that a release meets a law: that is for people to decide.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -61,7 +59,7 @@ class Roles:
     as_they_are: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, certificate: Certificate, tables: PolicyTables | None) -> Roles:
+    def of(cls, certificate: Certificate, tables: PolicyTables | None) -> "Roles":
         """From the policy, and from a certificate that lists its columns."""
         columns = certificate.get("columns")
         if not isinstance(columns, list) or not all(isinstance(c, Mapping) for c in columns):
@@ -325,7 +323,7 @@ def _other_certificates(answered: ContextFile, context: ContextLike) -> list[dic
     return found
 
 
-def _clauses(profiles: Sequence[Profile], answers: Answers) -> list[dict[str, str | None]]:
+def _clauses(profiles: Sequence[Profile], answers: "Answers") -> list[dict[str, str | None]]:
     return [
         {
             "profile": profile.name,

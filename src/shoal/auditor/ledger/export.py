@@ -1,7 +1,5 @@
 """Ledger: the whole published table as of a release, and the chain of hashes."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

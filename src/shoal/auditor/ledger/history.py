@@ -4,8 +4,6 @@ Reads published files as anybody would, and the private part for who is who. Wit
 it says what boxes alone tell an attacker.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

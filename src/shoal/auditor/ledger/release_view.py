@@ -1,7 +1,5 @@
 """A release as its readers see it, and what the releases so far say of every record."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -290,14 +288,14 @@ class ReleaseReading:
     release: Release
 
     @classmethod
-    def of(cls, frame: pl.DataFrame, identities: Identities, policy: Policy) -> ReleaseReading:
+    def of(cls, frame: pl.DataFrame, identities: Identities, policy: Policy) -> "ReleaseReading":
         """These rows; raises InputError where they do not fit the policy."""
         table, problem = _bound(frame, identities, policy)
         release = read_release(table, problem, None)
         return cls(table.frame, identities, problem, release)
 
     @classmethod
-    def at(cls, ledger: Ledger, number: int, policy: Policy) -> ReleaseReading:
+    def at(cls, ledger: Ledger, number: int, policy: Policy) -> "ReleaseReading":
         """The release of this number."""
         return cls.of(*rows_of_release(ledger, number, policy.model), policy)
 

@@ -1,7 +1,5 @@
 """The policy of a ledger: fixed when it begins, kept in it, the same for every release."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections import Counter

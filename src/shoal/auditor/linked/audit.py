@@ -4,8 +4,6 @@ With the originals beside the release, the matching attack is tried as well, and
 measured. The certificate names which table, and how many known rows of it, betray people.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -13,18 +11,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from shoal.auditor.description import build, column_roles, date, policy_identity
-from shoal.auditor.findings import of_cells
 from shoal.auditor.linked.labels import exposures, view_of
 from shoal.auditor.linked.matching import matching_attack
 from shoal.auditor.linked.reading import LinkedRelease, read_linked_tables
+from shoal.auditor.verdict import of_cells
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import RISK, UTILITY, ColumnReport, PromiseReport
 from shoal.data.classes import Classes, Sizes
-from shoal.data.json_objects import Json
 from shoal.data.linked import HULL, PEOPLE, Keys, LinkedTables, rows_column
 from shoal.data.numbers import exact_sum
 from shoal.data.people import KNOWN
 from shoal.data.progress import Progress, no_progress
+from shoal.data.regular_files import Json
 from shoal.data.release import PublishedColumn
 from shoal.data.warnings import ReleaseWarning
 from shoal.policy.binding.linked import bound_linked

@@ -5,8 +5,6 @@ of a person, of the cells, the counts and the rows of each table. Two people hav
 all of this is equal: labels are refined row by row and compared, nothing is hashed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -77,12 +75,12 @@ class View:
             found[table.name] = found[table.parent][parents_of(table.starts)]
         return found
 
-    def knowing(self, known: Callable[[ViewedTable], AllOrSome]) -> View:
+    def knowing(self, known: Callable[[ViewedTable], AllOrSome]) -> "View":
         """The tables under other assumptions about what is known of each."""
         return View([replace(table, known=known(table)) for table in self.tables])
 
     @cached_property
-    def knowing_all(self) -> View:
+    def knowing_all(self) -> "View":
         """The tables for whoever knows every row that any attacker could know."""
         return self.knowing(lambda t: t.known if isinstance(t.known, Known) else ALL)
 

@@ -7,8 +7,6 @@ hangs on it. Nothing of how the release was made is used. Tables of which only a
 known are left out: that number is judged on the files alone.
 """
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 
 import numpy as np

@@ -4,8 +4,6 @@ Only the published files are used: rows are joined by their keys, and dates that
 as days from the day that their person shows.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

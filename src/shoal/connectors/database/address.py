@@ -8,8 +8,6 @@ What else stands behind `?` is handed on to the client library, such as `service
 names one release of a table that a ledger writes.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from pathlib import Path

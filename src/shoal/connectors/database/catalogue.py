@@ -1,7 +1,5 @@
 """Which tables a database has, and which column of one points to which of another."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from shoal.connectors.database.address import (
@@ -11,7 +9,7 @@ from shoal.connectors.database.address import (
     STREAMS,
     TableAddress,
 )
-from shoal.connectors.database.connections import opened
+from shoal.connectors.database.session import opened
 
 _TABLES = {
     "sqlite": """

@@ -3,8 +3,6 @@
 The client library is libpq: it reads PGPASSWORD, ~/.pgpass, PGSERVICE and certificates by itself.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -118,7 +116,7 @@ class PostgresSession:
     key_numbers: ClassVar[str] = "bigint PRIMARY KEY"
 
     @classmethod
-    def connect(cls, address: TableAddress, writing: bool) -> PostgresSession:
+    def connect(cls, address: TableAddress, writing: bool) -> "PostgresSession":
         """A session in a transaction that sees the database as it is now, whoever changes it."""
         driver = _driver()
         try:

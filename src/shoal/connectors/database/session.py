@@ -1,14 +1,13 @@
 """One connection to a database and its one transaction: what SQLite and PostgreSQL both give."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 import polars as pl
 
-from shoal.connectors.database.address import TableAddress
+from shoal.connectors.database.address import SQLITE, TableAddress
 from shoal.errors import InputError, PartyError, ShoalError
 
 BATCH = 1 << 16
@@ -26,7 +25,7 @@ class TableName:
     def quoted(self) -> str:
         return f"{quoted(self.schema)}.{quoted(self.name)}"
 
-    def beside(self, name: str) -> TableName:
+    def beside(self, name: str) -> "TableName":
         """Another table of the same schema."""
         return TableName(self.schema, name)
 
@@ -49,7 +48,7 @@ class SqlColumn:
     holds: type[pl.Int64 | pl.Date | pl.String] = pl.String
 
     @property
-    def of_any_type(self) -> SqlColumn:
+    def of_any_type(self) -> "SqlColumn":
         """The column where nobody needs its cells, which are some text then."""
         return SqlColumn(self.name, self.unneeded, self.unneeded, self.unneeded)
 
@@ -185,3 +184,30 @@ def keep_line(session: Session, kept: TableName, about: Sequence[str], line: Seq
     session.execute(f"DELETE FROM {kept.quoted} WHERE {about[0]} = $1", (line[0],))
     places = ", ".join(f"${place}" for place, _ in enumerate(line, start=1))
     session.execute(f"INSERT INTO {kept.quoted} ({', '.join(about)}) VALUES ({places})", line)
+
+
+@contextmanager
+def opened(address: TableAddress, writing: bool = False) -> Iterator[Session]:
+    """A session, rolled back at the end unless it was committed; refusals become InputErrors, and
+    the loss of a server a PartyError.
+    """
+    try:
+        session = _connect(address, writing)
+        try:
+            yield session
+        finally:
+            with suppress(DatabaseRefusal):
+                session.rollback()
+            session.close()
+    except DatabaseRefusal as refused:
+        raise refused.as_error(f"{address.where}: {refused.args[0]}") from None
+
+
+def _connect(address: TableAddress, writing: bool) -> Session:
+    if address.kind == SQLITE:
+        from shoal.connectors.database.sqlite import SqliteSession
+
+        return SqliteSession.connect(address, writing)
+    from shoal.connectors.database.postgresql import PostgresSession
+
+    return PostgresSession.connect(address, writing)

@@ -1,7 +1,5 @@
 """SQLite by the standard library."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -22,7 +20,7 @@ from shoal.connectors.database.session import (
     cell_of,
     quoted,
 )
-from shoal.data.unpacking import CELL, MOST, most_unpacked
+from shoal.data.regular_files import CELL, MOST, most_unpacked
 
 WAY_OUT = "write what it shows into a table"
 PATIENCE = 10.0
@@ -58,7 +56,7 @@ class SqliteSession:
     key_numbers: ClassVar[str] = numbers
 
     @classmethod
-    def connect(cls, address: TableAddress, writing: bool) -> SqliteSession:
+    def connect(cls, address: TableAddress, writing: bool) -> "SqliteSession":
         """A session in a transaction; for writing, one that nobody else writes beside."""
         path = Path(address.location)
         made = _made(path) if writing else None

@@ -6,8 +6,6 @@
 A release has a column more, `shoal_row`, which numbers its rows from 1: a table has no order.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import secrets
@@ -25,7 +23,6 @@ from shoal.connectors.database.address import (
     TableAddress,
     require_whole,
 )
-from shoal.connectors.database.connections import opened
 from shoal.connectors.database.session import (
     DatabaseRefusal,
     Session,
@@ -34,6 +31,7 @@ from shoal.connectors.database.session import (
     cell_of,
     keep_line,
     kept_line,
+    opened,
     quoted,
     rows_as_text,
 )

@@ -5,8 +5,6 @@ they show, equal lines are neighbours. Places are unsigned, which Numba does not
 from the end.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from shoal.data.numba_kernels import inlined, outer

@@ -25,8 +25,6 @@ however long the ledger is. `verify` checks every byte.
     private.py   what the private part remembers of people
 """
 
-from __future__ import annotations
-
 from shoal.connectors.ledger.commit import Ledger as Ledger
 from shoal.connectors.ledger.layout import CERTIFICATE as CERTIFICATE
 from shoal.connectors.ledger.layout import DATA as DATA

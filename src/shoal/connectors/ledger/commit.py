@@ -1,7 +1,5 @@
 """The ledger: begins, takes its lock, and appends a step by one rename each."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -67,7 +65,7 @@ class Ledger(Chain):
     )
 
     @classmethod
-    def at(cls, path: str | Path) -> Ledger:
+    def at(cls, path: str | Path) -> "Ledger":
         """The ledger in a folder; raises InputError where there is none."""
         ledger = cls(Path(path_text(path, "ledger")))
         if not ledger.exists:

@@ -1,7 +1,5 @@
 """Where everything of a ledger lies, and how its small files are read and written."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -345,7 +343,7 @@ class TableNote:
     head: str
 
     @classmethod
-    def read(cls, private: Path) -> TableNote | None:
+    def read(cls, private: Path) -> "TableNote | None":
         """The note in a private part; None where there is none, or it is not as it was written."""
         content = read_json(private / TABLE) or {}
         kinds = {name: type(value) for name, value in content.items()}

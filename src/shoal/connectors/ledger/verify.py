@@ -1,7 +1,5 @@
 """What is damaged, missing, added or out of order in a ledger, each named in a line."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 

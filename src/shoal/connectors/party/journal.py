@@ -19,8 +19,6 @@ A head has a check of its own, so a wrong length is not taken for a torn end. Th
 the file stops within a head or a body; whatever else does not fit is damage.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import struct

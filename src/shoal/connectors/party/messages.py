@@ -1,7 +1,5 @@
 """What parties send each other: the closed list of message kinds, and the frame."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ Certificates have P-256 keys, and for TLS 1.2 only suites for RSA keys are enabl
 below TLS 1.3 cannot succeed.
 """
 
-from __future__ import annotations
-
 import datetime
 import hashlib
 import os

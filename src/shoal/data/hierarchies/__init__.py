@@ -4,8 +4,6 @@ A maker is named in a policy by its kind, with one argument: `hierarchy: {prefix
 write its file beside the others: a dataclass with a `kind` is found by looking.
 """
 
-from __future__ import annotations
-
 from shoal.data.hierarchies.hierarchy import Hierarchy
 
 __all__ = ["Hierarchy"]

@@ -1,7 +1,5 @@
 """Numbers in intervals."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +12,7 @@ import numpy as np
 from shoal.data.hierarchies.diagnostics import refuse_values_without_leaf
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.numbers import plain_text
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.errors import InputError
 
 # Wide enough for any finite double beside any other, so that no bound is ever rounded.
@@ -49,7 +47,7 @@ class Bins:
     levels: int = parameter("levels of intervals", default=1, low=1, high=64)
 
     @classmethod
-    def from_spec(cls, argument: Any) -> Bins:
+    def from_spec(cls, argument: Any) -> "Bins":
         """`{bins: [0, 20, 40, 60]}` or `{bins: {width: 10, start: 0, factor: 2, levels: 3}}`."""
         if isinstance(argument, list | tuple):
             return cls(edges=_edges(argument))

@@ -1,7 +1,5 @@
 """Dates and time stamps in calendar periods."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +10,7 @@ import numpy as np
 
 from shoal.data.hierarchies.diagnostics import refuse_values_without_leaf
 from shoal.data.hierarchies.hierarchy import Hierarchy
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.errors import InputError
 
 # Each period lies inside the next; weeks are left out because they lie across months and years.
@@ -49,7 +47,7 @@ class Dates:
     periods: tuple[str, ...] = parameter("calendar periods, finest first", choices=tuple(PERIODS))
 
     @classmethod
-    def from_spec(cls, argument: Any) -> Dates:
+    def from_spec(cls, argument: Any) -> "Dates":
         """`{dates: [day, month, quarter, year, decade]}`, or some of them in this order."""
         names = [argument] if isinstance(argument, str) else argument
         known = list(PERIODS)

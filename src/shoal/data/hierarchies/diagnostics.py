@@ -1,7 +1,5 @@
 """What is wrong with a hierarchy, all at once and before anything is built from it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import ClassVar, Protocol
 

@@ -17,8 +17,6 @@ leaves. Steps are columns of the table: the values are step 0.
 Messages name edits by their numbers and no label, for labels are values.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date

@@ -1,14 +1,12 @@
 """A column without a hierarchy: every value lies right under the root."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from shoal.data.hierarchies.hierarchy import Hierarchy
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.errors import InputError
 
 
@@ -22,7 +20,7 @@ class Flat:
     root: str = parameter("label of the root", default="*")
 
     @classmethod
-    def from_spec(cls, argument: Any) -> Flat:
+    def from_spec(cls, argument: Any) -> "Flat":
         """`{flat: true}`; a text instead of `true` names the root."""
         if isinstance(argument, str) and argument:
             return cls(root=argument)

@@ -1,7 +1,5 @@
 """Values that have an order, such as grades: neighbours are grouped."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,7 +8,7 @@ import numpy as np
 from shoal.data.hierarchies.diagnostics import refuse_values_without_leaf
 from shoal.data.hierarchies.edits import as_label
 from shoal.data.hierarchies.hierarchy import Hierarchy
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.errors import InputError
 
 TAKES = (
@@ -36,7 +34,7 @@ class Order:
     fanout: int = parameter("members of a group", default=2, low=2)
 
     @classmethod
-    def from_spec(cls, argument: Any) -> Order:
+    def from_spec(cls, argument: Any) -> "Order":
         """`{order: [a, b, c]}` or `{order: {values: [a, b, c], fanout: 2}}`."""
         given = argument if isinstance(argument, dict) else {"values": argument}
         values, fanout = given.get("values"), given.get("fanout", 2)

@@ -1,14 +1,12 @@
 """Codes that say more with every character, such as postal codes: masked from the right."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from shoal.data.hierarchies.hierarchy import Hierarchy
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.errors import InputError
 
 
@@ -28,7 +26,7 @@ class Prefix:
     length: int = parameter("characters of a full code", low=1, high=64)
 
     @classmethod
-    def from_spec(cls, argument: Any) -> Prefix:
+    def from_spec(cls, argument: Any) -> "Prefix":
         """`{prefix: 5}`."""
         if isinstance(argument, int) and not isinstance(argument, bool) and 1 <= argument <= 64:
             return cls(argument)

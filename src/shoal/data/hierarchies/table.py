@@ -6,8 +6,6 @@ are passed over, and a row that says the same as an earlier one counts once. Fil
 are compressed.
 """
 
-from __future__ import annotations
-
 import codecs
 import csv
 import gzip
@@ -24,8 +22,7 @@ import polars as pl
 from shoal.data.hierarchies.diagnostics import about, diagnose
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.hierarchies.paths import Paths
-from shoal.data.regular_files import require_regular
-from shoal.data.unpacking import unpacked
+from shoal.data.regular_files import require_regular, unpacked
 from shoal.errors import InputError
 
 SEPARATORS = (";", "\t", "|", ",")  # in order of preference

@@ -1,7 +1,5 @@
 """A tree written out in the policy."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,7 +10,7 @@ import numpy as np
 from shoal.data.hierarchies.diagnostics import refuse_values_without_leaf
 from shoal.data.hierarchies.edits import as_label
 from shoal.data.hierarchies.hierarchy import Hierarchy
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.errors import InputError
 
 TAKES = (
@@ -37,7 +35,7 @@ class Tree:
     paths: tuple[tuple[str, ...], ...] = parameter("labels from each leaf up to the root")
 
     @classmethod
-    def from_spec(cls, argument: Any) -> Tree:
+    def from_spec(cls, argument: Any) -> "Tree":
         """`{tree: {Europe: [DE, FR], Asia: {East: [JP], South: IN}}}`."""
         if not isinstance(argument, dict | list) or not argument:
             raise InputError(TAKES)

@@ -4,8 +4,6 @@ kind        how cells are written: time, fraction, whole (with .0), span, negati
 token       a way of writing that is made to tell many apart: addresses, hashes, long numbers
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,8 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from shoal.data.column_words import DATE
-from shoal.data.person.names import PERSONAL, ColumnName, name_of
+from shoal.data.column_words import DATE, PERSONAL, ColumnName, name_of
 from shoal.data.person_names import bare, names_of
 from shoal.data.table import Table, as_text, encode_text
 
@@ -138,7 +135,7 @@ class People:
     room: int = 0
 
     @classmethod
-    def together(cls, parts: Sequence[People]) -> People:
+    def together(cls, parts: "Sequence[People]") -> "People":
         """Records by several columns; those that lack a part are nobody's."""
         is_value = np.logical_and.reduce([part.is_value for part in parts])
         room = prod(part.room for part in parts)

@@ -5,8 +5,6 @@ candidates > what the cells say of them > pairs > the same under other names > w
 The answer is in counts and in words; never with a value of the table.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -18,8 +16,10 @@ from shoal.data.findings import some_named
 from shoal.data.person.candidates import (
     FEWEST,
     MANY,
+    MOST_ROWS,
     RANK,
     Candidate,
+    are_few_profiles,
     by_name,
     counts_only,
     other_candidates,
@@ -27,7 +27,6 @@ from shoal.data.person.candidates import (
     within_groups,
 )
 from shoal.data.person.columns import NO_NUMBERS, STRONG, People, PersonColumn, distinct
-from shoal.data.person.evidence import MOST_ROWS, are_few_profiles
 from shoal.data.table import Table
 
 EXCEPTIONS = 1.02  # pairs of values by values, up to which one lies within the other

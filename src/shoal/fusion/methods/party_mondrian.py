@@ -26,8 +26,6 @@ asked, whoever owns it: each further one would say more about who is where. A gr
 refused has no valid cut on that attribute; nobody but the judge sees why.
 """
 
-from __future__ import annotations
-
 import struct
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,7 +35,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.data.taxonomy import Span
 from shoal.fusion.ground import (
     BREAKS_OFF,
@@ -80,7 +78,7 @@ class PartyMondrian(FusionMethod):
         default=False,
     )
 
-    def party(self, ground: Ground, own: Mapping[int, np.ndarray]) -> MondrianParty:
+    def party(self, ground: Ground, own: Mapping[int, np.ndarray]) -> "MondrianParty":
         """An owner who takes turns, with the cells of its own attributes."""
         return MondrianParty(self, ground, own)
 

@@ -28,8 +28,6 @@ part of a group has no more values than the group. So bids are still at least wh
 in truth, and the order of steps is that of one owner who knows all columns.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -38,7 +36,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.data.taxonomy import Span
 from shoal.fusion.ground import (
     BREAKS_OFF,
@@ -95,7 +93,7 @@ class TdsRule:
         """How many steps a party plans at most for each secure round."""
         raise NotImplementedError
 
-    def party(self, ground: Ground, own: Mapping[int, np.ndarray]) -> Party:
+    def party(self, ground: Ground, own: Mapping[int, np.ndarray]) -> "Party":
         """An owner in the rounds, with the cells of its own attributes."""
         return Party(self, ground, own)
 

@@ -5,8 +5,6 @@ under its own name; every message carries the agreement's hash; each arrives onc
 whatever breaks in between, or the run ends.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence

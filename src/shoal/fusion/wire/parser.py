@@ -9,8 +9,6 @@ in common who is not in this table, is found where the message is used, before a
 published.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter
@@ -31,7 +29,7 @@ from shoal.connectors.party.messages import (
     refused,
     said_by,
 )
-from shoal.data.json_objects import distinct_keys
+from shoal.data.regular_files import distinct_keys
 from shoal.errors import PartyError
 
 MOST_GREETING = 1 << 20  # bytes
@@ -199,7 +197,7 @@ class Greeting:
         return json.dumps([agreement.hex(), self.nonce, self.received, self.results]).encode()
 
     @classmethod
-    def unpack(cls, packed: bytes, sender: str, terms: Terms) -> tuple[str, Greeting]:
+    def unpack(cls, packed: bytes, sender: str, terms: Terms) -> "tuple[str, Greeting]":
         """The agreement's hash in hexadecimal, and the greeting; raises PartyError."""
         try:
             agreement, nonce, received, results = parse_json(packed, MOST_GREETING)

@@ -10,8 +10,6 @@ without it. Nobody can know whether its own last message arrived, so a party tha
 everything waits only `LAST_CALL` seconds for silent ones.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

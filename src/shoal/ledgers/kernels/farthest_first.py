@@ -7,12 +7,9 @@ and their squared distance to the centre. subject_ids: (n,) int32 people, empty 
 its own person.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
-from shoal.data.numba_kernels import inner, outer
-from shoal.data.uncompiled import uncompiled_up_to
+from shoal.data.numba_kernels import inner, outer, uncompiled_up_to
 
 TILE = 1024  # records whose distances stay in the nearest cache while they are looked through
 

@@ -21,8 +21,6 @@ Ours, not the paper's: `cluster` chooses another way to find the classes, `block
 increments in parts, `waiting` lets small ones wait.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -30,7 +28,7 @@ import numpy as np
 
 from shoal.data.ledger_view import LedgerView, Placement
 from shoal.data.matrix import Matrix
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.data.partition import Partition
 from shoal.ledgers.kernels import farthest_first
 from shoal.ledgers.methods.waiting import (

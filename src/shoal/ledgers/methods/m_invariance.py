@@ -18,8 +18,6 @@ Reading: new records are taken for new buckets from the values that most of them
 many as possible are placed; those that no bucket takes wait.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -27,7 +25,7 @@ import numpy as np
 
 from shoal.data.ledger_view import LedgerView, Placement
 from shoal.data.matrix import Matrix
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.errors import InfeasibleError, InputError
 from shoal.protocols import Promises, Republisher
 

@@ -18,8 +18,6 @@ Minimality: promises besides k decide which groups are united and which wait, so
 how may conclude a little about values from a union. k alone never looks at a value.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
@@ -39,7 +37,7 @@ from shoal.data.ledger_view import (
     Placement,
 )
 from shoal.data.matrix import Matrix
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.data.partition import Partition
 from shoal.errors import InfeasibleError, InputError
 from shoal.ledgers.methods.waiting import (

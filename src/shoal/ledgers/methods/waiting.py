@@ -9,8 +9,6 @@ Only quasi-identifiers decide, so that waiting tells nothing of sensitive values
 shape classes, as ever.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from shoal.data.ledger_view import LedgerView

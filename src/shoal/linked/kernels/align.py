@@ -5,8 +5,6 @@ table above. Its slots are as many as the member with the fewest rows has; each 
 every member, and the rows left over have no slot.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from shoal.data.numba_kernels import inner, outer

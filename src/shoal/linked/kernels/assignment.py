@@ -1,7 +1,5 @@
 """Which row goes to which slot, at the least cost."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -3,8 +3,6 @@
 A class is priced before its rows are aligned: as if the j-th row of every member went to slot j.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -12,8 +12,6 @@ member's rows go to the slots at the least cost; then the rows below these. Rows
 withheld. 4 Classes that break a promise unite with the nearest, and are aligned anew.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import ClassVar
@@ -22,7 +20,7 @@ import numpy as np
 
 from shoal.data.bundles import Bundles, Templates
 from shoal.data.matrix import Matrix
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.data.partition import Partition
 from shoal.errors import InfeasibleError
 from shoal.linked.kernels import cuts
@@ -95,7 +93,7 @@ class OrderedBundles:
     source: tuple[np.ndarray, ...]
 
     @classmethod
-    def of(cls, bundles: Bundles, rng: np.random.Generator) -> OrderedBundles:
+    def of(cls, bundles: Bundles, rng: np.random.Generator) -> "OrderedBundles":
         draws = [rng.permutation(rows.matrix.records) for rows in bundles.tables]
         as_they_came = cls._of_people(bundles, np.arange(bundles.people), draws).bundles
         values = _dimensions(as_they_came)
@@ -105,7 +103,7 @@ class OrderedBundles:
     @classmethod
     def _of_people(
         cls, bundles: Bundles, people: np.ndarray, draws: list[np.ndarray]
-    ) -> OrderedBundles:
+    ) -> "OrderedBundles":
         """people: (n,) in their order. draws: what parts equal rows of each table."""
         first = bundles.tables[0]
         tables = [replace(first, matrix=first.matrix.take(people))]

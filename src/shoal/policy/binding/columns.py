@@ -1,14 +1,11 @@
 """Whether a table has the columns that its policy names, and names for all of its columns."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Container
 
 import polars as pl
 
 from shoal.data.column_words import copied_columns, is_no_header, looks_like_data, named_by_a_record
-from shoal.data.derived import PARTS
 from shoal.data.person.decision import who_is_a_person
 from shoal.data.person_names import spelled_apart, unlisted_values
 from shoal.data.schema import REMOVED
@@ -17,6 +14,7 @@ from shoal.data.two_tables import GROUP
 from shoal.data.warnings import NAMES_LIKE_DATA, PEOPLE_ASSUMED, WRITTEN_ALIKE, ReleaseWarning
 from shoal.errors import InputError
 from shoal.policy.binding.files import PolicyTables
+from shoal.policy.binding.notation import PARTS
 from shoal.policy.consistency import quoted
 from shoal.policy.model import PolicyModel
 from shoal.policy.parameters import nearest

@@ -36,10 +36,10 @@ from shoal.data.person_names import (
     without_nobody,
 )
 from shoal.data.progress import Progress
+from shoal.data.regular_files import unpacked
 from shoal.data.room import Room
 from shoal.data.table import Table
 from shoal.data.two_tables import sensitive_path
-from shoal.data.unpacking import unpacked
 from shoal.data.warnings import FORMULA_CELLS, ReleaseWarning
 from shoal.errors import InputError
 from shoal.policy.binding.notation import CellNotation, translated_columns

@@ -4,8 +4,6 @@ Rows whose parent is missing, keys that are there twice and rows about two peopl
 are all that a single table may have; they are listed at once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime

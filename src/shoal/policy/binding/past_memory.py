@@ -3,8 +3,6 @@
 A table that surely fits is done as without a limit. Any other is read as codes, piece by piece.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from math import ceil, inf
 from pathlib import Path
@@ -19,8 +17,7 @@ from shoal.connectors.files import SourceFile
 from shoal.connectors.location import Location
 from shoal.data import room
 from shoal.data.person_names import is_nobody
-from shoal.data.room import Room, blocks, needs_whole, size_text
-from shoal.data.shared_room import SharedRoom
+from shoal.data.room import Room, SharedRoom, blocks, needs_whole, size_text
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy.binding.notation import translated_columns

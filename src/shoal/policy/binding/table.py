@@ -1,7 +1,5 @@
 """A table bound to its policy: encoded once, with every finding listed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -4,8 +4,6 @@ A column points to a key if all of its values stand there and each stands there 
 enough where both have one name or the database declares it; else somebody has to say so.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property

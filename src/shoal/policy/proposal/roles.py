@@ -4,18 +4,15 @@ Guesses lean to caution: what an attacker could know is a quasi-identifier, what
 goes. Where a wrong guess would publish what nobody meant to publish, a question stands beside it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from shoal.data.column_words import CODE, REFERENCE, mean, names_place
+from shoal.data.column_words import CODE, REFERENCE, mean, name_of, names_place
 from shoal.data.findings import some_named
 from shoal.data.person.decision import Answer, PersonCandidate, Verdict
-from shoal.data.person.names import name_of
 from shoal.data.single_ends import outward_domain, rounding
 from shoal.data.table import Table
 from shoal.policy.proposal.cells import ColumnCells, in_order
@@ -60,7 +57,7 @@ class Guess:
     def role(self) -> str:
         return str(self.settings["role"])
 
-    def asking(self, *more: str) -> Guess:
+    def asking(self, *more: str) -> "Guess":
         return replace(self, questions=(*self.questions, *more))
 
     @property

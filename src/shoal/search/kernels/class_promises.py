@@ -7,8 +7,6 @@ every term, and all are added up anew. The outcome is the same whole number eith
 Records are counted, not people; whoever asks for more has the last word elsewhere.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -15,8 +15,6 @@ On a tree, a class costs the sum over the nodes above its records of what it hol
 beyond its share, times the edge above the node.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

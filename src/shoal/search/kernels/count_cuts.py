@@ -5,8 +5,6 @@ A node's *bound* says how many classes its records could make, whatever they are
 node. Every cut may divide records that are tied.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from shoal.data.numba_kernels import inner, outer

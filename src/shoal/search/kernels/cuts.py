@@ -10,16 +10,20 @@ k is how many people every side needs; segments below 2 * `least` rows are not c
 An attempt is a number: 0 is the first cut to try on a segment (its widest attribute), 1 the next.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
 
-from shoal.data.numba_kernels import inner, outer
-from shoal.data.uncompiled import uncompiled_up_to
-from shoal.search.kernels.cut_sizes import SAME, lower_size
-from shoal.search.kernels.spans import first_node, last_leaf, parent_of, span_loss, swap_rows
+from shoal.data.numba_kernels import inner, outer, uncompiled_up_to
+from shoal.search.kernels.spans import (
+    SAME,
+    first_node,
+    last_leaf,
+    lower_size,
+    parent_of,
+    span_loss,
+    swap_rows,
+)
 
 MEDIAN = 0
 """Left are the codes up to the lower median: records of one code stay together."""

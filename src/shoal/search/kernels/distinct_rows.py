@@ -1,14 +1,12 @@
 """One row for all records that agree: a hash table that grows with the rows, not with the records.
+Its keys have 64 bits, with open addressing.
 
 codes: (n, d) int32. label: (n,) int32 that has to agree, too; empty where nothing else has to.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from shoal.data.numba_kernels import inner, outer
-from shoal.search.kernels.key_table import SPREAD, place_of
 
 FIRST_BITS = 12
 
@@ -98,3 +96,22 @@ def _slots(keys, count, bits):
             at = (at + 1) & mask
         slot[at] = row
     return slot
+
+
+SPREAD = np.uint64(0x9E3779B97F4A7C15)  # 2**64 / golden ratio: the high bits of a product vary
+FEWEST_BITS = 4
+
+
+@inner
+def bits_for(keys):
+    """The table of 2**bits places that this number of keys fills by half at most."""
+    bits = FEWEST_BITS
+    while (1 << bits) < 2 * keys:
+        bits += 1
+    return bits
+
+
+@inner
+def place_of(key, shift):
+    """The place of a key in a table of 2**(64 - shift) places."""
+    return np.int64((key * SPREAD) >> shift)

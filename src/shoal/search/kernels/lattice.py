@@ -5,12 +5,10 @@ the level in question is table[place[j] + code] for attribute j; the key of a cl
 group * stride over the attributes.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from shoal.data.numba_kernels import outer
-from shoal.search.kernels.key_table import bits_for, place_of
+from shoal.search.kernels.distinct_rows import bits_for, place_of
 
 
 @outer

@@ -5,8 +5,6 @@ attribute that spreads farthest, times a random weight (a k-d tree); so a run of
 small region, and which records share one differs with the weights.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from shoal.data.numba_kernels import inner, outer

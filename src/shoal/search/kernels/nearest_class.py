@@ -9,14 +9,11 @@ is computed by the same additions in the same order, so rounding can't make it e
 costs: as in `spans`.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
 
-from shoal.data.numba_kernels import inner, outer
-from shoal.data.uncompiled import uncompiled_up_to
+from shoal.data.numba_kernels import inner, outer, uncompiled_up_to
 from shoal.search.kernels.spans import box_loss
 
 DEEPEST = 128  # nodes that can wait on the way down: two for each level of the tree

@@ -13,16 +13,12 @@ Compile time is half of what a first run takes, and most of it goes into helpers
 wrappers. So Python allocates the work space, as few arrays as hold it, and `space_of` names them.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
 
-from shoal.data.numba_kernels import inner, outer
-from shoal.data.uncompiled import uncompiled_up_to
-from shoal.search.kernels.cut_sizes import LEAST_SHARE, lower_size, nearest_admissible
-from shoal.search.kernels.spans import span_loss
+from shoal.data.numba_kernels import inner, outer, uncompiled_up_to
+from shoal.search.kernels.spans import LEAST_SHARE, lower_size, nearest_admissible, span_loss
 
 TIES_BY_ROW = 0
 TIES_LEXICOGRAPHIC = 1

@@ -8,12 +8,9 @@ record. place: (groups,) int32, -1 everywhere, before and after each function. s
 groups that occur, in that order; counts: (room, children) int32, by that order.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
-from shoal.data.numba_kernels import outer
-from shoal.data.uncompiled import uncompiled_up_to
+from shoal.data.numba_kernels import outer, uncompiled_up_to
 
 
 @uncompiled_up_to(lambda codes, *_: len(codes))

@@ -11,8 +11,6 @@ trees: (nodes + d, 4) int32. A row for each node: parent, first and last leaf, p
     each attribute: the row of its first node, or -1 for linear ones, and nothing else.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

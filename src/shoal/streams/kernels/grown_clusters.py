@@ -5,14 +5,11 @@ subject_ids and rows as in `kernels.nearest_clusters`. total (rows,) int32 is th
 growing box with each record, FAR for records that may not be taken.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
 
-from shoal.data.numba_kernels import inner, outer
-from shoal.data.uncompiled import uncompiled_up_to
+from shoal.data.numba_kernels import inner, outer, uncompiled_up_to
 from shoal.streams.kernels.nearest_clusters import (
     STEP,
     Neighbours,

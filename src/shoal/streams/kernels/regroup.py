@@ -6,12 +6,9 @@ int64, the records of each cluster. Of the boxes, number c is that of cluster c;
 those of a division that is tried.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
-from shoal.data.numba_kernels import inner, outer
-from shoal.data.uncompiled import uncompiled_up_to
+from shoal.data.numba_kernels import inner, outer, uncompiled_up_to
 from shoal.streams.kernels.grown_clusters import GrowthPool, grow, swap_rows
 from shoal.streams.kernels.stream_distances import (
     FAR,

@@ -9,14 +9,11 @@ attributes. base (trees,) int32, where an attribute's nodes begin in parent, fir
 int32 and cost (nodes,) int32, the loss of publishing a node.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
 
-from shoal.data.numba_kernels import inner, outer
-from shoal.data.uncompiled import uncompiled_up_to
+from shoal.data.numba_kernels import inner, outer, uncompiled_up_to
 
 BLOCK = 512
 """Records whose distances are added up together, so that they stay in the cache."""

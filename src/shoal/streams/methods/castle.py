@@ -18,8 +18,6 @@ Trap: a record that leaves alone leaves exactly `delta` after it came, which tel
 arrival.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -27,10 +25,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from shoal.data.partition import Partition
-from shoal.data.space import UNIT, Space
-from shoal.data.stream import NEW, REUSE, SUPPRESS, Arrivals, Emissions, State
+from shoal.data.stream import NEW, REUSE, SUPPRESS, UNIT, Arrivals, Emissions, Space, State
 from shoal.protocols import StreamMethod, StreamPromises
-from shoal.streams.kernels import candidates, join_clusters, nearest_clusters
+from shoal.streams.kernels import candidates, nearest_clusters
 from shoal.streams.methods.emission import (
     KIND_OF_LEFTOVER,
     SNAP,
@@ -70,7 +67,7 @@ class Castle(StreamMethod):
     snap: int = field(default=0, metadata=SNAP)
     tick: int = field(default=1, metadata=TICK)
 
-    def start(self, space: Space, promises: StreamPromises, seed: int) -> CastlePublisher:
+    def start(self, space: Space, promises: StreamPromises, seed: int) -> "CastlePublisher":
         """No cluster yet."""
         parameters = with_effective_delay(self, promises.k)
         return CastlePublisher(parameters, space, promises, seed)
@@ -300,7 +297,7 @@ class CastlePublisher:
         labels, count = nearest_clusters.nearest(
             near, leaf, people, picks, k, nearest_clusters.BY_DRAW, *costs
         )
-        join_clusters.join(near, leaf, people, labels, count, *costs)
+        nearest_clusters.join(near, leaf, people, labels, count, *costs)
         return labels, count
 
     def _costs(self, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:

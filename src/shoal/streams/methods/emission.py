@@ -1,7 +1,5 @@
 """From clusters to emissions: repair, bounds, and the parameters that stream methods share."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Protocol, TypeVar
 
@@ -9,12 +7,11 @@ import numpy as np
 
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
-from shoal.data.space import UNIT, Space
-from shoal.data.stream import DROP, HOLD, SUPPRESS, Arrivals, Emissions, State
+from shoal.data.stream import DROP, HOLD, SUPPRESS, UNIT, Arrivals, Emissions, Space, State
 from shoal.errors import InfeasibleError, InputError
 from shoal.protocols import StreamPromises
 from shoal.search.repair import merge_failing
-from shoal.streams.kernels import join_clusters
+from shoal.streams.kernels import nearest_clusters
 
 LEFTOVERS = ("hold", "drop", "star")
 
@@ -282,7 +279,7 @@ class ReusableClusters:
         if not len(self) or not len(values):
             return np.full(len(values), -1, dtype=np.int64)
         order, lo, hi, loss = self._by_loss
-        found = join_clusters.covering(np.ascontiguousarray(values), lo, hi, loss, draws)
+        found = nearest_clusters.covering(np.ascontiguousarray(values), lo, hi, loss, draws)
         return np.where(found >= 0, order[found], -1)
 
     @property

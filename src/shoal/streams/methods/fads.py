@@ -27,8 +27,6 @@ Ours: `neighbour=near`, the default, grows the cluster among the first record's 
     tables do.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import ceil
@@ -37,21 +35,14 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.data.classes import Population
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.data.partition import Partition
-from shoal.data.space import Space
-from shoal.data.stream import DROP, HOLD, NEW, REUSE, SUPPRESS, Arrivals, Emissions, State
+from shoal.data.stream import DROP, HOLD, NEW, REUSE, SUPPRESS, Arrivals, Emissions, Space, State
 from shoal.errors import InputError
 from shoal.protocols import Promises, StreamMethod, StreamPromises
 from shoal.search.refinement import quick_search, refine
 from shoal.search.refinery import Search
-from shoal.streams.kernels import (
-    grown_clusters,
-    join_clusters,
-    nearest_clusters,
-    regroup,
-    stream_distances,
-)
+from shoal.streams.kernels import grown_clusters, nearest_clusters, regroup, stream_distances
 from shoal.streams.methods.emission import (
     KIND_OF_LEFTOVER,
     LEFTOVERS,
@@ -176,7 +167,7 @@ class Fads(StreamMethod):
             object.__setattr__(self, "strict_release", False)
             object.__setattr__(self, "leftovers", "star")
 
-    def start(self, space: Space, promises: StreamPromises, seed: int) -> FadsPublisher:
+    def start(self, space: Space, promises: StreamPromises, seed: int) -> "FadsPublisher":
         """An empty buffer."""
         parameters = with_effective_delay(self, promises.k)
         if self.neighbour != "knn" and not self.strict:
@@ -330,7 +321,7 @@ class FadsPublisher:
             labels, count = self._grown(near, leaf, people, picks)
         # records that are left over join the cluster whose loss grows least
         if count:
-            join_clusters.join(near, leaf, nobody, labels, count, *costs)
+            nearest_clusters.join(near, leaf, nobody, labels, count, *costs)
         return refined(self._space, records, labels, count, k, self._parameters.refine, rng)
 
     def _grown(

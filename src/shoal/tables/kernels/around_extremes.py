@@ -6,8 +6,6 @@ count, remaining and distance: as in `kernels.unassigned_pool`. Equal distances 
 record.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from shoal.data.numba_kernels import inner, outer

@@ -1,7 +1,5 @@
 """Anatomy's buckets: which of them each group draws from, and which records it takes of them."""
 
-from __future__ import annotations
-
 from heapq import heapify, heappop, heappush
 
 import numpy as np

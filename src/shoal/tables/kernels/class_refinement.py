@@ -14,8 +14,6 @@ Python allocates the work space: allocations take long to compile, and this is p
 run.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

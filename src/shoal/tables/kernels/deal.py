@@ -5,8 +5,6 @@ class of representatives: run f of `members`, from starts[f] to starts[f + 1] - 
 sensitive value each; stratum e is the records ends[e - 1]..ends[e] - 1 of the run it lies in.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from shoal.data.numba_kernels import inner, outer

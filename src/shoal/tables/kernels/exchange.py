@@ -12,8 +12,6 @@ Exchanging r of class a and s of class b, with means A and B, changes the square
 `kernels.closeness`.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -7,8 +7,6 @@ class with each member replaced by the candidate. The excess of a class is the g
 limit over the attributes; the class is close enough when it is at most 0.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

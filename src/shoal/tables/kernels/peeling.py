@@ -8,13 +8,10 @@ The group of a unit is a 64-bit key, the sum over its attributes of the parts of
 two groups can share a key is up to whoever made the parts.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
-from shoal.data.numba_kernels import outer
-from shoal.data.uncompiled import uncompiled_up_to
-from shoal.search.kernels.key_table import bits_for, place_of
+from shoal.data.numba_kernels import outer, uncompiled_up_to
+from shoal.search.kernels.distinct_rows import bits_for, place_of
 
 
 def _by_arrays(rows, amounts, people, parts, place, vectors, first, k, ask, group, count):

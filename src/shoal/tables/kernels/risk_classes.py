@@ -7,8 +7,6 @@ members. If r becomes r', what members of different households add changes by n 
 each: the sum of n N over a class is its `stake`.
 """
 
-from __future__ import annotations
-
 from math import log
 from typing import NamedTuple
 

@@ -3,8 +3,6 @@
 people, classes, terms, costs: as in `risk_classes`.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from shoal.data.numba_kernels import inner, outer

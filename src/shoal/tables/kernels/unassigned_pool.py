@@ -5,8 +5,6 @@ these are not assigned. distance: (positions,) float64, squared distances from s
 distances go to the lower record.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -17,8 +17,6 @@ attribute. Texts that stand for no value are one value.
 Ours: `near` takes, instead of random records of the other buckets, those nearest to the first.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -26,7 +24,7 @@ import numpy as np
 
 from shoal.data.classes import SensitiveColumn
 from shoal.data.matrix import Matrix
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.data.partition import Partition
 from shoal.data.two_tables import TWO_TABLES
 from shoal.errors import InfeasibleError

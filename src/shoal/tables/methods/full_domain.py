@@ -33,8 +33,6 @@ than how many records are alone - the outcome is the least by this rule (`every_
 `proven`; `bound` is then what the counts of people alone make it cost.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -45,7 +43,7 @@ import numpy as np
 
 from shoal.data.cut import Cut
 from shoal.data.matrix import Matrix
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.errors import InfeasibleError, InputError
 from shoal.protocols import Promises, Recoder
 from shoal.search.distinct_rows import on_distinct_rows
@@ -122,7 +120,7 @@ class FullDomain(Recoder):
         high: Node,
         limit: int,
         rounds: int,
-        clock: _Clock,
+        clock: "_Clock",
     ) -> Cut:
         lattice = Lattice(matrix, promises, self.metric, limit, low, high)
         found = _Search(lattice, clock).run(self.search)
@@ -148,7 +146,7 @@ class FullDomain(Recoder):
         low: Node,
         high: Node,
         rounds: int,
-        clock: _Clock,
+        clock: "_Clock",
     ) -> Cut | None:
         """A search among the suppressed records; None where it would save nobody."""
         rest = np.flatnonzero(suppressed)

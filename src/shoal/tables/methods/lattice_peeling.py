@@ -29,8 +29,6 @@ end, where most records leave, is nearly complete. Very large lattices lose leve
 written down.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
@@ -38,7 +36,7 @@ import numpy as np
 
 from shoal.data.matrix import Matrix
 from shoal.data.numbers import weighted_sum
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.data.partition import Partition
 from shoal.data.progress import Progress, no_progress
 from shoal.errors import InputError

@@ -8,8 +8,6 @@ Reading: s is the record farthest from r among those that r's class leaves.
 Reading: k counts people: a class takes the nearest records until k people are in it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import ClassVar
 

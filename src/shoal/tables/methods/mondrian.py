@@ -16,8 +16,6 @@ implementations with hierarchies do.
 Reading: the median counts records, the promise counts people.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar
@@ -25,12 +23,11 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.data.matrix import Matrix
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.data.partition import Partition
-from shoal.data.room import Room, blocks
-from shoal.data.shared_room import SharedRoom
+from shoal.data.room import Room, SharedRoom, blocks
 from shoal.protocols import Partitioner, Promises
-from shoal.search import spread_cuts
+from shoal.search import subtrees
 from shoal.search.kernels import cuts
 from shoal.search.segments import cut_by_rule, cut_to_end, require_people, rule_cutter
 
@@ -90,8 +87,8 @@ class Mondrian(Partitioner):
         """Cuts for k alone, on columns that may lie in files."""
         node = _Node(matrix, self._rule, promises.k)
         if isinstance(room, SharedRoom):
-            most = room.most_records(columns.shape[1], 2 * spread_cuts.BYTES * len(columns))
-            return spread_cuts.cut(columns, node.once, node.to_end, most, room)
+            most = room.most_records(columns.shape[1], 2 * subtrees.BYTES * len(columns))
+            return subtrees.cut_by_processes(columns, node.once, node.to_end, most, room)
         return node.to_end(columns, room)
 
 

@@ -11,15 +11,13 @@ Reading: what is asked of classes beside people and individual risk is left to t
 are classes that have no near ones left, and people with several records.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from shoal.data.matrix import Matrix
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.data.partition import Partition
 from shoal.protocols import Partitioner, Promises, PromiseTerms
 from shoal.search.refinery import SearchSpace
@@ -74,10 +72,10 @@ class _Best:
     loss: float
 
     @classmethod
-    def of(cls, classes: kernel.RiskClasses, terms: np.ndarray) -> _Best:
+    def of(cls, classes: kernel.RiskClasses, terms: np.ndarray) -> "_Best":
         return cls(classes.label.copy(), float(classes.people @ classes.loss))
 
-    def or_better(self, classes: kernel.RiskClasses, terms: np.ndarray) -> _Best:
+    def or_better(self, classes: kernel.RiskClasses, terms: np.ndarray) -> "_Best":
         found = _Best.of(classes, terms)
         return found if terms[TOTAL] <= terms[TARGET] and found.loss < self.loss else self
 

@@ -35,15 +35,13 @@ Ours, not the paper's:
   done, by exchanges that keep every promise.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, fields
 from typing import ClassVar
 
 import numpy as np
 
 from shoal.data.matrix import Matrix
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.data.partition import Partition
 from shoal.data.progress import Progress, no_progress
 from shoal.data.room import IN_MEMORY, Room, blocks
@@ -301,7 +299,7 @@ class RoundedPartition(Partitioner):
         """Steps 1 to 6 for k alone, depth first: where each class starts, and n."""
         cuts_by_rule = self.dimension == "widest" and self.cut == "paper"
         sample = 0 if cuts_by_rule else EXACT_ROWS
-        return subtrees.cut(columns, k, self._rules(), sample, costs, room=room)
+        return subtrees.cut_by_threads(columns, k, self._rules(), sample, costs, room=room)
 
     def _exchanged(self, columns: np.ndarray, starts: np.ndarray, matrix: Matrix) -> np.ndarray:
         """Ours: classes exchange records; the records' numbers, class after class."""

@@ -6,8 +6,6 @@ value of its own and no wildcard, so whoever shows one hides among those who sho
 Reading: what a star costs is the attribute's weight: columns of larger weights are starred less.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -16,7 +14,7 @@ import numpy as np
 from shoal.data.hierarchies.flat import Flat
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.data.partition import Partition
 from shoal.data.progress import Progress, no_progress
 from shoal.protocols import Partitioner, Promises

@@ -27,8 +27,6 @@ Where each move can be asked for all promises, exchanging is kept short and the 
 annealed (`search.refinement`).
 """
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -36,7 +34,7 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.data.matrix import Matrix
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.data.partition import Partition
 from shoal.data.progress import Progress, no_progress
 from shoal.errors import InfeasibleError

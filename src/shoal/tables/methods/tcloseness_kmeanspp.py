@@ -26,15 +26,13 @@ Reading (line 30): near means near means of the quasi-identifiers.
 Reading: "the best of 50 runs" (`preset="paper"`) is the one of least squared error.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 
 from shoal.data.matrix import Matrix
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.data.partition import Partition
 from shoal.protocols import Partitioner, Promises
 from shoal.search.points import (
@@ -48,7 +46,7 @@ from shoal.search.points import (
 )
 from shoal.search.segments import require_people
 from shoal.search.targets import Targets, targets_of
-from shoal.tables.kernels import centres, from_subsets, unassigned_pool
+from shoal.tables.kernels import from_subsets, unassigned_pool
 
 ROUNDS = 100
 """Of k-means at most."""
@@ -100,7 +98,7 @@ class TClosenessKMeansPP(Partitioner):
         def cluster(points: np.ndarray, subject_ids: np.ndarray, targets: Targets) -> np.ndarray:
             records = points.shape[1]
             sensitive = sensitive_points(targets.columns, targets.codes, self.scale)
-            group = centres.k_means(sensitive, k, rng.random(k), ROUNDS)  # line 1
+            group = from_subsets.k_means(sensitive, k, rng.random(k), ROUNDS)  # line 1
             labels = from_subsets.from_groups(  # lines 2 to 23
                 points,
                 subject_ids,

@@ -13,8 +13,6 @@ Reading: a missing value is a child of the whole attribute. A number splits firs
 none, then by its values.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
@@ -23,7 +21,7 @@ import numpy as np
 
 from shoal.data.cut import Cut
 from shoal.data.matrix import Matrix
-from shoal.data.parameters import parameter
+from shoal.data.option import parameter
 from shoal.data.taxonomy import IndexedRequirement, Taxonomy
 from shoal.errors import InputError
 from shoal.protocols import Promises, Recoder
