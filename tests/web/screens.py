@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from shoal.cli.main import status_of
-from shoal.samples import patients
+from shoal.samples import clinic, patients
 from web.visitor import Visitor, served
 from web.walk import acceptances
 
@@ -73,10 +73,46 @@ def write_screens(start: Path) -> None:
         keep("ledger-screen", "/ledger/2", "The history holds")
         visitor.post("/check", path="s.csv", once="1")
         keep("checked", "/check", "No check fails")
+    write_several(start, pages)
     compare = (
         "compare patients.csv -p project/policy.yaml --methods mondrian --ks 4,8 -o rows.json -q"
     )
     assert status_of([*compare.split(), "--report", "pages/compare-report.html"]) == 0
+
+
+def write_several(start: Path, pages: Path) -> None:
+    """The screens of several tables, one of which has no link that is sure."""
+    (start / "clinic").mkdir()
+    for name, frame in clinic.generate_tables(60, seed=3).items():
+        renamed = frame.rename({"visit": "stay"}) if name == "drugs" else frame
+        renamed.write_csv(start / "clinic" / f"{name}.csv")
+    with served(start / "several", start, own_desk=True) as server:
+        visitor = Visitor(server)
+
+        def keep(name: str, path: str, *words: str) -> None:
+            answer = visitor.until(path, words[0], 300) if words else visitor.get(path)
+            (pages / f"several-{name}.html").write_text(answer.text)
+
+        visitor.until("/open?t=clinic", "Open them together", 300)
+        (pages / "several-open.html").write_text(visitor.last.text)
+        visitor.send("together-form")
+        keep("asked", "/columns", "60")
+        visitor.edit("parent", link="drugs\tstay\tvisits\tvisit")
+        visitor.edit("person", person="1")
+        columns = server.project.about["columns"]
+        for name, role in (("drugs.drug", "sensitive"), ("drugs.packs", "plain")):
+            visitor.edit("role", column=str(columns.index(name) + 1), role=role)
+        visitor.edit("role", column=str(columns.index("visits.day") + 1), role="drop")
+        visitor.edit("k", k="4")
+        keep("columns", "/columns", "60")
+        keep("promises", "/promises", "60")
+        visitor.get("/promises")
+        visitor.send("draft-form")
+        keep("result", "/result", "runs/0001")
+        visitor.get("/release")
+        visitor.send("attack-form")
+        keep("attacked", "/release", "60")
+        keep("report", f"/runs/{server.project.runs[0].name}/report")
 
 
 def write_stream_and_ledger() -> None:

@@ -187,7 +187,7 @@ def test_no_edit_changes_the_policy_it_was_given():
     forms = {"column": ["4"], "role": ["drop"], "person": ["rows"], "k": ["3"], "index": ["1"],
              "how": ["none"], "method": ["mondrian"], "text": ["version: 1"], "l": ["5"],
              "file": ["x.csv"]}  # fmt: skip
-    for kind in EDITS:
+    for kind in {*EDITS} - {"parent", "known"}:  # of several tables: test_several
         edited(kind, forms, asking, COLUMNS)
     assert yaml.safe_dump(asking) == before
 

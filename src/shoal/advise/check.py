@@ -70,11 +70,11 @@ def check_files(
 
 
 def _linked_findings(
-    problem: LinkedProblem, data_path: str, further: Mapping[str, str] | None
+    problem: LinkedProblem, source: object, further: Mapping[str, str] | None
 ) -> list[AttributeFinding]:
     """What is wrong with tables and the links between them, or what no release can keep."""
     try:
-        bound = bound_linked(read_linked(data_path, problem, further).tables, problem)
+        bound = bound_linked(read_linked(source, problem, further).tables, problem)
     except InputError as unfit:
         return _plain(unfit.said)
     everybody = np.zeros(bound.people.count, dtype=np.int32)
@@ -114,13 +114,21 @@ def remarks(policy: Policy, data_path: str, further: Mapping[str, str] | None = 
     return [one.text for one in (*input_warnings(table, policy.model), *of_cells(table, policy))]
 
 
-def check(policy: PolicyLike, frame: "Frame | None" = None) -> list[AttributeFinding]:
+def check(
+    policy: PolicyLike, frame: "Frame | Mapping[str, Frame] | None" = None
+) -> list[AttributeFinding]:
     """Every finding about columns, hierarchies, values, numbers, domains, people and promises.
 
-    Empty where the policy is sound and, if given, fits the frame. Raises InputError for what is not
-    a policy.
+    frame: of linked tables, all of them by name. Empty where the policy is sound and fits what is
+    given. Raises InputError for what is not a policy.
     """
     policy = Policy.of(policy)
+    if policy.model.is_linked:
+        alone = _PolicyWithTable(policy, None)
+        linked = [] if frame is None else _linked_findings(LinkedProblem(policy), frame, None)
+        return _once([*alone.method_findings(), *alone.findings(), *linked])
+    if isinstance(frame, Mapping):
+        raise InputError("tables: several need a policy of linked tables; add 'tables' to it")
     table = None if frame is None else policy.tables.read_original(frame).table
     case = _PolicyWithTable(policy, table)
     return _once([*case.method_findings(), *case.findings()])

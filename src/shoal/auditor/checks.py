@@ -106,6 +106,12 @@ class Stated:
         return list(self.certificate["promises"])
 
     @property
+    def counts_choices(self) -> bool:
+        """Whether k is of people who fit some known rows, who may be fewer than a whole class."""
+        linked = self.at("linked") or {}
+        return linked.get("known_rows") is not None or linked.get("keys") == "none"
+
+    @property
     def asked_k(self) -> list[float]:
         """Every k that a promise asks."""
         return [promise["asked"] for promise in self.promises if promise["model"] == K_ANONYMITY]
@@ -229,7 +235,7 @@ def contradictions(stated: Stated) -> Iterator[str]:
     groups = stated.at("classes")
     yield from _sizes("classes", groups, _most_people(stated))
     if stated.at("measured") != BY_RELEASE:
-        yield from _risk(stated)
+        yield from () if stated.counts_choices else _risk(stated)
         yield from _utility(stated)
     yield from _promises(stated)
     yield from _attacks(stated)
@@ -359,7 +365,7 @@ def _promises(stated: Stated) -> Iterator[str]:
         if measured is not None and measured > most:
             yield f"{model}: {measured} people alike, of {most} records"
         groups, risk = promise.get("classes"), promise.get("risk")
-        if groups is None or risk is None:
+        if groups is None or risk is None or stated.counts_choices:
             continue
         yield from _sizes(f"{model}", groups, most)
         yield from _of_groups(model, promise, stated.at("classes"))

@@ -263,6 +263,7 @@ def _wheel() -> str | None:
 
 
 DEFAULT_METHODS = {"stream": "fads"}
+OF_SEVERAL_TABLES = "bundles"
 FREE = ("method", "seed", "read")
 """What may differ between the releases of one ledger, and does not belong to its policy."""
 
@@ -285,6 +286,8 @@ def policy_sha256(policy: Policy, verb: str = "publish") -> str:
         policy = policy.with_shuffled_rows()
     elif verb in DEFAULT_METHODS:
         policy = policy.or_method(DEFAULT_METHODS[verb])
+    elif policy.model.is_linked:
+        policy = policy.or_method(OF_SEVERAL_TABLES, {})
     content = policy.model.model_dump(mode="json", exclude_unset=True)
     said = {block: content.pop(block) for block in OF_STREAMS if block in content}
     others = {

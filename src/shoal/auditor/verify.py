@@ -15,6 +15,7 @@ from typing import Any
 from shoal.auditor.as_written import as_written
 from shoal.auditor.checks import Check, Stated, broken_text, consistency
 from shoal.auditor.description import DEFAULT_METHODS, policy_identity, verb_of
+from shoal.auditor.linked.verify import linked_checks
 from shoal.auditor.measured_again import (
     RELEASED_IN_PARTS,
     UNREADABLE,
@@ -149,14 +150,16 @@ def verify_by(
     place = Location(path)
     if place.is_standard:
         raise InputError("file '-': standard input can't be verified; name a file")
-    _ = place.kind  # raises where no format has that suffix
+    if stated.at("linked") is None:
+        _ = place.kind  # raises where no format has that suffix
     named, signature = _policy(stated, policy), _signature(proof, keys)
     verb = None if policy is None else verb_of(policy)
     if verb is None and signature.ok:  # a trusted key signed what the certificate says
         verb = stated.verb
     is_certified = named.ok is not False
     rows = None if trace is None else traced_rows(trace)
-    reader = Reader(policy, original, verb, is_certified, room_for(path, original), rows)
+    memory = room_for(path, original) if stated.at("linked") is None else None
+    reader = Reader(policy, original, verb, is_certified, memory, rows)
     checks = [*_checks(stated, path, reader, named, progress), signature]
     return [*stated.grave, *checks]
 
@@ -166,6 +169,11 @@ def _checks(
 ) -> Iterator[Check]:
     """Every check of what the certificate states, in order. named: that of the policy."""
     policy, original = reader.policy, reader.original
+    if stated.at("linked") is not None:
+        yield from linked_checks(stated, path, reader, progress)
+        yield named
+        yield not_measured(stated, policy is not None, original is not None)
+        return
     progress("reading the release")
     table, digest, unreadable = _read(path, reader, stated)
     yield _file(stated, path, digest)

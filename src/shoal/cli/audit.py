@@ -177,7 +177,7 @@ def _audit_linked(asked: AuditRequest, policy: "Policy", run: options.Run) -> in
     """Audits a release of linked tables; the exit status."""
     from shoal.auditor.audit import write_certificate
     from shoal.auditor.linked.audit import audit_linked
-    from shoal.reports.linked import linked_lines
+    from shoal.reports.linked import linked_lines, write_linked_report
 
     if unfit := of_one_table(asked, run) + ["--trace"] * (asked.trace is not None):
         raise InputError(
@@ -185,13 +185,15 @@ def _audit_linked(asked: AuditRequest, policy: "Policy", run: options.Run) -> in
         )
     assert asked.released is not None
     inputs = [asked.released, asked.original, str(asked.policy), *policy.files]
-    options.check_outputs(asked.output, inputs=inputs, replace=asked.replace)
+    options.check_outputs(asked.output, report=run.report, inputs=inputs, replace=asked.replace)
     with shown(run.quiet) as progress:
         certificate = audit_linked(
             asked.released, policy, asked.original, progress=progress
         ).certificate
     if asked.output is not None:
         write_certificate(certificate, asked.output)
+    if run.report is not None:
+        write_linked_report(certificate, policy.model, run.report)
     show_warnings(certificate)
     if run.as_json:
         typer.echo(certificate.to_json(), nl=False)

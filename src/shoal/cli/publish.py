@@ -96,13 +96,13 @@ def _publish_linked(asked: PublishCommand, policy: "Policy", run: options.Thread
     """Publishes linked tables together."""
     from shoal.linked.publish import publish_linked
     from shoal.policy.options import tables
-    from shoal.reports.linked import linked_lines
+    from shoal.reports.linked import linked_lines, write_linked_report
 
     if unfit := of_one_table(asked, run):
         raise InputError(f"{', '.join(unfit)}: of one table; leave out for linked tables")
     further, trace = tables(asked.table), asked.given.trace
     inputs = [asked.input_path, str(asked.policy), *policy.files, *further.values(), asked.output]
-    options.check_outputs(trace, inputs=inputs, replace=asked.given.replace)
+    options.check_outputs(trace, report=run.report, inputs=inputs, replace=asked.given.replace)
     with shown(run.quiet) as progress:
         certificate = publish_linked(
             asked.input_path,
@@ -113,12 +113,14 @@ def _publish_linked(asked: PublishCommand, policy: "Policy", run: options.Thread
             replace=asked.given.replace,
             progress=progress,
         ).certificate
+    if run.report is not None:
+        write_linked_report(certificate, policy.model, run.report)
     show_warnings(certificate)
     if run.as_json:
         typer.echo(certificate.to_json(), nl=False)
     elif not run.quiet:
         say(printable_lines(linked_lines(certificate)))
-        say(f"wrote {printable(listed([asked.output, trace]))}")
+        say(f"wrote {printable(listed([asked.output, trace, run.report]))}")
 
 
 def _estimate(asked: PublishCommand, run: options.ThreadedRun) -> None:

@@ -26,6 +26,8 @@ FRAME = "\0frame"
 """Names a frame, which no name of a file can."""
 TOPIC = "kafka://"
 MANIFEST = "_shoal.json"
+OF_TABLES = "certificate.json"
+"""The certificate in a folder of linked tables."""
 """The certificate of a released folder, in the folder."""
 CERTIFICATE = ".certificate.json"
 STEPS = PARQUET
@@ -213,7 +215,8 @@ class Location(str):
             )
         require_name(bare)
         beside = f"{bare}{CERTIFICATE}"
-        if (Path(self) / MANIFEST).is_file():
-            return f"{bare}/{MANIFEST}"
+        for inside in (MANIFEST, OF_TABLES):
+            if (Path(self) / inside).is_file():
+                return f"{bare}/{inside}"
         is_new = self.is_folder and not Path(beside).is_file()
         return f"{bare}/{MANIFEST}" if is_new and Path(bare).suffix != STEPS else beside

@@ -427,13 +427,16 @@ def shape_findings(content: Mapping[str, Any], is_earlier: bool) -> list[str]:
     verb = content.get("verb")
     if verb not in VERBS:  # nothing else can be judged
         return [*record({"verb": one_of(*VERBS)})(content, "")]
-    return [
-        *_certificate(str(verb), content.get("measured") == BY_RELEASE, is_earlier)(content, "")
-    ]
+    rule = _certificate(
+        str(verb), content.get("measured") == BY_RELEASE, is_earlier, "linked" in content
+    )
+    return [*rule(content, "")]
 
 
-def _certificate(verb: str, by_release: bool, is_earlier: bool) -> Rule:
-    """The rule of a whole certificate. by_release: so a stream was measured, not as a whole."""
+def _certificate(verb: str, by_release: bool, is_earlier: bool, is_linked: bool) -> Rule:
+    """The rule of a whole certificate. by_release: so a stream was measured, not as a whole.
+    is_linked: of several tables, each of which states its own file.
+    """
     by_release = by_release and verb == "stream"
     required = {**OF_ALL, **OF_VERB[verb]}
     required |= {"method": NOTHING, "seed": NOTHING} if verb == "audit" else MADE
@@ -441,7 +444,7 @@ def _certificate(verb: str, by_release: bool, is_earlier: bool) -> Rule:
     required["subjects"] = nullable(WHOLE) if by_release else WHOLE
     required["promises"] = many(_promise(by_release or is_earlier))
     required["utility"] = _utility(by_release or is_earlier)
-    required["output"] = _output(verb, is_earlier)
+    required["output"] = nullable(HASH_OF) if is_linked else _output(verb, is_earlier)
     if not by_release:
         required["classes"] = _and(SIZES, record({"count": WHOLE}))
         required["risk"] = record(dict.fromkeys(RISK, nullable(SHARE)), others=nullable(NUMBER))

@@ -130,7 +130,7 @@ def rows_of(certificate: Certificate) -> list[Row]:
     """
     found = certificate.get("attacks")
     if not found or "seed" not in found:
-        return []
+        return [*_matched(certificate)]
     try:
         return _rows(found, certificate)
     except UNREADABLE:
@@ -318,6 +318,21 @@ def _linked(found: Findings) -> Iterator[Row]:
         asked = {"measure": "marketer", "among": gettext("records")}
         chance, why = around.get("baseline", {}).get("mean"), around.get("why")
         yield Row(QUESTIONS[1], label, sentence, share, chance=chance, why=why, **asked)
+
+
+def _matched(certificate: Certificate) -> Iterator[Row]:
+    """Whom an attacker finds in linked tables who matches all that is known of a person."""
+    found = (certificate.get("linked") or {}).get("matching")
+    if found and found["tried"]:
+        sentence = gettext(
+            "whoever knows all that the policy says of a person in every table, and tries every"
+            " published person with all their rows, is left with fewer than {k} who fit; the fewest"
+            " were {least:,}",
+            k=certificate["together"]["asked"],
+            least=found["least"],
+        )
+        share = found["below"] / found["tried"]
+        yield Row(QUESTIONS[1], gettext("matching people with all their rows"), sentence, share)
 
 
 def naming_columns(certificate: Certificate) -> list[str]:
@@ -567,6 +582,7 @@ def attack_section(
         "attacks": page_content(certificate, always),
         "attacks_opening": OPENING,
         "attacks_legend": LEGEND,
+        "is_tried": bool(rows_of(certificate)),
         "ranked": ranked(certificate, accepted),
         "more_found": len(rows_of(certificate)) - MOST_RANKED,
         "tried": which_tried(certificate),

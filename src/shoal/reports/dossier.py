@@ -36,7 +36,8 @@ from shoal.reports.attacks import (
     worst_of,
 )
 from shoal.reports.charts import risks_chart
-from shoal.reports.in_short import alone_if_known, in_short, linked_rows, listed
+from shoal.reports.in_short import ROLES, alone_if_known, in_short, linked_rows, listed
+from shoal.reports.linked import entities_of, entity_picture
 from shoal.reports.pages import percent_text
 
 RISKS = {
@@ -246,6 +247,7 @@ def _content(found: Dossier) -> pages.Content:
         "questions": list(_questions(found)),
         "open": found.open,
         "sentences": list(_sentences(content)),
+        "picture": entity_picture(entities_of(certificate)) if certificate.get("linked") else "",
         "lines": [line for line in in_short(certificate) if line.about != gettext("Open")],
         "risks": list(_risks(content)),
         "named": risks_chart(certificate),
@@ -284,6 +286,9 @@ def _measured_facts(found: Dossier, certificate: Certificate) -> Iterator[tuple[
     people = ngettext("{count} person", "{count} people", subjects)
     records = ngettext("{count} record", "{count} records", out)
     one = gettext("everybody with the same {names}", names=names) if names else None
+    if tables := certificate.get("tables"):  # people are a table of their own
+        rows = [(one["name"], one["rows"]["published"]) for one in tables[1:]]
+        records = "; ".join(gettext("{count:,} rows of {name}", count=n, name=t) for t, n in rows)
     yield gettext("one person"), f"{one or gettext('every record')}: {people}, {records}"
     yield gettext("can rows of one person be linked?"), linked_rows(certificate)
     yield (
@@ -383,17 +388,6 @@ def _columns(content: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str, l
         )
 
 
-ROLES = {
-    "quasi": gettext("quasi-identifier"),
-    "plain": gettext("open, no promise"),
-    "sensitive": gettext("sensitive"),
-    "identifier": gettext("names people"),
-    "subject": gettext("says who"),
-    "time": gettext("time"),
-    "drop": gettext("left out"),
-    "derived": gettext("computed"),
-}
-"""What a column is to the policy."""
 OF_OTHER_PARTS = ("version", "title", "attributes", "threshold", "accepted", "sign_off")
 RATED = ("replicable", "available", "distinguishing", "why")
 

@@ -24,6 +24,17 @@ BY_RELEASE = "release by release"  # how a stream is measured that is not read a
 K_ANONYMITY, CLOSENESS = "k-anonymity", "t-closeness"
 ALL = gettext("all that an attacker could know")
 MOST_NAMED = 6  # columns in one line
+ROLES = {
+    "quasi": gettext("quasi-identifier"),
+    "plain": gettext("open, no promise"),
+    "sensitive": gettext("sensitive"),
+    "identifier": gettext("names people"),
+    "subject": gettext("says who"),
+    "time": gettext("time"),
+    "drop": gettext("left out"),
+    "derived": gettext("computed"),
+}
+"""What a column is to the policy."""
 
 
 class Line(NamedTuple):
@@ -53,6 +64,10 @@ def _published(certificate: Certificate) -> Iterator[str]:
         what += gettext(" of {count:,} {people}", count=people, people=gettext(counted.of(people)))
     elif certificate.get("people") == ASSUMED:
         what += gettext(", each taken to be a person")
+    below = [table for table in certificate.get("tables") or () if table["parent"] is not None]
+    if below:
+        rows = [f"{one['rows']['published']:,} in {one['name']}" for one in below]
+        what += gettext(", with their rows: {rows}", rows=listed(rows))
     yield what + (
         ngettext(", in {count:,} column", ", in {count:,} columns", shown) if shown else ""
     )
@@ -95,8 +110,17 @@ def alone_if_known(certificate: Certificate) -> dict[str, int]:
     return {name: count for name, count in found.items() if count is not None}
 
 
+KEYS = {
+    "release": gettext("yes, by random numbers that are new in this release"),
+    "keyed": gettext("yes, by pseudonyms that are the same in each release"),
+    "none": gettext("no: the release has no keys"),
+}
+
+
 def linked_rows(certificate: Certificate) -> str:
     """Whether the rows of one person stay linkable, and by what."""
+    if certificate.get("linked"):
+        return KEYS[certificate["linked"]["keys"]]
     columns, records = _columns(certificate), certificate["records"]["out"]
     if certificate.get("people") == ASSUMED or certificate["counted"] == "rows":
         return gettext("not measured: every row is taken to be a person")
@@ -219,6 +243,9 @@ def _of_sensitive(promise: PromiseReport) -> str:
 
 def _lost(certificate: Certificate) -> Iterator[str]:
     loss = certificate["utility"].get("gcp")
+    linked = certificate.get("linked") or {}
+    if linked.get("bundle_loss") is not None:  # what is withheld is lost, too
+        loss = linked["bundle_loss"]
     if loss is None:
         yield gettext("How much detail is lost can't be told from the release alone")
     else:
@@ -238,6 +265,12 @@ def _lost(certificate: Certificate) -> Iterator[str]:
     if hidden:
         yield ngettext(
             "{count:,} record hides {known}", "{count:,} records hide {known}", hidden, known=ALL
+        )
+    withheld = {one["name"]: one["rows"]["withheld"] for one in certificate.get("tables") or ()}
+    if any(withheld.values()):
+        rows = [f"{count:,} of {name}" for name, count in withheld.items() if count]
+        yield gettext(
+            "Left out, as not everybody in a class has such rows: {rows}", rows=listed(rows)
         )
     absent = {words: certificate["records"].get(key) for key, words in _NOT_PUBLISHED.items()}
     kinds = [f"{count:,} {words}" for words, count in absent.items() if count]

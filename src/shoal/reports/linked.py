@@ -1,12 +1,23 @@
-"""What is known of linked tables, in sentences: on a certificate, and before a release."""
+"""Linked tables in a picture and in sentences: on a certificate, and before a release."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
+from markupsafe import Markup, escape
+
+from shoal.auditor.dossier.context import SHOWN
 from shoal.data.certificate import Certificate
+from shoal.data.language import gettext, ngettext
 from shoal.data.linked import PEOPLE
 from shoal.data.people import span_text
+from shoal.data.printable import printable
 from shoal.data.warnings import fault_sentences
+from shoal.policy.loading import as_yaml
+from shoal.policy.model import PolicyModel
+from shoal.reports.attacks import attack_section
+from shoal.reports.in_short import ROLES, in_short
+from shoal.reports.pages import Content, Heading, percent_text, render_template, write_page
 
 _OF_ROWS = {"count": "the number of rows", "1": "any 1 row", "all": "all rows"}
 
@@ -56,3 +67,195 @@ def exposure_lines(exposed: Sequence[Mapping[str, Any]], k: int) -> Iterator[str
         what = "their own cells" if one["table"] == PEOPLE else f"{words} of {one['table']}"
         below = "not judged, too many sets" if one["below"] is None else one["below"]
         yield f"known {what}: {below} people hide among fewer than {k}"
+
+
+# For pages: each table in sentences, a picture of how tables hang together, and the report.
+
+
+KNOWN = {
+    "all": gettext("all rows"),
+    "count": gettext("the number of rows"),
+    "none": gettext("nothing"),
+}
+
+
+def known_text(known: str | int) -> str:
+    """What an attacker knows of a person's rows in a table."""
+    if known in KNOWN:
+        return KNOWN[str(known)]
+    return ngettext("any {count} row", "any {count} rows", int(known))
+
+
+class TableFindings(NamedTuple):
+    """One table of a release: what an attacker knows of it, its rows, and what was found."""
+
+    name: str
+    known: str
+    rows_in: int | None
+    published: int
+    withheld: int | None
+    lines: list[str]
+
+
+def table_findings(certificate: Certificate, people: str = PEOPLE) -> list[TableFindings]:
+    """What was found of each table, people first. people: what their table is called."""
+    asked, exposed = certificate["together"]["asked"], certificate["linked"]["exposed"]
+    found = []
+    for table in certificate["tables"]:
+        name, rows = table["name"], table["rows"]
+        own = [one for one in exposed if one["table"] == name]
+        found.append(
+            TableFindings(
+                people if name == PEOPLE else name,
+                gettext("their own cells") if name == PEOPLE else known_text(table["known"]),
+                rows["in"],
+                rows["published"],
+                rows["withheld"],
+                [*_withheld(table), *(exposure_text(one, asked) for one in own)],
+            )
+        )
+    return found
+
+
+def _withheld(table: Mapping[str, Any]) -> Iterator[str]:
+    if table["rows"]["withheld"]:
+        yield ngettext(
+            "{count:,} of {all:,} rows is withheld: not everybody in its class has such a row.",
+            "{count:,} of {all:,} rows are withheld: not everybody in their classes has such rows.",
+            table["rows"]["withheld"],
+            all=table["rows"]["in"],
+        )
+
+
+def exposure_text(one: Mapping[str, Any], k: int) -> str:
+    """How many people hide among fewer than k from whoever knows so much of a table."""
+    what = gettext("people's own cells")
+    if one["table"] != PEOPLE:
+        what = gettext("{what} of {table}", what=known_text(one["known"]), table=one["table"])
+    if one["below"] is None:
+        return gettext("Known {what}: not judged, too many choices of rows.", what=what)
+    if not one["below"]:
+        return gettext("Known {what}: everybody hides among at least {k}.", what=what, k=k)
+    return ngettext(
+        "Known {what}: {count:,} person hides among fewer than {k}.",
+        "Known {what}: {count:,} people hide among fewer than {k}.",
+        one["below"],
+        what=what,
+        k=k,
+    )
+
+
+class Entity(NamedTuple):
+    """A table in the picture. parent: the table that its rows belong to; None for people, and for
+    one of which nobody has said it yet. lines: what stands below its name.
+    """
+
+    name: str
+    parent: str | None
+    lines: Sequence[str]
+    is_people: bool = False
+
+
+WIDTH, INDENT, LINE, GAP, LETTER = 340, 30, 18, 16, 7.8
+
+
+def entity_picture(entities: Sequence[Entity]) -> Markup:
+    """Tables below one another as SVG, each indented below the one that its rows belong to, with
+    the mark of many rows for one; all of it in words for who does not see it.
+    """
+    places: dict[str, tuple[int, int, int]] = {}  # left edge, bottom and depth
+    drawn, top = [], 1
+    for one in _below_one_another(entities):
+        above = places.get(one.parent or "")
+        left, depth = (1, 0) if above is None else (above[0] + INDENT, above[2] + 1)
+        height = 14 + LINE * (1 + len(one.lines))
+        middle, width = top + height // 2, WIDTH - left - 1
+        if above is not None:
+            x = above[0] + 14
+            drawn.append(
+                f'<path d="M{x} {above[1]}V{middle}H{left}M{left - 8} {middle}l8 -5m-8 5l8 5"/>'
+            )
+        kind = "people" if one.is_people else "" if one.parent else "loose"
+        drawn.append(
+            f'<rect class="{kind}" x="{left}" y="{top}" width="{width}" height="{height}" rx="6"/>'
+        )
+        if one.is_people:
+            at = f"translate({WIDTH - 26} {top + 9})"
+            head = '<circle cx="8" cy="4" r="4"/><path d="M0 19a8 9 0 0 1 16 0z"/>'
+            drawn.append(f'<g class="person" transform="{at}">{head}</g>')
+        for number, text in enumerate([one.name, *one.lines]):
+            room = int((width - (44 if one.is_people and number < 2 else 20)) / LETTER)
+            text = printable(text)
+            shown = text if len(text) <= room else f"{text[: room - 1]}…"
+            mark = ' class="strong"' if not number else ""
+            y = top + 21 + LINE * number
+            drawn.append(f'<text{mark} x="{left + 11}" y="{y}">{escape(shown)}</text>')
+        places[one.name] = (left, top + height, depth)
+        top += height + GAP
+    label = "; ".join(f"{one.name}: {', '.join(one.lines)}" for one in entities)
+    return Markup(
+        '<svg class="entities" viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg>'
+    ).format(WIDTH, max(top - GAP + 1, 1), printable(label), Markup("".join(drawn)))
+
+
+def _below_one_another(entities: Sequence[Entity], parent: str | None = None) -> Iterator[Entity]:
+    """Every table behind the one that its rows belong to; those of which that is not known last."""
+    for one in entities:
+        if one.parent == parent:
+            yield one
+            yield from _below_one_another(entities, one.name)
+
+
+def entities_of(certificate: Certificate, people: str = PEOPLE) -> list[Entity]:
+    """The tables of a release. people: what the table of people is called."""
+    found = []
+    for table in certificate["tables"]:
+        rows, name = table["rows"], table["name"]
+        is_people = name == PEOPLE
+        many = (
+            ngettext("{count:,} person", "{count:,} people", rows["published"])
+            if is_people
+            else ngettext("{count:,} row", "{count:,} rows", rows["published"])
+        )
+        if rows["withheld"]:
+            many += gettext(", {count:,} withheld", count=rows["withheld"])
+        known = gettext("their own cells") if is_people else known_text(table["known"])
+        found.append(
+            Entity(
+                people if is_people else name,
+                people if table["parent"] == PEOPLE else table["parent"],
+                [many, gettext("known: {what}", what=known)],
+                is_people,
+            )
+        )
+    return found
+
+
+def write_linked_report(
+    certificate: Certificate, asked: PolicyModel, path: Path, heading: Heading | None = None
+) -> None:
+    """The report of a release of linked tables, written whole or not at all; from its certificate
+    and policy alone, so that it says nothing of any person.
+    """
+    write_page(render_template("linked.html.j2", _content(certificate, asked, heading)), path)
+
+
+def _content(certificate: Certificate, asked: PolicyModel, heading: Heading | None) -> Content:
+    found = certificate["linked"]
+    return {
+        "heading": heading or Heading(),
+        "certificate": certificate,
+        "lines": in_short(certificate),
+        "picture": entity_picture(entities_of(certificate)),
+        "tables": table_findings(certificate),
+        "columns": [
+            (c["name"], ROLES.get(c["role"], c["role"]), gettext(SHOWN[c["technique"]]), c["loss"])
+            for c in certificate["columns"]
+            if c["technique"] in SHOWN and c["technique"] != "removed"
+        ],
+        "loss": percent_text(found["bundle_loss"]),
+        "faults": list(fault_sentences(certificate)),
+        "anchor": found["anchor"],
+        "policy": as_yaml(asked.model_dump(mode="json", exclude_unset=True)),
+        **attack_section(certificate),
+    }

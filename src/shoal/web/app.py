@@ -88,7 +88,7 @@ def application(server: Server, second: Callable[[str], bool] = lambda secret: F
         Route("/promises", shows(promises_screen)),
         Route("/compare", compare),
         Route("/runs/{run}/report", report),
-        Route("/releases/{release}/{name}", report),
+        Route("/releases/{release}/{name:path}", report),
         Route("/text", shows(text_screen)),
         Route("/history", shows(history_screen)),
         Route("/help", shows(help_screen)),
@@ -203,7 +203,7 @@ async def report(request: Request) -> Response:
         raise policy_text.NotThere
     if "." in name:
         path = policy_text.within(f"{folder}/{name}", project.folder)
-        return FileResponse(path, filename=name)
+        return FileResponse(path, filename=path.name)
     if name not in ("report", "dossier") or (run and run.state != "done"):
         raise policy_text.NotThere
     path = policy_text.within(f"{folder}/{name}.html", project.folder)

@@ -10,7 +10,9 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from shoal.connectors.location import OF_TABLES
 from shoal.data.language import gettext
+from shoal.data.linked import PEOPLE
 from shoal.data.two_tables import sensitive_path
 from shoal.web import policy_text
 from shoal.web.edits import one
@@ -62,12 +64,16 @@ async def check_screen(server: Server) -> Context:
 
 
 def released_below(start: Path) -> list[str]:
-    """Files that have a certificate beside them, in the start folder and three levels below."""
+    """Files that have a certificate beside them, and folders of several tables with one, in the
+    start folder and three levels below.
+    """
     found: list[str] = []
     for place, folders, names in os.walk(start):
         depth = len(Path(place).relative_to(start).parts)
         folders[:] = sorted(f for f in folders if not f.startswith(".")) if depth < 3 else []
         known = set(names)
+        if OF_TABLES in known and any(name.startswith(f"{PEOPLE}.") for name in known):
+            found.append(os.path.relpath(place, start))
         for name in sorted(names):
             released = name.removesuffix(CERTIFICATE)
             if released != name and released in known:
@@ -81,12 +87,17 @@ async def started(request: Request) -> Response:
     """Begins a check of the file that a form names."""
     server, form = request.app.state.server, form_of(request)
     named = one(form, "typed") or one(form, "path")
-    asked: Context = {"named": named, "file": str(policy_text.within(named, server.project.start))}
+    asked: Context = {"named": named, "file": _within(named, server.project.start)}
     for field in FIELDS:
         given = one(form, field)
-        asked[field] = str(policy_text.within(given, server.project.start)) if given else None
+        asked[field] = _within(given, server.project.start) if given else None
     server.start("verify", one(form, "once"), **asked, stamps=_stamps(asked))
     return RedirectResponse("/check", 303)
+
+
+def _within(named: str, start: Path) -> str:
+    """The file of this name, or the folder of several tables."""
+    return str(policy_text.within(named, start, is_folder=(start / named).is_dir()))
 
 
 def _stamps(asked: Context) -> list[list[int]]:

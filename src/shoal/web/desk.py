@@ -77,13 +77,15 @@ def _plain(value: object) -> object:
 def main() -> None:
     line = Line()
     from shoal.web.looks import Looks
+    from shoal.web.looks_at_several import SeveralLooks
 
     def tell(stage: str, done: int | None = None, total: int | None = None) -> None:
         line.send({"stage": stage, "done": done, "total": total})
 
-    looks = Looks(tell)
+    one, several = Looks(tell), SeveralLooks(tell)
     for message in line.messages():
         name = message.pop("look")
+        looks = several if message.pop("several", False) else one
         try:
             with cores.using(None):
                 answer = looks.answer(name, message)

@@ -12,6 +12,7 @@ from shoal.data.person.decision import asks_who
 from shoal.errors import InputError
 from shoal.policy.proposal.roles import MEAN_NOTHING
 from shoal.web.policy_text import read
+from shoal.web.several import flat, folded, with_known, with_parent
 
 Content = dict[str, Any]
 Form = Mapping[str, list[str]]
@@ -43,6 +44,8 @@ KEPT = {
 }
 """What a column keeps by its new role; one that is left out may come back."""
 ROWS = "rows"
+LINK = "\t"
+"""What stands between the parts of a link in a form."""
 APART = "-"
 """What stands between the numbers of columns that name the person together."""
 
@@ -77,7 +80,8 @@ def edited(kind: str, form: Form, policy: Content, columns: Sequence[str]) -> tu
     """The policy after one edit, and what was done, in a sentence; raises InputError."""
     if kind not in EDITS:
         raise InputError("edit: there is none of this name; load the page again")
-    return EDITS[kind](form, copy.deepcopy(policy), columns)
+    content, said = EDITS[kind](form, flat(copy.deepcopy(policy)), columns)
+    return folded(content), said
 
 
 # Columns
@@ -170,6 +174,10 @@ def _person(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Conten
     chosen = one(form, "person")
     numbers = [] if chosen == ROWS else chosen.split(APART)
     names = [column_of({"person": [number]}, columns, "person") for number in numbers]
+    if policy.get("tables"):
+        if names != subject_of(folded(policy)):
+            raise InputError("person: rows of other tables point to one column; choose that")
+        return policy, gettext("{names}: the person", names=names[0])
     if len(names) == 1:
         return with_role(policy, names[0], "subject"), gettext(
             "{names}: the person", names=names[0]
@@ -232,6 +240,23 @@ def _answered(settings: Content, texts: Sequence[str]) -> Content:
     others = str(ask.get("text", "")).removeprefix(asked).removeprefix("; ")
     kept = {key: value for key, value in settings.items() if key != "ask"}
     return kept | ({"ask": others} if others else {})
+
+
+# Links between several tables
+
+
+def _parent(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content, str]:
+    """Whose the rows of a table are."""
+    parts = one(form, "link").split(LINK)
+    if len(parts) != 4 or parts[0] not in (policy.get("tables") or {}):
+        raise InputError("link: choose one of the list")
+    table, column, to, to_column = parts
+    return with_parent(policy, {"table": table, "column": column, "to": to, "to_column": to_column})
+
+
+def _known(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content, str]:
+    """What an attacker knows of a person's rows in a table."""
+    return with_known(policy, one(form, "table"), one(form, "known"))
 
 
 # Hierarchies
@@ -324,6 +349,7 @@ NEW_PROMISES: dict[str, Callable[[str], Content]] = {
     },
     "t-closeness": lambda name: {"model": "t-closeness", "t": 0.3, "attributes": [name]},
     "beta-likeness": lambda name: {"model": "beta-likeness", "beta": 2.0, "attributes": [name]},
+    "holder-share": lambda name: {"model": "holder-share", "share": 0.5, "attribute": name},
 }  # fmt: skip
 
 
@@ -396,6 +422,8 @@ EDITS: dict[str, Callable[[Form, Content, Sequence[str]], tuple[Content, str]]] 
     "roles": _roles,
     "person": _person,
     "value": _value,
+    "parent": _parent,
+    "known": _known,
     "how": _how,
     "k": _k,
     "promise": _promise,

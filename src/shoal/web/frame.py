@@ -23,6 +23,7 @@ from shoal.web.edits import said_of, subject_of
 from shoal.web.pictures import rows_now
 from shoal.web.policy_text import Context
 from shoal.web.server import Server
+from shoal.web.several import open_links
 from shoal.web.sign_off import released_as
 from shoal.web.work import Job, Refused
 
@@ -158,6 +159,8 @@ def table_line(server: Server, risk: Context | None) -> str:
     if path is None:
         return gettext("no table yet")
     parts = [path.name, gettext("{value:,} rows", value=about.get("rows", 0))]
+    if about.get("tables"):
+        parts.insert(1, gettext("{count} tables", count=about["tables"]))
     if server.sample_of:
         parts[1] = gettext(
             "sample: {rows:,} of {rows_in_all:,} rows",
@@ -173,6 +176,7 @@ def questions(server: Server) -> int:
     """What only a person can decide and has not yet."""
     asks = [settings.get("ask") for settings in server.project.attributes.values()]
     asked = sum(bool(ask) and not asks_who(ask) for ask in asks)
+    asked += len(open_links(server.project.policy))
     return asked + (0 if person_answered(server) else 1)
 
 
@@ -216,12 +220,15 @@ def steps(server: Server, checked: Context | None) -> list[Step]:
     said = asked if open_questions else found if grave else ""
     said = said or gettext("{columns} columns", columns=columns)
     is_settled = has_table and not open_questions and checked is not None and not grave
+    compare = [("compare", gettext("Compare"), compared, bool(measured))]
+    if project.is_several:
+        compare = []  # one method makes releases of several tables
     drawn = [
         ("open", gettext("Open"), size, has_table),
         ("columns", gettext("Columns"), said if has_table else "", is_settled),
         ("hierarchies", gettext("Hierarchies"), *hierarchies),
         ("promises", gettext("Promises"), promise_note(policy), not open_questions + has_gaps),
-        ("compare", gettext("Compare"), compared, bool(measured)),
+        *compare,
         ("result", gettext("Result"), *result_note(server)),
         ("release", gettext("Release"), *release_note(server)),
     ]

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shoal.auditor.audit import AuditResult
 from shoal.auditor.ledger.terms import policy_of
@@ -26,10 +26,12 @@ from shoal.data.progress import watched_compiler
 from shoal.data.warnings import LEDGER_UNJUDGED, ReleaseWarning
 from shoal.errors import InputError, ShoalError
 from shoal.policy.policy import Policy
+from shoal.policy.problem import LinkedProblem
 from shoal.reports.pages import Heading, measured_of
 from shoal.web.desk import Line, end_with_the_server, said
 from shoal.web.others import (
     PEOPLE,
+    in_tables,
     judged_together,
     keep,
     keep_ledger,
@@ -37,8 +39,19 @@ from shoal.web.others import (
     project_key,
     unjudged,
 )
-from shoal.web.project import DATA, PACK, TRACE
+from shoal.web.project import (
+    CERTIFICATE,
+    DATA,
+    PACK,
+    TABLES,
+    TRACE,
+    certificate_of,
+    data_in,
+)
 from shoal.web.sign_off import trace_of
+
+if TYPE_CHECKING:
+    from shoal.attacks.beside.audit import ReleaseBeside
 
 Asked = dict[str, Any]
 Tell = Callable[..., None]
@@ -103,6 +116,8 @@ def _draft(asked: Asked, tell: Tell, line: Line) -> Asked:
 
     folder = Path(asked["folder"])
     policy = Policy.from_dict(asked["policy"], asked["base"])
+    if policy.model.is_linked:
+        return _draft_of_several(asked, folder, tell)
     explain = bool(asked.get("explain")) and policy.recodes_globally
     request = PublishRequest(explain=explain, trace=str(folder / TRACE), progress=tell)
     outcome = publish_file(asked["table"], policy, str(folder / DATA), request)
@@ -112,16 +127,39 @@ def _draft(asked: Asked, tell: Tell, line: Line) -> Asked:
     measured = measured_of(outcome, policy)
     shown = {**_shown(measured), **_paid(measured)}
     (folder / "shown.json").write_text(json.dumps(shown), "utf-8")
-    for path in folder.iterdir():
-        path.chmod(0o700 if path.is_dir() else 0o600)
-    (folder / f"{DATA}.certificate.json").replace(folder / "certificate.json")
+    _certified_last(folder)
     return {}
+
+
+def _draft_of_several(asked: Asked, folder: Path, tell: Tell) -> Asked:
+    """A release of several tables in a folder of the run, with its report; the certificate comes
+    last.
+    """
+    from shoal.linked.publish import publish_linked
+    from shoal.reports.linked import write_linked_report
+
+    tables, trace = folder / TABLES, folder / TRACE
+    policy = Policy.from_dict(asked["policy"], asked["base"])
+    found = publish_linked(asked["table"], policy, str(tables), trace=str(trace), progress=tell)
+    tell(gettext("drawing the report"))
+    write_linked_report(found.certificate, policy.model, folder / "report.html", _heading(folder))
+    own = in_tables(tables, LinkedProblem(policy), asked["table"], trace, found.certificate)
+    keep(folder / PEOPLE, project_key(Path(asked["key"])), own)
+    _certified_last(folder)
+    return {}
+
+
+def _certified_last(folder: Path) -> None:
+    """Keeps all of a draft for its owner alone; it is one once its certificate is there."""
+    for path in folder.rglob("*"):
+        path.chmod(0o700 if path.is_dir() else 0o600)
+    certificate_of(data_in(folder)).replace(folder / CERTIFICATE)
 
 
 def _heading(folder: Path) -> Any:
     """What a draft's report says of itself, by the answers that are there."""
     context = folder.parent.parent / "release.yaml"
-    return Heading.of(DATA, context if context.is_file() else None)
+    return Heading.of(data_in(folder).name, context if context.is_file() else None)
 
 
 def _keep_people(asked: Asked, outcome: Any, policy: Any) -> None:
@@ -216,31 +254,72 @@ def _attack(asked: Asked, tell: Tell, line: Line) -> Asked:
     report of a draft.
     """
     from shoal.advise.comparison import TRIED
+    from shoal.attacks.beside.others import Audited
     from shoal.attacks.run.request import AttackRequest
     from shoal.tables.attack import attack_file
 
     folder = Path(asked["folder"])
+    if (folder / TABLES).is_dir():
+        return _attack_on_several(asked, folder, tell)
     stated, own = _measured(asked, folder)
     found = attack_file(own, AttackRequest(TRIED), tell)
     certificate = stated.extended(attacks=found.certificate["attacks"])
-    certificate, ledgers = _with_ledgers(asked, certificate, found, own, tell)
-    others = {name: Path(place) for name, place in asked["others"].items()} | ledgers
-    beside = judged_together(folder / PEOPLE, overlaps(folder / PEOPLE, others))
-    if beside is not None:
-        certificate = certificate.extended(beside=beside)
+    certificate = _beside_others(
+        asked, certificate, lambda: Audited(found, own, own.policy).beside("the draft"), tell
+    )
     _draw(found, certificate, own, folder / "report.html", _heading(folder))
-    with files.atomic_write(str(folder / "certificate.json"), is_private=True) as unfinished:
-        unfinished.write_text(certificate.to_json(), "utf-8")
+    _restate(folder, certificate)
     return {}
 
 
+def _attack_on_several(asked: Asked, folder: Path, tell: Tell) -> Asked:
+    """Tries to match everybody with all of their rows, and judges the draft beside others."""
+    from shoal.auditor.linked.audit import audit_linked
+    from shoal.reports.linked import write_linked_report
+
+    stated = Certificate(json.loads((folder / CERTIFICATE).read_text("utf-8")))
+    policy = Policy.from_dict(asked["policy"], asked["base"])
+    again = audit_linked(folder / TABLES, policy, asked["table"], progress=tell).certificate
+    certificate = stated.extended(
+        linked={**stated["linked"], "matching": again["linked"]["matching"]},
+        faults={**stated["faults"], "matched": again["faults"]["matched"]},
+    )
+    certificate = _beside_others(
+        asked,
+        certificate,
+        lambda: in_tables(
+            folder / TABLES, LinkedProblem(policy), asked["table"], folder / TRACE, stated
+        ),
+        tell,
+    )
+    write_linked_report(certificate, policy.model, folder / "report.html", _heading(folder))
+    _restate(folder, certificate)
+    return {}
+
+
+def _restate(folder: Path, certificate: Certificate) -> None:
+    """The certificate of a draft in place of the one before."""
+    with files.atomic_write(str(folder / CERTIFICATE), is_private=True) as unfinished:
+        unfinished.write_text(certificate.to_json(), "utf-8")
+
+
+def _beside_others(
+    asked: Asked, certificate: Certificate, draft: "Callable[[], ReleaseBeside]", tell: Tell
+) -> Certificate:
+    """A draft's certificate, judged together with other releases that share people with it."""
+    folder = Path(asked["folder"])
+    certificate, ledgers = _with_ledgers(asked, certificate, draft, tell)
+    others = {name: Path(place) for name, place in asked["others"].items()} | ledgers
+    beside = judged_together(folder / PEOPLE, overlaps(folder / PEOPLE, others))
+    return certificate if beside is None else certificate.extended(beside=beside)
+
+
 def _with_ledgers(
-    asked: Asked, certificate: Any, found: Any, own: Any, tell: Tell
-) -> tuple[Any, dict[str, Path]]:
+    asked: Asked, certificate: Certificate, draft: "Callable[[], ReleaseBeside]", tell: Tell
+) -> tuple[Certificate, dict[str, Path]]:
     """A draft's certificate with each watched ledger that can't be judged together with it among
     its findings; the people of all others, by their names.
     """
-    from shoal.attacks.beside.others import Audited
     from shoal.attacks.beside.sources import of_ledger
 
     folder = Path(asked["folder"])
@@ -252,8 +331,7 @@ def _with_ledgers(
                 raise InputError("its folder is not there, or can't be read; restore it")
             ledger = of_ledger(path, name)
             place = folder / f"{ledger.sha256}.npz"
-            draft = Audited(found, own, own.policy).beside("the draft")
-            keep_ledger(place, project_key(Path(asked["key"])), ledger, draft)
+            keep_ledger(place, project_key(Path(asked["key"])), ledger, draft())
             kept[name] = place
         except ShoalError as why:
             text = f"{unjudged(name)}: {str(why).removeprefix(f'{name}: ')}"
@@ -283,39 +361,38 @@ def _draw(found: Any, certificate: Any, own: Any, path: Path, heading: Any) -> N
 
 def _release(asked: Asked, tell: Tell, line: Line) -> Asked:
     """Everything that is released in one folder, verified; the server gives it its name."""
-    from shoal.attacks.beside.others import audited
     from shoal.reports.dossier import dossier
 
     key, passphrase = asked.get("key"), asked.get("passphrase")
     signer = open_key(key, lambda _: passphrase) if key else None
     run, draft = Path(asked["folder"]), Path(asked["draft"])
     draft.mkdir(mode=0o700, parents=True)
-    names = {"certificate.json": f"{DATA}.certificate.json"}
-    for name in (DATA, "certificate.json", "policy.yaml"):
-        shutil.copyfile(run / name, draft / names.get(name, name))
-    stated, own = _measured(asked, run)
-    heading = Heading.of(DATA, asked["context"])  # answers may be later than the draft
-    _draw(audited(own, own.policy, tell).result, stated, own, draft / "report.html", heading)
+    own, policy = data_in(run), Policy.from_dict(asked["policy"], asked["base"])
+    released = draft / own.name
+    (shutil.copytree if own.is_dir() else shutil.copyfile)(own, released)
+    shutil.copyfile(run / CERTIFICATE, certificate_of(released))
+    shutil.copyfile(run / "policy.yaml", draft / "policy.yaml")
+    heading = Heading.of(own.name, asked["context"])  # answers may be later than the draft
+    _report_again(asked, run, draft / "report.html", heading, tell)
     if (run / "hierarchies").is_dir():
         shutil.copytree(run / "hierarchies", draft / "hierarchies")
     _copy_for_readers(draft, asked["copies"])
-    policy = Policy.from_dict(asked["policy"], asked["base"])
     public = Path(f"{str(key).removesuffix('.pem')}.pub.pem").resolve()
     if signer is not None:
-        signer.sign(draft / f"{DATA}.certificate.json")
+        signer.sign(certificate_of(released))
     for_recipient = sorted(draft.rglob("*"))  # the dossier, which comes after, stays
     with zipfile.ZipFile(draft / PACK, "w", zipfile.ZIP_DEFLATED) as pack:
         for path in for_recipient:
             pack.write(path, path.relative_to(draft))
     os.chdir(run.parent.parent)  # certificates of other releases are named from the project
     dossier(
-        draft / DATA,
+        released,
         context=asked["context"],
         output=draft / "dossier.html",
         policy=policy,
         profiles=asked["profiles"],
         original=asked["table"],
-        trace=trace_of(run),
+        trace=None if released.is_dir() else trace_of(run),
         trust=[public] if signer is not None and public.is_file() else (),
         progress=tell,
     )
@@ -324,6 +401,20 @@ def _release(asked: Asked, tell: Tell, line: Line) -> Asked:
     for path in draft.rglob("*"):
         path.chmod(0o700 if path.is_dir() else 0o600)
     return {}
+
+
+def _report_again(asked: Asked, run: Path, path: Path, heading: Heading, tell: Tell) -> None:
+    """The report of a draft as its certificate is now."""
+    from shoal.attacks.beside.others import audited
+    from shoal.reports.linked import write_linked_report
+
+    if (run / TABLES).is_dir():
+        stated = Certificate(json.loads((run / CERTIFICATE).read_text("utf-8")))
+        policy = Policy.from_dict(asked["policy"], asked["base"])
+        write_linked_report(stated, policy.model, path, heading)
+        return
+    stated, own = _measured(asked, run)
+    _draw(audited(own, own.policy, tell).result, stated, own, path, heading)
 
 
 class Copy(NamedTuple):

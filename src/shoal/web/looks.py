@@ -119,7 +119,7 @@ class Looks:
             frame = self._source(table, read).frame
             kinds = profile(frame.head(PROFILED), read=read).columns
             answer["columns"] = [[one.name, one.kind] for one in kinds]
-            answer["rows"] = _cells(frame.head(ROWS_BELOW))
+            answer["rows"] = cells_of(frame.head(ROWS_BELOW))
         except InputError as refused:
             answer["trouble"] = list(refused.said)
         return answer
@@ -179,7 +179,7 @@ class Looks:
         steps = {name: advised_step(ColumnCells.of(whole.column(name))) for name in named}
         return {
             "steps": {name: step for name, step in steps.items() if step},
-            "findings": [_plain(finding) for finding in found],
+            "findings": [plain_finding(finding) for finding in found],
             "remarks": [remark.report() for remark in remarks],
         }
 
@@ -193,7 +193,8 @@ class Looks:
     def look_show_rows(self, table: str, read: dict[str, Any], first: int = 0) -> Answer:
         """Some rows, as they are written."""
         frame = self._source(table, read).frame.slice(first, MOST_ROWS)
-        return {"columns": frame.columns, "first": first, "rows": _cells(frame)}
+        shown = {"columns": frame.columns, "rows": cells_of(frame)}
+        return {"first": first, "tables": [shown]}
 
     def look_show_draft(
         self, table: str, policy: Answer, draft: str, rows: list[int], is_starred: bool = False
@@ -214,8 +215,8 @@ class Looks:
         return {
             "columns": after.columns,
             "rows": kept,
-            "before": _cells(source.select(after.columns)[kept]),
-            "after": _cells(after[np.argsort(trace)[kept]]),
+            "before": cells_of(source.select(after.columns)[kept]),
+            "after": cells_of(after[np.argsort(trace)[kept]]),
         }
 
     def look_show_attacker(
@@ -395,11 +396,14 @@ def _below_title(lines: list[list[str]], is_workbook: bool) -> int | None:
     return filled.index(max(filled)) + 1 if filled and filled[0] == 1 and max(filled) > 2 else None
 
 
-def _cells(frame: pl.DataFrame) -> list[list[str]]:
+def cells_of(frame: pl.DataFrame) -> list[list[str]]:
+    """Every row's cells as text, for the person at the screen alone."""
+    """The cells of every row as text."""
     return [list(row) for row in zip(*map(as_text, frame.get_columns()), strict=True)]
 
 
-def _plain(finding: AttributeFinding) -> Answer:
+def plain_finding(finding: AttributeFinding) -> Answer:
+    """A finding as the page gets it: with counts, without values."""
     return {
         "message": finding.message,
         "attribute": finding.attribute or _named(finding.message),

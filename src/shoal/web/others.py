@@ -22,7 +22,10 @@ from shoal.connectors.files import atomic_write
 
 if TYPE_CHECKING:  # jobs alone import these
     from shoal.attacks.beside.audit import ReleaseBeside
+    from shoal.data.certificate import Certificate
     from shoal.data.certificate_shape import BesideReport
+    from shoal.policy.binding.linked_files import LinkedSource
+    from shoal.policy.problem import LinkedProblem
 
 PEOPLE = "people.npz"
 STATED = ("kind", "count", "sensitive", "k", "least_values", "holds", "sha256")
@@ -34,6 +37,45 @@ def project_key(place: Path) -> bytes:
         with atomic_write(str(place), is_private=True) as unfinished:
             unfinished.write_bytes(secrets.token_bytes(32))
     return place.read_bytes()
+
+
+def in_tables(
+    folder: Path,
+    problem: LinkedProblem,
+    original: LinkedSource,
+    trace: Path,
+    certificate: Certificate,
+) -> ReleaseBeside:
+    """Who is in which class of a release of several tables: whoever is alike in all of them.
+
+    trace: which published row was which row of the original.
+    """
+    import polars as pl
+
+    from shoal.attacks.beside.audit import ReleaseBeside, stripped
+    from shoal.auditor.linked.reading import read_linked_tables
+    from shoal.data.linked import PEOPLE as OF_PEOPLE
+    from shoal.data.table import as_text
+    from shoal.policy.binding.linked_files import read_linked, read_linked_release
+
+    release = read_linked_tables(read_linked_release(folder, problem).tables, problem)
+    people = read_linked(original, problem).tables[OF_PEOPLE].frame
+    rows = pl.read_ndjson(trace).filter(pl.col("table") == OF_PEOPLE).sort("row")["seq"]
+    subject = problem.policy.subject
+    assert subject is not None  # as every policy of several tables names one
+    names, person = stripped(as_text(people[subject]).gather(rows).to_list())
+    labels, is_kept = release.view.labels, ~release.withheld
+    return ReleaseBeside(
+        "the draft",
+        "table",
+        names,
+        person[is_kept],
+        labels[is_kept],
+        int(labels.max(initial=-1)) + 1,
+        k=problem.policy.required_k,
+        holds=certificate.holds,
+        sha256=certificate["output"]["sha256"],
+    )
 
 
 def keep(place: Path, key: bytes, own: ReleaseBeside) -> None:

@@ -28,6 +28,13 @@ T = TypeVar("T")
 PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
 
 
+def loss_of(stated: Context) -> float | None:
+    """The share of detail that a certificate says is lost, of several tables with withheld rows."""
+    linked: Context = stated.get("linked") or {}
+    found: float | None = linked.get("bundle_loss", (stated.get("utility") or {}).get("gcp"))
+    return found
+
+
 class NotThere(Exception):
     """No such file that may be read: the page says 404 and not why."""
 
@@ -122,17 +129,27 @@ def sha256(text: str) -> str:
 
 def written(content: Mapping[str, Any]) -> str:
     """The content of a policy or of a context, as the page writes it."""
-    lines: list[str] = []
+    return "\n".join([*_lines(content), ""])
+
+
+def _lines(content: Mapping[str, Any], indent: str = "") -> Iterator[str]:
+    """The lines of a policy, or of one of its tables."""
     for key, value in content.items():
         if key in BY_LINE and isinstance(value, dict) and value:
-            lines.append(f"{key}:")
-            lines += [f"  {one_line(name)}: {one_line(part)}" for name, part in value.items()]
+            yield f"{indent}{key}:"
+            for name, part in value.items():
+                yield f"{indent}  {one_line(name)}: {one_line(part)}"
         elif key in BY_LINE and isinstance(value, list) and value:
-            lines.append(f"{key}:")
-            lines += [f"- {one_line(part)}" for part in value]
+            yield f"{indent}{key}:"
+            for part in value:
+                yield f"{indent}- {one_line(part)}"
+        elif key == "tables" and isinstance(value, dict) and all(value.values()):
+            yield f"{indent}{key}:"
+            for name, table in value.items():
+                yield f"{indent}  {one_line(name)}:"
+                yield from _lines(table, f"{indent}    ")
         else:
-            lines.append(f"{one_line(key)}: {one_line(value)}")
-    return "\n".join([*lines, ""])
+            yield f"{indent}{one_line(key)}: {one_line(value)}"
 
 
 def read(text: str, what: str = "policy.yaml") -> dict[str, Any]:

@@ -15,10 +15,12 @@ from typing import Any
 import yaml
 
 from shoal.data.language import gettext
+from shoal.data.linked import PEOPLE
 from shoal.errors import InputError
 from shoal.policy.loading import SafeLoader
 from shoal.web import policy_text as files
 from shoal.web.policy_text import Context, change_between, is_ours, patched, read, sha256, written
+from shoal.web.several import flat
 
 try:
     import fcntl
@@ -28,7 +30,8 @@ except ImportError:  # not on Windows, where nothing keeps two servers apart
 PROJECT, POLICY, RELEASE = "project.yaml", "policy.yaml", "release.yaml"
 RUN = re.compile(r"\d{4,}")
 CERTIFICATE = "certificate.json"
-DATA = "data.csv"
+DATA, TABLES = "data.csv", "data"
+"""What a draft publishes: a file, or of several tables a folder of files."""
 DRAFT = "draft.csv"
 PACK = "for-the-recipient.zip"
 EVENTS = "events.jsonl"
@@ -75,11 +78,32 @@ class Run:
         return files.json_of(self.folder / CERTIFICATE, {})
 
     @property
+    def data(self) -> Path:
+        """What it publishes: a file, or a folder of several tables."""
+        return data_in(self.folder)
+
+    @property
     def state(self) -> str:
         """done, refused, stopped, failed; interrupted where nobody could say."""
         if (self.folder / CERTIFICATE).is_file():
             return "done"
         return str(self.about.get("state") or "interrupted")
+
+
+def data_in(folder: Path) -> Path:
+    """What a draft or a release holds: a file, or a folder of several tables."""
+    return folder / TABLES if (folder / TABLES).is_dir() else folder / DATA
+
+
+def tables_in(folder: Path) -> list[Path]:
+    """The files of several tables that were published together."""
+    return sorted(path for path in folder.glob("[!._]*") if path.name != CERTIFICATE)
+
+
+def certificate_of(data: Path) -> Path:
+    """The certificate of what was released."""
+    inside = data.is_dir()
+    return data / CERTIFICATE if inside else data.with_name(f"{data.name}.{CERTIFICATE}")
 
 
 class Project:
@@ -121,7 +145,8 @@ class Project:
     @property
     def publish_command(self) -> list[str]:
         """What publishes the table by its policy, as it is typed in the project's folder."""
-        return ["shoal", "publish", self.table_in_commands, "-p", POLICY, "-o", DRAFT]
+        output = Path(DRAFT).stem if self.is_several else DRAFT
+        return ["shoal", "publish", self.table_in_commands, "-p", POLICY, "-o", output]
 
     @property
     def policy_text(self) -> str:
@@ -138,8 +163,19 @@ class Project:
 
     @property
     def attributes(self) -> Context:
-        """The settings of each column that the policy names."""
-        return self.policy.get("attributes") or {}
+        """The settings of each column that the policy names, of several tables in one list."""
+        columns: Context = flat(self.policy)["attributes"]
+        return columns
+
+    @property
+    def is_several(self) -> bool:
+        """Whether the policy is about several tables."""
+        return bool(self.policy.get("tables"))
+
+    @property
+    def people_name(self) -> str:
+        """What the table of people is called where it comes from."""
+        return str(self.about.get("people") or PEOPLE)
 
     @property
     def quasi(self) -> list[str]:

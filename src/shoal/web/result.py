@@ -16,15 +16,17 @@ from shoal.data.findings import some_named
 from shoal.data.language import gettext, ngettext
 from shoal.errors import InputError
 from shoal.reports.charts import risks_chart
+from shoal.reports.linked import entities_of, entity_picture, table_findings
 from shoal.reports.text import explanation_sentences
 from shoal.web import pictures, policy_text, sign_off
 from shoal.web.checked import beside
 from shoal.web.edits import Form, column_of, edited, one, whole, with_role
 from shoal.web.frame import frame, job_context, page
 from shoal.web.pictures import asked_ks, comparison_key, rows_now
-from shoal.web.policy_text import Context, changed_lines, read, sha256, written
-from shoal.web.project import DATA, Run
+from shoal.web.policy_text import Context, changed_lines, loss_of, read, sha256, written
+from shoal.web.project import Run
 from shoal.web.routes_of_edits import back, form_of
+from shoal.web.screens import exposed_lines
 from shoal.web.server import Server
 from shoal.web.work import Refused
 
@@ -99,7 +101,8 @@ async def _measured(server: Server, run: Run) -> Context:
         "if_known": _if_known(stated),
         "worst_risk": _one_in(risk.get("prosecutor_max")),
         "worst_before": gettext("1 in 1") if before and before.get("lone") else "",
-        "loss": (stated.get("utility") or {}).get("gcp"),
+        "loss": loss_of(stated),
+        **(_of_several(server, stated, before) if stated.get("linked") else {}),
         "left_out": len(Certificate(stated).removed),
         "suppressed": stated["records"]["suppressed"],
         "largest": largest,
@@ -115,6 +118,16 @@ async def _measured(server: Server, run: Run) -> Context:
         "explanation": _explanation(stated),
         "fish": pictures.school(stated["classes"]["min"] or 0, 300, 84),
         "others": [r for r in server.project.runs if r.state == "done" and r.number != run.number],
+    }
+
+
+def _of_several(server: Server, stated: Context, before: Context | None) -> Context:
+    """What the draft of several tables shows of each, and how many were found in them before."""
+    certificate, people = Certificate(stated), server.project.people_name
+    return {
+        "tables": table_findings(certificate, people),
+        "picture": entity_picture(entities_of(certificate, people)),
+        "exposed_before": exposed_lines(before or {}, stated["together"]["asked"]),
     }
 
 
@@ -411,7 +424,7 @@ async def rows(request: Request) -> Response:
             "show_draft",
             **key,
             policy=run.policy,
-            draft=str(run.folder / DATA),
+            draft=str(run.data),
             rows=listed,
             is_starred=bool(one(form, "starred")),
         )
@@ -429,7 +442,7 @@ async def attacker(request: Request) -> Response:
     row: int | str = asked if asked in (EXPOSED, DISTORTED) else _row(asked, one(form, "step"))
     if asked == ANY:
         row = secrets.randbelow(int(server.project.about.get("rows") or 1)) + 1
-    asked_of = {**server.asked_of(run), "draft": str(run.folder / DATA)}
+    asked_of = {**server.asked_of(run), "draft": str(run.data)}
     view = await server.desk.look("show_attacker", **asked_of, row=row)
     fish = pictures.school(int(view["people"]), 300, 84)
     context = await result_screen(server, run.name)

@@ -16,6 +16,7 @@ from shoal.web.policy_text import Context, has_comments, only_changes, read, tou
 from shoal.web.project import POLICY, PROJECT, Stale
 from shoal.web.screens import open_screen, without_shell
 from shoal.web.server import COMMENT, Server
+from shoal.web.several import ALL_SHEETS
 from shoal.web.work import Refused
 
 SCREENS = ("open", "columns", "hierarchies", "promises", "compare", "result", "release", "history")
@@ -39,9 +40,10 @@ async def table(request: Request) -> Response:
         return RedirectResponse("/columns", 303)
     if one(form, "again"):
         path = server.project.table
-        if path is None or not path.is_file():
+        if path is None or not path.exists():
             raise InputError("table: it is not there any more; open another one")
-        await server.choose_table(path, server.read_options, server.sample_of)
+        several = bool(server.project.about.get("several"))
+        await server.choose_table(path, server.read_options, server.sample_of, several)
         return RedirectResponse("/open", 303)
     if one(form, "every"):
         asked = server.too_large
@@ -52,12 +54,13 @@ async def table(request: Request) -> Response:
     named = one(form, "typed") or one(form, "path")
     if not named:
         raise InputError("table: none is chosen; mark a file or type its path")
-    path = policy_text.within(named, server.project.start)
+    start, several = server.project.start, _is_several(form)
+    path = policy_text.within(named, start, is_folder=several and (start / named).is_dir())
     if one(form, "look"):
         return await _looked_into(request, form, path)
     before = server.project.policy.get("missing_values") or []
     try:
-        await server.choose_table(path, _read_of(server, form))
+        await server.choose_table(path, _read_of(server, form), several=several)
     except Refused as refused:
         return await _looked_into(request, form, path, refused)
     if server.too_large:
@@ -73,13 +76,15 @@ async def _looked_into(
     server, named = request.app.state.server, one(form, "path")
     context = await open_screen(server, str(Path(named).parent) if named else "")
     options = _read_of(server, form)
-    beginning = await server.desk.look("show_beginning", table=str(path), read=options)
+    several = {"several": True} if _is_several(form) else {}
+    beginning = await server.desk.look("show_beginning", table=str(path), read=options, **several)
     context |= {
         "chosen": named,
         "typed": one(form, "typed"),
         "beginning": beginning | {"trouble": [*map(without_shell, beginning.get("trouble", ()))]},
         "read": beginning["read"],
         "missing": one(form, "missing").splitlines(),
+        "all_sheets": bool(several),
     }
     if refused is not None:
         said = [without_shell(line) for line in (refused.message, *refused.findings)]
@@ -94,6 +99,11 @@ async def _looked_into(
     return page(request, context, 422 if refused else 200)
 
 
+def _is_several(form: Form) -> bool:
+    """Whether all sheets of a workbook, or files of a folder, are to be opened together."""
+    return one(form, "sheet") == ALL_SHEETS or bool(one(form, "several"))
+
+
 def _read_of(server: Server, form: Form) -> Context:
     """How the form says that the table is written, and what the policy says and no form asks.
 
@@ -103,6 +113,8 @@ def _read_of(server: Server, form: Form) -> Context:
     is_other = one(form, "looked") not in ("", one(form, "typed") or one(form, "path"))
     asked = {*FIELDS} - {"header", "sheet"} if is_other else FIELDS
     found |= {name: form[name][-1] for name in asked if any(form.get(name, ()))}
+    if found.get("sheet") == ALL_SHEETS:
+        del found["sheet"]
     header = whole(found.pop("header", ""), 2)
     return found if header is None else found | {"header": header}
 

@@ -18,6 +18,7 @@ from shoal.web.project import POLICY, Project, Stale
 from shoal.web.routes_of_edits import form_of
 from shoal.web.screens import without_shell
 from shoal.web.server import Server
+from shoal.web.several import flat, folded
 from shoal.web.work import Refused
 
 
@@ -67,11 +68,10 @@ async def changed(request: Request) -> Response:
         )
     else:
         edits, said = tree_edit(form)
-        path = project.folder / str(project.policy["attributes"][name].get("hierarchy"))
-        rare = {"table": str(project.table), "policy": project.policy, "attribute": name}
-        found = await server.desk.look(
-            "edit_tree", file=str(path), edits=edits, rare=rare, every=server.sample_of or 1
-        )
+        path = project.folder / str(project.attributes[name].get("hierarchy"))
+        key = server.require_table()
+        rare = {"table": key.pop("table"), "policy": project.policy, "attribute": name}
+        found = await server.desk.look("edit_tree", file=str(path), edits=edits, rare=rare, **key)
         changes, sentence = _with_table(server, name, number, found["text"]), f"{name}: {said}"
     try:
         project.edit(sentence, changes, one(form, "base"))
@@ -96,13 +96,13 @@ async def _require_fit(server: Server, name: str, policy: Context) -> None:
 def _with_table(server: Server, name: str, number: int, text: str) -> dict[str, str | None]:
     """A table in the project, and the policy that names it; the file that it came from stays."""
     file = own_file(name, number)
-    policy: Context = dict(server.project.policy)
+    policy: Context = flat(server.project.policy)
     settings = dict(policy["attributes"][name])
     for key in ("type", "domain", "order", "render", "round"):
         settings.pop(key, None)
     settings["hierarchy"] = file
     policy["attributes"] = {**policy["attributes"], name: settings}
-    return {file: text, POLICY: written(policy)}
+    return {file: text, POLICY: written(folded(policy))}
 
 
 ROUTES = [

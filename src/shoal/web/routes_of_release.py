@@ -35,7 +35,18 @@ from shoal.web.frame import frame, person_answered, release_tried, shell, shows
 from shoal.web.job import COPIES
 from shoal.web.others import PEOPLE, Overlap, overlaps, unjudged
 from shoal.web.policy_text import Context, sha256, written
-from shoal.web.project import DATA, DRAFT, PACK, RELEASE, Run
+from shoal.web.project import (
+    CERTIFICATE,
+    DATA,
+    DRAFT,
+    PACK,
+    RELEASE,
+    TABLES,
+    Run,
+    certificate_of,
+    data_in,
+    tables_in,
+)
 from shoal.web.routes_of_edits import form_of
 from shoal.web.server import Server
 from shoal.web.sign_off import (
@@ -146,11 +157,11 @@ def _decided(server: Server, run: Run) -> Context:
     given = with_sign_offs(server.project, run)
     reasons = given.get("attributes") or {}
     given["attributes"] = {name: reasons[name] for name in published(run) if name in reasons}
-    ledgers = ledgers_of(server, run)
+    ledgers, project = ledgers_of(server, run), server.project
     known = [
-        f"{other.name}/{DATA}.certificate.json"
+        project.in_commands(certificate_of(data_in(project.folder / other.name)))
         if (ledger := ledgers.get(other.name)) is None
-        else server.project.in_commands(ledger.last)
+        else project.in_commands(ledger.last)
         for other in others_of(server, run)
     ]
     if known:
@@ -412,7 +423,7 @@ def _why(given: Context, name: str) -> str:
 async def release_screen(server: Server) -> Context:
     """The last draft at the gate."""
     run = server.last_draft()
-    data = f"runs/{run.name}/{DATA}" if run else DRAFT
+    data = f"runs/{run.name}/{run.data.name}" if run else DRAFT
     certificate = f"runs/{run.name}/certificate.json" if run else ""
     words = ["shoal", "dossier", data, certificate, "--context", RELEASE, "-o", "dossier.html"]
     profile = profile_of(server)
@@ -425,13 +436,14 @@ async def release_screen(server: Server) -> Context:
         "command": shell([word for word in words if word]),
         "once": server.new_once(),
         "releases": [
-            {**policy_text.json_of(folder / name / f"{DATA}.certificate.json", {}), "name": name}
+            {**policy_text.json_of(certificate_of(data_in(folder / name)), {}), "name": name}
             for name in releases(server.project)
         ],
         "released": None,
         "folder": folder,
         "next_release": next_release(folder),
-        "copies": COPIES,
+        "copies": () if server.project.is_several else COPIES,
+        "will_be": _will_be_written(run),
         "release_text": policy_text.text_of(server.project.folder / RELEASE) or "version: 1\n",
         "release_base": release_sha(server),
     }
@@ -441,7 +453,9 @@ async def release_screen(server: Server) -> Context:
     own = hashes(server.project, run)
     columns = {c["name"]: c for c in run.certificate.get("columns") or ()}
     released = released_as(server.project, run)
-    files = sorted(p.name for p in (folder / (released or "")).glob("*.*") if p.is_file())
+    leaves = folder / (released or "")
+    paths = [*leaves.glob("*.*"), *(leaves / TABLES).glob("*.*")] if released else []
+    files = sorted(path.relative_to(leaves).as_posix() for path in paths if path.is_file())
     answered = read_context(_decided(server, run)).context
     stated = Certificate(run.certificate)
     open_fields = unanswered(stated, answered, profile)
@@ -509,6 +523,15 @@ async def release_screen(server: Server) -> Context:
         "own_hashes": own,
         "shown": digest(own),
     }
+
+
+def _will_be_written(run: Run | None) -> list[str]:
+    """The files of a release, by their names in its folder."""
+    data = [f"{DATA}", f"{DATA}.certificate.json"]
+    if run is not None and run.data.is_dir():
+        names = [path.name for path in tables_in(run.data)]
+        data = [f"{TABLES}/{name}" for name in (*names, CERTIFICATE)]
+    return [*data, "report.html, dossier.html", "dossier.json, policy.yaml", PACK]
 
 
 def profile_of(server: Server) -> str:

@@ -7,15 +7,18 @@ from pathlib import Path
 
 from shoal.data.certificate import Certificate
 from shoal.data.language import gettext
+from shoal.data.linked import PEOPLE
 from shoal.data.person.decision import asks_who, question_in_words
 from shoal.data.warnings import GRAVE
+from shoal.reports.linked import entity_picture, exposure_text, known_text
 from shoal.web import pictures, policy_text
-from shoal.web.edits import APART, ROLES, promises_about, said_of, subject_of
+from shoal.web.edits import APART, LINK, ROLES, promises_about, said_of, subject_of
 from shoal.web.frame import FIELDS, checked_now, frame, in_fields, person_answered, size_text
 from shoal.web.pictures import compared_points
-from shoal.web.policy_text import Context
+from shoal.web.policy_text import Context, loss_of
 from shoal.web.project import Run
 from shoal.web.server import Server
+from shoal.web.several import ALL_SHEETS, KNOWN, entities, linking_columns, open_links
 from shoal.web.work import Refused
 
 PER_PAGE = 50
@@ -87,8 +90,12 @@ async def open_screen(server: Server, below: str) -> Context:
     base = place.relative_to(project.start)
     above = None if place == project.start else _below(place.parent, project.start)
     command = ["shoal", "policy", "init", project.table_in_commands, "-o", "policy.yaml"]
+    tables = [one for one in listed if "path" in one]
     return {
         **await frame(server, "open", gettext("Open"), command if project.table else None),
+        "together": len(tables) if len(tables) > 1 else 0,
+        "all_sheets": False,
+        "ALL_SHEETS": ALL_SHEETS,
         "listed": listed,
         "below": "" if str(base) == "." else str(base),
         "above": above,
@@ -119,12 +126,13 @@ async def columns_screen(server: Server, search: str, page: int) -> Context:
     profile, trouble = await _profile(server)
     checked = await checked_now(server) or {}
     remarks = checked.get("remarks") or []
+    links = linking_columns(project.policy)
     found = [
         _column(server, number, name, profile, context["risk"])
         | {"step": (checked.get("steps") or {}).get(name)}
         | {"remarks": [remark for remark in remarks if remark.get("column") == name]}
         for number, name in enumerate(project.columns, 1)
-        if search.lower() in name.lower()
+        if name not in links and search.lower() in name.lower()
     ]
     alone = sorted((c for c in found if c["alone"]), key=lambda column: -column["alone"])
     pages = max(1, -(-len(found) // PER_PAGE))
@@ -145,11 +153,52 @@ async def columns_screen(server: Server, search: str, page: int) -> Context:
         "search": search,
         "roles": {role: shown.title for role, shown in ROLES.items()},
         "person": _person(server, profile),
+        "several": several_context(server, profile),
         "quasi": project.quasi,
         "waits": context["waits"] or (profile is None and trouble is None),
         "trouble": trouble,
         "findings": await findings(server),
     }
+
+
+def several_context(server: Server, profile: Context | None) -> Context | None:
+    """How several tables hang together, and what is still to be said of it; None of one table."""
+    project = server.project
+    if not project.is_several:
+        return None
+    counted, people = (profile or {}).get("tables") or [], project.people_name
+    unlinked = open_links(project.policy)
+    below = project.policy["tables"]
+    return {
+        "picture": entity_picture(entities(counted, people)) if counted else None,
+        "people": people,
+        "questions": [
+            {
+                "name": name,
+                "is_open": name in unlinked,
+                "links": [
+                    {
+                        **link,
+                        "value": LINK.join(link[part] for part in LINK_PARTS),
+                        "to_shown": people if link["to_table"] == PEOPLE else link["to_table"],
+                        "is_chosen": below[name].get("parent")
+                        == {link["to_table"]: link["column"]},
+                    }
+                    for link in (profile or {}).get("links") or ()
+                    if link["table"] == name
+                ],
+            }
+            for name in below
+        ],
+        "is_open": bool(unlinked),
+        "known": [
+            {"name": name, "known": str((table.get("rows") or {}).get("known", "all"))}
+            for name, table in below.items()
+        ],
+    }
+
+
+LINK_PARTS = ("table", "column", "to_table", "to_column")
 
 
 async def _profile(server: Server) -> tuple[Context | None, str | None]:
@@ -163,12 +212,13 @@ def _column(
     server: Server, number: int, name: str, profile: Context | None, risk: Context | None
 ) -> Context:
     settings = server.project.attributes.get(name) or {}
-    role = settings.get("role", "")
+    role, people = settings.get("role", ""), server.project.people_name
     own = next((c for c in (profile or {}).get("columns", ()) if c["name"] == name), None)
     alone = ((risk or {}).get("columns") or {}).get(name)
     return {
         "number": number,
         "name": name,
+        "table": name.rpartition(".")[0] or people,
         "role": role,
         "letter": ROLES[role].letter if role in ROLES else "?",
         "kind": _kind(own, settings),
@@ -283,8 +333,9 @@ async def findings(server: Server) -> list[Context]:
     except Refused as refused:
         return [{"message": text, "href": "/text"} for text in (refused.message, *refused.findings)]
     asked = [f for f in (found or {}).get("findings", ()) if "open question" not in f["message"]]
-    asks = [settings.get("ask") for settings in server.project.attributes.values()]
-    answers = {ask for ask in asks if isinstance(ask, str) and ask}
+    tables = (server.project.policy.get("tables") or {}).values()
+    holders = [*server.project.attributes.values(), *tables]
+    answers = {one["ask"] for one in holders if isinstance(one.get("ask"), str) and one["ask"]}
     return [
         {**finding, "message": without_shell(finding["message"]), **_fixed_at(server, finding)}
         for finding in asked
@@ -328,7 +379,8 @@ async def promises_screen(server: Server) -> Context:
         "unit": gettext("people") if risk.get("unit", "people") == "people" else gettext("rows"),
         "lone": risk.get("lone"),
         "quasi": risk.get("quasi") or [],
-        "groups": rows // k if k else 0,  # whoever has several rows may be in several
+        # whoever has several rows may be in several; of several tables, people are classed
+        "groups": (risk.get("people", 0) if project.is_several else rows) // k if k else 0,
         "rows": rows,
         "fish": pictures.school(k, 600),
         "slider": round(pictures.log_place(k or 2, 2, 50, 1000)),
@@ -336,6 +388,9 @@ async def promises_screen(server: Server) -> Context:
         "method": method,
         "private": _private(server),
         "plain": [name for name, own in project.attributes.items() if own.get("role") == "plain"],
+        "several": several_context(server, (await _profile(server))[0]),
+        "exposed": exposed_lines(risk, k),
+        "ways_to_know": {known: known_text(known) for known in KNOWN},
         "others": [
             {"index": place, "text": said_of(promise)}
             for place, promise in enumerate(policy.get("promises") or ())
@@ -348,6 +403,11 @@ async def promises_screen(server: Server) -> Context:
         "grave": server.grave,
         "once": server.new_once(),
     }
+
+
+def exposed_lines(risk: Context, k: int) -> list[str]:
+    """Of several tables, how many people hide among fewer than k by what is known of each."""
+    return [exposure_text(one, k) for one in risk.get("exposed") or () if k]
 
 
 async def _count_grave(server: Server) -> bool:
@@ -373,6 +433,7 @@ SETTINGS = {
     "p": gettext("at least this many different ones in every class"),
     "delta": gettext("no value rarer or more frequent than delta allows (δ-disclosure)"),
     "alpha": gettext("no value has more than this share of a class"),
+    "share": gettext("no more than this share of a class has the same one in any row"),
 }
 
 
@@ -411,7 +472,8 @@ def measured_losses(server: Server) -> tuple[list[tuple[int, float]], str]:
             stated = run.certificate
             asked = (p["asked"] for p in stated["promises"] if p["model"] == "k-anonymity")
             label = stated["method"]["name"]
-            points.setdefault(label, {})[next(asked, 0)] = stated["utility"]["gcp"]
+            if (lost := loss_of(stated)) is not None:
+                points.setdefault(label, {})[next(asked, 0)] = lost
     if not points:
         return [], ""
     wanted = (server.project.policy.get("method") or {}).get("name")

@@ -20,7 +20,8 @@ from shoal.web.guard import Door
 from shoal.web.others import PEOPLE
 from shoal.web.pictures import store, stored
 from shoal.web.policy_text import Context, changed_lines, sha256, written
-from shoal.web.project import DATA, DRAFT, EVENTS, PROJECT, Project, Run, clear_run
+from shoal.web.project import DRAFT, EVENTS, PROJECT, Project, Run, clear_run
+from shoal.web.several import column_names, flat, people_among
 from shoal.web.sign_off import is_accepted, is_copy
 from shoal.web.work import Desk, Job, Jobs
 
@@ -61,8 +62,9 @@ class Server:
         path = self.project.table
         if path is None or not path.exists():
             return None
-        every = self.sample_of
-        return {"table": str(path), **({"every": every} if every else {})}
+        every, several = self.sample_of, bool(self.project.about.get("several"))
+        more = {"several": True} if several else {"every": every} if every else {}
+        return {"table": str(path), **more}
 
     def require_table(self) -> Context:
         """The key of the table; raises InputError where none is open."""
@@ -91,8 +93,7 @@ class Server:
         path = self.project.table
         if path is None or not path.exists():
             return []
-        stat = path.stat()
-        return [stat.st_mtime_ns, stat.st_size]
+        return _stamp(path)
 
     async def policy_look(self, name: str, **more: Any) -> Context | None:
         """A kept look at the table by the policy; None while it is counted. Raises Refused."""
@@ -107,42 +108,57 @@ class Server:
         texts = {n: t for n, t in self.project.texts().items() if n.startswith("hierarchies/")}
         return sha256(json.dumps(texts, sort_keys=True))
 
-    async def choose_table(self, path: Path, read: Context, every: int = 0) -> None:
+    async def choose_table(
+        self, path: Path, read: Context, every: int = 0, several: bool = False
+    ) -> None:
         """Opens a table and, where no policy fits it, has one proposed. Raises Refused.
 
         every: of how many rows one is to be looked at; a table that is too large asks for it.
+        several: whether all sheets of a workbook or files of a folder are tables about the same
+            people.
         """
-        key = {"table": str(path), "read": read, **({"every": every} if every else {})}
+        more = {"several": True} if several else {"every": every} if every else {}
+        key = {"table": str(path), "read": read, **more}
         found = await self.desk.look("open", **key)
         self.too_large = {}
         if "too_large" in found:
             self.too_large = {**found["too_large"], "path": str(path), "read": read}
             return
-        self.grave, stat = [], path.stat()
+        self.grave, policy = [], self.project.policy
+        people = people_among([*found["tables"]], policy) if several else None
+        proposed: Context = {}
+        if several and people is None:
+            proposed = await self.desk.look("propose", **key)
+            people = proposed["people"]
+        columns = column_names(found["tables"], str(people)) if several else found["columns"]
         about = {
             **self.project.about,
             "version": 1,
             "table": self.project.in_commands(path),
             "rows": found["rows"],
             "sample_of": every or None,
-            "rows_in_all": found["rows_in_all"],
-            "columns": found["columns"],
+            "rows_in_all": found.get("rows_in_all"),
+            "several": several or None,
+            "people": people,
+            "tables": len(found["tables"]) if several else None,
+            "columns": columns,
             "bytes": found["bytes"],
             "sha256": found["sha256"],
-            "stamp": [stat.st_mtime_ns, stat.st_size],
+            "stamp": _stamp(path),
         }
-        policy, sentence = self.project.policy, gettext("table: {name}", name=path.name)
-        known = set(policy.get("attributes") or {})
+        sentence = gettext("table: {name}", name=path.name)
+        known = {*self.project.attributes}
         changes = {}
-        if not known or not known <= set(found["columns"]):
-            proposed = await self.desk.look("propose", **key)
+        if proposed or self.project.is_several != several or not known or not known <= {*columns}:
+            proposed = proposed or await self.desk.look("propose", **key)
             policy = proposed["content"]
             about["reasons"], about["person"] = proposed["reasons"], None
             sentence = gettext(
-                "Proposed by Shoal, {attributes} roles", attributes=len(policy["attributes"])
+                "Proposed by Shoal, {attributes} roles",
+                attributes=len(flat(policy)["attributes"]),
             )
             changes = {"policy.yaml": written(policy)}
-            if lost := some_named(sorted(known - {*found["columns"]})):
+            if lost := some_named(sorted(known - {*columns})):
                 said = gettext("This table has no {names}: a new policy was proposed.", names=lost)
                 self.notices.append(f"{said} {gettext('Undo brings back what was before.')}")
         elif read != self.read_options:
@@ -159,7 +175,8 @@ class Server:
     def asked_of(self, run: Run) -> Context:
         """What a job or a look needs of a draft: its policy, with the hierarchies it had."""
         base = sign_off.base_of(self.project, run.policy, run.folder)
-        return {"table": str(self.project.table), "policy": run.policy, "base": base}
+        several = {"several": True} if run.policy.get("tables") else {}
+        return {"table": str(self.project.table), "policy": run.policy, "base": base, **several}
 
     def start(self, kind: str, once: str, **asked: Any) -> Job:
         """A job, one for each form that was shown, however often that is sent."""
@@ -228,7 +245,7 @@ class Server:
         draft, run = Path(job.asked["draft"]), self.project.run(job.asked["run"])
         job.asked.pop("passphrase", None)
         # what is about to leave is what was signed off, and nobody has refused it since
-        is_same = is_copy(run, draft / DATA) and not self.stale_parts(run)
+        is_same = is_copy(run, draft / run.data.name) and not self.stale_parts(run)
         if job.state != "done" or not is_same or not is_accepted(self.project, run):
             shutil.rmtree(draft, ignore_errors=True)
             if job.state == "done":
@@ -345,6 +362,13 @@ class Server:
         await self.desk.close()
         await self.rules.close()
         self.door.close()
+
+
+def _stamp(path: Path) -> list[int]:
+    """What changes when a file does, or one in a folder."""
+    paths = sorted(path.glob("[!._]*")) if path.is_dir() else [path]
+    stats = [one.stat() for one in paths if one.is_file()]
+    return [number for stat in stats for number in (stat.st_mtime_ns, stat.st_size)]
 
 
 def _republished(done: Context) -> str:

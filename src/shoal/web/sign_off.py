@@ -17,7 +17,7 @@ from shoal.policy.loading import tables_named_in
 from shoal.reports.attacks import ALL_PLAIN, found_much
 from shoal.web import policy_text
 from shoal.web.policy_text import Context, read, sha256
-from shoal.web.project import ASKED, CERTIFICATE, DATA, RELEASE, TRACE, Project, Run
+from shoal.web.project import ASKED, CERTIFICATE, RELEASE, TRACE, Project, Run, tables_in
 
 SIGNED, UNSIGNED = "signed.json", "unsigned.json"
 ACCEPT, REJECT = "accept", "reject"
@@ -27,7 +27,7 @@ the dossier nothing, and neither does a key that is held down.
 """
 SAID_ELSEWHERE = gettext("the same words stand at another line; say something of this one alone")
 TOO_SHORT = gettext("say why in at least {fewest} characters", fewest=FEWEST_SIGNS)
-MEASURED = {"data": DATA, "certificate": CERTIFICATE, "report": "report.html"}
+MEASURED = {"certificate": CERTIFICATE, "report": "report.html"}
 
 
 class Point(NamedTuple):
@@ -109,7 +109,8 @@ def hashes(project: Project, run: Run) -> Context:
     """What a decision is over: all that is released or was decided by, but for the decisions."""
     answers = {key: value for key, value in context_of(project).items() if key != "sign_off"}
     return {
-        **{what: _file_sha(run.folder / name) for what, name in MEASURED.items()},
+        "data": _sha(run.data),
+        **{what: _sha(run.folder / name) for what, name in MEASURED.items()},
         "policy": run.about.get("policy_sha"),
         "hierarchies": run.about.get("hierarchies_sha"),
         "table": run.about.get("table_sha"),
@@ -157,7 +158,7 @@ def with_sign_offs(project: Project, run: Run) -> Context:
 
 def is_copy(run: Run, released: Path) -> bool:
     """Whether a draft's file and this one of its name are the same."""
-    return _file_sha(run.folder / released.name) == _file_sha(released)
+    return _sha(run.folder / released.name) == _sha(released)
 
 
 def releases(project: Project) -> list[str]:
@@ -177,13 +178,23 @@ def released_as(project: Project, run: Run) -> str | None:
     """The last release of a draft's data, under its policy; None where there is none."""
     folder = project.folder / "releases"
     for name in releases(project):
-        if all(is_copy(run, folder / name / file) for file in (DATA, "policy.yaml")):
+        if all(is_copy(run, folder / name / file) for file in (run.data.name, "policy.yaml")):
             return name
     return None
 
 
+def _sha(path: Path) -> str | None:
+    """The hash of a file, or of all files in a folder as certificates state it; None where there is
+    none.
+    """
+    if path.is_dir():
+        tables = {one.stem: _file_sha(one) for one in tables_in(path)}
+        lines = "".join(f"{name}\t{tables[name]}\n" for name in sorted(tables))
+        return sha256(lines)
+    return _file_sha(path)
+
+
 def _file_sha(path: Path) -> str | None:
-    """The hash of a file, None where there is none."""
     try:
         stat = path.stat()
     except OSError:

@@ -26,6 +26,7 @@ from shoal.auditor.dossier.context import (
     read_context,
     words_of,
 )
+from shoal.auditor.linked.audit import initial_linked_risk
 from shoal.auditor.verify import Proof, require_there, verify_by
 from shoal.connectors import files
 from shoal.data.certificate import Certificate
@@ -39,6 +40,7 @@ from shoal.errors import InputError, PromiseError
 from shoal.policy.binding.files import PolicyTables
 from shoal.policy.parameters import suggestion
 from shoal.policy.policy import Policy, PolicyLike
+from shoal.policy.problem import LinkedProblem
 from shoal.version import VERSION
 
 # How easily people could be found: before anything was done, and in the release.
@@ -259,7 +261,11 @@ def build_dossier(
             ]
         )
     progress("measuring the risk")
-    initial = None if source is None else initial_risk(source, roles, tables)
+    initial = None
+    if source is not None and policy is not None and policy.model.is_linked:
+        initial = initial_linked_risk(source, LinkedProblem(policy))
+    elif source is not None:
+        initial = initial_risk(source, roles, tables)
     residual = residual_risk(stated)
     today = _today()
     answers = Answers(stated, answered.context, initial, residual, roles, today)

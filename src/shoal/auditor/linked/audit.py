@@ -10,19 +10,21 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shoal.auditor.description import build, date, policy_identity
+from shoal.auditor.description import build, column_roles, date, policy_identity
 from shoal.auditor.linked.known_dates import KnownDates
-from shoal.auditor.linked.labels import MOST_SETS, exposures
+from shoal.auditor.linked.labels import MOST_SETS, exposures, view_of
 from shoal.auditor.linked.matching import matching_attack
 from shoal.auditor.linked.reading import LinkedRelease, read_linked_tables
+from shoal.auditor.verdict import of_cells
 from shoal.data.certificate import Certificate
-from shoal.data.certificate_shape import RISK, UTILITY, PromiseReport
+from shoal.data.certificate_shape import RISK, UTILITY, ColumnReport, PromiseReport
 from shoal.data.classes import Classes, Sizes
-from shoal.data.linked import PEOPLE, LinkedTables
-from shoal.data.numbers import alike
+from shoal.data.linked import HULL, PEOPLE, Keys, LinkedTables, rows_column
+from shoal.data.numbers import alike, exact_sum
 from shoal.data.people import KNOWN
 from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import Json
+from shoal.data.release import PublishedColumn
 from shoal.data.warnings import ReleaseWarning
 from shoal.errors import InputError
 from shoal.policy.binding.linked import bound_linked
@@ -35,7 +37,7 @@ from shoal.policy.consistency import build_promise
 from shoal.policy.linked import attributes_of
 from shoal.policy.model import AnchorPolicy, PolicyModel
 from shoal.policy.policy import Policy
-from shoal.policy.problem import LinkedProblem
+from shoal.policy.problem import LinkedProblem, Problem
 from shoal.version import VERSION
 
 MOST_ASKED = 2
@@ -82,6 +84,19 @@ def audit_linked(
     return replace(audit, certificate=certificate)
 
 
+def initial_linked_risk(original: str, problem: LinkedProblem) -> dict[str, float]:
+    """How easily people could be found in the original tables, by all that the policy says is
+    known: share of people who are alone, and the chance to find one on average and at most.
+    """
+    tables = bound_linked(read_linked(original, problem).tables, problem)
+    fewest = view_of(tables).fewest_alike(tables.tree.known_rows or 0)
+    return {
+        "alone": float((fewest == 1).mean()),
+        "mean": float((1 / fewest).mean()),
+        "max": float(1 / fewest.min()),
+    }
+
+
 def measure_linked(
     sources: LinkedSources,
     problem: LinkedProblem,
@@ -110,6 +125,7 @@ def measure_linked(
     dates = None if truth is None or not has_exact_gaps else KnownDates(release, truth)
     dated = None if dates is None or owners is None else dates.of_everybody(owners)
     promises = _promises(release, model, dated)
+    columns = _columns(release, problem, sources)
     exposed = exposures(release.view, k)
     faults = dict(release.faults)
     measured: Json = {
@@ -146,9 +162,9 @@ def measure_linked(
             **_sizes(release, truth),
             "promises": promises,
             "together": _together(release, k),
-            "utility": dict.fromkeys(UTILITY),
-            "risk": dict.fromkeys(RISK) | _risk(promises),
-            "columns": [],
+            "utility": dict.fromkeys(UTILITY) | {"gcp": _mean_loss(columns)},
+            "risk": dict.fromkeys(RISK) | _risk(release, promises),
+            "columns": columns,
             "warnings": [],
             "faults": faults,
             "tables": [_table(release, name, sources, truth) for name in release.tables],
@@ -157,7 +173,8 @@ def measure_linked(
             "output": None,
         }
     )
-    return LinkedAudit(certificate.warned(*_warnings(model)), release)
+    said = [*_warnings(model), *_of_cells(release, problem, sources)]
+    return LinkedAudit(certificate.warned(*said), release)
 
 
 # Promises.
@@ -314,9 +331,56 @@ def _together(release: LinkedRelease, k: int) -> Json:
     }
 
 
-def _risk(promises: list[PromiseReport]) -> dict[str, float]:
+def _risk(release: LinkedRelease, promises: list[PromiseReport]) -> dict[str, float]:
+    """The chance to pick a person out of those who fit, at most and on average over people."""
     measured = [p["measured"] for p in promises if p["model"] == "k-anonymity" and p["measured"]]
-    return {"prosecutor_max": 1 / min(measured)} if measured else {}
+    if not measured:
+        return {}
+    fewest = release.view.fewest_alike(release.tree.known_rows or 0)[~release.withheld]
+    most, mean = 1 / min(measured), float(np.mean(1 / fewest))
+    return {
+        "prosecutor_max": most,
+        "prosecutor_mean": mean,
+        "journalist_max": most,
+        "marketer": mean,
+    }
+
+
+def _columns(
+    release: LinkedRelease, problem: LinkedProblem, sources: LinkedSources
+) -> list[ColumnReport]:
+    """Every column by its name among those of all tables, but for links and keys of rows."""
+    found: list[ColumnReport] = []
+    for about in release.tree.tables:
+        table = release.tables[about.name]
+        losses = {c.name: _mean_width(c) for c in table.columns}
+        own = Problem(about.schema, problem.alone(table.declared))
+        names = sources.tables[about.name].names if about.name in sources.tables else []
+        kept = [name for name in names if own.role_of(name) in ("sensitive", "plain")]
+        links = {about.link, *(() if about.parent is None else (about.key,)), *table.declared.sets}
+        links |= {HULL, *(rows_column(one.name) for one in release.tree.tables)}
+        shown = [name for name in (*losses, *kept) if name not in links]
+        for column in column_roles(shown, own):
+            if column["name"] in links:
+                continue
+            column["loss"] = losses.get(column["name"])
+            if column["role"] == "subject" and release.tree.keys is Keys.KEYED:
+                column["technique"] = "pseudonym"
+            column["name"] = about.qualified(column["name"])
+            found.append(column)
+    return found
+
+
+def _mean_width(column: PublishedColumn) -> float | None:
+    """What the rows of a table lose of a column on average, in [0, 1]; None without rows."""
+    return float(column.widths[column.codes].mean()) if len(column.codes) else None
+
+
+def _mean_loss(columns: list[ColumnReport]) -> float | None:
+    """The mean over quasi-identifiers, each over the published rows of its table."""
+    losses = [column["loss"] for column in columns if column["role"] == "quasi"]
+    known = [loss for loss in losses if loss is not None]
+    return exact_sum(known) / len(known) if known and len(known) == len(losses) else None
 
 
 def _table(
@@ -367,6 +431,20 @@ def bundle_loss(release: LinkedRelease, truth: LinkedTables) -> float | None:
         lost += sum(float(column.widths[column.codes].sum()) for column in table.columns)
         lost += max(rows - table.rows, 0) * columns
     return lost / cells if cells else 0.0
+
+
+def _of_cells(
+    release: LinkedRelease, problem: LinkedProblem, sources: LinkedSources
+) -> Iterator[ReleaseWarning]:
+    """What the published cells of each table give reason to ask, about columns by their names among
+    those of all tables.
+    """
+    for about in release.tree.tables:
+        if about.name in sources.tables:
+            own = problem.alone(release.tables[about.name].declared)
+            for one in of_cells(sources.tables[about.name], own):
+                column = None if one.column is None else about.qualified(one.column)
+                yield ReleaseWarning(one.code, one.text, column, one.severity, one.figures)
 
 
 def _warnings(model: PolicyModel) -> list[ReleaseWarning]:

@@ -1,0 +1,56 @@
+"""Whether the files of linked tables are those that their certificate speaks of, and still hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from shoal.auditor.checks import Check, Stated, consistency, is_close, listed
+from shoal.auditor.linked.audit import audit_linked
+from shoal.auditor.measured_again import Reader
+from shoal.connectors import files
+from shoal.connectors.table_places import table_places
+from shoal.data.linked import PEOPLE
+from shoal.data.progress import Progress
+from shoal.policy.binding.linked_files import LinkedSources
+
+MEASURED = ("promises", "classes", "subjects", "together", "risk")
+"""What an audit finds again in the files alone."""
+
+
+def linked_checks(stated: Stated, path: str, reader: Reader, progress: Progress) -> Iterator[Check]:
+    """Every check of released tables against their certificate, in order; with the policy, all is
+    measured again, and with the original as well, everybody is tried to be matched.
+    """
+    progress("reading the release")
+    hashes = {name: files.table_sha256(p.path) for name, p in table_places(path).places.items()}
+    if len(hashes) == 1:  # of one table that has nothing below it
+        hashes = {PEOPLE: next(iter(hashes.values()))}
+    yield _files(stated, hashes)
+    yield consistency(stated)
+    if reader.policy is None:
+        yield Check("promises", None, "stated, not measured here; name the policy with --policy")
+        return
+    again = audit_linked(path, reader.policy, reader.original, progress=progress).certificate
+    for key in MEASURED:
+        stated.note(key)
+    different = [key for key in MEASURED if not is_close(stated.at(key), again[key])]
+    broken = [p["model"] for p in again["promises"] if not p["holds"]]
+    faults = [name for name, count in again["faults"].items() if count]
+    if different or broken or faults:
+        parts = [*(f"'{key}' differs" for key in different), *broken, *faults]
+        yield Check("promises", False, f"measured again, not as stated: {listed(parts)}")
+        return
+    count = len(again["promises"])
+    yield Check("promises", True, f"{count} of {count} held, measured again from the files")
+
+
+def _files(stated: Stated, hashes: dict[str, str]) -> Check:
+    for key in ("tables", "output"):
+        stated.note(key)
+    tables = stated.at("tables") or []
+    known = {table["name"]: table["sha256"] for table in tables if table["sha256"]}
+    other = sorted(name for name in known.keys() | hashes if known.get(name) != hashes.get(name))
+    if not other and stated.at("output", "sha256") == LinkedSources({}, hashes).sha256:
+        return Check("file", True, f"{len(known)} tables are those certified, by their SHA-256")
+    named = listed(other) or "the certificate's own hash of all"
+    return Check("file", False, f"not as certified: {named}; fetch all files again")

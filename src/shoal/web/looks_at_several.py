@@ -1,0 +1,296 @@
+"""Looks at several tables about the same people: the same questions as of one, asked of all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from shoal.advise.check import check
+from shoal.advise.profile import ColumnProfile, profile
+from shoal.auditor.verdict import of_cells
+from shoal.connectors import files
+from shoal.connectors.table_places import TablePlace, table_places
+from shoal.data.findings import AttributeFinding, Fault
+from shoal.data.linked import PEOPLE
+from shoal.data.person_names import names_of
+from shoal.data.progress import Progress, no_progress
+from shoal.data.table import Table
+from shoal.errors import InputError
+from shoal.policy.binding.linked import GroupedTable, group_rows, person_of
+from shoal.policy.binding.linked_files import LinkedSources, read_linked
+from shoal.policy.binding.past_memory import memory_of
+from shoal.policy.loading import read_options, reading_of
+from shoal.policy.policy import Policy
+from shoal.policy.problem import LinkedProblem
+from shoal.policy.proposal.cells import ColumnCells, as_read
+from shoal.policy.proposal.links import find_links
+from shoal.policy.proposal.roles import advised_step
+from shoal.web.edits import subject_of
+from shoal.web.looks import MOST_ROWS, Answer, Looks, cells_of, free_memory, plain_finding
+from shoal.web.several import open_links
+
+WHO = "whose row this is"
+"""A column that looks at one of the tables add, so that people are counted."""
+KEPT = ("version", "read", "missing_values", "missing", "seed")
+
+
+class SeveralLooks(Looks):
+    """All tables at a time, read once. A look at one column is one at its table alone."""
+
+    def __init__(self, progress: Progress = no_progress) -> None:
+        super().__init__(progress)
+        self._held: dict[str, dict[TablePlace, files.SourceFile]] = {}
+        self._own = PEOPLE
+        self._policy: Answer = {}
+
+    def answer(self, name: str, asked: Answer) -> Answer:
+        """What a look finds."""
+        self._own, self._policy = PEOPLE, asked.get("policy") or {}
+        for part in (asked, asked.get("rare") or {}):
+            if "attribute" in part:
+                self._policy = part["policy"]
+                self._own, _, own = str(part["attribute"]).rpartition(".")
+                self._own = self._own or PEOPLE
+                part |= {"attribute": own, "policy": self._alone()}
+        return super().answer(name, asked)
+
+    def _alone(self) -> Answer:
+        """The policy of one of the tables by itself, whose people are a column of it."""
+        tables = {PEOPLE: self._policy, **(self._policy.get("tables") or {})}
+        attributes = {
+            name: {"role": "identifier"} if own.get("role") == "subject" else own
+            for name, own in (tables[self._own].get("attributes") or {}).items()
+        }
+        return {
+            **{key: self._policy[key] for key in KEPT if key in self._policy},
+            "attributes": {**attributes, WHO: {"role": "subject"}},
+            "other": "drop",
+            "promises": [{"model": "k-anonymity", "k": 2}],
+        }
+
+    # The tables
+
+    def _raw(self, table: str, read: Answer) -> dict[TablePlace, files.SourceFile]:
+        """Every table as it is written, from memory where its file is as it was."""
+        places = table_places(table).places.values()
+        stats = [(one, Path(one.path).stat()) for one in places]
+        key = repr([[one, s.st_mtime_ns, s.st_size] for one, s in stats] + sorted(read.items()))
+        if key not in self._held:
+            self._held.clear()  # one set at a time
+            self._views.clear()
+            options = read_options(read)
+            self._held[key] = {
+                one: files.read(
+                    one.path,
+                    reading=reading_of(options.model_copy(update={"sheet": one.sheet})),
+                    allow_empty=True,
+                )
+                for one in places
+            }
+        return self._held[key]
+
+    def _tables(self, table: str, policy: Answer) -> dict[str, pl.DataFrame]:
+        """The tables as they are written, by the names that the policy has for them."""
+        raw = self._raw(table, policy.get("read") or {})
+        places = table_places(table).with_people(policy.get("tables") or {}).places
+        return {name: raw[place].frame for name, place in places.items()}
+
+    def _source(self, table: str, read: Answer | None = None) -> files.SourceFile:
+        """The table that a look is about, as it is written, with whose each row is."""
+        frames = self._tables(table, self._policy)
+        who = self._owners(frames, self._own).cast(pl.String).alias(WHO)
+        return files.SourceFile(Table(frames[self._own].with_columns(who)), "")
+
+    def _owners(self, frames: Mapping[str, pl.DataFrame], name: str) -> pl.Series:
+        """(n,) the number of the person of each row; none where no row above has its key."""
+        tables, frame = self._policy.get("tables") or {}, frames[name]
+        links = (tables.get(name) or {}).get("parent")
+        if not links:
+            return pl.int_range(frame.height, eager=True)
+        ((parent, link),) = links.items()
+        key = tables[parent]["key"] if parent != PEOPLE else subject_of(self._policy)[0]
+        known = {"key": names_of(frames[parent][key]), "who": self._owners(frames, parent)}
+        above = pl.DataFrame(known).unique("key")
+        asked = pl.DataFrame({"key": names_of(frame[link])})
+        return asked.join(above, on="key", how="left", maintain_order="left")["who"]
+
+    # Looks at all of them
+
+    def look_open(self, table: str, read: Answer) -> Answer:
+        """How large the tables are and what their columns are called; raises InputError where they
+        may not fit into memory.
+        """
+        paths = {place.path for place in table_places(table).places.values()}
+        needed, free = sum(map(memory_of, paths)), free_memory()
+        if free and needed > free / 2:
+            raise InputError(
+                "tables: may take more than half of the memory that is free; publish them from a"
+                " shell, 'shoal policy init' and 'shoal publish'"
+            )
+        raw = self._raw(table, read)
+        names = {name: raw[place] for name, place in table_places(table).places.items()}
+        hashes = {name: source.sha256 for name, source in names.items()}
+        return {
+            "tables": {name: source.frame.columns for name, source in names.items()},
+            "rows": sum(source.frame.height for source in names.values()),
+            "sha256": LinkedSources({}, hashes).sha256,
+            "bytes": sum(Path(path).stat().st_size for path in paths),
+        }
+
+    def look_show_beginning(self, table: str, read: Answer) -> Answer:
+        """Every table with its columns and its rows, before they are opened."""
+        answer: Answer = {"sheets": [], "lines": [], "read": read, "columns": []}
+        try:
+            raw = self._raw(table, read)
+            named = table_places(table).places
+            answer["tables"] = [
+                {"name": name, "rows": raw[one].frame.height, "columns": raw[one].frame.columns}
+                for name, one in named.items()
+            ]
+            answer["sheets"] = [name for name, one in named.items() if one.sheet]
+        except InputError as refused:
+            answer["trouble"] = list(refused.said)
+        return answer
+
+    def look_propose(self, table: str, read: Answer) -> Answer:
+        """A first policy, the reason for every role and link, and which table is that of people."""
+        from shoal.advise.propose_linked import propose_linked
+
+        places = table_places(table)
+        found = propose_linked(places, read_as=read)
+        (people,) = {*places.places} - {*found.tables}
+        reasons = {column.name: column.why for column in found.people.columns}
+        for name, one in found.tables.items():
+            reasons |= {f"{name}.{column.name}": column.why for column in one.columns}
+        return {"content": found.content, "reasons": reasons, "people": people}
+
+    def look_profile(self, table: str, policy: Answer, base: str) -> Answer:
+        """What the columns hold, how the tables hang together, and who is one person."""
+        frames = self._tables(table, policy)
+        read = policy.get("read") or {}
+        columns = [
+            {**asdict(one), "name": _named(name, one.name)}
+            for name, frame in frames.items()
+            if frame.height
+            for one in self._columns(frame, read)
+        ]
+        tables = self._counted(frames, policy, base)
+        people = next((one for one in tables if one["name"] == PEOPLE), None)
+        below = [one for one in tables if one["name"] != PEOPLE and one["parent"] is not None]
+        candidate = people and {
+            "columns": subject_of(policy),
+            "people": people["rows"],
+            "without": 0,
+            "repeated": max((one["several"] for one in below), default=0),
+            "most_rows": max((one["most"] for one in below), default=1),
+            "is_profile": False,
+        }
+        links = find_links({name: Table(frame) for name, frame in frames.items()}, (), PEOPLE)
+        return {
+            "columns": columns,
+            "tables": tables,
+            "candidates": [candidate] if candidate else [],
+            "links": [asdict(link) for some in links.links.values() for link in some],
+        }
+
+    def _columns(self, frame: pl.DataFrame, read: Answer) -> tuple[ColumnProfile, ...]:
+        """What the columns of a table hold, kept for as long as the tables are."""
+        key = f"{id(frame)} {sorted(read.items())}"
+        if key not in self._views:
+            self._views[key] = profile(frame, read=read, progress=self._progress).columns
+        return self._views[key]
+
+    def _counted(
+        self, frames: Mapping[str, pl.DataFrame], policy: Answer, base: str
+    ) -> list[Answer]:
+        """Every table with its parent, its rows, and how many of them a person has."""
+        asked = self._sound(policy, base)
+        grouped: dict[str, GroupedTable] = {}
+        if asked is not None:
+            problem, asks = LinkedProblem(asked), open_links(policy)
+            linked = {name: frame for name, frame in frames.items() if name not in asks}
+            with suppress(InputError, pl.exceptions.PolarsError):  # the check says what is wrong
+                grouped, _ = group_rows(read_linked(linked, problem).tables, problem)
+        counted = []
+        for name, frame in frames.items():
+            one: Answer = {"name": name, "parent": None, "link": None, "rows": frame.height}
+            if name in grouped and name != PEOPLE:
+                declared, everybody = grouped[name].declared, grouped[PEOPLE].table.records
+                rows = np.bincount(person_of(name, grouped), minlength=everybody)
+                one |= {"parent": declared.parent, "link": declared.link}
+                one |= {
+                    "least": int(rows.min()) if everybody else 0,
+                    "most": int(rows.max(initial=0)),
+                }
+                one |= {"several": int((rows > 1).sum())}
+            counted.append(one)
+        return counted
+
+    def look_risk(self, table: str, policy: Answer, base: str) -> Answer:
+        """Who is alone by all rows, what each column gives away, and what each table does."""
+        from shoal.advise.risk import risk
+
+        asked = Policy.from_dict(policy, base)
+        return risk(self._tables(table, policy), asked, progress=self._progress).to_dict()
+
+    def look_check(self, table: str, policy: Answer, base: str) -> Answer:
+        """Every finding about the policy, the tables and their links, values counted only."""
+        asked, frames = Policy.from_dict(policy, base), self._tables(table, policy)
+        for name in open_links(policy):  # asked above all columns
+            frames.pop(name, None)
+        remarks: list[Answer] = []
+        findings: list[AttributeFinding] = []
+        steps: Answer = {}
+        problem = LinkedProblem(asked)
+        for declared in problem.given:
+            if (frame := frames.get(declared.name)) is None or not frame.height:
+                continue
+            name, own = declared.name, problem.alone(declared)
+            findings += [
+                replace(one, attribute=_named(name, one.attribute))
+                for one in check(own, frame)
+                if one.kind is Fault.MISFIT and one.attribute not in declared.dates
+            ]
+            for one in of_cells(own.tables.original_table(Table(frame)), own):
+                remarks.append({**one.report(), "column": one.column and _named(name, one.column)})
+            whole = Table(as_read(frame, own.notation))
+            for column, settings in declared.attributes.items():
+                is_asked = settings.role in ("quasi", "sensitive", "plain", "drop")
+                if is_asked and column in whole.names:
+                    steps[_named(name, column)] = advised_step(ColumnCells.of(whole.column(column)))
+        said = [one.message for one in findings]
+        findings += [
+            one
+            for one in check(asked, frames)
+            if not any(one.message.endswith(message) for message in said)
+        ]
+        return {
+            "steps": {name: step for name, step in steps.items() if step},
+            "findings": [plain_finding(finding) for finding in findings],
+            "remarks": remarks,
+        }
+
+    def look_show_rows(self, table: str, read: Answer, first: int = 0) -> Answer:
+        """Some rows of each table, as they are written."""
+        raw = self._raw(table, read)
+        shown = {
+            name: raw[place].frame.slice(first, MOST_ROWS)
+            for name, place in table_places(table).places.items()
+        }
+        return {
+            "first": first,
+            "tables": [
+                {"name": name, "columns": frame.columns, "rows": cells_of(frame)}
+                for name, frame in shown.items()
+            ],
+        }
+
+
+def _named(table: str, column: str) -> str:
+    """A column's name among those of all tables."""
+    return column if table == PEOPLE or not column else f"{table}.{column}"

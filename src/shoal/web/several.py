@@ -1,0 +1,145 @@
+"""Several tables about the same people, as the page has them: their columns in one list, each named
+`table.column` below people, as promises name them; and edits of what links tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from shoal.data.language import gettext
+from shoal.data.linked import PEOPLE
+from shoal.errors import InputError
+from shoal.reports.linked import Entity, known_text
+from shoal.web.policy_text import Context
+
+ALL_SHEETS = "*"
+"""What Open sends in place of a sheet's name, which never has this sign."""
+
+
+def flat(policy: Mapping[str, Any]) -> Context:
+    """The policy with the columns of all tables in one list; of one table, the policy as it is."""
+    columns, tables = dict(policy.get("attributes") or {}), {}
+    for name, table in (policy.get("tables") or {}).items():
+        columns |= {f"{name}.{column}": own for column, own in _columns(table).items()}
+        tables[name] = {key: value for key, value in table.items() if key != "attributes"}
+    return {**policy, "attributes": columns} | ({"tables": tables} if tables else {})
+
+
+def folded(policy: Mapping[str, Any]) -> Context:
+    """The policy whose columns `flat` lists, each table with its own again; raises InputError where
+    a table whose rows nobody knows has columns that others could know.
+    """
+    if not policy.get("tables"):
+        return dict(policy)
+    tables = {name: {**table, "attributes": {}} for name, table in policy["tables"].items()}
+    for name, table in policy["tables"].items():
+        tables[name]["attributes"] |= _columns(table)
+    people = {}
+    for name, own in (policy.get("attributes") or {}).items():
+        table, _, column = name.partition(".")
+        if column and table in tables:
+            tables[table]["attributes"][column] = own
+        else:
+            people[name] = own
+    for table in tables.values():
+        is_known = any(own.get("role") == "quasi" for own in table["attributes"].values())
+        if is_known and (table.get("rows") or {}).get("known") in ("count", "none"):
+            table["rows"] = {**table["rows"], "known": "all"}
+    return {**policy, "attributes": people, "tables": tables}
+
+
+def _columns(table: Mapping[str, Any]) -> Context:
+    return dict(table.get("attributes") or {})
+
+
+def column_names(tables: Mapping[str, Sequence[str]], people: str) -> list[str]:
+    """The columns of all tables, people's first. people: the name of their table."""
+    below = [f"{name}.{column}" for name, own in tables.items() if name != people for column in own]
+    return [*tables[people], *below]
+
+
+def linking_columns(policy: Mapping[str, Any]) -> set[str]:
+    """The columns that only say what belongs to what, which are renumbered in a release."""
+    found = set()
+    for name, table in (policy.get("tables") or {}).items():
+        found |= {f"{name}.{column}" for column in (table.get("parent") or {}).values()}
+        found |= {f"{name}.{table['key']}"} if table.get("key") else set()
+    return found
+
+
+def people_among(tables: Sequence[str], policy: Mapping[str, Any]) -> str | None:
+    """Which of these is the table of people, by a policy that names all others; None where it is
+    not about them.
+    """
+    below = policy.get("tables") or {}
+    others = [name for name in tables if name not in below]
+    return others[0] if below and len(others) == 1 and {*below} <= {*tables} else None
+
+
+def open_links(policy: Mapping[str, Any]) -> list[str]:
+    """The tables of which nobody has said yet whose their rows are."""
+    return [name for name, table in (policy.get("tables") or {}).items() if not table.get("parent")]
+
+
+# What forms change of links and of what is known.
+
+
+def with_parent(policy: Context, link: Mapping[str, str]) -> tuple[Context, str]:
+    """The flat policy with a table below another one. link: `table`, its `column`, and `to`, the
+    other table with its key `to_column`.
+    """
+    name, to = link["table"], link["to"]
+    tables = {key: dict(table) for key, table in policy["tables"].items()}
+    tables[name].pop("ask", None)
+    before = dict(tables[name])
+    tables[name] = {"parent": {to: link["column"]}} | {
+        key: value for key, value in before.items() if key != "parent"
+    }
+    columns = dict(policy["attributes"])
+    columns.pop(f"{name}.{link['column']}", None)
+    if to == PEOPLE:
+        columns[link["to_column"]] = {"role": "subject"}
+    else:
+        tables[to] = {**tables[to], "key": link["to_column"]}
+        columns.pop(f"{to}.{link['to_column']}", None)
+    said = gettext("{name} belongs to {to}, by {column}", name=name, to=to, column=link["column"])
+    return {**policy, "attributes": columns, "tables": tables}, said
+
+
+KNOWN = ("all", "count", "none")
+
+
+def with_known(policy: Context, name: str, known: str) -> tuple[Context, str]:
+    """The policy with what an attacker knows of a person's rows in a table; raises InputError."""
+    if name not in (policy.get("tables") or {}):
+        raise InputError("table: there is none of this name; load the page again")
+    if known not in KNOWN and not (known.isascii() and known.isdigit() and 0 < int(known) < 10):
+        raise InputError("known rows: choose one of the list")
+    table = dict(policy["tables"][name])
+    value = known if known in KNOWN else int(known)
+    table["rows"] = {**(table.get("rows") or {}), "known": value}
+    said = gettext("{name}: known {what}", name=name, what=known_text(value))
+    return {**policy, "tables": {**policy["tables"], name: table}}, said
+
+
+# The picture.
+
+
+def entities(found: Sequence[Mapping[str, Any]], people: str) -> list[Entity]:
+    """The tables as they are, before any release. found: as `SeveralLooks.look_profile` counts."""
+    drawn = []
+    for one in found:
+        if one["name"] == PEOPLE:
+            lines = [gettext("{count:,} people", count=one["rows"])]
+            drawn.append(Entity(people, None, lines, is_people=True))
+            continue
+        lines = [gettext("{count:,} rows", count=one["rows"])]
+        if one["parent"] is None:
+            lines.append(gettext("whose they are is not said yet"))
+        else:
+            span = gettext("{least:,} to {most:,} of a person", **one)
+            lines = [f"{lines[0]}, {span}", gettext("by {column}", column=one["link"])]
+        parent = people if one["parent"] == PEOPLE else one["parent"]
+        drawn.append(Entity(one["name"], parent, lines))
+    return drawn

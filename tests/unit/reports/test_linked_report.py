@@ -1,0 +1,83 @@
+"""Linked tables on pages: the picture of how they hang together, and each table in sentences."""
+
+from __future__ import annotations
+
+import re
+
+from shoal.data.certificate import Certificate
+from shoal.reports.attacks import rows_of
+from shoal.reports.linked import Entity, entities_of, entity_picture, table_findings
+
+
+def certificate(below: int = 0, matching: dict | None = None) -> Certificate:
+    def table(name, parent, known, came, shown):
+        rows = {"in": came, "published": shown, "withheld": came - shown}
+        return {"name": name, "parent": parent, "known": known, "rows": rows}
+
+    exposed = [("people", "all", 0), ("visits", "2", below), ("visits", "all", None)]
+    return Certificate(
+        {
+            "together": {"asked": 5},
+            "tables": [
+                table("people", None, "all", 40, 40),
+                table("visits", "people", "all", 90, 81),
+                table("drugs", "visits", "count", 100, 99),
+            ],
+            "linked": {
+                "exposed": [{"table": t, "known": k, "below": b} for t, k, b in exposed],
+                "matching": matching,
+            },
+        }
+    )
+
+
+def test_every_table_stands_below_the_one_that_its_rows_belong_to():
+    shuffled = [
+        Entity("drugs", "visits", ["9 rows"]),
+        Entity("patients", None, ["3 people"], is_people=True),
+        Entity("visits", "patients", ["5 rows"]),
+    ]
+    picture = entity_picture(shuffled)
+    names = re.findall(r'class="strong" x="(\d+)" y="(\d+)">(\w+)<', picture)
+    assert [name for _, _, name in names] == ["patients", "visits", "drugs"]
+    edges = [int(x) for x, _, _ in names]
+    assert edges == sorted(set(edges))
+    assert picture.count('<path d="M') == 3  # the two links, and a person's shoulders
+
+
+def test_the_picture_says_in_words_what_it_shows_and_escapes_names():
+    picture = entity_picture([Entity("<b>", None, ["3 people"], is_people=True)])
+    assert 'aria-label="&lt;b&gt;: 3 people"' in picture
+    assert "<b>" not in picture
+
+
+def test_a_table_that_nobody_has_linked_is_drawn_apart():
+    picture = entity_picture(
+        [Entity("patients", None, [], is_people=True), Entity("bills", None, [])]
+    )
+    assert 'class="loose"' in picture
+    assert picture.count("<path") == 1
+
+
+def test_each_table_says_what_is_withheld_and_who_is_betrayed_by_it():
+    people, visits, drugs = table_findings(certificate(below=7))
+    assert people.lines == ["Known people's own cells: everybody hides among at least 5."]
+    assert visits.lines[0].startswith("9 of 90 rows are withheld")
+    assert "Known any 2 rows of visits: 7 people hide among fewer than 5." in visits.lines
+    assert visits.lines[-1] == "Known all rows of visits: not judged, too many choices of rows."
+    assert drugs.lines[0].startswith("1 of 100 rows is withheld")
+
+
+def test_people_are_drawn_under_the_name_that_their_owner_gave_them():
+    names = [(one.name, one.parent) for one in entities_of(certificate(), "patients")]
+    assert names == [("patients", None), ("visits", "patients"), ("drugs", "visits")]
+
+
+def test_matching_people_with_all_their_rows_is_an_attack_like_any_other():
+    assert rows_of(certificate()) == []
+    safe = {"tried": 40, "people": 40, "below": 0, "least": 5}
+    (row,) = rows_of(certificate(matching=safe))
+    assert row.word == "none"
+    (row,) = rows_of(certificate(matching=safe | {"below": 12, "least": 1}))
+    assert row.word == "much"
+    assert "fewer than 5" in row.says

@@ -1,0 +1,149 @@
+"""A hospital's way by mouse: from a workbook of three sheets to a release in which people hide by
+all of their rows, through one gate.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from shoal.auditor.verify import verify
+from shoal.samples import clinic
+from web.browsing import PATIENCE, Watch, come_in
+from web.visitor import served
+from web.walk import ANSWERS, accepting, settled
+
+playwright = pytest.importorskip("playwright.sync_api", reason="no Playwright: pip install it")
+xlsxwriter = pytest.importorskip("xlsxwriter", reason="the extra 'excel' is not installed")
+SHEETS = {"people": "patients", "visits": "visits", "drugs": "drugs"}
+PEOPLE, K = 120, 5
+
+
+def workbook(path: Path) -> dict[str, int]:
+    """An invented clinic in three sheets; the rows of each."""
+    tables = clinic.generate_tables(PEOPLE, seed=3)
+    with xlsxwriter.Workbook(path) as book:
+        for name, sheet in SHEETS.items():
+            tables[name].write_excel(book, sheet)
+    return {name: frame.height for name, frame in tables.items()}
+
+
+def walk_of_tables(tab, server) -> Iterator[str]:
+    """Steps of the way, by name; each is done when the next is asked for."""
+
+    def number(name: str) -> int:
+        return server.project.about["columns"].index(name) + 1
+
+    tab.click("input[value='clinic.xlsx']")
+    tab.click("#all-sheets")
+    tab.wait_for_selector("#all-tables >> text=packs")
+    yield "open"
+    tab.click("#table-form button.main")
+    tab.wait_for_url("**/columns")
+    tab.wait_for_selector("#person-form [name=person]:checked")
+    tab.wait_for_selector("#tables svg.entities")
+    settled(tab)
+    yield "person"
+    tab.click("#person-form button.main")
+    tab.wait_for_selector(".box.good >> text=Everybody with the same patient")
+    while form := tab.query_selector("[id^=confirm]"):
+        asked = f"#{form.get_attribute('id')}"
+        tab.click(f"{asked} button")
+        tab.wait_for_selector(asked, state="detached")
+    tab.select_option(f"#role-{number('visits.day')}", "drop")
+    tab.wait_for_selector("#policy >> text=day: {role: drop")
+    tab.select_option(f"#role-{number('drugs.packs')}", "plain")
+    tab.wait_for_selector("#policy >> text=packs: {role: plain")
+    settled(tab)
+    yield "columns"
+    for screen in ("hierarchies", "promises"):
+        tab.click(".foot a.main")
+        tab.wait_for_url(f"**/{screen}")
+    tab.select_option("#known form:has-text('drugs') select", "count")
+    tab.wait_for_selector("#policy >> text=known: count")
+    tab.fill("#k", str(K))
+    tab.press("#k", "Tab")
+    tab.wait_for_selector(f"#policy >> text=k: {K}")
+    settled(tab)
+    yield "promises"
+    tab.click("#make")
+    tab.wait_for_selector("#verdict")
+    settled(tab)
+    yield "result"
+    tab.click(".foot a.main")
+    tab.click("#attack-form button")
+    tab.wait_for_selector("#gate tr:has-text('Attacks tried') .ok")
+    for name, text in ANSWERS.items():
+        tab.fill(f"#answers [name={name}]", text)
+    tab.click("#answers [value=none]")
+    for place in tab.query_selector_all("#answers [name^=why]"):
+        place.fill("needed for the purpose")
+    for at, field in enumerate(tab.query_selector_all("#accept label"), ord("a")):
+        field.query_selector("input").fill(accepting(field.inner_text().strip(), at))
+    tab.click("#answers button.main")
+    tab.wait_for_selector("#gate tr:has-text('A reason for every column') .ok")
+    yield "gate"
+    tab.fill("#sign-form [name=name]", "Ada Byron")
+    tab.select_option("#sign-form [name=decision]", "accept")
+    tab.click("#sign-form button")
+    tab.click("#release-form button:enabled >> nth=-1")
+    tab.wait_for_selector("#released")
+    yield "released"
+
+
+def rows_of(folder: Path, table: str) -> list[dict[str, str]]:
+    with (folder / f"{table}.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+def alike(folder: Path) -> Counter:
+    """How many people show the same in all tables, by plain Python from the files alone."""
+    visits = defaultdict(list)
+    for row in rows_of(folder, "visits"):
+        visits[row["patient"]].append((row["kind"], row["drugs.rows"]))
+    own = ("age", "sex", "district", "visits.rows")
+    return Counter(
+        (*(row[name] for name in own), *sorted(visits[row["patient"]]))
+        for row in rows_of(folder, "people")
+    )
+
+
+def test_from_three_sheets_to_a_release_in_which_people_hide_by_all_their_rows(browser, tmp_path):
+    rows = workbook(tmp_path / "clinic.xlsx")
+    with served(tmp_path / "project", tmp_path) as server:
+        context = browser.new_context(viewport={"width": 1280, "height": 900})
+        watch, tab = Watch(context, server), come_in(context, server)
+        tab.set_default_timeout(5 * PATIENCE)
+        for step in walk_of_tables(tab, server):
+            if step == "person":
+                picture = tab.get_attribute("#tables svg.entities", "aria-label")
+                assert picture.startswith(
+                    f"patients: {PEOPLE} people; visits: {rows['visits']} rows"
+                )
+                assert f"drugs: {rows['drugs']} rows" in picture
+                assert f"{PEOPLE} people in" in tab.inner_text("#person-form")
+            elif step == "result":
+                said = tab.inner_text("#verdict")
+                assert "Every promise holds" in said
+                assert f"{PEOPLE} people hide in" in said
+                assert f"of {rows['visits']} rows of visits are published" in said
+                assert f"everybody hides among at least {K}" in tab.inner_text("#by-table")
+            elif step == "gate":
+                assert tab.locator("#gate").count() == 1
+        (release,) = (server.project.folder / "releases").iterdir()
+        assert min(alike(release / "data").values()) >= K
+        assert sum(alike(release / "data").values()) == PEOPLE
+        policy, original = release / "policy.yaml", tmp_path / "clinic.xlsx"
+        checks = verify(release / "data", policy=policy, original=original)
+        assert {check.name for check in checks if check.ok} >= {"file", "figures", "promises"}
+        assert all(check.ok is not False for check in checks)
+        assert {"dossier.html", "report.html", "for-the-recipient.zip"} <= {
+            path.name for path in release.iterdir()
+        }
+        assert not watch.outside
+        assert not watch.said
+        context.close()

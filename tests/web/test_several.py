@@ -1,0 +1,277 @@
+"""Several tables on the page: one list of columns, links that are asked once, and looks at all."""
+
+from __future__ import annotations
+
+from collections import Counter
+from copy import deepcopy
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import linked_cases
+from shoal.errors import InputError
+from shoal.linked.publish import publish_linked
+from shoal.policy.policy import Policy
+from shoal.policy.problem import LinkedProblem
+from shoal.web.edits import edited
+from shoal.web.looks_at_several import SeveralLooks
+from shoal.web.others import in_tables, judged_together, keep, overlaps
+from shoal.web.policy_text import read, written
+from shoal.web.several import (
+    column_names,
+    entities,
+    flat,
+    folded,
+    linking_columns,
+    open_links,
+    people_among,
+)
+
+COLUMNS = ["patient", "age", "blood", "visits.cost", "visits.disease", "drugs.drug"]
+
+
+def policy() -> dict:
+    return linked_cases.policy()
+
+
+def edit(kind: str, given: dict | None = None, **fields: str) -> dict:
+    content, _ = edited(
+        kind, {name: [value] for name, value in fields.items()}, given or policy(), COLUMNS
+    )
+    return content
+
+
+@pytest.fixture
+def clinic(tmp_path):
+    """A folder of the three tables."""
+    for name, frame in linked_cases.world(30).items():
+        frame.write_csv(tmp_path / f"{name}.csv")
+    return tmp_path
+
+
+def look(name: str, clinic, asked: dict | None = None, **more):
+    about = {"table": str(clinic), "policy": asked or policy(), "base": str(clinic)}
+    return SeveralLooks().answer(name, deepcopy(about | more))
+
+
+# The policy
+
+
+def test_all_columns_stand_in_one_list_and_go_back_to_their_tables():
+    assert [*flat(policy())["attributes"]] == COLUMNS
+    assert folded(flat(policy())) == policy()
+    assert folded(policy()) == policy()
+
+
+names = st.text("abcdefgh ", min_size=1, max_size=6).map(str.strip).filter(bool)
+roles = st.sampled_from(["quasi", "sensitive", "plain", "drop"]).map(lambda role: {"role": role})
+columns = st.dictionaries(names, roles, max_size=4)
+tables = st.dictionaries(
+    names, columns.map(lambda own: {"rows": {"known": "all"}, "attributes": own}), max_size=3
+)
+
+
+@given(columns, tables)
+def test_any_policy_is_the_same_once_it_is_unfolded_written_read_and_folded(people, below):
+    content = {"version": 1, "attributes": people, "tables": below, "seed": 7}
+    content = content if below else {k: v for k, v in content.items() if k != "tables"}
+    assert folded(flat(content)) == content
+    assert read(written(content)) == content
+
+
+def test_a_change_of_one_column_changes_one_line_of_the_policy():
+    before = written(policy()).splitlines()
+    after = written(edit("role", column="5", role="plain")).splitlines()
+    assert [line for line in after if line not in before] == ["      disease: {role: plain}"]
+
+
+def test_a_column_that_others_could_know_makes_the_rows_of_its_table_known():
+    changed = edit("role", column="6", role="quasi")
+    assert changed["tables"]["drugs"]["rows"]["known"] == "all"
+    Policy.from_dict(changed)
+
+
+def test_known_rows_are_set_table_by_table_and_nothing_else_is_accepted():
+    assert edit("known", table="drugs", known="all")["tables"]["drugs"]["rows"] == {"known": "all"}
+    for table, known in (("bills", "all"), ("drugs", "some"), ("drugs", "0"), ("drugs", "-1")):
+        with pytest.raises(InputError):
+            edit("known", table=table, known=known)
+
+
+def test_a_table_whose_rows_are_nobodys_is_asked_about_until_it_has_a_link():
+    content = policy()
+    del content["tables"]["visits"]["parent"], content["tables"]["visits"]["key"]
+    content["tables"]["visits"] |= {"ask": "whose rows are these?"}
+    content["tables"]["visits"]["attributes"]["patient"] = {"role": "identifier"}
+    assert open_links(content) == ["visits"]
+    linked = edit("parent", content, link="visits\tpatient\tpeople\tpatient")
+    assert open_links(linked) == []
+    assert linked["tables"]["visits"]["parent"] == {"people": "patient"}
+    assert "patient" not in linked["tables"]["visits"]["attributes"]
+    below = edit("parent", linked, link="drugs\tvisit\tvisits\tvisit")
+    assert below["tables"]["visits"]["key"] == "visit"
+    Policy.from_dict(below)
+    with pytest.raises(InputError):
+        edit("parent", linked, link="visits\tpatient")
+
+
+def test_no_edit_of_tables_changes_the_policy_it_was_given():
+    before, link = policy(), "visits\tpatient\tpeople\tpatient"
+    edit("parent", before, link=link)
+    edit("known", before, table="drugs", known="all")
+    edit("role", before, column="5", role="drop")
+    assert before == policy()
+
+
+def test_nothing_but_what_other_tables_point_to_is_the_person():
+    for other in ("rows", "2", "1-2"):
+        with pytest.raises(InputError):
+            edit("person", person=other)
+
+
+def test_to_name_the_person_again_leaves_what_points_to_it_as_it_is():
+    assert edit("person", person="1") == policy()
+
+
+def test_the_table_of_people_is_the_only_one_that_the_policy_does_not_name():
+    assert people_among(["patients", "visits", "drugs"], policy()) == "patients"
+    assert people_among(["patients", "visits"], policy()) is None
+    assert people_among(["a", "b", "visits", "drugs"], policy()) is None
+    assert column_names({"visits": ["day"], "patients": ["age"]}, "patients") == [
+        "age",
+        "visits.day",
+    ]
+    assert linking_columns(policy()) == {"visits.patient", "visits.visit", "drugs.visit"}
+
+
+# Looks
+
+
+def test_the_tables_are_opened_and_a_policy_is_proposed_for_all(clinic):
+    found = SeveralLooks().answer("open", {"table": str(clinic), "read": {}})
+    assert found["tables"]["visits"] == ["visit", "patient", "cost", "disease"]
+    assert found["rows"] == sum(frame.height for frame in linked_cases.world(30).values())
+    proposed = SeveralLooks().answer("propose", {"table": str(clinic), "read": {}})
+    assert proposed["people"] == "people"
+    assert proposed["content"]["tables"]["drugs"]["parent"] == {"visits": "visit"}
+    assert "visits.cost" in proposed["reasons"]
+
+
+def test_rows_of_people_are_counted_along_their_links(clinic):
+    tables = linked_cases.world(30)
+    visits = tables["visits"].group_by("patient").len()["len"]
+    found = look("profile", clinic)
+    (own,) = (one for one in found["tables"] if one["name"] == "drugs")
+    assert own == {
+        "name": "drugs",
+        "parent": "visits",
+        "link": "visit",
+        "rows": tables["drugs"].height,
+        "least": visits.min(),  # a drug for each visit
+        "most": visits.max(),
+        "several": int((visits > 1).sum()),
+    }
+    assert [candidate["columns"] for candidate in found["candidates"]] == [["patient"]]
+    assert found["candidates"][0]["people"] == 30
+    assert {column["name"] for column in found["columns"]} >= {"age", "visits.cost", "drugs.drug"}
+    drawn = entities(found["tables"], "patients")
+    assert [one.name for one in drawn if one.is_people] == ["patients"]
+    (lowest,) = (one for one in drawn if one.name == "drugs")
+    assert lowest.parent == "visits"
+    assert lowest.lines[0].startswith(f"{own['rows']} rows, {own['least']} to {own['most']} of")
+
+
+def test_a_table_that_is_not_linked_yet_is_counted_with_what_it_may_belong_to(clinic):
+    content = policy()
+    content["tables"]["drugs"].pop("parent")
+    content["tables"]["drugs"] |= {"ask": "whose?"}
+    found = look("profile", clinic, content)
+    (own,) = (one for one in found["tables"] if one["name"] == "drugs")
+    assert own["parent"] is None
+    assert [one["parent"] for one in found["tables"] if one["name"] == "visits"] == ["people"]
+    said = [one["message"] for one in look("check", clinic, content)["findings"]]
+    assert all("open question" in one for one in said if "drugs" in one)
+    links = [(one["table"], one["column"], one["to_table"]) for one in found["links"]]
+    assert ("drugs", "visit", "visits") in links
+
+
+def test_the_check_names_columns_by_their_tables_and_finds_broken_links(clinic):
+    content = policy()
+    content["tables"]["visits"]["attributes"]["disease"] = {
+        "role": "quasi",
+        "hierarchy": {"tree": {"cold": ["flu"]}},
+    }
+    found = look("check", clinic, content)
+    gaps = [one for one in found["findings"] if one["fault"] == "MISFIT"]
+    assert {one["attribute"] for one in gaps} == {"visits.disease"}
+    assert {one["column"] for one in found["remarks"]} >= {"drugs.drug"}
+    drugs = clinic / "drugs.csv"
+    drugs.write_text(drugs.read_text() + "v999,iron\n")
+    broken = look("check", clinic)["findings"]
+    assert any("belongs to no row of 'visits'" in one["message"] for one in broken)
+
+
+def test_who_is_alone_is_counted_by_all_rows(clinic):
+    found = look("risk", clinic)
+    assert found["people"] == 30
+    assert found["quasi"] == ["age", "visits.cost"]
+    assert {one["table"] for one in found["exposed"]} == {"people", "visits", "drugs"}
+
+
+def test_the_steps_of_a_column_count_people_however_deep_its_table_is(clinic):
+    content = policy()
+    content["tables"]["drugs"]["rows"] = {"known": "all"}
+    content["tables"]["drugs"]["attributes"]["drug"] = {
+        "role": "quasi",
+        "hierarchy": {"tree": {"any": ["aspirin", "insulin", "iron"]}},
+    }
+    tables = linked_cases.world(30)
+    owners = tables["drugs"].join(tables["visits"], on="visit")
+    people = owners.group_by("drug").agg(pl.col("patient").n_unique())["patient"]
+    levels = look("show_steps", clinic, content, attribute="drugs.drug")["levels"]
+    assert levels[0]["people"] == [people.min(), people.max()]
+    assert levels[1]["people"] == [30, 30]
+
+
+def test_no_count_holds_a_cell(clinic):
+    for name in ("profile", "risk", "check"):
+        said = str(look(name, clinic))
+        assert not any(cell in said for cell in ("insulin", "gout", "p17", "v17"))
+
+
+# Beside other releases
+
+
+def kept_draft(clinic, name: str, **attributes: dict):
+    """A release of the tables in which some columns of people have other roles."""
+    content = linked_cases.policy()
+    content["attributes"] |= attributes
+    asked, trace = Policy.from_dict(content), clinic / f"{name}.trace"
+    tables = {one: clinic / f"{one}.csv" for one in ("people", "visits", "drugs")}
+    found = publish_linked(tables, asked, str(clinic / name), trace=str(trace))
+    own = in_tables(clinic / name, LinkedProblem(asked), tables, trace, found.certificate)
+    keep(clinic / f"{name}.npz", b"key of the project, of 32 bytes.", own)
+    return own
+
+
+def test_people_of_a_draft_are_known_again_by_the_row_that_became_theirs(clinic):
+    own = kept_draft(clinic, "draft")
+    ages = dict(linked_cases.world(30)["people"].select("patient", "age").iter_rows())
+    shown = pl.read_csv(clinic / "draft" / "people.csv")["age"].cast(pl.String)
+    for person, cell in zip(own.people, shown, strict=True):
+        ends = [int(end) for end in cell.strip("[]").split(", ")]
+        assert ends[0] <= ages[own.subjects[person]] <= ends[-1]
+    assert {*own.subjects} == {*ages}
+    assert min(Counter(own.labels.tolist()).values()) >= 3
+
+
+def test_two_drafts_of_other_columns_are_not_safe_together(clinic):
+    kept_draft(clinic, "first", age={"role": "drop"})
+    kept_draft(clinic, "second")
+    others = overlaps(clinic / "second.npz", {"first": clinic / "first.npz"})
+    assert [(other.shared, other.people) for other in others] == [(30, 30)]
+    assert not judged_together(clinic / "second.npz", others)["holds"]
+    itself = overlaps(clinic / "first.npz", {"again": clinic / "first.npz"})
+    assert judged_together(clinic / "first.npz", itself)["holds"]
