@@ -8,10 +8,9 @@ from markupsafe import Markup, escape
 
 from shoal.auditor.dossier.context import SHOWN
 from shoal.data.certificate import Certificate
-from shoal.data.language import gettext, ngettext
+from shoal.data.language import gettext, ngettext, printable
 from shoal.data.linked import PEOPLE
 from shoal.data.people import span_text
-from shoal.data.printable import printable
 from shoal.data.warnings import fault_sentences
 from shoal.policy.loading import as_yaml
 from shoal.policy.model import PolicyModel

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from shoal.policy.policy import Policy
 
 
-_NOT_OF_LINKED = ("--plan", "--explain", "--attack", "--others", "--downstream", "--report")
+_NOT_OF_LINKED = ("--plan", "--explain", "--attack", "--others", "--downstream")
 
 
 class PublishOptions(Request):
