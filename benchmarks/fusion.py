@@ -130,9 +130,7 @@ def measure(asked: Any) -> Any:
 
 def _said() -> dict[str, dict[str, float]]:
     """Bytes and rounds of three parties in one process."""
-    from shoal.fusion.batches import batch_roots, decode_steps
-
-    from shoal.fusion.methods.party_tds import PartyTds
+    from shoal.fusion.methods.party_tds import PartyTds, batch_roots, decode_steps
     from shoal_papers.baselines.party_tds_variants import PartyTdsStepwise
 
     found = {}

@@ -15,7 +15,6 @@ from shoal.auditor.measure import (
     SANITY,
     VALUES,
     People,
-    _range,
     group_query_error,
 )
 from shoal.data.partition import Partition
@@ -95,7 +94,7 @@ def box_query_error(people: People, partition: Partition, seed: int) -> float:
     for _ in range(QUERIES):
         share, truth = np.ones(partition.count), np.ones(records, dtype=bool)
         for j in rng.permutation(len(ranked))[:ATTRIBUTES]:
-            start, end = _range(ranked[j], rng)
+            start, end = np.sort(ranked[j][rng.integers(0, len(ranked[j]), 2)])
             within = np.minimum(high[j], end) - np.maximum(low[j], start) + 1
             share *= np.maximum(within, 0) / (high[j] - low[j] + 1)
             truth &= (start <= people.quasi[j]) & (people.quasi[j] <= end)

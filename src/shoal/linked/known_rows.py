@@ -22,7 +22,7 @@ from shoal.linked.kernels import known_sets
 from shoal.linked.value_trees import ValueTrees
 
 SHARE = 20
-"""Of the nodes of a class, at most one in so many is raised at a time."""
+"""At most one node in 20 of a class is raised at a time."""
 
 
 @dataclass(frozen=True)

@@ -127,7 +127,7 @@ def _withheld(table: Mapping[str, Any]) -> Iterator[str]:
 
 
 def exposure_text(one: Mapping[str, Any], k: int) -> str:
-    """How many people hide among fewer than k from whoever knows so much of a table."""
+    """How many people hide among fewer than k from whoever knows this part of a table."""
     what = gettext("people's own cells")
     if one["table"] != PEOPLE:
         what = gettext("{what} of {table}", what=known_text(one["known"]), table=one["table"])
