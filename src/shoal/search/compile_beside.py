@@ -17,7 +17,7 @@ from shoal.data import cores
 _CLASSES = "int32[:,::1], int32[::1], int64[::1], int64[::1], int32[:,:,::1], int32[::1]"
 KERNELS = (
     (
-        "annealing",
+        "rebuilding",
         "anneal_within",
         f"({_CLASSES}, int32[:,::1], int32[:,::1], int32[::1], int64[::1], uint64[::1])",
     ),

@@ -3,7 +3,7 @@ quickly where classes promise only k.
 
 Ours. Simulated annealing (Kirkpatrick, Gelatt, Vecchi. Science 220:671-680, 1983) over exchanges
 between near classes and, where their sizes and number may change, over classes that are taken apart
-and grown anew; see `kernels.annealing` and `kernels.rebuilding`.
+and grown anew; see `kernels.rebuilding`.
 
 A *step* tries every record in some sweeps and, where that is allowed, to rebuild every class once.
 The temperature falls from step to step, so at first the loss rises; the best classes of all steps

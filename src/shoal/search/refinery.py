@@ -343,7 +343,7 @@ class Slots(NamedTuple):
 class Refinery:
     """The classes of a matrix on their way.
 
-    bound: (2, n) int32, what ties records to their classes as `kernels.annealing` takes it, or
+    bound: (2, n) int32, what ties records to their classes as `kernels.rebuilding` takes it, or
     (2, 0) where nothing does. asked: what every move keeps; then nothing is rebuilt. Equal records
     are interchangeable, so where nothing binds them the outcome does not depend on the order of the
     input.
