@@ -49,6 +49,7 @@ ADULT_PARAMETERS = {
     "tcloseness-t-first": {"block": 4096},
     "mdav": {"block": 4096},
 }
+CONSENTED = {"party-tds-literal": {"runner_up": "told"}}
 # times, versions, and the hashes and random masks that follow from them
 CERTIFICATE_IGNORES = ("seconds", "scale", "shoal", "date", "build", "ledger", "fusion", "parties")
 METHOD_IGNORES = ("account", "search_statistics")
@@ -230,7 +231,8 @@ def _with_one_sensitive(policy: dict[str, Any]) -> dict[str, Any]:
 
 def _fusions(name: str, agreement: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     for method in _methods("fuse"):
-        Path("parties.yaml").write_text(json.dumps(agreement | {"method": {"name": method}}))
+        chosen = {"name": method} | CONSENTED.get(method, {})
+        Path("parties.yaml").write_text(json.dumps(agreement | {"method": chosen}))
         status = _shoal(
             "fuse", "parties.yaml", "-o", "out.csv", "--transcript", f"transcript {method}"
         )
