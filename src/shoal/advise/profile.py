@@ -112,7 +112,7 @@ def _tried(
             Policy.from_dict, table, {}, {"quasi": list(quasi), "k": k, "other": "drop"}
         )
     else:
-        asked = _without_subject(policy)
+        asked = policy.without_subject()
         table = asked.tables.original_table(written)
     bound = bound_table(table, asked)
     matrix, whole_table = bound.method_input()
@@ -131,16 +131,6 @@ def _tried(
         tuple(int((one < k).sum()) for one in hidden),
         tuple(int(one.min(initial=len(made.labels))) for one in hidden),
     )
-
-
-def _without_subject(policy: Policy) -> Policy:
-    """The policy in which every row is its own person."""
-    if policy.subject is None:
-        return policy
-    content = policy.model.model_dump(exclude_unset=True) | {"subject": None}
-    if policy.model.subject is None:
-        content["attributes"][policy.subject] = {"role": "identifier"}
-    return Policy.from_dict(content, policy.base)
 
 
 # What a table is made of: how each column is read, and who may be one person; counts only.

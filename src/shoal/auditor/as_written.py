@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from shoal.auditor.checks import Check, Stated, figure, listed
+from shoal.auditor.checks import Check, Stated, figure
 from shoal.auditor.description import cells_written, file_content
 from shoal.connectors import workbooks
 from shoal.connectors.dialect import UTF8, is_written_in
@@ -22,6 +22,7 @@ from shoal.connectors.location import PACKED, Location
 from shoal.connectors.outputs import UNDELIMITED
 from shoal.connectors.release_drafts import listed_files
 from shoal.data.certificate_shape import DialectReport
+from shoal.data.findings import some_named
 from shoal.data.regular_files import is_pipe, unpacked
 from shoal.data.two_tables import COUNT, GROUP, sensitive_path
 from shoal.errors import InputError
@@ -44,13 +45,13 @@ def as_written(stated: Stated, path: str, policy: Policy | None) -> Check:
         return Check(NAME, None, "a pipe is read once; name a file to compare how it is written")
     more = _beside_the_table(stated, Path(path))
     if more:
-        text = f"holds {listed(more)} beside the table, which Shoal never writes"
+        text = f"holds {some_named(more)} beside the table, which Shoal never writes"
         return Check(NAME, False, f"{text}; look at it before you pass it on")
     wrong = [f"'{key}'" for key in _wrong(stated, path)]
     if policy is not None:
         wrong += [f"'dialect.{key}'" for key in _unlike_policy(stated, policy)]
     if wrong:
-        return Check(NAME, False, f"{listed(wrong)}: not what the certificate says")
+        return Check(NAME, False, f"{some_named(wrong)}: not what the certificate says")
     return Check(NAME, True, f"{stated.at('output', 'format')}, written as the certificate says")
 
 

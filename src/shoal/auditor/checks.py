@@ -28,7 +28,6 @@ from shoal.data.warnings import (
 from shoal.policy import registry
 
 Path = tuple[str | int, ...]
-MOST_NAMED = 4
 K_ANONYMITY = "k-anonymity"
 GRAVE_FINDING = "grave finding"
 CLOSE = 1e-9  # relative; sums in another order differ by less
@@ -194,12 +193,6 @@ def broken_text(promise: PromiseReport) -> str:
     return f"{promise['model']}: {asked} asked, {measured} measured"
 
 
-def listed(names: Sequence[str], most: int = MOST_NAMED) -> str:
-    """Names, the first few of them if there are many."""
-    more = len(names) - most
-    return ", ".join(names) if more <= 1 else f"{', '.join(names[:most])} and {more} more"
-
-
 def is_close(one: Any, other: Any) -> bool:
     """Whether two figures are equal but for rounding; all else must be equal."""
     numbers = (int, float)
@@ -224,7 +217,7 @@ def consistency(stated: Stated) -> Check:
     """Whether the figures of a certificate fit one another."""
     found = list(dict.fromkeys(contradictions(stated)))
     if found:
-        return Check("figures", False, f"contradict one another: {listed(found)}")
+        return Check("figures", False, f"contradict one another: {some_named(found)}")
     return Check("figures", True, "fit one another")
 
 

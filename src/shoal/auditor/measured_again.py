@@ -21,7 +21,6 @@ from shoal.auditor.checks import (
     Stated,
     broken_text,
     figure,
-    listed,
 )
 from shoal.auditor.comparison import Comparison, asked_of, counts_rows
 from shoal.auditor.reading import NEEDS_WITHHELD
@@ -123,7 +122,7 @@ def measured_again(stated: Stated, path: str, table: Table | None, reader: Reade
             raise
         if reader.original is None and unfit.args[0] == NEEDS_WITHHELD:
             return Check(NAME, None, NEEDS_WITHHELD)
-        why = listed([str(unfit.args[0]), *unfit.findings], 1)
+        why = some_named([str(unfit.args[0]), *unfit.findings], most=1)
         fits = reader.is_certified
         return Check(NAME, False, why if fits else "this policy does not fit the file")
     if not _is_ordered(stated, shown, policy):
@@ -169,8 +168,8 @@ def _by_file_alone(stated: Stated, table: Table) -> Check:
         and not table.follows(column["name"], column["derived_from"])
     ]
     if telling:
-        text = f"{listed(telling)}: tells more than the column that it is said to be derived from"
-        return Check(NAME, False, text)
+        text = "tells more than the column that it is said to be derived from"
+        return Check(NAME, False, f"{some_named(telling)}: {text}")
     try:
         policy = stated_policy(stated)
         if policy is None:
@@ -186,7 +185,7 @@ def _by_file_alone(stated: Stated, table: Table) -> Check:
     if stated.verb != "republish" and result.held is not None:
         denied = [*_denied_by_values(stated, result.release.classes)]
         if denied:
-            return Check(NAME, False, listed(denied))
+            return Check(NAME, False, some_named(denied))
     return Check(NAME, None, f"classes of rows agree; all else {needed}")
 
 

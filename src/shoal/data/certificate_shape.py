@@ -53,9 +53,7 @@ def matching(words: str, pattern: str) -> Rule:
 
 def one_of(*words: str) -> Rule:
     """One of these texts."""
-    return value(
-        f"one of {', '.join(words)}", lambda found: isinstance(found, str) and found in words
-    )
+    return value(f"one of {', '.join(words)}", lambda found: found in words)
 
 
 ANYTHING: Rule = value("anything", lambda found: True)
@@ -119,13 +117,6 @@ def record(
     return keys
 
 
-def _and(*rules: Rule) -> Rule:
-    def each(found: Any, path: str) -> Iterator[str]:
-        yield from dict.fromkeys(finding for rule in rules for finding in rule(found, path))
-
-    return each
-
-
 _OF_TYPE: Mapping[type, Rule] = {str: TEXT, bool: FLAG, int: WHOLE, float: NUMBER}
 
 
@@ -162,10 +153,7 @@ SINCE_2 = ("date", "build", "policy", "people", "together", "columns", "warnings
 BY_RELEASE = "release by release"
 VERBS = ("publish", "stream", "republish", "fuse", "audit")
 SHOWN_ROLES = ("quasi", "sensitive", "plain")
-ROLES = (
-    *SHOWN_ROLES,
-    *"identifier subject time operation weight household drop derived".split(),
-)
+ROLES = (*SHOWN_ROLES, *"identifier subject time operation weight household drop derived".split())
 TECHNIQUES = (
     "interval mean mean-and-interval median mode span node value-or-nothing pseudonym as-is derived"
     " removed"
@@ -362,7 +350,8 @@ OF_FINDING = {"severity": one_of(*SEVERITIES), "column": TEXT, "figures": TEXT}
 OBJECT = named(ANYTHING)
 HASH_OF = record({"sha256": SHA256})
 FIGURES = named(nullable(NUMBER))
-SIZES = _of(SizesReport)
+SIZE, OF_SIZE = keys_of(SizesReport)
+SIZES = record(SIZE, OF_SIZE)
 PROMISE, OF_PROMISE = keys_of(PromiseReport)
 OF_GROUPS = {key: OF_PROMISE[key] for key in ("classes", "risk")}
 COLUMN, OF_LATER_COLUMNS = keys_of(ColumnReport)
@@ -427,9 +416,8 @@ def shape_findings(content: Mapping[str, Any], is_earlier: bool) -> list[str]:
     verb = content.get("verb")
     if verb not in VERBS:  # nothing else can be judged
         return [*record({"verb": one_of(*VERBS)})(content, "")]
-    rule = _certificate(
-        str(verb), content.get("measured") == BY_RELEASE, is_earlier, "linked" in content
-    )
+    by_release = verb == "stream" and content.get("measured") == BY_RELEASE
+    rule = _certificate(str(verb), by_release, is_earlier, "linked" in content)
     return [*rule(content, "")]
 
 
@@ -437,7 +425,6 @@ def _certificate(verb: str, by_release: bool, is_earlier: bool, is_linked: bool)
     """The rule of a whole certificate. by_release: so a stream was measured, not as a whole.
     is_linked: of several tables, each of which states its own file.
     """
-    by_release = by_release and verb == "stream"
     required = {**OF_ALL, **OF_VERB[verb]}
     required |= {"method": NOTHING, "seed": NOTHING} if verb == "audit" else MADE
     required["records"] = _records(verb, is_earlier)
@@ -446,7 +433,7 @@ def _certificate(verb: str, by_release: bool, is_earlier: bool, is_linked: bool)
     required["utility"] = _utility(by_release or is_earlier)
     required["output"] = nullable(HASH_OF) if is_linked else _output(verb, is_earlier)
     if not by_release:
-        required["classes"] = _and(SIZES, record({"count": WHOLE}))
+        required["classes"] = record(SIZE | {"count": WHOLE}, OF_SIZE)
         required["risk"] = record(dict.fromkeys(RISK, nullable(SHARE)), others=nullable(NUMBER))
     optional = {**dict.fromkeys(OWN - {*required}, absent), **OPTIONAL, "input": _input(verb)}
     if is_earlier:

@@ -82,9 +82,9 @@ def counted_rows(rows: np.ndarray, count: int | None = None) -> str:
     return f"{len(rows) if count is None else count}{f' ({listed_rows(here)})' if here else ''}"
 
 
-def some_named(names: Sequence[str], sign: str = ", ") -> str:
+def some_named(names: Sequence[str], sign: str = ", ", most: int = MOST_NAMED) -> str:
     """The first of some names, and how many more there are."""
-    more = len(names) - MOST_NAMED
+    more = len(names) - most
     if more < 2:  # a name is as short as what would stand for it
         return sign.join(names)
-    return f"{sign.join(names[:MOST_NAMED])} and {more} more"
+    return f"{sign.join(names[:most])} and {more} more"

@@ -75,8 +75,8 @@ def publish_linked(
     policy.require_answers()
     policy = policy.or_method(usual_method(LinkedProblem(policy)), {})
     problem = LinkedProblem(policy)
-    is_typed = problem.model.write.types == "typed"
-    target = LinkedOutput.of(output, [table.name for table in problem.given], is_typed)
+    names = [table.name for table in problem.given]
+    target = LinkedOutput.of(output, names, problem.model.write.types == "typed")
     read = named_sources(source, problem, further)
     target.check([*read, *policy.files], replace)
     if trace is not None:

@@ -283,6 +283,15 @@ class Policy:
                 ]
         return self.with_promises(promises).with_method(self.method_name, settings)
 
+    def without_subject(self) -> Policy:
+        """The policy in which every row is its own person."""
+        if self.subject is None:
+            return self
+        attributes = self.model.model_dump(exclude_unset=True)["attributes"]
+        if self.model.subject is None:
+            attributes[self.subject] = {"role": "identifier"}
+        return self._with(subject=None, attributes=attributes)
+
     def with_seed(self, seed: int) -> Policy:
         return self._with(seed=seed)
 

@@ -56,8 +56,8 @@ from shoal.web.guard import (
     Guard,
     TooManyTries,
 )
-from shoal.web.policy_text import Context, has_comments
-from shoal.web.project import Busy, Entry, Project
+from shoal.web.policy_text import Context, Entry, has_comments
+from shoal.web.project import Busy, Project
 from shoal.web.routes_of_edits import form_of
 from shoal.web.screens import columns_screen, open_screen, promises_screen
 from shoal.web.server import MOST_STREAMS, Server

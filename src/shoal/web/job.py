@@ -39,15 +39,7 @@ from shoal.web.others import (
     project_key,
     unjudged,
 )
-from shoal.web.project import (
-    CERTIFICATE,
-    DATA,
-    PACK,
-    TABLES,
-    TRACE,
-    certificate_of,
-    data_in,
-)
+from shoal.web.project import CERTIFICATE, DATA, PACK, TABLES, TRACE, certificate_of, data_in
 from shoal.web.sign_off import trace_of
 
 if TYPE_CHECKING:

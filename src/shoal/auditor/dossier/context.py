@@ -172,6 +172,10 @@ def parts_of(field: str) -> dict[str, str]:
     part = Context.model_fields[field].annotation
     if not isinstance(part, type) or not issubclass(part, _Part):
         return {}
+    return _titles(part)
+
+
+def _titles(part: type[BaseModel]) -> dict[str, str]:
     return {key: str(known.title) for key, known in part.model_fields.items()}
 
 
@@ -184,6 +188,26 @@ def text_fields() -> list[str]:
         if key not in others
         for part in parts_of(key) or [""]
     ]
+
+
+OPTIONAL = frozenset({"comment"})
+
+
+def lack_of(value: Any, today: Day | None) -> str:
+    """What a value of the context lacks. today: the day before which a date is over."""
+    if isinstance(value, BaseModel):
+        parts = {key: lack_of(getattr(value, key), today) for key in type(value).model_fields}
+        named = _titles(type(value))
+        empty = [
+            named[key] for key, lack in parts.items() if lack == "empty" and key not in OPTIONAL
+        ]
+        if len(empty) == len(parts):
+            return "empty"
+        over = [f"{named[key]} {lack}" for key, lack in parts.items() if lack not in ("", "empty")]
+        return "; ".join([*([f"lacks {', '.join(empty)}"] if empty else []), *over])
+    if isinstance(value, Day):
+        return "is over" if today is not None and value < today else ""
+    return "" if value not in (None, "", [], {}) and str(value).strip() else "empty"
 
 
 @dataclass(frozen=True)

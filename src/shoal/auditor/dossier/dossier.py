@@ -15,13 +15,13 @@ from typing import Any
 
 import polars as pl
 import yaml
-from pydantic import BaseModel
 
 from shoal.auditor.checks import GRAVE_FINDING, Check
 from shoal.auditor.dossier.context import (
     Context,
     ContextFile,
     ContextLike,
+    lack_of,
     parts_of,
     read_context,
     words_of,
@@ -373,7 +373,6 @@ def _today() -> date:
 
 
 CERTIFICATE = "certificate."
-OPTIONAL = frozenset({"comment"})
 ATTACKS = "certificate.attacks"
 ORIGINAL = "give the original with --original"
 MEASURED = {
@@ -423,7 +422,7 @@ class Answers:
         value: Any = self.context
         for key in field.split("."):
             value = getattr(value, key)
-        return _lacks(value, self.today)
+        return lack_of(value, self.today)
 
     def threshold(self) -> Mapping[str, Any]:
         """What is accepted, and whether the residual risk is within it; None where unknown."""
@@ -458,7 +457,7 @@ class Answers:
         lacking = [
             name
             for name in (*self.roles.quasi, *self.roles.as_they_are)
-            if name not in rated or _lacks(rated[name], self.today)
+            if name not in rated or lack_of(rated[name], self.today)
         ]
         return f"a reason or a rating is missing for {', '.join(lacking)}" if lacking else ""
 
@@ -477,7 +476,7 @@ class Answers:
             return "nobody has decided"
         if any(entry.decision == "reject" for entry in self.context.sign_off):
             return "somebody has rejected it"
-        return next(filter(None, (_lacks(e, None) for e in self.context.sign_off)), "")
+        return next(filter(None, (lack_of(e, None) for e in self.context.sign_off)), "")
 
 
 _SPECIAL = {
@@ -485,20 +484,3 @@ _SPECIAL = {
     "threshold": Answers._lacks_of_threshold,
     "sign_off": Answers._lacks_of_sign_off,
 }
-
-
-def _lacks(value: Any, today: date | None) -> str:
-    """What a value of the context lacks. today: the day before which a date is over."""
-    if isinstance(value, BaseModel):
-        parts = {key: _lacks(getattr(value, key), today) for key in type(value).model_fields}
-        named = {key: str(known.title) for key, known in type(value).model_fields.items()}
-        empty = [
-            named[key] for key, lack in parts.items() if lack == "empty" and key not in OPTIONAL
-        ]
-        if len(empty) == len(parts):
-            return "empty"
-        over = [f"{named[key]} {lack}" for key, lack in parts.items() if lack not in ("", "empty")]
-        return "; ".join([*([f"lacks {', '.join(empty)}"] if empty else []), *over])
-    if isinstance(value, date):
-        return "is over" if today is not None and value < today else ""
-    return "" if value not in (None, "", [], {}) and str(value).strip() else "empty"

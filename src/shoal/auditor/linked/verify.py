@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shoal.auditor.checks import Check, Stated, consistency, is_close, listed
+from shoal.auditor.checks import Check, Stated, consistency, is_close
 from shoal.auditor.linked.audit import audit_linked
 from shoal.auditor.measured_again import Reader
 from shoal.connectors import files
 from shoal.connectors.table_places import table_places
+from shoal.data.findings import some_named
 from shoal.data.linked import PEOPLE
 from shoal.data.progress import Progress
 from shoal.policy.binding.linked_files import LinkedSources
@@ -38,7 +39,7 @@ def linked_checks(stated: Stated, path: str, reader: Reader, progress: Progress)
     faults = [name for name, count in again["faults"].items() if count]
     if different or broken or faults:
         parts = [*(f"'{key}' differs" for key in different), *broken, *faults]
-        yield Check("promises", False, f"measured again, not as stated: {listed(parts)}")
+        yield Check("promises", False, f"measured again, not as stated: {some_named(parts)}")
         return
     count = len(again["promises"])
     yield Check("promises", True, f"{count} of {count} held, measured again from the files")
@@ -52,5 +53,5 @@ def _files(stated: Stated, hashes: dict[str, str]) -> Check:
     other = sorted(name for name in known.keys() | hashes if known.get(name) != hashes.get(name))
     if not other and stated.at("output", "sha256") == LinkedSources({}, hashes).sha256:
         return Check("file", True, f"{len(known)} tables are those certified, by their SHA-256")
-    named = listed(other) or "the certificate's own hash of all"
+    named = some_named(other) or "the certificate's own hash of all"
     return Check("file", False, f"not as certified: {named}; fetch all files again")
