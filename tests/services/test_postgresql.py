@@ -19,7 +19,7 @@ from shoal.connectors import files
 from shoal.connectors.database import tables
 from shoal.connectors.database.address import parse
 from shoal.connectors.database.catalogue import ForeignKey
-from shoal.connectors.database.session import opened
+from shoal.connectors.database.connections import opened
 from shoal.connectors.dialect import Reading
 from shoal.connectors.outputs import certificate_beside
 from shoal.connectors.table_places import table_places

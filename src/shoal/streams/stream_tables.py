@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 
 from shoal.connectors.database.address import STREAMS, TableAddress, require_whole
+from shoal.connectors.database.connections import opened
 from shoal.connectors.database.session import (
     Session,
     TableName,
@@ -23,7 +24,6 @@ from shoal.connectors.database.session import (
     count_rows,
     keep_line,
     kept_line,
-    opened,
     quoted,
     rows_as_text,
 )

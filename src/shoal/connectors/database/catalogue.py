@@ -9,7 +9,7 @@ from shoal.connectors.database.address import (
     STREAMS,
     TableAddress,
 )
-from shoal.connectors.database.session import opened
+from shoal.connectors.database.connections import opened
 
 _TABLES = {
     "sqlite": """

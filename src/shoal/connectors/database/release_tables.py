@@ -30,6 +30,7 @@ import polars as pl
 
 from shoal.connectors import delimited
 from shoal.connectors.database.address import RELEASES, TableAddress, require_whole
+from shoal.connectors.database.connections import opened
 from shoal.connectors.database.session import (
     SOURCE,
     DatabaseRefusal,
@@ -39,7 +40,6 @@ from shoal.connectors.database.session import (
     as_declared,
     cell_of,
     count_rows,
-    opened,
     quoted,
     rows_as_text,
 )

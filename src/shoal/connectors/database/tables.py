@@ -23,6 +23,7 @@ from shoal.connectors.database.address import (
     TableAddress,
     require_whole,
 )
+from shoal.connectors.database.connections import opened
 from shoal.connectors.database.session import (
     DatabaseRefusal,
     Session,
@@ -31,7 +32,6 @@ from shoal.connectors.database.session import (
     cell_of,
     keep_line,
     kept_line,
-    opened,
     quoted,
     rows_as_text,
 )
