@@ -41,10 +41,10 @@ def profile(
 ) -> "Profile":
     """What every column holds, in counts, and which columns may say who is one person.
 
-    source: a file's path or a frame. read: as in a policy's block of this name. policy, or quasi
-    and k: tries on the table what comes of taking every row for a person. Raises InputError where
-    the table can't be read, has no header or lacks a column of quasi; what else can't be tried is
-    said in the result.
+    source: a file's path or a frame. read: as in a policy's block of this name. policy that
+    promises k-anonymity, or quasi and k: tries on the table what comes of taking every row for a
+    person. Raises InputError where the table can't be read, has no header or lacks a column of
+    quasi; what else can't be tried is said in the result.
     """
     given = None if policy is None else Policy.of(policy)
     if given is not None and quasi:
@@ -67,7 +67,7 @@ def profile(
     candidates, people = zip(*counted, strict=True)
     tried: TakenForPeople | None = None
     why_not: list[str] = []
-    if given is not None or quasi:
+    if quasi or (given is not None and given.required_k is not None):
         progress("trying what happens if every row is taken for a person")
         try:
             tried = _tried(written, table, given, quasi, k, people)

@@ -73,6 +73,7 @@ class Comparison:
         self._figures(found["utility"], self._comparable_utility(), "utility")
         if (by_weight := found.get("individual_risk")) is not None:
             self._figures(by_weight, by_weight, "individual_risk")
+        self._starred()
         self._groups()
         for index, one, other in self._promises():
             keys = ["holds", *filter(_is_measure, {**one, **other})]
@@ -101,6 +102,7 @@ class Comparison:
         if not has_classes:
             return
         self._records()
+        self._starred()
         self._figures(found["classes"], ["count"], "classes")
         known = BY_RECORDS if self.has_policy else BY_CELLS
         scores = [key for key in self._comparable_utility() if key in known]
@@ -126,6 +128,11 @@ class Comparison:
         for key in keys:
             if key in stated or key not in FROM_PEOPLE:
                 self.stated.compare(found.get(key), *path, key)
+
+    def _starred(self) -> None:
+        """Suppressed cells by column; earlier versions do not state them."""
+        stated = self.stated.at("starred") or {}
+        self._figures(self.found.get("starred") or {}, stated, "starred")
 
     def _groups(self) -> None:
         """The groups of two tables, which anybody can count."""

@@ -151,6 +151,8 @@ def _certificate_of(
         fault_counts["unrounded"] = tally.unrounded
     if original is not None or fault_counts:
         content["faults"] = fault_counts
+    if starred := tally.starred():
+        content["starred"] = starred
     certificate = Certificate(content)
     said = release_warnings(certificate, tally.withheld_people, problem)
     if followed is not None:

@@ -235,6 +235,10 @@ def _instead(usage: Any) -> str | None:
 def _unknown_option(usage: Any) -> str | None:
     """An unknown option and those most like it, nearest first; None of any other mistake."""
     alike = getattr(usage, "possibilities", None)
+    long = f"-{getattr(usage, 'option_name', '')}"  # of -k, --k
+    context = getattr(usage, "ctx", None)
+    if context is not None and any(long in one.opts for one in context.command.params):
+        alike = [long]
     if alike is None:
         return None
     known = " or ".join(alike)

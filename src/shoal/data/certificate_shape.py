@@ -381,6 +381,7 @@ OPTIONAL: dict[str, Rule] = {
     ),
     "beside": _of(BesideReport),
     "individual_risk": _of(SampleReport),
+    "starred": record({}, others=POSITIVE),
     "plan": OBJECT,
     "explanation": OBJECT,
     "downstream": OBJECT,

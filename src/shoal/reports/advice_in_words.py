@@ -281,7 +281,7 @@ def profile_lines(profile: Profile) -> Iterator[str]:
     yield "who is one person?"
     for number, candidate in enumerate(profile.candidates):
         yield f"  {_candidate(candidate)}"
-        if candidate.columns and profile.tried is not None:
+        if candidate.repeated and profile.tried is not None:
             yield f"    {_consequence(profile.tried, number)}"
     for why in profile.why_not:
         yield f"  what happens if rows are taken for people can't be tried: {why}"

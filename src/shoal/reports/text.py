@@ -29,6 +29,7 @@ def summary(certificate: Certificate, written: str | None = None) -> str:
             found = f"measured {promise['measured']:.6g}"
         elif _is_by_release(certificate):
             found = "checked in each release"
+        over += " with households" if promise.get("households") else ""
         asked = f"{promise['model']}{over}: asked {promise['asked']}"
         lines.append(f"{asked}, {found}: {_verdict(promise['holds'])}")
     many = f"{records['out']} records, {records['suppressed']} suppressed"
@@ -50,6 +51,10 @@ def summary(certificate: Certificate, written: str | None = None) -> str:
         lines.append(f"classes of at least {least}, measured release by release, {many}")
     else:
         lines.append(f"no class: {many}")
+    starred = certificate.get("starred") or {}
+    if starred:
+        counts = ", ".join(f"{name} {records:,}" for name, records in starred.items())
+        lines.append(f"cells suppressed in the other records: {counts}")
     for name, gap in certificate.get("plan", {}).get("uncovered", {}).items():
         lines.append(
             f"the plan does not cover {gap['values']} value{'s' if gap['values'] > 1 else ''} of"

@@ -198,6 +198,17 @@ class Tally:
             )
         }
 
+    def starred(self) -> dict[str, int]:
+        """How many records show the mark in a quasi-identifier, but not in all of them; by name,
+        where there are any.
+        """
+        cells = CellCounts.joined(self._cells)
+        counted = {
+            column.name: int(counts[np.isneginf(column.lo)].sum())
+            for column, counts in zip(cells.columns, cells.counts, strict=True)
+        }
+        return {name: records for name, records in counted.items() if records}
+
     def figures(self) -> ColumnFigures:
         """What each quasi-identifier lost; and of numbers, the share of ends that are one person's
         own, empty without the original.

@@ -111,6 +111,16 @@ def test_the_consequence_is_that_of_a_real_release(method):
     assert (tried.fewer[0], tried.smallest[0]) == ((hidden < 4).sum(), hidden.min())
 
 
+def test_without_k_in_the_policy_rows_are_not_tried_as_people():
+    frame = shoal.sample("patients", 50, 3)
+    attributes = {"patient": {"role": "subject"}, "sex": {"role": "quasi"}}
+    promises = [{"model": "l-diversity", "attribute": "disease", "l": 2}]
+    attributes["disease"] = {"role": "sensitive"}
+    policy = {"version": 1, "attributes": attributes, "promises": promises, "other": "drop"}
+    profile = shoal.profile(frame, policy=policy)
+    assert (profile.tried, profile.why_not) == (None, ())
+
+
 def test_what_cannot_be_tried_is_said():
     frame = shoal.sample("patients", 50, 3)
     profile = shoal.profile(frame, quasi=["age"], k=60)

@@ -291,6 +291,7 @@ FORGED_FIGURES = [
     setting("promises", 0, "risk", "max", 0.01),
     setting("records", "withheld", 3),
     setting("records", "suppressed", 1),
+    setting("starred", {"age": 1}),
     setting("columns", 0, "loss", 0.0),
     setting("columns", 0, "role", "plain"),
     setting("columns", 0, "technique", "as-is"),

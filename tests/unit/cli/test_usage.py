@@ -46,6 +46,11 @@ def test_options_that_are_suggested_are_in_the_help(option, meant, shoal):
     assert result.err == f"shoal: No such option: {option}{meant}; see 'shoal compare --help'\n"
 
 
+def test_a_short_k_is_answered_by_the_long_one(shoal):
+    said = shoal("publish", "in.csv", "-o", "out.csv", "-k", "3").err
+    assert said == "shoal: No such option: -k; did you mean --k; see 'shoal publish --help'\n"
+
+
 @pytest.mark.parametrize("old", INSTEAD)
 def test_an_old_spelling_is_refused_with_the_new_one_named(old, shoal):
     is_option = old.startswith("-")

@@ -21,6 +21,7 @@ from shoal.privacy.reidentification import (
     risks_of_people,
     sample_report,
 )
+from shoal.reports.text import summary
 
 PEOPLE = [1, 2, 3, 19, 20, 21, 100, 10_000, 1_000_000]
 SHARES = [1e-9, 1e-6, 0.001, 0.1, 0.4999999, 0.5, 0.7, 0.99, 1 - 1e-12, 1.0]
@@ -161,6 +162,7 @@ def test_a_sample_is_published_without_weights_and_measured_with_them():
     carried = naive.risks(release.data["age"].to_list(), FRAME["w"].to_list(), [*"aabbcd"])[1]
     assert promise["measured"] == pytest.approx(np.mean(carried), rel=1e-10)
     assert promise["holds"]
+    assert "global-risk with households: asked 0.3," in summary(release.certificate)
 
 
 def test_without_the_original_it_is_not_measured_and_not_said_to_hold():

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
+from shoal.reports.text import summary
 
 
 def policy(names, k=2, **attributes):
@@ -46,6 +47,16 @@ def test_every_cell_is_the_value_or_a_star_and_k_people_show_the_same(seed, k):
         members = [own for cells, own in rows if cells == group]
         for place, cell in enumerate(group):
             assert (cell == "*") == (len({own[place] for own in members}) > 1)
+
+
+def test_starred_cells_are_counted_by_column_and_printed():
+    frame = pl.DataFrame({"a": [*"xxyy"], "b": [*"1234"]})
+    release = shoal.publish(frame, policy(frame.columns))
+    assert release.certificate["starred"] == {"b": 4}
+    line = "cells suppressed in the other records: b 4"
+    assert line in summary(release.certificate).splitlines()
+    same = shoal.publish(frame, policy(["a"]) | {"other": "drop"})
+    assert "starred" not in same.certificate
 
 
 def stars(labels, codes):
