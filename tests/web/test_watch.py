@@ -72,4 +72,4 @@ def test_an_increment_of_the_page_keeps_the_parameters_of_its_ledger(tmp_path):
     job = {"folder": str(ledger), "increment": str(increment), "method": "m-invariance"}
     _republish(job | {"sha256": file_sha256(increment)}, lambda stage: None, None)
     certificate = json.loads((ledger / "0002" / "certificate.json").read_text())
-    assert certificate["method"] == {"name": "m-invariance", "parameters": {"m": 3}}
+    assert certificate["method"]["parameters"] == {"m": 3, "refine": "none"}

@@ -129,7 +129,7 @@ def test_a_ledger_keeps_the_method_of_its_last_release_and_its_parameters(next_r
     """One run without --method went on by `crp`, and nobody could be deleted any more."""
     dropped = POLICY | {"attributes": DROPPED | {"change": {"role": "drop"}}}
     begun = next_release(dropped, "--method", "m-invariance", "--set", "m=3")
-    assert begun == {"name": "m-invariance", "parameters": {"m": 3}}
+    assert begun == {"name": "m-invariance", "parameters": {"m": 3, "refine": "none"}}
     assert next_release(dropped) == begun
     refused = next_release(dropped | {"method": {"name": "crp"}})
     assert "its last release is by 'm-invariance', and the policy names 'crp'; keep" in refused

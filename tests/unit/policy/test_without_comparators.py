@@ -149,12 +149,12 @@ def test_readers_say_the_same_without_the_method(reader, there, shoal, request):
     ("name", "command"),
     [
         (TABLE, ("publish", "patients.csv", "-p", "table.yaml", "-o", "no.csv")),
-        ("swaf", ("stream", "purchases.csv", "-p", "swaf.yaml", "-o", "no.csv")),
+        ("sky", ("stream", "purchases.csv", "-p", "sky.yaml", "-o", "no.csv")),
         (LEDGER, ("republish", "more.csv", "-p", "ledger.yaml", "--ledger", "no")),
         (FUSION, ("fuse", "fusion.yaml", "-o", "no.csv")),
         (FUSION, ("party", "run", "north", "fusion.yaml", "-o", "no.csv")),
         (TABLE, ("policy", "check", "table.yaml")),
-        ("swaf", ("policy", "check", "swaf.yaml")),
+        ("sky", ("policy", "check", "sky.yaml")),
         (LEDGER, ("policy", "check", "ledger.yaml", "more.csv")),
         (TABLE, ("compare", "patients.csv", "-p", "table.yaml")),
         ("oka", ("compare", "patients.csv", "-p", "patients.policy.yaml", "--methods", "oka")),
@@ -172,9 +172,9 @@ def test_whoever_publishes_is_told_what_to_install(name, command, there, shoal, 
 
 
 def test_another_verbs_comparator_is_refused_for_that(there, shoal, hidden):
-    refused = shoal("publish", "patients.csv", "-p", "swaf.yaml", "-o", "no.csv")
+    refused = shoal("publish", "patients.csv", "-p", "sky.yaml", "-o", "no.csv")
     assert refused.status == 2
-    assert "method 'swaf': serves 'shoal stream' only" in refused.err
+    assert "method 'sky': serves 'shoal stream' only" in refused.err
 
 
 def test_a_republication_by_a_comparator_is_told_what_to_install(there, shoal, hidden):

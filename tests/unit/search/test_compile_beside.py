@@ -19,7 +19,7 @@ from shoal.tables.methods.lattice_peeling import LatticePeeling
 from shoal.tables.methods.rounded_partition import RoundedPartition
 from shoal.testing import OnlyK
 
-MODULES = {"annealing": rebuilding, "near_records": near_records}
+MODULES = {"rebuilding": rebuilding, "near_records": near_records}
 
 
 def some(records):

@@ -176,9 +176,9 @@ def test_publishing_the_first_sample_never_loads_numba(tmp_path):
     sample("patients", 1000, 7).write_csv(tmp_path / "patients.csv")
     (tmp_path / "policy.yaml").write_text(generators()["patients"].POLICY)
     script = (
-        "import sys; from shoal.cli.main import status_of; from shoal.data import uncompiled;"
+        "import sys; from shoal.cli.main import status_of; from shoal.data import numba_kernels;"
         # ten times as long as loading Numba takes: this machine may be busy
-        " uncompiled.LOADING *= 10; assert status_of(['publish',"
+        " numba_kernels.LOADING *= 10; assert status_of(['publish',"
         " 'patients.csv', '-p', 'policy.yaml', '-o', 'out.csv', '-q', '--report', 'r.html']) == 0;"
         " print(*{'numba', 'matplotlib'} & set(sys.modules))"
     )
