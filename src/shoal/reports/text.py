@@ -54,7 +54,7 @@ def summary(certificate: Certificate, written: str | None = None) -> str:
     starred = certificate.get("starred") or {}
     if starred:
         counts = ", ".join(f"{name} {records:,}" for name, records in starred.items())
-        lines.append(f"cells suppressed in the other records: {counts}")
+        lines.append(f"single cells suppressed: {counts}")
     for name, gap in certificate.get("plan", {}).get("uncovered", {}).items():
         lines.append(
             f"the plan does not cover {gap['values']} value{'s' if gap['values'] > 1 else ''} of"

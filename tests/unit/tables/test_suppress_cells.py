@@ -53,7 +53,7 @@ def test_starred_cells_are_counted_by_column_and_printed():
     frame = pl.DataFrame({"a": [*"xxyy"], "b": [*"1234"]})
     release = shoal.publish(frame, policy(frame.columns))
     assert release.certificate["starred"] == {"b": 4}
-    line = "cells suppressed in the other records: b 4"
+    line = "single cells suppressed: b 4"
     assert line in summary(release.certificate).splitlines()
     same = shoal.publish(frame, policy(["a"]) | {"other": "drop"})
     assert "starred" not in same.certificate
