@@ -43,6 +43,7 @@ from shoal.errors import InputError, PromiseError
 from shoal.policy import registry
 from shoal.policy.binding.files import read_both
 from shoal.policy.binding.past_memory import is_about_memory, room_for
+from shoal.policy.linked import usual_method
 from shoal.policy.policy import (
     DEFAULT_FOR_CLOSENESS,
     DEFAULT_FOR_SAMPLES,
@@ -393,7 +394,9 @@ def _way_out(stated: Stated, policy: Policy) -> str:
     is_of_k = policy.required_k in stated.asked_k
     again = [] if is_of_k else [f"--k {k}" for k in sorted(stated.asked_k)[:1]]
     method = stated.at("method", "name")
-    usual = DEFAULTS if policy.model.method is None else (policy.method_name,)
+    usual: tuple[str, ...] = (policy.method_name,)
+    if policy.model.method is None:
+        usual = (*DEFAULTS, usual_method(policy.model))
     if method is not None and method not in usual:
         again.append(f"--method {method}")
     if stated.at("seed") not in (None, policy.model.seed):
