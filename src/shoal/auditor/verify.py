@@ -31,6 +31,7 @@ from shoal.connectors.files import SourceFile
 from shoal.connectors.location import Location
 from shoal.connectors.outputs import certificate_beside, signature_path
 from shoal.connectors.parquet_parts import check_released
+from shoal.connectors.table_places import place_of_one
 from shoal.connectors.traces import traced_rows
 from shoal.data import room
 from shoal.data.certificate import Certificate
@@ -75,9 +76,10 @@ class Proof:
     @classmethod
     def of(cls, released: str, certificate: str | Path | None = None) -> "Proof":
         """The one that is named, else the one beside the release; raises InputError."""
-        named = Location(released).certificate if certificate is None else certificate
+        beside = place_of_one(released)
+        named = beside.certificate if certificate is None else certificate
         path = Path(path_text(named, "certificate"))
-        content = certificate_beside(released) if certificate is None else None
+        content = certificate_beside(beside) if certificate is None else None
         return cls(path, Certificate.read(path) if content is None else content)
 
     @cached_property

@@ -8,11 +8,14 @@ from shoal.auditor.checks import K_ANONYMITY, Check, Stated, consistency, is_clo
 from shoal.auditor.linked.audit import audit_linked, has_exact_gaps
 from shoal.auditor.measured_again import Reader
 from shoal.connectors import files
+from shoal.connectors.database.address import names_table
+from shoal.connectors.location import Location
 from shoal.connectors.table_places import table_places
 from shoal.data.certificate import Certificate
 from shoal.data.findings import some_named
 from shoal.data.linked import PEOPLE
 from shoal.data.progress import Progress
+from shoal.errors import InputError
 from shoal.policy.binding.linked_files import LinkedSources
 
 MEASURED = ("promises", "classes", "subjects", "together", "risk")
@@ -23,6 +26,11 @@ def linked_checks(stated: Stated, path: str, reader: Reader, progress: Progress)
     """Every check of released tables against their certificate, in order; with the policy, all is
     measured again, and with the original as well, everybody is tried to be matched.
     """
+    if Location(path).is_table and names_table(path) and len(stated.at("tables") or ()) > 1:
+        raise InputError(
+            f"table '{path}': is one of several that were released together; name the database"
+            " without 'table'"
+        )
     progress("reading the release")
     hashes = {name: files.table_sha256(p.path) for name, p in table_places(path).places.items()}
     if len(hashes) == 1:  # of one table that has nothing below it

@@ -15,7 +15,7 @@ import shoal as library
 from shoal.auditor.checks import Stated, consistency
 from shoal.auditor.verify import verify
 from shoal.data.certificate import Certificate
-from shoal.errors import PromiseError
+from shoal.errors import InputError, PromiseError
 from shoal.reports.dossier import dossier
 
 
@@ -136,6 +136,19 @@ def test_no_k_is_believed_that_known_dates_could_not_leave(dated, tmp_path, meas
     stated["promises"][0]["measured"] = measured
     path.write_text(json.dumps(stated))
     assert checks_of(tmp_path, policy=dated / "policy.json")["promises"] is False
+
+
+def test_a_database_is_verified_as_a_whole(published, tmp_path):
+    policy, place = published / "policy.json", tmp_path / "out.sqlite"
+    library.publish(published / "clinic", policy, output=place)
+    for name in (place, f"sqlite:///{place}"):
+        found = {check.name: check.ok for check in verify(name, policy=policy)}
+        assert found["file"]
+        assert found["promises"]
+        assert found["policy"]
+        assert dossier(name, context={"version": 1}, policy=policy).content
+    with pytest.raises(InputError, match="name the database without 'table'"):
+        verify(f"sqlite:///{place}?table=people", policy=policy)
 
 
 @pytest.mark.parametrize("table", ["people", "visits", "drugs"])
