@@ -43,9 +43,14 @@ def linked_checks(stated: Stated, path: str, reader: Reader, progress: Progress)
     again = audit_linked(
         path, reader.policy, reader.original, progress=progress, may_lack_dates=True
     ).certificate
-    for key in MEASURED:
+    keys = MEASURED
+    if reader.original is not None:
+        yield _input(stated, again)
+        stated.note("faults")
+        keys = (*MEASURED, "records")
+    for key in keys:
         stated.note(key)
-    found = {key: again[key] for key in MEASURED}
+    found = {key: again[key] for key in keys}
     is_exact = has_exact_gaps(reader.policy)
     if is_exact:
         found |= _with_known_dates(stated, again)
@@ -63,6 +68,17 @@ def linked_checks(stated: Stated, path: str, reader: Reader, progress: Progress)
         yield Check("promises", None, f"{held} without known dates; {more}")
         return
     yield Check("promises", True, held)
+
+
+def _input(stated: Stated, again: Certificate) -> Check:
+    """Whether the original tables are those that were published."""
+    known, found = stated.at("input", "sha256"), (again["input"] or {}).get("sha256")
+    if known is None:
+        return Check("input", None, "the certificate names none")
+    stated.note("input")
+    if known != found:
+        return Check("input", False, "the original tables are not those certified; name those")
+    return Check("input", True, f"the original tables are those certified, SHA-256 {known}")
 
 
 def _with_known_dates(stated: Stated, again: Certificate) -> dict[str, object]:

@@ -151,6 +151,18 @@ def test_a_database_is_verified_as_a_whole(published, tmp_path):
         verify(f"sqlite:///{place}?table=people", policy=policy)
 
 
+def test_the_original_tables_are_compared_with_those_certified(published, tmp_path):
+    policy = published / "policy.json"
+    found = verify(published / "out", policy=policy, original=published / "clinic")
+    assert next(check.ok for check in found if check.name == "input")
+    left = next(check.text for check in found if check.name == "not measured again")
+    assert "comparison with the original" not in left
+    shutil.copytree(published / "clinic", tmp_path / "clinic")
+    linked_cases.world(40, seed=1)["drugs"].write_csv(tmp_path / "clinic" / "drugs.csv")
+    other = verify(published / "out", policy=policy, original=tmp_path / "clinic")
+    assert next(check.ok for check in other if check.name == "input") is False
+
+
 @pytest.mark.parametrize("table", ["people", "visits", "drugs"])
 def test_a_row_that_is_left_out_of_any_file_is_noticed(published, tmp_path, table):
     shutil.copytree(published / "out", tmp_path / "out")
