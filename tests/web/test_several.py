@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from copy import deepcopy
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -15,6 +16,7 @@ from shoal.errors import InputError
 from shoal.linked.publish import publish_linked
 from shoal.policy.policy import Policy
 from shoal.policy.problem import LinkedProblem
+from shoal.web.checked import of_release, released_below
 from shoal.web.edits import edited
 from shoal.web.looks_at_several import SeveralLooks
 from shoal.web.others import in_tables, judged_together, keep, overlaps
@@ -275,3 +277,22 @@ def test_two_drafts_of_other_columns_are_not_safe_together(clinic):
     assert not judged_together(clinic / "second.npz", others)["holds"]
     itself = overlaps(clinic / "first.npz", {"again": clinic / "first.npz"})
     assert judged_together(clinic / "first.npz", itself)["holds"]
+
+
+# Check
+
+
+def test_check_offers_the_release_of_a_project_and_not_its_drafts(tmp_path):
+    draft, release = "p/runs/0001", "p/releases/2026-01-01"
+    for name in (
+        f"{draft}/certificate.json",
+        f"{draft}/people.npz",
+        f"{draft}/data/people.csv",
+        f"{release}/data/certificate.json",
+        f"{release}/data/people.csv",
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    data = Path(release, "data")
+    assert released_below(tmp_path) == [str(data)]
+    assert of_release(release, tmp_path) == of_release(str(data), tmp_path) == str(tmp_path / data)

@@ -106,9 +106,12 @@ class Stated:
 
     @property
     def counts_choices(self) -> bool:
-        """Whether k is of people who fit some known rows, who may be fewer than a whole class."""
+        """Whether k is of people who fit some known rows or a known date, who may be fewer than a
+        whole class.
+        """
         linked = self.at("linked") or {}
-        return linked.get("known_rows") is not None or linked.get("keys") == "none"
+        is_exact = self.at("linked", "anchor", "gaps") == "exact"
+        return is_exact or linked.get("known_rows") is not None or linked.get("keys") == "none"
 
     @property
     def asked_k(self) -> list[float]:

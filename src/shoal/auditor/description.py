@@ -31,6 +31,7 @@ from shoal.policy import registry
 from shoal.policy.binding.files import PolicyTables
 from shoal.policy.binding.notation import derived_columns
 from shoal.policy.consistency import OF_STREAMS
+from shoal.policy.linked import usual_method
 from shoal.policy.policy import Policy
 from shoal.policy.problem import Problem
 from shoal.utility.gcp import ColumnFigures
@@ -68,8 +69,9 @@ def described(
 
 
 def verb_of(policy: Policy) -> str | None:
-    """The verb whose method a policy names; None where it names none."""
-    return None if policy.model.method is None else registry.verb_of(policy.method_name)
+    """The verb whose method a policy names, as certificates state it; None where it names none."""
+    served = None if policy.model.method is None else registry.verb_of(policy.method_name)
+    return served and served.partition(" ")[0]  # `publish FOLDER` is `publish` of linked tables
 
 
 def repeated_rows(schema: Schema) -> list[ReleaseWarning]:
@@ -263,7 +265,6 @@ def _wheel() -> str | None:
 
 
 DEFAULT_METHODS = {"stream": "fads"}
-OF_SEVERAL_TABLES = "bundles"
 FREE = ("method", "seed", "read")
 """What may differ between the releases of one ledger, and does not belong to its policy."""
 
@@ -287,7 +288,7 @@ def policy_sha256(policy: Policy, verb: str = "publish") -> str:
     elif verb in DEFAULT_METHODS:
         policy = policy.or_method(DEFAULT_METHODS[verb])
     elif policy.model.is_linked:
-        policy = policy.or_method(OF_SEVERAL_TABLES, {})
+        policy = policy.or_method(usual_method(policy.model), {})
     content = policy.model.model_dump(mode="json", exclude_unset=True)
     said = {block: content.pop(block) for block in OF_STREAMS if block in content}
     others = {

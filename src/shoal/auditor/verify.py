@@ -31,6 +31,7 @@ from shoal.connectors.files import SourceFile
 from shoal.connectors.location import Location
 from shoal.connectors.outputs import certificate_beside, signature_path
 from shoal.connectors.parquet_parts import check_released
+from shoal.connectors.table_places import place_of_one
 from shoal.connectors.traces import traced_rows
 from shoal.data import room
 from shoal.data.certificate import Certificate
@@ -43,6 +44,7 @@ from shoal.errors import InputError, PromiseError
 from shoal.policy import registry
 from shoal.policy.binding.files import read_both
 from shoal.policy.binding.past_memory import is_about_memory, room_for
+from shoal.policy.linked import usual_method
 from shoal.policy.policy import (
     DEFAULT_FOR_CLOSENESS,
     DEFAULT_FOR_SAMPLES,
@@ -74,9 +76,10 @@ class Proof:
     @classmethod
     def of(cls, released: str, certificate: str | Path | None = None) -> "Proof":
         """The one that is named, else the one beside the release; raises InputError."""
-        named = Location(released).certificate if certificate is None else certificate
+        beside = place_of_one(released)
+        named = beside.certificate if certificate is None else certificate
         path = Path(path_text(named, "certificate"))
-        content = certificate_beside(released) if certificate is None else None
+        content = certificate_beside(beside) if certificate is None else None
         return cls(path, Certificate.read(path) if content is None else content)
 
     @cached_property
@@ -393,7 +396,9 @@ def _way_out(stated: Stated, policy: Policy) -> str:
     is_of_k = policy.required_k in stated.asked_k
     again = [] if is_of_k else [f"--k {k}" for k in sorted(stated.asked_k)[:1]]
     method = stated.at("method", "name")
-    usual = DEFAULTS if policy.model.method is None else (policy.method_name,)
+    usual: tuple[str, ...] = (policy.method_name,)
+    if policy.model.method is None:
+        usual = (*DEFAULTS, usual_method(policy.model))
     if method is not None and method not in usual:
         again.append(f"--method {method}")
     if stated.at("seed") not in (None, policy.model.seed):

@@ -108,6 +108,15 @@ def place_of_several(name: object) -> Location:
     return Location(of_file(place)) if is_database else place
 
 
+def place_of_one(released: str) -> Location:
+    """The place beside which a release has its certificate: of a database without a table named,
+    the table of people.
+    """
+    place = place_of_several(released)
+    is_whole = place.is_table and not names_table(place)
+    return Location(of_table(place, PEOPLE) if is_whole else released)
+
+
 def place_in_folder(folder: Path, table: str, suffix: str = ".csv") -> Location:
     """Where a folder that is written has a table."""
     return Location(str(folder / f"{table}{suffix}"))

@@ -34,12 +34,12 @@ from shoal.policy.binding.linked_files import (
     read_linked,
     read_linked_drafts,
 )
+from shoal.policy.linked import usual_method
 from shoal.policy.policy import Policy
 from shoal.policy.problem import LinkedProblem
 
 VERB = "publish FOLDER"
 WITHHELD = "nothing was written"
-DEFAULT_METHOD, DEFAULT_FOR_KNOWN_ROWS = "bundles", "items"
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def publish_linked(
     """
     started = time.process_time()
     policy.require_answers()
-    policy = policy.or_method(usual_method(LinkedProblem(policy)), {})
+    policy = policy.or_method(usual_method(policy.model), {})
     problem = LinkedProblem(policy)
     names = [table.name for table in problem.given]
     target = LinkedOutput.of(output, names, problem.model.write.types == "typed")
@@ -116,12 +116,6 @@ def publish_linked(
                 files.write(key_map(tables, recoded), unfinished, JSON_LINES)
         draft.certify(certificate.to_json())
     return LinkedPublication({name: one.frame for name, one in recoded.items()}, certificate)
-
-
-def usual_method(problem: LinkedProblem) -> str:
-    """The method where the policy names none: by whether a number of rows is known of a table."""
-    knows_some = any(isinstance(t.rows.known, int) for t in problem.declared)
-    return DEFAULT_FOR_KNOWN_ROWS if knows_some else DEFAULT_METHOD
 
 
 def unforeseen(own: LinkedSources, seed: int) -> np.random.Generator:

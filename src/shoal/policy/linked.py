@@ -15,6 +15,7 @@ from shoal.policy.model import AttributePolicy, KnownRows, PolicyModel, RowsPoli
 from shoal.policy.parameters import suggestion
 
 ROLES = ("identifier", "subject", "quasi", "sensitive", "plain", "drop")
+DEFAULT_METHOD, DEFAULT_FOR_KNOWN_ROWS = "bundles", "items"
 NAME = re.compile(r"[^\W_][\w -]*")  # files that begin with '_' are not read from a folder
 
 
@@ -87,6 +88,14 @@ def declared_tables(model: PolicyModel) -> list[DeclaredTable]:
             if t.parent_table == table.name and name != PEOPLE
         ]
     return found
+
+
+def usual_method(model: PolicyModel) -> str:
+    """The method of linked tables whose policy names none: by whether a number of rows is known of
+    a table.
+    """
+    knows_some = any(isinstance(table.rows.known, int) for table in declared_tables(model))
+    return DEFAULT_FOR_KNOWN_ROWS if knows_some else DEFAULT_METHOD
 
 
 def _sets_of(table: DeclaredTable) -> Iterator[DeclaredTable]:

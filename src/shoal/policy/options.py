@@ -97,10 +97,10 @@ class Overrides(Request):
                 )
             return None
         # what reads certificates and agreements is loaded only where a policy is given
-        from shoal.connectors.location import Location
+        from shoal.connectors.table_places import place_of_one
         from shoal.data.certificate import Certificate
 
-        proof = certificate or Path(Location(released).certificate)
+        proof = certificate or Path(place_of_one(released).certificate)
         if proof.exists() and Certificate.load(proof)["verb"] == "fuse":
             from shoal.policy.agreement import Agreement
 

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from shoal.connectors.location import OF_TABLES
+from shoal.connectors.location import FORMATS, OF_TABLES
 from shoal.data.language import gettext
 from shoal.data.linked import PEOPLE
 from shoal.data.two_tables import sensitive_path
@@ -18,7 +18,7 @@ from shoal.web import policy_text
 from shoal.web.edits import one
 from shoal.web.frame import frame, shows
 from shoal.web.policy_text import Context, only_changes
-from shoal.web.project import Run
+from shoal.web.project import Run, certificate_of, data_in
 from shoal.web.routes_of_edits import form_of
 from shoal.web.server import Server
 
@@ -65,14 +65,14 @@ async def check_screen(server: Server) -> Context:
 
 def released_below(start: Path) -> list[str]:
     """Files that have a certificate beside them, and folders of several tables with one, in the
-    start folder and three levels below.
+    start folder and four levels below.
     """
     found: list[str] = []
     for place, folders, names in os.walk(start):
         depth = len(Path(place).relative_to(start).parts)
-        folders[:] = sorted(f for f in folders if not f.startswith(".")) if depth < 3 else []
+        folders[:] = sorted(f for f in folders if not f.startswith(".")) if depth < 4 else []
         known = set(names)
-        if OF_TABLES in known and any(name.startswith(f"{PEOPLE}.") for name in known):
+        if OF_TABLES in known and any(f"{PEOPLE}{suffix}" in known for suffix in FORMATS):
             found.append(os.path.relpath(place, start))
         for name in sorted(names):
             released = name.removesuffix(CERTIFICATE)
@@ -87,7 +87,7 @@ async def started(request: Request) -> Response:
     """Begins a check of the file that a form names."""
     server, form = request.app.state.server, form_of(request)
     named = one(form, "typed") or one(form, "path")
-    asked: Context = {"named": named, "file": _within(named, server.project.start)}
+    asked: Context = {"named": named, "file": of_release(named, server.project.start)}
     for field in FIELDS:
         given = one(form, field)
         asked[field] = _within(given, server.project.start) if given else None
@@ -98,6 +98,13 @@ async def started(request: Request) -> Response:
 def _within(named: str, start: Path) -> str:
     """The file of this name, or the folder of several tables."""
     return str(policy_text.within(named, start, is_folder=(start / named).is_dir()))
+
+
+def of_release(named: str, start: Path) -> str:
+    """What is released under this name; in the folder of a project's release, its data."""
+    found = _within(named, start)
+    held = data_in(Path(found))
+    return _within(str(held), start) if certificate_of(held).is_file() else found
 
 
 def _stamps(asked: Context) -> list[list[int]]:

@@ -59,12 +59,15 @@ def audit_linked(
     *,
     further: Mapping[str, str] | None = None,
     progress: Progress = no_progress,
+    may_lack_dates: bool = False,
 ) -> LinkedAudit:
     """The audit of a release in a folder, a workbook, a database or frames by name.
 
     released, original: a `LinkedSource`. original: what it was made of; further: more tables of
-    it by name. Raises InputError with every finding where tables can't be read; what is wrong with
-    a release that can be is a fault on the certificate, and a promise that fails does not hold.
+    it by name. may_lack_dates: whether the audit may go on without known dates, which then do not
+    count in k. Raises InputError with every finding where tables can't be read, and where gaps are
+    exact, the original is not given and it may not; what is wrong with a release that can be read
+    is a fault on the certificate, and a promise that fails does not hold.
     """
     started = time.process_time()
     policy.require_answers()
@@ -72,6 +75,11 @@ def audit_linked(
     progress("reading the release")
     sources = read_linked_release(released, problem)
     truth, own = None, None
+    if has_exact_gaps(policy) and original is None and not may_lack_dates:
+        raise InputError(
+            "policy, anchor.gaps: what a known date tells where gaps are exact can't be judged on"
+            " the release alone; add --original"
+        )
     if original is not None:
         progress("reading the original")
         own = read_linked(original, problem, further)
@@ -82,6 +90,11 @@ def audit_linked(
         seconds={"total": time.process_time() - started, "method": None},
     )
     return replace(audit, certificate=certificate)
+
+
+def has_exact_gaps(policy: Policy) -> bool:
+    """Whether a known date tells something that needs the original to be judged."""
+    return policy.model.anchor is not None and policy.model.anchor.gaps == "exact"
 
 
 def initial_linked_risk(original: str, problem: LinkedProblem) -> dict[str, float]:
@@ -109,20 +122,15 @@ def measure_linked(
 
     owners: (people,) the person of the original behind each published one, of a caller who knows
     it, and checks that every cell covers its true value. Then all who show the same fit each of
-    them, and nobody has to be matched. Raises InputError where known dates are to be judged without
-    the original.
+    them, and nobody has to be matched. Where gaps are exact, known dates count in k for such a
+    caller alone; else they are judged by who is matched, and without the original not at all.
     """
     schemas = None if truth is None else {t.name: t.schema for t in truth.tree.tables}
     release = read_linked_tables(sources.tables, problem, schemas)
     progress("measuring the promises")
     model, k = problem.model, problem.policy.required_k or 2
-    has_exact_gaps = release.tree.anchor is not None and release.tree.anchor.is_exact
-    if has_exact_gaps and truth is None:
-        raise InputError(
-            "policy, anchor.gaps: what a known date tells where gaps are exact can't be judged on"
-            " the release alone; add --original"
-        )
-    dates = None if truth is None or not has_exact_gaps else KnownDates(release, truth)
+    is_exact = has_exact_gaps(problem.policy)
+    dates = KnownDates(release, truth) if truth is not None and is_exact else None
     dated = None if dates is None or owners is None else dates.of_everybody(owners)
     promises = _promises(release, model, dated)
     columns = _columns(release, problem, sources)

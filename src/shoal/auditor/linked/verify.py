@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shoal.auditor.checks import Check, Stated, consistency, is_close
-from shoal.auditor.linked.audit import audit_linked
+from shoal.auditor.checks import K_ANONYMITY, Check, Stated, consistency, is_close
+from shoal.auditor.linked.audit import audit_linked, has_exact_gaps
 from shoal.auditor.measured_again import Reader
 from shoal.connectors import files
+from shoal.connectors.database.address import names_table
+from shoal.connectors.location import Location
 from shoal.connectors.table_places import table_places
+from shoal.data.certificate import Certificate
 from shoal.data.findings import some_named
 from shoal.data.linked import PEOPLE
 from shoal.data.progress import Progress
+from shoal.errors import InputError
 from shoal.policy.binding.linked_files import LinkedSources
 
 MEASURED = ("promises", "classes", "subjects", "together", "risk")
@@ -22,6 +26,11 @@ def linked_checks(stated: Stated, path: str, reader: Reader, progress: Progress)
     """Every check of released tables against their certificate, in order; with the policy, all is
     measured again, and with the original as well, everybody is tried to be matched.
     """
+    if Location(path).is_table and names_table(path) and len(stated.at("tables") or ()) > 1:
+        raise InputError(
+            f"table '{path}': is one of several that were released together; name the database"
+            " without 'table'"
+        )
     progress("reading the release")
     hashes = {name: files.table_sha256(p.path) for name, p in table_places(path).places.items()}
     if len(hashes) == 1:  # of one table that has nothing below it
@@ -31,10 +40,21 @@ def linked_checks(stated: Stated, path: str, reader: Reader, progress: Progress)
     if reader.policy is None:
         yield Check("promises", None, "stated, not measured here; name the policy with --policy")
         return
-    again = audit_linked(path, reader.policy, reader.original, progress=progress).certificate
-    for key in MEASURED:
+    again = audit_linked(
+        path, reader.policy, reader.original, progress=progress, may_lack_dates=True
+    ).certificate
+    keys = MEASURED
+    if reader.original is not None:
+        yield _input(stated, again)
+        stated.note("faults")
+        keys = (*MEASURED, "records")
+    for key in keys:
         stated.note(key)
-    different = [key for key in MEASURED if not is_close(stated.at(key), again[key])]
+    found = {key: again[key] for key in keys}
+    is_exact = has_exact_gaps(reader.policy)
+    if is_exact:
+        found |= _with_known_dates(stated, again)
+    different = [key for key, one in found.items() if not is_close(stated.at(key), one)]
     broken = [p["model"] for p in again["promises"] if not p["holds"]]
     faults = [name for name, count in again["faults"].items() if count]
     if different or broken or faults:
@@ -42,7 +62,39 @@ def linked_checks(stated: Stated, path: str, reader: Reader, progress: Progress)
         yield Check("promises", False, f"measured again, not as stated: {some_named(parts)}")
         return
     count = len(again["promises"])
-    yield Check("promises", True, f"{count} of {count} held, measured again from the files")
+    held = f"{count} of {count} held, measured again from the files"
+    if is_exact and reader.original is None:
+        more = "what a known date tells needs the original; name it with --original"
+        yield Check("promises", None, f"{held} without known dates; {more}")
+        return
+    yield Check("promises", True, held)
+
+
+def _input(stated: Stated, again: Certificate) -> Check:
+    """Whether the original tables are those that were published."""
+    known, found = stated.at("input", "sha256"), (again["input"] or {}).get("sha256")
+    if known is None:
+        return Check("input", None, "the certificate names none")
+    stated.note("input")
+    if known != found:
+        return Check("input", False, "the original tables are not those certified; name those")
+    return Check("input", True, f"the original tables are those certified, SHA-256 {known}")
+
+
+def _with_known_dates(stated: Stated, again: Certificate) -> dict[str, object]:
+    """Promises and risks that an audit may have found, where gaps between dates are exact: it does
+    not know whose dates are whose, so k may be less than it measures, but not less than is asked.
+    """
+    promises = [dict(promise) for promise in again["promises"]]
+    for promise, said in zip(promises, stated.promises, strict=False):
+        least = said["measured"]
+        if promise["model"] != K_ANONYMITY or not isinstance(least, int):
+            continue
+        if promise["asked"] <= least <= (promise["measured"] or 0):
+            promise["measured"] = least
+    known = [p["measured"] for p in promises if p["model"] == K_ANONYMITY and p["measured"]]
+    most = dict.fromkeys(("prosecutor_max", "journalist_max"), 1 / min(known)) if known else {}
+    return {"promises": promises, "risk": {**again["risk"], **most}}
 
 
 def _files(stated: Stated, hashes: dict[str, str]) -> Check:
