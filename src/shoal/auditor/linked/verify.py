@@ -15,6 +15,7 @@ from shoal.data.certificate import Certificate
 from shoal.data.findings import some_named
 from shoal.data.linked import PEOPLE
 from shoal.data.progress import Progress
+from shoal.data.regular_files import Json
 from shoal.errors import InputError
 from shoal.policy.binding.linked_files import LinkedSources
 
@@ -43,7 +44,7 @@ def linked_checks(stated: Stated, path: str, reader: Reader, progress: Progress)
     again = audit_linked(
         path, reader.policy, reader.original, progress=progress, may_lack_dates=True
     ).certificate
-    keys = MEASURED
+    keys: tuple[str, ...] = MEASURED
     if reader.original is not None:
         yield _input(stated, again)
         stated.note("faults")
@@ -81,11 +82,11 @@ def _input(stated: Stated, again: Certificate) -> Check:
     return Check("input", True, f"the original tables are those certified, SHA-256 {known}")
 
 
-def _with_known_dates(stated: Stated, again: Certificate) -> dict[str, object]:
+def _with_known_dates(stated: Stated, again: Certificate) -> Json:
     """Promises and risks that an audit may have found, where gaps between dates are exact: it does
     not know whose dates are whose, so k may be less than it measures, but not less than is asked.
     """
-    promises = [dict(promise) for promise in again["promises"]]
+    promises: list[Json] = [dict(promise) for promise in again["promises"]]
     for promise, said in zip(promises, stated.promises, strict=False):
         least = said["measured"]
         if promise["model"] != K_ANONYMITY or not isinstance(least, int):
