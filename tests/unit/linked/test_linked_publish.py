@@ -173,7 +173,7 @@ def test_contents_that_change_owners_within_a_class_change_nothing_but_keys(tmp_
     asked = policy()
     problem = LinkedProblem(asked)
     tables = bound_linked(read_linked(frames, problem).tables, problem)
-    method = asked.or_method(job.DEFAULT_METHOD).build_method(job.VERB)
+    method = asked.or_method("bundles").build_method(job.VERB)
     rng = np.random.default_rng(asked.model.seed)
     templates = method.bundle(bundles_of(tables), LinkedPromises(tables, problem), rng)
     changed = dict(frames)
