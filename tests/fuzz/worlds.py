@@ -111,7 +111,7 @@ def _files(names: list[str], gaps: str | None, random: Random) -> dict[str, str]
     visits, drugs = [], []
     first = {name: random.randint(0, 40) for name in names}
     for name in names:
-        for _ in range(random.choice([0, 1, 1, 2, 2, 3])):
+        for _ in range(random.choice([int(gaps == "exact"), 1, 1, 2, 2, 3])):
             visit = f"v{len(visits)}"
             at = date(2020, 1, 1) + timedelta(first[name] + random.randint(0, 30))
             kind = random.choice([*chain(*KINDS.values())])

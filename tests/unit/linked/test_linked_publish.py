@@ -603,7 +603,8 @@ def test_one_known_date_fits_k_people_equally_where_gaps_are_exact(tmp_path):
     own = {name: POLICY["attributes"][name] for name in ("patient", "age")}
     tables = {"visits": POLICY["tables"]["visits"]}
     visits = frames["visits"]
-    given = {"people": frames["people"].select("patient", "age"), "visits": visits}
+    dated = frames["people"].filter(pl.col("patient").is_in(visits["person"].to_list()))
+    given = {"people": dated.select("patient", "age"), "visits": visits}
     content = {**POLICY, "attributes": own, "tables": tables, "assume": ["one-date-known"]}
     content["anchor"] = {"first": "visits.day", "gaps": "exact"}
     asked = shoal.Policy.from_dict(content)
@@ -623,6 +624,42 @@ def test_one_known_date_fits_k_people_equally_where_gaps_are_exact(tmp_path):
         shoal.audit(tmp_path / "out", asked)
     beside = shoal.audit(tmp_path / "out", asked, original=given)
     assert beside["linked"]["matching"]["below"] == 0
+
+
+def test_exact_gaps_take_no_row_without_a_date_and_nobody_without_an_anchor(tmp_path):
+    """Else whoever knows that p0's second visit has no day has one candidate."""
+    days = [(f"p{i}", f"2024-01-{day + i:02}") for i in range(6) for day in (1, 10)]
+    days[1] = ("p0", "")
+    visits = pl.DataFrame(days, schema=["patient", "day"], orient="row")
+    given = {"people": pl.DataFrame({"patient": [f"p{i}" for i in range(7)]}), "visits": visits}
+    content = {
+        **POLICY,
+        "attributes": {"patient": {"role": "subject"}},
+        "tables": {
+            "visits": {
+                "parent": {"people": "patient"},
+                "attributes": {"day": {"role": "quasi", "type": "date"}},
+            }
+        },
+        "assume": ["one-date-known"],
+        "anchor": {"first": "visits.day", "gaps": "exact"},
+        "promises": [{"model": "k-anonymity", "k": 4}],
+    }
+    asked = shoal.Policy.from_dict(content)
+    released = {
+        "people": given["people"].with_columns(pl.lit("2024-01-01").alias("anchor.day")),
+        "visits": visits,
+    }
+    for act in (
+        lambda: shoal.publish(given, asked, output=tmp_path / "out"),
+        lambda: shoal.audit(released, asked, original=given),
+    ):
+        with pytest.raises(InputError) as refusal:
+            act()
+        rows, people = refusal.value.said
+        assert rows.startswith("attribute 'visits.day': has no date in 1 of 12 rows (row 2)")
+        assert people.startswith("policy, anchor.first: 1 of 7 people have no such date (row 7")
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_folder_with_something_in_it_is_left_alone(tmp_path):

@@ -4,7 +4,7 @@ Rows whose parent is missing, keys that are there twice and rows about two peopl
 are all that a single table may have; they are listed at once.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 
@@ -256,6 +256,10 @@ def _dated(
         table, _, column = model.anchor.first.rpartition(".")
         first = (table or PEOPLE, column)
         anchors = _anchors(days[first], person_of(first[0], grouped), grouped[PEOPLE])
+        if model.anchor.gaps == "exact":
+            findings += _without_dates(grouped, days)
+            if "." in model.anchor.first:  # else people's own rows without a date are found
+                findings += _without_anchor(anchors)
     none = next(iter(model.missing_values), "")
     for (name, column), numbers in days.items():
         if anchors is not None:
@@ -265,6 +269,30 @@ def _dated(
     if anchors is not None:
         found[PEOPLE] = _with_column(found[PEOPLE], ANCHOR, anchors, none)
     return found, findings
+
+
+# Where gaps are exact, what is judged of known dates hides nobody who is known to have none.
+
+
+def _without_dates(
+    grouped: Mapping[str, GroupedTable], days: Mapping[tuple[str, str], pl.Series]
+) -> Iterator[str]:
+    for (name, column), numbers in days.items():
+        if rows := np.sort(grouped[name].source[numbers.is_null().to_numpy()]).tolist():
+            yield (
+                f"attribute '{name}.{column}': has no date in {len(rows)} of {len(numbers)} rows"
+                f" ({listed_rows(rows)}), and with exact gaps nothing hides whose rows they are;"
+                " say what the dates are, leave those rows out, or say 'gaps: covered'"
+            )
+
+
+def _without_anchor(anchors: pl.Series) -> Iterator[str]:
+    if people := np.flatnonzero(anchors.is_null().to_numpy()).tolist():
+        yield (
+            f"policy, anchor.first: {len(people)} of {len(anchors)} people have no such date"
+            f" ({listed_rows(people)} of '{PEOPLE}'), and with exact gaps nothing hides who they"
+            " are; say what the dates are, leave those people out, or say 'gaps: covered'"
+        )
 
 
 def _with_column(one: GroupedTable, name: str, numbers: pl.Series, none: str) -> GroupedTable:
