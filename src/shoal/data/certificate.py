@@ -160,9 +160,16 @@ class Certificate(Mapping[str, Any]):
 
     @property
     def removed(self) -> list[str]:
-        """The columns of the input that are not in the release."""
+        """The columns of the input that are not in the release; of linked tables, not the one that
+        says who, which has new numbers there.
+        """
         columns = self.get("columns") or []
-        return [column["name"] for column in columns if column["technique"] == "removed"]
+        has_keys = (self.get("linked") or {"keys": "none"})["keys"] != "none"
+        return [
+            column["name"]
+            for column in columns
+            if column["technique"] == "removed" and not (has_keys and column["role"] == "subject")
+        ]
 
     @property
     def light(self) -> str:

@@ -604,6 +604,11 @@ def which_tried(certificate: Certificate) -> str:
     were, or none.
     """
     found = certificate.get("attacks") or {}
+    if certificate.get("linked") and rows_of(certificate):
+        return gettext(
+            "People were matched with all their rows; not tried on linked tables: {others}.",
+            others=", ".join(name.replace("-", " ") for name in sorted(registry.attacks())),
+        )
     known = registry.attacks() if found else {}
     lacking: dict[str, list[str]] = {}
     for name in sorted({*known} - {*found}):

@@ -193,9 +193,9 @@ def _measured(stated: Context) -> str:
 FIGURES = (
     (gettext("Method"), lambda c: (c.get("method") or {}).get("name")),
     (gettext("Promises, as measured"), _measured),
-    (gettext("Detail lost"), lambda c: _percent((c.get("utility") or {}).get("gcp"))),
+    (gettext("Detail lost"), lambda c: _percent(policy_text.loss_of(c))),
     (gettext("Named at most"), _largest_risk),
     (gettext("Classes"), lambda c: c["classes"]["count"]),
     (gettext("Smallest class"), lambda c: c["classes"]["min"]),
-    (gettext("Rows suppressed"), lambda c: c["records"]["suppressed"]),
+    (gettext("Rows suppressed or withheld"), policy_text.rows_lost),
 )

@@ -189,12 +189,13 @@ def person_answered(server: Server) -> bool:
 
 
 def promise_note(policy: Context) -> str:
-    """The promises in few letters: k = 10, l = 3."""
+    """The promises in few letters: k = 10, disease: l = 3."""
     parts = []
     for promise in policy.get("promises") or []:
         for key in ("k", "l", "t", "p", "beta", "delta", "alpha"):
             if key in promise:
-                parts.append(f"{key} = {promise[key]}")
+                about = f"{promise['attribute']}: " if promise.get("attribute") else ""
+                parts.append(f"{about}{key} = {promise[key]}")
                 break
         else:
             parts.append(said_of(promise))

@@ -186,7 +186,7 @@ class SeveralLooks(Looks):
             "columns": subject_of(policy),
             "people": people["rows"],
             "without": 0,
-            "repeated": max((one["several"] for one in below), default=0),
+            "repeated": people["several"],
             "most_rows": max((one["most"] for one in below), default=1),
             "is_profile": False,
         }
@@ -208,7 +208,9 @@ class SeveralLooks(Looks):
     def _counted(
         self, frames: Mapping[str, pl.DataFrame], policy: Answer, base: str
     ) -> list[Answer]:
-        """Every table with its parent, its rows, and how many of them a person has."""
+        """Every table with its parent, its rows, and how many of them a person has; of people, how
+        many have several rows in any table.
+        """
         asked = self._sound(policy, base)
         grouped: dict[str, GroupedTable] = {}
         if asked is not None:
@@ -216,19 +218,23 @@ class SeveralLooks(Looks):
             linked = {name: frame for name, frame in frames.items() if name not in asks}
             with suppress(InputError, pl.exceptions.PolarsError):  # the check says what is wrong
                 grouped, _ = group_rows(read_linked(linked, problem).tables, problem)
-        counted = []
+        everybody = grouped[PEOPLE].table.records if PEOPLE in grouped else 0
+        counted, several = [], np.zeros(everybody, dtype=bool)
         for name, frame in frames.items():
             one: Answer = {"name": name, "parent": None, "link": None, "rows": frame.height}
             if name in grouped and name != PEOPLE:
-                declared, everybody = grouped[name].declared, grouped[PEOPLE].table.records
+                declared = grouped[name].declared
                 rows = np.bincount(person_of(name, grouped), minlength=everybody)
                 one |= {"parent": declared.parent, "link": declared.link}
                 one |= {
                     "least": int(rows.min()) if everybody else 0,
                     "most": int(rows.max(initial=0)),
                 }
-                one |= {"several": int((rows > 1).sum())}
+                several |= rows > 1
             counted.append(one)
+        for one in counted:
+            if one["name"] == PEOPLE:
+                one["several"] = int(several.sum())
         return counted
 
     def look_risk(self, table: str, policy: Answer, base: str) -> Answer:

@@ -39,6 +39,21 @@ def loss_of(stated: Context) -> float | None:
     return found
 
 
+def rows_released(stated: Context) -> int | None:
+    """The rows that a certificate says are published, of several tables in all of them."""
+    if tables := stated.get("tables"):
+        return sum(table["rows"]["published"] for table in tables)
+    return (stated.get("records") or {}).get("out")
+
+
+def rows_lost(stated: Context) -> int:
+    """The rows that a certificate says are suppressed, or of several tables withheld in all."""
+    tables = stated.get("tables") or ()
+    return int(stated["records"]["suppressed"]) + sum(
+        table["rows"]["withheld"] or 0 for table in tables
+    )
+
+
 class NotThere(Exception):
     """No such file that may be read: the page says 404 and not why."""
 

@@ -103,6 +103,7 @@ async def _measured(server: Server, run: Run) -> Context:
         "worst_before": gettext("1 in 1") if before and before.get("lone") else "",
         "loss": loss_of(stated),
         **(_of_several(server, stated, before) if stated.get("linked") else {}),
+        "released": sign_off.released_as(server.project, run),
         "left_out": len(Certificate(stated).removed),
         "suppressed": stated["records"]["suppressed"],
         "largest": largest,
@@ -127,6 +128,7 @@ def _of_several(server: Server, stated: Context, before: Context | None) -> Cont
     return {
         "tables": table_findings(certificate, people),
         "picture": entity_picture(entities_of(certificate, people)),
+        "has_keys": stated["linked"]["keys"] != "none",
         "exposed_before": exposed_lines(before or {}, stated["together"]["asked"]),
     }
 

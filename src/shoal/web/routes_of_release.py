@@ -13,7 +13,14 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from shoal.auditor.dossier.context import SHOWN, Rating, read_context, text_fields, words_of
+from shoal.auditor.dossier.context import (
+    RATINGS,
+    SHOWN,
+    Rating,
+    read_context,
+    text_fields,
+    words_of,
+)
 from shoal.auditor.dossier.dossier import (
     DEFAULT,
     asked_fields,
@@ -344,6 +351,7 @@ def gate(server: Server, run: Run) -> list[Context]:
         is_safe, beside = _together(run, others, unread)
     points = to_accept(run)
     judged = [*zip(points, shortcomings(points, given.get("accepted") or {}), strict=True)]
+    others_grave = any(not point.column for point in points)
     not_accepted = [point for point, lacks in judged if lacks and not point.column]
     in_sight = [
         (
@@ -370,7 +378,14 @@ def gate(server: Server, run: Run) -> list[Context]:
         (gettext("Who is one person is answered"), person_answered(server), "", "/columns"),
         (gettext("Attacks tried"), tried, which, "#attacks"),
         *in_sight,
-        (gettext("Other grave findings accepted in words"), not to_say, to_say, place),
+        (
+            gettext("Other grave findings accepted in words")
+            if others_grave or to_say
+            else gettext("No other grave finding"),
+            not to_say,
+            to_say,
+            place,
+        ),
         (gettext("Recipient, purpose, controls, review"), not not_said, not_said, "#who"),
         (gettext("A reason for every column"), not lacking, some_named(lacking), "#why"),
         (gettext("Other releases of these people"), is_safe, beside, elsewhere),
@@ -435,10 +450,7 @@ async def release_screen(server: Server) -> Context:
         "run": run,
         "command": shell([word for word in words if word]),
         "once": server.new_once(),
-        "releases": [
-            {**policy_text.json_of(certificate_of(data_in(folder / name)), {}), "name": name}
-            for name in releases(server.project)
-        ],
+        "releases": [_listed(folder / name) for name in releases(server.project)],
         "released": None,
         "folder": folder,
         "next_release": next_release(folder),
@@ -525,6 +537,12 @@ async def release_screen(server: Server) -> Context:
     }
 
 
+def _listed(release: Path) -> Context:
+    """A release by its certificate, with its rows, of several tables in all of them."""
+    stated = policy_text.json_of(certificate_of(data_in(release)), {})
+    return {**stated, "name": release.name, "rows": policy_text.rows_released(stated)}
+
+
 def _will_be_written(run: Run | None) -> list[str]:
     """The files of a release, by their names in its folder."""
     data = [f"{DATA}", f"{DATA}.certificate.json"]
@@ -563,7 +581,6 @@ PLACES = {
 """Where the form asks for it; all else that the profile asks for stands under #asked."""
 BESIDE = {"#accept": "#attacks", "#other": "#who"}
 """Parts of the form that have to be in sight for what stands in another."""
-RATINGS = ("replicable", "available", "distinguishing")
 GRADES = ("low", "medium", "high")
 
 

@@ -176,6 +176,7 @@ def several_context(server: Server, profile: Context | None) -> Context | None:
             {
                 "name": name,
                 "is_open": name in unlinked,
+                "is_counted": profile is not None,
                 "links": [
                     {
                         **link,

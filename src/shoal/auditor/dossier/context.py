@@ -75,6 +75,9 @@ class Rating(_Part):
     distinguishing: Grade = Field(default=None, title="sets people apart")
 
 
+RATINGS = ("replicable", "available", "distinguishing")
+
+
 class Threshold(_Part):
     """The greatest risk to be found that is accepted."""
 

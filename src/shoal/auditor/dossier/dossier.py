@@ -18,9 +18,11 @@ import yaml
 
 from shoal.auditor.checks import GRAVE_FINDING, Check
 from shoal.auditor.dossier.context import (
+    RATINGS,
     Context,
     ContextFile,
     ContextLike,
+    Rating,
     lack_of,
     parts_of,
     read_context,
@@ -454,12 +456,19 @@ class Answers:
         rated = self.context.attributes
         if not self.roles.known:
             return "" if rated else "empty"
-        lacking = [
+        names = (*self.roles.quasi, *self.roles.as_they_are)
+        columns = {name: rated.get(name, Rating()) for name in names}
+        no_reason = [name for name, own in columns.items() if lack_of(own.why, self.today)]
+        no_rating = [
             name
-            for name in (*self.roles.quasi, *self.roles.as_they_are)
-            if name not in rated or lack_of(rated[name], self.today)
+            for name, own in columns.items()
+            if any(lack_of(getattr(own, key), self.today) for key in RATINGS)
         ]
-        return f"a reason or a rating is missing for {', '.join(lacking)}" if lacking else ""
+        return "; ".join(
+            f"{what} is missing for {', '.join(lacking)}"
+            for what, lacking in (("a reason", no_reason), ("a rating", no_rating))
+            if lacking
+        )
 
     def _lacks_of_threshold(self) -> str:
         accepted, found = self.context.threshold, self.threshold()

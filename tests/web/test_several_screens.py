@@ -1,0 +1,62 @@
+"""The screens of several tables, from the answers to a release, without a browser."""
+
+from __future__ import annotations
+
+import re
+import shutil
+
+import pytest
+
+import linked_cases
+from shoal.web.checked import beside
+from web.visitor import Visitor, served
+
+
+@pytest.fixture(scope="module")
+def clinic(tmp_path_factory):
+    """Somebody who has made a draft of three tables."""
+    start = tmp_path_factory.mktemp("clinic")
+    (start / "clinic").mkdir()
+    for name, frame in linked_cases.world(60).items():
+        frame.write_csv(start / "clinic" / f"{name}.csv")
+    with served(start / "project", start) as server:
+        visitor = Visitor(server)
+        visitor.until("/open?t=clinic", "Open them together")
+        visitor.send("together-form")
+        visitor.until("/columns", "60 people")
+        visitor.edit("person", person="1")
+        columns = server.project.about["columns"]
+        for name, role in (("visits.cost", "quasi"), ("drugs.drug", "sensitive")):
+            visitor.edit("role", column=str(columns.index(name) + 1), role=role)
+        visitor.edit("k", k="4")
+        visitor.get("/promises")
+        visitor.send("draft-form")
+        visitor.until("/result", "its certificate beside it")
+        yield visitor
+
+
+def test_the_tables_of_a_draft_are_drawn(clinic):
+    page = clinic.get("/result").text
+    assert re.search(r'<section class="card" id="tables">.*?<svg class="entities"', page)
+    assert "Macro" not in page
+
+
+def test_two_drafts_side_by_side_have_the_figures_of_the_tiles(clinic):
+    run = clinic.server.project.runs[0]
+    rows = {row["text"]: row["own"] for row in beside(run, run)["rows"]}
+    words = clinic.get("/result").words
+    assert f"{rows['Detail lost']} of the detail lost" in words
+    assert re.search(rf"\b{rows['Rows suppressed or withheld']} of [\d,]+ rows withheld", words)
+
+
+def test_a_draft_says_where_it_was_released_and_the_list_counts_the_rows_of_all_tables(clinic):
+    assert "It is not released yet" in clinic.get("/result").words
+    project = clinic.server.project
+    run, place = project.runs[0], project.folder / "releases" / "2031-01-01"
+    shutil.copytree(run.data, place / run.data.name)
+    shutil.copy(run.folder / "policy.yaml", place)
+    words = clinic.get("/result").words
+    assert "It was released as releases/2031-01-01" in words
+    assert "It is not released yet" not in words
+    rows = sum(table["rows"]["published"] for table in run.certificate["tables"])
+    assert f"2031-01-01 {rows:,} 60 " in clinic.get("/release").words
