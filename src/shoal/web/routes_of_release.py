@@ -539,7 +539,7 @@ async def release_screen(server: Server) -> Context:
 
 def _listed(release: Path) -> Context:
     """A release by its certificate, with its rows, of several tables in all of them."""
-    stated = policy_text.json_of(certificate_of(data_in(release)), {})
+    stated: Context = policy_text.json_of(certificate_of(data_in(release)), {})
     return {**stated, "name": release.name, "rows": policy_text.rows_released(stated)}
 
 
