@@ -54,6 +54,7 @@ def test_a_draft_says_where_it_was_released_and_the_list_counts_the_rows_of_all_
     project = clinic.server.project
     run, place = project.runs[0], project.folder / "releases" / "2031-01-01"
     shutil.copytree(run.data, place / run.data.name)
+    shutil.copy(run.folder / "certificate.json", place / run.data.name)
     shutil.copy(run.folder / "policy.yaml", place)
     words = clinic.get("/result").words
     assert "It was released as releases/2031-01-01" in words

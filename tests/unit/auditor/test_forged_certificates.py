@@ -589,7 +589,7 @@ def test_the_schema_before_has_no_newer_keys(folder, change):
 
 def test_every_key_that_is_taken_away_is_missed(folder):
     honest = content_of(folder)
-    for taken in honest.keys() - {"schema", "input", "scale"}:
+    for taken in honest.keys() - {"schema", "input", "scale", "starred"}:
         content = {key: value for key, value in honest.items() if key != taken}
         assert shape_findings(content, False), taken
 
