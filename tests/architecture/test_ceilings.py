@@ -17,21 +17,21 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "shoal"
 
 CEILINGS = {
-    "lines": 107_480,
-    "logical lines": 67_200,
-    "modules of more than 3 lines": 458,
-    "lines of imports": 7_340,
+    "lines": 110_200,
+    "logical lines": 68_870,
+    "modules of more than 3 lines": 426,
+    "lines of imports": 6_940,
     "percent of the biggest package": 11,
     "files that name a format or scheme": 24,
     "parameters annotated with Policy": 79,
     "dict[str, Any] and dict[str, object]": 128,
-    "functions of 8 or more parameters": 15,
+    "functions of 8 or more parameters": 12,
     "files above 500 lines": 6,
     "docstrings that begin 'The same' or 'As `x`'": 0,
-    "'so many' and 'so much'": 1,
+    "'so many' and 'so much'": 0,
     "files of changes": 20,
-    "words of docs": 64_600,
-    "lines of tests": 76_110,
+    "words of docs": 65_000,
+    "lines of tests": 78_970,
 }
 
 PLACE = re.compile(r"\.(csv|tsv|parquet|arrow|jsonl|xlsx)\b|\b(sqlite|postgresql|kafka)://")

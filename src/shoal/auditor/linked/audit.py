@@ -75,7 +75,7 @@ def audit_linked(
     progress("reading the release")
     sources = read_linked_release(released, problem)
     truth, own = None, None
-    if has_exact_gaps(policy) and original is None and not may_lack_dates:
+    if has_exact_gaps(policy.model) and original is None and not may_lack_dates:
         raise InputError(
             "policy, anchor.gaps: what a known date tells where gaps are exact can't be judged on"
             " the release alone; add --original"
@@ -92,9 +92,9 @@ def audit_linked(
     return replace(audit, certificate=certificate)
 
 
-def has_exact_gaps(policy: Policy) -> bool:
+def has_exact_gaps(model: PolicyModel) -> bool:
     """Whether a known date tells something that needs the original to be judged."""
-    return policy.model.anchor is not None and policy.model.anchor.gaps == "exact"
+    return model.anchor is not None and model.anchor.gaps == "exact"
 
 
 def initial_linked_risk(original: str, problem: LinkedProblem) -> dict[str, float]:
@@ -129,7 +129,7 @@ def measure_linked(
     release = read_linked_tables(sources.tables, problem, schemas)
     progress("measuring the promises")
     model, k = problem.model, problem.policy.required_k or 2
-    is_exact = has_exact_gaps(problem.policy)
+    is_exact = has_exact_gaps(problem.model)
     dates = KnownDates(release, truth) if truth is not None and is_exact else None
     dated = None if dates is None or owners is None else dates.of_everybody(owners)
     promises = _promises(release, model, dated)

@@ -52,7 +52,7 @@ def linked_checks(stated: Stated, path: str, reader: Reader, progress: Progress)
     for key in keys:
         stated.note(key)
     found = {key: again[key] for key in keys}
-    is_exact = has_exact_gaps(reader.policy)
+    is_exact = has_exact_gaps(reader.policy.model)
     if is_exact:
         found |= _with_known_dates(stated, again)
     different = [key for key, one in found.items() if not is_close(stated.at(key), one)]
