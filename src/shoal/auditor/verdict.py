@@ -52,6 +52,15 @@ def require_kept(certificate: Certificate, consequence: str, together: bool = Fa
     consequence: what the error says has become of the outputs. together: whether k must hold over
     all quasi-identifiers, too.
     """
+    broken = what_fails(certificate)
+    if broken:
+        raise PromiseError(f"{broken[0]}; the release is withheld, {consequence}", broken[1:])
+    if together:
+        require_together_kept(certificate, consequence)
+
+
+def what_fails(certificate: Certificate) -> list[str]:
+    """A sentence for everything for which a certificate does not hold."""
     broken = [
         f"promise '{p['model']}' does not hold on the release: asked {p['asked']}, measured"
         f" {p['measured']}"
@@ -70,10 +79,9 @@ def require_kept(certificate: Certificate, consequence: str, together: bool = Fa
             f"beside other releases: {beside['below_k']} of {beside['people']} people are left"
             f" among fewer than {beside['k']}, or what is missing is"
         )
-    if broken:
-        raise PromiseError(f"{broken[0]}; the release is withheld, {consequence}", broken[1:])
-    if together:
-        require_together_kept(certificate, consequence)
+    if not broken and not certificate.holds:
+        broken.append("the certificate does not hold")
+    return broken
 
 
 def require_together_kept(certificate: Certificate, consequence: str) -> None:

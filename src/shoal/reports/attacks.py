@@ -82,14 +82,19 @@ class Row:
 
     @property
     def says(self) -> str:
-        """What was tried and how often it worked, or why that is not known."""
+        """What was tried and how often it worked, or why that is not known; no final full stop."""
         if not self.is_measured:
             return f"{self.label}: {self.why or gettext(NOT_MEASURED)}"
         others = self.others or gettext("for people who are not in the release")
         beside = ((others, self.control), (gettext("by chance"), self.chance))
         said = [f"{who}, {_of_100(one)}" for who, one in beside if _parts(one)[0] is not None]
         found = "" if self.member is None else f"{_of_100(self.member)} {self.among}: "
-        return f"{found}{'; '.join([self.sentence, *said])}."
+        return f"{found}{'; '.join([self.sentence, *said])}"
+
+    @property
+    def line(self) -> str:
+        """What it says, as a sentence where something was measured."""
+        return f"{self.says}." if self.is_measured else self.says
 
     @property
     def number(self) -> Number:
@@ -185,7 +190,7 @@ def attack_lines(certificate: Certificate) -> Iterator[str]:
         yield OPENING
         yield LEGEND
     for row in rows:
-        yield f"{row.says} [{gettext(verdict(certificate, row))}]"
+        yield f"{row.line} [{gettext(verdict(certificate, row))}]"
 
 
 MOST_RANKED = 10
@@ -247,7 +252,7 @@ def worst_first(certificate: Certificate) -> list[Row]:
 
 
 def _finding(certificate: Certificate, row: Row, accepted: Collection[str] | None) -> Finding:
-    said, state = f"{row.says.rstrip('.')}.", ""
+    said, state = f"{row.says}.", ""
     if accepted is not None and verdict(certificate, row) == MUCH:
         state = "accepted" if row.says in accepted else "open"
     if row.word not in (MUCH, SOME) or state == "accepted":
@@ -528,7 +533,7 @@ def page_content(certificate: Certificate, always: bool = False) -> list[Content
 def _cells(certificate: Certificate, row: Row) -> Content:
     threshold = acceptance(certificate, row)
     return {
-        "sentence": row.says,
+        "sentence": row.line,
         "figures": [_figure(number) for number in (row.member, row.control, row.chance)],
         "gain": row.difference,
         "at_most": "" if threshold is None else percent_text(threshold["at_most"]),

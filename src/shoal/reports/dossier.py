@@ -1,7 +1,7 @@
 """The dossier of a release as a page that prints on A4; shows no value of the data."""
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +9,11 @@ from shoal.auditor.dossier.context import SHOWN, ContextLike, Rating, parts_of, 
 from shoal.auditor.dossier.dossier import (
     ANSWERED,
     ATTACKS,
-    OPEN,
+    FAILS,
+    NOT_ACCEPTABLE,
     QUESTION,
+    REJECTED,
+    UNMATCHED,
     Dossier,
     build_dossier,
     field_words,
@@ -21,7 +24,7 @@ from shoal.data.certificate import Certificate
 from shoal.data.language import gettext, ngettext, printable
 from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import path_text
-from shoal.data.warnings import GRAVE
+from shoal.data.warnings import GRAVE, OPEN
 from shoal.policy.policy import PolicyLike
 from shoal.reports import pages
 from shoal.reports.attacks import (
@@ -32,6 +35,7 @@ from shoal.reports.attacks import (
     found_much,
     much_found,
     naming_columns,
+    rows_of,
     worst_first,
     worst_of,
 )
@@ -85,17 +89,14 @@ def dossier(
 
 
 def _with_attacks(found: Dossier) -> Dossier:
-    """With what attacks found much of and nobody accepted among what is open, behind findings."""
-    content = found.content
-    accepted = _accepted(content)
+    """What is open once what attacks found is known, too, and what is accepted in words."""
+    certificate = Certificate(found.content["certificate"])
     much = [
-        {"kind": MUCH, "about": "attack", "text": row.says.rstrip("."), "clauses": []}
-        for row in found_much(Certificate(content["certificate"]))
-        if row.says not in accepted
+        {"kind": MUCH, "about": "attack", "text": row.says, "clauses": []}
+        for row in found_much(certificate)
     ]
-    findings = [one for one in found.open if one["kind"] != QUESTION]
-    questions = [one for one in found.open if one["kind"] == QUESTION]
-    return replace(found, content={**content, "open": [*findings, *much, *questions]})
+    known = [*(row.says for row in rows_of(certificate)), *(w.text for w in certificate.warnings)]
+    return found.decided(much, known)
 
 
 def json_path(page: Path) -> Path:
@@ -118,9 +119,18 @@ def summary(found: Dossier) -> Iterator[str]:
     answered = sum(clause["state"] == ANSWERED for clause in clauses)
     asked = f"{answered} of {len(clauses)} answers that the clauses ask for are there"
     yield f"{asked}; {counted_open(found)}"
-    findings = [one["text"] for one in found.open if one["kind"] != QUESTION]
+    findings = [
+        one["text"] if one["kind"] in NOT_ACCEPTABLE else as_key(one["text"])
+        for one in found.open
+        if one["kind"] != QUESTION
+    ]
     for text in (*findings, *_questions(found)):
         yield f"open  {printable(text)}"
+
+
+def as_key(sentence: str) -> str:
+    """A sentence as `accepted` of the context takes it; the words that accept it follow."""
+    return f"{json.dumps(sentence, ensure_ascii=False)}:"
 
 
 SOURCES = {
@@ -152,11 +162,20 @@ def _questions(found: Dossier) -> Iterator[str]:
 
 
 KINDS: dict[str, Callable[[int], str]] = {
+    FAILS: lambda count: ngettext(
+        "{count} promise or check that fails", "{count} promises or checks that fail", count
+    ),
     GRAVE: lambda count: ngettext("{count} grave finding", "{count} grave findings", count),
+    REJECTED: lambda count: ngettext("{count} rejection", "{count} rejections", count),
     OPEN: lambda count: ngettext("{count} open finding", "{count} open findings", count),
     MUCH: lambda count: ngettext(
         "{count} finding of attacks that is “much”",
         "{count} findings of attacks that are “much”",
+        count,
+    ),
+    UNMATCHED: lambda count: ngettext(
+        "{count} accepted sentence that matches no finding",
+        "{count} accepted sentences that match no finding",
         count,
     ),
     QUESTION: lambda count: ngettext(
@@ -177,8 +196,13 @@ def counted_open(found: Dossier) -> str:
 
 
 def _accepted(content: Mapping[str, Any]) -> dict[str, str]:
-    """What is accepted, and in which words."""
-    return {point: words for point, words in content["context"]["accepted"].items() if words}
+    """What was found and is accepted, and in which words."""
+    unmatched = {one["about"] for one in content["open"] if one["kind"] == UNMATCHED}
+    return {
+        sentence: words
+        for sentence, words in content["context"]["accepted"].items()
+        if words and sentence not in unmatched
+    }
 
 
 def _accepted_by_words(
@@ -227,7 +251,7 @@ def _content(found: Dossier) -> pages.Content:
     content = found.content
     certificate, context = Certificate(content["certificate"]), content["context"]
     counted = counted_open(found)
-    findings = [one for one in found.open if one["kind"] in (GRAVE, OPEN)]
+    findings = [one for one in found.open if one["kind"] not in (MUCH, QUESTION)]
     return {
         "dossier": content,
         "certificate": certificate,
@@ -236,9 +260,7 @@ def _content(found: Dossier) -> pages.Content:
         "counted": f"{counted[0].upper()}{counted[1:]}.",
         "findings": findings[:MOST_SHOWN],
         "accepted": _accepted_by_words(found, certificate),
-        "signers": ", ".join(
-            dict.fromkeys(str(s["name"]) for s in context["sign_off"] if s["decision"] == "accept")
-        ),
+        "signers": _signers(found),
         "agreed": [
             (gettext(parts_of("controls")[key]), _at(context, f"controls.{key}")) for key in AGREED
         ],
@@ -263,6 +285,18 @@ def _content(found: Dossier) -> pages.Content:
         "profiles": list(_profiles(found, certificate)),
         **attack_section(certificate, always=True, accepted=_accepted(content)),
     }
+
+
+def _signers(found: Dossier) -> str:
+    """Who stands for the words that accept findings."""
+    rejected = [one["text"] for one in found.open if one["kind"] == REJECTED]
+    signed = found.content["context"]["sign_off"]
+    names = dict.fromkeys(str(one["name"]) for one in signed if one["decision"] == "accept")
+    if rejected:
+        return gettext("but the release is {rejected}", rejected="; ".join(rejected))
+    if not names:
+        return gettext("nobody has signed off")
+    return gettext("signed off by {names}", names=", ".join(names))
 
 
 MOST_SHOWN = 3  # findings before the appendix
@@ -335,7 +369,7 @@ def _light(found: Dossier, certificate: Certificate) -> str:
     """
     limits = found.content["threshold"]
     is_above = any(limits[name]["within"] is False for name in ("max", "mean"))
-    is_rejected = any(one["decision"] == "reject" for one in found.content["context"]["sign_off"])
+    is_rejected = any(one["kind"] == REJECTED for one in found.open)
     if is_above or is_rejected or certificate.grave:
         return "red"
     is_doubtful = bool(found.open) or much_found(certificate) is not None

@@ -150,11 +150,6 @@ def test_initial_and_residual_risk_stand_side_by_side(released):
         ({"other_releases": []}, "other_releases", "empty"),
         ({"sign_off": [{"name": "A", "role": "B"}]}, "sign_off", "lacks date, decision"),
         (
-            {"sign_off": [{"name": "A", "role": "B", "date": "2026-01-01", "decision": "reject"}]},
-            "sign_off",
-            "rejected",
-        ),
-        (
             {"sign_off": [{"name": "A", "role": "B", "date": "2026-01-01", "decision": "accept"}]},
             "sign_off",
             "",
@@ -330,6 +325,82 @@ def test_what_attacks_found_much_of_is_open_until_somebody_accepts_it(attacked):
     asked["context"] = CONTEXT | {"accepted": dict.fromkeys(much, "they may match lists")}
     found = shoal_package.dossier(certified, **asked)
     assert not [one for one in found.open if one["kind"] == MUCH]
+
+
+def certified(folder: Path, tmp_path: Path, monkeypatch, **more) -> Path:
+    """The certificate of the released file with other parts, which `verify` is not asked about."""
+    monkeypatch.setattr("shoal.auditor.dossier.dossier.verify_by", lambda *_: [])
+    certificate = shoal_package.Certificate.load(folder / "out.csv.certificate.json")
+    path = tmp_path / "other.certificate.json"
+    path.write_text(certificate.extended(**more).to_json())
+    return path
+
+
+def texts(found, kind: str) -> list[str]:
+    return [one["text"] for one in found.open if one["kind"] == kind]
+
+
+@pytest.mark.parametrize("stop", ["", "."])
+def test_a_printed_line_closes_its_point_in_accepted_with_or_without_a_full_stop(attacked, stop):
+    folder, released = attacked
+    asked = {"policy": _policy(folder), "context": CONTEXT}
+    lines = [line for line in summary(shoal_package.dossier(released, **asked)) if '"' in line]
+    assert len(lines) > 1
+    pasted = yaml.safe_load("\n".join(f"{line.removeprefix('open')} fine" for line in lines))
+    accepted = {sentence + stop: words for sentence, words in pasted.items()}
+    found = shoal_package.dossier(released, **asked | {"context": CONTEXT | {"accepted": accepted}})
+    assert {one["kind"] for one in found.open} == {"question"}
+
+
+def test_what_does_not_hold_is_open_whatever_is_accepted(released, tmp_path, monkeypatch):
+    beside = {"k": 5, "attacker": "presence", "releases": [], "people": 40, "below_k": 7}
+    beside |= {"alone": 1, "least": 1, "holds": False}
+    path = certified(released, tmp_path, monkeypatch, beside=beside)
+    text = "beside other releases: 7 of 40 people are left among fewer than 5"
+    context = CONTEXT | {"accepted": {f"{text}, or what is missing is": "they agreed"}}
+    found = shoal_package.dossier(released / "out.csv", path, context=context)
+    assert texts(found, "fails") == [f"{text}, or what is missing is"]
+
+
+def test_what_is_accepted_and_was_not_found_is_open(released):
+    sentence = "90 of 100 people: whoever also knows their ward finds them"
+    found = dossier(released, context=CONTEXT | {"accepted": {sentence: "they agreed"}})
+    assert texts(found, "unmatched") == [f"accepted, but matches no finding: {sentence}"]
+    assert "accepted in words" not in next(iter(summary(found)))
+
+
+def test_another_release_that_was_not_judged_together_is_open(released, tmp_path, monkeypatch):
+    proof = released / "out.csv.certificate.json"
+    context = CONTEXT | {"other_releases": [str(proof)]}
+    (text,) = texts(dossier(released, context=context), "open")
+    assert "audit --others" in text
+    found = dossier(released, context=context | {"accepted": {text: "of other people"}})
+    assert texts(found, "open") == []
+    one = {"kind": "table", "sha256": json.loads(proof.read_text())["output"]["sha256"]}
+    beside = {"k": 5, "attacker": "presence", "releases": [one | {"people": 9, "classes": 1}]}
+    beside |= {"people": 9, "below_k": 0, "alone": 0, "least": 9, "holds": True}
+    path = certified(released, tmp_path, monkeypatch, beside=beside)
+    found = shoal_package.dossier(released / "out.csv", path, context=context)
+    assert texts(found, "open") == []
+
+
+def test_a_column_that_others_have_and_that_is_published_as_it_is_is_open(released):
+    rated = CONTEXT["attributes"] | {"ward": RATED | {"available": "high"}}
+    found = dossier(released, context=CONTEXT | {"attributes": rated})
+    assert (
+        "'ward' is published as it is, though rated as one that others have"
+        in texts(found, "open")[0]
+    )
+
+
+def test_a_rejected_release_is_open_whoever_asks(released, tmp_path):
+    signed = {"name": "Ada", "role": "head", "date": "2026-01-01", "decision": "reject"}
+    context = CONTEXT | {"sign_off": [signed]}
+    found = dossier(
+        released, context=context, profiles=["hipaa-expert"], output=tmp_path / "d.html"
+    )
+    assert texts(found, "rejected") == ["rejected by Ada, head"]
+    assert "1 rejection" in (tmp_path / "d.html").read_text("utf-8")
 
 
 def test_findings_are_counted_beside_the_attacks_that_were_tried(attacked):
