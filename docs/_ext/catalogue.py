@@ -51,7 +51,14 @@ def picked() -> Iterator[str]:
     """Words of lower layers, which pages look up as they find them."""
     yield from (*STATES, *OUTCOMES, *COVERED, *GRADES, *SHOWN.values(), *MEASURED.values())
     yield from (word for unit in UNITS.values() for word in unit)
-    yield from (attacks.NOTHING, attacks.NONE, attacks.SOME, attacks.MUCH, attacks.NOT_MEASURED)
+    yield from (
+        attacks.NOTHING,
+        attacks.NO_MORE,
+        attacks.NONE,
+        attacks.SOME,
+        attacks.MUCH,
+        attacks.NOT_MEASURED,
+    )
     yield from ("accepted", "not accepted", GRAVE, OPEN, *NOT_ACCEPTABLE)
     yield from (field_words(f"{ATTACKS}.{name}") for name in ATTACKED)
     yield from (words_of(field) for field in (*Context.model_fields, *text_fields()))

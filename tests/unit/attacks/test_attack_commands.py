@@ -13,7 +13,16 @@ import shoal
 from sample_policies import PATIENTS
 from shoal.cli.main import status_of
 from shoal.data.certificate import Certificate
-from shoal.reports.attacks import NOTHING, SOME, Row, attack_lines, page_content, ranked, rows_of
+from shoal.reports.attacks import (
+    NO_MORE,
+    NOTHING,
+    SOME,
+    Row,
+    attack_lines,
+    page_content,
+    ranked,
+    rows_of,
+)
 from shoal.samples import patients
 
 ALL = "singling-out linkability inference skewness minimality membership homogeneity".split()
@@ -178,7 +187,12 @@ def test_a_forged_certificate_of_accepted_attacks_does_not_verify(folder):
     ],
 )
 def test_a_gain_in_a_word(gain, word):
-    assert Row("", "", "", gain=gain).word == word
+    assert Row("", "", "", chance=0.1, gain=gain).word == word
+
+
+def test_a_gain_over_others_is_never_named_after_chance():
+    gain = {"share": 0.02, "ci": [-0.01, 0.05]}
+    assert Row("", "", "", 0.42, control=0.34, chance=0.18, gain=gain).word == NO_MORE
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 import yaml
@@ -29,7 +30,7 @@ from shoal.auditor.dossier.dossier import (
 from shoal.cli.main import status_of
 from shoal.errors import InputError, PromiseError
 from shoal.policy import registry
-from shoal.reports.attacks import MUCH, found_much, much_found, rows_of, worst_first
+from shoal.reports.attacks import MUCH, Row, found_much, much_found, rows_of, worst_first
 from shoal.reports.dossier import _answer, summary, write_dossier
 from shoal.reports.in_short import linked_rows
 
@@ -416,27 +417,64 @@ def test_verify_says_that_attacks_found_much(attacked, shoal):
     assert "of attacks are 'much'" in shoal("verify", attacked[1]).out
 
 
-def naming(certificate):
-    """The certificate of a release that shows wards, which name people."""
-    columns = [
-        c | ({"alone_if_known": 90, "role": "plain"} if c["name"] == "ward" else {})
-        for c in certificate["columns"]
-    ]
-    warning = {"code": "plain-names-people", "severity": "grave", "text": "x", "column": "ward"}
-    together = certificate["together"] | {"people": 100, "alone_if_known": 90}
-    return certificate.extended(columns=columns, warnings=[warning], together=together)
+STARTS, ENDS = ("Al", "Ber", "Dan", "Kel", "Mar", "Tor"), ("man", "ez", "sen", "ski")
+SURNAMES = [f"{start}{end}" for start in STARTS for end in ENDS]
+STAYS = {
+    "person": {"role": "subject"},
+    "surname": {"role": "plain"},
+    "birth_year": {"role": "quasi", "type": "number", "domain": [1925, 2015]},
+    "postcode": {"role": "plain"},
+    "days": {"role": "sensitive", "type": "number"},
+}
 
 
-def test_columns_that_name_people_link_records_and_the_rows_of_one_person(attacked):
-    certificate = shoal_package.Certificate.load(f"{attacked[1]}.certificate.json")
-    field = "certificate.attacks.linkability"
-    assert "as they are" not in _answer(certificate, field)[0]
-    said, colour = _answer(naming(certificate), field)
-    assert said == "attack: linkability [much] by ward, published as they are"
+@pytest.fixture(scope="module")
+def named(tmp_path_factory):
+    """Stays of 250 people, two of each, published with surname, postcode and days as they are."""
+    rng = np.random.default_rng(5)
+    people = pl.DataFrame(
+        {
+            "person": [f"P{i}" for i in range(250)],
+            "surname": rng.choice(SURNAMES, 250),
+            "postcode": [f"80{i:03}" for i in rng.integers(100, 130, 250)],
+        }
+    )
+    stays = pl.concat([people, people]).with_columns(
+        birth_year=rng.integers(1930, 2010, 500), days=rng.integers(1, 15, 500)
+    )
+    promises = [{"model": "k-anonymity", "k": 40}]
+    content = {"version": 1, "attributes": STAYS, "promises": promises, "seed": 7}
+    policy = shoal_package.Policy.from_dict(content)
+    stays = stays.select(*STAYS)
+    asked = ["linkability", "singling-out"]
+    return stays, shoal_package.publish(stays, policy, attack=asked)
+
+
+def test_a_list_with_all_columns_that_name_people_finds_who_is_alone_with_all_of_them(named):
+    """Not who is alone with the one that tells most, nor with other columns that are plain."""
+    stays, publication = named
+    person = stays["person"].gather(publication.trace)
+    shown = publication.data.with_columns(person=person)
+    key = ["birth_year", "surname", "postcode"]
+    groups = shown.group_by(key).agg(pl.col("person").unique())
+    alone = groups.filter(pl.col("person").list.len() == 1)
+    count = alone["person"].explode().n_unique()
+    rows = {row.label: row for row in found_much(publication.certificate)}
+    assert round(rows["finding a person by surname and postcode"].member["share"] * 250) == count
+    assert publication.certificate["columns"][0]["alone_if_known"] < count < 250
+
+
+def test_close_to_all_a_share_is_of_those_who_were_tried():
+    row = Row("", "", "they are found", member={"share": 0.9989, "of": 917, "ci": None})
+    assert row.says == "916 of 917 people: they are found"
+
+
+def test_columns_that_name_people_link_records_and_the_rows_of_one_person(named):
+    certificate = named[1].certificate
+    said, colour = _answer(certificate, "certificate.attacks.linkability")
+    assert said == "attack: linkability [much] by surname and postcode, published as they are"
     assert colour == "bad"
-    assert linked_rows(naming(certificate)) == "yes, by ward, published as they are"
-    texts = [row.says for row in found_much(naming(certificate))]
-    assert any("a list with their ward, published as in" in text for text in texts)
+    assert linked_rows(certificate).startswith("yes, by surname and postcode, published as they")
 
 
 def test_a_gain_says_what_it_is_compared_with(attacked):
