@@ -40,7 +40,7 @@ import numpy as np
 import polars as pl
 
 from shoal.attacks.beside.guard import BesideGuard, Candidates, OldCells
-from shoal.attacks.counts import entries_of
+from shoal.auditor.sharing import entries_of
 from shoal.data.classes import Classes, Population
 from shoal.data.cut import Cut
 from shoal.data.matrix import Matrix
