@@ -10,6 +10,7 @@ from shoal.auditor.in_parts import measure_in_parts
 from shoal.auditor.order_kept import nearest_to_place, order_followed, order_kept
 from shoal.auditor.promises import Measures, promise_reports
 from shoal.auditor.reading import read_release
+from shoal.auditor.sharing import rows_linked
 from shoal.auditor.verdict import not_promised, release_warnings
 from shoal.data import cores
 from shoal.data.certificate import Certificate
@@ -103,6 +104,11 @@ def measure(
     certificate = _certificate_of(tally, promises, released, original, problem, followed)
     if release is not None and (risks := sample_report(release.classes)) is not None:
         certificate = certificate.extended(individual_risk=risks)
+    if release is not None and release.required_k is not None:
+        plain = [name for name in open_columns if problem.role_of(name) == "plain"]
+        columns = {name: released.column(name).codes for name in plain}
+        said = rows_linked(release.classes, columns, release.required_k)
+        certificate = certificate if said is None else certificate.warned(said)
     return Measured(certificate, release, tally.figures(), scale)
 
 

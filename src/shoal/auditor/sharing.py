@@ -8,13 +8,15 @@ What fits a class may be people - its members, or everybody whom its cells cover
 that it shows: the count is the same. People with the same classes are counted once.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from shoal.data.numbers import places_among
+from shoal.data.classes import Classes
+from shoal.data.numbers import alike, places_among
+from shoal.data.warnings import ROWS_LINKED, ReleaseWarning
 
 BLOCK = 1 << 21  # pairs that are compared at a time
 LARGE = 64  # a class that more than one person in this number fits is a bit set
@@ -221,3 +223,51 @@ def entries_of(chosen: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.n
     before = np.cumsum(lengths) - lengths
     entries = np.repeat(starts[chosen] - before, lengths) + np.arange(int(lengths.sum()))
     return np.repeat(np.arange(len(chosen)), lengths), entries
+
+
+# The rows of one person in one release, which columns that pass through may link.
+
+
+def rows_linked(
+    classes: Classes, columns: Mapping[str, np.ndarray], k: int
+) -> ReleaseWarning | None:
+    """Who is left among fewer than k once the rows are linked that show the same in columns that
+    stay the same for most people; None where nobody is, or where nobody knows whose the rows are.
+
+    columns: (n,) codes of those that pass through. What several people show links no rows.
+    """
+    if classes.subjects is None or not columns:
+        return None
+    kept = classes.labels >= 0
+    people, labels = classes.subjects[kept].astype(np.int64), classes.labels[kept]
+    shown = {name: codes[kept] for name, codes in columns.items()}
+    linking = [name for name, codes in shown.items() if _stays_for_most(people, codes)]
+    if not linking:
+        return None
+    found = alike([shown[name] for name in linking], len(people))
+    count, everybody = int(found.max(initial=-1)) + 1, int(people.max(initial=-1)) + 1
+    is_one = Links.of(found, people, count, everybody).degrees == 1
+    rows = is_one[found]
+    places = Links.of(found[rows], labels[rows], count, classes.count)
+    left = fitting(places, Links.of(people, labels, everybody, classes.count))
+    few, alone = (
+        len(np.unique(people[((places.degrees > 1) & (left < most))[found]])) for most in (k, 2)
+    )
+    if not few:
+        return None
+    named = " and ".join(f"'{name}'" for name in linking)
+    text = (
+        f"{named} link{'' if linking[1:] else 's'} the rows of one person: {few} of"
+        f" {len(np.unique(people))} people are then left among fewer than {k}, {alone} of them"
+        " alone; the promises hold for one row at a time. Drop what links rows, or publish one row"
+        " of each person"
+    )
+    return ReleaseWarning(ROWS_LINKED, text)
+
+
+def _stays_for_most(people: np.ndarray, codes: np.ndarray) -> bool:
+    """Whether most people with several rows show one value."""
+    rows = np.bincount(people)
+    values = Links.of(people, codes, len(rows), int(codes.max(initial=0)) + 1).degrees
+    several = rows > 1
+    return bool(several.any()) and 2 * int((values[several] == 1).sum()) > int(several.sum())

@@ -25,6 +25,7 @@ MOSTLY_ASIDE = "mostly-set-aside"
 FIELDS_DROPPED = "fields-dropped"
 EMPTY_ROWS = "empty-rows"
 ROWS_APART = "rows-apart"
+ROWS_LINKED = "rows-linked"
 HIDDEN_ROWS = "hidden-rows"
 ORDER_KEPT = "order-kept"
 LEDGER_UNJUDGED = "ledger-unjudged"
@@ -50,6 +51,7 @@ _BY_CODE = {
     TOGETHER_BELOW: GRAVE,
     PLAIN_NAMES_PEOPLE: GRAVE,
     PRESENCE_DISCLOSED: GRAVE,
+    ROWS_LINKED: GRAVE,
     LEDGER_UNJUDGED: GRAVE,
 }
 

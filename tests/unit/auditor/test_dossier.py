@@ -464,6 +464,25 @@ def test_a_list_with_all_columns_that_name_people_finds_who_is_alone_with_all_of
     assert publication.certificate["columns"][0]["alone_if_known"] < count < 250
 
 
+def test_people_whose_rows_are_linked_by_plain_columns_are_counted_among_who_is_left(named):
+    """By hand: who is in every class in which there is a row with this surname and postcode."""
+    stays, publication = named
+    shown = publication.data.with_columns(person=stays["person"].gather(publication.trace))
+    members = {c: {*p} for c, p in shown.group_by("birth_year").agg("person").iter_rows()}
+    groups = shown.group_by("surname", "postcode").agg("person", "birth_year")
+    left = {
+        people[0]: len(set.intersection(*(members[label] for label in labels)))
+        for _, _, people, labels in groups.iter_rows()
+        if len({*people}) == 1 and len({*labels}) > 1
+    }
+    few = sum(people < 40 for people in left.values())
+    alone = sum(people == 1 for people in left.values())
+    (found,) = [one for one in publication.warnings if one.code == "rows-linked"]
+    assert found.severity == "grave"
+    assert f"{few} of 250 people are then left among fewer than 40, {alone} of them" in found.text
+    assert few > 100
+
+
 def test_close_to_all_a_share_is_of_those_who_were_tried():
     row = Row("", "", "they are found", member={"share": 0.9989, "of": 917, "ci": None})
     assert row.says == "916 of 917 people: they are found"
