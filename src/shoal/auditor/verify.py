@@ -5,6 +5,7 @@ trust) lets it check more; what it can't check it names.
 """
 
 import hashlib
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -105,7 +106,8 @@ def verify(
 ) -> list[Check]:
     """Every check of a released file against its certificate, in order; good if none is False.
 
-    Grave findings come first, as checks named `grave finding`, which neither hold nor fail.
+    Grave findings come first, as checks named `grave finding`, which neither hold nor fail. Of a
+    dossier's D.json, whether its page is the one that it names, and who signed it.
 
     certificate: by default PATH.certificate.json. policy: the promises are measured again; of a
     fusion, that of its agreement.
@@ -117,12 +119,38 @@ def verify(
     """
     path = path_text(path, "path")
     require_there(path)
+    if is_dossier(path):
+        return dossier_checks(path, trust)
     asked = None if policy is None else Policy.of(policy)
     source = None if original is None else path_text(original, "original")
     with room.using(memory):
         proof = Proof.of(path, certificate)
         traced = None if trace is None else path_text(trace, "trace")
         return verify_by(path, proof, asked, source, trust, progress, traced)
+
+
+def is_dossier(path: str) -> bool:
+    """Whether a file is named as a dossier's JSON."""
+    return Path(path).suffix.lower() == ".json"
+
+
+def dossier_checks(path: str, trust: Sequence[str | Path] = ()) -> list[Check]:
+    """Whether the page beside a dossier's JSON is the one that it names, and who signed both."""
+    keys = read_trusted(trust) if trust else []
+    with readable(f"dossier '{path}'"):
+        content = Path(path).read_bytes()
+        try:
+            named = json.loads(content)["page"]
+            page, stated = Path(path).with_name(Path(named["name"]).name), str(named["sha256"])
+        except (ValueError, KeyError, TypeError):
+            raise InputError(
+                f"dossier '{path}': names no page; give the JSON that 'shoal dossier -o' wrote"
+            ) from None
+    is_named = page.is_file() and files.file_sha256(page) == stated
+    found = Check("page", True, f"{page.name} is the one that was written with it")
+    if not is_named:
+        found = Check("page", False, f"{page.name} is not there, or not the one written with it")
+    return [found, _signature(Proof(Path(path), content), keys)]
 
 
 def policy_beside(released: str, certificate: str | Path | None = None) -> Path | None:

@@ -1,7 +1,9 @@
 """The dossier of a release as a page that prints on A4; shows no value of the data."""
 
+import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -105,8 +107,12 @@ def json_path(page: Path) -> Path:
 
 
 def write_dossier(found: Dossier, path: Path) -> None:
-    """The page, and the same as JSON beside it; each whole or not at all."""
+    """The page, and the same as JSON beside it, with the page's hash, so that a signature of the
+    JSON is of both; each whole or not at all.
+    """
     page = pages.render_template("dossier.html.j2", _content(found))
+    signed = {"name": path.name, "sha256": hashlib.sha256(page.encode()).hexdigest()}
+    found = replace(found, content={**found.content, "page": signed})
     with files.atomic_write(str(json_path(path))) as draft:
         draft.write_text(found.to_json(), encoding="utf-8")
     remove_stale_signature(json_path(path))
@@ -325,12 +331,15 @@ def _measured_facts(found: Dossier, certificate: Certificate) -> Iterator[tuple[
         records = "; ".join(gettext("{count:,} rows of {name}", count=n, name=t) for t, n in rows)
     yield gettext("one person"), f"{one or gettext('every record')}: {people}, {records}"
     yield gettext("can rows of one person be linked?"), linked_rows(certificate)
+    hidden = certificate["records"]["suppressed"]
     yield (
         gettext("suppressed"),
-        gettext(
-            "{some} of {all} records; who lost most detail is in a report ('What it cost')",
-            some=certificate["records"]["suppressed"],
-            all=out,
+        "; ".join(
+            [
+                gettext("{some} of {all} records", some=hidden, all=out),
+                *_single_cells(certificate),
+                gettext("who lost most: see the report"),
+            ]
         ),
     )
     dialect = (certificate.get("output") or {}).get("dialect") or {}
@@ -350,6 +359,25 @@ def _measured_facts(found: Dossier, certificate: Certificate) -> Iterator[tuple[
         yield gettext("sign-off"), gettext("nobody has decided")
 
 
+def _single_cells(certificate: Certificate) -> Iterator[str]:
+    """Cells that are suppressed by themselves, by column, and how many values are gone where these
+    are shown whole or not at all.
+    """
+    columns = {one["name"]: one for one in certificate.get("columns") or []}
+    for name, cells in (certificate.get("starred") or {}).items():
+        said = gettext("{cells:,} cells of {name}", cells=cells, name=name)
+        column = columns.get(name)
+        if column is None or column["technique"] != "value-or-nothing":
+            yield said
+            continue
+        before, after = column["distinct_in"], (column["distinct_out"] or 1) - 1  # but the mark
+        is_less = before is not None and after < before
+        gone = gettext(
+            " ({gone} of {before} values never appear)", gone=(before or 0) - after, before=before
+        )
+        yield said + (gone if is_less else "")
+
+
 def _at(context: Mapping[str, Any], field: str) -> str:
     """An answer, cut short where it is long: the appendix has it whole."""
     value: Any = context
@@ -363,14 +391,13 @@ def _shortened(text: str) -> str:
 
 
 def _light(found: Dossier, certificate: Certificate) -> str:
-    """The colour of the box: red also for a risk above what is accepted, a rejection, or a finding
-    that is grave, accepted or not; amber also while something is open and where an attack found
-    much.
+    """The colour of the box: that of the certificate; red also for a risk above what is accepted
+    and a rejection, amber also while something is open and where an attack found much.
     """
     limits = found.content["threshold"]
     is_above = any(limits[name]["within"] is False for name in ("max", "mean"))
     is_rejected = any(one["kind"] == REJECTED for one in found.open)
-    if is_above or is_rejected or certificate.grave:
+    if is_above or is_rejected:
         return "red"
     is_doubtful = bool(found.open) or much_found(certificate) is not None
     return "amber" if is_doubtful and certificate.holds else certificate.light

@@ -239,7 +239,7 @@ def test_open_points_are_counted_and_named_first(released, tmp_path):
     found = open_points(dossier(released), "column 'ward' names people")
     write_dossier(found, tmp_path / "d.html")
     page = (tmp_path / "d.html").read_text("utf-8")
-    first = page.partition('<div class="verdict red">')[2]
+    first = page.partition('<div class="verdict amber">')[2]
     assert re.match(r"\s*<p><strong>\d+ points are open: \d+ grave findings?, ", first)
     named = page.partition('<section id="open">')[2].partition("</section>")[0]
     assert "<strong>Grave:</strong> column &#39;ward&#39; names people." in named
@@ -298,7 +298,7 @@ def test_a_point_stands_once_under_its_state_beside_what_is_agreed(attacked, tmp
     front = html.unescape((tmp_path / "d.html").read_text("utf-8").partition('id="appendix"')[0])
     assert [one["kind"] for one in found.open if one["kind"] == "grave"] == []
     assert "; 2 accepted in words." in front
-    assert '<div class="verdict red">' in front
+    assert '<div class="verdict amber">' in front
     assert "<strong>Grave, accepted: column 'ward' names people.</strong>" in front
     assert [front.count(point) for point in (grave["text"], finding)] == [2, 1]
     assert f"<strong>much, accepted:</strong> {finding}" in front
@@ -392,6 +392,16 @@ def test_a_column_that_others_have_and_that_is_published_as_it_is_is_open(releas
         "'ward' is published as it is, though rated as one that others have"
         in texts(found, "open")[0]
     )
+
+
+def test_single_cells_that_are_suppressed_are_counted_by_column(released, tmp_path, monkeypatch):
+    stated = shoal_package.Certificate.load(released / "out.csv.certificate.json")
+    whole = {"technique": "value-or-nothing", "distinct_in": 9, "distinct_out": 4}
+    columns = [c | (whole if c["name"] == "sex" else {}) for c in stated["columns"]]
+    path = certified(released, tmp_path, monkeypatch, columns=columns, starred={"sex": 799})
+    page = tmp_path / "d.html"
+    shoal_package.dossier(released / "out.csv", path, context=CONTEXT, output=page)
+    assert "799 cells of sex (6 of 9 values never appear)" in page.read_text("utf-8")
 
 
 def test_a_rejected_release_is_open_whoever_asks(released, tmp_path):
@@ -541,7 +551,7 @@ def test_a_release_named_as_another_one_is_recognized_by_its_hashes(released):
     assert other["released_sha256"] == content["output"]["sha256"]
 
 
-def test_sign_signs_the_json(released, tmp_path, shoal, monkeypatch):
+def test_a_signature_of_the_json_is_of_the_page_as_well(released, tmp_path, shoal, monkeypatch):
     pytest.importorskip("cryptography")
     from shoal.auditor.signatures import read_trusted
 
@@ -552,6 +562,11 @@ def test_sign_signs_the_json(released, tmp_path, shoal, monkeypatch):
     assert shoal(*command, "-o", "d.html", "--sign", "k.pem").status == 0
     (key,) = read_trusted(["k.pub.pem"])
     assert key.accepts(Path("d.json.sig").read_bytes(), Path("d.json").read_bytes())
+    checked = shoal("verify", "d.json", "--trust", "k.pub.pem")
+    assert (checked.status, checked.out.count("ok")) == (0, 2)
+    page = Path("d.html").read_text()
+    Path("d.html").write_text(page.replace("open", "closed", 1))
+    assert shoal("verify", "d.json", "--trust", "k.pub.pem").status == 1
     assert shoal(*command, "-o", "d.html", "--replace").status == 0
     assert not Path("d.json.sig").exists()  # it was about the dossier before
 
