@@ -67,7 +67,9 @@ def measure(asked: Asked) -> Result:
 
 
 def _others(frame: pl.DataFrame, asked: Asked) -> Iterator[tuple[str, Any]]:
-    """Every other method: k as it is named, then raised until the bound holds; or what it finds under it."""
+    """Every other method: k as it is named, then raised until the bound holds; or its own search
+    under the bound.
+    """
     for method in OF_K:
         held: dict[int, Any] = {}
         for start in STARTS:
