@@ -95,7 +95,9 @@ class CompareRequest(Request, kw_only=True):
         " of Shoal's.",
     )
     ks: str | None = option(
-        "--ks K,K,...", "Values of k; 5, 10, 25, 50 and the policy's when left out."
+        "--ks K,K,...",
+        "Values of k; 5, 10, 25, 50 and the policy's when left out. 1, no k, is for a bound of the"
+        " risk of a sample.",
     )
     skip: list[str] | None = option(
         "--skip K:METHOD", "A point that is measured already; repeatable."
