@@ -136,7 +136,24 @@ class View:
         nobody = np.zeros(0, np.int64)
         people = [nobody, *(self.person_of[name] for name in self.items_of)]
         items = [nobody, *self.items_of.values()]
-        return known_sets(np.concatenate(people), np.concatenate(items), size, most)
+        paths = [self._path(name) for name in self.items_of]
+        above = [
+            np.concatenate([path[min(level, len(path) - 1)] for path in paths])
+            for level in range(max(map(len, paths), default=1) - 1)
+        ]
+        return known_sets(np.concatenate(people), np.concatenate(items), above, size, most)
+
+    def _path(self, name: str) -> list[np.ndarray]:
+        """(n,) int64 for each level from that below people: the row that each row of a table hangs
+        from, and at last the row itself, numbered over all tables.
+        """
+        table, begun = self[name], 0
+        for one in self.tables:
+            if one.name == name:
+                break
+            begun += one.rows
+        above = [] if table.parent == PEOPLE else self._path(str(table.parent))
+        return [*(rows[parents_of(table.starts)] for rows in above), begun + np.arange(table.rows)]
 
     def known_above(self, name: str) -> np.ndarray | None:
         """(n,) the item of each row of a table, or of the row above it that is one; None where it
@@ -203,7 +220,8 @@ def multisets(starts: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 class KnownSets(NamedTuple):
     """Sets of rows, and who has which: (h,) the person and (h,) the number of the set, each pair
-    once; (s, size) the items of each set.
+    once; (s, size) the items of each set. Sets differ by their items, or by which of these hang
+    from the same row.
     """
 
     person: np.ndarray
@@ -211,15 +229,17 @@ class KnownSets(NamedTuple):
     items: np.ndarray
 
 
-def known_sets(person: np.ndarray, item: np.ndarray, size: int, most: int) -> KnownSets:
-    """What somebody has, `size` rows at a time.
+def known_sets(
+    person: np.ndarray, item: np.ndarray, above: Sequence[np.ndarray], size: int, most: int
+) -> KnownSets:
+    """What somebody has, `size` rows at a time, 1 to 3.
 
     Rows that show the same are not told apart, but each of them counts; a person has each choice
-    once. person, item: (i,) of each row, as in `View.items_of`. Raises InputError for more choices
-    than `most`.
+    once. person, item: (i,) of each row, as in `View.items_of`. above: by level, (i,) the row that
+    each hangs from. Raises InputError for more choices than `most`.
     """
     order = np.lexsort((item, person))
-    person, item = person[order], item[order]
+    person, item, above = person[order], item[order], [rows[order] for rows in above]
     counts = np.bincount(person) if len(person) else np.zeros(0, np.int64)
     values, times = np.unique(counts, return_counts=True)
     sets = sum(map(mul, (comb(count, size) for count in values.tolist()), times.tolist()))
@@ -233,15 +253,28 @@ def known_sets(person: np.ndarray, item: np.ndarray, size: int, most: int) -> Kn
     for count in np.unique(counts[counts >= size]).tolist():
         members = np.flatnonzero(counts == count)
         places = _choices(count, size)
-        rows = starts[members][:, None, None] + places[None]
         people.append(np.repeat(members, len(places)))
-        chosen.append(item[rows].reshape(-1, size))
-    found = np.concatenate(chosen)
-    rows_of = alike(list(found.T), len(found))
-    kinds = int(rows_of.max(initial=0)) + 1
-    once = np.unique(np.concatenate(people) * kinds + rows_of)
-    items = found[np.unique(rows_of, return_index=True)[1]]
+        chosen.append((starts[members][:, None, None] + places[None]).reshape(-1, size))
+    rows = np.concatenate(chosen)
+    number = alike([*item[rows].T, *_pattern(rows, item, above)], len(rows))
+    kinds = int(number.max(initial=0)) + 1
+    once = np.unique(np.concatenate(people) * kinds + number)
+    items = item[rows[np.unique(number, return_index=True)[1]]]
     return KnownSets(once // kinds, once % kinds, items)
+
+
+def _pattern(rows: np.ndarray, item: np.ndarray, above: Sequence[np.ndarray]) -> np.ndarray:
+    """(pairs, choices) int64, which of the chosen rows hang from the same row, and at which level.
+
+    rows: (choices, size), each by ascending item. Two choices of up to three rows with equal items
+    can be put on each other, row by row, exactly if their pairs are equal as multisets: a triangle
+    is told by its sides.
+    """
+    pairs = list(combinations(range(rows.shape[1]), 2)) if above else []
+    one, other = (rows[:, [pair[end] for pair in pairs]].T.ravel() for end in (0, 1))
+    shared = [level[one] == level[other] for level in above]
+    sides = alike([item[one], item[other], *shared], len(one))
+    return np.sort(sides.reshape(len(pairs), len(rows)), axis=0)
 
 
 def _choices(count: int, size: int) -> np.ndarray:
