@@ -21,12 +21,13 @@ class Person:
     """What is published of one person, keys aside and days counted from the person's own.
 
     rows: by table, each row's cells beside dates, its offset or None, and its sensitive value; of a
-    drug its visit's cells and its own, and which visit it hangs from.
+    drug its visit's cells and its own, and which visit it hangs from. diseases: by visit.
     """
 
     cells: tuple
     hull: tuple[int, int] | None
     rows: dict[str, list[tuple[tuple, int | None, str]]] = field(default_factory=dict)
+    diseases: dict[str, str] = field(default_factory=dict)
 
 
 def rows_of(folder: Path, name: str) -> list[dict[str, str]]:
@@ -74,6 +75,7 @@ def read(folder: Path, is_exact: bool, counts_drugs: bool) -> list[Person]:
         cells = (visit["kind"], visit["cost"], visit["drugs.rows"], hanging)
         cells += () if is_exact else (text,)
         person.rows["visits"].append((cells, offset if is_exact else None, visit["disease"]))
+        person.diseases[visit["visit"]] = visit["disease"]
         for drug in drugs.get(visit["visit"], ()):
             person.rows["drugs"].append(((*cells, drug), None, visit["visit"]))
     return list(found.values())
@@ -126,6 +128,17 @@ class Judged:
             for chosen in set().union(*(held[i] for i in members)):
                 yield chosen, [i for i in members if chosen in held[i]]
 
+    def above(self, drug: tuple[str, str], chosen: tuple, person: Person) -> list[str]:
+        """The diseases of the visits that a known drug of a person may hang from."""
+        visits = {
+            visit
+            for rows in combinations(self.items(person), len(chosen))
+            if min(map(numbered, permutations(rows))) == chosen
+            for name, cells, visit in rows
+            if (name, cells) == drug
+        }
+        return [person.diseases[visit] for visit in visits]
+
     def fewest(self) -> int:
         return min(len(fits) for _, fits in self.known_sets(self.m))
 
@@ -138,6 +151,9 @@ class Judged:
                 cells = {repr(c) for i in fits for c, _, _ in self.people[i].rows[name]}
                 if isinstance(self.known.get(name), int):
                     cells = {shown for table, shown, _ in chosen if table == name}
+                if name == "visits" and self.known["visits"] == "all":
+                    for drug in {(table, shown) for table, shown, _ in chosen if table == "drugs"}:
+                        yield name, [self.above(drug, chosen, self.people[i]) for i in fits]
                 for shown in cells:
                     yield (
                         name,

@@ -134,36 +134,52 @@ class View:
     def known_sets(self, size: int, most: int) -> "KnownSets":
         """What attackers who know `size` rows may know; InputError for more choices than `most`."""
         nobody = np.zeros(0, np.int64)
-        people = [nobody, *(self.person_of[name] for name in self.items_of)]
-        items = [nobody, *self.items_of.values()]
-        paths = [self._path(name) for name in self.items_of]
-        above = [
-            np.concatenate([path[min(level, len(path) - 1)] for path in paths])
-            for level in range(max(map(len, paths), default=1) - 1)
-        ]
-        return known_sets(np.concatenate(people), np.concatenate(items), above, size, most)
+        people = np.concatenate([nobody, *(self.person_of[name] for name in self.items_of)])
+        items = np.concatenate([nobody, *self.items_of.values()])
+        return known_sets(people, items, self.known_paths, size, most)
 
-    def _path(self, name: str) -> list[np.ndarray]:
-        """(n,) int64 for each level from that below people: the row that each row of a table hangs
-        from, and at last the row itself, numbered over all tables.
+    @cached_property
+    def known_paths(self) -> list[np.ndarray]:
+        """`path` of all rows in `items_of`, table by table; each goes on with the row itself."""
+        paths = [self.path(name) for name in self.items_of]
+        return [
+            np.concatenate([path[min(level, len(path) - 1)] for path in paths])
+            for level in range(max(map(len, paths), default=0))
+        ]
+
+    def path(self, name: str) -> list[np.ndarray]:
+        """(n,) int64 for each level, from people: the row that each row of a table hangs from, and
+        at last the row itself, numbered over all tables.
         """
         table, begun = self[name], 0
         for one in self.tables:
             if one.name == name:
                 break
             begun += one.rows
-        above = [] if table.parent == PEOPLE else self._path(str(table.parent))
+        above = [] if table.parent is None else self.path(table.parent)
         return [*(rows[parents_of(table.starts)] for rows in above), begun + np.arange(table.rows)]
 
-    def known_above(self, name: str) -> np.ndarray | None:
-        """(n,) the item of each row of a table, or of the row above it that is one; None where it
-        hangs from no table with a number.
+    def asked_levels(self, name: str) -> list[int]:
+        """The levels of `path` at which rows of a table belong to what is known of somebody: of a
+        table with a number, or below one, that of the known rows; of others that of the person,
+        and of one above that of its own rows, which known ones hang from.
         """
-        table = self[name]
-        if name in self.items_of or table.parent is None:
-            return self.items_of.get(name)
-        above = self.known_above(table.parent)
-        return None if above is None else above[parents_of(table.starts)]
+        chain = [*reversed(_above(self, name)), name]
+        known = [level for level, one in enumerate(chain, 1) if one in self.items_of]
+        is_above = any(name in _above(self, one) for one in self.items_of)
+        return known or ([0, len(chain)] if is_above else [0])
+
+    def known_rows(self, sets: "KnownSets", level: int) -> tuple[list[np.ndarray], np.ndarray]:
+        """The rows at a level of `known_paths` that sets tell of, (a,) each once, and by what: the
+        number of the set, and the item that hangs there.
+        """
+        rows = sets.choices.ravel()
+        above = self.known_paths[level][rows]
+        by = [np.repeat(sets.choice, sets.choices.shape[1])]
+        if level > 0:
+            by.append(np.concatenate([*self.items_of.values()])[rows])
+        once = np.unique(alike([*by, above], len(rows)), return_index=True)[1]
+        return [one[once] for one in by], above[once]
 
     def fewest_alike(self, most_rows: int = 0, most_sets: int = MOST_SETS) -> np.ndarray:
         """(people,) int64, among how many people each hides at least, whatever is known of them.
@@ -220,26 +236,28 @@ def multisets(starts: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 class KnownSets(NamedTuple):
     """Sets of rows, and who has which: (h,) the person and (h,) the number of the set, each pair
-    once; (s, size) the items of each set. Sets differ by their items, or by which of these hang
-    from the same row.
+    once. Sets differ by their items, or by which of these hang from the same row.
+
+    choices: (c, size) the rows of every choice, as `View.items_of` has them; choice: (c,) the
+    number of its set.
     """
 
     person: np.ndarray
     number: np.ndarray
-    items: np.ndarray
+    choices: np.ndarray
+    choice: np.ndarray
 
 
 def known_sets(
-    person: np.ndarray, item: np.ndarray, above: Sequence[np.ndarray], size: int, most: int
+    person: np.ndarray, item: np.ndarray, paths: Sequence[np.ndarray], size: int, most: int
 ) -> KnownSets:
     """What somebody has, `size` rows at a time, 1 to 3.
 
     Rows that show the same are not told apart, but each of them counts; a person has each choice
-    once. person, item: (i,) of each row, as in `View.items_of`. above: by level, (i,) the row that
-    each hangs from. Raises InputError for more choices than `most`.
+    once. person, item: (i,) of each row, as in `View.items_of`; paths: as `View.known_paths`.
+    Raises InputError for more choices than `most`.
     """
     order = np.lexsort((item, person))
-    person, item, above = person[order], item[order], [rows[order] for rows in above]
     counts = np.bincount(person) if len(person) else np.zeros(0, np.int64)
     values, times = np.unique(counts, return_counts=True)
     sets = sum(map(mul, (comb(count, size) for count in values.tolist()), times.tolist()))
@@ -255,12 +273,11 @@ def known_sets(
         places = _choices(count, size)
         people.append(np.repeat(members, len(places)))
         chosen.append((starts[members][:, None, None] + places[None]).reshape(-1, size))
-    rows = np.concatenate(chosen)
-    number = alike([*item[rows].T, *_pattern(rows, item, above)], len(rows))
+    rows = order[np.concatenate(chosen)]
+    number = alike([*item[rows].T, *_pattern(rows, item, paths[1:-1])], len(rows))
     kinds = int(number.max(initial=0)) + 1
     once = np.unique(np.concatenate(people) * kinds + number)
-    items = item[rows[np.unique(number, return_index=True)[1]]]
-    return KnownSets(once // kinds, once % kinds, items)
+    return KnownSets(once // kinds, once % kinds, rows, number)
 
 
 def _pattern(rows: np.ndarray, item: np.ndarray, above: Sequence[np.ndarray]) -> np.ndarray:

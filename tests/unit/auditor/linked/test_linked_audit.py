@@ -445,6 +445,28 @@ def test_two_drugs_of_one_visit_are_not_those_of_two_visits():
     assert below["drugs", "2"] == 1
 
 
+def test_a_value_of_the_row_that_a_known_row_hangs_from_is_asked_about():
+    """Everybody has two visits, and that with drug 1 is about flu, whoever it is."""
+    policy = linked_cases.policy(k=2)
+    policy["tables"]["visits"]["attributes"].pop("cost")
+    policy["tables"]["drugs"] |= {"rows": {"known": 1}, "attributes": {"drug": {"role": "quasi"}}}
+    policy["promises"].append({"model": "l-diversity", "attribute": "visits.disease", "l": 2})
+    people, visits = [f"{i}" for i in range(1, 5)], [f"{i}" for i in range(1, 9)]
+    released = {
+        "people": pl.DataFrame({"patient": people, "age": "40", "blood": "A", "visits.rows": "2"}),
+        "visits": pl.DataFrame({"visit": visits, "patient": people * 2, "drugs.rows": "1"}),
+        "drugs": pl.DataFrame({"visit": visits, "drug": ["1"] * 4 + ["2"] * 4}),
+    }
+
+    def least(diseases):
+        visits = released["visits"].with_columns(pl.Series("disease", diseases))
+        certificate = audit_linked({**released, "visits": visits}, Policy.from_dict(policy))
+        return certificate.certificate["promises"][1]["measured"]
+
+    assert least(["flu"] * 4 + ["cold"] * 4) == 1
+    assert least(["flu", "cold"] * 4) == 2
+
+
 @given(small_worlds(), st.integers(1, 3))
 def test_it_is_known_which_rows_hang_from_the_same_row(world, m):
     rows = [
