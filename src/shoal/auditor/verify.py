@@ -13,22 +13,17 @@ from pathlib import Path
 from typing import Any
 
 from shoal.auditor.as_written import as_written
-from shoal.auditor.checks import (
-    Check,
-    Stated,
-    both_hashes,
-    broken_text,
-    consistency,
-    of_original,
-)
+from shoal.auditor.checks import Check, Stated, broken_text, consistency
 from shoal.auditor.description import DEFAULT_METHODS, policy_identity, verb_of
 from shoal.auditor.linked.verify import linked_checks
 from shoal.auditor.measured_again import (
     RELEASED_IN_PARTS,
     UNREADABLE,
     Reader,
+    both_hashes,
     measured_again,
     not_measured,
+    of_original,
 )
 from shoal.auditor.signatures import SIGNATURE_BYTES, Signer, read_trusted
 from shoal.connectors import files

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shoal.auditor.checks import K_ANONYMITY, Check, Stated, consistency, is_close, of_original
+from shoal.auditor.checks import K_ANONYMITY, Check, Stated, consistency, is_close
 from shoal.auditor.linked.audit import audit_linked, has_exact_gaps
-from shoal.auditor.measured_again import Reader
+from shoal.auditor.measured_again import Reader, of_original
 from shoal.connectors import files
 from shoal.connectors.database.address import names_table
 from shoal.connectors.location import Location
