@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, TypeAlias
 
+from shoal.data.language import gettext
 from shoal.errors import InputError
 
 LONGEST_LINE = 256 << 20
@@ -184,7 +185,8 @@ class Job:
 
     @property
     def stage(self) -> str:
-        return next((e["stage"] for e in reversed(self.events) if e.get("stage")), "starting")
+        stages = (e["stage"] for e in reversed(self.events) if e.get("stage"))
+        return next(stages, gettext("starting"))
 
     @property
     def measured(self) -> tuple[int | None, int | None]:

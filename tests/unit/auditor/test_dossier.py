@@ -385,7 +385,7 @@ def test_reasons_are_asked_of_sensitive_and_plain_columns_too():
     ]
     roles = Roles.of(shoal_package.Certificate({"columns": columns}), None)
     asked = Answers(certificate, stated, None, residual_risk(certificate), roles, day)
-    assert asked.lacks("attributes").endswith("missing for age, charge, name")
+    assert asked.lacks("attributes").endswith("missing (age, charge, name)")
 
 
 def test_open_questions_are_grouped_by_what_answers_them(released):

@@ -465,8 +465,11 @@ class Answers:
             if any(lack_of(getattr(own, key), self.today) for key in RATINGS)
         ]
         return "; ".join(
-            f"{what} is missing for {', '.join(lacking)}"
-            for what, lacking in (("a reason", no_reason), ("a rating", no_rating))
+            f"{what} ({', '.join(lacking)})"
+            for what, lacking in (
+                ("a reason is missing", no_reason),
+                ("a rating is missing", no_rating),
+            )
             if lacking
         )
 
