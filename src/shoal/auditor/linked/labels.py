@@ -8,7 +8,7 @@ all of this is equal: labels are refined row by row and compared, nothing is has
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, takewhile
 from math import comb
 from operator import mul
 from typing import NamedTuple
@@ -151,11 +151,8 @@ class View:
         """(n,) int64 for each level, from people: the row that each row of a table hangs from, and
         at last the row itself, numbered over all tables.
         """
-        table, begun = self[name], 0
-        for one in self.tables:
-            if one.name == name:
-                break
-            begun += one.rows
+        table = self[name]
+        begun = sum(one.rows for one in takewhile(lambda one: one.name != name, self.tables))
         above = [] if table.parent is None else self.path(table.parent)
         return [*(rows[parents_of(table.starts)] for rows in above), begun + np.arange(table.rows)]
 
