@@ -218,6 +218,7 @@ class PromiseReport(TypedDict):
     k: NotRequired[int]
     k_measured: NotRequired[int | None]
     measured_min: NotRequired[float | None]
+    measured_without_missing: NotRequired[float]
     expected: NotRequired[float]
     above: NotRequired[Share | None]
     kind: NotRequired[str]
