@@ -137,6 +137,9 @@ def acceptance_text(row: AcceptedReport, certificate: Mapping[str, Any]) -> str:
 def remedy(certificate: Mapping[str, Any], measure: str, name: str | None) -> str:
     """What helps against an attack. measure, name: how `accept` names it and its column."""
     if measure != "alone":
+        kinds = {column["name"]: column["type"] for column in certificate.get("columns") or []}
+        if measure == "certain" and kinds.get(name) == "number":
+            measure = "inference_gain"  # numbers that differ may still be near one another
         helps = REMEDIES.get(measure, "change the policy")
         for promise in certificate.get("promises") or []:
             if promise["model"] in STRONGER and name in (promise.get("attributes") or []):
