@@ -19,20 +19,19 @@ Form = Mapping[str, list[str]]
 
 
 class Role(NamedTuple):
-    """A role as the page shows it: on a button, by a letter, and in a sentence."""
+    """A role as the page shows it: on a button, and in a sentence."""
 
     title: str
-    letter: str
     words: str
 
 
 ROLES = {
-    "identifier": Role(gettext("Names a person"), "N", gettext("names a person")),
-    "subject": Role(gettext("The person"), "P", gettext("the person")),
-    "quasi": Role(gettext("Others could know"), "K", gettext("others could know it")),
-    "sensitive": Role(gettext("Private"), "S", gettext("private")),
-    "plain": Role(gettext("Harmless, as it is"), "H", gettext("harmless")),
-    "drop": Role(gettext("Leave out"), "L", gettext("left out")),
+    "identifier": Role(gettext("Names a person"), gettext("names a person")),
+    "subject": Role(gettext("The person"), gettext("the person")),
+    "quasi": Role(gettext("Others could know"), gettext("others could know it")),
+    "sensitive": Role(gettext("Private"), gettext("private")),
+    "plain": Role(gettext("Harmless, as it is"), gettext("harmless")),
+    "drop": Role(gettext("Leave out"), gettext("left out")),
 }
 WORDS = {role: shown.words for role, shown in ROLES.items()}
 VALUED = ("type", "domain", "order", "hierarchy", "weight")

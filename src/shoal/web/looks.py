@@ -23,6 +23,7 @@ from shoal.connectors.traces import traced_rows
 from shoal.data.findings import AttributeFinding
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.hierarchies.table import read_hierarchy, table_text
+from shoal.data.numbers import parse_numbers
 from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import is_packed
 from shoal.data.table import Table, as_text
@@ -335,11 +336,17 @@ class Looks:
         """What readers see of a column at each step: groups, some of their names, rows, people."""
         asked, frame = self._asked(table, policy, base)
         rows = self._hierarchy(table, policy, base, attribute).rows()
+        declared = asked.model.attributes[attribute]
+        if declared.type == "number" and declared.hierarchy is None:
+            rows = _by_number(rows, declared.round, asked.render.intervals)
+        values = rows[:, 0].tolist()
+        if declared.round:
+            rows = rows[:, 1:]
         steps = list(dict.fromkeys(map(tuple, rows.T)))  # none that changes nothing
         whole = asked.tables.original_frame(frame)
         who = whole[asked.subject] if asked.subject else pl.int_range(whole.height, eager=True)
         held = pl.DataFrame({"value": as_text(whole[attribute]), "who": who})
-        return {"levels": [_level(steps[0], labels, held) for labels in steps]}
+        return {"levels": [_level(values, labels, held) for labels in steps]}
 
     def look_show_tree(
         self, table: str, policy: Answer, base: str, attribute: str, find: str = "", page: int = 1
@@ -480,6 +487,24 @@ def _with_those_above(nodes: list[Node], shown: list[Node]) -> list[Node]:
             wanted.add(number)
             number = nodes[number]["above"]
     return [nodes[number] for number in sorted(wanted)]
+
+
+def _by_number(rows: np.ndarray, step: float | None, intervals: str) -> np.ndarray:
+    """The values of a number with what readers see, ascending. rows: as of a hierarchy.
+
+    step: to what the ends of ranges are rounded; a column of ranges is then put behind the values.
+    """
+    numbers = parse_numbers(rows[:, 0].tolist())
+    order = np.argsort(numbers, kind="stable")
+    rows, numbers = rows[order], numbers[order]
+    if not step:
+        return rows
+    ends = zip(np.floor(numbers / step) * step, np.ceil(numbers / step) * step, strict=True)
+    shown = [
+        f"{lo:.15g}" if lo == hi else intervals.format(lo=f"{lo:.15g}", hi=f"{hi:.15g}")
+        for lo, hi in ends
+    ]
+    return np.column_stack([rows[:, :1], np.array(shown, dtype=object), rows[:, 1:]])
 
 
 def _level(values: Sequence[str], labels: Sequence[str], held: pl.DataFrame) -> dict[str, Any]:

@@ -4,12 +4,14 @@ import os
 import re
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from shoal.data.certificate import Certificate
 from shoal.data.language import gettext
 from shoal.data.linked import PEOPLE
 from shoal.data.person.decision import asks_who, question_in_words
 from shoal.data.warnings import GRAVE
+from shoal.policy.proposal.roles import MANY
 from shoal.reports.linked import entity_picture, exposure_text, known_text
 from shoal.web import pictures, policy_text
 from shoal.web.edits import APART, LINK, ROLES, promises_about, said_of, subject_of
@@ -221,13 +223,13 @@ def _column(
         "name": name,
         "table": name.rpartition(".")[0] or people,
         "role": role,
-        "letter": ROLES[role].letter if role in ROLES else "?",
         "kind": _kind(own, settings),
         "round": settings.get("round"),
         "is_range": settings.get("type") == "number" and "hierarchy" not in settings,
         "reason": (server.project.about.get("reasons") or {}).get(name, ""),
         # who is one person is asked above
-        "ask": None if asks_who(ask := settings.get("ask")) else question_in_words(ask),
+        "ask": None if asks_who(ask := settings.get("ask")) else _question(ask),
+        "is_whole": settings == {"role": "quasi"} and bool(own) and own["values"] > MANY,
         "doubtful": dict(ask["values"]) if isinstance(ask, dict) and "values" in ask else None,
         "bars": pictures.bars(own["bars"]) if own and role not in ("identifier", "subject") else [],
         "repeats": _repeats(profile, name) if role == "subject" else "",
@@ -239,6 +241,13 @@ def _column(
         "if_known": _alone_if_known(server, name, risk or {}),
         "promised": promises_about(server.project.policy, name) if role == "sensitive" else [],
     }
+
+
+def _question(ask: Any) -> str | None:
+    """A column's open question, with the page's word for the role that it names."""
+    asked = question_in_words(ask)
+    chosen = gettext("choose “{role}”", role=ROLES["quasi"].title)
+    return asked and asked.replace("give it the role 'quasi'", chosen)
 
 
 def _alone_if_known(server: Server, name: str, risk: Context) -> Context | None:
@@ -270,7 +279,9 @@ def _kind(own: Context | None, settings: Context) -> str:
     if own is None:
         return "…"
     what = KINDS.get(own["kind"], KINDS["empty"])
-    missing = gettext(", {missing:,} empty", missing=own["missing"]) if own["missing"] else ""
+    missing = (
+        gettext(", {missing:,} without a value", missing=own["missing"]) if own["missing"] else ""
+    )
     return f"{own['values']:,} {what}{missing}"
 
 
@@ -387,7 +398,7 @@ async def promises_screen(server: Server) -> Context:
         "slider": round(pictures.log_place(k or 2, 2, 50, 1000)),
         "curve": pictures.loss_curve(losses, k or 2) if losses else None,
         "method": method,
-        "private": _private(server),
+        "private": _private(server, (await _profile(server))[0]),
         "plain": [name for name, own in project.attributes.items() if own.get("role") == "plain"],
         "several": several_context(server, (await _profile(server))[0]),
         "exposed": exposed_lines(risk, k),
@@ -438,8 +449,13 @@ SETTINGS = {
 }
 
 
-def _private(server: Server) -> list[Context]:
-    """Every private column with what is promised about it."""
+COUNT_VALUES = ("l", "p", "alpha")
+"""The thresholds of promises to which "no value" is one more value."""
+
+
+def _private(server: Server, profile: Context | None) -> list[Context]:
+    """Every private column with what is promised about it, and how many rows have no value."""
+    missing = {column["name"]: column["missing"] for column in (profile or {}).get("columns", ())}
     promises = list(enumerate(server.project.policy.get("promises") or ()))
     found = []
     for name, settings in server.project.attributes.items():
@@ -459,7 +475,15 @@ def _private(server: Server) -> list[Context]:
                     {"index": index, "key": key, "value": promise.get(key or ""), "text": text}
                 )
         number = server.project.numbers.get(name, 0)
-        found.append({"name": name, "number": number, "promises": own})
+        counts = any(promise["key"] in COUNT_VALUES for promise in own)
+        found.append(
+            {
+                "name": name,
+                "number": number,
+                "promises": own,
+                "missing": missing.get(name, 0) if counts else 0,
+            }
+        )
     return found
 
 
