@@ -1,8 +1,7 @@
 """What a certificate must look like: every key of both schemas and of every verb, in one place.
 
-The types of its parts say what they hold, to whoever reads this and to the checks. Keys that are
-not named here may be there, as a later version or a plug-in adds some; `verify` lists them as not
-measured again.
+The types of its parts say what they hold, to whoever reads this and to the checks. A later version
+or a plug-in may add keys that are not named here; `verify` lists them as not measured again.
 """
 
 import codecs

@@ -4,17 +4,27 @@ import os
 import re
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from shoal.data.certificate import Certificate
 from shoal.data.language import gettext
 from shoal.data.linked import PEOPLE
-from shoal.data.person.decision import asks_who, question_in_words
+from shoal.data.person.decision import asks_who
 from shoal.data.warnings import GRAVE
 from shoal.policy.proposal.roles import MANY
 from shoal.reports.linked import entity_picture, exposure_text, known_text
 from shoal.web import pictures, policy_text
-from shoal.web.edits import APART, LINK, ROLES, promises_about, said_of, subject_of
+from shoal.web.edits import (
+    APART,
+    COUNT_VALUES,
+    LINK,
+    ROLES,
+    SETTINGS,
+    about,
+    promises_about,
+    question_of,
+    said_of,
+    subject_of,
+)
 from shoal.web.frame import FIELDS, checked_now, frame, in_fields, person_answered, size_text
 from shoal.web.pictures import compared_points
 from shoal.web.policy_text import Context, loss_of
@@ -228,7 +238,7 @@ def _column(
         "is_range": settings.get("type") == "number" and "hierarchy" not in settings,
         "reason": (server.project.about.get("reasons") or {}).get(name, ""),
         # who is one person is asked above
-        "ask": None if asks_who(ask := settings.get("ask")) else _question(ask),
+        "ask": None if asks_who(ask := settings.get("ask")) else question_of(ask),
         "is_whole": settings == {"role": "quasi"} and bool(own) and own["values"] > MANY,
         "doubtful": dict(ask["values"]) if isinstance(ask, dict) and "values" in ask else None,
         "bars": pictures.bars(own["bars"]) if own and role not in ("identifier", "subject") else [],
@@ -241,13 +251,6 @@ def _column(
         "if_known": _alone_if_known(server, name, risk or {}),
         "promised": promises_about(server.project.policy, name) if role == "sensitive" else [],
     }
-
-
-def _question(ask: Any) -> str | None:
-    """A column's open question, with the page's word for the role that it names."""
-    asked = question_in_words(ask)
-    chosen = gettext("choose “{role}”", role=ROLES["quasi"].title)
-    return asked and asked.replace("give it the role 'quasi'", chosen)
 
 
 def _alone_if_known(server: Server, name: str, risk: Context) -> Context | None:
@@ -406,7 +409,7 @@ async def promises_screen(server: Server) -> Context:
         "others": [
             {"index": place, "text": said_of(promise)}
             for place, promise in enumerate(policy.get("promises") or ())
-            if promise.get("model") not in ("k-anonymity",) and not _about(promise)
+            if promise.get("model") not in ("k-anonymity",) and not about(promise)
         ],
         "last": _last_measured(server),
         "findings": await findings(server),
@@ -434,25 +437,6 @@ async def _count_grave(server: Server) -> bool:
     return run is None and found is None and bool(server.grave)
 
 
-def _about(promise: Context) -> list[str]:
-    return [promise["attribute"]] if promise.get("attribute") else promise.get("attributes") or []
-
-
-SETTINGS = {
-    "l": gettext("at least this many different ones in every class"),
-    "t": gettext("no class farther than this from the whole table (t-closeness)"),
-    "beta": gettext("no value more frequent in a class than beta allows (β-likeness)"),
-    "p": gettext("at least this many different ones in every class"),
-    "delta": gettext("no value rarer or more frequent than delta allows (δ-disclosure)"),
-    "alpha": gettext("no value has more than this share of a class"),
-    "share": gettext("no more than this share of a class has the same one in any row"),
-}
-
-
-COUNT_VALUES = ("l", "p", "alpha")
-"""The thresholds of promises to which "no value" is one more value."""
-
-
 def _private(server: Server, profile: Context | None) -> list[Context]:
     """Every private column with what is promised about it, and how many rows have no value."""
     missing = {column["name"]: column["missing"] for column in (profile or {}).get("columns", ())}
@@ -463,7 +447,7 @@ def _private(server: Server, profile: Context | None) -> list[Context]:
             continue
         own = []
         for index, promise in promises:
-            if name in _about(promise) and promise.get("model") != "k-anonymity":
+            if name in about(promise) and promise.get("model") != "k-anonymity":
                 key = next((key for key in SETTINGS if key in promise), None)
                 text = SETTINGS.get(key or "", said_of(promise))
                 if promise.get("kind", "distinct") != "distinct" and key == "l":
@@ -475,15 +459,8 @@ def _private(server: Server, profile: Context | None) -> list[Context]:
                     {"index": index, "key": key, "value": promise.get(key or ""), "text": text}
                 )
         number = server.project.numbers.get(name, 0)
-        counts = any(promise["key"] in COUNT_VALUES for promise in own)
-        found.append(
-            {
-                "name": name,
-                "number": number,
-                "promises": own,
-                "missing": missing.get(name, 0) if counts else 0,
-            }
-        )
+        none = missing.get(name) if any(one["key"] in COUNT_VALUES for one in own) else 0
+        found.append({"name": name, "number": number, "promises": own, "missing": none})
     return found
 
 
