@@ -239,7 +239,7 @@ def _column(
         "reason": (server.project.about.get("reasons") or {}).get(name, ""),
         # who is one person is asked above
         "ask": None if asks_who(ask := settings.get("ask")) else question_of(ask),
-        "is_whole": settings == {"role": "quasi"} and bool(own) and own["values"] > MANY,
+        "is_whole": settings == {"role": "quasi"} and own is not None and own["values"] > MANY,
         "doubtful": dict(ask["values"]) if isinstance(ask, dict) and "values" in ask else None,
         "bars": pictures.bars(own["bars"]) if own and role not in ("identifier", "subject") else [],
         "repeats": _repeats(profile, name) if role == "subject" else "",
