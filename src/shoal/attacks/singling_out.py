@@ -50,7 +50,9 @@ class SinglingOut(Attack):
         found: Findings = {"owned": None, "people": None, "isolate": whole[0]}
         found |= {"interior": whole[1], "control": None, "gain": None, "snap": []}
         if not len(ends.labels):
-            return found | {"why": "no interval holds three values"} | _owned(scene)
+            return (
+                found | {"why": "no published range holds three different numbers"} | _owned(scene)
+            )
         if scene.halves is None:
             found["why"] = scene.control.reason or "one half of the people can't be published again"
             return found | _owned(scene)

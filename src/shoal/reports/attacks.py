@@ -39,7 +39,7 @@ NEGLIGIBLE = 0.01  # of a gain
 CONSIDERABLE = 0.10
 NOT_MEASURED = "not measured"
 
-NOT_ASKED = gettext("nobody asked for it")
+NOT_ASKED = gettext("not asked for")
 ALL_PLAIN = "all plain columns"
 
 Number = Mapping[str, Any] | float | None
@@ -385,7 +385,10 @@ def _inferred(found: Findings) -> Iterator[Row]:
             near=near.rstrip(","),
         )
         share, label = one["certain"], gettext("{name} nearly certain", name=name)
-        yield Row(QUESTIONS[2], label, sentence, share, measure="certain", attribute=name)
+        asked: Findings = {"measure": "certain", "attribute": name}
+        # whoever guesses a number as well of strangers learns little, however sure they are
+        gain = one["gain"] if near else None
+        yield Row(QUESTIONS[2], label, sentence, share, gain=gain, **asked)
 
 
 def _near(one: Mapping[str, Any]) -> str:
@@ -620,9 +623,11 @@ def which_tried(certificate: Certificate) -> str:
             others=", ".join(name.replace("-", " ") for name in sorted(registry.attacks())),
         )
     known = registry.attacks() if found else {}
+    beside = gettext("judged by itself, with the other releases of these people")
+    unasked = UNASKED | ({"earlier": beside} if certificate.get("beside") else {})
     lacking: dict[str, list[str]] = {}
     for name in sorted({*known} - {*found}):
-        needs = (UNASKED[need] for need in known[name].needs if need in UNASKED)
+        needs = (unasked[need] for need in known[name].needs if need in unasked)
         why = found.get("skipped", {}).get(name) or next(needs, NOT_ASKED)
         lacking.setdefault(why, []).append(name.replace("-", " "))
     if not lacking:

@@ -112,6 +112,7 @@ async def release(request: Request) -> Response:
             "attack",
             one(form, "once"),
             **_asked(server, run),
+            all=bool(one(form, "all")),
             key=str(server.people_key),
             others={other.name: str(other.place) for other in others_of(server, run)},
             ledgers={
