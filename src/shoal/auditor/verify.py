@@ -8,8 +8,6 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -26,18 +24,16 @@ from shoal.auditor.measured_again import (
     not_measured,
     of_original,
 )
-from shoal.auditor.signatures import SIGNATURE_BYTES, Signer, read_trusted
+from shoal.auditor.signatures import SIGNATURE_BYTES, Proof, Signer, read_trusted
 from shoal.connectors import files
 from shoal.connectors.coded_files import read_coded
 from shoal.connectors.dialect import AS_FOUND, reading_as_stated
 from shoal.connectors.files import SourceFile
 from shoal.connectors.location import Location
-from shoal.connectors.outputs import certificate_beside, signature_path
+from shoal.connectors.outputs import signature_path
 from shoal.connectors.parquet_parts import check_released
-from shoal.connectors.table_places import place_of_one
 from shoal.connectors.traces import traced_rows
 from shoal.data import room
-from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import path_text, readable, require_regular
 from shoal.data.table import Table
@@ -67,32 +63,6 @@ DEFAULTS = (
 
 
 PART = 1 << 20  # bytes that are hashed at once
-
-
-@dataclass(frozen=True)
-class Proof:
-    """A certificate's file, read once: what is parsed, hashed and signed are the same bytes."""
-
-    path: Path
-    content: bytes
-
-    @classmethod
-    def of(cls, released: str, certificate: str | Path | None = None) -> "Proof":
-        """The one that is named, else the one beside the release; raises InputError."""
-        beside = place_of_one(released)
-        named = beside.certificate if certificate is None else certificate
-        path = Path(path_text(named, "certificate"))
-        content = certificate_beside(beside) if certificate is None else None
-        return cls(path, Certificate.read(path) if content is None else content)
-
-    @cached_property
-    def certificate(self) -> Certificate:
-        """What it states; raises InputError where it is none."""
-        return Certificate.parsed(self.content, self.path)
-
-    @property
-    def sha256(self) -> str:
-        return hashlib.sha256(self.content).hexdigest()
 
 
 def verify(

@@ -49,7 +49,8 @@ def verify(
     fails.
     """
     from shoal.auditor.checks import despite_grave
-    from shoal.auditor.verify import Proof, is_dossier
+    from shoal.auditor.signatures import Proof
+    from shoal.auditor.verify import is_dossier
     from shoal.auditor.verify import verify as run
     from shoal.reports.attacks import found_much
     from shoal.reports.text import counted_text

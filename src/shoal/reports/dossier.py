@@ -45,6 +45,7 @@ from shoal.reports.charts import risks_chart
 from shoal.reports.in_short import ROLES, alone_if_known, in_short, linked_rows, listed
 from shoal.reports.linked import entities_of, entity_picture
 from shoal.reports.pages import percent_text
+from shoal.reports.text import single_cells
 
 RISKS = {
     "alone": gettext("People whom nobody else looks like"),
@@ -337,7 +338,7 @@ def _measured_facts(found: Dossier, certificate: Certificate) -> Iterator[tuple[
         "; ".join(
             [
                 gettext("{some} of {all} records", some=hidden, all=out),
-                *_single_cells(certificate),
+                *single_cells(certificate),
                 gettext("who lost most: see the report"),
             ]
         ),
@@ -357,25 +358,6 @@ def _measured_facts(found: Dossier, certificate: Certificate) -> Iterator[tuple[
     yield gettext("signature"), signature
     if not found.content["context"]["sign_off"]:
         yield gettext("sign-off"), gettext("nobody has decided")
-
-
-def _single_cells(certificate: Certificate) -> Iterator[str]:
-    """Cells that are suppressed by themselves, by column, and how many values are gone where these
-    are shown whole or not at all.
-    """
-    columns = {one["name"]: one for one in certificate.get("columns") or []}
-    for name, cells in (certificate.get("starred") or {}).items():
-        said = gettext("{cells:,} cells of {name}", cells=cells, name=name)
-        column = columns.get(name)
-        if column is None or column["technique"] != "value-or-nothing":
-            yield said
-            continue
-        before, after = column["distinct_in"], (column["distinct_out"] or 1) - 1  # but the mark
-        is_less = before is not None and after < before
-        gone = gettext(
-            " ({gone} of {before} values never appear)", gone=(before or 0) - after, before=before
-        )
-        yield said + (gone if is_less else "")
 
 
 def _at(context: Mapping[str, Any], field: str) -> str:

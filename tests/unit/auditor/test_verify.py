@@ -20,7 +20,8 @@ from test_forged_certificates import setting
 import shoal
 from sample_policies import content_of
 from shoal.auditor.description import policy_identity, policy_sha256
-from shoal.auditor.verify import Proof, verify_by
+from shoal.auditor.signatures import Proof
+from shoal.auditor.verify import verify_by
 from shoal.cli.main import status_of
 from shoal.errors import InputError
 from shoal.policy.policy import Policy
