@@ -9,7 +9,15 @@ from pathlib import Path
 import typer
 
 from shoal.cli import options
-from shoal.cli.progress import listed, published_already, say, show_warning, show_warnings, shown
+from shoal.cli.progress import (
+    listed,
+    published_already,
+    say,
+    say_found,
+    show_warning,
+    show_warnings,
+    shown,
+)
 from shoal.data.certificate import Certificate
 from shoal.data.option import option
 from shoal.data.warnings import MOSTLY_ASIDE, ReleaseWarning
@@ -94,9 +102,9 @@ def stream(
     show_warnings(certificate)
     if as_json:
         typer.echo(certificate.to_json(), nl=False)
-    elif not watched.quiet and wanted.sink != "-":
+    elif wanted.sink != "-" or watched.quiet:
         written = listed([wanted.sink, wanted.certificate_path, report])
-        say(summary(certificate, written))
+        say_found(summary(certificate, written), watched.quiet)
     _say_set_aside(wanted, certificate)
     is_lost = any(warning.code == MOSTLY_ASIDE for warning in certificate.warnings)
     raise typer.Exit(0 if certificate.holds and not is_lost else 1)

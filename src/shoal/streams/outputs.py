@@ -22,7 +22,7 @@ import polars as pl
 from shoal.connectors.dialect import default_dialect
 from shoal.connectors.location import Location
 from shoal.data.schema import Role, Schema
-from shoal.errors import CheckpointError, PromiseError
+from shoal.errors import TWICE, CheckpointError, PromiseError
 from shoal.protocols import Sink
 from shoal.streams import kafka
 from shoal.streams.checkpoint import Checkpoint, SharedCheckpoint, moved
@@ -186,7 +186,10 @@ class Outputs:
         """
         what = "is there already; name a new file"
         if self._options.checkpoint is not None:
-            what = "exists, but the checkpoint is new; name a new file, or its own checkpoint"
+            what = (
+                "exists, but the checkpoint is new; name its own checkpoint. A new file is published"
+                f" from the beginning: {TWICE}"
+            )
         for name in (self._options.sink, self._options.trace or "-"):
             is_file = Location(name).is_path and Path(name).is_file()
             if is_file and Path(name).stat().st_size:
