@@ -187,8 +187,8 @@ class Outputs:
         what = "is there already; name a new file"
         if self._options.checkpoint is not None:
             what = (
-                "exists, but the checkpoint is new; name its own checkpoint. A new file begins anew:"
-                f" {TWICE}"
+                "exists, but the checkpoint is new; name its own checkpoint. A new file begins"
+                f" anew: {TWICE}"
             )
         for name in (self._options.sink, self._options.trace or "-"):
             is_file = Location(name).is_path and Path(name).is_file()
