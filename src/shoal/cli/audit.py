@@ -17,7 +17,7 @@ from shoal.tables.request import AttackCommand, AuditRequest, ReleaseRequest, of
 
 if TYPE_CHECKING:
     from shoal.auditor.audit import AuditResult
-    from shoal.fusion.containment import Containment
+    from shoal.fusion.judged_containment import Containment
     from shoal.policy.policy import Policy
 
 

@@ -117,12 +117,13 @@ def _say_set_aside(wanted: StreamOptions, certificate: Certificate | None = None
     from shoal.streams.stream_status import partitions_under
     from shoal.streams.stream_status import stream_status as status_of
 
-    parts = [] if wanted.checkpoint is None else partitions_under(wanted.checkpoint)
+    kept = wanted.checkpoint
+    parts = [] if kept is None else partitions_under(kept)
     bad = 0
     if certificate is not None:
         bad = certificate["records"]["rejected"]
-    else:
-        for folder in parts or [wanted.checkpoint]:
+    elif kept is not None:
+        for folder in parts or [kept]:
             with suppress(CheckpointError):  # nothing was committed
                 bad += status_of(folder)["records"]["set_aside"]
     if bad:
