@@ -22,6 +22,7 @@ from shoal.errors import InputError, ShoalError
 
 PATIENCE = 1.5  # seconds of silence before progress shows
 REPEAT = 10.0  # seconds until a stage that lasts is said again
+FAILS = "DOES NOT HOLD"
 COMPILER = "numba.core.dispatcher"
 COMPILING = "compiling for this machine, once ('shoal warmup' does it beforehand)"
 
@@ -123,6 +124,13 @@ def say(text: str, level: str = "info") -> None:
         typer.echo(json.dumps(entry, ensure_ascii=False), err=True)
 
 
+def say_found(text: str, quiet: bool) -> None:
+    """What was found, on standard error; of a quiet command only the lines of what fails."""
+    lines = [line for line in text.splitlines() if not quiet or FAILS in line]
+    if lines:
+        say("\n".join(lines))
+
+
 class Counted(Protocol):
     """What was counted, as JSON has it."""
 
@@ -199,8 +207,8 @@ def show_warning(text: object) -> None:
     say(f"shoal: {printable(str(text))}", "warning")
 
 
-def show_attacks(certificate: Certificate) -> None:
+def show_attacks(certificate: Certificate, quiet: bool = False) -> None:
     """What attacks found, on standard error."""
     from shoal.reports.attacks import attack_lines
 
-    say(printable_lines(attack_lines(certificate)))
+    say_found(printable_lines(attack_lines(certificate)), quiet)

@@ -69,7 +69,11 @@ def verify(
     is_broken = any(check.ok is False for check in checks)
     if as_json:
         typer.echo(json.dumps([check.report() for check in checks], indent=2))
-    elif not quiet:
+    elif quiet:
+        for check in checks:
+            if check.ok is False:
+                say(str(check))
+    else:
         for check in checks:
             typer.echo(str(check))
         is_whole = not is_broken and not is_dossier(asked.released)

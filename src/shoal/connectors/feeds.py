@@ -43,7 +43,7 @@ from shoal.connectors.typed import (
 from shoal.data.regular_files import RepeatedKey, distinct_keys, most_unpacked
 from shoal.data.schema import Fields
 from shoal.data.stream import Piece
-from shoal.errors import CheckpointError, InputError, library_errors_as
+from shoal.errors import TWICE, CheckpointError, InputError, library_errors_as
 from shoal.protocols import Place, Source
 
 PIECE = 8 << 20
@@ -194,7 +194,7 @@ class TextFeed:
             what = "has become shorter" if is_same else "was moved away or replaced"
             raise InputError(
                 f"source '{self._path}': {what} while it was followed; give the source as it was,"
-                " only longer, or begin a new checkpoint"
+                f" only longer. A new checkpoint publishes from the beginning: {TWICE}"
             )
 
     def _took(self, text: bytes) -> None:
@@ -274,7 +274,10 @@ class TextFeed:
         fine = (record_ends.WHOLE, record_ends.ODD, record_ends.BLANK)
         bad = []
         for i in np.flatnonzero(~np.isin(found.kinds, fine)):
-            ragged = f"has {found.cells[i]} cells, not {len(self.names)}"
+            ragged = (
+                f"has {found.cells[i]} cells, not {len(self.names)}; give it those that the first"
+                " line names, and quote cells that hold a separator"
+            )
             bad.append((int(place[i]), reasons.get(int(found.kinds[i]), ragged)))
         whole, odd = (
             np.flatnonzero(found.kinds == kind) for kind in (record_ends.WHOLE, record_ends.ODD)
@@ -365,7 +368,7 @@ class TextFeed:
             )
             raise CheckpointError(
                 f"source '{self._path}': is not the one that the checkpoint was made with, up to "
-                f"where it stopped; {again}, or begin a new checkpoint"
+                f"where it stopped; {again}. A new checkpoint publishes from the beginning: {TWICE}"
             )
         self._records, self._is_passing = place["records"], place["passing"]
         self._rest = self._behind_the_line(self._rest)
@@ -464,7 +467,9 @@ def rows_of_json(
             dropped |= {name for name in unknown if is_text(name)}
         if unknown and not fields.drops:
             lack = "which neither the first record nor the policy has"
-            remedy = "name it in the policy, or say 'other: drop'"
+            remedy = (
+                "add 'other: drop' to the policy; a stream begun without 'other' resumes with it"
+            )
             bad.append((at, f"has {_listed(unknown)}, {lack}; {remedy}"))
         elif fields.needed - found.keys():
             bad.append((at, f"lacks {_listed(fields.needed - found.keys())}"))
@@ -553,7 +558,7 @@ class TableFeed:
         if place["sha256"] != self._sha256:
             raise CheckpointError(
                 f"source '{self._path}': is not the one that the checkpoint was made with; give the"
-                " same source, or begin a new checkpoint"
+                f" same source. A new checkpoint publishes from the beginning: {TWICE}"
             )
         self._at = place["records"]
 
