@@ -29,7 +29,7 @@ from shoal.data.warnings import HIERARCHY_REPEATS, ReleaseWarning
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.binding.files import PolicyTables
-from shoal.policy.binding.notation import derived_columns
+from shoal.policy.binding.notation import derived_columns, is_number
 from shoal.policy.consistency import OF_STREAMS
 from shoal.policy.linked import usual_method
 from shoal.policy.policy import Policy
@@ -182,7 +182,10 @@ def _stated(
     name: str, attribute: Attribute | None, problem: Problem, *, is_published: bool
 ) -> ColumnReport:
     role = problem.role_of(name)
+    declared = problem.policy.model.attributes.get(name)
     kind = None if attribute is None else str(attribute.kind)
+    if role == "quasi" and declared is not None and is_number(declared):
+        kind = str(Kind.NUMBER)  # bins of numbers, too
     has_type = role in ("quasi", "sensitive") or (role == "plain" and kind == Kind.NUMBER)
     stated = {
         "name": name,

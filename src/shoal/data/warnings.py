@@ -28,6 +28,7 @@ ROWS_APART = "rows-apart"
 HIDDEN_ROWS = "hidden-rows"
 ORDER_KEPT = "order-kept"
 LEDGER_UNJUDGED = "ledger-unjudged"
+NOT_NUMBERS = "not-numbers"
 
 
 OF_CELLS = (
