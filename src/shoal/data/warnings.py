@@ -28,6 +28,7 @@ ROWS_APART = "rows-apart"
 HIDDEN_ROWS = "hidden-rows"
 ORDER_KEPT = "order-kept"
 LEDGER_UNJUDGED = "ledger-unjudged"
+CONTROL_IN_ORIGINAL = "control-in-original"
 NOT_NUMBERS = "not-numbers"
 
 

@@ -362,12 +362,13 @@ def _linked_by_names(certificate: Certificate) -> Iterator[Row]:
 
 def _inferred(found: Findings) -> Iterator[Row]:
     for name, one in found.get("inference", {}).items():
-        best = (one["attackers"] or {}).get(one.get("best"), {})
-        member, control = best.get("member"), best.get("control")
+        # none is called the best where none does better than others
+        tried = max((one["attackers"] or {"": {}}).values(), key=_gain_of)
+        member, control = tried.get("member"), tried.get("control")
         near = _near(one)
         label = gettext("guessing {name}", name=name)
         sentence = gettext(
-            "whoever finds their class guesses their {name}{near} rightly",
+            "whoever knows all that others could know of them guesses their {name}{near} rightly",
             name=name,
             near=near,
         )
@@ -381,6 +382,11 @@ def _inferred(found: Findings) -> Iterator[Row]:
         )
         share, label = one["certain"], gettext("{name} nearly certain", name=name)
         yield Row(QUESTIONS[2], label, sentence, share, measure="certain", attribute=name)
+
+
+def _gain_of(attacker: Findings) -> float:
+    gain = _parts(attacker.get("gain"))[0]
+    return float("-inf") if gain is None else gain
 
 
 def _near(one: Mapping[str, Any]) -> str:

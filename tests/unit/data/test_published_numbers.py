@@ -142,7 +142,7 @@ def test_a_mean_is_shown_where_one_is_published():
     data = shoal_package.publish(frame, asked).data
     assert data.row(0, named=True)["age"] == "24.5 [20, 29]"
     assert data["age_mean"].to_list() == [24.5, 24.5]
-    assert data["age_lo"].to_list() == ["20", "20"]
+    assert data["age_lo"].to_list() == [20, 20]
     asked["attributes"]["age"]["render"] = "mean"
     data = shoal_package.publish(frame, asked).data
     assert data["age"].to_list() == data["age_mean"].to_list() == [24.5, 24.5]
