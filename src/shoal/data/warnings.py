@@ -22,6 +22,7 @@ QUASI_LEFT_OUT = "quasi-left-out"
 VALUES_UNIQUE = "values-unique"
 OUTLIER_PUBLISHED = "outlier-published"
 MOSTLY_ASIDE = "mostly-set-aside"
+ALL_SUPPRESSED = "all-suppressed"
 FIELDS_DROPPED = "fields-dropped"
 EMPTY_ROWS = "empty-rows"
 ROWS_APART = "rows-apart"
@@ -50,6 +51,7 @@ _BY_CODE = {
     HIDDEN_ROWS: NOTE,
     WRITTEN_ALIKE: NOTE,
     TOGETHER_BELOW: GRAVE,
+    ALL_SUPPRESSED: GRAVE,
     PLAIN_NAMES_PEOPLE: GRAVE,
     PRESENCE_DISCLOSED: GRAVE,
     LEDGER_UNJUDGED: GRAVE,

@@ -217,6 +217,27 @@ def test_plain_numbers_of_a_frame_come_back_as_numbers_and_texts_as_texts(tmp_pa
     assert stated == {"age": "number", "visits": "number", "cost": "number", "code": None}
 
 
+def test_a_label_that_is_dropped_is_named(people):
+    with pytest.raises(InputError) as refused:
+        shoal.publish(people, **ASKED, label="education")
+    assert (
+        str(refused.value) == "publish: the label, 'education', is dropped; name it in plain=, too"
+    )
+    words = ASKED | {"other": "plain"}
+    release = shoal.publish(people, **words, label="education")
+    assert release.certificate["utility"]["classification"] is not None
+
+
+def test_a_release_that_shows_nothing_of_anybody_has_a_grave_finding(people):
+    release = shoal.publish(people, **ASKED | {"k": 400})
+    assert set(release.data["sex"]) == {"*"}
+    (found,) = [one for one in release.warnings if one.code == "all-suppressed"]
+    assert found.severity == "grave"
+    assert "grave finding" in repr(release)
+    shown = shoal.publish(people, **ASKED)
+    assert "all-suppressed" not in [one.code for one in shown.warnings]
+
+
 def test_sensitive_codes_are_numbers_to_readers_and_equally_far_apart_to_t_closeness(tmp_path):
     rows = pl.int_range(60, eager=True)
     frame = pl.DataFrame({"age": rows, "ward": rows // 12})  # as texts, or as amounts
