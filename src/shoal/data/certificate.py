@@ -149,7 +149,7 @@ class Certificate(Mapping[str, Any]):
         if not self.get("attacks"):
             return []
         reports = import_module("shoal.reports.attacks")  # not below, and needed to show alone
-        found = [f"{one.word}: {one.says} {one.remedy}".rstrip() for one in reports.ranked(self)]
+        found = [f"{one.headed}: {one.says} {one.remedy}".rstrip() for one in reports.ranked(self)]
         more = len(reports.rows_of(self)) - len(found)
         return [
             *found,

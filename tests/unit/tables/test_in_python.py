@@ -301,11 +301,14 @@ def test_what_attacks_found_is_shown_worst_first_in_console_and_notebook(people,
     tried = shoal.publish(people, release.policy, attack=["homogeneity", "inference"])
     for result, certificate in ((found, found), (tried, tried.certificate)):
         rows = worst_first(certificate)
-        places = [repr(result).index(f"\n{row.word}: {row.says}") for row in rows]
+        assert {row.attack for row in rows} == {"homogeneity", "inference"}
+        shown = [f"{row.word} ({row.attack}): {row.says}" for row in rows]
+        places = [repr(result).index(f"\n{line}") for line in shown]
         assert places == sorted(places)
-        assert all(escape(f"{row.word}: {row.says}") in result._repr_html_() for row in rows)
+        assert all(escape(line) in result._repr_html_() for line in shown)
         assert "“Much” is more than 10 of 100 people" in repr(result)
     every = shoal.attack(release, original=people, attacks="all")
+    assert all(row.attack for row in worst_first(every))
     hidden = len(worst_first(every)) - MOST_RANKED
     assert hidden > 0
     assert f"{hidden} more, less grave, are in certificate['attacks']" in repr(every)
