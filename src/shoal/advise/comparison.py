@@ -259,7 +259,8 @@ class Recommendation:
     why: str
 
     def __str__(self) -> str:
-        return f"take {self.method} at k = {self.k}: {self.why}"
+        at = f" at k = {self.k}" if self.k > 1 else ""
+        return f"take {self.method}{at}: {self.why}"
 
 
 def recommend(ranked: Sequence[Row], k: int | None) -> Recommendation | None:
@@ -276,7 +277,7 @@ def recommend(ranked: Sequence[Row], k: int | None) -> Recommendation | None:
     if quick:
         chosen = min(quick, key=_seconds)
         return Recommendation(chosen.label, chosen.k, _faster(chosen, best))
-    larger = "" if best.k == k else f"; it keeps k = {k}, too, with less loss than there"
+    larger = "" if best.k == k else f"; it keeps k = {k}, too"
     return Recommendation(best.label, best.k, _least(best, others) + larger)
 
 

@@ -20,8 +20,10 @@ from shoal.auditor.measured_again import (
     RELEASED_IN_PARTS,
     UNREADABLE,
     Reader,
+    both_hashes,
     measured_again,
     not_measured,
+    of_original,
 )
 from shoal.auditor.signatures import SIGNATURE_BYTES, Signer, read_trusted
 from shoal.connectors import files
@@ -257,7 +259,7 @@ def _file(stated: Stated, path: str, digest: str) -> Check:
         return Check("file", False, text)
     if known != digest:
         text = "is not the one certified: one of the two was changed, or belongs to another"
-        return Check("file", False, f"{text}; {_both(known, digest)}; fetch both again")
+        return Check("file", False, f"{text}; {both_hashes(known, digest)}; fetch both again")
     text = f"is the one certified, SHA-256 {digest}"
     if stated.at("presence") is None:
         return Check("file", True, text)
@@ -359,7 +361,7 @@ def _policy(stated: Stated, policy: Policy | None) -> Check:
     stated.note(name)
     identity = policy_identity(policy, stated.verb)
     if known["sha256"] != identity["sha256"]:
-        both = _both(known["sha256"], identity["sha256"])
+        both = both_hashes(known["sha256"], identity["sha256"])
         text = f"is not the one certified, {both}; {_way_out(stated, policy)}"
         return Check(name, False, text)
     if known["files"] != identity["files"]:
@@ -382,11 +384,6 @@ def _has_grown(stated: Stated, path: str, known: str) -> bool:
             first.update(part)
             count -= len(part)
     return count == 0 and first.hexdigest() == known
-
-
-def _both(known: str, digest: str) -> str:
-    """Two hashes by their beginnings."""
-    return f"SHA-256 {known[:12]}… stated, {digest[:12]}… found"
 
 
 def _way_out(stated: Stated, policy: Policy) -> str:
@@ -415,17 +412,10 @@ def _input(stated: Stated, reader: Reader, again: Check) -> Check:
         with suppress(InputError):  # said where the original is compared
             digest = None if reader.policy is None else reader.source.sha256
         digest = digest or _digest(reader.original)
-    if known is None:
-        is_unnamed = stated.verb in ("audit", "fuse") or reader.verb in RELEASED_IN_PARTS
-        if digest is None or again.ok or is_unnamed:
-            return Check(name, None, "the certificate names none")
+    is_unnamed = stated.verb in ("audit", "fuse") or reader.verb in RELEASED_IN_PARTS
+    if known is None and not (digest is None or again.ok or is_unnamed):
         return Check(name, False, "the certificate names none, so it may be of another original")
-    if digest is None:
-        return Check(name, None, "needs the original; name it with --original")
-    stated.note(name)
-    if known != digest:
-        return Check(name, False, f"the original is not the one certified, {_both(known, digest)}")
-    return Check(name, True, f"the original is the one certified, SHA-256 {digest}")
+    return of_original(stated, digest)
 
 
 def _signature(proof: Proof, keys: Sequence[Any]) -> Check:

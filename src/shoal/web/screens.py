@@ -167,11 +167,12 @@ def several_context(server: Server, profile: Context | None) -> Context | None:
     if not project.is_several:
         return None
     counted, people = (profile or {}).get("tables") or [], project.people_name
-    unlinked = open_links(project.policy)
+    unlinked, links = open_links(project.policy), linking_columns(project.policy)
     below = project.policy["tables"]
     return {
         "picture": entity_picture(entities(counted, people)) if counted else None,
         "people": people,
+        "links": [name for name in project.columns if name in links],
         "questions": [
             {
                 "name": name,
