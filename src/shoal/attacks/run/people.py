@@ -226,7 +226,7 @@ def control_warnings(
     rows = pl.DataFrame([pl.Series(str(j), codes) for j, codes in enumerate(joined)])
     own, others = rows[: original.records], rows[original.records :]
     found = others.join(own.unique(), on=rows.columns, how="semi").height
-    by_chance = float(own.is_duplicated().mean() or 0.0)
+    by_chance = int(own.is_duplicated().sum()) / max(own.height, 1)
     expected, spread = by_chance * others.height, by_chance * (1 - by_chance) * others.height
     if found <= expected + 3 * spread**0.5:
         return []
