@@ -16,7 +16,7 @@ import typer
 from shoal.data.certificate import Certificate
 from shoal.data.language import printable, printable_lines
 from shoal.data.option import Request, option
-from shoal.data.progress import Progress, watched_compiler
+from shoal.data.progress import COMPILING, Progress, watched_compiler
 from shoal.data.warnings import GRAVE
 from shoal.errors import InputError, ShoalError
 
@@ -24,7 +24,6 @@ PATIENCE = 1.5  # seconds of silence before progress shows
 REPEAT = 10.0  # seconds until a stage that lasts is said again
 FAILS = "DOES NOT HOLD"
 COMPILER = "numba.core.dispatcher"
-COMPILING = "compiling for this machine, once ('shoal warmup' does it beforehand)"
 
 
 @contextmanager

@@ -60,7 +60,7 @@ def publication(
     """A release of a frame; what there is to warn about stands in its certificate."""
     if policy is None and columns and columns.get("method") is None:
         _refuse_without_method(request)
-    policy = _policy_of(frame, policy, columns)
+    policy = policy_of_call(frame, policy, columns)
     outcome = publish_file(frame, policy, FRAME, request)
     data, *second = (like(frame, released) for released in outcome.frames)
     labels, trace = outcome.release.classes.labels, outcome.draft.truth.trace
@@ -77,7 +77,7 @@ def _refuse_without_method(request: PublishRequest) -> None:
     )
 
 
-def _policy_of(frame: Frame, policy: PolicyLike | None, columns: Columns) -> Policy:
+def policy_of_call(frame: Frame, policy: PolicyLike | None, columns: Columns) -> Policy:
     """The policy that is given, or the one that columns and numbers say; raises InputError."""
     from shoal.policy.from_columns import policy_of_words
 
