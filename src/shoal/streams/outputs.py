@@ -300,6 +300,7 @@ class Outputs:
         if more and self._grows(name):
             fits &= output.path.exists()
         if fits and output.committed_crc() == output.crc:
+            output.require_moved()
             return
         if output.path.parent == self._checkpoint.folder:
             raise self._damaged(output.path.name)
@@ -368,6 +369,17 @@ class Output:
     tail: bytes = b""
     stamp: tuple[int, int] | None = None
     begun: str = ""
+
+    def require_moved(self) -> None:
+        """Raises CheckpointError where the file stands where it was begun, too: two copies of a
+        stream would publish the same people apart.
+        """
+        begun = Path(self.begun)
+        if self.begun and begun.exists() and begun != self.path.resolve():
+            raise CheckpointError(
+                f"output '{self.path}': is a copy of '{self.begun}', which is still there; resume"
+                f" the stream there, or remove that file. Two copies of a stream: {TWICE}"
+            )
 
     @property
     def files(self) -> list[Path]:

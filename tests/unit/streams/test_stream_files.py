@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from unittest.mock import Mock
@@ -901,7 +902,9 @@ def test_a_cluster_that_shows_nothing_shows_no_sensitive_value(tmp_path, monkeyp
     assert json.loads(shoal(*told).out)["records"]["withheld"] == 0
 
 
-def test_a_stream_whose_folder_was_moved_goes_on(tmp_path, monkeypatch, shoal, small_pieces):
+def test_a_stream_whose_folder_was_moved_goes_on_and_no_copy_does(
+    tmp_path, monkeypatch, shoal, small_pieces
+):
     here, there = tmp_path / "here", tmp_path / "there"
     here.mkdir()
     monkeypatch.chdir(here)
@@ -913,8 +916,11 @@ def test_a_stream_whose_folder_was_moved_goes_on(tmp_path, monkeypatch, shoal, s
     with monkeypatch.context() as stopping:
         stop_at(stopping, 4)
         assert shoal(*run).status == 130
-    here.rename(there)
+    shutil.copytree(here, there)
     monkeypatch.chdir(there)
+    said = shoal(*run)
+    assert (said.status, "which is still there" in said.err) == (2, True)
+    shutil.rmtree(here)
     done = shoal(*run)
     assert done.status == 0, done.err
     assert Path("out.csv").read_bytes() == whole
@@ -1027,7 +1033,7 @@ def test_a_new_stream_replaces_no_file(shop, shoal, name, more):
     refused = shoal(*STREAM, "-o", name, *more)
     assert refused.status == 2
     assert f"output '{name}': " in refused.err
-    assert "name a new file" in refused.err
+    assert "A new file begins anew" in refused.err
     assert (shop / name).read_text() == "mine"
 
 
