@@ -13,7 +13,7 @@ import polars as pl
 
 from shoal.connectors import engines
 from shoal.connectors.dialect import Reading
-from shoal.connectors.files import SourceFile
+from shoal.connectors.format import SourceFile
 from shoal.connectors.location import Location
 from shoal.data import room
 from shoal.data.person_names import is_nobody
@@ -123,7 +123,7 @@ def memory_of(path: str | Path) -> float:
         except pl.exceptions.PolarsError:
             return 0.0  # said by whoever reads it
         return max(IN_MEMORY * columns * CELL_BYTES * records, IN_MEMORY * size)
-    return IN_MEMORY * size * (PACKED if kind.is_workbook or name.lower().endswith(".gz") else 1)
+    return IN_MEMORY * size * (PACKED if kind.is_compressed or name.lower().endswith(".gz") else 1)
 
 
 def require_memory(limit: int, needed: float) -> None:

@@ -1,0 +1,107 @@
+"""Parquet and Arrow: columns with types."""
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import BinaryIO
+
+import polars as pl
+
+from shoal.connectors import parquet_parts
+from shoal.connectors.dialect import Dialect, Reading
+from shoal.connectors.format import Format, SourceFile
+from shoal.connectors.typed import plain, require_unfolded, scanned, table_errors, without_records
+from shoal.data.table import Table
+
+ROW_GROUP = 1 << 20
+"""Records of a row group, whether a table is written at once or block by block."""
+
+
+class Columnar(Format):
+    """Each column is of one type."""
+
+    is_columnar = True
+    has_types = True
+    is_typed = True
+
+    def read(
+        self, content: bytes | Path, path: str, categorical: Collection[str], reading: Reading
+    ) -> SourceFile:
+        require_unfolded([path], self, f"file '{path}'", reading.unpacked)
+        return SourceFile(Table(read_columns(path, self, reading)))
+
+    def write(
+        self,
+        frame: pl.DataFrame,
+        file: BinaryIO,
+        dialect: Dialect | None,
+        metadata: dict[str, str] | None,
+    ) -> None:
+        # a dictionary would carry along values that no cell shows
+        categorical = [
+            name for name, dtype in frame.schema.items() if dtype in (pl.Enum, pl.Categorical)
+        ]
+        frame = frame.with_columns(pl.col(name).cast(pl.String) for name in categorical)
+        self._write_texts(frame, file, metadata)
+
+    def _write_texts(
+        self, frame: pl.DataFrame, file: BinaryIO, metadata: dict[str, str] | None
+    ) -> None:
+        frame.write_ipc(file)
+
+
+class Arrow(Columnar):
+    title = "Arrow"
+    media_type = "application/vnd.apache.arrow.file"
+    magic = b"ARROW1"
+
+
+class Parquet(Columnar):
+    title = "Parquet"
+    media_type = "application/vnd.apache.parquet"
+    magic = b"PAR1"
+    is_parquet = True
+    fits_past_memory = True
+
+    def read(
+        self, content: bytes | Path, path: str, categorical: Collection[str], reading: Reading
+    ) -> SourceFile:
+        source = super().read(content, path, categorical, reading)
+        parquet_parts.refuse_versions(Path(path))
+        return source
+
+    def _write_texts(
+        self, frame: pl.DataFrame, file: BinaryIO, metadata: dict[str, str] | None
+    ) -> None:
+        try:
+            frame.write_parquet(file, metadata=metadata, row_group_size=ROW_GROUP)
+        except pl.exceptions.ComputeError:
+            # what the disk refuses, in another's words: plain cells can be written
+            raise OSError from None
+
+
+def read_columns(path: str, kind: str, reading: Reading) -> pl.DataFrame:
+    """A table whose size was checked."""
+    # a name is a name, whatever characters it holds
+    with table_errors(path, kind, f"file '{path}'"), open(path, "rb") as file:
+        table = scanned(file, kind)
+        schema = table.collect_schema()
+        names = without_records(schema)
+        kept = plain(names, f"file '{path}'", reading)
+        # a short file may hold very long lists, so those that nobody needs are not even looked at
+        unread = [
+            name
+            for name in names.columns
+            if kept[name].dtype != names[name].dtype
+            and (names[name].dtype != schema[name] or _holds_lists(schema[name]))
+        ]
+        frame = table.with_columns(pl.lit(None, pl.String).alias(name) for name in unread).collect()
+    return plain(frame, f"file '{path}'", reading)
+
+
+def _holds_lists(dtype: pl.DataType) -> bool:
+    if isinstance(dtype, pl.Struct):
+        return any(_holds_lists(field.dtype) for field in dtype.fields)  # type: ignore[arg-type]
+    return isinstance(dtype, pl.List | pl.Array)
+
+
+FORMATS = (Parquet(".parquet"), Arrow(".arrow"))
