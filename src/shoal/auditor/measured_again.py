@@ -24,7 +24,7 @@ from shoal.auditor.checks import (
 )
 from shoal.auditor.comparison import Comparison, asked_of, counts_rows
 from shoal.auditor.reading import NEEDS_WITHHELD
-from shoal.connectors.format import SourceFile
+from shoal.connectors.files import SourceFile
 from shoal.connectors.location import Location
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import BY_RELEASE

@@ -27,7 +27,7 @@ from shoal.auditor.signatures import SIGNATURE_BYTES, Signer, read_trusted
 from shoal.connectors import files
 from shoal.connectors.coded_files import read_coded
 from shoal.connectors.dialect import AS_FOUND, reading_as_stated
-from shoal.connectors.format import SourceFile
+from shoal.connectors.files import SourceFile
 from shoal.connectors.location import Location
 from shoal.connectors.outputs import certificate_beside, signature_path
 from shoal.connectors.parquet_parts import check_released

@@ -383,7 +383,7 @@ def _start(content: bytes | Path, path: str) -> tuple[str, str]:
         raise InputError(f"file '{path}': is empty; the first line must name the columns")
     if (found := begun_as(text)) is not None:
         raise InputError(
-            f"file '{path}': holds {found.title}, not text; give it a name that ends in {found}"
+            f"file '{path}': holds {found.label}, not text; give it a name that ends in {found}"
         )
     if "\0" in start:
         raise InputError(

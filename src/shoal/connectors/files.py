@@ -21,7 +21,8 @@ import polars as pl
 
 from shoal.connectors import parquet_parts
 from shoal.connectors.dialect import AS_FOUND, Dialect, Reading
-from shoal.connectors.format import Format, SourceFile
+from shoal.connectors.format import Asked, Form, Format
+from shoal.connectors.format import SourceFile as SourceFile
 from shoal.connectors.formats import format_of
 from shoal.connectors.formats.parquet_arrow import read_columns
 from shoal.connectors.location import PARQUET, Location, is_taken
@@ -50,9 +51,8 @@ def read(
     kind = place.kind_to_read
     if place.is_standard:
         content = sys.stdin.buffer.read()
-        source = _parsed(
-            content, path, kind, categorical, reading, hashlib.sha256(content).hexdigest()
-        )
+        digest = hashlib.sha256(content).hexdigest()
+        source = _parsed(Asked(content, path, categorical, reading), kind, digest)
     else:
         source = read_as(path, kind, categorical, reading)
     if not source.table.records and not allow_empty:
@@ -81,11 +81,11 @@ def read_as(
         if is_pipe(path):  # can be read only once
             piped = Path(path).read_bytes()
             digest = hashlib.sha256(piped).hexdigest()
-            return _parsed(piped, str(path), kind, categorical, reading, digest)
+            return _parsed(Asked(piped, str(path), categorical, reading), kind, digest)
         with unchanged(path), cores.beside(file_sha256, path) as hashed:
             is_whole = kind.is_text and is_packed(path)
             content = Path(path).read_bytes() if is_whole else Path(path)
-            source = _parsed(content, str(path), kind, categorical, reading, "")
+            source = _parsed(Asked(content, str(path), categorical, reading), kind, "")
             return replace(source, sha256=hashed())
     except OSError as failed:
         raise unreadable(path, failed) from None
@@ -253,7 +253,7 @@ def write(
     dialect: of delimited text; None for the default. metadata: what Parquet keeps beside the table.
     """
     with draft_file(draft, compressed) as file:
-        format_of(kind or Location(draft).kind).write(frame, file, dialect, metadata)
+        format_of(kind or Location(draft).kind).write(frame, file, Form(dialect, metadata))
 
 
 def write_table(frame: pl.DataFrame, output: str | Path, is_private: bool = False) -> None:
@@ -289,15 +289,9 @@ def draft_file(draft: Path, compressed: bool) -> Iterator[BinaryIO]:
         ) from None
 
 
-def _parsed(
-    content: bytes | Path,
-    path: str,
-    kind: Format,
-    categorical: Collection[str],
-    reading: Reading,
-    digest: str,
-) -> SourceFile:
+def _parsed(asked: Asked, kind: Format, digest: str) -> SourceFile:
     """The table in some bytes of text, or in a file that need not be unpacked."""
-    if isinstance(content, bytes):
-        content = unpacked(content, f"file '{path}'", reading.unpacked)
-    return replace(kind.read(content, path, categorical, reading), sha256=digest)
+    if isinstance(asked.content, bytes):
+        where = f"file '{asked.path}'"
+        asked = asked._replace(content=unpacked(asked.content, where, asked.reading.unpacked))
+    return replace(kind.read(asked), sha256=digest)

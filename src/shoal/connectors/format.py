@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import polars as pl
 
@@ -35,6 +35,24 @@ class SourceFile:
         return self.table.frame
 
 
+class Asked(NamedTuple):
+    """What is read. content: a file, or bytes of text; path: its name in messages. The rest is as
+    in `files.read`.
+    """
+
+    content: bytes | Path
+    path: str
+    categorical: Collection[str]
+    reading: Reading
+
+
+class Form(NamedTuple):
+    """How a table is written, as in `files.write`."""
+
+    dialect: Dialect | None
+    metadata: dict[str, str] | None
+
+
 class Format(str):
     """A format by one of its suffixes, without compression, and what can be done with it.
 
@@ -44,7 +62,7 @@ class Format(str):
 
     __slots__ = ()
 
-    title = ""
+    label = ""
     media_type = ""
     magic: bytes = b""
     """How its files begin; empty where any file may begin alike."""
@@ -78,24 +96,12 @@ class Format(str):
         """Whether a stream can read it and write it."""
         return self.is_text or self.is_columnar
 
-    def read(
-        self, content: bytes | Path, path: str, categorical: Collection[str], reading: Reading
-    ) -> SourceFile:
-        """The table in a file, its hash left out; raises InputError where it is wrong.
-
-        content: the file, or bytes of text. path: its name in messages. categorical, reading: as
-        in `files.read`.
-        """
+    def read(self, asked: Asked) -> SourceFile:
+        """The table in a file, its hash left out; raises InputError where it is wrong."""
         raise NotImplementedError
 
-    def write(
-        self,
-        frame: pl.DataFrame,
-        file: BinaryIO,
-        dialect: Dialect | None,
-        metadata: dict[str, str] | None,
-    ) -> None:
-        """Writes a table; dialect and metadata are as in `files.write`."""
+    def write(self, frame: pl.DataFrame, file: BinaryIO, form: Form) -> None:
+        """Writes a table; raises InputError for what the format can't hold."""
         raise NotImplementedError
 
 

@@ -20,7 +20,7 @@ from shoal.connectors.database.address import SQLITE, names_table, of_table
 from shoal.connectors.database.catalogue import catalogue
 from shoal.connectors.database.tables import check_releases, table_drafts
 from shoal.connectors.dialect import Dialect, Reading
-from shoal.connectors.format import SourceFile
+from shoal.connectors.files import SourceFile
 from shoal.connectors.formats import named
 from shoal.connectors.location import PARQUET, Location
 from shoal.connectors.outputs import check_not_read, signature_path

@@ -125,7 +125,7 @@ class Location(str):
         kind = self.kind
         if not kind.is_written:
             raise InputError(
-                f"output '{self}': {kind.title} is read, and not written; name a file of another"
+                f"output '{self}': {kind.label} is read, and not written; name a file of another"
                 " format, such as .parquet or .csv"
             )
         return kind

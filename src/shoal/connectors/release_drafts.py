@@ -18,7 +18,7 @@ import polars as pl
 
 from shoal.connectors import files, parquet_parts
 from shoal.connectors.dialect import Dialect, Reading
-from shoal.connectors.format import SourceFile
+from shoal.connectors.files import SourceFile
 from shoal.connectors.location import FRAME, MANIFEST, PARQUET, Location, is_taken
 from shoal.connectors.outputs import describe_file, draft_beside, remove_uncommitted_certificate
 from shoal.data.certificate_shape import OutputReport

@@ -16,7 +16,7 @@ import polars as pl
 from shoal.connectors import files, parquet_parts
 from shoal.connectors.coded_files import TEXT_BYTES, read_coded, require_few
 from shoal.connectors.dialect import AS_FOUND
-from shoal.connectors.format import SourceFile
+from shoal.connectors.files import SourceFile
 from shoal.connectors.location import PARQUET, Location
 from shoal.connectors.parquet_parts import Part
 from shoal.connectors.release_drafts import RECORDS

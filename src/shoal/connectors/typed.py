@@ -42,7 +42,7 @@ def _fault(failed: BaseException, path: str | Path, kind: str) -> str:
         return "is a stream of Arrow; write it as an Arrow file, or as .parquet"
     found = begun_as(head)
     if found is not None and found != kind:
-        return f"holds {found.title}; name it {found}"
+        return f"holds {found.label}; name it {found}"
     if found is None and b"\0" not in head and head.isascii():
         return "is text; name it .csv or .jsonl"
     return INCOMPLETE.format(kind[1:])

@@ -16,7 +16,7 @@ import polars as pl
 
 from shoal.auditor.ledger.release_view import HistoryFinding
 from shoal.auditor.ledger.terms import check_policy, mode_of
-from shoal.connectors.format import SourceFile
+from shoal.connectors.files import SourceFile
 from shoal.connectors.frames import Frame
 from shoal.connectors.ledger import Ledger
 from shoal.connectors.ledger.private import DeferredRecords, PanelState

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -242,22 +241,6 @@ def test_what_leaves_at_the_end_joins_the_rows_of_the_last_record(shop, shoal, s
     assert shoal(*STREAM, "-o", f"out{suffix}", *checkpoint).status == 0
     found = pl.read_parquet("out.parquet") if suffix == ".parquet" else pl.read_ipc("out.arrow")
     assert found.equals(pl.read_csv("plain.csv", infer_schema=False))
-
-
-@pytest.mark.parametrize("suffix", [".csv.gz", ".tsv", ".jsonl", ".parquet", ".arrow"])
-def test_every_format_of_source_gives_the_same_rows(shop, shoal, small_pieces, suffix):
-    text = pl.read_csv("p.csv", infer_schema=False)
-    if suffix == ".csv.gz":
-        (shop / "in.csv.gz").write_bytes(gzip.compress((shop / "p.csv").read_bytes()))
-    elif suffix == ".tsv":
-        text.write_csv("in.tsv", separator="\t")
-    elif suffix == ".jsonl":
-        text.write_ndjson("in.jsonl")
-    else:
-        text.write_parquet("in.parquet") if suffix == ".parquet" else text.write_ipc("in.arrow")
-    shoal(*STREAM, "-o", "plain.csv")
-    assert shoal("stream", f"in{suffix}", "-p", "policy.yaml", "-q", "-o", "out.csv").status == 0
-    assert (shop / "out.csv").read_bytes() == (shop / "plain.csv").read_bytes()
 
 
 def test_quotes_line_breaks_and_empty_cells_pass_through_in_any_pieces(shop, shoal, monkeypatch):

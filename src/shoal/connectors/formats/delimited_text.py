@@ -1,18 +1,16 @@
 """Delimited text, which is read as text, cell by cell."""
 
-from collections.abc import Collection
-from pathlib import Path
 from typing import BinaryIO
 
 import polars as pl
 
 from shoal.connectors import delimited
-from shoal.connectors.dialect import Dialect, Reading, default_dialect
-from shoal.connectors.format import Format, SourceFile
+from shoal.connectors.dialect import default_dialect
+from shoal.connectors.format import Asked, Form, Format, SourceFile
 
 
 class DelimitedText(Format):
-    title = "delimited text"
+    label = "delimited text"
     is_delimited = True
     fits_past_memory = True
 
@@ -20,20 +18,14 @@ class DelimitedText(Format):
     def media_type(self) -> str:  # type: ignore[override]
         return "text/tab-separated-values" if self in (".tsv", ".tab") else "text/csv"
 
-    def read(
-        self, content: bytes | Path, path: str, categorical: Collection[str], reading: Reading
-    ) -> SourceFile:
-        table, dialect = delimited.read(content, path, self, categorical, reading)
+    def read(self, asked: Asked) -> SourceFile:
+        table, dialect = delimited.read(
+            asked.content, asked.path, self, asked.categorical, asked.reading
+        )
         return SourceFile(table, dialect=dialect)
 
-    def write(
-        self,
-        frame: pl.DataFrame,
-        file: BinaryIO,
-        dialect: Dialect | None,
-        metadata: dict[str, str] | None,
-    ) -> None:
-        delimited.write(frame, file, dialect or default_dialect(self))
+    def write(self, frame: pl.DataFrame, file: BinaryIO, form: Form) -> None:
+        delimited.write(frame, file, form.dialect or default_dialect(self))
 
 
 FORMATS = tuple(map(DelimitedText, (".csv", ".tsv", ".txt", ".tab")))

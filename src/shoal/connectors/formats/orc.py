@@ -1,12 +1,10 @@
 """Apache ORC: columns with types, which are read whole by PyArrow and never written."""
 
-from collections.abc import Collection
 from pathlib import Path
 
 import polars as pl
 
-from shoal.connectors.dialect import Reading
-from shoal.connectors.format import Format, SourceFile
+from shoal.connectors.format import Asked, Format, SourceFile
 from shoal.connectors.typed import INCOMPLETE, plain
 from shoal.data.regular_files import CELL, most_unpacked, require_room
 from shoal.data.table import Table
@@ -17,7 +15,7 @@ ROWS = 4096
 
 
 class Orc(Format):
-    title = "ORC"
+    label = "ORC"
     media_type = "application/vnd.apache.orc"
     magic = b"ORC"
     has_types = True
@@ -25,9 +23,8 @@ class Orc(Format):
     is_compressed = True
     is_written = False
 
-    def read(
-        self, content: bytes | Path, path: str, categorical: Collection[str], reading: Reading
-    ) -> SourceFile:
+    def read(self, asked: Asked) -> SourceFile:
+        path, reading = asked.path, asked.reading
         where = f"file '{path}'"
         try:
             import pyarrow as pa

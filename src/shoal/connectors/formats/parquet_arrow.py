@@ -1,14 +1,13 @@
 """Parquet and Arrow: columns with types."""
 
-from collections.abc import Collection
 from pathlib import Path
 from typing import BinaryIO
 
 import polars as pl
 
 from shoal.connectors import parquet_parts
-from shoal.connectors.dialect import Dialect, Reading
-from shoal.connectors.format import Format, SourceFile
+from shoal.connectors.dialect import Reading
+from shoal.connectors.format import Asked, Form, Format, SourceFile
 from shoal.connectors.typed import plain, require_unfolded, scanned, table_errors, without_records
 from shoal.data.table import Table
 
@@ -23,25 +22,18 @@ class Columnar(Format):
     has_types = True
     is_typed = True
 
-    def read(
-        self, content: bytes | Path, path: str, categorical: Collection[str], reading: Reading
-    ) -> SourceFile:
+    def read(self, asked: Asked) -> SourceFile:
+        path, reading = asked.path, asked.reading
         require_unfolded([path], self, f"file '{path}'", reading.unpacked)
         return SourceFile(Table(read_columns(path, self, reading)))
 
-    def write(
-        self,
-        frame: pl.DataFrame,
-        file: BinaryIO,
-        dialect: Dialect | None,
-        metadata: dict[str, str] | None,
-    ) -> None:
+    def write(self, frame: pl.DataFrame, file: BinaryIO, form: Form) -> None:
         # a dictionary would carry along values that no cell shows
         categorical = [
             name for name, dtype in frame.schema.items() if dtype in (pl.Enum, pl.Categorical)
         ]
         frame = frame.with_columns(pl.col(name).cast(pl.String) for name in categorical)
-        self._write_texts(frame, file, metadata)
+        self._write_texts(frame, file, form.metadata)
 
     def _write_texts(
         self, frame: pl.DataFrame, file: BinaryIO, metadata: dict[str, str] | None
@@ -50,23 +42,21 @@ class Columnar(Format):
 
 
 class Arrow(Columnar):
-    title = "Arrow"
+    label = "Arrow"
     media_type = "application/vnd.apache.arrow.file"
     magic = b"ARROW1"
 
 
 class Parquet(Columnar):
-    title = "Parquet"
+    label = "Parquet"
     media_type = "application/vnd.apache.parquet"
     magic = b"PAR1"
     is_parquet = True
     fits_past_memory = True
 
-    def read(
-        self, content: bytes | Path, path: str, categorical: Collection[str], reading: Reading
-    ) -> SourceFile:
-        source = super().read(content, path, categorical, reading)
-        parquet_parts.refuse_versions(Path(path))
+    def read(self, asked: Asked) -> SourceFile:
+        source = super().read(asked)
+        parquet_parts.refuse_versions(Path(asked.path))
         return source
 
     def _write_texts(

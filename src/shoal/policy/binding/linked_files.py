@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from shoal.connectors.database.connections import one_snapshot
-from shoal.connectors.format import SourceFile
+from shoal.connectors.files import SourceFile
 from shoal.connectors.frames import Frame, table_of
 from shoal.connectors.release_drafts import WrittenDraft
 from shoal.connectors.table_places import place_of_several, table_places

@@ -13,7 +13,7 @@ import polars as pl
 
 from shoal.connectors import engines
 from shoal.connectors.dialect import Reading
-from shoal.connectors.format import SourceFile
+from shoal.connectors.files import SourceFile
 from shoal.connectors.location import Location
 from shoal.data import room
 from shoal.data.person_names import is_nobody
