@@ -28,8 +28,7 @@ def format_of(suffix: str) -> Format:
 
 def named(name: str) -> Format | None:
     """The format that the end of a name says; None where it says none."""
-    found = (suffix for suffix in SUFFIXES if name.lower().endswith(suffix))
-    suffix = next(found, None)
+    suffix = next((end for end in SUFFIXES if name.lower().endswith(end)), None)
     return None if suffix is None else format_of(suffix.removesuffix(PACKED))
 
 

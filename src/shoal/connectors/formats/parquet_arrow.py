@@ -25,6 +25,8 @@ class Columnar(Format):
     def read(self, asked: Asked) -> SourceFile:
         path, reading = asked.path, asked.reading
         require_unfolded([path], self, f"file '{path}'", reading.unpacked)
+        if self.is_parquet:
+            parquet_parts.refuse_versions(Path(path))
         return SourceFile(Table(read_columns(path, self, reading)))
 
     def write(self, frame: pl.DataFrame, file: BinaryIO, form: Form) -> None:
@@ -33,12 +35,14 @@ class Columnar(Format):
             name for name, dtype in frame.schema.items() if dtype in (pl.Enum, pl.Categorical)
         ]
         frame = frame.with_columns(pl.col(name).cast(pl.String) for name in categorical)
-        self._write_texts(frame, file, form.metadata)
-
-    def _write_texts(
-        self, frame: pl.DataFrame, file: BinaryIO, metadata: dict[str, str] | None
-    ) -> None:
-        frame.write_ipc(file)
+        if not self.is_parquet:
+            frame.write_ipc(file)
+            return
+        try:
+            frame.write_parquet(file, metadata=form.metadata, row_group_size=ROW_GROUP)
+        except pl.exceptions.ComputeError:
+            # what the disk refuses, in another's words: plain cells can be written
+            raise OSError from None
 
 
 class Arrow(Columnar):
@@ -53,20 +57,6 @@ class Parquet(Columnar):
     magic = b"PAR1"
     is_parquet = True
     fits_past_memory = True
-
-    def read(self, asked: Asked) -> SourceFile:
-        source = super().read(asked)
-        parquet_parts.refuse_versions(Path(asked.path))
-        return source
-
-    def _write_texts(
-        self, frame: pl.DataFrame, file: BinaryIO, metadata: dict[str, str] | None
-    ) -> None:
-        try:
-            frame.write_parquet(file, metadata=metadata, row_group_size=ROW_GROUP)
-        except pl.exceptions.ComputeError:
-            # what the disk refuses, in another's words: plain cells can be written
-            raise OSError from None
 
 
 def read_columns(path: str, kind: str, reading: Reading) -> pl.DataFrame:
