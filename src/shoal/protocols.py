@@ -146,6 +146,10 @@ class Promises(ABC):
         """The promises with these records for the whole table; kept: (n,) bool."""
         return self
 
+    def of_classes(self, k: int) -> Promises:
+        """What is asked of each class, with at least k people, and nothing about the release."""
+        raise NotImplementedError
+
 
 class StreamPromises(ABC):
     """All promises of a policy, bound to a stream. Sensitive values stay with whoever answers.

@@ -56,7 +56,8 @@ shoal_risk <- function(df, policy = NULL, ..., k = NULL) {
 promises_of <- function(certificate) {
   shown <- lapply(certificate$promises, function(promise) {
     list(model = promise$model, attributes = paste(promise$attributes, collapse = ", "),
-         asked = promise$asked, measured = promise$measured, holds = promise$holds)
+         households = isTRUE(promise$households), asked = promise$asked,
+         measured = promise$measured, holds = promise$holds)
   })
   rows_of(shown)
 }

@@ -17,7 +17,14 @@ from typing import cast
 import numpy as np
 
 from shoal.advise.comparison import TRIED, Comparison, Row
-from shoal.advise.methods import Asked, checked_ks, label_of, proposed_methods, with_methods
+from shoal.advise.methods import (
+    Asked,
+    checked_ks,
+    label_of,
+    least_k,
+    proposed_methods,
+    with_methods,
+)
 from shoal.attacks.run.attack import attacked
 from shoal.attacks.run.people import AttackedRelease
 from shoal.attacks.run.request import AttackRequest
@@ -60,7 +67,8 @@ def compare(
     frame: or a file's path. methods: `name` or `name:parameter=value`, several parameters parted by
     colons, or a dict with its `name` and parameters; `["all"]` for every one that publishes a
     table; by default about four that suit the policy. Its own method keeps its parameters. ks: by
-    default 5, 10, 25, 50 and the policy's. A
+    default 5, 10, 25, 50 and the policy's; 1, which is the policy as it is, where that bounds the
+    risk of a sample and asks no k. A
     promise that is broken and a k that can't be reached are rows of the table, not errors; raises
     InputError for what can't be read or asked. attack: also how much guessing, ends of intervals
     and lists of names gain on each release. on_row: called with each row as it is measured; what it
@@ -72,7 +80,7 @@ def compare(
     policy.refuse_two_tables("compare")
     # what is asked is judged before a large file is read
     policies = None if methods is None else with_methods(policy, methods)
-    asked_ks = checked_ks(ks, policy.required_k)
+    asked_ks = checked_ks(ks, policy.required_k, least_k(policy))
     sha256 = None
     if isinstance(frame, (str, Path)):
         progress("reading the table")
@@ -87,7 +95,8 @@ def compare(
     if policies is None:
         policies = proposed_methods(ground.bound.problem.policy)
     asked_of = ground.bound.asked.again
-    settings = [(k, asked_of(own.with_k(k))) for k in asked_ks for own in policies]
+    at = [(k, own if k == 1 else own.with_k(k)) for k in asked_ks for own in policies]
+    settings = [(k, asked_of(own)) for k, own in at]
     settings = [(k, own) for k, own in settings if (label_of(own.policy), k) not in skip]
     firsts = {label_of(own.policy): (k, own) for k, own in reversed(settings)}
     compiled = ground.table.records > FEW_RECORDS

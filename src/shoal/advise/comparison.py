@@ -253,7 +253,8 @@ class Recommendation:
     why: str
 
     def __str__(self) -> str:
-        return f"take {self.method} at k = {self.k}: {self.why}"
+        at = f" at k = {self.k}" if self.k > 1 else ""
+        return f"take {self.method}{at}: {self.why}"
 
 
 def recommend(ranked: Sequence[Row], k: int) -> Recommendation | None:

@@ -65,6 +65,7 @@ MOST_PROPOSED = 4
 EVERY = "all"
 CLOSENESS = "tcloseness:aim=spans:scale=range"
 MEANS = "mdav"  # microaggregation keeps records near the mean that they show
+OF_SAMPLES = ("full-domain", "suppress-cells")  # recoding and suppression, as in sdcMicro
 OTHERS = ("mondrian:cut=nearest", MEANS)
 
 
@@ -88,6 +89,7 @@ def proposed_methods(policy: Policy) -> list[Policy]:
     """
     asks_closeness = any(promise["model"] == "t-closeness" for promise in policy.model.promises)
     wanted = [
+        *(OF_SAMPLES if least_k(policy) == 1 else []),
         *([CLOSENESS] if asks_closeness else []),
         *([MEANS] if attributes_with_means(policy.model) else []),
         DEFAULT_METHOD,
@@ -164,11 +166,20 @@ def _with_method(policy: Policy, asked: Asked) -> Policy:
 # Values of k
 
 
-def checked_ks(ks: int | Sequence[int] | None, own: int | None) -> list[int]:
+def least_k(policy: Policy) -> int:
+    """1 where weights may hide somebody who is alone in a class: no k is asked of a sample."""
+    of_sample = any(promise.of_sample for promise in policy.build_promises())
+    return 1 if of_sample and policy.required_k is None else 2
+
+
+def checked_ks(ks: int | Sequence[int] | None, own: int | None, least: int = 2) -> list[int]:
     """The ks, ascending; raises InputError with everything that is wrong with them.
 
-    None: some usual ones, and the policy's own.
+    None: some usual ones, and the policy's own. least: 1 where a policy without k may be compared
+    as it is; then that is all that None stands for.
     """
+    if ks is None and least == 1:
+        return [1]
     if ks is None:
         return sorted({*DEFAULT_KS, *([own] if own is not None and own >= 2 else [])})
     require_no_data("ks", ks)
@@ -176,9 +187,9 @@ def checked_ks(ks: int | Sequence[int] | None, own: int | None) -> list[int]:
         ks = [ks]
     findings = [] if len(ks) else ["ks: the list is empty; name at least one, for instance 5,10,50"]
     findings += [
-        f"ks: {k} is not a whole number of 2 or more; nobody hides in a class of fewer"
+        f"ks: {k} is not a whole number of {least} or more; nobody hides in a class of fewer"
         for k in ks
-        if isinstance(k, bool) or not isinstance(k, Integral) or k < 2
+        if isinstance(k, bool) or not isinstance(k, Integral) or k < least
     ]
     findings += [
         f"ks: {k} is asked for twice; name it once"

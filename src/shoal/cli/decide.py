@@ -50,7 +50,9 @@ def profile(
 
     asked = None if policy is None else options.Overrides(k=k, read=files.read).policy(policy)
     read_as, quasi = files.reading, options.names(qi)
-    check_outputs(records, inputs=[input_path, str(policy)], replace=False)
+    check_outputs(records, inputs=[input_path, str(policy)])
+    if records is not None and Path(records).exists():  # private, so that none is overwritten
+        raise InputError(f"output '{records}': is there already; name a new file")
     if asked is not None and asked.model.is_linked:
         if records is not None:
             raise InputError("--records: is for one table, and the policy links several")
@@ -95,7 +97,9 @@ class CompareRequest(Request, kw_only=True):
         " of Shoal's.",
     )
     ks: str | None = option(
-        "--ks K,K,...", "Values of k; 5, 10, 25, 50 and the policy's when left out."
+        "--ks K,K,...",
+        "Values of k; 5, 10, 25, 50 and the policy's when left out. 1, no k, is for a bound of the"
+        " risk of a sample.",
     )
     skip: list[str] | None = option(
         "--skip K:METHOD", "A point that is measured already; repeatable."

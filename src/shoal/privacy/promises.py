@@ -10,6 +10,7 @@ from shoal.data.classes import Classes, Closeness, Population, SensitiveColumn
 from shoal.data.room import needs_whole
 from shoal.data.sample import Sample
 from shoal.privacy.class_sizes import SampleUniqueness
+from shoal.privacy.k_anonymity import KAnonymity
 from shoal.protocols import AnonymityRequirement, PrivacyModel, Promises, PromiseTerms
 
 
@@ -86,6 +87,10 @@ class BoundPromises(Promises):
         return BoundPromises(
             self._models, replace(self.template, labels=np.where(kept, self.template.labels, -1))
         )
+
+    def of_classes(self, k: int) -> "BoundPromises":
+        """What is asked of each class, with at least k people, and nothing about the release."""
+        return BoundPromises([*([KAnonymity(k)] if k > 1 else []), *self._asked], self.template)
 
     @property
     def about_release(self) -> bool:

@@ -27,6 +27,8 @@ def summary(certificate: Certificate, written: str | None = None) -> str:
         found = "not measured" if promise["holds"] is None else "measured nothing (no class)"
         if promise["measured"] is not None:
             found = f"measured {promise['measured']:.6g}"
+            if (without := promise.get("measured_without_missing")) is not None:
+                found += f" ({without:.6g} if a missing value is not counted)"
         elif _is_by_release(certificate):
             found = "checked in each release"
         over += " with households" if promise.get("households") else ""

@@ -41,7 +41,7 @@ def repair(matrix: Matrix, partition: Partition, promises: Promises) -> Partitio
     """
     partition = merge_failing(matrix, partition, promises.holds)
     while matrix.subjects is not None and promises.needs_more_than_k:
-        united = _as_read(matrix, partition)
+        united = as_read(matrix, partition)
         if united.count == partition.count or promises.holds(united.labels, united.count).all():
             break
         partition = merge_failing(matrix, united, promises.holds)
@@ -69,11 +69,11 @@ def _of_enough_people(matrix: Matrix, promises: Promises) -> Hold:
 
 def holds_as_read(matrix: Matrix, partition: Partition, promises: Promises) -> bool:
     """Whether every promise holds where classes that show the same cells are one."""
-    united = _as_read(matrix, partition)
+    united = as_read(matrix, partition)
     return bool(promises.holds(united.labels, united.count).all())
 
 
-def _as_read(matrix: Matrix, partition: Partition) -> Partition:
+def as_read(matrix: Matrix, partition: Partition) -> Partition:
     """Classes that show the same cells as one: equal bounds, or the same node of a hierarchy over
     them.
     """

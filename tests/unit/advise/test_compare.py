@@ -10,6 +10,7 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,6 +30,7 @@ from shoal.policy import registry
 from shoal.policy.policy import Policy
 from shoal.reports.comparison import HIGHEST, LOWEST, MOST_CURVES, apart, in_lines, render, style
 from shoal.reports.comparison_table import as_text, columns, faults, more_columns
+from shoal.samples import survey
 from unit.reports.test_report import Page
 
 MONDRIANS = ["mondrian", "mondrian:cut=nearest:trees=children"]
@@ -254,6 +256,28 @@ def test_stages_are_named(sample_table, sample_policy):
 
 def figures(comparison) -> list[dict]:
     return [{k: v for k, v in row.as_dict().items() if k != "seconds"} for row in comparison.rows]
+
+
+def sample_with_weights(*promises):
+    content = yaml.safe_load(survey.POLICY)
+    return survey.generate(200, 7), content | {"promises": [*content["promises"], *promises]}
+
+
+def test_under_a_bound_of_the_risk_of_a_sample_methods_are_compared_without_any_k():
+    found = compare(*sample_with_weights(), ["risk", "suppress-cells"])
+    assert found.ks == (1,)
+    assert [row.holds for row in found.rows] == [True, True]
+    for row in found.rows:
+        published = front_door.publish(*sample_with_weights(), method=row.method)
+        assert row.certificate["promises"] == published.certificate["promises"]
+        assert row.loss == published.certificate["utility"]["gcp"]
+    assert str(found.recommendation).startswith("take risk: of 2 methods")
+
+
+def test_a_k_is_compared_with_none_only_where_a_bound_hides_people():
+    assert compare(*sample_with_weights(), ["risk"], [1, 3]).ks == (1, 3)
+    with pytest.raises(InputError, match="ks: 1 is not a whole number of 2 or more"):
+        compare(*sample_with_weights({"model": "k-anonymity", "k": 3}), ["risk"], [1, 3])
 
 
 # What can't be, and what is broken

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive_survey as naive
@@ -37,6 +37,14 @@ def test_individual_risk_is_the_exact_series_to_ten_digits(people):
         weight = people / share
         exact = naive.exact_risk(people, people / weight)
         assert abs(risk(people, weight) / float(exact) - 1) < 1e-10, share
+
+
+@given(st.floats(0, 6), st.floats(-9, 0))
+def test_so_it_is_for_any_people_up_to_a_million_and_any_share_from_a_billionth(digits, power):
+    people = round(10**digits)
+    weight = people / 10**power
+    exact = naive.exact_risk(people, people / weight)
+    assert abs(risk(people, weight) / float(exact) - 1) < 1e-10
 
 
 @pytest.mark.parametrize(("people", "p"), [(1, 0.1), (2, 0.1), (7, 0.3), (30, 0.5), (50, 0.9)])
@@ -85,8 +93,9 @@ def test_the_records_of_a_person_count_once():
     assert GlobalRisk(0.9).report(classes_of([0, 0, 0], [10, 10, 30], subjects=people)) == once
 
 
+@settings(max_examples=200)
 @given(seed=st.integers(0, 1 << 30))
-def test_risks_equal_those_of_a_plain_script(seed):
+def test_global_and_household_risk_of_random_surveys_equal_those_of_a_plain_script(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 60))
     labels = np.unique(rng.integers(0, n, n), return_inverse=True)[1]

@@ -7,11 +7,13 @@ from collections import Counter
 import numpy as np
 import polars as pl
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
 from shoal.reports.text import summary
+from shoal.samples import survey
 
 
 def policy(names, k=2, **attributes):
@@ -104,3 +106,52 @@ def test_classes_that_are_repaired_still_show_stars():
     content = policy(["a"]) | {"attributes": {"a": {"role": "quasi"}, "ill": {"role": "sensitive"}}}
     content["promises"] = [{"model": "l-diversity", "attribute": "ill", "l": 2}]
     assert set(shoal.publish(frame, content).data["a"]) == {"*"}
+
+
+HOUSEHOLDS = {"model": "global-risk", "at_most": 0.1, "households": True}
+
+
+def of_survey(*promises, **settings):
+    content = yaml.safe_load(survey.POLICY) | {"promises": [*promises]}
+    content["method"] = {"name": "suppress-cells"} | settings
+    release = shoal.publish(survey.generate(600, 7), content)
+    risk = {each["model"]: each["measured"] for each in release.certificate["promises"]}
+    return release, risk["global-risk"]
+
+
+@pytest.mark.parametrize("others", [[], [{"model": "individual-risk", "at_most": 0.2}]])
+def test_under_a_bound_of_risk_classes_are_of_the_least_k_that_keeps_it(others):
+    release, risk = of_survey(HOUSEHOLDS, *others)
+    k = release.certificate["method"]["search_statistics"]["k"]
+    assert risk <= HOUSEHOLDS["at_most"]
+    assert release.certificate["classes"]["min"] >= k > 2
+    unbounded = HOUSEHOLDS | {"at_most": 1.0}
+    asked, risk = of_survey({"model": "k-anonymity", "k": k}, unbounded, *others)
+    assert asked.data.equals(release.data)
+    _, risk = of_survey({"model": "k-anonymity", "k": k - 1}, unbounded, *others)
+    assert risk > HOUSEHOLDS["at_most"]
+
+
+def test_a_thorough_search_under_a_bound_takes_its_steps_at_that_k_alone():
+    quick, _ = of_survey(HOUSEHOLDS)
+    found, risk = of_survey(HOUSEHOLDS, refine="thorough", steps=3)
+    assert risk <= HOUSEHOLDS["at_most"]
+    statistics = found.certificate["method"]["search_statistics"]
+    assert statistics["steps"] == 3
+    assert statistics["k"] == quick.certificate["method"]["search_statistics"]["k"]
+
+
+def test_a_k_that_is_asked_beside_a_bound_is_the_least_that_is_tried():
+    release, _ = of_survey(HOUSEHOLDS | {"at_most": 0.9}, {"model": "k-anonymity", "k": 4})
+    assert release.certificate["method"]["search_statistics"]["k"] == 4
+    assert release.certificate["classes"]["min"] >= 4
+
+
+@pytest.mark.parametrize(("cells", "weight"), [("uvwx", 500.0), (40 * "u", 2.0)])
+def test_people_whom_weights_or_their_likes_hide_keep_every_cell(cells, weight):
+    frame = pl.DataFrame({"a": [*cells], "w": len(cells) * [weight]})
+    content = policy(["a"]) | {"promises": [{"model": "global-risk", "at_most": 0.03}]}
+    content["attributes"] |= {"w": {"role": "weight"}}
+    release = shoal.publish(frame, content)
+    assert release.data["a"].to_list() == [*cells]
+    assert release.certificate["method"]["search_statistics"] == {"k": 1}

@@ -51,6 +51,7 @@ test_that("a bound of the global risk with households holds, and is measured aga
   expect_equal(names(released), KEYS)
   audited <- suppressWarnings(shoal_audit(released, policy, original = df, trace = trace))
   expect_equal(audited$model, c("global-risk", "individual-risk"))
+  expect_equal(audited$households, c(TRUE, FALSE))
   expect_true(all(audited$holds))
   expect_lte(audited$measured[1], 0.2)
   alone <- suppressWarnings(shoal_audit(released, policy))

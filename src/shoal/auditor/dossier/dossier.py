@@ -6,8 +6,8 @@ Never says that a release meets a law: that is for people to decide.
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from importlib.resources import files as resources
 from pathlib import Path
@@ -26,9 +26,11 @@ from shoal.auditor.dossier.context import (
     lack_of,
     parts_of,
     read_context,
+    without_stop,
     words_of,
 )
 from shoal.auditor.linked.audit import initial_linked_risk
+from shoal.auditor.verdict import what_fails
 from shoal.auditor.verify import Proof, require_there, verify_by
 from shoal.connectors import files
 from shoal.data.certificate import Certificate
@@ -37,7 +39,7 @@ from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import path_text
 from shoal.data.schema import REMOVED
 from shoal.data.table import as_text
-from shoal.data.warnings import GRAVE
+from shoal.data.warnings import GRAVE, OPEN
 from shoal.errors import InputError, PromiseError
 from shoal.policy.binding.files import PolicyTables
 from shoal.policy.parameters import suggestion
@@ -197,8 +199,13 @@ def read_profiles(names: Sequence[str]) -> list[Profile]:
 
 
 SCHEMA = "shoal.dossier/1"
-OPEN, ANSWERED = "open", "answered"
-QUESTION = "question"
+ANSWERED = "answered"
+FAILS, REJECTED, UNMATCHED, QUESTION = "fails", "rejected", "unmatched", "question"
+NOT_ACCEPTABLE = (FAILS, REJECTED, UNMATCHED, QUESTION)
+"""Points that no words close."""
+
+Point = Mapping[str, Any]
+"""What is open: its kind, what it is about, its text, and the clauses that ask for it."""
 
 
 @dataclass(frozen=True)
@@ -210,9 +217,27 @@ class Dossier:
     profiles: tuple[Profile, ...]
 
     @property
-    def open(self) -> list[Mapping[str, Any]]:
-        """What is still to be decided: grave findings, open ones, then what is not answered."""
+    def open(self) -> list[Point]:
+        """What is still to be decided: what fails, findings, then what is not answered."""
         return list(self.content["open"])
+
+    def decided(self, more: Sequence[Point], known: Collection[str]) -> "Dossier":
+        """With more findings, and without those that are accepted in words; what is accepted and
+        was not found is open. known: sentences of further findings, which nobody must accept.
+        """
+        accepted = self.content["context"]["accepted"]
+        points = [*(one for one in self.open if one["kind"] != QUESTION), *more]
+        sentences = {one["text"] for one in points if one["kind"] not in NOT_ACCEPTABLE}
+        left = [
+            one for one in points if one["kind"] in NOT_ACCEPTABLE or not accepted.get(one["text"])
+        ]
+        left += [
+            _point(UNMATCHED, sentence, f"accepted, but matches no finding: {sentence}")
+            for sentence, words in accepted.items()
+            if words and sentence not in {*sentences, *known}
+        ]
+        left += [one for one in self.open if one["kind"] == QUESTION]
+        return replace(self, content={**self.content, "open": left})
 
     def to_json(self) -> str:
         return json.dumps(self.content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
@@ -230,7 +255,7 @@ def build_dossier(
     trust: Sequence[str | Path] = (),
     progress: Progress = no_progress,
 ) -> Dossier:
-    """The dossier of a released file.
+    """The dossier of a released file, with all that was found as if nothing were accepted.
 
     profiles: whose clauses are listed, by default those of `gdpr`. original: tells the initial
     risk, and with the trace counts people. Raises PromiseError where the file fails `verify`,
@@ -272,6 +297,7 @@ def build_dossier(
     today = _today()
     answers = Answers(stated, answered.context, initial, residual, roles, today)
     clauses = _clauses(asked, answers)
+    others = _other_certificates(answered, context)
     content = {
         "schema": SCHEMA,
         "shoal": VERSION,
@@ -281,18 +307,26 @@ def build_dossier(
         "certificate_sha256": proof.sha256,
         "context": answered.content,
         "context_sha256": answered.sha256,
-        "other_certificates": _other_certificates(answered, context),
+        "other_certificates": others,
         "checks": [check.report() for check in checks],
         "initial_risk": initial,
         "residual_risk": residual,
         "threshold": answers.threshold(),
         "clauses": clauses,
         "open": [
-            *_open_findings(stated, answered.context.accepted),
+            *(_point(FAILS, "certificate", text) for text in what_fails(stated)),
+            *(_point(REJECTED, "sign_off", text) for text in answered.context.rejections),
+            *_findings(stated),
+            *_known_to_others(roles, answered.context),
+            *_not_judged_together(stated, answered.context, others),
             *_open_questions(clauses, asked),
         ],
     }
     return Dossier(content, tuple(checks), tuple(asked))
+
+
+def _point(kind: str, about: str, text: str, clauses: Sequence[str] = ()) -> Point:
+    return {"kind": kind, "about": about, "text": without_stop(text), "clauses": [*clauses]}
 
 
 def unanswered(certificate: Certificate, context: Context, profile: str) -> dict[str, str]:
@@ -340,19 +374,47 @@ def _clauses(profiles: Sequence[Profile], answers: "Answers") -> list[dict[str, 
     ]
 
 
-def _open_findings(
-    certificate: Certificate, accepted: Mapping[str, str | None]
-) -> Iterator[Mapping[str, Any]]:
-    """What was found and is not accepted in words."""
+def _findings(certificate: Certificate) -> Iterator[Point]:
+    """The findings of a certificate on which somebody must decide."""
     for severity in (GRAVE, OPEN):
         for one in certificate.warnings:
-            if one.severity == severity and not accepted.get(one.text):
-                yield {"kind": severity, "about": one.code, "text": one.text, "clauses": []}
+            if one.severity == severity:
+                yield _point(severity, one.code, one.text)
+
+
+def _known_to_others(roles: Roles, context: Context) -> Iterator[Point]:
+    """Columns that are published as they are, of which the owner says that others have them."""
+    for name in roles.as_they_are:
+        if context.attributes.get(name, Rating()).available == "high":
+            text = (
+                f"'{name}' is published as it is, though rated as one that others have; make it a"
+                " quasi-identifier, or drop it"
+            )
+            yield _point(OPEN, "attributes", text)
+
+
+def _not_judged_together(
+    certificate: Certificate, context: Context, others: Sequence[Mapping[str, str | None]]
+) -> Iterator[Point]:
+    """Other releases that are named, and that the certificate was not judged beside."""
+    named = context.other_releases
+    if not isinstance(named, list) or certificate.get("history"):
+        return
+    judged = {one.get("sha256") for one in (certificate.get("beside") or {}).get("releases", [])}
+    left = [
+        n for n, o in zip(named, others, strict=True) if o["released_sha256"] not in judged - {None}
+    ]
+    if left:
+        text = (
+            f"not judged together with {', '.join(left)}; name the release in a file with 'shoal"
+            " audit --others', and give the dossier that certificate"
+        )
+        yield _point(OPEN, "other_releases", text)
 
 
 def _open_questions(
     clauses: Sequence[Mapping[str, Any]], profiles: Sequence[Profile]
-) -> Iterator[Mapping[str, Any]]:
+) -> Iterator[Point]:
     """What is not answered, field by field, with the clauses that ask for it."""
     titles = {profile.name: profile.title.partition(",")[0] for profile in profiles}
     lacking = [one for one in clauses if one["state"] == OPEN]
@@ -360,7 +422,7 @@ def _open_questions(
         asking = [one for one in lacking if one["field"] == field]
         asked = [f"{titles[one['profile']]} {one['clause']}" for one in asking]
         text = f"{field_words(field)}: {lacks}"
-        yield {"kind": QUESTION, "about": field, "text": text, "clauses": asked}
+        yield _point(QUESTION, field, text, asked)
 
 
 def _today() -> date:
@@ -486,8 +548,6 @@ class Answers:
     def _lacks_of_sign_off(self) -> str:
         if not self.context.sign_off:
             return "nobody has decided"
-        if any(entry.decision == "reject" for entry in self.context.sign_off):
-            return "somebody has rejected it"
         return next(filter(None, (lack_of(e, None) for e in self.context.sign_off)), "")
 
 

@@ -3,10 +3,15 @@
 Ours: lattice peeling over hierarchies of one step. Meyerson, Williams. PODS 2004 (the problem).
 Promise: every combination of cells that occurs, stars included, is shared by k people. A star is a
 value of its own and no wildcard, so whoever shows one hides among those who show it too.
+Under a bound of the release as a whole, such as the global risk, k is found by halving, as larger
+classes leave less risk; the classes that are returned were measured.
 Reading: what a star costs is the attribute's weight: columns of larger weights are starred less.
 """
 
+from bisect import bisect_left
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import ClassVar
 
 import numpy as np
@@ -19,6 +24,7 @@ from shoal.data.partition import Partition
 from shoal.data.progress import Progress, no_progress
 from shoal.protocols import Partitioner, Promises
 from shoal.search.efforts import REFINE, REFINE_HELP, SECONDS, STEPS, STOP
+from shoal.search.repair import as_read
 from shoal.tables.methods.lattice_peeling import LatticePeeling
 
 
@@ -41,12 +47,40 @@ class SuppressCells(Partitioner):
     def search(
         self, matrix: Matrix, promises: Promises, rng: np.random.Generator, progress: Progress
     ) -> Partition:
-        """Classes of at least `promises.k` people that show stars where members differ."""
+        """Classes that show stars where members differ, of at least `promises.k` people.
+
+        Where something is promised about the release as a whole, of the least k that keeps it;
+        `search_statistics` states that k.
+        """
+        table = all_or_nothing(matrix)
+        if not promises.about_release:
+            return replace(self._peeled(table, promises, rng, progress), has_stars=True)
+        # a thorough search would take its time for every k
+        quick = "auto" if self.refine == "thorough" else self.refine
+
+        @cache
+        def classes_of(k: int, refine: str) -> Partition:
+            """What readers find at this k: all who show the same cells are one class."""
+            method, asked = replace(self, refine=refine), promises.of_classes(k)
+            found = method._peeled(table, asked, deepcopy(rng), progress)
+            statistics = {"k": k, **found.search_statistics}
+            return replace(as_read(table, found), search_statistics=statistics, has_stars=True)
+
+        def keeps(k: int, refine: str) -> bool:
+            found = classes_of(k, refine)
+            return promises.release_holds(found.labels, found.count)
+
+        ks = range(max(qid.k for qid in promises.qids), promises.k)
+        k = ks.start + bisect_left(ks, True, key=lambda k: keeps(k, quick))
+        return classes_of(k, self.refine if keeps(k, self.refine) else quick)
+
+    def _peeled(
+        self, table: Matrix, promises: Promises, rng: np.random.Generator, progress: Progress
+    ) -> Partition:
         peeling = LatticePeeling(
             refine=self.refine, seconds=self.seconds, steps=self.steps, stop=self.stop
         )
-        found = peeling.search(all_or_nothing(matrix), promises, rng, progress)
-        return replace(found, has_stars=True)
+        return peeling.search(table, promises, rng, progress)
 
 
 def all_or_nothing(matrix: Matrix) -> Matrix:
