@@ -10,6 +10,8 @@ from shoal.connectors.format import Asked, Form, Format, SourceFile
 
 
 class DelimitedText(Format):
+    """Text whose cells a delimiter parts."""
+
     label = "delimited text"
     is_delimited = True
     fits_past_memory = True

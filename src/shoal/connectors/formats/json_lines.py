@@ -14,6 +14,8 @@ from shoal.errors import InputError
 
 
 class JsonLines(Format):
+    """An object a line."""
+
     label = "JSON lines"
     media_type = "application/jsonlines"
     is_json = True

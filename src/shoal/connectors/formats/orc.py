@@ -15,6 +15,8 @@ ROWS = 4096
 
 
 class Orc(Format):
+    """ORC, which PyArrow reads."""
+
     label = "ORC"
     media_type = "application/vnd.apache.orc"
     magic = b"ORC"

@@ -46,12 +46,16 @@ class Columnar(Format):
 
 
 class Arrow(Columnar):
+    """An Arrow file, in batches of records."""
+
     label = "Arrow"
     media_type = "application/vnd.apache.arrow.file"
     magic = b"ARROW1"
 
 
 class Parquet(Columnar):
+    """Parquet, in row groups."""
+
     label = "Parquet"
     media_type = "application/vnd.apache.parquet"
     magic = b"PAR1"

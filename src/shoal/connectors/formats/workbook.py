@@ -9,6 +9,8 @@ from shoal.data.table import Table
 
 
 class Workbook(Format):
+    """An Excel workbook, of which one sheet is the table."""
+
     label = "an Excel workbook or another archive"
     media_type = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
     magic = b"PK\x03\x04"
