@@ -29,7 +29,8 @@ import polars as pl
 
 from shoal.connectors import record_ends
 from shoal.connectors.delimited import is_utf8, with_outer_names
-from shoal.connectors.location import STANDARD, Format, Location
+from shoal.connectors.format import Format
+from shoal.connectors.location import STANDARD, Location
 from shoal.connectors.page_sizes import unpacked_parts
 from shoal.connectors.typed import (
     INCOMPLETE,
@@ -37,6 +38,7 @@ from shoal.connectors.typed import (
     is_text,
     long_texts,
     plain,
+    scanned,
     table_errors,
     without_records,
 )
@@ -84,7 +86,7 @@ class TextFeed:
     def __init__(
         self,
         path: str,
-        kind: str,
+        kind: Format,
         following: bool = False,
         fields: Fields = ANY_FIELDS,
     ) -> None:
@@ -97,7 +99,7 @@ class TextFeed:
         self.names: list[str] = []
         self._first: frozenset[str] = frozenset()
         self._new: set[str] = set()
-        if kind == ".jsonl":
+        if kind.is_json:
             self._json_names()
         else:
             self._header()
@@ -128,7 +130,7 @@ class TextFeed:
     def _found(self, at_end: bool, most_lines: int) -> Found:
         """Whole records at the beginning of what was read."""
         text = np.frombuffer(self._rest, dtype=np.uint8)
-        if self._kind == ".jsonl":
+        if self._kind.is_json:
             ends = np.flatnonzero(text == record_ends.BREAK) + 1
             if at_end and len(text) and (not len(ends) or ends[-1] < len(text)):
                 ends = np.append(ends, len(text))
@@ -261,7 +263,7 @@ class TextFeed:
         """Frame, the place of each of its rows among these records, what is bad, and how many
         records there were.
         """
-        if self._kind == ".jsonl":
+        if self._kind.is_json:
             lines = [line for line in text.split(b"\n") if line.strip()]
             return rows_of_json(lines, self.names, self._fields, self._new)
         found = self._readable(text, found)
@@ -520,7 +522,7 @@ class TableFeed:
         incomplete = f"source '{path}': {INCOMPLETE.format(kind[1:])}"
         try:
             with self._errors(), open(path, "rb") as file:
-                self._table = pl.scan_parquet(path) if kind.is_parquet else pl.scan_ipc(path)
+                self._table = scanned(path, kind)
                 self._most = most_unpacked(os.stat(path).st_size)
                 schema = self._table.collect_schema()
                 self.names = schema.names()
@@ -574,7 +576,7 @@ def feed_of(path: str, following: bool = False, fields: Fields = ANY_FIELDS) -> 
     """The source by its name; raises InputError where it can't be read."""
     place = Location(path)
     kind = place.kind_to_read
-    if kind.is_workbook or place.is_many:
+    if not kind.is_streamed or place.is_many:
         raise InputError(
             f"source '{path}': a stream reads one file piece by piece; give text, .parquet or"
             " .arrow"

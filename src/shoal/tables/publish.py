@@ -115,14 +115,14 @@ def save(publication: Publication[Any], path: str, overwrite: bool) -> Certifica
         )
     check_output(path, overwrite)
     released, _ = tables.published_table(table_of(publication.data, allow_empty=True))
-    frame = tables.written_frame(released.frame, place.kind)
+    frame = tables.written_frame(released.frame, place.kind_to_write)
     dialect = tables.output_dialect(path, None, path)
     with release_draft(path, overwrite) as draft:
         draft.write(frame, dialect)
         back = tables.read_draft(draft, dialect)
         if tables.model.write.formulas == "escape" and place.kind.is_delimited:
             frame = unescaped(frame)
-        if place.kind.is_workbook:
+        if place.kind.has_sheets:
             from shoal.connectors.workbooks import number_text
 
             numbers = pl.selectors.float()
@@ -163,7 +163,7 @@ def publish_file(
     if request.plan is not None:
         policy.require_global("plan: there is none to save or apply")
     plan = _existing(request.plan, request.explain)
-    kind = Location(output).kind
+    kind = Location(output).kind_to_write
     progress("reading the table")
     room = room_for(table, beside=output) if isinstance(table, str) else None
     if room is not None:

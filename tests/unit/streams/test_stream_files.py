@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import shutil
 from dataclasses import replace
@@ -246,22 +245,6 @@ def test_what_leaves_at_the_end_joins_the_rows_of_the_last_record(shop, shoal, s
     assert shoal(*STREAM, "-o", f"out{suffix}", *checkpoint).status == 0
     found = pl.read_parquet("out.parquet") if suffix == ".parquet" else pl.read_ipc("out.arrow")
     assert found.equals(pl.read_csv("plain.csv", infer_schema=False))
-
-
-@pytest.mark.parametrize("suffix", [".csv.gz", ".tsv", ".jsonl", ".parquet", ".arrow"])
-def test_every_format_of_source_gives_the_same_rows(shop, shoal, small_pieces, suffix):
-    text = pl.read_csv("p.csv", infer_schema=False)
-    if suffix == ".csv.gz":
-        (shop / "in.csv.gz").write_bytes(gzip.compress((shop / "p.csv").read_bytes()))
-    elif suffix == ".tsv":
-        text.write_csv("in.tsv", separator="\t")
-    elif suffix == ".jsonl":
-        text.write_ndjson("in.jsonl")
-    else:
-        text.write_parquet("in.parquet") if suffix == ".parquet" else text.write_ipc("in.arrow")
-    shoal(*STREAM, "-o", "plain.csv")
-    assert shoal("stream", f"in{suffix}", "-p", "policy.yaml", "-q", "-o", "out.csv").status == 0
-    assert (shop / "out.csv").read_bytes() == (shop / "plain.csv").read_bytes()
 
 
 def test_quotes_line_breaks_and_empty_cells_pass_through_in_any_pieces(shop, shoal, monkeypatch):
@@ -1033,7 +1016,7 @@ def test_a_new_stream_replaces_no_file(shop, shoal, name, more):
     refused = shoal(*STREAM, "-o", name, *more)
     assert refused.status == 2
     assert f"output '{name}': " in refused.err
-    assert "A new file begins anew" in refused.err
+    assert ("A new file begins anew" if more else "name a new file") in refused.err
     assert (shop / name).read_text() == "mine"
 
 

@@ -20,9 +20,9 @@ from shoal.connectors.dialect import (
     is_written_in,
     reading_as_stated,
 )
-from shoal.connectors.files import SourceFile
+from shoal.connectors.format import Format, SourceFile
 from shoal.connectors.frames import Frame, table_of
-from shoal.connectors.location import FRAME, Format, Location
+from shoal.connectors.location import FRAME, Location
 from shoal.connectors.parquet_parts import check_released
 from shoal.connectors.release_drafts import WrittenDraft
 from shoal.data.certificate import Certificate
