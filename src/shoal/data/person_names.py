@@ -233,9 +233,9 @@ WIDEST = 12
 """Digits of a number with zeros in front that is looked for where names are hidden."""
 
 
-def refuse_spelling(first: str, second: str, taken: int, allowed: int) -> None:
-    """Raises InputError where more people are taken for others than there may be."""
-    if taken > allowed:
+def refuse_spelling(first: str, second: str, taken: int) -> None:
+    """Raises InputError where people would be taken for others."""
+    if taken:
         raise InputError(
             f"{second}: {taken} of its people are those of {first}, but for capitals, zeros in"
             " front or '.0' in their ids, and would be taken for others; write the ids of all"
@@ -243,27 +243,18 @@ def refuse_spelling(first: str, second: str, taken: int, allowed: int) -> None:
         )
 
 
-def taken_for_others(
-    names: pl.Series, are_known: Callable[[pl.Series], np.ndarray]
-) -> tuple[int, int]:
-    """How many are known under another spelling alone, and for how many of all that is no sign.
+def taken_for_others(names: pl.Series, are_known: Callable[[pl.Series], np.ndarray]) -> int:
+    """How many are known under another spelling alone.
 
-    names: distinct. are_known: (n,) bool, whether somebody of exactly each name is known.
+    Two that stand among these names side by side are two people. names: distinct. are_known: (n,)
+    bool, whether somebody of exactly each name is known.
     """
-    known = are_known(names)
-    strange = names.filter(pl.Series(~known))
+    strange = names.filter(pl.Series(~are_known(names)))
     taken = np.zeros(len(strange), dtype=bool)
     for spelled in _spellings(strange):
-        rows = np.flatnonzero((spelled != strange).to_numpy() & ~taken)
+        rows = np.flatnonzero((~spelled.is_in(names.implode())).to_numpy() & ~taken)
         taken[rows] = are_known(spelled.gather(rows))
-    return int(taken.sum()), int(known.sum()) if are_spelled_apart(names) else 0
-
-
-def are_spelled_apart(names: pl.Series) -> bool:
-    """Whether several of these distinct people have ids that differ in nothing but their
-    spelling.
-    """
-    return bare_names(names).n_unique() < len(names)
+    return int(taken.sum())
 
 
 def bare_names(names: pl.Series) -> pl.Series:
