@@ -251,9 +251,13 @@ class Candidate:
 def single_candidates(
     columns: Sequence[PersonColumn], declared: Container[str] = ()
 ) -> list[Candidate]:
-    """Every column that may number people by itself. declared: those of role identifier."""
+    """Every column that may number people by itself. declared: those of role identifier.
+
+    One that names the same person in all records, where no other column names people.
+    """
     kinds = [(column, _kind_of(column, column.title in declared)) for column in columns]
-    return [Candidate((column,), kind, column.people) for column, kind in kinds if kind]
+    found = [Candidate((column,), kind, column.people) for column, kind in kinds if kind]
+    return [one for one in found if one.people.distinct > 1] or found
 
 
 def other_candidates(columns: Sequence[PersonColumn], taken: Container[str]) -> list[Candidate]:
@@ -283,7 +287,7 @@ def _kind_of(column: PersonColumn, is_declared: bool) -> str:
     if named in _OF_ONE:
         is_said = named != "person" or column.name.is_number or token
         kind, again = named if is_said else "", 1
-        fewest = 2 if token else _OF_ONE[named]
+        fewest = 1 if token else _OF_ONE[named]
     elif token in STRONG and (named == "proxy" or (named == "number" and token != "digits")):
         fewest, again = 2, 1
     if is_declared:
@@ -291,7 +295,7 @@ def _kind_of(column: PersonColumn, is_declared: bool) -> str:
     return kind if kind and column.has_values(fewest) and column.repeats(again) else ""
 
 
-_OF_ONE = {"person": 2, "name": 2, "civil": 3, "contact": 3}
+_OF_ONE = {"person": 1, "name": 2, "civil": 3, "contact": 3}
 """The fewest values of columns that are named for what is one person's; fewer are a flag."""
 
 
