@@ -259,6 +259,19 @@ def input_warnings(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
     return [*assumed, *written_alike(table, model), *named]
 
 
+def population_warnings(tables: PolicyTables) -> list[ReleaseWarning]:
+    """What the tables of the population give reason to say of whom they count."""
+    found = []
+    for name, people in tables.populations.items():
+        is_named = bool({*tables.model.subject_columns} & {*people.names})
+        assumed = [] if is_named else people_assumed(people, tables.model)
+        found += [
+            ReleaseWarning(one.code, f"population '{name}': {one.text}", one.column)
+            for one in (*assumed, *written_alike(people, tables.model))
+        ]
+    return found
+
+
 def people_assumed(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
     """Who else may be one person than every record."""
     declared = [name for name, one in model.attributes.items() if one.role == "identifier"]
