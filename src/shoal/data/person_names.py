@@ -326,25 +326,30 @@ def rows_of_nobody(frame: pl.DataFrame, missing_values: Sequence[str]) -> np.nda
 
 
 def without_nobody(
-    frame: pl.DataFrame, missing_values: Sequence[str] = ()
+    frame: pl.DataFrame, missing_values: Sequence[str] = (), dropped: Sequence[str] = ()
 ) -> tuple[pl.DataFrame, tuple[ReleaseWarning, ...]]:
     """The rows that have a value in some column: others are nobody, as a spreadsheet saves rows
-    whose cells were cleared.
+    whose cells were cleared. dropped: columns that don't count, such as a counter of rows.
     """
-    empty = rows_of_nobody(frame, missing_values)
+    empty = rows_of_nobody(frame.drop(dropped), missing_values)
     if not len(empty):
         return frame, ()
     kept = np.ones(frame.height, dtype=bool)
     kept[empty] = False
-    return frame.filter(pl.Series(kept)), nobody(len(empty), int(kept[empty[0] :].sum()))
+    below = int(kept[empty[0] :].sum())
+    return frame.filter(pl.Series(kept)), nobody(len(empty), below, bool(dropped))
 
 
-def nobody(empty: int, below: int) -> tuple[ReleaseWarning, ...]:
-    """What there is to say of rows without any value, and of rows below one."""
+def nobody(empty: int, below: int, has_dropped: bool = False) -> tuple[ReleaseWarning, ...]:
+    """What there is to say of rows without any value, and of rows below one. has_dropped: whether
+    some columns don't count.
+    """
     said = []
     if empty:
-        rows = "1 row has no value and is" if empty == 1 else f"{empty} rows have no value and are"
-        text = f"{rows} left out: such rows are nobody, and no message or trace numbers them"
+        but = ", but in dropped columns," if has_dropped else ""
+        has, are = ("1 row has", "is") if empty == 1 else (f"{empty} rows have", "are")
+        text = f"{has} no value{but} and {are} left out"
+        text += ": such rows are nobody, and no message or trace numbers them"
         said.append(ReleaseWarning(EMPTY_ROWS, text))
     if below:
         rows = "1 row stands" if below == 1 else f"{below} rows stand"

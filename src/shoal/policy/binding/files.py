@@ -32,7 +32,6 @@ from shoal.data.person_names import (
     named_together,
     names_of,
     names_of_nobody,
-    rows_of_nobody,
     without_nobody,
 )
 from shoal.data.progress import Progress
@@ -141,25 +140,32 @@ class PolicyTables:
         """
         if not isinstance(path, str):
             given = self.table_given(path, allow_empty)
-            remarks = without_nobody(given.frame, self.model.missing_values)[1]
+            remarks = self.without_nobody(given.frame)[1]
             return SourceFile(self.original_table(given), "", remarks=tuple(remarks))
         if room is not None:
             source = self._read_past_memory(path, reading_of(self.model.read), room)
-            require_people(source.table, self.model.missing_values)
+            require_people(source.table, self.model)
             return source
         reading = self._reading()
         source = files.read(path, self._categorical(), allow_empty=allow_empty, reading=reading)
         if source.table.different is not source.table and self._is_plain(source.table.different):
             return source
-        frame, remarks = without_nobody(source.frame, self.model.missing_values)
+        frame, remarks = self.without_nobody(source.frame)
         if not frame.height and not allow_empty:
             raise InputError(f"file '{path}': holds no records, only empty rows; give it some")
         table = Table(self.original_frame(frame))
         return replace(source, table=table, remarks=(*source.remarks, *remarks))
 
+    def without_nobody(
+        self, frame: pl.DataFrame
+    ) -> tuple[pl.DataFrame, tuple[ReleaseWarning, ...]]:
+        """The rows that have a value in a column that is not dropped; others are nobody."""
+        dropped = self.model.dropped_of(frame.columns)
+        return without_nobody(frame, self.model.missing_values, dropped)
+
     def _is_plain(self, rows: Table) -> bool:
         """Whether each of these records is somebody's, and read as it is written."""
-        if len(rows_of_nobody(rows.frame, self.model.missing_values)):
+        if self.without_nobody(rows.frame)[0].height < rows.records:
             return False
         try:
             return self.original_frame(rows.frame) is rows.frame
@@ -216,7 +222,7 @@ class PolicyTables:
 
     def original_table(self, table: Table) -> Table:
         """A table that was read already, with points and dates in ISO; raises InputError."""
-        people, _ = without_nobody(table.frame, self.model.missing_values)
+        people, _ = self.without_nobody(table.frame)
         if not people.height:
             raise InputError("frame: holds no records, only empty rows; give it some")
         return _same_or(table, self.original_frame(people))
