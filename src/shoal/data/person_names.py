@@ -53,6 +53,8 @@ def person_name(cell: str) -> str:
     Two ways to write the same signs make nobody another person.
     """
     if not (cell.isascii() and cell.isprintable()):
+        if "Cn" in map(unicodedata.category, cell):  # may be a sign that only Polars knows
+            return str(names_of(pl.Series([cell]))[0])
         cell = unicodedata.normalize("NFKC", _UNSEEN.sub("", cell))
     return cell.strip(BLANKS)
 
