@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date
-from itertools import combinations
+from itertools import combinations, permutations
 from pathlib import Path
 
 NOTHING = "*"
@@ -20,12 +20,14 @@ NOTHING = "*"
 class Person:
     """What is published of one person, keys aside and days counted from the person's own.
 
-    rows: by table, each row's cells beside dates, its offset or None, and its sensitive value.
+    rows: by table, each row's cells beside dates, its offset or None, and its sensitive value; of a
+    drug its visit's cells and its own, and which visit it hangs from. diseases: by visit.
     """
 
     cells: tuple
     hull: tuple[int, int] | None
     rows: dict[str, list[tuple[tuple, int | None, str]]] = field(default_factory=dict)
+    diseases: dict[str, str] = field(default_factory=dict)
 
 
 def rows_of(folder: Path, name: str) -> list[dict[str, str]]:
@@ -46,8 +48,8 @@ def moved_back(cell: str, anchor: str) -> tuple[str, int | None]:
     return str(days), days[0] if len(days) == 1 else None
 
 
-def read(folder: Path, is_exact: bool) -> list[Person]:
-    """Everybody in a release."""
+def read(folder: Path, is_exact: bool, counts_drugs: bool) -> list[Person]:
+    """Everybody in a release. counts_drugs: whether how many a visit has is known."""
     drugs: dict[str, list[str]] = {}
     for drug in rows_of(folder, "drugs"):
         drugs.setdefault(drug["visit"], []).append(drug["drug"])
@@ -62,17 +64,27 @@ def read(folder: Path, is_exact: bool) -> list[Person]:
         person.rows["people"] = [((), None, one["blood"])]
         person.rows["tags"] = tags
         person.rows["visits"] = []
+        person.rows["drugs"] = []
         person.rows["days"] = [(anchor,)] if anchor else []
         found[one["patient"]] = person
     for visit in rows_of(folder, "visits"):
         person = found[visit["patient"]]
         (anchor,) = person.rows["days"][0] if person.rows["days"] else ("",)
         text, offset = moved_back(visit.get("day", ""), anchor)
-        hanging = len(drugs.get(visit["visit"], ()))
+        hanging = len(drugs.get(visit["visit"], ())) if counts_drugs else None
         cells = (visit["kind"], visit["cost"], visit["drugs.rows"], hanging)
         cells += () if is_exact else (text,)
         person.rows["visits"].append((cells, offset if is_exact else None, visit["disease"]))
+        person.diseases[visit["visit"]] = visit["disease"]
+        for drug in drugs.get(visit["visit"], ()):
+            person.rows["drugs"].append(((*cells, drug), None, visit["visit"]))
     return list(found.values())
+
+
+def numbered(rows: tuple[tuple, ...]) -> tuple[tuple, ...]:
+    """Known rows, the visits that they hang from numbered as they first appear."""
+    seen: dict = {}
+    return tuple((name, cells, seen.setdefault(visit, len(seen))) for name, cells, visit in rows)
 
 
 class Judged:
@@ -93,24 +105,39 @@ class Judged:
         return (person.cells, repr(whole), number)
 
     def items(self, person: Person) -> list[tuple]:
-        """The rows of which some may be known."""
-        names = [name for name, known in self.known.items() if isinstance(known, int)]
-        return sorted((name, repr(cells)) for name in names for cells, _, _ in person.rows[name])
+        """The rows of which some may be known: of a drug, from which visit it hangs as well."""
+        return [
+            (name, repr(cells), about if name == "drugs" else None)
+            for name, known in self.known.items()
+            if isinstance(known, int)
+            for cells, _, about in person.rows[name]
+        ]
 
     def known_sets(self, most: int) -> Iterator[tuple[tuple, list[int]]]:
         """Everything that may be known of somebody, and the people who fit it."""
-        held = [Counter(self.items(person)) for person in self.people]
+        held = [
+            {
+                min(map(numbered, permutations(chosen)))
+                for size in range(most + 1)
+                for chosen in combinations(self.items(person), size)
+            }
+            for person in self.people
+        ]
         for label in set(self.labels):
             members = [i for i, one in enumerate(self.labels) if one == label]
-            kinds = {
-                chosen
-                for i in members
-                for size in range(most + 1)
-                for chosen in combinations(self.items(self.people[i]), size)
-            }
-            for chosen in kinds:
-                asked = Counter(chosen)
-                yield chosen, [i for i in members if not asked - held[i]]
+            for chosen in set().union(*(held[i] for i in members)):
+                yield chosen, [i for i in members if chosen in held[i]]
+
+    def above(self, drug: tuple[str, str], chosen: tuple, person: Person) -> list[str]:
+        """The diseases of the visits that a known drug of a person may hang from."""
+        visits = {
+            visit
+            for rows in combinations(self.items(person), len(chosen))
+            if min(map(numbered, permutations(rows))) == chosen
+            for name, cells, visit in rows
+            if (name, cells) == drug
+        }
+        return [person.diseases[visit] for visit in visits]
 
     def fewest(self) -> int:
         return min(len(fits) for _, fits in self.known_sets(self.m))
@@ -123,7 +150,10 @@ class Judged:
             for name in ("people", "visits"):
                 cells = {repr(c) for i in fits for c, _, _ in self.people[i].rows[name]}
                 if isinstance(self.known.get(name), int):
-                    cells = {shown for table, shown in chosen if table == name}
+                    cells = {shown for table, shown, _ in chosen if table == name}
+                if name == "visits" and self.known["visits"] == "all":
+                    for drug in {(table, shown) for table, shown, _ in chosen if table == "drugs"}:
+                        yield name, [self.above(drug, chosen, self.people[i]) for i in fits]
                 for shown in cells:
                     yield (
                         name,

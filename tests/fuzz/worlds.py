@@ -19,6 +19,7 @@ from shoal.errors import InfeasibleError, InputError, PromiseError
 
 KINDS = {"urgent": ["er", "car"], "planned": ["by", "with"]}
 TAGS = {"a": ["a1", "a2"], "b": ["b1", "b2", "b3"]}
+DRUGS = {"u": ["x", "y"], "w": ["z"]}
 METHODS = ("bundles", "items")
 
 
@@ -29,11 +30,12 @@ def draw_case(random: Random, method: str | None = None) -> Case:
     m = random.choice([1, 2, 2, 3])
     visits = random.choice(["all", m]) if method != "items" else m
     tags = random.choice(["all", m])
-    has_number = m in (visits, tags)
+    drugs = random.choice(["count", m]) if visits == "all" else "count"
+    has_number = m in (visits, tags, drugs)
     gaps = random.choice([None, None, "covered", "exact"])
     if gaps == "exact" and visits != "all":
         gaps = "covered"
-    policy = _policy(k, visits, tags, gaps, random)
+    policy = _policy(k, {"visits": visits, "tags": tags, "drugs": drugs}, gaps, random)
     name = method or random.choice(METHODS if has_number else METHODS[:1])
     policy["method"] = {"name": name}
     names = [f"p{i}" for i in range(people)]
@@ -50,7 +52,8 @@ def draw_case(random: Random, method: str | None = None) -> Case:
     return Case("world", policy, table, _files(names, gaps, random), ())
 
 
-def _policy(k: int, visits: str | int, tags: str | int, gaps: str | None, random: Random) -> dict:
+def _policy(k: int, known: dict[str, str | int], gaps: str | None, random: Random) -> dict:
+    visits = known["visits"]
     attributes = {
         "kind": {"role": "quasi", "hierarchy": {"tree": KINDS}},
         "cost": {"role": "quasi", "type": "number", "domain": [0, 20]},
@@ -66,7 +69,7 @@ def _policy(k: int, visits: str | int, tags: str | int, gaps: str | None, random
                 "role": "quasi",
                 "type": "set",
                 "separator": ";",
-                "known": tags,
+                "known": known["tags"],
                 "hierarchy": {"tree": TAGS},
             },
             "blood": {"role": "sensitive"},
@@ -80,8 +83,8 @@ def _policy(k: int, visits: str | int, tags: str | int, gaps: str | None, random
             },
             "drugs": {
                 "parent": {"visits": "visit"},
-                "rows": {"known": "count"},
-                "attributes": {"drug": {"role": "sensitive"}},
+                "rows": {"known": known["drugs"]},
+                "attributes": {"drug": _drug(known["drugs"])},
             },
         },
         "promises": promises,
@@ -105,6 +108,13 @@ def _policy(k: int, visits: str | int, tags: str | int, gaps: str | None, random
             if random.random() < 0.25
         ]
     return policy
+
+
+def _drug(known: str | int) -> dict:
+    """Where somebody knows drugs, their column is a quasi-identifier."""
+    if known == "count":
+        return {"role": "sensitive"}
+    return {"role": "quasi", "hierarchy": {"tree": DRUGS}}
 
 
 def _files(names: list[str], gaps: str | None, random: Random) -> dict[str, str]:
@@ -178,8 +188,10 @@ def _judge(case: Case, out: Path, certificate, outcome: Outcome, dates: list[lis
     """Whether the certificate says what trying everything finds in the files."""
     rows = case.policy["tables"]["visits"]["rows"]
     known = {"visits": rows["known"], "tags": case.policy["attributes"]["tags"]["known"]}
+    known["drugs"] = case.policy["tables"]["drugs"]["rows"]["known"]
     is_exact = case.policy.get("anchor", {}).get("gaps") == "exact"
-    found = Judged(read(out, is_exact), known, rows.get("count_known", False))
+    people = read(out, is_exact, known["drugs"] == "count")
+    found = Judged(people, known, rows.get("count_known", False))
     fewest = found.fewest()
     if is_exact:
         fewest = min(fewest, found.least_by_dates(dates, False) or fewest)

@@ -13,6 +13,7 @@ from urllib.parse import quote
 import polars as pl
 import pytest
 
+import linked_cases
 import shoal as library
 from postgres_server import PASSWORD, USER, Server, lose_a_commit, server
 from shoal.connectors import files
@@ -493,3 +494,29 @@ def test_linked_tables_and_their_foreign_keys_are_read_from_a_schema(pg):
     tables = bound_linked(read_linked(schema, problem).tables, problem)
     assert tables.rows["visits"].counts.tolist() == [0, 2]
     assert tables.rows["visits"].table.frame["day"].to_list() == ["0", "27"]
+
+
+def test_linked_tables_of_one_schema_are_published_to_another_and_verified(
+    pg, shoal, tmp_path, monkeypatch
+):
+    """All of them or none; verified with their certificates, the policy and the original."""
+    monkeypatch.chdir(tmp_path)
+    world = linked_cases.world(40)
+    for name, frame in world.items():
+        write(frame.cast(pl.String), pg.url(name))
+    pg.run("DROP TABLE shoal_certificates", "CREATE SCHEMA released")
+    given, released = (
+        pg.url("t", more=f"&schema={schema}").replace("&table=t", "")
+        for schema in ("public", "released")
+    )
+    Path("policy.yaml").write_text(json.dumps(linked_cases.policy()))
+    assert publish(shoal, given, released) == 0
+    assert pg.tables("released") == {*world, "shoal_certificates"}
+    assert pg.tables() == {*world}
+    assert files.read(pg.url("people", more="&schema=released")).frame.height == 40
+    for more in ((), ("-p", "policy.yaml"), ("-p", "policy.yaml", "--original", given)):
+        done = shoal("verify", released, *more)
+        assert done.status == 0, done.out + done.err
+    assert publish(shoal, given, released) == 2  # it is there already
+    pg.run("UPDATE released.visits SET cost = '0' WHERE visit = '1'")
+    assert shoal("verify", released, "-p", "policy.yaml").status == 1

@@ -97,7 +97,10 @@ def test_a_column_that_others_could_know_makes_the_rows_of_its_table_known():
 
 def test_known_rows_are_set_table_by_table_and_nothing_else_is_accepted():
     assert edit("known", table="drugs", known="all")["tables"]["drugs"]["rows"] == {"known": "all"}
-    for table, known in (("bills", "all"), ("drugs", "some"), ("drugs", "0"), ("drugs", "-1")):
+    some = edit("known", table="visits", known="2")
+    assert some["tables"]["visits"]["rows"]["known"] == 2
+    Policy.from_dict(some)
+    for table, known in (("bills", "all"), ("drugs", "some"), ("drugs", "0"), ("drugs", "4")):
         with pytest.raises(InputError):
             edit("known", table=table, known=known)
 

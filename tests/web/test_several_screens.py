@@ -41,6 +41,24 @@ def test_the_tables_of_a_draft_are_drawn(clinic):
     assert "Macro" not in page
 
 
+def test_columns_that_only_link_tables_are_named(clinic):
+    words = clinic.get("/columns").words
+    assert "drugs.visit, visits.visit, visits.patient only say what belongs to what" in words
+
+
+def test_every_number_of_known_rows_is_offered_once(clinic):
+    def offered():
+        page = clinic.get("/promises").text
+        form = re.search(r'name="table" value="visits".*?</form>', page, re.DOTALL)[0]
+        return dict(re.findall(r'<option value="(\w+)"( selected)?>', form))
+
+    assert [*offered()] == ["all", "3", "2", "1", "count", "none"]
+    clinic.edit("known", table="visits", known="2")
+    assert [value for value, selected in offered().items() if selected] == ["2"]
+    clinic.edit("known", table="visits", known="all")
+    assert [value for value, selected in offered().items() if selected] == ["all"]
+
+
 def test_two_drafts_side_by_side_have_the_figures_of_the_tiles(clinic):
     run = clinic.server.project.runs[0]
     rows = {row["text"]: row["own"] for row in beside(run, run)["rows"]}

@@ -31,6 +31,7 @@ from shoal.policy.binding.linked_files import read_linked
 from shoal.policy.binding.table import bind
 from shoal.policy.checked import place_of
 from shoal.policy.consistency import contradictions
+from shoal.policy.linked import link_findings
 from shoal.policy.loading import read_mapping
 from shoal.policy.model import PolicyModel
 from shoal.policy.policy import Policy, PolicyLike
@@ -62,7 +63,9 @@ def check_files(
     is_sound, table = not found, None
     linked: list[AttributeFinding] = []
     if data_path is not None and policy.model.is_linked:
-        linked = _linked_findings(LinkedProblem(policy), data_path, further)
+        # without sound links nobody knows whose a row is
+        if not any(link_findings(policy.model)):
+            linked = _linked_findings(LinkedProblem(policy), data_path, further)
     elif data_path is not None:
         try:
             table = policy.tables.read_original(data_path).table

@@ -128,6 +128,9 @@ def _runs(verb: str, every_method: bool) -> Iterator[_Run]:
     if verb == "publish":
         yield _Run(verb, "", "patients", next(_tables()), LARGE)
         yield _Run(verb, "", "clinic", _bundled("clinic"))
+        some_known = _bundled("clinic")
+        some_known["tables"]["visits"]["rows"] = {"known": 2}
+        yield _Run(verb, "", "clinic", some_known)
         # patients whose postal code is the secret, since no disease is rare enough
         shares = {**next(_tables()), "promises": [SHARES]}
         shares["attributes"]["zip"] = {"role": "sensitive"}

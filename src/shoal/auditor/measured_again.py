@@ -408,6 +408,25 @@ WORDS = {
 """Parts of a certificate in words; others are called by their key."""
 
 
+def of_original(stated: Stated, digest: str | None) -> Check:
+    """Whether the original is the one that was published. digest: its hash, None without it."""
+    known = stated.at("input", "sha256")
+    if known is None:
+        return Check("input", None, "the certificate names none")
+    if digest is None:
+        return Check("input", None, "needs the original; name it with --original")
+    stated.note("input")
+    if known != digest:
+        text = f"the original is not the one certified, {both_hashes(known, digest)}"
+        return Check("input", False, text)
+    return Check("input", True, f"the original is the one certified, SHA-256 {digest}")
+
+
+def both_hashes(known: str, digest: str) -> str:
+    """Two hashes by their beginnings."""
+    return f"SHA-256 {known[:12]}… stated, {digest[:12]}… found"
+
+
 def not_measured(stated: Stated, has_policy: bool, has_original: bool) -> Check:
     """What no check has compared, said plainly, and what would let it be.
 

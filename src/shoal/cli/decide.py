@@ -50,7 +50,9 @@ def profile(
 
     asked = None if policy is None else options.Overrides(k=k, read=files.read).policy(policy)
     read_as, quasi = files.reading, options.names(qi)
-    check_outputs(records, inputs=[input_path, str(policy)], replace=False)
+    check_outputs(records, inputs=[input_path, str(policy)])
+    if records is not None and Path(records).exists():  # private, so that none is overwritten
+        raise InputError(f"output '{records}': is there already; name a new file")
     if asked is not None and asked.model.is_linked:
         if records is not None:
             raise InputError("--records: is for one table, and the policy links several")

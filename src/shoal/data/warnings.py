@@ -14,6 +14,7 @@ FORMULA_CELLS = "formula-cells"
 OPEN_QUESTION = "open-question"
 PRESENCE_DISCLOSED = "presence-disclosed"
 SENSITIVE_UNPROMISED = "sensitive-unpromised"
+MISSING_COUNTED = "missing-counted"
 WRITTEN_ALIKE = "written-alike"
 NAMES_LIKE_DATA = "names-like-data"
 PLAIN_NAMES_PEOPLE = "plain-names-people"
@@ -25,6 +26,7 @@ MOSTLY_ASIDE = "mostly-set-aside"
 FIELDS_DROPPED = "fields-dropped"
 EMPTY_ROWS = "empty-rows"
 ROWS_APART = "rows-apart"
+ROWS_LINKED = "rows-linked"
 HIDDEN_ROWS = "hidden-rows"
 ORDER_KEPT = "order-kept"
 LEDGER_UNJUDGED = "ledger-unjudged"
@@ -50,6 +52,7 @@ _BY_CODE = {
     TOGETHER_BELOW: GRAVE,
     PLAIN_NAMES_PEOPLE: GRAVE,
     PRESENCE_DISCLOSED: GRAVE,
+    ROWS_LINKED: GRAVE,
     LEDGER_UNJUDGED: GRAVE,
 }
 

@@ -9,7 +9,9 @@ c(N) rows of each person at a node N. If every multiset of at most m nodes that 
 publishes is published by at least k members, then at least k members fit any m known rows K of a
 person of the class. Proof: the person publishes f(K) but for rows beyond c, which nobody publishes,
 and nodes that are withheld from the whole class, which drop out of K. What is left is a multiset of
-at most m nodes that a member publishes. So k members publish it, and nothing in K tells them apart.
+at most m nodes that a member publishes. So k members publish it, and nothing in K tells them apart:
+not even which rows of K hang from the same row of a table known as a whole, since rows below
+different slots share no node, and each member has one row in a slot.
 """
 
 from collections.abc import Iterator

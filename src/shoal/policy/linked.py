@@ -148,7 +148,7 @@ def linked_findings(model: PolicyModel) -> Iterator[str]:
     if not model.is_linked:
         yield from _not_linked(model)
         return
-    yield from _link_findings(model)
+    yield from link_findings(model)
     for table in declared_tables(model):
         yield from _table_findings(table, model)
     yield from _knowledge_findings(model)
@@ -169,7 +169,7 @@ def _not_linked(model: PolicyModel) -> Iterator[str]:
             )
 
 
-def _link_findings(model: PolicyModel) -> Iterator[str]:
+def link_findings(model: PolicyModel) -> Iterator[str]:
     """What keeps the tables from forming a tree below people."""
     hanging = {table.name for table in declared_tables(model)}
     sets = [table.name for table in declared_tables(model) if table.separator is not None]

@@ -53,7 +53,8 @@ def write_metadata(
     certificate: by default the one beside the release. Raises InputError, and PromiseError where
     the release fails `verify`.
     """
-    from shoal.auditor.verify import Proof, verify_by  # which a publication does without
+    from shoal.auditor.signatures import Proof  # which a publication does without
+    from shoal.auditor.verify import verify_by
 
     place = Location(released)
     if place.is_table or place.is_folder:

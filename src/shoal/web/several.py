@@ -107,17 +107,18 @@ def with_parent(policy: Context, link: Mapping[str, str]) -> tuple[Context, str]
     return {**policy, "attributes": columns, "tables": tables}, said
 
 
-KNOWN = ("all", "count", "none")
+KNOWN = ("all", "3", "2", "1", "count", "none")
+"""What Promises offers, as `RowsPolicy.known` allows it."""
 
 
 def with_known(policy: Context, name: str, known: str) -> tuple[Context, str]:
     """The policy with what an attacker knows of a person's rows in a table; raises InputError."""
     if name not in (policy.get("tables") or {}):
         raise InputError("table: there is none of this name; load the page again")
-    if known not in KNOWN and not (known.isascii() and known.isdigit() and 0 < int(known) < 10):
+    if known not in KNOWN:
         raise InputError("known rows: choose one of the list")
     table = dict(policy["tables"][name])
-    value = known if known in KNOWN else int(known)
+    value = int(known) if known.isdigit() else known
     table["rows"] = {**(table.get("rows") or {}), "known": value}
     said = gettext("{name}: known {what}", name=name, what=known_text(value))
     return {**policy, "tables": {**policy["tables"], name: table}}, said

@@ -45,8 +45,11 @@ with tempfile.TemporaryDirectory() as folder:
             publish_file(table, asked, str(Path(folder) / f"{n}.{method}.csv"))
         clinic = Path(folder) / f"clinic-{n}"
         write_sample("clinic", n, 7, str(clinic))
-        policy = Policy.load(f"{clinic}.policy.yaml")
-        publish_linked(str(clinic), policy, str(Path(folder) / f"released-{n}"))
+        policy = Policy.load(f"{clinic}.policy.yaml").model.model_dump(exclude_unset=True)
+        for known in ("all", 1, 2, 3):
+            policy["tables"]["visits"]["rows"] = {"known": known}
+            released = str(Path(folder) / f"released-{n}-{known}")
+            publish_linked(str(clinic), Policy.from_dict(policy), released)
 print(sorted(signatures() - warm))
 """
 

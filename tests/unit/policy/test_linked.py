@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import json
 import re
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -352,3 +354,44 @@ def test_what_is_no_date_is_found_without_being_shown():
     said = said_of({**world, "visits": visits}, policy)
     assert any(f"'visits.day': {visits.height} cells are not dates" in one for one in said)
     assert not any("yesterday" in one for one in said)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (of_top(anchor={"first": "visits.dya"}), "'visits.dya' is no quasi-identifier"),
+        (
+            lambda c: (
+                of_top(anchor={"first": "visits.at"})(c)
+                or c["tables"]["visits"]["attributes"].update(at=DATED["day"])
+            ),
+            "table 'visits': column 'at'",
+        ),
+        (
+            lambda c: c["attributes"].update(patient={"role": "identifier"}),
+            "no single column of people names the person",
+        ),
+        (of_visits(key=None), "rows of 'drugs' point to it; name the column"),
+    ],
+)
+@pytest.mark.parametrize("verb", ["check", "publish"])
+def test_what_is_refused_is_said_in_one_line(change, said, verb, shoal, tmp_path, monkeypatch):
+    """Also where what is left of a refused policy is compared with the data."""
+    monkeypatch.chdir(tmp_path)
+    content = linked_cases.policy()
+    content["tables"]["visits"]["attributes"]["day"] = DATED["day"]
+    change(content)
+    Path("policy.json").write_text(json.dumps(content))
+    Path("in").mkdir()
+    world = linked_cases.world(9)
+    world["visits"] = world["visits"].with_columns(day=pl.lit("2020-01-01"))
+    for name, frame in world.items():
+        frame.write_csv(f"in/{name}.csv")
+    words = {
+        "check": ("policy", "check", "policy.json", "in"),
+        "publish": ("publish", "in", "-p", "policy.json", "-o", "out", "-q"),
+    }
+    done = shoal(*words[verb])
+    assert done.status == 2
+    (line,) = done.err.splitlines()
+    assert said in line

@@ -33,6 +33,7 @@ from shoal.auditor.ledger.history import LedgerAudit, audit_releases
 from shoal.auditor.ledger.release_view import ReleaseReading, rows_of_release
 from shoal.auditor.ledger.terms import policy_of
 from shoal.auditor.order_kept import most_followed
+from shoal.auditor.verdict import of_cells
 from shoal.connectors.ledger import Ledger
 from shoal.connectors.ledger.private import Identities, read_originals
 from shoal.data.attack_scene import (
@@ -54,6 +55,7 @@ from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release
 from shoal.data.table import Table, texts_of
 from shoal.data.truth import Truth
+from shoal.data.warnings import PLAIN_NAMES_PEOPLE
 from shoal.errors import InputError
 from shoal.policy.binding.files import PolicyTables
 from shoal.policy.binding.table import bound_original
@@ -183,7 +185,11 @@ def _shown(ground: Ground) -> ShownRelease:
     }
     plain = plain_columns(target.released, target.problem.schema)
     release = target.release
-    return ground.shown(release.columns, in_boxes(release), sensitive, plain)
+    shown = ground.shown(release.columns, in_boxes(release), sensitive, plain)
+    said = of_cells(target.released, target.problem.policy)
+    named = [one.column for one in said if one.code == PLAIN_NAMES_PEOPLE]
+    known = plain.keys() | sensitive.keys()
+    return replace(shown, naming=tuple(name for name in named if name in known))
 
 
 def in_boxes(release: Release) -> Classes:

@@ -15,7 +15,7 @@ from shoal.auditor.linked.known_dates import KnownDates
 from shoal.auditor.linked.labels import MOST_SETS, exposures, view_of
 from shoal.auditor.linked.matching import matching_attack
 from shoal.auditor.linked.reading import LinkedRelease, read_linked_tables
-from shoal.auditor.verdict import of_cells
+from shoal.auditor.verdict import missing_counted, of_cells
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import RISK, UTILITY, ColumnReport, PromiseReport
 from shoal.data.classes import Classes, Sizes
@@ -181,7 +181,7 @@ def measure_linked(
             "output": None,
         }
     )
-    said = [*_warnings(model), *_of_cells(release, problem, sources)]
+    said = [*_warnings(model), *_of_cells(release, problem, sources), *missing_counted(certificate)]
     return LinkedAudit(certificate.warned(*said), release)
 
 
@@ -280,27 +280,29 @@ class _PeopleClasses:
 
     def candidates(self, name: str, is_by_person: bool) -> Iterator[Classes]:
         """The rows of a table of all whom known rows fit, at most two of them: by slot, or by set
-        of known rows alone. Of a table with a number, and below, the rows that are known.
+        of known rows alone. Of a table with a number, and below, the rows that are known; of one
+        above, also those from which a known one hangs.
         """
-        shown = self.of_rows(name, is_by_person)
+        view, shown = self.release.view, self.of_rows(name, is_by_person)
         subjects = np.arange(len(shown.labels)) if shown.subjects is None else shown.subjects
-        order = np.argsort(subjects, kind="stable")
-        begins = np.searchsorted(subjects[order], np.arange(len(self.labels) + 1))
-        view = self.release.view
-        known = None if is_by_person else view.known_above(name)
+        levels = [0] if is_by_person else view.asked_levels(name)
         for size in range(1, min(self.release.tree.known_rows or 0, MOST_ASKED) + 1):
             sets = view.known_sets(size, MOST_SETS)
-            counts = np.diff(begins)[sets.person]
-            number = np.repeat(sets.number, counts)
-            first = np.repeat(begins[sets.person] - (np.cumsum(counts) - counts), counts)
-            rows = order[first + np.arange(len(first))]
-            if known is not None:
-                is_known = (sets.items[number] == known[rows, None]).any(axis=1)
-                rows, number = rows[is_known], number[is_known]
-            labels = alike([number, *(() if is_by_person else (shown.labels[rows],))], len(rows))
-            count = int(labels.max(initial=-1)) + 1
-            found = shown.only(rows, subjects[rows].astype(np.int32))
-            yield replace(found, labels=labels.astype(np.int32), count=count)
+            for level in levels:
+                owner = subjects if level == 0 else view.path(name)[level]
+                by, known = view.known_rows(sets, level)
+                order = np.argsort(owner, kind="stable")
+                first, last = (
+                    np.searchsorted(owner[order], known, side) for side in ("left", "right")
+                )
+                counts = last - first
+                at = np.repeat(np.arange(len(counts)), counts)
+                rows = order[np.arange(len(at)) + (first - (np.cumsum(counts) - counts))[at]]
+                slots = () if is_by_person else (shown.labels[rows],)
+                labels = alike([*(one[at] for one in by), *slots], len(rows))
+                found = shown.only(rows, subjects[rows].astype(np.int32))
+                count = int(labels.max(initial=-1)) + 1
+                yield replace(found, labels=labels.astype(np.int32), count=count)
 
 
 # Figures.

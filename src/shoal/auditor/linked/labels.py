@@ -8,7 +8,7 @@ all of this is equal: labels are refined row by row and compared, nothing is has
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, takewhile
 from math import comb
 from operator import mul
 from typing import NamedTuple
@@ -134,19 +134,49 @@ class View:
     def known_sets(self, size: int, most: int) -> "KnownSets":
         """What attackers who know `size` rows may know; InputError for more choices than `most`."""
         nobody = np.zeros(0, np.int64)
-        people = [nobody, *(self.person_of[name] for name in self.items_of)]
-        items = [nobody, *self.items_of.values()]
-        return known_sets(np.concatenate(people), np.concatenate(items), size, most)
+        people = np.concatenate([nobody, *(self.person_of[name] for name in self.items_of)])
+        items = np.concatenate([nobody, *self.items_of.values()])
+        return known_sets(people, items, self.known_paths, size, most)
 
-    def known_above(self, name: str) -> np.ndarray | None:
-        """(n,) the item of each row of a table, or of the row above it that is one; None where it
-        hangs from no table with a number.
+    @cached_property
+    def known_paths(self) -> list[np.ndarray]:
+        """`path` of all rows in `items_of`, table by table; each goes on with the row itself."""
+        paths = [self.path(name) for name in self.items_of]
+        return [
+            np.concatenate([path[min(level, len(path) - 1)] for path in paths])
+            for level in range(max(map(len, paths), default=0))
+        ]
+
+    def path(self, name: str) -> list[np.ndarray]:
+        """(n,) int64 for each level, from people: the row that each row of a table hangs from, and
+        at last the row itself, numbered over all tables.
         """
         table = self[name]
-        if name in self.items_of or table.parent is None:
-            return self.items_of.get(name)
-        above = self.known_above(table.parent)
-        return None if above is None else above[parents_of(table.starts)]
+        begun = sum(one.rows for one in takewhile(lambda one: one.name != name, self.tables))
+        above = [] if table.parent is None else self.path(table.parent)
+        return [*(rows[parents_of(table.starts)] for rows in above), begun + np.arange(table.rows)]
+
+    def asked_levels(self, name: str) -> list[int]:
+        """The levels of `path` at which rows of a table belong to what is known of somebody: of a
+        table with a number, or below one, that of the known rows; of others that of the person,
+        and of one above that of its own rows, which known ones hang from.
+        """
+        chain = [*reversed(_above(self, name)), name]
+        known = [level for level, one in enumerate(chain, 1) if one in self.items_of]
+        is_above = any(name in _above(self, one) for one in self.items_of)
+        return known or ([0, len(chain)] if is_above else [0])
+
+    def known_rows(self, sets: "KnownSets", level: int) -> tuple[list[np.ndarray], np.ndarray]:
+        """The rows at a level of `known_paths` that sets tell of, (a,) each once, and by what: the
+        number of the set, and the item that hangs there.
+        """
+        rows = sets.choices.ravel()
+        above = self.known_paths[level][rows]
+        by = [np.repeat(sets.choice, sets.choices.shape[1])]
+        if level > 0:
+            by.append(np.concatenate([*self.items_of.values()])[rows])
+        once = np.unique(alike([*by, above], len(rows)), return_index=True)[1]
+        return [one[once] for one in by], above[once]
 
     def fewest_alike(self, most_rows: int = 0, most_sets: int = MOST_SETS) -> np.ndarray:
         """(people,) int64, among how many people each hides at least, whatever is known of them.
@@ -203,23 +233,28 @@ def multisets(starts: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 class KnownSets(NamedTuple):
     """Sets of rows, and who has which: (h,) the person and (h,) the number of the set, each pair
-    once; (s, size) the items of each set.
+    once. Sets differ by their items, or by which of these hang from the same row.
+
+    choices: (c, size) the rows of every choice, as `View.items_of` has them; choice: (c,) the
+    number of its set.
     """
 
     person: np.ndarray
     number: np.ndarray
-    items: np.ndarray
+    choices: np.ndarray
+    choice: np.ndarray
 
 
-def known_sets(person: np.ndarray, item: np.ndarray, size: int, most: int) -> KnownSets:
-    """What somebody has, `size` rows at a time.
+def known_sets(
+    person: np.ndarray, item: np.ndarray, paths: Sequence[np.ndarray], size: int, most: int
+) -> KnownSets:
+    """What somebody has, `size` rows at a time, 1 to 3.
 
     Rows that show the same are not told apart, but each of them counts; a person has each choice
-    once. person, item: (i,) of each row, as in `View.items_of`. Raises InputError for more choices
-    than `most`.
+    once. person, item: (i,) of each row, as in `View.items_of`; paths: as `View.known_paths`.
+    Raises InputError for more choices than `most`.
     """
     order = np.lexsort((item, person))
-    person, item = person[order], item[order]
     counts = np.bincount(person) if len(person) else np.zeros(0, np.int64)
     values, times = np.unique(counts, return_counts=True)
     sets = sum(map(mul, (comb(count, size) for count in values.tolist()), times.tolist()))
@@ -233,15 +268,27 @@ def known_sets(person: np.ndarray, item: np.ndarray, size: int, most: int) -> Kn
     for count in np.unique(counts[counts >= size]).tolist():
         members = np.flatnonzero(counts == count)
         places = _choices(count, size)
-        rows = starts[members][:, None, None] + places[None]
         people.append(np.repeat(members, len(places)))
-        chosen.append(item[rows].reshape(-1, size))
-    found = np.concatenate(chosen)
-    rows_of = alike(list(found.T), len(found))
-    kinds = int(rows_of.max(initial=0)) + 1
-    once = np.unique(np.concatenate(people) * kinds + rows_of)
-    items = found[np.unique(rows_of, return_index=True)[1]]
-    return KnownSets(once // kinds, once % kinds, items)
+        chosen.append((starts[members][:, None, None] + places[None]).reshape(-1, size))
+    rows = order[np.concatenate(chosen)]
+    number = alike([*item[rows].T, *_pattern(rows, item, paths[1:-1])], len(rows))
+    kinds = int(number.max(initial=0)) + 1
+    once = np.unique(np.concatenate(people) * kinds + number)
+    return KnownSets(once // kinds, once % kinds, rows, number)
+
+
+def _pattern(rows: np.ndarray, item: np.ndarray, above: Sequence[np.ndarray]) -> np.ndarray:
+    """(pairs, choices) int64, which of the chosen rows hang from the same row, and at which level.
+
+    rows: (choices, size), each by ascending item. Two choices of up to three rows with equal items
+    can be put on each other, row by row, exactly if their pairs are equal as multisets: a triangle
+    is told by its sides.
+    """
+    pairs = list(combinations(range(rows.shape[1]), 2)) if above else []
+    one, other = (rows[:, [pair[end] for pair in pairs]].T.ravel() for end in (0, 1))
+    shared = [level[one] == level[other] for level in above]
+    sides = alike([item[one], item[other], *shared], len(one))
+    return np.sort(sides.reshape(len(pairs), len(rows)), axis=0)
 
 
 def _choices(count: int, size: int) -> np.ndarray:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from shoal.auditor.checks import K_ANONYMITY, Check, Stated, consistency, is_close
 from shoal.auditor.linked.audit import audit_linked, has_exact_gaps
-from shoal.auditor.measured_again import Reader
+from shoal.auditor.measured_again import Reader, of_original
 from shoal.connectors import files
 from shoal.connectors.database.address import names_table
 from shoal.connectors.location import Location
@@ -46,7 +46,7 @@ def linked_checks(stated: Stated, path: str, reader: Reader, progress: Progress)
     ).certificate
     keys: tuple[str, ...] = MEASURED
     if reader.original is not None:
-        yield _input(stated, again)
+        yield of_original(stated, (again["input"] or {}).get("sha256"))
         stated.note("faults")
         keys = (*MEASURED, "records")
     for key in keys:
@@ -69,17 +69,6 @@ def linked_checks(stated: Stated, path: str, reader: Reader, progress: Progress)
         yield Check("promises", None, f"{held} without known dates; {more}")
         return
     yield Check("promises", True, held)
-
-
-def _input(stated: Stated, again: Certificate) -> Check:
-    """Whether the original tables are those that were published."""
-    known, found = stated.at("input", "sha256"), (again["input"] or {}).get("sha256")
-    if known is None:
-        return Check("input", None, "the certificate names none")
-    stated.note("input")
-    if known != found:
-        return Check("input", False, "the original tables are not those certified; name those")
-    return Check("input", True, f"the original tables are those certified, SHA-256 {known}")
 
 
 def _with_known_dates(stated: Stated, again: Certificate) -> Json:

@@ -250,11 +250,13 @@ def _dated(
             if column in one.table.names:
                 days[name, column], wrong = _days(one, column, model)
                 findings += wrong
-    if model.anchor is None or findings:
+    table, _, column = ("" if model.anchor is None else model.anchor.first).rpartition(".")
+    first = (table or PEOPLE, column)
+    if model.anchor is None:
         anchors = None
+    elif findings or first not in days:  # which is found as well; what else is wrong is looked for
+        anchors = pl.zeros(grouped[PEOPLE].table.records, pl.Int64, eager=True)
     else:
-        table, _, column = model.anchor.first.rpartition(".")
-        first = (table or PEOPLE, column)
         anchors = _anchors(days[first], person_of(first[0], grouped), grouped[PEOPLE])
         if model.anchor.gaps == "exact":
             findings += _without_dates(grouped, days)

@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import linked_cases
-import naive_items
 import shoal as library
 from shoal.auditor.linked.audit import audit_linked
 from shoal.auditor.linked.labels import View, ViewedTable, exposures
@@ -436,17 +435,121 @@ def test_whoever_knows_m_rows_finds_as_many_people_as_a_plain_count_does(world, 
         assert fewest[person] == min(found)
 
 
+def test_two_drugs_of_one_visit_are_not_those_of_two_visits():
+    """Everybody has drugs 1 to 4, and one person alone 2 and 3 on one visit."""
+    usual = (0, [(0, [1, 3]), (0, [2, 4])])
+    view = view_of([usual] * 7 + [(0, [(0, [2, 3]), (0, [1, 4])])], drugs=2)
+    assert view.fewest_alike(2).tolist() == [7] * 7 + [1]
+    below = {(e.table, e.known): e.below for e in exposures(view, 2)}
+    assert below["drugs", "1"] == 0
+    assert below["drugs", "2"] == 1
+
+
+def test_a_value_of_the_row_that_a_known_row_hangs_from_is_asked_about():
+    """Everybody has two visits, and that with drug 1 is about flu, whoever it is."""
+    policy = linked_cases.policy(k=2)
+    policy["tables"]["visits"]["attributes"].pop("cost")
+    policy["tables"]["drugs"] |= {"rows": {"known": 1}, "attributes": {"drug": {"role": "quasi"}}}
+    policy["promises"].append({"model": "l-diversity", "attribute": "visits.disease", "l": 2})
+    people, visits = [f"{i}" for i in range(1, 5)], [f"{i}" for i in range(1, 9)]
+    released = {
+        "people": pl.DataFrame({"patient": people, "age": "40", "blood": "A", "visits.rows": "2"}),
+        "visits": pl.DataFrame({"visit": visits, "patient": people * 2, "drugs.rows": "1"}),
+        "drugs": pl.DataFrame({"visit": visits, "drug": ["1"] * 4 + ["2"] * 4}),
+    }
+
+    def least(diseases):
+        visits = released["visits"].with_columns(pl.Series("disease", diseases))
+        certificate = audit_linked({**released, "visits": visits}, Policy.from_dict(policy))
+        return certificate.certificate["promises"][1]["measured"]
+
+    assert least(["flu"] * 4 + ["cold"] * 4) == 1
+    assert least(["flu", "cold"] * 4) == 2
+
+
 @given(small_worlds(), st.integers(1, 3))
-def test_rows_that_hang_from_different_rows_are_known_to_differ(world, m):
-    view = view_of(world, drugs=m)
-    items = [[(kind, drug) for kind, drugs in rows for drug in drugs] for _, rows in world]
-    whole = [(cell, sorted(kind for kind, _ in rows)) for cell, rows in world]
-    for person, found in enumerate(view.fewest_alike(m)):
-        alike = [i for i, other in enumerate(whole) if other == whole[person]]
-        own = [items[i] for i in alike]
-        sets = [c for size in range(1, m + 1) for c in combinations(items[person], size)]
-        fits = [len(naive_items.holders(own, chosen)) for chosen in sets]
-        assert found == min([len(alike), *fits])
+def test_it_is_known_which_rows_hang_from_the_same_row(world, m):
+    rows = [
+        [((kind, drug), {visit}) for visit, (kind, drugs) in enumerate(own) for drug in drugs]
+        for _, own in world
+    ]
+    whole = [(cell, sorted(kind for kind, _ in own)) for cell, own in world]
+    assert view_of(world, drugs=m).fewest_alike(m).tolist() == fewest_by_trying(rows, whole, m)
+
+
+kinds = st.lists(st.integers(0, 1), max_size=2)
+visits = st.tuples(kinds, st.lists(kinds, max_size=2))
+
+
+@given(st.lists(st.lists(visits, max_size=2), min_size=1, max_size=5), st.integers(1, 3))
+def test_rows_of_several_tables_may_hang_from_the_same_row(world, m):
+    """Drugs hang from visits, and results from samples, which hang from visits."""
+
+    def table(name, parent, groups, known, cells=()):
+        starts = np.concatenate(([0], np.cumsum([len(group) for group in groups])))
+        return ViewedTable(name, parent, starts.astype(np.int64), cells, known)
+
+    def valued(name, parent, groups):
+        values = np.array([value for group in groups for value in group], dtype=np.int64)
+        return table(name, parent, groups, m, [values])
+
+    everything = [visit for own in world for visit in own]
+    samples = [results for _, own in everything for results in own]
+    view = View(
+        [
+            ViewedTable(PEOPLE, None, np.array([0, len(world)]), []),
+            table("visits", PEOPLE, world, Known.ALL),
+            valued("drugs", "visits", [drugs for drugs, _ in everything]),
+            table("samples", "visits", [own for _, own in everything], Known.ALL),
+            valued("results", "samples", samples),
+        ]
+    )
+    rows = [
+        [
+            *(
+                (("drug", value, len(own)), {visit})
+                for visit, (drugs, own) in enumerate(person)
+                for value in drugs
+            ),
+            *(
+                (("result", value, len(own)), {visit, (visit, sample)})
+                for visit, (_, own) in enumerate(person)
+                for sample, results in enumerate(own)
+                for value in results
+            ),
+        ]
+        for person in world
+    ]
+    whole = [sorted(len(own) for _, own in person) for person in world]
+    assert view.fewest_alike(m).tolist() == fewest_by_trying(rows, whole, m)
+
+
+def fewest_by_trying(rows, whole, m):
+    """Among how many people each hides. rows: of each person, what each row shows, and the rows
+    that it hangs from; whole: what is known of each person beside m rows.
+    """
+
+    def shared(one, other):
+        return len(one[1] & other[1])
+
+    def fits(known, theirs):
+        pairs = list(combinations(range(len(known)), 2))
+        return [row[0] for row in known] == [row[0] for row in theirs] and all(
+            shared(known[i], known[j]) == shared(theirs[i], theirs[j]) for i, j in pairs
+        )
+
+    return [
+        min(
+            sum(
+                whole[other] == whole[person]
+                and any(fits(known, chosen) for chosen in permutations(rows[other], size))
+                for other in range(len(rows))
+            )
+            for size in range(m + 1)
+            for known in combinations(rows[person], size)
+        )
+        for person in range(len(rows))
+    ]
 
 
 @given(small_worlds())
