@@ -34,7 +34,6 @@ from shoal.connectors.location import Location
 from shoal.connectors.outputs import check_not_read
 from shoal.data.certificate import Certificate
 from shoal.data.notebook import Figures
-from shoal.data.person_names import without_nobody
 from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import path_text
 from shoal.data.table import Table, texts_of
@@ -234,7 +233,7 @@ def increment_of(frame: Frame, tables: PolicyTables) -> files.SourceFile:
     records = tables.table_given(frame, allow_empty=True).frame
     text = texts_of(records).write_csv()
     digest = hashlib.sha256(text.encode()).hexdigest()
-    records, remarks = without_nobody(records, tables.model.missing_values)
+    records, remarks = tables.without_nobody(records)
     return files.SourceFile(Table(tables.original_frame(records)), digest, remarks=remarks)
 
 

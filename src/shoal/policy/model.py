@@ -1,6 +1,6 @@
 """The keys of a policy file, and what each of them may hold."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from numbers import Integral, Real
 from typing import Annotated, Any, Literal
@@ -668,6 +668,13 @@ class PolicyModel(_Strict):
         """The population tables that promises compare with, as the policy names them."""
         named = [promise.get("population") for promise in self.promises]
         return sorted({name for name in named if isinstance(name, str) and name})
+
+    def dropped_of(self, names: Iterable[str]) -> list[str]:
+        """Those of these columns that are dropped, unless all are, which is an error elsewhere."""
+        names = list(names)
+        roles = {name: one.role for name, one in self.attributes.items()}
+        dropped = [name for name in names if roles.get(name, self.other) == "drop"]
+        return dropped if len(dropped) < len(names) else []
 
     @property
     def no_names(self) -> list[str]:

@@ -33,7 +33,7 @@ from shoal.data.room import Room
 from shoal.data.table import Table, as_text
 from shoal.data.truth import with_contradicted
 from shoal.errors import InputError
-from shoal.policy.binding.columns import input_warnings
+from shoal.policy.binding.columns import input_warnings, population_warnings
 from shoal.policy.binding.past_memory import refuse_whole, room_for
 from shoal.policy.binding.table import bound_table
 from shoal.policy.policy import Policy, PolicyLike
@@ -186,6 +186,7 @@ def publish_file(
         draft = prepare(source.table, bound, progress, plan, request.explain, kind.is_typed, guard)
         del bound
     remarks = [*source.remarks, *input_warnings(source.table, policy.model)]
+    remarks += population_warnings(policy.tables)
     del source  # the quasi-identifiers' cells are no longer needed
     with ExitStack() as outputs:
         place = outputs.enter_context(release_draft(output, request.replace, second))

@@ -5,7 +5,7 @@ candidates > what the cells say of them > pairs > the same under other names > w
 The answer is in counts and in words; never with a value of the table.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -14,12 +14,14 @@ import numpy as np
 
 from shoal.data.findings import some_named
 from shoal.data.person.candidates import (
+    EXCEPTIONS,
     FEWEST,
     MANY,
     MOST_ROWS,
     RANK,
     Candidate,
     are_few_profiles,
+    are_renumbered,
     by_name,
     counts_only,
     other_candidates,
@@ -29,7 +31,6 @@ from shoal.data.person.candidates import (
 from shoal.data.person.columns import NO_NUMBERS, STRONG, People, PersonColumn, distinct
 from shoal.data.table import Table
 
-EXCEPTIONS = 1.02  # pairs of values by values, up to which one lies within the other
 ALIKE = 0.9  # by how much the counts of two names of the same may differ
 ENOUGH = 30  # people whom a name alone makes sure
 MOST_INNER = 2  # events and cards that a question lists
@@ -153,9 +154,10 @@ def question_in_words(ask: str | Mapping[str, Any] | None) -> str | None:
     return str(ask.get("text") or f"who is one person, by {', '.join(keys)}, or every record?")
 
 
-def who_is_a_person(table: Table) -> Answer:
-    """Which column numbers the people of a table, by names and cells; reads no roles.
+def who_is_a_person(table: Table, declared: Container[str] = ()) -> Answer:
+    """Which column numbers the people of a table, by names and cells.
 
+    declared: columns of role identifier, which may number however few people.
     Of more than 20,000 rows those of whole values are looked at. Whether an answer is sure hangs on
     shares, which the order of rows moves by chance where it moves them at all.
     """
@@ -169,7 +171,7 @@ def who_is_a_person(table: Table) -> Answer:
         for c in columns
         if c.look.kind != "fraction" or c.name.kind in ("age", "keep") or c.name.has("body")
     ]
-    kept, rejected = _judged(single_candidates(columns), telling)
+    kept, rejected = _judged(single_candidates(columns, declared), telling)
     kept = _with_pairs(kept, rejected, telling)
     left, inner = _sifted(kept)
     others = _others(left, columns, telling)
@@ -247,9 +249,13 @@ def _with_pairs(
     kept: list[Candidate], rejected: list[Candidate], telling: Sequence[PersonColumn]
 ) -> list[Candidate]:
     """Those that stay, once columns are looked at that number people only together."""
-    is_numbered = any(one.kind in PERSON_BY_NAME for one in kept)
-    named = None if is_numbered else by_name(telling)
-    kept = kept if named is None else [*kept, named]
+    numbered = [one for one in kept if one.kind in PERSON_BY_NAME]
+    named = by_name(telling)
+    if named is not None and (
+        not numbered
+        or (len(named.parts) > 2 and any(are_renumbered(named, one) for one in numbered))
+    ):
+        kept = [*kept, named]
     pairs: list[Candidate] = []
     for number, pair in within_groups(telling, kept, rejected):
         if pair is None:
