@@ -401,6 +401,22 @@ def test_policy_findings(refused, workplace, change, says):
     refused(says)
 
 
+@pytest.mark.parametrize("number", [".inf", "-.inf", ".nan", "1.0e+400"])
+@pytest.mark.parametrize("key", ["weight", "round", "domain"])
+def test_every_number_of_an_attribute_is_finite(refused, workplace, key, number):
+    value = [0, float(yaml.safe_load(number))] if key == "domain" else yaml.safe_load(number)
+    change_policy(workplace, lambda p: p["attributes"]["age"].update({key: value}))
+    refused(f"attributes.age.{key}", "must be a finite number")
+
+
+@pytest.mark.parametrize("weight", [1e100, 5e-324])
+def test_the_most_and_the_least_that_an_attribute_may_weigh(shoal, workplace, weight):
+    change_policy(workplace, lambda p: p["attributes"]["age"].update(weight=weight))
+    for method in ("mondrian", "rounded-partition", "full-domain", "lattice-peeling", "mdav"):
+        words = "publish patients.csv -p policy.yaml -o out.csv --replace --method"
+        assert shoal(*words.split(), method).status == 0
+
+
 def test_all_findings_of_a_policy_come_at_once(refused, workplace):
     def break_twice(policy):
         policy["attributes"]["age"]["role"] = "quasy"
