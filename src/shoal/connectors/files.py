@@ -39,7 +39,7 @@ from shoal.data import cores
 from shoal.data.regular_files import is_packed, is_pipe, require_regular, sync, unchanged, unpacked
 from shoal.data.table import Table
 from shoal.data.warnings import ReleaseWarning
-from shoal.errors import InputError
+from shoal.errors import InputError, system_error
 
 ROW_GROUP = 1 << 20
 """Records of a row group, whether a table is written at once or block by block."""
@@ -335,7 +335,8 @@ def draft_file(draft: Path, compressed: bool) -> Iterator[BinaryIO]:
                 yield cast(BinaryIO, even)
                 even.flush()
     except OSError as failed:
-        why = failed.strerror or "no space or no permission"
+        number = system_error(failed)
+        why = "no space or no permission" if number is None else os.strerror(number)
         raise InputError(
             f"output: writing failed ({why}); free some space or name another place"
         ) from None
