@@ -14,7 +14,7 @@ from babel.messages.extract import extract_from_dir
 from babel.messages.pofile import write_po
 
 from shoal.auditor.dossier.context import SHOWN, Context, Rating, parts_of, text_fields, words_of
-from shoal.auditor.dossier.dossier import ATTACKS, MEASURED, QUESTION, field_words
+from shoal.auditor.dossier.dossier import ATTACKS, MEASURED, NOT_ACCEPTABLE, field_words
 from shoal.data.people import UNITS
 from shoal.data.warnings import GRAVE, OPEN
 from shoal.reports import attacks
@@ -51,8 +51,15 @@ def picked() -> Iterator[str]:
     """Words of lower layers, which pages look up as they find them."""
     yield from (*STATES, *OUTCOMES, *COVERED, *GRADES, *SHOWN.values(), *MEASURED.values())
     yield from (word for unit in UNITS.values() for word in unit)
-    yield from (attacks.NOTHING, attacks.NONE, attacks.SOME, attacks.MUCH, attacks.NOT_MEASURED)
-    yield from ("accepted", "not accepted", GRAVE, OPEN, QUESTION)
+    yield from (
+        attacks.NOTHING,
+        attacks.NO_MORE,
+        attacks.NONE,
+        attacks.SOME,
+        attacks.MUCH,
+        attacks.NOT_MEASURED,
+    )
+    yield from ("accepted", "not accepted", GRAVE, OPEN, *NOT_ACCEPTABLE)
     yield from (field_words(f"{ATTACKS}.{name}") for name in ATTACKED)
     yield from (words_of(field) for field in (*Context.model_fields, *text_fields()))
     yield from (word for field in Context.model_fields for word in parts_of(field).values())

@@ -37,6 +37,12 @@ UNREADABLE = (
 )
 """What is raised where content is taken apart that is not what it should be."""
 
+TWICE = (
+    "it knows nobody of the old one, and whoever compares what both publish of a person may single"
+    " them out"
+)
+"""The danger of beginning again where the same people come again."""
+
 _STOPS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM")
 STOPS = [getattr(signal, name) for name in _STOPS if hasattr(signal, name)]
 """The signals that end a command as Ctrl-C does; Windows lacks some."""

@@ -140,6 +140,17 @@ def test_a_step_that_changes_nothing_is_not_shown(tmp_path):
     assert levels[1]["names"] == ["2031-01", "2031-02"]
 
 
+def test_the_first_step_of_a_rounded_number_is_what_readers_see_by_size(tmp_path):
+    (tmp_path / "t.csv").write_text("cost\n100.5\n9.71\n10.56\n50\n")
+    cost = {"role": "quasi", "type": "number", "round": 50}
+    policy = {"version": 1, "attributes": {"cost": cost}}
+    policy |= {"promises": [{"model": "k-anonymity", "k": 2}]}
+    asked = {"table": str(tmp_path / "t.csv"), "policy": policy, "base": str(tmp_path)}
+    first = Looks().look_show_steps(**asked, attribute="cost")["levels"][0]
+    assert first["names"] == ["[0, 50]", "50", "[100, 150]"]
+    assert first["people"] == [1, 2]
+
+
 def test_groups_are_made_of_the_values_and_every_step_is_previewed(opened):
     number = column(opened, "ward")
     page = opened.get(f"/hierarchies/{number}")
@@ -282,12 +293,12 @@ def test_a_finding_about_a_column_has_its_cure_beside_it(opened):
     opened.edit("role", column=number, role="plain")
     page = opened.until("/columns", "recode it, or drop it")
     assert "published as it is; promised: at least 2 different" in page.words  # charge
-    opened.send(f"recode-{number}-1")
+    opened.send(f"recode-{number}")
     settings = opened.server.project.policy["attributes"]["age"]
     assert (settings["role"], settings["type"], settings["round"] > 1) == ("quasi", "number", True)
     opened.edit("role", column=number, role="plain")
     opened.until("/columns", "recode it, or drop it")
-    opened.send(f"leave-{number}-1")
+    opened.send(f"leave-{number}")
     assert opened.server.project.policy["attributes"]["age"]["role"] == "drop"
 
 

@@ -74,7 +74,7 @@ def test_a_release_leaves_whole_after_every_condition_and_a_touched_file_shuts_t
     assert [text for text, met in gate(opened).items() if not met] == ["Signed off not yet"]
     said = next(text for text in gate(opened) if text.startswith("Attacks tried"))
     assert "3 of 10 attacks were tried; not tried: homogeneity, " in said
-    assert "skewness (nobody asked for it); intersection (needs another release of" in said
+    assert "skewness (not asked for); intersection (needs another release of" in said
     # a refusal is kept, and shuts the gate; an approval over the same bytes opens it
     opened.send("sign-form", name="Ada", role="data protection", decision="reject")
     assert [text for text, met in gate(opened).items() if not met] == ["Signed off refused"]

@@ -120,7 +120,7 @@ def test_what_to_do_for_a_private_number_that_is_published_as_it_is_stands_once(
     way_out = "leave the column out, or make it one that others could know, to publish ranges"
     page = visitor.until("/columns", way_out)
     row = Visitor.words_of(page.text.partition('id="column-3"')[2])
-    assert "No longer private, but known to others: publish ranges" in row
+    assert "Others could know it: publish ranges, without its promise" in row
     assert row.count(way_out) == 1
     assert "Published exactly" not in row
     assert "Ranges make it" not in row

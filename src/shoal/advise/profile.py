@@ -73,14 +73,14 @@ def profile(
             tried = _tried(written, table, given, quasi, k, people)
         except (InfeasibleError, InputError) as refused:
             why_not = refused.said
+    none = [] if given is None else given.model.missing_values
     return Profile(
         table.records,
         tuple(
             ColumnProfile(
                 name,
                 _kind(one),
-                one.distinct,
-                one.records - one.filled,
+                *_held(one, table.column(name), none),
                 _bars(one, table.column(name)),
                 found.questions.get(name),
             )
@@ -229,6 +229,12 @@ def _kind(cells: ColumnCells) -> str:
     if cells.distinct <= MANY and in_order(cells.cells.to_list()) is not None:
         return "spans"
     return "text"
+
+
+def _held(cells: ColumnCells, column: Column, none: Sequence[str]) -> tuple[int, int]:
+    """How many different values there are, and rows without one. none: texts for no value."""
+    is_value = cells.is_value(column) & ~np.isin(column.cells, none)
+    return int(is_value.sum()), int(column.counts()[~is_value].sum())
 
 
 def _bars(cells: ColumnCells, column: Column) -> tuple[int, ...]:

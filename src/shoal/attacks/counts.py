@@ -92,17 +92,6 @@ def mode(
     return most, is_most[entry] / tied[label]
 
 
-def entries_of(chosen: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """All entries of the chosen spans: which of the chosen each belongs to, and the entry.
-
-    starts: (spans + 1,) where the entries of each span begin.
-    """
-    lengths = starts[chosen + 1] - starts[chosen]
-    before = np.cumsum(lengths) - lengths
-    entries = np.repeat(starts[chosen] - before, lengths) + np.arange(int(lengths.sum()))
-    return np.repeat(np.arange(len(chosen)), lengths), entries
-
-
 def people_in(release: ShownRelease, inside: np.ndarray | None = None) -> int:
     """How many different people have a record in some class; inside: (n,) bool, only such ones."""
     kept = release.in_classes if inside is None else release.in_classes & inside

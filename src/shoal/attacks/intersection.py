@@ -6,16 +6,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.attacks.beside.sharing import Links
 from shoal.attacks.counts import (
     ClassValues,
     counted,
-    entries_of,
     mode,
     parts_of,
     people_with,
     values_by_class,
 )
+from shoal.auditor.sharing import Links, entries_of
 from shoal.data.attack_scene import AttackScene, EarlierRelease, Findings, ShownRelease, ShownRows
 from shoal.data.numbers import alike, places_among, weighted_sum
 from shoal.data.person_names import person_name

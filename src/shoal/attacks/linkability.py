@@ -8,7 +8,16 @@ import numpy as np
 
 from shoal.attacks.counts import counted, exact, mean_of, people_in
 from shoal.attacks.scores import covering_pairs, drawn, most_drawn
-from shoal.data.attack_scene import AttackScene, Boxes, ExternalList, Findings, People
+from shoal.attacks.singling_out import alone_with
+from shoal.data.attack_scene import (
+    AttackScene,
+    Boxes,
+    ExternalList,
+    Findings,
+    People,
+    ShownRelease,
+)
+from shoal.data.numbers import alike
 from shoal.data.option import parameter
 from shoal.errors import InputError
 from shoal.protocols import Attack
@@ -47,6 +56,8 @@ class Linkability(Attack):
         everybody = people_in(scene.release)
         found = [_linked(boxes, people, columns, scene.required_k, everybody) for columns in lists]
         result = found[0] | ({"others": found[1:]} if found[1:] else {})
+        if scene.release.naming:
+            result["by_names"] = _by_names(scene.release)
         if scene.external is not None:
             result["external"] = _external(boxes, scene.external)
         if scene.earlier:
@@ -105,6 +116,13 @@ def _candidates(candidates: np.ndarray) -> Findings:
     if not len(candidates):
         return {"min": None, "median": None}
     return {"min": int(candidates.min()), "median": float(np.median(candidates))}
+
+
+def _by_names(release: ShownRelease) -> Findings:
+    """Whom a list finds that has the columns that name people, and all quasi-identifiers."""
+    values = {name: column.codes for name, column in release.sensitive.items()} | {**release.plain}
+    codes = alike([values[name] for name in release.naming], release.records)
+    return {"known": [*release.naming], "success": alone_with(release, codes)}
 
 
 def _external(boxes: Boxes, listed: ExternalList) -> Findings:

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shoal.attacks.counts import ClassValues, entries_of
+from shoal.attacks.counts import ClassValues
+from shoal.auditor.sharing import entries_of
 from shoal.data.attack_scene import EVERYTHING, AttackScene, Boxes, People, Surroundings, Trial
 from shoal.data.classes import SensitiveColumn
 

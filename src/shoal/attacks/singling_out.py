@@ -50,7 +50,9 @@ class SinglingOut(Attack):
         found: Findings = {"owned": None, "people": None, "isolate": whole[0]}
         found |= {"interior": whole[1], "control": None, "gain": None, "snap": []}
         if not len(ends.labels):
-            return found | {"why": "no interval holds three values"} | _owned(scene)
+            return (
+                found | {"why": "no published range holds three different numbers"} | _owned(scene)
+            )
         if scene.halves is None:
             found["why"] = scene.control.reason or "one half of the people can't be published again"
             return found | _owned(scene)
@@ -139,10 +141,11 @@ def alone(release: ShownRelease) -> dict[str, Share]:
     columns = sensitive | dict(release.plain)
     if len(release.plain) > 1:
         columns["all plain columns"] = alike(release.plain.values(), release.records)
-    return {name: _alone(release, codes) for name, codes in columns.items()}
+    return {name: alone_with(release, codes) for name, codes in columns.items()}
 
 
-def _alone(release: ShownRelease, codes: np.ndarray) -> Share:
+def alone_with(release: ShownRelease, codes: np.ndarray) -> Share:
+    """The share of people who are alone in their class with their value; codes: (n,) of it."""
     kept = release.labels >= 0
     n = people_in(release)
     keys = release.labels[kept].astype(np.int64) * (int(codes.max(initial=0)) + 1) + codes[kept]

@@ -68,9 +68,8 @@ def despite_grave(checks: Sequence[Check]) -> str:
     measured = any(check.name == "promises" and check.ok for check in checks)
     kept = "Every promise holds" if measured else "Every promise is stated to hold"
     first = f"{failed} check{'s fail' if failed > 1 else ' fails'}" if failed else kept
-    stand = "stands" if len(facts) == 1 else "stand"
     counted = with_grave(first, len(facts))
-    return f"{counted} {stand} open: {some_named(facts, '; ')}" if facts else ""
+    return f"{counted} in the certificate: {some_named(facts, '; ')}" if facts else ""
 
 
 @dataclass(frozen=True)

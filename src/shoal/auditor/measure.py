@@ -10,6 +10,7 @@ from shoal.auditor.in_parts import measure_in_parts
 from shoal.auditor.order_kept import nearest_to_place, order_followed, order_kept
 from shoal.auditor.promises import Measures, promise_reports
 from shoal.auditor.reading import read_release
+from shoal.auditor.sharing import rows_linked
 from shoal.auditor.verdict import not_promised, release_warnings
 from shoal.data import cores
 from shoal.data.certificate import Certificate
@@ -100,7 +101,7 @@ def measure(
         near = None if followed is None else nearest_to_place(labels, followed.place)
         tally.take(released, release, truth, near)
     original = None if truth is None else truth.original
-    certificate = _certificate_of(tally, promises, released, original, problem, followed)
+    certificate = _certificate_of(tally, promises, released, original, problem, followed, release)
     if release is not None and (risks := sample_report(release.classes)) is not None:
         certificate = certificate.extended(individual_risk=risks)
     return Measured(certificate, release, tally.figures(), scale)
@@ -113,11 +114,18 @@ def _certificate_of(
     original: Table | None,
     problem: Problem,
     followed: Followed | None = None,
+    release: Release | None = None,
 ) -> Certificate:
     """The certificate of a release whose parts were added up.
 
     original: None if not at hand. followed: the column that rows in the input's order follow.
+    release: None where it is not held as a whole, so that no rows of a person are linked.
     """
+    linked = None
+    if release is not None and release.required_k is not None:
+        plain = [name for name in tally.not_promised if problem.role_of(name) == "plain"]
+        columns = {name: released.column(name).codes for name in plain}
+        linked = rows_linked(release.classes, columns, release.required_k)
     people = people_key(problem.subject, original is not None or problem.subject in released.names)
     scores = tally.scores()
     content = {
@@ -155,6 +163,7 @@ def _certificate_of(
         content["starred"] = starred
     certificate = Certificate(content)
     said = release_warnings(certificate, tally.withheld_people, problem)
+    said += [] if linked is None else [linked]
     if followed is not None:
         everybody = certificate["together"]["people"]
         said.append(order_kept(followed, len(tally.found_by_order), everybody))

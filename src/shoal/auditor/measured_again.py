@@ -54,7 +54,7 @@ from shoal.policy.policy import Policy
 
 NAME = "measured again"
 RELEASED_IN_PARTS = {
-    "stream": "'shoal audit --trace'",
+    "stream": "'shoal audit --original SOURCE --trace FILE'",
     "republish": "'shoal audit --ledger'",
 }
 """Verbs whose rows can't be matched with an original's, and the audit that counts their people."""

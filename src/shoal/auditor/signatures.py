@@ -13,12 +13,15 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from shoal.connectors import files
-from shoal.connectors.outputs import signature_path
-from shoal.data.regular_files import readable, require_regular
+from shoal.connectors.outputs import certificate_beside, signature_path
+from shoal.connectors.table_places import place_of_one
+from shoal.data.certificate import Certificate
+from shoal.data.regular_files import path_text, readable, require_regular
 from shoal.errors import InputError, MissingExtraError
 
 SIGNATURE_BYTES = 64
@@ -29,6 +32,32 @@ OF_ORDER_8 = 0x5FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826
 
 Ask = Callable[[str], str | None]
 """Asks for the passphrase of a key, by its name; None where nobody can be asked."""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """A certificate's file, read once: what is parsed, hashed and signed are the same bytes."""
+
+    path: Path
+    content: bytes
+
+    @classmethod
+    def of(cls, released: str, certificate: str | Path | None = None) -> "Proof":
+        """The one that is named, else the one beside the release; raises InputError."""
+        beside = place_of_one(released)
+        named = beside.certificate if certificate is None else certificate
+        path = Path(path_text(named, "certificate"))
+        content = certificate_beside(beside) if certificate is None else None
+        return cls(path, Certificate.read(path) if content is None else content)
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """What it states; raises InputError where it is none."""
+        return Certificate.parsed(self.content, self.path)
+
+    @property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.content).hexdigest()
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from shoal.data.schema import Role, Schema
 from shoal.data.table import Column, Table
 from shoal.data.warnings import (
     GRAVE,
+    MISSING_COUNTED,
     OPEN,
     OPEN_QUESTION,
     OUTLIER_PUBLISHED,
@@ -52,6 +53,15 @@ def require_kept(certificate: Certificate, consequence: str, together: bool = Fa
     consequence: what the error says has become of the outputs. together: whether k must hold over
     all quasi-identifiers, too.
     """
+    broken = what_fails(certificate)
+    if broken:
+        raise PromiseError(f"{broken[0]}; the release is withheld, {consequence}", broken[1:])
+    if together:
+        require_together_kept(certificate, consequence)
+
+
+def what_fails(certificate: Certificate) -> list[str]:
+    """A sentence for everything for which a certificate does not hold."""
     broken = [
         f"promise '{p['model']}' does not hold on the release: asked {p['asked']}, measured"
         f" {p['measured']}"
@@ -70,10 +80,9 @@ def require_kept(certificate: Certificate, consequence: str, together: bool = Fa
             f"beside other releases: {beside['below_k']} of {beside['people']} people are left"
             f" among fewer than {beside['k']}, or what is missing is"
         )
-    if broken:
-        raise PromiseError(f"{broken[0]}; the release is withheld, {consequence}", broken[1:])
-    if together:
-        require_together_kept(certificate, consequence)
+    if not broken and not certificate.holds:
+        broken.append("the certificate does not hold")
+    return broken
 
 
 def require_together_kept(certificate: Certificate, consequence: str) -> None:
@@ -136,6 +145,9 @@ def acceptance_text(row: AcceptedReport, certificate: Mapping[str, Any]) -> str:
 def remedy(certificate: Mapping[str, Any], measure: str, name: str | None) -> str:
     """What helps against an attack. measure, name: how `accept` names it and its column."""
     if measure != "alone":
+        kinds = {column["name"]: column["type"] for column in certificate.get("columns") or []}
+        if measure == "certain" and kinds.get(name) == "number":
+            measure = "inference_gain"  # numbers that differ may still be near one another
         helps = REMEDIES.get(measure, "change the policy")
         for promise in certificate.get("promises") or []:
             if promise["model"] in STRONGER and name in (promise.get("attributes") or []):
@@ -185,7 +197,24 @@ def release_warnings(
     said += withheld_few(withheld, counted, problem.promises, problem.schema)
     if certificate.holds and is_below(certificate):
         said.append(together_below(certificate, counted))
-    return said
+    return said + missing_counted(certificate)
+
+
+def missing_counted(certificate: Mapping[str, Any]) -> list[ReleaseWarning]:
+    """Where a promise measures less once "no value" is not counted as a value."""
+    found = []
+    for promise in certificate["promises"]:
+        if (without := promise.get("measured_without_missing")) is None:
+            continue
+        names = promise["attributes"]
+        text = (
+            f"the promise of {promise['model']} on {quoted(names)} counts a missing value as a"
+            f" value of its own: {promise['measured']:.4g} measured with it, {without:.4g} without;"
+            " ask for a stricter one if that is not enough"
+        )
+        column = names[0] if len(names) == 1 else None
+        found.append(ReleaseWarning(MISSING_COUNTED, text, column))
+    return found
 
 
 def open_question_warnings(questions: list[str]) -> list[ReleaseWarning]:

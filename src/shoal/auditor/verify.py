@@ -5,10 +5,9 @@ trust) lets it check more; what it can't check it names.
 """
 
 import hashlib
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -25,18 +24,16 @@ from shoal.auditor.measured_again import (
     not_measured,
     of_original,
 )
-from shoal.auditor.signatures import SIGNATURE_BYTES, Signer, read_trusted
+from shoal.auditor.signatures import SIGNATURE_BYTES, Proof, Signer, read_trusted
 from shoal.connectors import files
 from shoal.connectors.coded_files import read_coded
 from shoal.connectors.dialect import AS_FOUND, reading_as_stated
 from shoal.connectors.files import SourceFile
 from shoal.connectors.location import Location
-from shoal.connectors.outputs import certificate_beside, signature_path
+from shoal.connectors.outputs import signature_path
 from shoal.connectors.parquet_parts import check_released
-from shoal.connectors.table_places import place_of_one
 from shoal.connectors.traces import traced_rows
 from shoal.data import room
-from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import path_text, readable, require_regular
 from shoal.data.table import Table
@@ -68,32 +65,6 @@ DEFAULTS = (
 PART = 1 << 20  # bytes that are hashed at once
 
 
-@dataclass(frozen=True)
-class Proof:
-    """A certificate's file, read once: what is parsed, hashed and signed are the same bytes."""
-
-    path: Path
-    content: bytes
-
-    @classmethod
-    def of(cls, released: str, certificate: str | Path | None = None) -> "Proof":
-        """The one that is named, else the one beside the release; raises InputError."""
-        beside = place_of_one(released)
-        named = beside.certificate if certificate is None else certificate
-        path = Path(path_text(named, "certificate"))
-        content = certificate_beside(beside) if certificate is None else None
-        return cls(path, Certificate.read(path) if content is None else content)
-
-    @cached_property
-    def certificate(self) -> Certificate:
-        """What it states; raises InputError where it is none."""
-        return Certificate.parsed(self.content, self.path)
-
-    @property
-    def sha256(self) -> str:
-        return hashlib.sha256(self.content).hexdigest()
-
-
 def verify(
     path: str | Path,
     certificate: str | Path | None = None,
@@ -107,7 +78,8 @@ def verify(
 ) -> list[Check]:
     """Every check of a released file against its certificate, in order; good if none is False.
 
-    Grave findings come first, as checks named `grave finding`, which neither hold nor fail.
+    Grave findings come first, as checks named `grave finding`, which neither hold nor fail. Of a
+    dossier's D.json, whether its page is the one that it names, and who signed it.
 
     certificate: by default PATH.certificate.json. policy: the promises are measured again; of a
     fusion, that of its agreement.
@@ -119,12 +91,42 @@ def verify(
     """
     path = path_text(path, "path")
     require_there(path)
+    if is_dossier(path):
+        return dossier_checks(path, trust)
     asked = None if policy is None else Policy.of(policy)
     source = None if original is None else path_text(original, "original")
     with room.using(memory):
         proof = Proof.of(path, certificate)
         traced = None if trace is None else path_text(trace, "trace")
         return verify_by(path, proof, asked, source, trust, progress, traced)
+
+
+def is_dossier(path: str) -> bool:
+    """Whether a file begins as a dossier's JSON does."""
+    place = Path(path)
+    if place.suffix.lower() != ".json" or not place.is_file():
+        return False
+    with readable(f"dossier '{path}'"), place.open("rb") as file:
+        return b'"shoal.dossier/' in file.read(100)
+
+
+def dossier_checks(path: str, trust: Sequence[str | Path] = ()) -> list[Check]:
+    """Whether the page beside a dossier's JSON is the one that it names, and who signed both."""
+    keys = read_trusted(trust) if trust else []
+    with readable(f"dossier '{path}'"):
+        content = Path(path).read_bytes()
+        try:
+            named = json.loads(content)["page"]
+            page, stated = Path(path).with_name(Path(named["name"]).name), str(named["sha256"])
+        except (ValueError, KeyError, TypeError):
+            raise InputError(
+                f"dossier '{path}': names no page; give the JSON that 'shoal dossier -o' wrote"
+            ) from None
+    is_named = page.is_file() and files.file_sha256(page) == stated
+    found = Check("page", True, f"{page.name} is the one that was written with it")
+    if not is_named:
+        found = Check("page", False, f"{page.name} is not there, or not the one written with it")
+    return [found, _signature(Proof(Path(path), content), keys)]
 
 
 def policy_beside(released: str, certificate: str | Path | None = None) -> Path | None:

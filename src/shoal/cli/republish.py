@@ -182,9 +182,10 @@ def republish(
                 say(f"history, {finding['check']}: DOES NOT HOLD, published by --allow-leaks")
         if done.waiting:
             say(_waiting(done.waiting))
-    if done.deleted:
-        people = "1 person was" if done.deleted == 1 else f"{done.deleted} people were"
-        say(f"shoal: {people} deleted")
+    for count, became in ((done.deleted, "deleted"), (done.updated, "updated")):
+        if count:
+            people = "1 person was" if count == 1 else f"{count} people were"
+            say(f"shoal: {people} {became}")
     if done.left_out:
         what = "1 record" if done.left_out == 1 else f"{done.left_out} records"
         say(f"shoal: {what} waited to the deadline and can't be published: left out")

@@ -26,7 +26,7 @@ TRACE = option("--trace", "Whose row is whose, as its --trace wrote it: counts p
 class VerifyRequest(Request, kw_only=True):
     """What a verification is asked."""
 
-    released: str = option("FILE", "The released table.", ...)
+    released: str = option("FILE", "The released table, or the D.json of a dossier.", ...)
     certificate: Path | None = option("[CERT]", "Its certificate; else FILE.certificate.json.")
     policy: Path | None = AGREED
     overrides: Overrides
@@ -49,7 +49,8 @@ def verify(
     fails.
     """
     from shoal.auditor.checks import despite_grave
-    from shoal.auditor.verify import Proof
+    from shoal.auditor.signatures import Proof
+    from shoal.auditor.verify import is_dossier
     from shoal.auditor.verify import verify as run
     from shoal.reports.attacks import found_much
     from shoal.reports.text import counted_text
@@ -68,10 +69,15 @@ def verify(
     is_broken = any(check.ok is False for check in checks)
     if as_json:
         typer.echo(json.dumps([check.report() for check in checks], indent=2))
-    elif not quiet:
+    elif quiet:
+        for check in checks:
+            if check.ok is False:
+                say(str(check))
+    else:
         for check in checks:
             typer.echo(str(check))
-        if not is_broken and (
+        is_whole = not is_broken and not is_dossier(asked.released)
+        if is_whole and (
             much := found_much(Proof.of(asked.released, asked.certificate).certificate)
         ):
             count = counted_text(len(much), "finding of attacks is", "findings of attacks are")
@@ -118,7 +124,7 @@ class DossierRequest(Request, kw_only=True):
     )
     sign: Path | None = option(
         "--sign KEY",
-        "Sign D.json with this private key. Extra: sign.",
+        "Sign D.json, which names the page's hash, with this private key. Extra: sign.",
         needs=("output",),
         why="--sign: signs what -o writes; name a page with -o",
     )

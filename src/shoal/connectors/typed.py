@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 import polars as pl
@@ -23,11 +23,6 @@ FARTHEST_DAY = 95_000_000
 
 
 INCOMPLETE = "is not a complete {} file; write it again"
-_BEGINNINGS = {
-    b"PAR1": "is a Parquet file; name it .parquet",
-    b"ARRO": "is an Arrow file; name it .arrow",
-    b"\xff\xff\xff\xff": "is a stream of Arrow; write it as an Arrow file, or as .parquet",
-}
 MOST_DIGITS = 38
 
 
@@ -39,14 +34,23 @@ def table_errors(path: str | Path, kind: str, what: str) -> AbstractContextManag
 def _fault(failed: BaseException, path: str | Path, kind: str) -> str:
     if isinstance(failed, pl.exceptions.DuplicateError):
         return "two columns have one name; rename one of them"
+    from shoal.connectors.formats import begun_as  # which imports this module
+
     with open(path, "rb") as file:
         head = file.read(1 << 12)
-    found = _BEGINNINGS.get(head[:4])
-    if found is not None and not found.endswith(kind):
-        return found
+    if head.startswith(b"\xff\xff\xff\xff"):
+        return "is a stream of Arrow; write it as an Arrow file, or as .parquet"
+    found = begun_as(head)
+    if found is not None and found != kind:
+        return f"holds {found.label}; name it {found}"
     if found is None and b"\0" not in head and head.isascii():
         return "is text; name it .csv or .jsonl"
     return INCOMPLETE.format(kind[1:])
+
+
+def scanned(file: str | BinaryIO, kind: str) -> pl.LazyFrame:
+    """A Parquet or Arrow file of which nothing was read yet."""
+    return pl.scan_parquet(file) if kind == ".parquet" else pl.scan_ipc(file)
 
 
 def without_records(schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
@@ -68,7 +72,7 @@ def require_unfolded(
     for path in paths:
         incomplete = f"{what}: {INCOMPLETE.format(kind[1:])}"
         with table_errors(path, kind, what), open(path, "rb") as file:
-            table = pl.scan_parquet(file) if kind == ".parquet" else pl.scan_ipc(file)
+            table = scanned(file, kind)
             schema = table.collect_schema()
             long = 0
             for records, unpacked in unpacked_parts(path, kind, incomplete):

@@ -167,7 +167,8 @@ class ShownRelease:
     labels: (n,) int32 class, -1 where suppressed. subjects: (n,) int32 person of each record, None
     where each is its own. sensitive: published values by attribute, in one code space with the
     people's. plain: (n,) codes of the columns that pass through, by name. real: (n,) bool, rows
-    that people stand behind; None where none is invented.
+    that people stand behind; None where none is invented. naming: the columns of either that name
+    people or say where they are.
     """
 
     boxes: Boxes
@@ -176,6 +177,7 @@ class ShownRelease:
     sensitive: Mapping[str, SensitiveColumn]
     plain: Mapping[str, np.ndarray] = field(default_factory=dict)
     real: np.ndarray | None = None
+    naming: tuple[str, ...] = ()
 
     @property
     def in_classes(self) -> np.ndarray:

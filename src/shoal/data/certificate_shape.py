@@ -1,8 +1,7 @@
 """What a certificate must look like: every key of both schemas and of every verb, in one place.
 
-The types of its parts say what they hold, to whoever reads this and to the checks. Keys that are
-not named here may be there, as a later version or a plug-in adds some; `verify` lists them as not
-measured again.
+The types of its parts say what they hold, to whoever reads this and to the checks. A later version
+or a plug-in may add keys that are not named here; `verify` lists them as not measured again.
 """
 
 import codecs
@@ -218,6 +217,7 @@ class PromiseReport(TypedDict):
     k: NotRequired[int]
     k_measured: NotRequired[int | None]
     measured_min: NotRequired[float | None]
+    measured_without_missing: NotRequired[float]
     expected: NotRequired[float]
     above: NotRequired[Share | None]
     kind: NotRequired[str]

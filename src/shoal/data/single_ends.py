@@ -8,10 +8,10 @@ import numpy as np
 
 from shoal.data.classes import Classes
 from shoal.data.encoding import EncodedAttribute
-from shoal.data.numbers import number_text
+from shoal.data.numbers import number_text, parse_numbers
 from shoal.data.release import PublishedColumn, Release
 from shoal.data.room import IN_MEMORY, blocks
-from shoal.data.schema import Kind
+from shoal.data.schema import Kind, Render
 from shoal.data.truth import Truth
 from shoal.data.warnings import ReleaseWarning
 
@@ -155,3 +155,18 @@ def outward_domain(numbers: np.ndarray, words: Sequence[str] = ()) -> list[int |
 
 def _short(number: Decimal) -> int | float:
     return int(number) if number == number.to_integral_value() else float(number)
+
+
+def number_steps(rows: np.ndarray, step: float | None, render: Render) -> np.ndarray:
+    """The values of a number, ascending, each with the range that readers see of it alone.
+
+    rows: (values, steps) text, a value first. step: what ends are rounded to; None shows values.
+    """
+    rows = rows[np.argsort(parse_numbers(rows[:, 0].tolist()), kind="stable")]
+    if not step:
+        return rows
+    numbers = parse_numbers(rows[:, 0].tolist())
+    ends = zip(np.floor(numbers / step) * step, np.ceil(numbers / step) * step, strict=True)
+    pairs = [(number_text(lo), number_text(hi)) for lo, hi in ends]
+    seen = [lo if lo == hi else render.intervals.format(lo=lo, hi=hi) for lo, hi in pairs]
+    return np.column_stack([rows[:, :1], np.array(seen, dtype=object), rows[:, 1:]])

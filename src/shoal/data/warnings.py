@@ -14,6 +14,7 @@ FORMULA_CELLS = "formula-cells"
 OPEN_QUESTION = "open-question"
 PRESENCE_DISCLOSED = "presence-disclosed"
 SENSITIVE_UNPROMISED = "sensitive-unpromised"
+MISSING_COUNTED = "missing-counted"
 WRITTEN_ALIKE = "written-alike"
 NAMES_LIKE_DATA = "names-like-data"
 PLAIN_NAMES_PEOPLE = "plain-names-people"
@@ -22,12 +23,16 @@ QUASI_LEFT_OUT = "quasi-left-out"
 VALUES_UNIQUE = "values-unique"
 OUTLIER_PUBLISHED = "outlier-published"
 MOSTLY_ASIDE = "mostly-set-aside"
+ALL_SUPPRESSED = "all-suppressed"
 FIELDS_DROPPED = "fields-dropped"
 EMPTY_ROWS = "empty-rows"
 ROWS_APART = "rows-apart"
+ROWS_LINKED = "rows-linked"
 HIDDEN_ROWS = "hidden-rows"
 ORDER_KEPT = "order-kept"
 LEDGER_UNJUDGED = "ledger-unjudged"
+CONTROL_IN_ORIGINAL = "control-in-original"
+NOT_NUMBERS = "not-numbers"
 
 
 OF_CELLS = (
@@ -48,8 +53,10 @@ _BY_CODE = {
     HIDDEN_ROWS: NOTE,
     WRITTEN_ALIKE: NOTE,
     TOGETHER_BELOW: GRAVE,
+    ALL_SUPPRESSED: GRAVE,
     PLAIN_NAMES_PEOPLE: GRAVE,
     PRESENCE_DISCLOSED: GRAVE,
+    ROWS_LINKED: GRAVE,
     LEDGER_UNJUDGED: GRAVE,
 }
 

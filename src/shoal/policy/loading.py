@@ -12,9 +12,8 @@ import numpy as np
 import yaml
 from pydantic import BaseModel
 
-from shoal.connectors import files
+from shoal.connectors import files, formats
 from shoal.connectors.dialect import Reading
-from shoal.connectors.location import FORMATS
 from shoal.data import notebook
 from shoal.data.findings import listed_rows
 from shoal.data.hierarchies.hierarchy import Hierarchy
@@ -404,7 +403,7 @@ def is_text(content: object) -> bool:
 
 def _or_table(path: Path) -> str:
     """The question whether a table was named in the place of a file of settings."""
-    is_table = path.name.lower().endswith(FORMATS)
+    is_table = path.name.lower().endswith(formats.SUFFIXES)
     return "; it has the name of a table: are the two files swapped?" if is_table else ""
 
 

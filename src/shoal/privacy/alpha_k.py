@@ -17,11 +17,11 @@ from shoal.data.option import parameter
 from shoal.errors import InputError
 from shoal.privacy.k_anonymity import BesidesK, too_few_subjects
 from shoal.privacy.promise import Settings, as_written, sign
-from shoal.privacy.value_counts import counts_of, sensitive_column, value_counts
+from shoal.privacy.value_counts import CountsValues, counts_of, sensitive_column, value_counts
 
 
 @dataclass(frozen=True)
-class AlphaKAnonymity(BesidesK):
+class AlphaKAnonymity(CountsValues, BesidesK):
     """k-anonymity, and no designated value more frequent than alpha in any class.
 
     What is measured is the frequency; `holds` asks k as well. In a union of classes a value is at

@@ -19,14 +19,14 @@ import numpy as np
 from shoal.data.classes import Classes
 from shoal.data.option import parameter
 from shoal.errors import InputError
-from shoal.privacy.promise import NEARLY, Promise, as_written, decimal, sign
-from shoal.privacy.value_counts import ValueCounts, value_counts
+from shoal.privacy.promise import NEARLY, as_written, decimal, sign
+from shoal.privacy.value_counts import CountsValues, ValueCounts, value_counts
 
 KINDS = ("distinct", "entropy", "recursive")
 
 
 @dataclass(frozen=True)
-class LDiversity(Promise):
+class LDiversity(CountsValues):
     """At least l well represented values of one sensitive attribute in every class.
 
     What is measured is always a number of values, to be compared with l: the different values

@@ -26,12 +26,14 @@ class Judgement:
     """What a promise found on some of the classes of a release; judgements add up.
 
     worst: the measured value that decides among them, None where there is no class. holds: whether
-    it holds in all of them. more: what else the promise adds up.
+    it holds in all of them. more: what else the promise adds up. valued: as `worst`, without the
+    records that have no value of a sensitive attribute; None where every record has one.
     """
 
     worst: float | None
     holds: bool
     more: Any = None
+    valued: float | None = None
 
 
 class Promise(ABC):

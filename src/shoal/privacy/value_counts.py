@@ -1,18 +1,19 @@
 """How often each sensitive value occurs in each class, without a table of classes times values."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from typing import ClassVar
 
 import numpy as np
 
+from shoal.data.certificate_shape import PromiseReport
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.errors import InputError
 from shoal.privacy import promise
 from shoal.privacy.k_anonymity import BesidesK, too_few_subjects
-from shoal.privacy.promise import Promise
+from shoal.privacy.promise import Judgement, Promise
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,39 @@ def _edges(ordered: np.ndarray) -> np.ndarray:
 # What p-sensitive k-anonymity and (k,l)-diversity share: people and values in every class.
 
 
-class DifferentValues(BesidesK, ABC):
+class CountsValues(Promise):
+    """A promise to which "no value" is a value, and what it would measure if it were none.
+
+    `measured_without_missing` is stated where that is worse than what is measured.
+    """
+
+    def judge_valued(self, classes: Classes) -> np.ndarray:
+        """The measured value of every class, without the records that have no value."""
+        return self.measure(_with_a_value(classes, self.attributes[0]))
+
+    def part(self, classes: Classes, table: Classes) -> Judgement:
+        found = super().part(classes, table)
+        if not any(sensitive_column(classes, name).missing for name in self.attributes):
+            return found
+        return replace(found, valued=self.worst(self.judge_valued(classes)))
+
+    def total(self, parts: Sequence[Judgement]) -> PromiseReport:
+        report = super().total(parts)
+        known = [part.valued for part in parts if part.valued is not None]
+        worst = self.worst(np.array([*known, report["measured"]], dtype=np.float64))
+        if known and worst is not None and worst != report["measured"]:
+            report["measured_without_missing"] = worst
+        return report
+
+
+def _with_a_value(classes: Classes, name: str) -> Classes:
+    """The classes without the records that have no value of a sensitive attribute."""
+    column = sensitive_column(classes, name)
+    has_value = column.codes < column.values - column.missing
+    return replace(classes, labels=np.where(has_value, classes.labels, -1))
+
+
+class DifferentValues(CountsValues, BesidesK, ABC):
     """k-anonymity, and several different values of each listed attribute in every class.
 
     What is measured is the number of values, of the attribute that has the fewest; `holds` asks k
@@ -183,6 +216,10 @@ class DifferentValues(BesidesK, ABC):
             [value_counts(classes, name).distinct for name in self.attributes], axis=0
         )
         return fewest.astype(np.float64), (fewest >= self._values) & (classes.people() >= self.k)
+
+    def judge_valued(self, classes: Classes) -> np.ndarray:
+        counts = (value_counts(_with_a_value(classes, name), name) for name in self.attributes)
+        return np.min([one.distinct for one in counts], axis=0).astype(np.float64)
 
     def nearest(self, whole_table: Classes) -> list[str]:
         return [

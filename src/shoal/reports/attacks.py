@@ -6,7 +6,7 @@ printed, too.
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from shoal.auditor.verdict import remedy
@@ -18,7 +18,6 @@ from shoal.data.warnings import PLAIN_NAMES_PEOPLE
 from shoal.errors import UNREADABLE, InputError
 from shoal.policy import registry
 from shoal.reports import charts
-from shoal.reports.in_short import alone_if_known
 from shoal.reports.pages import Content, percent_text
 
 OPENING = gettext("Attacks try; they don't prove.")
@@ -35,11 +34,12 @@ QUESTIONS = (
     gettext("What does the method give away?"),
 )
 NOTHING, NONE, SOME, MUCH = "nothing beyond chance", "none", "some", "much"
+NO_MORE = "nothing beyond others"  # where a gain is over people who are not in the release
 NEGLIGIBLE = 0.01  # of a gain
 CONSIDERABLE = 0.10
 NOT_MEASURED = "not measured"
 
-NOT_ASKED = gettext("nobody asked for it")
+NOT_ASKED = gettext("not asked for")
 ALL_PLAIN = "all plain columns"
 
 Number = Mapping[str, Any] | float | None
@@ -52,7 +52,8 @@ class Row:
     number: what is judged, a gain or a share. control: people who are not in the release. why: it
     is not measured. measure, attribute: how `accept` names it; empty where it can't. helps: the
     measure whose remedy helps here, where `accept` can't name it. others: whom a gain is compared
-    with, where these are in the release, too. among: what is counted.
+    with, where these are in the release, too. among: what is counted. attack: its name; empty where
+    none was needed.
     """
 
     question: str
@@ -68,6 +69,7 @@ class Row:
     helps: str = ""
     others: str = ""
     among: str = gettext("people")
+    attack: str = ""
 
     def __post_init__(self) -> None:
         for number in (self.member, self.control, self.chance, self.gain):
@@ -82,18 +84,28 @@ class Row:
 
     @property
     def says(self) -> str:
-        """What was tried and how often it worked, or why that is not known."""
+        """What was tried and how often it worked, or why that is not known; no final full stop."""
         if not self.is_measured:
             return f"{self.label}: {self.why or gettext(NOT_MEASURED)}"
         others = self.others or gettext("for people who are not in the release")
         beside = ((others, self.control), (gettext("by chance"), self.chance))
         said = [f"{who}, {_of_100(one)}" for who, one in beside if _parts(one)[0] is not None]
         found = "" if self.member is None else f"{_of_100(self.member)} {self.among}: "
-        return f"{found}{'; '.join([self.sentence, *said])}."
+        return f"{found}{'; '.join([self.sentence, *said])}"
+
+    @property
+    def line(self) -> str:
+        """What it says, as a sentence where something was measured."""
+        return f"{self.says}." if self.is_measured else self.says
 
     @property
     def number(self) -> Number:
         return self.member if self.gain is None else self.gain
+
+    @property
+    def is_over_others(self) -> bool:
+        """Whether a gain is over other people, not over chance."""
+        return bool(self.others) or _parts(self.control)[0] is not None or self.chance is None
 
     @property
     def difference(self) -> str:
@@ -101,9 +113,8 @@ class Row:
         gain = _parts(self.gain)[0]
         if gain is None:
             return ""
-        is_compared = _parts(self.control)[0] is not None or self.chance is None
         others = gettext("for people who are not in the release")
-        others = self.others or (others if is_compared else gettext("by chance"))
+        others = self.others or (others if self.is_over_others else gettext("by chance"))
         if gain <= 0:
             return gettext("no better than {others}", others=others)
         text = interval_text(self.gain)
@@ -119,7 +130,7 @@ class Row:
             return NONE if share == 0 else SOME if share <= CONSIDERABLE else MUCH
         upper = share if ends is None else ends[1]
         if upper <= NEGLIGIBLE or (ends is not None and ends[0] <= 0 <= ends[1]) or share <= 0:
-            return NOTHING
+            return NO_MORE if self.is_over_others else NOTHING
         return SOME if share <= CONSIDERABLE else MUCH
 
 
@@ -141,12 +152,22 @@ def rows_of(certificate: Certificate) -> list[Row]:
 
 
 def _rows(found: Findings, certificate: Certificate) -> list[Row]:
-    rows = [*_singled_out(found), *_linked(found), *_linked_by_names(certificate)]
-    rows += [*_inferred(found), *_by_class(found)]
-    rows += [*_member(found), *_together(found, certificate), *_method(found)]
+    rows = [*_by("singling-out", _singled_out(found)), *_linked(found)]
+    rows += [*_by("linkability", _linked_by_names(found))]
+    rows += [*_by("inference", _inferred(found)), *_by_class(found)]
+    rows += [*_by("membership", _member(found)), *_by("minimality", _method(found))]
+    rows += _by("intersection", _together(found, certificate))
     skipped = found.get("skipped", {})
-    rows += [Row(question, name, "", why=skipped[name]) for question, name in OF if name in skipped]
+    rows += [
+        Row(question, name, "", why=skipped[name], attack=name)
+        for question, name in OF
+        if name in skipped
+    ]
     return sorted(rows, key=lambda row: QUESTIONS.index(row.question))
+
+
+def _by(attack: str, rows: Iterator[Row]) -> Iterator[Row]:
+    return (replace(row, attack=attack) for row in rows)
 
 
 # attacks that may be skipped, and the question that they would have answered
@@ -185,11 +206,11 @@ def attack_lines(certificate: Certificate) -> Iterator[str]:
         yield OPENING
         yield LEGEND
     for row in rows:
-        yield f"{row.says} [{gettext(verdict(certificate, row))}]"
+        yield f"{row.line} [{gettext(verdict(certificate, row))}]"
 
 
 MOST_RANKED = 10
-PLACES = {MUCH: 0, SOME: 1, NONE: 2, NOTHING: 2, NOT_MEASURED: 3}
+PLACES = {MUCH: 0, SOME: 1, NONE: 2, NOTHING: 2, NO_MORE: 2, NOT_MEASURED: 3}
 ASKED = dict(
     zip(("singling-out", "linkability", "inference", "membership"), QUESTIONS, strict=False)
 )
@@ -203,14 +224,20 @@ def worst_of(certificate: Certificate, attack: str) -> str:
 
 
 class Finding(NamedTuple):
-    """What an attack found, in a word and a sentence, what to do about it, and whether that is
-    `accepted` in words or `open`.
+    """What an attack found, in a word and a sentence, what to do about it, whether that is
+    `accepted` in words or `open`, and the attack's name.
     """
 
     word: str
     says: str
     remedy: str
     state: str = ""
+    attack: str = ""
+
+    @property
+    def headed(self) -> str:
+        """The word, with the attack's name."""
+        return f"{self.word} ({self.attack})" if self.attack else self.word
 
 
 def ranked(certificate: Certificate, accepted: Collection[str] | None = None) -> list[Finding]:
@@ -247,13 +274,13 @@ def worst_first(certificate: Certificate) -> list[Row]:
 
 
 def _finding(certificate: Certificate, row: Row, accepted: Collection[str] | None) -> Finding:
-    said, state = f"{row.says.rstrip('.')}.", ""
+    said, state = f"{row.says}.", ""
     if accepted is not None and verdict(certificate, row) == MUCH:
         state = "accepted" if row.says in accepted else "open"
     if row.word not in (MUCH, SOME) or state == "accepted":
-        return Finding(row.word, said, "", state)
+        return Finding(row.word, said, "", state, row.attack)
     helps = remedy(certificate, row.measure or row.helps, row.attribute)
-    return Finding(row.word, said, f"{helps[:1].upper()}{helps[1:]}.", state)
+    return Finding(row.word, said, f"{helps[:1].upper()}{helps[1:]}.", state, row.attack)
 
 
 def _singled_out(found: Findings) -> Iterator[Row]:
@@ -296,6 +323,7 @@ def _linked(found: Findings) -> Iterator[Row]:
                 known=known,
             )
             asked: Findings = {"measure": "linkage" if one is attack else "", "helps": "linkage"}
+            asked |= {"attack": "linkability"}
             label, why = gettext("finding a person's record"), one.get("why")
             yield Row(QUESTIONS[1], label, sentence, share, chance=chance, why=why, **asked)
     order = found.get("order")
@@ -307,7 +335,8 @@ def _linked(found: Findings) -> Iterator[Row]:
         )
         shares = order["found"], order["others"], order["chance"], order["gain"]
         whom, why = gettext("for somebody else of their class"), order.get("why")
-        yield Row(QUESTIONS[1], label, sentence, *shares, why=why, helps="order", others=whom)
+        asked = {"helps": "order", "others": whom, "attack": "order"}
+        yield Row(QUESTIONS[1], label, sentence, *shares, why=why, **asked)
     around = found.get("population")
     if around is not None:
         label, share = gettext("naming by the population"), around["marketer"]
@@ -315,7 +344,7 @@ def _linked(found: Findings) -> Iterator[Row]:
             "whoever has a list of the population, judged by the {source}, names them rightly",
             source=around["source"],
         )
-        asked = {"measure": "marketer", "among": gettext("records")}
+        asked = {"measure": "marketer", "among": gettext("records"), "attack": "population"}
         chance, why = around.get("baseline", {}).get("mean"), around.get("why")
         yield Row(QUESTIONS[1], label, sentence, share, chance=chance, why=why, **asked)
 
@@ -341,33 +370,30 @@ def naming_columns(certificate: Certificate) -> list[str]:
     return [name for name in named if name is not None]
 
 
-def _linked_by_names(certificate: Certificate) -> Iterator[Row]:
+def _linked_by_names(found: Findings) -> Iterator[Row]:
     """Who is found by columns that name people and are published as they are."""
-    names, together = naming_columns(certificate), certificate.get("together") or {}
-    alone = alone_if_known(certificate)
-    counts = [alone[name] for name in names if name in alone]
-    if not counts or not together.get("people"):
-        return
-    everybody = together.get("alone_if_known") if {*names} == {*alone} else None
-    share = (everybody or max(counts)) / together["people"]
-    sentence = gettext(
-        "whoever has a list with their {names}, published as in the table, and all that others"
-        " could know finds their record",
-        names=gettext(" and ").join(names),
-    )
-    label = gettext("finding a person by {names}", names=gettext(" and ").join(names))
-    about = names[0] if len(names) == 1 else ALL_PLAIN
-    yield Row(QUESTIONS[1], label, sentence, share, attribute=about, helps="alone")
+    listed = (found.get("linkability") or {}).get("by_names")
+    if listed is not None:
+        names = gettext(" and ").join(listed["known"])
+        sentence = gettext(
+            "whoever has a list with their {names}, published as in the table, and all that others"
+            " could know finds their record",
+            names=names,
+        )
+        label = gettext("finding a person by {names}", names=names)
+        about = listed["known"][0] if len(listed["known"]) == 1 else ALL_PLAIN
+        yield Row(QUESTIONS[1], label, sentence, listed["success"], attribute=about, helps="alone")
 
 
 def _inferred(found: Findings) -> Iterator[Row]:
     for name, one in found.get("inference", {}).items():
-        best = (one["attackers"] or {}).get(one.get("best"), {})
-        member, control = best.get("member"), best.get("control")
+        # none is called the best where none does better than others
+        tried = max((one["attackers"] or {"": {}}).values(), key=_gain_of)
+        member, control = tried.get("member"), tried.get("control")
         near = _near(one)
         label = gettext("guessing {name}", name=name)
         sentence = gettext(
-            "whoever finds their class guesses their {name}{near} rightly",
+            "whoever knows all that others could know of them guesses their {name}{near} rightly",
             name=name,
             near=near,
         )
@@ -380,7 +406,15 @@ def _inferred(found: Findings) -> Iterator[Row]:
             near=near.rstrip(","),
         )
         share, label = one["certain"], gettext("{name} nearly certain", name=name)
-        yield Row(QUESTIONS[2], label, sentence, share, measure="certain", attribute=name)
+        asked: Findings = {"measure": "certain", "attribute": name}
+        # whoever guesses a number as well of strangers learns little, however sure they are
+        gain = one["gain"] if near else None
+        yield Row(QUESTIONS[2], label, sentence, share, gain=gain, **asked)
+
+
+def _gain_of(attacker: Findings) -> float:
+    gain = _parts(attacker.get("gain"))[0]
+    return float("-inf") if gain is None else gain
 
 
 def _near(one: Mapping[str, Any]) -> str:
@@ -401,8 +435,8 @@ def _by_class(found: Findings) -> Iterator[Row]:
             name=name,
         )
         share, label = one["lifted"], gettext("{name} ten times as likely", name=name)
-        why = one.get("why")
-        yield Row(QUESTIONS[2], label, sentence, share, measure="lifted", attribute=name, why=why)
+        asked: Findings = {"measure": "lifted", "attribute": name, "why": one.get("why")}
+        yield Row(QUESTIONS[2], label, sentence, share, attack="skewness", **asked)
     for name, one in found.get("homogeneity", {}).items():
         sentence = gettext(
             "whoever finds their class knows their {name}, since all of it have the same",
@@ -410,7 +444,8 @@ def _by_class(found: Findings) -> Iterator[Row]:
         )
         asked = {"measure": "homogeneous", "attribute": name, "why": one.get("why")}
         label, share = gettext("{name} certain", name=name), one["people"]
-        yield Row(QUESTIONS[2], label, sentence, share, chance=one["chance"], **asked)
+        asked |= {"attack": "homogeneity", "chance": one["chance"]}
+        yield Row(QUESTIONS[2], label, sentence, share, **asked)
 
 
 def _member(found: Findings) -> Iterator[Row]:
@@ -494,11 +529,16 @@ def _parts(number: Number) -> tuple[float | None, list[float] | None]:
 
 
 def _of_100(number: Number) -> str:
-    """A share as a count of 100, of 1,000 where it is small; nobody and everybody are meant."""
+    """A share as a count of 100, or, close to none and all, of 1,000 or all who were counted, where
+    they are fewer; nobody and everybody are meant.
+    """
     share = _parts(number)[0]
     if share is None:
         return gettext(NOT_MEASURED)
-    among = 1000 if 0 < share < 0.01 or 0.99 < share < 1 else 100
+    among = 100
+    if 0 < share < 0.01 or 0.99 < share < 1:
+        tried = number.get("of") if isinstance(number, Mapping) else None
+        among = min(1000, max(tried or 1000, 100))
     count = min(max(round(share * among), 0 < share < 1), among - (0 < share < 1))
     return gettext("{count:,} of {among:,}", count=count, among=among)
 
@@ -528,7 +568,7 @@ def page_content(certificate: Certificate, always: bool = False) -> list[Content
 def _cells(certificate: Certificate, row: Row) -> Content:
     threshold = acceptance(certificate, row)
     return {
-        "sentence": row.says,
+        "sentence": row.line,
         "figures": [_figure(number) for number in (row.member, row.control, row.chance)],
         "gain": row.difference,
         "at_most": "" if threshold is None else percent_text(threshold["at_most"]),
@@ -610,9 +650,11 @@ def which_tried(certificate: Certificate) -> str:
             others=", ".join(name.replace("-", " ") for name in sorted(registry.attacks())),
         )
     known = registry.attacks() if found else {}
+    beside = gettext("judged by itself, with the other releases of these people")
+    unasked = UNASKED | ({"earlier": beside} if certificate.get("beside") else {})
     lacking: dict[str, list[str]] = {}
     for name in sorted({*known} - {*found}):
-        needs = (UNASKED[need] for need in known[name].needs if need in UNASKED)
+        needs = (unasked[need] for need in known[name].needs if need in unasked)
         why = found.get("skipped", {}).get(name) or next(needs, NOT_ASKED)
         lacking.setdefault(why, []).append(name.replace("-", " "))
     if not lacking:

@@ -1,5 +1,7 @@
 """The dossier of a release as a page that prints on A4; shows no value of the data."""
 
+import hashlib
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,8 +11,11 @@ from shoal.auditor.dossier.context import SHOWN, ContextLike, Rating, parts_of, 
 from shoal.auditor.dossier.dossier import (
     ANSWERED,
     ATTACKS,
-    OPEN,
+    FAILS,
+    NOT_ACCEPTABLE,
     QUESTION,
+    REJECTED,
+    UNMATCHED,
     Dossier,
     build_dossier,
     field_words,
@@ -21,7 +26,7 @@ from shoal.data.certificate import Certificate
 from shoal.data.language import gettext, ngettext, printable
 from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import path_text
-from shoal.data.warnings import GRAVE
+from shoal.data.warnings import GRAVE, OPEN
 from shoal.policy.policy import PolicyLike
 from shoal.reports import pages
 from shoal.reports.attacks import (
@@ -32,6 +37,7 @@ from shoal.reports.attacks import (
     found_much,
     much_found,
     naming_columns,
+    rows_of,
     worst_first,
     worst_of,
 )
@@ -39,6 +45,7 @@ from shoal.reports.charts import risks_chart
 from shoal.reports.in_short import ROLES, alone_if_known, in_short, linked_rows, listed
 from shoal.reports.linked import entities_of, entity_picture
 from shoal.reports.pages import percent_text
+from shoal.reports.text import single_cells
 
 RISKS = {
     "alone": gettext("People whom nobody else looks like"),
@@ -85,17 +92,14 @@ def dossier(
 
 
 def _with_attacks(found: Dossier) -> Dossier:
-    """With what attacks found much of and nobody accepted among what is open, behind findings."""
-    content = found.content
-    accepted = _accepted(content)
+    """What is open once what attacks found is known, too, and what is accepted in words."""
+    certificate = Certificate(found.content["certificate"])
     much = [
-        {"kind": MUCH, "about": "attack", "text": row.says.rstrip("."), "clauses": []}
-        for row in found_much(Certificate(content["certificate"]))
-        if row.says not in accepted
+        {"kind": MUCH, "about": "attack", "text": row.says, "clauses": []}
+        for row in found_much(certificate)
     ]
-    findings = [one for one in found.open if one["kind"] != QUESTION]
-    questions = [one for one in found.open if one["kind"] == QUESTION]
-    return replace(found, content={**content, "open": [*findings, *much, *questions]})
+    known = [*(row.says for row in rows_of(certificate)), *(w.text for w in certificate.warnings)]
+    return found.decided(much, known)
 
 
 def json_path(page: Path) -> Path:
@@ -104,8 +108,12 @@ def json_path(page: Path) -> Path:
 
 
 def write_dossier(found: Dossier, path: Path) -> None:
-    """The page, and the same as JSON beside it; each whole or not at all."""
+    """The page, and the same as JSON beside it, with the page's hash, so that a signature of the
+    JSON is of both; each whole or not at all.
+    """
     page = pages.render_template("dossier.html.j2", _content(found))
+    signed = {"name": path.name, "sha256": hashlib.sha256(page.encode()).hexdigest()}
+    found = replace(found, content={**found.content, "page": signed})
     with files.atomic_write(str(json_path(path))) as draft:
         draft.write_text(found.to_json(), encoding="utf-8")
     remove_stale_signature(json_path(path))
@@ -118,9 +126,18 @@ def summary(found: Dossier) -> Iterator[str]:
     answered = sum(clause["state"] == ANSWERED for clause in clauses)
     asked = f"{answered} of {len(clauses)} answers that the clauses ask for are there"
     yield f"{asked}; {counted_open(found)}"
-    findings = [one["text"] for one in found.open if one["kind"] != QUESTION]
+    findings = [
+        one["text"] if one["kind"] in NOT_ACCEPTABLE else as_key(one["text"])
+        for one in found.open
+        if one["kind"] != QUESTION
+    ]
     for text in (*findings, *_questions(found)):
         yield f"open  {printable(text)}"
+
+
+def as_key(sentence: str) -> str:
+    """A sentence as `accepted` of the context takes it; the words that accept it follow."""
+    return f"{json.dumps(sentence, ensure_ascii=False)}:"
 
 
 SOURCES = {
@@ -152,11 +169,20 @@ def _questions(found: Dossier) -> Iterator[str]:
 
 
 KINDS: dict[str, Callable[[int], str]] = {
+    FAILS: lambda count: ngettext(
+        "{count} promise or check that fails", "{count} promises or checks that fail", count
+    ),
     GRAVE: lambda count: ngettext("{count} grave finding", "{count} grave findings", count),
+    REJECTED: lambda count: ngettext("{count} rejection", "{count} rejections", count),
     OPEN: lambda count: ngettext("{count} open finding", "{count} open findings", count),
     MUCH: lambda count: ngettext(
         "{count} finding of attacks that is “much”",
         "{count} findings of attacks that are “much”",
+        count,
+    ),
+    UNMATCHED: lambda count: ngettext(
+        "{count} accepted sentence that matches no finding",
+        "{count} accepted sentences that match no finding",
         count,
     ),
     QUESTION: lambda count: ngettext(
@@ -177,8 +203,13 @@ def counted_open(found: Dossier) -> str:
 
 
 def _accepted(content: Mapping[str, Any]) -> dict[str, str]:
-    """What is accepted, and in which words."""
-    return {point: words for point, words in content["context"]["accepted"].items() if words}
+    """What was found and is accepted, and in which words."""
+    unmatched = {one["about"] for one in content["open"] if one["kind"] == UNMATCHED}
+    return {
+        sentence: words
+        for sentence, words in content["context"]["accepted"].items()
+        if words and sentence not in unmatched
+    }
 
 
 def _accepted_by_words(
@@ -227,7 +258,7 @@ def _content(found: Dossier) -> pages.Content:
     content = found.content
     certificate, context = Certificate(content["certificate"]), content["context"]
     counted = counted_open(found)
-    findings = [one for one in found.open if one["kind"] in (GRAVE, OPEN)]
+    findings = [one for one in found.open if one["kind"] not in (MUCH, QUESTION)]
     return {
         "dossier": content,
         "certificate": certificate,
@@ -236,9 +267,7 @@ def _content(found: Dossier) -> pages.Content:
         "counted": f"{counted[0].upper()}{counted[1:]}.",
         "findings": findings[:MOST_SHOWN],
         "accepted": _accepted_by_words(found, certificate),
-        "signers": ", ".join(
-            dict.fromkeys(str(s["name"]) for s in context["sign_off"] if s["decision"] == "accept")
-        ),
+        "signers": _signers(found),
         "agreed": [
             (gettext(parts_of("controls")[key]), _at(context, f"controls.{key}")) for key in AGREED
         ],
@@ -263,6 +292,18 @@ def _content(found: Dossier) -> pages.Content:
         "profiles": list(_profiles(found, certificate)),
         **attack_section(certificate, always=True, accepted=_accepted(content)),
     }
+
+
+def _signers(found: Dossier) -> str:
+    """Who stands for the words that accept findings."""
+    rejected = [one["text"] for one in found.open if one["kind"] == REJECTED]
+    signed = found.content["context"]["sign_off"]
+    names = dict.fromkeys(str(one["name"]) for one in signed if one["decision"] == "accept")
+    if rejected:
+        return gettext("but the release is {rejected}", rejected="; ".join(rejected))
+    if not names:
+        return gettext("nobody has signed off")
+    return gettext("signed off by {names}", names=", ".join(names))
 
 
 MOST_SHOWN = 3  # findings before the appendix
@@ -291,12 +332,15 @@ def _measured_facts(found: Dossier, certificate: Certificate) -> Iterator[tuple[
         records = "; ".join(gettext("{count:,} rows of {name}", count=n, name=t) for t, n in rows)
     yield gettext("one person"), f"{one or gettext('every record')}: {people}, {records}"
     yield gettext("can rows of one person be linked?"), linked_rows(certificate)
+    hidden = certificate["records"]["suppressed"]
     yield (
         gettext("suppressed"),
-        gettext(
-            "{some} of {all} records; who lost most detail is in a report ('What it cost')",
-            some=certificate["records"]["suppressed"],
-            all=out,
+        "; ".join(
+            [
+                gettext("{some} of {all} records", some=hidden, all=out),
+                *single_cells(certificate),
+                gettext("who lost most: see the report"),
+            ]
         ),
     )
     dialect = (certificate.get("output") or {}).get("dialect") or {}
@@ -329,14 +373,13 @@ def _shortened(text: str) -> str:
 
 
 def _light(found: Dossier, certificate: Certificate) -> str:
-    """The colour of the box: red also for a risk above what is accepted, a rejection, or a finding
-    that is grave, accepted or not; amber also while something is open and where an attack found
-    much.
+    """The colour of the box: that of the certificate; red also for a risk above what is accepted
+    and a rejection, amber also while something is open and where an attack found much.
     """
     limits = found.content["threshold"]
     is_above = any(limits[name]["within"] is False for name in ("max", "mean"))
-    is_rejected = any(one["decision"] == "reject" for one in found.content["context"]["sign_off"])
-    if is_above or is_rejected or certificate.grave:
+    is_rejected = any(one["kind"] == REJECTED for one in found.open)
+    if is_above or is_rejected:
         return "red"
     is_doubtful = bool(found.open) or much_found(certificate) is not None
     return "amber" if is_doubtful and certificate.holds else certificate.light

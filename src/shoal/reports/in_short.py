@@ -26,7 +26,7 @@ ALL = gettext("all that an attacker could know")
 MOST_NAMED = 6  # columns in one line
 ROLES = {
     "quasi": gettext("quasi-identifier"),
-    "plain": gettext("open, no promise"),
+    "plain": gettext("plain, no promise"),
     "sensitive": gettext("sensitive"),
     "identifier": gettext("names people"),
     "subject": gettext("says who"),
@@ -174,10 +174,11 @@ def _beside(found: BesideReport) -> str:
             "The {people} in other releases that were named stay hidden by all of them, too",
             people=people,
         )
+    few = gettext("some are given away by the values that are left, or by what is missing")
+    if found["below_k"]:
+        few = gettext("{below_k:,} are left among fewer than {k}", **found)
     return gettext(
-        "Not kept: of {people} in other releases that were named, {few}, or their value is",
-        people=people,
-        few=gettext("{below_k:,} are left among fewer than {k}", **found),
+        "Not kept: of {people} in other releases that were named, {few}", people=people, few=few
     )
 
 

@@ -27,6 +27,8 @@ def summary(certificate: Certificate, written: str | None = None) -> str:
         found = "not measured" if promise["holds"] is None else "measured nothing (no class)"
         if promise["measured"] is not None:
             found = f"measured {promise['measured']:.6g}"
+            if (without := promise.get("measured_without_missing")) is not None:
+                found += f" ({without:.6g} if a missing value is not counted)"
         elif _is_by_release(certificate):
             found = "checked in each release"
         over += " with households" if promise.get("households") else ""
@@ -442,3 +444,22 @@ def _people(count: int) -> str:
 
 def _verdict(holds: bool | None) -> str:
     return "holds" if holds else "open" if holds is None else "DOES NOT HOLD"
+
+
+def single_cells(certificate: Certificate) -> Iterator[str]:
+    """Cells that are suppressed by themselves, by column, and how many values are gone where these
+    are shown whole or not at all.
+    """
+    columns = {one["name"]: one for one in certificate.get("columns") or []}
+    for name, cells in (certificate.get("starred") or {}).items():
+        said = gettext("{cells:,} cells of {name}", cells=cells, name=name)
+        column = columns.get(name)
+        if column is None or column["technique"] != "value-or-nothing":
+            yield said
+            continue
+        before, after = column["distinct_in"], (column["distinct_out"] or 1) - 1  # but the mark
+        is_less = before is not None and after < before
+        gone = gettext(
+            " ({gone} of {before} values never appear)", gone=(before or 0) - after, before=before
+        )
+        yield said + (gone if is_less else "")

@@ -40,7 +40,7 @@ import numpy as np
 import polars as pl
 
 from shoal.attacks.beside.guard import BesideGuard, Candidates, OldCells
-from shoal.attacks.counts import entries_of
+from shoal.auditor.sharing import entries_of
 from shoal.data.classes import Classes, Population
 from shoal.data.cut import Cut
 from shoal.data.matrix import Matrix
@@ -82,7 +82,8 @@ def require_one_class_each(table: Table, problem: Problem) -> tuple[int, Column]
     if (counts > 1).any():
         raise InputError(
             f"beside: {int((counts > 1).sum())} people have several records, whose classes"
-            " could be intersected as well; publish one record of each"
+            " could be intersected as well; publish one record of each, or publish without --others"
+            " and let 'shoal audit --others' tell what the releases reveal together"
         )
     return problem.required_k, named
 

@@ -60,7 +60,7 @@ def publication(
     """A release of a frame; what there is to warn about stands in its certificate."""
     if policy is None and columns and columns.get("method") is None:
         _refuse_without_method(request)
-    policy = _policy_of(frame, policy, columns)
+    policy = policy_of_call(frame, policy, columns)
     outcome = publish_file(frame, policy, FRAME, request)
     data, *second = (like(frame, released) for released in outcome.frames)
     labels, trace = outcome.release.classes.labels, outcome.draft.truth.trace
@@ -77,7 +77,7 @@ def _refuse_without_method(request: PublishRequest) -> None:
     )
 
 
-def _policy_of(frame: Frame, policy: PolicyLike | None, columns: Columns) -> Policy:
+def policy_of_call(frame: Frame, policy: PolicyLike | None, columns: Columns) -> Policy:
     """The policy that is given, or the one that columns and numbers say; raises InputError."""
     from shoal.policy.from_columns import policy_of_words
 
@@ -115,14 +115,14 @@ def save(publication: Publication[Any], path: str, overwrite: bool) -> Certifica
         )
     check_output(path, overwrite)
     released, _ = tables.published_table(table_of(publication.data, allow_empty=True))
-    frame = tables.written_frame(released.frame, place.kind)
+    frame = tables.written_frame(released.frame, place.kind_to_write)
     dialect = tables.output_dialect(path, None, path)
     with release_draft(path, overwrite) as draft:
         draft.write(frame, dialect)
         back = tables.read_draft(draft, dialect)
         if tables.model.write.formulas == "escape" and place.kind.is_delimited:
             frame = unescaped(frame)
-        if place.kind.is_workbook:
+        if place.kind.has_sheets:
             from shoal.connectors.workbooks import number_text
 
             numbers = pl.selectors.float()
@@ -163,7 +163,7 @@ def publish_file(
     if request.plan is not None:
         policy.require_global("plan: there is none to save or apply")
     plan = _existing(request.plan, request.explain)
-    kind = Location(output).kind
+    kind = Location(output).kind_to_write
     progress("reading the table")
     room = room_for(table, beside=output) if isinstance(table, str) else None
     if room is not None:

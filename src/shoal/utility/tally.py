@@ -64,7 +64,7 @@ class Tally:
         self, schema: Schema, metrics: Mapping[str, Metric], not_promised: Sequence[str] = ()
     ) -> None:
         """not_promised: published columns by which somebody may be alone in a class."""
-        self.schema = schema
+        self.schema, self.not_promised = schema, not_promised
         self.records = self.suppressed = self.withheld = self.unrounded = 0
         self.faults = {"uncovered": 0, "changed": 0}
         self.required_k: int | None = None

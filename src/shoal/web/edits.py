@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from shoal.data.language import gettext
-from shoal.data.person.decision import asks_who
+from shoal.data.person.decision import asks_who, question_in_words
 from shoal.errors import InputError
 from shoal.policy.proposal.roles import MEAN_NOTHING
 from shoal.web.policy_text import read
@@ -19,20 +19,19 @@ Form = Mapping[str, list[str]]
 
 
 class Role(NamedTuple):
-    """A role as the page shows it: on a button, by a letter, and in a sentence."""
+    """A role as the page shows it: on a button, and in a sentence."""
 
     title: str
-    letter: str
     words: str
 
 
 ROLES = {
-    "identifier": Role(gettext("Names a person"), "N", gettext("names a person")),
-    "subject": Role(gettext("The person"), "P", gettext("the person")),
-    "quasi": Role(gettext("Others could know"), "K", gettext("others could know it")),
-    "sensitive": Role(gettext("Private"), "S", gettext("private")),
-    "plain": Role(gettext("Harmless, as it is"), "H", gettext("harmless")),
-    "drop": Role(gettext("Leave out"), "L", gettext("left out")),
+    "identifier": Role(gettext("Names a person"), gettext("names a person")),
+    "subject": Role(gettext("The person"), gettext("the person")),
+    "quasi": Role(gettext("Others could know"), gettext("others could know it")),
+    "sensitive": Role(gettext("Private"), gettext("private")),
+    "plain": Role(gettext("Harmless, as it is"), gettext("harmless")),
+    "drop": Role(gettext("Leave out"), gettext("left out")),
 }
 WORDS = {role: shown.words for role, shown in ROLES.items()}
 VALUED = ("type", "domain", "order", "hierarchy", "weight")
@@ -148,7 +147,19 @@ def with_role(policy: Content, name: str, role: str) -> Content:
 def promises_about(policy: Mapping[str, Any], name: str) -> list[str]:
     """What is promised of a private column, in words."""
     promises = (p for p in policy.get("promises") or () if p.get("model") != "k-anonymity")
-    return [said_of(p) for p in promises if name in (p.get("attributes") or [p.get("attribute")])]
+    return [said_of(p) for p in promises if name in about(p)]
+
+
+def about(promise: Mapping[str, Any]) -> list[str]:
+    """The columns that a promise is about."""
+    return [promise["attribute"]] if promise.get("attribute") else promise.get("attributes") or []
+
+
+def question_of(ask: Any) -> str | None:
+    """A column's open question, with the page's word for the role that it names."""
+    asked = question_in_words(ask)
+    chosen = gettext("choose “{role}”", role=ROLES["quasi"].title)
+    return asked and asked.replace("give it the role 'quasi'", chosen)
 
 
 def _without_stale_promises(policy: Content) -> Content:
@@ -341,6 +352,20 @@ def _index_of(form: Form, promises: Sequence[Content]) -> int:
         raise InputError("promise: there is none of this number; load the page again")
     return index
 
+
+SETTINGS = {
+    "l": gettext("at least this many different ones in every class"),
+    "t": gettext("no class farther than this from the whole table (t-closeness)"),
+    "beta": gettext("no value more frequent in a class than beta allows (β-likeness)"),
+    "p": gettext("at least this many different ones in every class"),
+    "delta": gettext("no value rarer or more frequent than delta allows (δ-disclosure)"),
+    "alpha": gettext("no value has more than this share of a class"),
+    "share": gettext("no more than this share of a class has the same one in any row"),
+}
+
+
+COUNT_VALUES = ("l", "p", "alpha")
+"""The thresholds of promises to which "no value" is one more value."""
 
 NEW_PROMISES: dict[str, Callable[[str], Content]] = {
     "l-diversity": lambda name: {"model": "l-diversity", "l": 2, "attribute": name},

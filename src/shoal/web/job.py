@@ -25,6 +25,7 @@ from shoal.data.language import gettext
 from shoal.data.progress import watched_compiler
 from shoal.data.warnings import LEDGER_UNJUDGED, ReleaseWarning
 from shoal.errors import InputError, ShoalError
+from shoal.policy import registry
 from shoal.policy.policy import Policy
 from shoal.policy.problem import LinkedProblem
 from shoal.reports.pages import Heading, measured_of
@@ -242,19 +243,21 @@ def _row(row: Any) -> Asked:
 
 
 def _attack(asked: Asked, tell: Tell, line: Line) -> Asked:
-    """Puts what the quick attacks find, also beside other releases, into the certificate and the
-    report of a draft.
+    """Puts what the quick attacks find, or all that need nothing more, also beside other releases,
+    into the certificate and the report of a draft.
     """
     from shoal.advise.comparison import TRIED
     from shoal.attacks.beside.others import Audited
     from shoal.attacks.run.request import AttackRequest
+    from shoal.reports.attacks import UNASKED
     from shoal.tables.attack import attack_file
 
     folder = Path(asked["folder"])
     if (folder / TABLES).is_dir():
         return _attack_on_several(asked, folder, tell)
     stated, own = _measured(asked, folder)
-    found = attack_file(own, AttackRequest(TRIED), tell)
+    alone = (name for name, one in registry.attacks().items() if not {*one.needs} & {*UNASKED})
+    found = attack_file(own, AttackRequest(tuple(alone) if asked["all"] else TRIED), tell)
     certificate = stated.extended(attacks=found.certificate["attacks"])
     certificate = _beside_others(
         asked, certificate, lambda: Audited(found, own, own.policy).beside("the draft"), tell

@@ -25,6 +25,7 @@ from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.hierarchies.table import read_hierarchy, table_text
 from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import is_packed
+from shoal.data.single_ends import number_steps
 from shoal.data.table import Table, as_text
 from shoal.errors import InputError
 from shoal.policy import registry
@@ -106,13 +107,13 @@ class Looks:
         try:
             reading = reading_of(read_options(read))
             kind = Location(table).kind_to_read
-            if kind.is_workbook:
+            if kind.has_sheets:
                 answer["sheets"], answer["lines"] = workbooks.first_rows(table, reading, LINES)
                 if not reading.sheet and len(answer["sheets"]) > 1:
                     read = answer["read"] = {**read, "sheet": answer["sheets"][0]}
             elif kind.is_delimited and not is_packed(table):
                 answer["lines"] = [[line] for line in delimited.first_lines(table, reading, LINES)]
-            if "header" not in read and (names := _below_title(answer["lines"], kind.is_workbook)):
+            if "header" not in read and (names := _below_title(answer["lines"], kind.has_sheets)):
                 read = answer["read"] = {**read, "header": names}
             if memory_of(table) > (free_memory() or 0) / 2:
                 return answer  # opening it says so
@@ -193,8 +194,7 @@ class Looks:
     def look_show_rows(self, table: str, read: dict[str, Any], first: int = 0) -> Answer:
         """Some rows, as they are written."""
         frame = self._source(table, read).frame.slice(first, MOST_ROWS)
-        shown = {"columns": frame.columns, "rows": cells_of(frame)}
-        return {"first": first, "tables": [shown]}
+        return {"first": first, "tables": [{"columns": frame.columns, "rows": cells_of(frame)}]}
 
     def look_show_draft(
         self, table: str, policy: Answer, draft: str, rows: list[int], is_starred: bool = False
@@ -335,11 +335,15 @@ class Looks:
         """What readers see of a column at each step: groups, some of their names, rows, people."""
         asked, frame = self._asked(table, policy, base)
         rows = self._hierarchy(table, policy, base, attribute).rows()
+        declared = asked.model.attributes[attribute]
+        if declared.type == "number" and declared.hierarchy is None:
+            rows = number_steps(rows, declared.round, asked.render)
         steps = list(dict.fromkeys(map(tuple, rows.T)))  # none that changes nothing
         whole = asked.tables.original_frame(frame)
         who = whole[asked.subject] if asked.subject else pl.int_range(whole.height, eager=True)
         held = pl.DataFrame({"value": as_text(whole[attribute]), "who": who})
-        return {"levels": [_level(steps[0], labels, held) for labels in steps]}
+        shown = steps[bool(declared.round) :]
+        return {"levels": [_level(steps[0], labels, held) for labels in shown]}
 
     def look_show_tree(
         self, table: str, policy: Answer, base: str, attribute: str, find: str = "", page: int = 1
@@ -369,10 +373,7 @@ def free_memory() -> int | None:
 
 def _tenfold(least: float) -> int:
     """The least power of ten that is not below it."""
-    found = 10
-    while found < least and found < 10**9:
-        found *= 10
-    return found
+    return next(10**n for n in range(1, 10) if 10**n >= least or n == 9)
 
 
 def _starred(frame: pl.DataFrame, policy: Answer) -> list[int]:
@@ -398,7 +399,6 @@ def _below_title(lines: list[list[str]], is_workbook: bool) -> int | None:
 
 def cells_of(frame: pl.DataFrame) -> list[list[str]]:
     """Every row's cells as text, for the person at the screen alone."""
-    """The cells of every row as text."""
     return [list(row) for row in zip(*map(as_text, frame.get_columns()), strict=True)]
 
 
@@ -422,7 +422,6 @@ def _named(message: str) -> str:
 # A hierarchy as its editor shows it: nodes in order with their rows, a page of them at a time.
 
 
-Node = dict[str, Any]
 PER_PAGE = 200
 MOST_PARTS = 40  # of a bar that shows what readers see
 MOST_NAMES = 4  # groups of a step that are named
@@ -451,9 +450,9 @@ def tree_of(
     }
 
 
-def _nodes(rows: np.ndarray, counts: dict[str, int]) -> list[Node]:
-    nodes: list[Node] = []
-    places: dict[tuple[str, ...], Node] = {}
+def _nodes(rows: np.ndarray, counts: dict[str, int]) -> list[Answer]:
+    nodes: list[Answer] = []
+    places: dict[tuple[str, ...], Answer] = {}
     for path in sorted(tuple(dict.fromkeys(reversed(row))) for row in rows.tolist()):
         for depth in range(len(path)):
             own = path[: depth + 1]
@@ -471,7 +470,7 @@ def _nodes(rows: np.ndarray, counts: dict[str, int]) -> list[Node]:
     return nodes
 
 
-def _with_those_above(nodes: list[Node], shown: list[Node]) -> list[Node]:
+def _with_those_above(nodes: list[Answer], shown: list[Answer]) -> list[Answer]:
     """The nodes, each behind all that it belongs to."""
     wanted = set()
     for node in shown:

@@ -159,7 +159,12 @@ def _sentence(promise: Context) -> Context:
     )
     by = gettext(", or somebody of their household") if promise.get("households") else ""
     figures = {key: number(promise[key]) for key in ("measured", "asked")}
-    return {"text": text.format(about=about, by=by, **figures), "holds": promise["holds"]}
+    said = text.format(about=about, by=by, **figures)
+    if (without := promise.get("measured_without_missing")) is not None:
+        said += gettext(
+            "; {without} if “no value” is not counted as a value", without=number(without)
+        )
+    return {"text": said, "holds": promise["holds"]}
 
 
 def number(value: Any) -> str:

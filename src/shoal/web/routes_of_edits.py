@@ -59,14 +59,34 @@ async def table(request: Request) -> Response:
     if one(form, "look"):
         return await _looked_into(request, form, path)
     before = server.project.policy.get("missing_values") or []
+    read = _read_of(server, form)
     try:
-        await server.choose_table(path, _read_of(server, form), several=several)
+        await _choose(server, path, read, several)
     except Refused as refused:
         return await _looked_into(request, form, path, refused)
     if server.too_large:
         return RedirectResponse("/open", 303)
     _set_missing(server, form, before)
     return RedirectResponse("/columns", 303)
+
+
+async def _choose(server: Server, path: Path, read: Context, several: bool) -> None:
+    """Opens a table, below a title where its first line is one. Raises Refused."""
+    try:
+        return await server.choose_table(path, read, several=several)
+    except Refused:
+        if several or "header" in read:
+            raise
+        beginning = await server.desk.look("show_beginning", table=str(path), read=read)
+        header = beginning["read"].get("header")
+        if header is None or len(beginning["sheets"]) > 1:
+            raise
+    await server.choose_table(path, {**read, "header": header})
+    said = gettext(
+        "Line {header} names the columns; what stands above it was left out. Open has another.",
+        header=header,
+    )
+    server.notices.append(said)
 
 
 async def _looked_into(
@@ -88,13 +108,6 @@ async def _looked_into(
     }
     if refused is not None:
         said = [without_shell(line) for line in (refused.message, *refused.findings)]
-        header = beginning["read"].get("header")
-        if header != options.get("header"):
-            found = gettext(
-                "line {header} seems to name the columns and is marked below: open it again",
-                header=header,
-            )
-            said = [said[0].partition(";")[0], found]
         context["error"] = {"message": said[0], "findings": said[1:]}
     return page(request, context, 422 if refused else 200)
 

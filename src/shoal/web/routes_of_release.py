@@ -112,6 +112,7 @@ async def release(request: Request) -> Response:
             "attack",
             one(form, "once"),
             **_asked(server, run),
+            all=bool(one(form, "all")),
             key=str(server.people_key),
             others={other.name: str(other.place) for other in others_of(server, run)},
             ledgers={
@@ -160,8 +161,13 @@ def _asked(server: Server, run: Run) -> Context:
 
 
 def _decided(server: Server, run: Run) -> Context:
-    """What is answered and decided about this draft: its own columns, releases and sign-offs."""
+    """What is answered and decided about this draft: its own columns, findings, releases and
+    sign-offs.
+    """
     given = with_sign_offs(server.project, run)
+    found = {finding for point in to_accept(run) for finding in point.findings}
+    accepted = given.get("accepted") or {}
+    given["accepted"] = {one: words for one, words in accepted.items() if one in found}
     reasons = given.get("attributes") or {}
     given["attributes"] = {name: reasons[name] for name in published(run) if name in reasons}
     ledgers, project = ledgers_of(server, run), server.project

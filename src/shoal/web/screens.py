@@ -5,14 +5,27 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
+from shoal.connectors.formats import SUFFIXES
 from shoal.data.certificate import Certificate
 from shoal.data.language import gettext
 from shoal.data.linked import PEOPLE
-from shoal.data.person.decision import asks_who, question_in_words
+from shoal.data.person.decision import asks_who
 from shoal.data.warnings import GRAVE
+from shoal.policy.proposal.roles import MANY
 from shoal.reports.linked import entity_picture, exposure_text, known_text
 from shoal.web import pictures, policy_text
-from shoal.web.edits import APART, LINK, ROLES, promises_about, said_of, subject_of
+from shoal.web.edits import (
+    APART,
+    COUNT_VALUES,
+    LINK,
+    ROLES,
+    SETTINGS,
+    about,
+    promises_about,
+    question_of,
+    said_of,
+    subject_of,
+)
 from shoal.web.frame import FIELDS, checked_now, frame, in_fields, person_answered, size_text
 from shoal.web.pictures import compared_points
 from shoal.web.policy_text import Context, loss_of
@@ -22,7 +35,6 @@ from shoal.web.several import ALL_SHEETS, KNOWN, entities, linking_columns, open
 from shoal.web.work import Refused
 
 PER_PAGE = 50
-SUFFIXES = (".csv", ".tsv", ".txt", ".tab", ".gz", ".parquet", ".arrow", ".jsonl", ".xlsx")
 MOST_LISTED = 200
 KINDS = {
     "number": gettext("numbers"),
@@ -82,7 +94,7 @@ async def open_screen(server: Server, below: str) -> Context:
                 continue
             if path.is_dir() and path.resolve() != project.folder:
                 listed.append({"name": path.name, "href": _below(path, project.start)})
-            elif path.is_file() and path.suffix.lower() in SUFFIXES:
+            elif path.is_file() and path.name.lower().endswith(SUFFIXES):
                 size = size_text(path.stat().st_size)
                 listed.append(
                     {"name": path.name, "path": _below(path, project.start), "size": size}
@@ -222,13 +234,13 @@ def _column(
         "name": name,
         "table": name.rpartition(".")[0] or people,
         "role": role,
-        "letter": ROLES[role].letter if role in ROLES else "?",
         "kind": _kind(own, settings),
         "round": settings.get("round"),
         "is_range": settings.get("type") == "number" and "hierarchy" not in settings,
         "reason": (server.project.about.get("reasons") or {}).get(name, ""),
         # who is one person is asked above
-        "ask": None if asks_who(ask := settings.get("ask")) else question_in_words(ask),
+        "ask": None if asks_who(ask := settings.get("ask")) else question_of(ask),
+        "is_whole": settings == {"role": "quasi"} and own is not None and own["values"] > MANY,
         "doubtful": dict(ask["values"]) if isinstance(ask, dict) and "values" in ask else None,
         "bars": pictures.bars(own["bars"]) if own and role not in ("identifier", "subject") else [],
         "repeats": _repeats(profile, name) if role == "subject" else "",
@@ -271,7 +283,9 @@ def _kind(own: Context | None, settings: Context) -> str:
     if own is None:
         return "…"
     what = KINDS.get(own["kind"], KINDS["empty"])
-    missing = gettext(", {missing:,} empty", missing=own["missing"]) if own["missing"] else ""
+    missing = (
+        gettext(", {missing:,} without a value", missing=own["missing"]) if own["missing"] else ""
+    )
     return f"{own['values']:,} {what}{missing}"
 
 
@@ -388,7 +402,7 @@ async def promises_screen(server: Server) -> Context:
         "slider": round(pictures.log_place(k or 2, 2, 50, 1000)),
         "curve": pictures.loss_curve(losses, k or 2) if losses else None,
         "method": method,
-        "private": _private(server),
+        "private": _private(server, (await _profile(server))[0]),
         "plain": [name for name, own in project.attributes.items() if own.get("role") == "plain"],
         "several": several_context(server, (await _profile(server))[0]),
         "exposed": exposed_lines(risk, k),
@@ -396,7 +410,7 @@ async def promises_screen(server: Server) -> Context:
         "others": [
             {"index": place, "text": said_of(promise)}
             for place, promise in enumerate(policy.get("promises") or ())
-            if promise.get("model") not in ("k-anonymity",) and not _about(promise)
+            if promise.get("model") not in ("k-anonymity",) and not about(promise)
         ],
         "last": _last_measured(server),
         "findings": await findings(server),
@@ -424,23 +438,9 @@ async def _count_grave(server: Server) -> bool:
     return run is None and found is None and bool(server.grave)
 
 
-def _about(promise: Context) -> list[str]:
-    return [promise["attribute"]] if promise.get("attribute") else promise.get("attributes") or []
-
-
-SETTINGS = {
-    "l": gettext("at least this many different ones in every class"),
-    "t": gettext("no class farther than this from the whole table (t-closeness)"),
-    "beta": gettext("no value more frequent in a class than beta allows (β-likeness)"),
-    "p": gettext("at least this many different ones in every class"),
-    "delta": gettext("no value rarer or more frequent than delta allows (δ-disclosure)"),
-    "alpha": gettext("no value has more than this share of a class"),
-    "share": gettext("no more than this share of a class has the same one in any row"),
-}
-
-
-def _private(server: Server) -> list[Context]:
-    """Every private column with what is promised about it."""
+def _private(server: Server, profile: Context | None) -> list[Context]:
+    """Every private column with what is promised about it, and how many rows have no value."""
+    missing = {column["name"]: column["missing"] for column in (profile or {}).get("columns", ())}
     promises = list(enumerate(server.project.policy.get("promises") or ()))
     found = []
     for name, settings in server.project.attributes.items():
@@ -448,7 +448,7 @@ def _private(server: Server) -> list[Context]:
             continue
         own = []
         for index, promise in promises:
-            if name in _about(promise) and promise.get("model") != "k-anonymity":
+            if name in about(promise) and promise.get("model") != "k-anonymity":
                 key = next((key for key in SETTINGS if key in promise), None)
                 text = SETTINGS.get(key or "", said_of(promise))
                 if promise.get("kind", "distinct") != "distinct" and key == "l":
@@ -460,7 +460,8 @@ def _private(server: Server) -> list[Context]:
                     {"index": index, "key": key, "value": promise.get(key or ""), "text": text}
                 )
         number = server.project.numbers.get(name, 0)
-        found.append({"name": name, "number": number, "promises": own})
+        none = missing.get(name) if any(one["key"] in COUNT_VALUES for one in own) else 0
+        found.append({"name": name, "number": number, "promises": own, "missing": none})
     return found
 
 

@@ -177,3 +177,15 @@ def test_the_command_prints_counts_and_no_cell(tmp_path, capsys):
 def test_a_policy_and_columns_are_one_too_many():
     with pytest.raises(shoal.InputError, match="not both"):
         shoal.profile(people(), policy=POLICY, quasi=["age"])
+
+
+def test_declared_texts_for_no_value_are_not_counted_as_values():
+    frame = pl.DataFrame({"id": range(8), "icd": ["I10", "k.A.", "J45", "I10"] * 2})
+    policy = {
+        "version": 1,
+        "attributes": {"id": {"role": "drop"}, "icd": {"role": "quasi"}},
+        "promises": [{"model": "k-anonymity", "k": 2}],
+        "missing_values": ["", "k.A."],
+    }
+    icd = shoal.profile(frame, policy=policy).columns[1]
+    assert (icd.values, icd.missing) == (2, 2)

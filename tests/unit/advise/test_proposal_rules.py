@@ -222,3 +222,13 @@ def test_the_name_of_a_survey_suggests_a_weight_and_asks():
 def test_a_weight_below_1_is_that_of_nobody():
     light = HOMES.with_columns(weight=HOMES["weight"] / 10)
     assert proposed(light)["weight"].role == "quasi"
+
+
+@pytest.mark.parametrize(
+    ("names", "role", "asks"), [(40, "drop", False), (10, "quasi", True), (1, "quasi", False)]
+)
+def test_sentences_that_repeat_are_left_out_or_asked_about(names, role, asks):
+    notes = [f"Daughter of Mr N{i:02d} called again" for i in range(names)]
+    notes += [f"Mr N{i:02d} is very worried" for i in range(names)]
+    guess = guess_of(ColumnCells.of(encode_text(pl.Series("remark", notes * 50))))
+    assert (guess.role, bool(guess.questions)) == (role, asks)

@@ -13,7 +13,16 @@ import shoal
 from sample_policies import PATIENTS
 from shoal.cli.main import status_of
 from shoal.data.certificate import Certificate
-from shoal.reports.attacks import NOTHING, SOME, Row, attack_lines, page_content, ranked, rows_of
+from shoal.reports.attacks import (
+    NO_MORE,
+    NOTHING,
+    SOME,
+    Row,
+    attack_lines,
+    page_content,
+    ranked,
+    rows_of,
+)
 from shoal.samples import patients
 
 ALL = "singling-out linkability inference skewness minimality membership homogeneity".split()
@@ -178,7 +187,12 @@ def test_a_forged_certificate_of_accepted_attacks_does_not_verify(folder):
     ],
 )
 def test_a_gain_in_a_word(gain, word):
-    assert Row("", "", "", gain=gain).word == word
+    assert Row("", "", "", chance=0.1, gain=gain).word == word
+
+
+def test_a_gain_over_others_is_never_named_after_chance():
+    gain = {"share": 0.02, "ci": [-0.01, 0.05]}
+    assert Row("", "", "", 0.42, control=0.34, chance=0.18, gain=gain).word == NO_MORE
 
 
 @pytest.mark.parametrize(
@@ -208,11 +222,14 @@ def found_by(**attacks) -> Certificate:
 
 def test_an_attack_that_was_not_measured_says_why_in_words():
     certificate = found_by(
-        **{"singling-out": ENDS | {"why": "no interval holds three values"}},
+        **{"singling-out": ENDS | {"why": "no published range holds three different numbers"}},
         inference={"pay": GUESSED | {"why": "trying each value takes too long"}},
     )
     lines = [*attack_lines(certificate)]
-    assert "the end of a range: no interval holds three values [not measured]" in lines
+    assert (
+        "the end of a range: no published range holds three different numbers [not measured]"
+        in lines
+    )
     assert "guessing pay: trying each value takes too long [not measured]" in lines
     assert not [line for line in lines if "in not measured" in line or "for not measured" in line]
     shown = [row for part in page_content(certificate) for row in part["rows"]]
@@ -223,8 +240,17 @@ def test_accuracy_within_a_part_of_a_range_says_so():
     right = {"b": {"member": SHARE, "control": None}}
     one = GUESSED | {"attackers": right, "best": "b", "tolerance": 9.0, "tolerance_share": 0.05}
     (row, *_) = rows_of(found_by(inference={"pay": one}))
-    assert "50 of 100 people: whoever finds" in row.says
+    assert "50 of 100 people: whoever knows all that others could know" in row.says
     assert "guesses their pay, give or take 5 % of its range, rightly" in row.says
+
+
+def test_who_is_nearly_certain_of_a_number_is_compared_with_strangers():
+    guesses = {"b": {"member": SHARE, "control": SHARE}}
+    gain = {"share": 0.05, "ci": [0.01, 0.09]}
+    one = GUESSED | {"certain": SHARE, "attackers": guesses, "best": "b", "gain": gain}
+    number = {"pay": one | {"tolerance": 9.0, "tolerance_share": 0.05}}
+    assert [row.word for row in rows_of(found_by(inference=number))] == ["some", "some"]
+    assert [row.word for row in rows_of(found_by(inference={"ill": one}))] == ["some", "much"]
 
 
 def test_findings_are_ranked_much_first_each_with_what_to_do():

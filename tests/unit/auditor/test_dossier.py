@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 import yaml
@@ -29,7 +30,7 @@ from shoal.auditor.dossier.dossier import (
 from shoal.cli.main import status_of
 from shoal.errors import InputError, PromiseError
 from shoal.policy import registry
-from shoal.reports.attacks import MUCH, found_much, much_found, rows_of, worst_first
+from shoal.reports.attacks import MUCH, Row, found_much, much_found, rows_of, worst_first
 from shoal.reports.dossier import _answer, summary, write_dossier
 from shoal.reports.in_short import linked_rows
 
@@ -150,11 +151,6 @@ def test_initial_and_residual_risk_stand_side_by_side(released):
         ({"other_releases": []}, "other_releases", "empty"),
         ({"sign_off": [{"name": "A", "role": "B"}]}, "sign_off", "lacks date, decision"),
         (
-            {"sign_off": [{"name": "A", "role": "B", "date": "2026-01-01", "decision": "reject"}]},
-            "sign_off",
-            "rejected",
-        ),
-        (
             {"sign_off": [{"name": "A", "role": "B", "date": "2026-01-01", "decision": "accept"}]},
             "sign_off",
             "",
@@ -243,7 +239,7 @@ def test_open_points_are_counted_and_named_first(released, tmp_path):
     found = open_points(dossier(released), "column 'ward' names people")
     write_dossier(found, tmp_path / "d.html")
     page = (tmp_path / "d.html").read_text("utf-8")
-    first = page.partition('<div class="verdict red">')[2]
+    first = page.partition('<div class="verdict amber">')[2]
     assert re.match(r"\s*<p><strong>\d+ points are open: \d+ grave findings?, ", first)
     named = page.partition('<section id="open">')[2].partition("</section>")[0]
     assert "<strong>Grave:</strong> column &#39;ward&#39; names people." in named
@@ -302,7 +298,7 @@ def test_a_point_stands_once_under_its_state_beside_what_is_agreed(attacked, tmp
     front = html.unescape((tmp_path / "d.html").read_text("utf-8").partition('id="appendix"')[0])
     assert [one["kind"] for one in found.open if one["kind"] == "grave"] == []
     assert "; 2 accepted in words." in front
-    assert '<div class="verdict red">' in front
+    assert '<div class="verdict amber">' in front
     assert "<strong>Grave, accepted: column 'ward' names people.</strong>" in front
     assert [front.count(point) for point in (grave["text"], finding)] == [2, 1]
     assert f"<strong>much, accepted:</strong> {finding}" in front
@@ -332,6 +328,92 @@ def test_what_attacks_found_much_of_is_open_until_somebody_accepts_it(attacked):
     assert not [one for one in found.open if one["kind"] == MUCH]
 
 
+def certified(folder: Path, tmp_path: Path, monkeypatch, **more) -> Path:
+    """The certificate of the released file with other parts, which `verify` is not asked about."""
+    monkeypatch.setattr("shoal.auditor.dossier.dossier.verify_by", lambda *_: [])
+    certificate = shoal_package.Certificate.load(folder / "out.csv.certificate.json")
+    path = tmp_path / "other.certificate.json"
+    path.write_text(certificate.extended(**more).to_json())
+    return path
+
+
+def texts(found, kind: str) -> list[str]:
+    return [one["text"] for one in found.open if one["kind"] == kind]
+
+
+@pytest.mark.parametrize("stop", ["", "."])
+def test_a_printed_line_closes_its_point_in_accepted_with_or_without_a_full_stop(attacked, stop):
+    folder, released = attacked
+    asked = {"policy": _policy(folder), "context": CONTEXT}
+    lines = [line for line in summary(shoal_package.dossier(released, **asked)) if '"' in line]
+    assert len(lines) > 1
+    pasted = yaml.safe_load("\n".join(f"{line.removeprefix('open')} fine" for line in lines))
+    accepted = {sentence + stop: words for sentence, words in pasted.items()}
+    found = shoal_package.dossier(released, **asked | {"context": CONTEXT | {"accepted": accepted}})
+    assert {one["kind"] for one in found.open} == {"question"}
+
+
+def test_what_does_not_hold_is_open_whatever_is_accepted(released, tmp_path, monkeypatch):
+    beside = {"k": 5, "attacker": "presence", "releases": [], "people": 40, "below_k": 7}
+    beside |= {"alone": 1, "least": 1, "holds": False}
+    path = certified(released, tmp_path, monkeypatch, beside=beside)
+    text = "beside other releases: 7 of 40 people are left among fewer than 5"
+    context = CONTEXT | {"accepted": {f"{text}, or what is missing is": "they agreed"}}
+    found = shoal_package.dossier(released / "out.csv", path, context=context)
+    assert texts(found, "fails") == [f"{text}, or what is missing is"]
+
+
+def test_what_is_accepted_and_was_not_found_is_open(released):
+    sentence = "90 of 100 people: whoever also knows their ward finds them"
+    found = dossier(released, context=CONTEXT | {"accepted": {sentence: "they agreed"}})
+    assert texts(found, "unmatched") == [f"accepted, but matches no finding: {sentence}"]
+    assert "accepted in words" not in next(iter(summary(found)))
+
+
+def test_another_release_that_was_not_judged_together_is_open(released, tmp_path, monkeypatch):
+    proof = released / "out.csv.certificate.json"
+    context = CONTEXT | {"other_releases": [str(proof)]}
+    (text,) = texts(dossier(released, context=context), "open")
+    assert "audit --others" in text
+    found = dossier(released, context=context | {"accepted": {text: "of other people"}})
+    assert texts(found, "open") == []
+    one = {"kind": "table", "sha256": json.loads(proof.read_text())["output"]["sha256"]}
+    beside = {"k": 5, "attacker": "presence", "releases": [one | {"people": 9, "classes": 1}]}
+    beside |= {"people": 9, "below_k": 0, "alone": 0, "least": 9, "holds": True}
+    path = certified(released, tmp_path, monkeypatch, beside=beside)
+    found = shoal_package.dossier(released / "out.csv", path, context=context)
+    assert texts(found, "open") == []
+
+
+def test_a_column_that_others_have_and_that_is_published_as_it_is_is_open(released):
+    rated = CONTEXT["attributes"] | {"ward": RATED | {"available": "high"}}
+    found = dossier(released, context=CONTEXT | {"attributes": rated})
+    assert (
+        "'ward' is published as it is, though rated as one that others have"
+        in texts(found, "open")[0]
+    )
+
+
+def test_single_cells_that_are_suppressed_are_counted_by_column(released, tmp_path, monkeypatch):
+    stated = shoal_package.Certificate.load(released / "out.csv.certificate.json")
+    whole = {"technique": "value-or-nothing", "distinct_in": 9, "distinct_out": 4}
+    columns = [c | (whole if c["name"] == "sex" else {}) for c in stated["columns"]]
+    path = certified(released, tmp_path, monkeypatch, columns=columns, starred={"sex": 799})
+    page = tmp_path / "d.html"
+    shoal_package.dossier(released / "out.csv", path, context=CONTEXT, output=page)
+    assert "799 cells of sex (6 of 9 values never appear)" in page.read_text("utf-8")
+
+
+def test_a_rejected_release_is_open_whoever_asks(released, tmp_path):
+    signed = {"name": "Ada", "role": "head", "date": "2026-01-01", "decision": "reject"}
+    context = CONTEXT | {"sign_off": [signed]}
+    found = dossier(
+        released, context=context, profiles=["hipaa-expert"], output=tmp_path / "d.html"
+    )
+    assert texts(found, "rejected") == ["rejected by Ada, head"]
+    assert "1 rejection" in (tmp_path / "d.html").read_text("utf-8")
+
+
 def test_findings_are_counted_beside_the_attacks_that_were_tried(attacked):
     certificate = shoal_package.Certificate.load(f"{attacked[1]}.certificate.json")
     tried = len({*registry.attacks()} & {*certificate["attacks"]})
@@ -345,27 +427,83 @@ def test_verify_says_that_attacks_found_much(attacked, shoal):
     assert "of attacks are 'much'" in shoal("verify", attacked[1]).out
 
 
-def naming(certificate):
-    """The certificate of a release that shows wards, which name people."""
-    columns = [
-        c | ({"alone_if_known": 90, "role": "plain"} if c["name"] == "ward" else {})
-        for c in certificate["columns"]
-    ]
-    warning = {"code": "plain-names-people", "severity": "grave", "text": "x", "column": "ward"}
-    together = certificate["together"] | {"people": 100, "alone_if_known": 90}
-    return certificate.extended(columns=columns, warnings=[warning], together=together)
+STARTS, ENDS = ("Al", "Ber", "Dan", "Kel", "Mar", "Tor"), ("man", "ez", "sen", "ski")
+SURNAMES = [f"{start}{end}" for start in STARTS for end in ENDS]
+STAYS = {
+    "person": {"role": "subject"},
+    "surname": {"role": "plain"},
+    "birth_year": {"role": "quasi", "type": "number", "domain": [1925, 2015]},
+    "postcode": {"role": "plain"},
+    "days": {"role": "sensitive", "type": "number"},
+}
 
 
-def test_columns_that_name_people_link_records_and_the_rows_of_one_person(attacked):
-    certificate = shoal_package.Certificate.load(f"{attacked[1]}.certificate.json")
-    field = "certificate.attacks.linkability"
-    assert "as they are" not in _answer(certificate, field)[0]
-    said, colour = _answer(naming(certificate), field)
-    assert said == "attack: linkability [much] by ward, published as they are"
+@pytest.fixture(scope="module")
+def named(tmp_path_factory):
+    """Stays of 250 people, two of each, published with surname, postcode and days as they are."""
+    rng = np.random.default_rng(5)
+    people = pl.DataFrame(
+        {
+            "person": [f"P{i}" for i in range(250)],
+            "surname": rng.choice(SURNAMES, 250),
+            "postcode": [f"80{i:03}" for i in rng.integers(100, 130, 250)],
+        }
+    )
+    stays = pl.concat([people, people]).with_columns(
+        birth_year=rng.integers(1930, 2010, 500), days=rng.integers(1, 15, 500)
+    )
+    promises = [{"model": "k-anonymity", "k": 40}]
+    content = {"version": 1, "attributes": STAYS, "promises": promises, "seed": 7}
+    policy = shoal_package.Policy.from_dict(content)
+    stays = stays.select(*STAYS)
+    asked = ["linkability", "singling-out"]
+    return stays, shoal_package.publish(stays, policy, attack=asked)
+
+
+def test_a_list_with_all_columns_that_name_people_finds_who_is_alone_with_all_of_them(named):
+    """Not who is alone with the one that tells most, nor with other columns that are plain."""
+    stays, publication = named
+    person = stays["person"].gather(publication.trace)
+    shown = publication.data.with_columns(person=person)
+    key = ["birth_year", "surname", "postcode"]
+    groups = shown.group_by(key).agg(pl.col("person").unique())
+    alone = groups.filter(pl.col("person").list.len() == 1)
+    count = alone["person"].explode().n_unique()
+    rows = {row.label: row for row in found_much(publication.certificate)}
+    assert round(rows["finding a person by surname and postcode"].member["share"] * 250) == count
+    assert publication.certificate["columns"][0]["alone_if_known"] < count < 250
+
+
+def test_people_whose_rows_are_linked_by_plain_columns_are_counted_among_who_is_left(named):
+    """By hand: who is in every class in which there is a row with this surname and postcode."""
+    stays, publication = named
+    shown = publication.data.with_columns(person=stays["person"].gather(publication.trace))
+    members = {c: {*p} for c, p in shown.group_by("birth_year").agg("person").iter_rows()}
+    groups = shown.group_by("surname", "postcode").agg("person", "birth_year")
+    left = {
+        people[0]: len(set.intersection(*(members[label] for label in labels)))
+        for _, _, people, labels in groups.iter_rows()
+        if len({*people}) == 1 and len({*labels}) > 1
+    }
+    few = sum(people < 40 for people in left.values())
+    alone = sum(people == 1 for people in left.values())
+    (found,) = [one for one in publication.warnings if one.code == "rows-linked"]
+    assert found.severity == "grave"
+    assert f"{few} of 250 people are then left among fewer than 40, {alone} of them" in found.text
+    assert few > 100
+
+
+def test_close_to_all_a_share_is_of_those_who_were_tried():
+    row = Row("", "", "they are found", member={"share": 0.9989, "of": 917, "ci": None})
+    assert row.says == "916 of 917 people: they are found"
+
+
+def test_columns_that_name_people_link_records_and_the_rows_of_one_person(named):
+    certificate = named[1].certificate
+    said, colour = _answer(certificate, "certificate.attacks.linkability")
+    assert said == "attack: linkability [much] by surname and postcode, published as they are"
     assert colour == "bad"
-    assert linked_rows(naming(certificate)) == "yes, by ward, published as they are"
-    texts = [row.says for row in found_much(naming(certificate))]
-    assert any("a list with their ward, published as in" in text for text in texts)
+    assert linked_rows(certificate).startswith("yes, by surname and postcode, published as they")
 
 
 def test_a_gain_says_what_it_is_compared_with(attacked):
@@ -413,7 +551,7 @@ def test_a_release_named_as_another_one_is_recognized_by_its_hashes(released):
     assert other["released_sha256"] == content["output"]["sha256"]
 
 
-def test_sign_signs_the_json(released, tmp_path, shoal, monkeypatch):
+def test_a_signature_of_the_json_is_of_the_page_as_well(released, tmp_path, shoal, monkeypatch):
     pytest.importorskip("cryptography")
     from shoal.auditor.signatures import read_trusted
 
@@ -424,6 +562,11 @@ def test_sign_signs_the_json(released, tmp_path, shoal, monkeypatch):
     assert shoal(*command, "-o", "d.html", "--sign", "k.pem").status == 0
     (key,) = read_trusted(["k.pub.pem"])
     assert key.accepts(Path("d.json.sig").read_bytes(), Path("d.json").read_bytes())
+    checked = shoal("verify", "d.json", "--trust", "k.pub.pem")
+    assert (checked.status, checked.out.count("ok")) == (0, 2)
+    page = Path("d.html").read_text()
+    Path("d.html").write_text(page.replace("open", "closed", 1))
+    assert shoal("verify", "d.json", "--trust", "k.pub.pem").status == 1
     assert shoal(*command, "-o", "d.html", "--replace").status == 0
     assert not Path("d.json.sig").exists()  # it was about the dossier before
 
@@ -485,6 +628,6 @@ def test_what_attacks_found_is_ranked_before_the_appendix_and_whole_in_it(attack
     places = [section.index(question) for question in (*WP216, "in the release?")]
     assert places == sorted(places)
     assert section.index("Attacks try") < section.index("<svg") < places[0]
-    assert "people: whoever finds their class guesses their disease rightly" in section
+    assert "could know of them guesses their disease rightly" in section
     assert "Whiskers: intervals at 95 %" in section
     assert found.content["certificate"]["attacks"]["people"] > 200

@@ -160,6 +160,7 @@ EVERY = {
     "outlier-published",
     "plain-singles-out",
     "single-ends",
+    "missing-counted",
 }
 
 
@@ -169,13 +170,16 @@ def test_every_finding_reaches_every_place(tmp_path):
         surname=[f"N{i % 12}" for i in range(ROWS)],
         ward=["A", "B", "C"] * 20,
         cost=[*(f"{i}.25" for i in range(ROWS - 1)), "99999"],
+        ill=["I10", "M54", ""] * 20,
     ).with_columns(age=pl.Series(range(20, 20 + ROWS)))
     columns = {
         "surname": {"role": "plain"},
         "ward": {"role": "plain"},
         "cost": {"role": "sensitive"},
+        "ill": {"role": "sensitive"},
     }
-    asked = policy(columns)
+    different = {"model": "l-diversity", "attribute": "ill", "l": 3, "kind": "distinct"}
+    asked = policy(columns, promises=[{"model": "k-anonymity", "k": 5}, different])
     del asked["attributes"]["age"]["round"]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -20,7 +20,8 @@ from test_forged_certificates import setting
 import shoal
 from sample_policies import content_of
 from shoal.auditor.description import policy_identity, policy_sha256
-from shoal.auditor.verify import Proof, verify_by
+from shoal.auditor.signatures import Proof
+from shoal.auditor.verify import verify_by
 from shoal.cli.main import status_of
 from shoal.errors import InputError
 from shoal.policy.policy import Policy
@@ -419,7 +420,9 @@ def test_grave_findings_come_first_and_the_last_line_names_them(folder, capsys):
     count = len([line for line in lines if line.startswith("!    grave finding: ")])
     assert count > 1
     assert lines[0].startswith("!    grave finding: 'name' is not protected: it is published")
-    stand = f"Every promise holds; {count} grave findings stand open: 'name' is not protected"
+    stand = (
+        f"Every promise holds; {count} grave findings in the certificate: 'name' is not protected"
+    )
     assert lines[-1].startswith(stand)
     assert status_of(["verify", str(folder / "out.csv"), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)

@@ -319,3 +319,49 @@ def test_every_promise_says_what_it_is():
         assert model.definition.endswith(".")
         assert model.monotone == (name != "population-uniqueness")
         assert model.source
+
+
+def without_missing(labels, columns, missing, ask):
+    """What a promise measures in the worst class once nobody without a value is left, by hand."""
+    worst = []
+    for label in sorted({*labels}):
+        of_class = [i for i, one in enumerate(labels) if one == label]
+        for column in columns:
+            kept = [column[i] for i in of_class if column[i] < missing]
+            worst.append(ask(kept))
+    return worst
+
+
+@given(st.data())
+def test_what_is_measured_without_missing_values_is_as_counted_by_hand(data):
+    labels = data.draw(st.lists(st.integers(0, 2), min_size=4, max_size=20))
+    labels = [sorted({*labels}).index(one) for one in labels]
+    cells = st.lists(st.integers(0, 3), min_size=len(labels), max_size=len(labels))
+    columns = [data.draw(cells), data.draw(cells)]
+    classes = Classes(
+        np.array(labels, dtype=np.int32),
+        max(labels) + 1,
+        None,
+        {
+            name: SensitiveColumn(name, np.array(codes, dtype=np.int32), 4, missing=1)
+            for name, codes in zip("ab", columns, strict=True)
+        },
+    )
+
+    def share(kept):
+        return max(kept.count(one) for one in kept) / len(kept) if kept else 0.0
+
+    distinct = without_missing(labels, columns, 3, lambda kept: len({*kept}))
+    shares = without_missing(labels, columns[:1], 3, share)
+    for promise, expected, better in (
+        (PSensitiveKAnonymity(("a", "b"), 2, 2), min(distinct), min),
+        (
+            LDiversity("a", 2),
+            min(without_missing(labels, columns[:1], 3, lambda v: len({*v}))),
+            min,
+        ),
+        (AlphaKAnonymity("a", 0.5, 2), max(shares), max),
+    ):
+        report = promise.report(classes)
+        stated = report.get("measured_without_missing", report["measured"])
+        assert stated == better(expected, report["measured"])

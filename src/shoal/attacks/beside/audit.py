@@ -13,8 +13,9 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from shoal.attacks.beside.sharing import KnownPeople, Links, fitting, people_who_fit
+from shoal.attacks.beside.sharing import KnownPeople, people_who_fit
 from shoal.auditor.audit import AuditResult
+from shoal.auditor.sharing import Links, fitting
 from shoal.data.certificate_shape import BesideReport, OtherRelease
 from shoal.data.person_names import (
     are_spelled_apart,

@@ -20,9 +20,10 @@ from shoal.attacks.beside.audit import (
     stripped,
 )
 from shoal.attacks.beside.others import Others, OthersLike
-from shoal.attacks.beside.sharing import ABSENT, KnownPeople, fitting_pairs, points_of, profiles_of
+from shoal.attacks.beside.sharing import ABSENT, KnownPeople, points_of
 from shoal.attacks.run.request import AttackRequest
 from shoal.auditor.audit import AuditResult
+from shoal.auditor.sharing import fitting_pairs, profiles_of
 from shoal.data.certificate_shape import BesideReport
 from shoal.data.progress import Progress, no_progress
 from shoal.data.schema import Schema

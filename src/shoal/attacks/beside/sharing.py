@@ -1,231 +1,23 @@
-"""Who fits every class that somebody is in: the intersections behind a joint audit.
+"""Who fits which class by what is known of their quasi-identifiers: attackers who know that one
+person was published, and of the others only what they are like.
 
-FADS paper, section 2.1, has the attack; the algorithm is ours.
-Letters: K(p), the classes of p in all releases; M(E), who fits class E; C(p), the intersection of
-M(E) over K(p).
-
-What fits a class may be people - its members, or everybody whom its cells cover - or the values
-that it shows: the count is the same. People with the same classes are counted once.
+Of somebody who is not in a release, its quasi-identifiers are read from the other originals,
+where a column has the same name. What nobody knows fits no cell but the suppression mark.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
-from shoal.attacks.counts import entries_of
-from shoal.data.numbers import parse_numbers, places_among
+from shoal.auditor.sharing import Links
+from shoal.data.numbers import parse_numbers
 from shoal.data.release import Release, spans_cover
 from shoal.data.schema import Attribute, Kind, Schema
 from shoal.data.truth import Truth
 from shoal.errors import InputError
 
-BLOCK = 1 << 21  # pairs that are compared at a time
-LARGE = 64  # a class that more than one person in this number fits is a bit set
 ABSENT = -1
-
-_ONES = np.array([number.bit_count() for number in range(256)], dtype=np.uint8)
-
-
-@dataclass(frozen=True)
-class Links:
-    """Which items belong to which classes: members, people who fit, or values that are shown.
-
-    items, classes: (m,) int64, distinct pairs in ascending order of item and then class.
-    item_count, class_count: how many there are of either, whether they occur or not.
-    """
-
-    items: np.ndarray
-    classes: np.ndarray
-    item_count: int
-    class_count: int
-
-    @classmethod
-    def of(
-        cls, items: np.ndarray, classes: np.ndarray, item_count: int, class_count: int
-    ) -> "Links":
-        """Pairs in any order, some of them several times."""
-        keys = np.unique(items.astype(np.int64) * max(class_count, 1) + classes)
-        return cls(keys // max(class_count, 1), keys % max(class_count, 1), item_count, class_count)
-
-    @cached_property
-    def starts(self) -> np.ndarray:
-        """(items + 1,) where the classes of each item begin."""
-        return np.searchsorted(self.items, np.arange(self.item_count + 1))
-
-    @cached_property
-    def degrees(self) -> np.ndarray:
-        """(items,) how many classes each item belongs to."""
-        return np.diff(self.starts)
-
-    @cached_property
-    def sizes(self) -> np.ndarray:
-        """(classes,) how many items belong to each class."""
-        return np.bincount(self.classes, minlength=self.class_count)
-
-    @cached_property
-    def postings(self) -> tuple[np.ndarray, np.ndarray]:
-        """The items of each class: (classes + 1,) where they begin, and (m,) int64."""
-        order = np.argsort(self.classes, kind="stable")
-        return np.concatenate(([0], np.cumsum(self.sizes))), self.items[order]
-
-    @cached_property
-    def _keys(self) -> np.ndarray:
-        return self.items * max(self.class_count, 1) + self.classes
-
-    def has(self, items: np.ndarray, classes: np.ndarray) -> np.ndarray:
-        """Whether each of these pairs is one; (n,) bool."""
-        asked = items * max(self.class_count, 1) + classes
-        return places_among(self._keys, asked) >= 0
-
-    def of_items(self, kept: np.ndarray) -> "Links":
-        """Those of some of the items, which keep their numbers; kept: (items,) bool."""
-        rows = kept[self.items]
-        return Links(self.items[rows], self.classes[rows], self.item_count, self.class_count)
-
-    def of_classes(self, kept: np.ndarray) -> "Links":
-        """Those of some of the classes, which keep their numbers; kept: (classes,) bool."""
-        rows = kept[self.classes]
-        return Links(self.items[rows], self.classes[rows], self.item_count, self.class_count)
-
-
-def profiles_of(places: Links) -> tuple[np.ndarray, np.ndarray]:
-    """(items,) int64, equal where items have the same classes, -1 without any; and one item each.
-
-    Class sets are distinguished exactly, as the nodes of a tree that is followed class by class.
-    """
-    node = np.full(places.item_count, -1, dtype=np.int64)
-    nodes, left = 0, np.flatnonzero(places.degrees > 0)
-    depth = 0
-    while len(left):
-        step = places.classes[places.starts[left] + depth]
-        pairs = (node[left] + 1) * np.int64(places.class_count) + step
-        number = np.unique(pairs, return_inverse=True)[1].reshape(-1)
-        node[left] = nodes + number
-        nodes += int(number.max()) + 1
-        depth += 1
-        left = left[places.degrees[left] > depth]
-    known = np.flatnonzero(node >= 0)
-    _, first, number = np.unique(node[known], return_index=True, return_inverse=True)
-    profile = np.full(places.item_count, -1, dtype=np.int64)
-    profile[known] = number.reshape(-1)
-    return profile, known[first]
-
-
-def fitting(places: Links, fits: Links) -> np.ndarray:
-    """|C(p)|: for each item of `places`, how many items of `fits` fit all of its classes.
-
-    (items,) int64; 0 for who is in no class. The smallest class of a person is read, and every
-    member looked up in the others; among classes that many fit, bit sets are intersected.
-    """
-    profile, first = profiles_of(places)
-    counts = np.zeros(len(first), dtype=np.int64)
-    smallest = _smallest_sizes(places, fits, first)
-    large = smallest * LARGE > fits.item_count
-    for rows, number, _ in _survivors(places, fits, first, np.flatnonzero(~large)):
-        counts[rows] = np.bincount(number, minlength=len(rows))
-    counts[large] = _by_bits(places, fits, first[large])
-    return np.where(profile >= 0, np.append(counts, 0)[profile], 0)
-
-
-def fitting_pairs(places: Links, fits: Links) -> Links:
-    """Which items of `fits` fit all classes of each item of `places`, which become classes."""
-    profile, first = profiles_of(places)
-    found = [(np.zeros(0, dtype=np.int64),) * 2]
-    for rows, number, candidate in _survivors(places, fits, first, np.arange(len(first))):
-        found.append((candidate, rows[number]))
-    items, owners = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    # back from profiles to all who share them
-    members = np.flatnonzero(profile >= 0)
-    shared = Links.of(owners, items, len(first), fits.item_count)
-    row, place = entries_of(profile[members], shared.starts)
-    return Links.of(shared.classes[place], members[row], fits.item_count, places.item_count)
-
-
-def _smallest_sizes(places: Links, fits: Links, first: np.ndarray) -> np.ndarray:
-    """For these items of `places`, how many fit the class that fewest fit."""
-    if not len(first):
-        return np.zeros(0, dtype=np.int64)
-    sizes = np.append(fits.sizes[places.classes], 0)
-    ends = np.minimum(places.starts[first], len(sizes) - 1)
-    # of several items reduceat reads up to the next start, so each is cut out of its own span
-    spans = np.column_stack([ends, places.starts[first + 1]]).reshape(-1)
-    return np.minimum.reduceat(sizes, spans)[::2]
-
-
-def _survivors(
-    places: Links, fits: Links, first: np.ndarray, asked: np.ndarray
-) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Block by block: which of `first` are asked about; pairs of a place in it and who fits all."""
-    if not len(asked):
-        return
-    order = _by_size(places, fits)
-    starts, members = fits.postings
-    smallest = order[places.starts[first[asked]]]
-    ends = np.cumsum(fits.sizes[smallest])
-    block = (ends - 1).clip(0) // BLOCK
-    for rows in np.split(np.arange(len(asked)), np.flatnonzero(np.diff(block)) + 1):
-        people = first[asked[rows]]
-        row, place = entries_of(smallest[rows], starts)
-        candidate = members[place]
-        for depth in range(1, int(places.degrees[people].max(initial=0))):
-            deeper = places.degrees[people][row] > depth
-            at = np.where(deeper, places.starts[people][row] + depth, 0)
-            kept = ~deeper | fits.has(candidate, order[at])
-            row, candidate = row[kept], candidate[kept]
-        yield asked[rows], row, candidate
-
-
-def _by_size(places: Links, fits: Links) -> np.ndarray:
-    """The classes of every item, from the one that fewest fit on."""
-    return places.classes[np.lexsort((fits.sizes[places.classes], places.items))]
-
-
-def _by_bits(places: Links, fits: Links, first: np.ndarray) -> np.ndarray:
-    """The items that fit, where many fit every class: bit sets, intersected.
-
-    There are at most `LARGE` times as many such classes as an item of `fits` has of them.
-    """
-    counts = np.zeros(len(first), dtype=np.int64)
-    row, place = entries_of(first, places.starts)
-    known, number = np.unique(places.classes[place], return_inverse=True)
-    number = number.reshape(-1)
-    sets = _bit_sets(fits, known)
-    ends = np.cumsum(np.bincount(row, minlength=len(first)))
-    begin = ends - np.diff(ends, prepend=0)
-    step = max(BLOCK * 8 // max(sets.shape[1], 1), 1)
-    for start in range(0, len(first), step):
-        own = slice(start, start + step)
-        at, stop = begin[own], ends[own]
-        common = sets[number[at]]
-        left = np.arange(len(at))
-        depth = 1
-        while len(left := left[at[left] + depth < stop[left]]):
-            common[left] &= sets[number[at[left] + depth]]
-            depth += 1
-        counts[own] = _ONES[common].sum(axis=1, dtype=np.int64)
-    return counts
-
-
-def _bit_sets(fits: Links, classes: np.ndarray) -> np.ndarray:
-    """(classes, bytes) uint8, who fits each of these classes."""
-    starts, members = fits.postings
-    sets = np.zeros((len(classes), (fits.item_count + 7) // 8), dtype=np.uint8)
-    for number, label in enumerate(classes.tolist()):
-        bits = np.zeros(fits.item_count, dtype=bool)
-        bits[members[starts[label] : starts[label + 1]]] = True
-        sets[number] = np.packbits(bits)
-    return sets
-
-
-# Who fits which class by what is known of their quasi-identifiers: attackers who know that one
-# person was published, and of the others only what they are like.
-#
-# Of somebody who is not in a release, its quasi-identifiers are read from the other originals,
-# where a column has the same name. What nobody knows fits no cell but the suppression mark.
-
-
 UNKNOWN = np.inf  # NaN is a missing value, which the cell of a missing value covers
 OWN_BLOCK = 1 << 22  # pairs of a class and a point that are compared at a time
 

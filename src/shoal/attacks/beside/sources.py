@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from shoal.attacks.beside.audit import ReleaseBeside, ShownValues, matched
-from shoal.attacks.beside.sharing import Links, fitting_pairs, profiles_of
 from shoal.auditor.ledger import terms
 from shoal.auditor.ledger.history import audit_releases
 from shoal.auditor.ledger.release_view import ReleaseReading
+from shoal.auditor.sharing import Links, fitting_pairs, profiles_of
 from shoal.connectors.ledger import Ledger, sha256_of
 from shoal.connectors.ledger.private import token_of
 from shoal.data.person_names import same_value

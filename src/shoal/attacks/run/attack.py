@@ -19,7 +19,14 @@ import numpy as np
 
 from shoal.attacks.counts import CONFIDENCE, people_in
 from shoal.attacks.intersection import ABSENT, Newer, aligned, by_row, published_classes, row_order
-from shoal.attacks.run.people import AttackedRelease, Ground, ground_of, plain_columns, trials_of
+from shoal.attacks.run.people import (
+    AttackedRelease,
+    Ground,
+    control_warnings,
+    ground_of,
+    plain_columns,
+    trials_of,
+)
 from shoal.attacks.run.request import (
     Accepted,
     Asked,
@@ -33,6 +40,7 @@ from shoal.auditor.ledger.history import LedgerAudit, audit_releases
 from shoal.auditor.ledger.release_view import ReleaseReading, rows_of_release
 from shoal.auditor.ledger.terms import policy_of
 from shoal.auditor.order_kept import most_followed
+from shoal.auditor.verdict import of_cells
 from shoal.connectors.ledger import Ledger
 from shoal.connectors.ledger.private import Identities, read_originals
 from shoal.data.attack_scene import (
@@ -54,6 +62,7 @@ from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release
 from shoal.data.table import Table, texts_of
 from shoal.data.truth import Truth
+from shoal.data.warnings import PLAIN_NAMES_PEOPLE
 from shoal.errors import InputError
 from shoal.policy.binding.files import PolicyTables
 from shoal.policy.binding.table import bound_original
@@ -88,7 +97,9 @@ def attacked(
     for name in ("journalist_max", "marketer"):
         if around.get(name) is not None:
             risk[name] = around[name]["share"]
-    return certificate.extended(attacks=section, risk=risk)
+    schema = target.problem.schema
+    doubts = control_warnings(request.control, target.original, schema)
+    return certificate.extended(attacks=section, risk=risk).warned(*doubts)
 
 
 def tried(
@@ -183,7 +194,11 @@ def _shown(ground: Ground) -> ShownRelease:
     }
     plain = plain_columns(target.released, target.problem.schema)
     release = target.release
-    return ground.shown(release.columns, in_boxes(release), sensitive, plain)
+    shown = ground.shown(release.columns, in_boxes(release), sensitive, plain)
+    said = of_cells(target.released, target.problem.policy)
+    named = [one.column for one in said if one.code == PLAIN_NAMES_PEOPLE]
+    known = plain.keys() | sensitive.keys()
+    return replace(shown, naming=tuple(name for name in named if name in known))
 
 
 def in_boxes(release: Release) -> Classes:

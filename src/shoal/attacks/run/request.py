@@ -33,8 +33,8 @@ several.
 
 ALL = "all"
 LACKING = {
-    "alignment": "nobody knows whose record is whose; give the trace (--trace)",
-    "earlier": "needs another release of the same people; name it in a file with --others",
+    "alignment": "nobody knows whose record is whose; give the trace",
+    "earlier": "needs another release of the same people; try 'shoal attack --others'",
     "population": (
         "needs the population; describe it under 'population' in the policy, or name the weights"
     ),

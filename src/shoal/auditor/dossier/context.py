@@ -9,7 +9,7 @@ from importlib.resources import files as resources
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from shoal.errors import InputError
 from shoal.policy.checked import findings_in
@@ -159,6 +159,24 @@ class Context(_Part):
         default_factory=list, title="what would bring the review forward"
     )
     sign_off: list[SignOff] = Field(default_factory=list, title="sign-off")
+
+    @field_validator("accepted")
+    @classmethod
+    def _of_sentences(cls, accepted: dict[str, Text]) -> dict[str, Text]:
+        return {without_stop(sentence): words for sentence, words in accepted.items()}
+
+    @property
+    def rejections(self) -> list[str]:
+        """Who has rejected the release."""
+        rejected = [one for one in self.sign_off if one.decision == "reject"]
+        return [
+            f"rejected by {one.name or 'somebody'}, {one.role or 'role open'}" for one in rejected
+        ]
+
+
+def without_stop(sentence: str) -> str:
+    """A sentence as findings are compared: without spaces around it and a final full stop."""
+    return sentence.strip().rstrip(".")
 
 
 def words_of(field: str) -> str:

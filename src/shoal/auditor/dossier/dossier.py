@@ -6,14 +6,13 @@ Never says that a release meets a law: that is for people to decide.
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from importlib.resources import files as resources
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import yaml
 
 from shoal.auditor.checks import GRAVE_FINDING, Check
@@ -26,117 +25,23 @@ from shoal.auditor.dossier.context import (
     lack_of,
     parts_of,
     read_context,
+    without_stop,
     words_of,
 )
+from shoal.auditor.dossier.risk import Roles, initial_risk, residual_risk
 from shoal.auditor.linked.audit import initial_linked_risk
-from shoal.auditor.verify import Proof, require_there, verify_by
-from shoal.connectors import files
+from shoal.auditor.signatures import Proof
+from shoal.auditor.verdict import what_fails
+from shoal.auditor.verify import require_there, verify_by
 from shoal.data.certificate import Certificate
-from shoal.data.person_names import names_of
 from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import path_text
-from shoal.data.schema import REMOVED
-from shoal.data.table import as_text
-from shoal.data.warnings import GRAVE
+from shoal.data.warnings import GRAVE, OPEN
 from shoal.errors import InputError, PromiseError
-from shoal.policy.binding.files import PolicyTables
 from shoal.policy.parameters import suggestion
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.policy.problem import LinkedProblem
 from shoal.version import VERSION
-
-# How easily people could be found: before anything was done, and in the release.
-
-
-@dataclass(frozen=True)
-class Roles:
-    """What the columns of a release are for. known: whether anything tells it. as_they_are: those
-    published so, sensitive or plain.
-    """
-
-    known: bool
-    published: tuple[str, ...] = ()
-    quasi: tuple[str, ...] = ()
-    subject: tuple[str, ...] = ()
-    as_they_are: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, certificate: Certificate, tables: PolicyTables | None) -> "Roles":
-        """From the policy, and from a certificate that lists its columns."""
-        columns = certificate.get("columns")
-        if not isinstance(columns, list) or not all(isinstance(c, Mapping) for c in columns):
-            if tables is None:
-                return cls(False)
-            columns = []
-        roles: dict[str, tuple[str, bool]] = {
-            str(c.get("name")): (str(c.get("role")), c.get("technique") != "removed")
-            for c in columns
-        }
-        declared = {} if tables is None else tables.model.attributes
-        people = [] if tables is None else tables.model.subject_columns
-        roles |= {
-            name: ("subject" if name in people else a.role, True) for name, a in declared.items()
-        }
-        kept = {name: role for name, (role, is_kept) in roles.items() if is_kept}
-        return cls(
-            True,
-            tuple(name for name, role in kept.items() if role not in REMOVED),
-            tuple(name for name, (role, _) in roles.items() if role == "quasi"),
-            tuple(name for name, (role, _) in roles.items() if role == "subject"),
-            tuple(name for name, role in kept.items() if role in ("sensitive", "plain")),
-        )
-
-
-def initial_risk(original: str, roles: Roles, own: PolicyTables | None = None) -> dict[str, float]:
-    """The risk in the original table, by all quasi-identifiers as they stand there.
-
-    alone: share of people whom nobody else looks like. mean, max: chance to find a person.
-    own: the tables of the policy, which says how the original is written, if it is given.
-    """
-    if not roles.quasi:
-        raise InputError(
-            "dossier: the certificate doesn't name the quasi-identifiers, so the risk of the"
-            " original can't be measured; give the policy with -p"
-        )
-    read = files.read(original, roles.quasi) if own is None else own.read_original(original)
-    frame = read.frame
-    absent = [name for name in roles.quasi if name not in frame.columns]
-    if absent:
-        raise InputError.from_findings(
-            [f"original '{original}': lacks the column '{name}'" for name in absent]
-        )
-    keys = [as_text(frame[name]).alias(f"q{j}") for j, name in enumerate(roles.quasi)]
-    if roles.subject and {*roles.subject} <= {*frame.columns}:
-        names = [names_of(frame[n]).alias(f"p{j}") for j, n in enumerate(roles.subject)]
-    else:
-        names = [pl.Series("person", range(frame.height))]
-    people = pl.DataFrame([*keys, *names]).unique()
-    sizes = people.group_by([key.name for key in keys]).len()["len"]
-    total = people.height
-    return {
-        "alone": int((sizes == 1).sum()) / total,
-        "mean": len(sizes) / total,
-        "max": 1 / int(sizes.min() or 1),  # type: ignore[arg-type]
-    }
-
-
-def residual_risk(certificate: Certificate) -> dict[str, float | None]:
-    """The risk in the release, as its certificate states it."""
-    stated = certificate.get("risk")
-    risk = stated if isinstance(stated, Mapping) else {}
-    together = certificate.get("together")
-    hidden = together if isinstance(together, Mapping) else {}
-    return {
-        "alone": _number(hidden.get("alone"), hidden.get("people")),
-        "mean": _number(risk.get("prosecutor_mean")),
-        "max": _number(risk.get("prosecutor_max")),
-    }
-
-
-def _number(value: Any, whole: Any = 1) -> float | None:
-    both = all(isinstance(n, int | float) and not isinstance(n, bool) for n in (value, whole))
-    return float(value / whole) if both and whole else None
-
 
 # Profiles: what a standard or law asks of a release, clause by clause. They are data, not code.
 
@@ -197,8 +102,13 @@ def read_profiles(names: Sequence[str]) -> list[Profile]:
 
 
 SCHEMA = "shoal.dossier/1"
-OPEN, ANSWERED = "open", "answered"
-QUESTION = "question"
+ANSWERED = "answered"
+FAILS, REJECTED, UNMATCHED, QUESTION = "fails", "rejected", "unmatched", "question"
+NOT_ACCEPTABLE = (FAILS, REJECTED, UNMATCHED, QUESTION)
+"""Points that no words close."""
+
+Point = Mapping[str, Any]
+"""What is open: its kind, what it is about, its text, and the clauses that ask for it."""
 
 
 @dataclass(frozen=True)
@@ -210,9 +120,27 @@ class Dossier:
     profiles: tuple[Profile, ...]
 
     @property
-    def open(self) -> list[Mapping[str, Any]]:
-        """What is still to be decided: grave findings, open ones, then what is not answered."""
+    def open(self) -> list[Point]:
+        """What is still to be decided: what fails, findings, then what is not answered."""
         return list(self.content["open"])
+
+    def decided(self, more: Sequence[Point], known: Collection[str]) -> "Dossier":
+        """With more findings, and without those that are accepted in words; what is accepted and
+        was not found is open. known: sentences of further findings, which nobody must accept.
+        """
+        accepted = self.content["context"]["accepted"]
+        points = [*(one for one in self.open if one["kind"] != QUESTION), *more]
+        sentences = {one["text"] for one in points if one["kind"] not in NOT_ACCEPTABLE}
+        left = [
+            one for one in points if one["kind"] in NOT_ACCEPTABLE or not accepted.get(one["text"])
+        ]
+        left += [
+            _point(UNMATCHED, sentence, f"accepted, but matches no finding: {sentence}")
+            for sentence, words in accepted.items()
+            if words and sentence not in {*sentences, *known}
+        ]
+        left += [one for one in self.open if one["kind"] == QUESTION]
+        return replace(self, content={**self.content, "open": left})
 
     def to_json(self) -> str:
         return json.dumps(self.content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
@@ -230,7 +158,7 @@ def build_dossier(
     trust: Sequence[str | Path] = (),
     progress: Progress = no_progress,
 ) -> Dossier:
-    """The dossier of a released file.
+    """The dossier of a released file, with all that was found as if nothing were accepted.
 
     profiles: whose clauses are listed, by default those of `gdpr`. original: tells the initial
     risk, and with the trace counts people. Raises PromiseError where the file fails `verify`,
@@ -272,6 +200,7 @@ def build_dossier(
     today = _today()
     answers = Answers(stated, answered.context, initial, residual, roles, today)
     clauses = _clauses(asked, answers)
+    others = _other_certificates(answered, context)
     content = {
         "schema": SCHEMA,
         "shoal": VERSION,
@@ -281,18 +210,26 @@ def build_dossier(
         "certificate_sha256": proof.sha256,
         "context": answered.content,
         "context_sha256": answered.sha256,
-        "other_certificates": _other_certificates(answered, context),
+        "other_certificates": others,
         "checks": [check.report() for check in checks],
         "initial_risk": initial,
         "residual_risk": residual,
         "threshold": answers.threshold(),
         "clauses": clauses,
         "open": [
-            *_open_findings(stated, answered.context.accepted),
+            *(_point(FAILS, "certificate", text) for text in what_fails(stated)),
+            *(_point(REJECTED, "sign_off", text) for text in answered.context.rejections),
+            *_findings(stated),
+            *_known_to_others(roles, answered.context),
+            *_not_judged_together(stated, answered.context, others),
             *_open_questions(clauses, asked),
         ],
     }
     return Dossier(content, tuple(checks), tuple(asked))
+
+
+def _point(kind: str, about: str, text: str, clauses: Sequence[str] = ()) -> Point:
+    return {"kind": kind, "about": about, "text": without_stop(text), "clauses": [*clauses]}
 
 
 def unanswered(certificate: Certificate, context: Context, profile: str) -> dict[str, str]:
@@ -340,19 +277,47 @@ def _clauses(profiles: Sequence[Profile], answers: "Answers") -> list[dict[str, 
     ]
 
 
-def _open_findings(
-    certificate: Certificate, accepted: Mapping[str, str | None]
-) -> Iterator[Mapping[str, Any]]:
-    """What was found and is not accepted in words."""
+def _findings(certificate: Certificate) -> Iterator[Point]:
+    """The findings of a certificate on which somebody must decide."""
     for severity in (GRAVE, OPEN):
         for one in certificate.warnings:
-            if one.severity == severity and not accepted.get(one.text):
-                yield {"kind": severity, "about": one.code, "text": one.text, "clauses": []}
+            if one.severity == severity:
+                yield _point(severity, one.code, one.text)
+
+
+def _known_to_others(roles: Roles, context: Context) -> Iterator[Point]:
+    """Columns that are published as they are, of which the owner says that others have them."""
+    for name in roles.as_they_are:
+        if context.attributes.get(name, Rating()).available == "high":
+            text = (
+                f"'{name}' is published as it is, though rated as one that others have; make it a"
+                " quasi-identifier, or drop it"
+            )
+            yield _point(OPEN, "attributes", text)
+
+
+def _not_judged_together(
+    certificate: Certificate, context: Context, others: Sequence[Mapping[str, str | None]]
+) -> Iterator[Point]:
+    """Other releases that are named, and that the certificate was not judged beside."""
+    named = context.other_releases
+    if not isinstance(named, list) or certificate.get("history"):
+        return
+    judged = {one.get("sha256") for one in (certificate.get("beside") or {}).get("releases", [])}
+    left = [
+        n for n, o in zip(named, others, strict=True) if o["released_sha256"] not in judged - {None}
+    ]
+    if left:
+        text = (
+            f"not judged together with {', '.join(left)}; name the release in a file with 'shoal"
+            " audit --others', and give the dossier that certificate"
+        )
+        yield _point(OPEN, "other_releases", text)
 
 
 def _open_questions(
     clauses: Sequence[Mapping[str, Any]], profiles: Sequence[Profile]
-) -> Iterator[Mapping[str, Any]]:
+) -> Iterator[Point]:
     """What is not answered, field by field, with the clauses that ask for it."""
     titles = {profile.name: profile.title.partition(",")[0] for profile in profiles}
     lacking = [one for one in clauses if one["state"] == OPEN]
@@ -360,7 +325,7 @@ def _open_questions(
         asking = [one for one in lacking if one["field"] == field]
         asked = [f"{titles[one['profile']]} {one['clause']}" for one in asking]
         text = f"{field_words(field)}: {lacks}"
-        yield {"kind": QUESTION, "about": field, "text": text, "clauses": asked}
+        yield _point(QUESTION, field, text, asked)
 
 
 def _today() -> date:
@@ -486,8 +451,6 @@ class Answers:
     def _lacks_of_sign_off(self) -> str:
         if not self.context.sign_off:
             return "nobody has decided"
-        if any(entry.decision == "reject" for entry in self.context.sign_off):
-            return "somebody has rejected it"
         return next(filter(None, (lack_of(e, None) for e in self.context.sign_off)), "")
 
 

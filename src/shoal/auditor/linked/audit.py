@@ -15,7 +15,7 @@ from shoal.auditor.linked.known_dates import KnownDates
 from shoal.auditor.linked.labels import MOST_SETS, exposures, view_of
 from shoal.auditor.linked.matching import matching_attack
 from shoal.auditor.linked.reading import LinkedRelease, read_linked_tables
-from shoal.auditor.verdict import of_cells
+from shoal.auditor.verdict import missing_counted, of_cells
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import RISK, UTILITY, ColumnReport, PromiseReport
 from shoal.data.classes import Classes, Sizes
@@ -181,7 +181,7 @@ def measure_linked(
             "output": None,
         }
     )
-    said = [*_warnings(model), *_of_cells(release, problem, sources)]
+    said = [*_warnings(model), *_of_cells(release, problem, sources), *missing_counted(certificate)]
     return LinkedAudit(certificate.warned(*said), release)
 
 

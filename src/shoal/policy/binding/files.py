@@ -20,9 +20,9 @@ from shoal.connectors.dialect import (
     is_written_in,
     reading_as_stated,
 )
-from shoal.connectors.files import SourceFile
+from shoal.connectors.format import Format, SourceFile
 from shoal.connectors.frames import Frame, table_of
-from shoal.connectors.location import Format, Location
+from shoal.connectors.location import FRAME, Location
 from shoal.connectors.parquet_parts import check_released
 from shoal.connectors.release_drafts import WrittenDraft
 from shoal.data.certificate import Certificate
@@ -334,6 +334,8 @@ class PolicyTables:
         types = self.model.write.types or ("typed" if has_types else "text")
         if types == "typed":
             frame = self.cells.typed(frame)
+        elif kind == FRAME and self.model.write.types is None:
+            frame = self.cells.typed(frame, derived_alone=True)
         if kind and kind.is_delimited:
             frame = self._without_formulas(frame)
         return self.cells.written(frame)

@@ -123,7 +123,7 @@ def memory_of(path: str | Path) -> float:
         except pl.exceptions.PolarsError:
             return 0.0  # said by whoever reads it
         return max(IN_MEMORY * columns * CELL_BYTES * records, IN_MEMORY * size)
-    return IN_MEMORY * size * (PACKED if kind.is_workbook or name.lower().endswith(".gz") else 1)
+    return IN_MEMORY * size * (PACKED if kind.is_compressed or name.lower().endswith(".gz") else 1)
 
 
 def require_memory(limit: int, needed: float) -> None:

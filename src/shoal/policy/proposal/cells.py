@@ -141,6 +141,12 @@ class ColumnCells:
         """Whether most of them have several words."""
         return bool(2 * self.values.str.contains(r"\p{L}\s+\S").sum() > self.distinct)
 
+    @property
+    def are_sentences(self) -> bool:
+        """Whether most of them have as many words as a sentence, however often each occurs."""
+        long = self.values.str.contains(r"^\S*\p{L}\S*(?:\s+\S*\p{L}\S*){3}")
+        return bool(2 * long.sum() > self.distinct)
+
     @cached_property
     def have_leading_zeros(self) -> bool:
         """Whether they are numbers as codes are: some begin with a zero before another digit."""

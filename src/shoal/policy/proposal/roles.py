@@ -36,6 +36,7 @@ PERSONAL_FORMS = ("e-mail", "phone", "iban")
 COULD_OTHERS_KNOW = "could others know it already? if so, give it the role 'quasi'"
 TOO_PRECISE = "most of its numbers are one record's alone; can they be rounded or left out?"
 MEAN_NOTHING = "{} cells hold what stands apart from all numbers or dates; does it mean no value?"
+NAME_PEOPLE = "it holds sentences; can one of them name or describe a person? if so, leave it out"
 IS_IT_KNOWN = "nothing looks like what others may know; is it this?"
 
 
@@ -215,9 +216,12 @@ def _step(numbers: np.ndarray) -> int | float:
 def _free_text(column: ColumnCells) -> Guess | None:
     fewest = CATEGORIES if column.are_phrases else MANY
     share = OFTEN_NEW if column.are_phrases and column.distinct > MANY else 1 / 2
-    if column.distinct <= max(fewest, share * column.filled):
+    is_new = column.distinct > max(fewest, share * column.filled)
+    if not is_new and not (column.are_sentences and column.distinct > CATEGORIES):
         return None
-    return Guess({"role": "drop"}, "free text, which may name people: dropped")
+    if is_new or column.distinct > MANY:
+        return Guess({"role": "drop"}, "free text, which may name people: dropped")
+    return Guess({"role": "quasi"}, "sentences that others may know", (NAME_PEOPLE,))
 
 
 def _category(column: ColumnCells) -> Guess:

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive_beside as naive
-from shoal.attacks.beside import sharing
-from shoal.attacks.beside.sharing import Links, fitting, fitting_pairs
+from shoal.auditor import sharing
+from shoal.auditor.sharing import Links, fitting, fitting_pairs
 
 PEOPLE = 40
 
