@@ -88,7 +88,7 @@ def _measure(asked: ReleaseRequest, run: options.Run, downstream: bool = False) 
     assert released is not None
     is_stream = _is_stream(asked)
     policy = asked.policy_asked(is_stream)
-    inputs = [released, original, str(asked.policy or "-"), *policy.files, *attacks.files]
+    inputs = [released, original, asked.trace, *policy.files, *attacks.files]
     options.check_outputs(asked.output, report=run.report, inputs=inputs, replace=asked.replace)
     whole = {"--trace": is_stream, "--report": run.report, "--others": attacks.others}
     refuse_whole({**whole, "--downstream": downstream}, released, original)
@@ -186,7 +186,7 @@ def _audit_linked(asked: AuditRequest, policy: "Policy", run: options.Run) -> in
             f"{', '.join(unfit)}: of releases of one table; leave out for linked tables"
         )
     assert asked.released is not None
-    inputs = [asked.released, asked.original, str(asked.policy), *policy.files]
+    inputs = [asked.released, asked.original, *policy.files]
     options.check_outputs(asked.output, report=run.report, inputs=inputs, replace=asked.replace)
     with shown(run.quiet) as progress:
         certificate = audit_linked(

@@ -120,7 +120,7 @@ def republish(
     ledger, quiet = Ledger(asked.ledger), watched.quiet
     with_method = partial(with_its_method, ledger=ledger, explicit=False)
     policy = asked.overrides.policy(asked.policy, "republish", with_method)
-    options.check_outputs(report=report, inputs=[asked.increment, str(asked.policy), *policy.files])
+    options.check_outputs(report=report, inputs=[asked.increment, *policy.files])
     if asked.what_if and asked.output is not None and not asked.earlier:
         raise InputError("--what-if: writes nothing; leave out --output")
     if asked.what_if:

@@ -79,7 +79,7 @@ def stream(
     if wanted.sink == "-" and as_json:
         raise InputError("--json and -o -: both want standard output; write the stream to a file")
     asked = overrides.policy(policy, "stream", lambda found: found.or_method("fads"))
-    wanted = replace(wanted, read=(str(policy), *asked.files))
+    wanted = replace(wanted, read=tuple(asked.files))
     named = [wanted.source, wanted.sink, wanted.trace, wanted.named_letters]
     options.check_outputs(report=report, inputs=[*named, *wanted.read])
     try:

@@ -31,7 +31,7 @@ from shoal.connectors.typed import require_unfolded
 from shoal.data import cores
 from shoal.data.regular_files import is_packed, is_pipe, require_regular, sync, unchanged, unpacked
 from shoal.data.table import Table
-from shoal.errors import InputError
+from shoal.errors import InputError, system_error
 
 
 def read(
@@ -283,7 +283,8 @@ def draft_file(draft: Path, compressed: bool) -> Iterator[BinaryIO]:
                 yield cast(BinaryIO, even)
                 even.flush()
     except OSError as failed:
-        why = failed.strerror or "no space or no permission"
+        number = system_error(failed)
+        why = "no space or no permission" if number is None else os.strerror(number)
         raise InputError(
             f"output: writing failed ({why}); free some space or name another place"
         ) from None

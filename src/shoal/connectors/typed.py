@@ -204,7 +204,7 @@ PAIR = r'("(?:[^"\\]|\\.)*"\s*:)\s*(?:"(?:[^"\\]|\\.)*"|[^",}\]\s]+)'
 MOST_SHOWN = 5
 _NESTED = r":\s*[\[{]"
 """Where a list or an object may begin, unless it stands in a text."""
-_KEY = re.compile(rb'"(?:[^"\\]|\\.)*"\s*:')
+_KEY = re.compile(rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"\s*:')
 
 
 def check_keys(content: bytes, frame: pl.DataFrame, where: str) -> None:
@@ -252,22 +252,23 @@ def _keys(pairs: list[tuple[str, Any]]) -> list[str]:
     return [key for key, _ in pairs]
 
 
-EVERY, LONGEST = 2000, 200
-"""Lines that are looked at, of all lines and of the longest ones."""
+PIECE = 1 << 22
+"""Bytes whose keys are listed at once."""
 
 
 def require_keys_shared(content: bytes, what: str, allowed: int | None) -> None:
     """Raises InputError where lines name so different keys that their table would be far larger.
 
-    The keys of some lines bound those of all from below. allowed: as in `most_unpacked`.
+    Every key is looked at, once, and no more of them than may be. allowed: as in `most_unpacked`.
     """
-    ends = np.flatnonzero(np.frombuffer(content, np.uint8) == ord("\n"))
-    starts, ends = np.append(0, ends + 1), np.append(ends, len(content))
-    chosen = {*range(0, len(ends), max(len(ends) // EVERY, 1))}
-    chosen |= {*np.argsort(starts - ends, kind="stable")[:LONGEST].tolist()}
-    some = b"\n".join(content[starts[line] : ends[line]] for line in sorted(chosen))
-    keys = {*_KEY.findall(some)}
-    require_room(CELL * len(keys) * len(ends), most_unpacked(len(content), allowed), what)
+    most, lines = most_unpacked(len(content), allowed), content.count(b"\n") + 1
+    keys: set[bytes] = set()
+    begun = 0
+    while begun < len(content):
+        end = content.find(b"\n", begun + PIECE) + 1 or len(content)
+        keys.update(_KEY.findall(content, begun, end))
+        require_room(CELL * len(keys) * lines, most, what)
+        begun = end
 
 
 DEEPEST = 32

@@ -244,11 +244,23 @@ MOST_COPIES = 100_000
 """Parts of a YAML file that its aliases may add to those that are written."""
 
 
+LONGEST = 1_000_000
+"""Signs of a number or word in YAML: PyYAML takes a minute or more for tens of millions."""
+_WORD = re.compile(r"[^\s,\[\]{}]+")
+
+
 class Careful:
     """A safe loader of PyYAML, of content that neither aliases nor tags make hard to read.
 
     What has colons, such as 12:30, is text: PyYAML's numbers of base 60 take time by their square.
     """
+
+    def __init__(self, text: str) -> None:
+        """text: the document; raises ComposerError where a word in it is too long to be parsed."""
+        if any(word.end() - word.start() > LONGEST for word in _WORD.finditer(text)):
+            problem = f"a number or word has more than {LONGEST:,} signs"
+            raise yaml.composer.ComposerError(None, None, problem)
+        super().__init__(text)  # type: ignore[call-arg]
 
     def get_single_node(self) -> Any:
         """The document as nodes; raises ComposerError where they would unfold to too many."""

@@ -28,7 +28,7 @@ ORDERS = ("frequency", "alphabetical")
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 # The policy's blocks `read` and `write`: how files come in and go out.
@@ -240,7 +240,10 @@ class AttributePolicy(_Strict):
         None, description="An ARX hierarchy table, or one maker: prefix, bins, dates, order, tree."
     )
     weight: float = Field(
-        1.0, gt=0, description="How much the loss of this attribute matters to the method."
+        1.0,
+        gt=0,
+        le=FARTHEST,
+        description="How much the loss of this attribute matters to the method.",
     )
     render: Literal["range", "mean", "both", "median", "mode"] = Field(
         "range",
@@ -414,7 +417,9 @@ class RowsPolicy(_Strict):
     count_known: bool = Field(
         False, description="With a number: whether how many rows there are is known beside them."
     )
-    weight: float = Field(1.0, gt=0, description="How much a withheld cell counts as loss.")
+    weight: float = Field(
+        1.0, gt=0, le=FARTHEST, description="How much a withheld cell counts as loss."
+    )
     ordered: bool = Field(
         False, description="Whether rows are aligned in the order of their dates."
     )

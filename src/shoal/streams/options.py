@@ -43,7 +43,7 @@ class StreamOptions(Request):
         choices=("whole", "release"),
     )
     read: tuple[str, ...] = ()
-    """Files that its policy reads, and the policy's own."""
+    """Files that its policy reads, its own among them."""
 
     @property
     def is_durable(self) -> bool:

@@ -103,7 +103,7 @@ class StreamRequest:
         return {
             "policy": settled,
             "shuffled": sorted(model.render.model_fields_set),
-            "hierarchies": [files.file_sha256(name) for name in self.policy.files],
+            "hierarchies": [files.file_sha256(name) for name in self.policy.named_tables],
         }
 
     def fixed_for(self, names: list[str], reference: files.SourceFile | None) -> Mapping[str, Any]:

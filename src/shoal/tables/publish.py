@@ -159,7 +159,7 @@ def publish_file(
     policy.require_answers()
     tables = policy.tables
     attack = asked_of(policy, request.attack or NO_ATTACK)
-    second = _checked(table, output, request.replace, policy.files, tables.is_pair)
+    second = _checked(table, output, request, policy.files, tables.is_pair)
     if request.plan is not None:
         policy.require_global("plan: there is none to save or apply")
     plan = _existing(request.plan, request.explain)
@@ -231,15 +231,16 @@ def publish_file(
 
 
 def _checked(
-    table: str | Frame, output: str, replace: bool, read: list[str], is_pair: bool
+    table: str | Frame, output: str, request: PublishRequest, read: list[str], is_pair: bool
 ) -> str | None:
     """Where the second of two tables goes, if there are two; raises InputError, before any work,
     where a release can't be put there. read: files of the policy. is_pair: whether there are two.
     """
     if not isinstance(table, str):
         return FRAME if is_pair else None
-    check_not_read(output, table, read)
-    check_output(output, replace)
+    for written in filter(None, (output, request.plan, request.trace)):
+        check_not_read(written, table, read)
+    check_output(output, request.replace)
     return second_output(output, table, read) if is_pair else None
 
 

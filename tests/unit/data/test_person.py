@@ -18,6 +18,7 @@ import shoal as library
 from person_bed import BEDS, sexes, spread
 from sample_policies import content_of
 from shoal.data.column_words import name_of
+from shoal.data.person import decision
 from shoal.data.person.columns import Look, look_of
 from shoal.data.person.decision import Answer, PersonCandidate, who_is_a_person
 from shoal.data.table import Table
@@ -574,3 +575,27 @@ def test_the_certificate_and_python_say_it_too(twice):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert library.publish(twice, policy).certificate["warnings"] == []
+
+
+@pytest.mark.parametrize("place", [0, 250, 499])
+@pytest.mark.parametrize("name", ["patient_id", "qqq"])
+def test_of_very_many_columns_telling_names_and_most_values_are_looked_at(monkeypatch, place, name):
+    looked_at = []
+
+    class Counted(decision.PersonColumn):
+        def __init__(self, table, title, rows):
+            looked_at.append(title)
+            super().__init__(table, title, rows)
+
+    monkeypatch.setattr(decision, "PersonColumn", Counted)
+    rng = np.random.default_rng(1)
+    cells = {f"c{j}": rng.integers(0, 5, 120).astype(str) for j in range(500)}
+    people = np.repeat([f"A{7 * i + 100}" for i in range(40)], 3)
+    names = list(cells)
+    names[place] = name
+    frame = pl.DataFrame({**cells, name: people}).select(names)
+    answer = decision.who_is_a_person(Table(frame))
+    assert len(looked_at) == decision.MOST_COLUMNS
+    assert name in looked_at
+    if name == "patient_id":
+        assert [one.columns for one in answer.candidates] == [(name,)]

@@ -281,3 +281,47 @@ def test_counts_are_those_of_comparing_every_class_with_everybody(tmp_path, data
     ]
     assert told["measured"] == pytest.approx(max(presence))
     assert told["measured_min"] == pytest.approx(0.0 if nobody else min(presence))
+
+
+NARROW = {"type": "ordinal", "order": ["m", "f"]}
+
+
+@pytest.mark.parametrize("absent", ["", "*"])
+@pytest.mark.parametrize("kind", [{"hierarchy": {"tree": ["m", "f"]}}, {}, NARROW])
+def test_people_without_a_value_that_the_table_never_lacks_fit_stars_alone(tmp_path, kind, absent):
+    content = {
+        "version": 1,
+        "attributes": {"sex": {"role": "quasi", **kind}, "s": {"role": "plain"}},
+        "missing_values": ["", "*"],
+        "method": {"name": "full-domain"},
+    }
+    (tmp_path / "people.csv").write_text(f"sex,x\nm,1\nm,2\n{absent},3\nf,4\n")
+    frame = pl.DataFrame({"sex": ["m", "m"], "s": ["d", "e"]})
+    for k, cell in ((2, "m"), (4, "*")):
+        promise = {"model": "k-map", "k": k, "population": "people.csv"}
+        asked = shoal.Policy.from_dict(content | {"promises": [promise]}, tmp_path)
+        if k == 4 and kind is NARROW:  # its whole is an interval, which covers no missing value
+            with pytest.raises(shoal.PromiseError):
+                shoal.publish(frame, asked)
+            continue
+        release = shoal.publish(frame, asked)
+        assert release.data["sex"].to_list() == [cell, cell]
+        assert release.certificate["promises"][0]["measured"] == k
+
+
+def test_people_without_a_value_are_no_value_of_a_tree_that_is_barely_used(tmp_path):
+    (tmp_path / "people.csv").write_text("at,x\na,1\na,2\n,3\n,4\n,5\n")
+    tree = {"tree": {"north": ["a", "b", "c", "d"], "south": ["e"]}}
+    asked = shoal.Policy.from_dict(
+        {
+            "version": 1,
+            "attributes": {"at": {"role": "quasi", "hierarchy": tree}, "s": {"role": "plain"}},
+            "promises": [{"model": "k-map", "k": 3, "population": "people.csv"}],
+            "method": {"name": "full-domain"},
+        },
+        tmp_path,
+    )
+    release = shoal.publish(pl.DataFrame({"at": ["a", "a"], "s": ["d", "e"]}), asked)
+    # two people are of the north; those who lack the value fit the whole alone
+    assert release.data["at"].to_list() == ["*", "*"]
+    assert release.certificate["promises"][0]["measured"] == 5

@@ -357,16 +357,19 @@ def within_groups(
     judged = [*rejected, *kept]
     numbers = [c for c in columns if (c,) not in sure and _may_be_within(c, judged)]
     couples = [(n, g) for n in numbers for g in groups if n is not g]
-    nested = [(n, *two) for n in numbers for two in combinations(groups, 2) if n not in two]
-    named = {*couples, *nested}
+    nested = ((n, *two) for n in numbers for two in combinations(groups, 2) if n not in two)
+    named = {*couples}
     if not sure and any(column.name.is_personal for column in columns):
         couples += _unnamed_couples(columns, numbers)
     settled: set[PersonColumn] = set()
-    for number, *within in [*list(dict.fromkeys(couples))[:MOST_TRIED], *nested[:MOST_NESTED]]:
+    for number, *within in (
+        *islice(dict.fromkeys(couples), MOST_TRIED),
+        *islice(nested, MOST_NESTED),
+    ):
         if number in settled and len(within) > 1:
             continue
         found = Candidate.together(*within, number)
-        is_named = (number, *within) in named
+        is_named = len(within) > 1 or (number, *within) in named
         if not found.people.repeated:
             if is_named and _begins_anew(found):
                 settled.add(number)

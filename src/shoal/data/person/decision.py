@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from shoal.data.column_words import name_of
 from shoal.data.findings import some_named
 from shoal.data.person.candidates import (
     EXCEPTIONS,
@@ -31,6 +32,7 @@ from shoal.data.person.candidates import (
 from shoal.data.person.columns import NO_NUMBERS, STRONG, People, PersonColumn, distinct
 from shoal.data.table import Table
 
+MOST_COLUMNS = 200  # that are looked at
 ALIKE = 0.9  # by how much the counts of two names of the same may differ
 ENOUGH = 30  # people whom a name alone makes sure
 MOST_INNER = 2  # events and cards that a question lists
@@ -164,7 +166,7 @@ def who_is_a_person(table: Table, declared: Container[str] = ()) -> Answer:
     rows = np.arange(table.records)
     if table.records > MOST_ROWS:
         rows = np.sort(np.random.default_rng(3).choice(table.records, MOST_ROWS, replace=False))
-    columns = [PersonColumn(table, name, rows) for name in table.names]
+    columns = [PersonColumn(table, name, rows) for name in _looked_at(table)]
     # fractions that say who a person is are ages, heights and weights
     telling = [
         c
@@ -184,6 +186,23 @@ def who_is_a_person(table: Table, declared: Container[str] = ()) -> Answer:
     names = [name for one in removed for name in one.columns if (name,) != left[0].columns]
     verdict = Verdict.SURE if is_sure else Verdict.ASK
     return Answer(verdict, tuple(map(_stated, listed)), tuple(dict.fromkeys(names)))
+
+
+def _looked_at(table: Table) -> list[str]:
+    """All columns; of very many those whose names mean something, then those with most values.
+
+    Each may be compared with each, so that their number counts by its square.
+    """
+    if len(table.names) <= MOST_COLUMNS:
+        return list(table.names)
+
+    def rank(name: str) -> tuple[bool, int]:
+        is_coded = name in table.coded
+        values = len(table.column(name).cells) if is_coded else table.frame[name].n_unique()
+        return not name_of(name).kind, -values
+
+    chosen = {*sorted(table.names, key=rank)[:MOST_COLUMNS]}
+    return [name for name in table.names if name in chosen]
 
 
 def _judged(
