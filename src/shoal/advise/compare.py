@@ -21,7 +21,6 @@ from shoal.advise.methods import (
     Asked,
     checked_ks,
     label_of,
-    least_k,
     proposed_methods,
     with_methods,
 )
@@ -87,7 +86,7 @@ def compare(
     policy.refuse_two_tables("compare")
     # what is asked is judged before a large file is read
     policies = None if methods is None else with_methods(policy, methods)
-    asked_ks = checked_ks(ks, policy.required_k, least_k(policy))
+    asked_ks = checked_ks(ks, policy.required_k, policy.least_k)
     sha256 = None
     if isinstance(frame, (str, Path)):
         progress("reading the table")

@@ -89,7 +89,7 @@ def proposed_methods(policy: Policy) -> list[Policy]:
     """
     asks_closeness = any(promise["model"] == "t-closeness" for promise in policy.model.promises)
     wanted = [
-        *(OF_SAMPLES if least_k(policy) == 1 else []),
+        *(OF_SAMPLES if policy.least_k == 1 else []),
         *([CLOSENESS] if asks_closeness else []),
         *([MEANS] if attributes_with_means(policy.model) else []),
         DEFAULT_METHOD,
@@ -164,12 +164,6 @@ def _with_method(policy: Policy, asked: Asked) -> Policy:
 
 
 # Values of k
-
-
-def least_k(policy: Policy) -> int:
-    """1 where weights may hide somebody who is alone in a class: no k is asked of a sample."""
-    of_sample = any(promise.of_sample for promise in policy.build_promises())
-    return 1 if of_sample and policy.required_k is None else 2
 
 
 def checked_ks(ks: int | Sequence[int] | None, own: int | None, least: int = 2) -> list[int]:

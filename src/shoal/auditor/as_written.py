@@ -18,8 +18,8 @@ from shoal.auditor.checks import Check, Stated, figure
 from shoal.auditor.description import cells_written, file_content
 from shoal.connectors import workbooks
 from shoal.connectors.dialect import UTF8, is_written_in
-from shoal.connectors.formats import is_alike
-from shoal.connectors.location import PACKED, Location
+from shoal.connectors.formats import PACKED, is_alike
+from shoal.connectors.location import Location
 from shoal.connectors.outputs import UNDELIMITED
 from shoal.connectors.release_drafts import listed_files
 from shoal.data.certificate_shape import DialectReport

@@ -12,16 +12,15 @@ if TYPE_CHECKING:  # the formats read with Polars, which a name alone does not n
     from shoal.connectors.format import Format
 
 PARQUET, JSON_LINES = ".parquet", ".jsonl"
-PACKED = ".gz"
 DATABASES = (".db", ".sqlite", ".sqlite3")
 STANDARD = "-"
 FRAME = "\0frame"
 """Names a frame, which no name of a file can."""
 TOPIC = "kafka://"
 MANIFEST = "_shoal.json"
+"""The certificate of a released folder, in the folder."""
 OF_TABLES = "certificate.json"
 """The certificate in a folder of linked tables."""
-"""The certificate of a released folder, in the folder."""
 CERTIFICATE = ".certificate.json"
 STEPS = PARQUET
 """Ends the name of a stream's folder, whose files are committed by its checkpoint."""
@@ -79,6 +78,8 @@ class Location(str):
     @property
     def is_packed(self) -> bool:
         """Whether what is written there is compressed."""
+        from shoal.connectors.formats import PACKED
+
         return self.endswith(PACKED)
 
     @property

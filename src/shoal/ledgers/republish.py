@@ -146,7 +146,7 @@ def republish_file(
         source = policy.tables.read_original(source, allow_empty=True)
     started = time.process_time()
     policy.require_answers()
-    source = _with_all_columns(source, policy)
+    source = _with_all_columns(source, policy.operation, policy.tables)
     policy = with_its_method(policy, ledger).with_shuffled_rows()
     terms = Terms(policy, policy.build_method("republish"), ledger)
     check_policy(policy, terms.method)
@@ -271,13 +271,15 @@ def _for_its_promises(policy: Policy) -> Policy:
     return policy.with_method(None, {"m": m}) if m > LEAST_M else policy
 
 
-def _with_all_columns(source: files.SourceFile, policy: Policy) -> files.SourceFile:
+def _with_all_columns(
+    source: files.SourceFile, operation: str | None, tables: PolicyTables
+) -> files.SourceFile:
     """The increment; where it only deletes people, columns that it leaves out are empty."""
-    name, frame = policy.operation, source.frame
-    if name not in frame.columns or not (frame[name] == DELETE).all() or not frame.height:
+    frame = source.frame
+    if operation not in frame.columns or not (frame[operation] == DELETE).all() or not frame.height:
         return source
-    known = policy.model.subject_columns
-    lacking = [n for n in policy.model.attributes if n not in (*frame.columns, *known)]
+    known = tables.model.subject_columns
+    lacking = [n for n in tables.model.attributes if n not in (*frame.columns, *known)]
     empty = [pl.lit(None, pl.String).alias(column) for column in lacking]
     return replace(source, table=Table(frame.with_columns(empty)))
 

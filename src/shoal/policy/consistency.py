@@ -5,7 +5,9 @@ from fractions import Fraction
 from typing import Any
 
 from shoal.connectors.dialect import codec_of
+from shoal.data.person_names import names_of, names_of_nobody
 from shoal.data.regular_files import Json
+from shoal.data.table import Table
 from shoal.data.two_tables import COUNT, GROUP, OWN_METHODS
 from shoal.errors import InputError
 from shoal.policy import registry
@@ -384,3 +386,31 @@ def _fraction(value: Any) -> Fraction:
         return Fraction(str(value))
     except (TypeError, ValueError, ZeroDivisionError):
         return Fraction(1)
+
+
+def require_one_record_each(table: Table, model: PolicyModel, what: str) -> None:
+    """Raises InputError where a table, each record of which counts, names somebody twice, or in
+    part, or not in all records.
+    """
+    columns = model.subject_columns
+    lacking = [name for name in columns if name not in table.names]
+    if lacking == columns:
+        return
+    if lacking:
+        raise InputError(
+            f"{what}: has no column {quoted(lacking)}, which names people together with others;"
+            " add it"
+        )
+    names = names_of(table.frame[model.person or columns[0]])
+    named = names.filter(~names.is_in(names_of_nobody(model.no_names)))
+    findings = []
+    if further := len(named) - named.n_unique():
+        findings.append(
+            f"{what}: further records of people who have one already: {further}; give it one"
+            " record of each"
+        )
+    if unnamed := len(names) - len(named):
+        findings.append(
+            f"{what}: records that name nobody: {unnamed}; name their people, or leave them out"
+        )
+    InputError.raise_for(findings)

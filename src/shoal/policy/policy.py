@@ -454,6 +454,12 @@ class Policy:
         )
 
     @property
+    def least_k(self) -> int:
+        """1 where weights may hide somebody who is alone in a class: no k is asked of a sample."""
+        of_sample = any(promise.of_sample for promise in self.build_promises())
+        return 1 if of_sample and self.required_k is None else 2
+
+    @property
     def fields(self) -> Fields:
         """What it says of the records of a feed."""
         declared = {n: a for n, a in self.model.attributes.items() if n != self.model.person}

@@ -283,9 +283,8 @@ def _kind(own: Context | None, settings: Context) -> str:
     if own is None:
         return "…"
     what = KINDS.get(own["kind"], KINDS["empty"])
-    missing = (
-        gettext(", {missing:,} without a value", missing=own["missing"]) if own["missing"] else ""
-    )
+    empty = own["missing"]
+    missing = gettext(", {missing:,} without a value", missing=empty) if empty else ""
     return f"{own['values']:,} {what}{missing}"
 
 

@@ -66,6 +66,7 @@ from shoal.data.warnings import PLAIN_NAMES_PEOPLE
 from shoal.errors import InputError
 from shoal.policy.binding.files import PolicyTables
 from shoal.policy.binding.table import bound_original
+from shoal.policy.consistency import require_one_record_each
 from shoal.policy.model import PopulationPolicy
 from shoal.policy.policy import Policy
 from shoal.privacy.reidentification import people_and_weights
@@ -253,7 +254,7 @@ def surroundings_of(ground: Ground, people: np.ndarray) -> Surroundings | None:
         return Surroundings("weights", weights=people_and_weights(classes)[1])
     if around.table is not None:
         table = _read(policy.tables, around.table)
-        policy.tables.require_one_record_each(table, f"population '{around.table}'")
+        require_one_record_each(table, policy.model, f"population '{around.table}'")
         _require(table, [axis.name for axis in ground.axes])
         points = points_of(table, ground.axes, ground.target.problem.schema, "population")
         distinct, counts = np.unique(points, axis=0, return_counts=True)

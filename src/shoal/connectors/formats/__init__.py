@@ -4,8 +4,10 @@ import importlib
 import pkgutil
 
 from shoal.connectors.format import Format
-from shoal.connectors.location import PACKED
 from shoal.errors import InputError
+
+PACKED = ".gz"
+"""Ends the name of a compressed file."""
 
 FORMATS: tuple[Format, ...] = tuple(
     one

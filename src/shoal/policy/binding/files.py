@@ -30,8 +30,6 @@ from shoal.data.coded_table import CodedTable
 from shoal.data.formulas import escaped, formula_sentences, unescaped
 from shoal.data.person_names import (
     named_together,
-    names_of,
-    names_of_nobody,
     without_nobody,
 )
 from shoal.data.progress import Progress
@@ -43,7 +41,7 @@ from shoal.data.warnings import FORMULA_CELLS, ReleaseWarning
 from shoal.errors import InputError
 from shoal.policy.binding.notation import CellNotation, translated_columns
 from shoal.policy.binding.past_memory import read_past_memory, require_people, require_readable
-from shoal.policy.consistency import quoted, renders_two_tables
+from shoal.policy.consistency import renders_two_tables, require_one_record_each
 from shoal.policy.loading import reading_beside, reading_of
 from shoal.policy.model import PolicyModel, ReadOptions
 from shoal.privacy.two_tables import joined
@@ -100,35 +98,8 @@ class PolicyTables:
             for name, people in self.written_populations.items()
         }
         for name, people in tables.items():
-            self.require_one_record_each(people, f"population '{name}'")
+            require_one_record_each(people, self.model, f"population '{name}'")
         return tables
-
-    def require_one_record_each(self, table: Table, what: str) -> None:
-        """Raises InputError where a table, each record of which counts, names somebody twice, or in
-        part, or not in all records.
-        """
-        columns = self.model.subject_columns
-        lacking = [name for name in columns if name not in table.names]
-        if lacking == columns:
-            return
-        if lacking:
-            raise InputError(
-                f"{what}: has no column {quoted(lacking)}, which names people together with others;"
-                " add it"
-            )
-        names = names_of(table.frame[self.model.person or columns[0]])
-        named = names.filter(~names.is_in(names_of_nobody(self.model.no_names)))
-        findings = []
-        if further := len(named) - named.n_unique():
-            findings.append(
-                f"{what}: further records of people who have one already: {further}; give it one"
-                " record of each"
-            )
-        if unnamed := len(names) - len(named):
-            findings.append(
-                f"{what}: records that name nobody: {unnamed}; name their people, or leave them out"
-            )
-        InputError.raise_for(findings)
 
     def read_original(
         self, path: str | Frame, room: Room | None = None, *, allow_empty: bool = False
