@@ -172,6 +172,16 @@ def test_a_sample_is_published_without_weights_and_measured_with_them():
     assert promise["measured"] == pytest.approx(np.mean(carried), rel=1e-10)
     assert promise["holds"]
     assert "global-risk with households: asked 0.3," in summary(release.certificate)
+    assert "by the weights" not in summary(release.certificate)
+
+
+def test_under_k_alone_the_risk_by_the_weights_is_reported_too():
+    of_k = POLICY | {"promises": [{"model": "k-anonymity", "k": 2}], "method": {"name": "mondrian"}}
+    release = shoal.publish(FRAME, of_k)
+    found = release.certificate["individual_risk"]
+    said = summary(release.certificate)
+    assert f"each person: {found['own']['mean']:.6g} on average" in said
+    assert f"with the household: {found['household']['mean']:.6g} on average" in said
 
 
 def test_without_the_original_it_is_not_measured_and_not_said_to_hold():
