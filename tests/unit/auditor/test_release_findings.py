@@ -226,7 +226,7 @@ def test_households_that_a_published_pseudonym_joins_are_counted_alone_by_what_t
     monkeypatch.setenv("SHOAL_PSEUDONYM_KEY", "a secret of this test")
     content = yaml.safe_load(survey.POLICY)
     content["attributes"]["household"]["pseudonym"] = "keyed"
-    content["attributes"] |= dict.fromkeys(("age", "education", "district"), {"role": "drop"})
+    content["attributes"] |= {name: {"role": "drop"} for name in ("age", "education", "district")}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         publication = shoal.publish(survey.generate(400, 7), content)
