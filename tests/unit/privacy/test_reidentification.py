@@ -234,7 +234,7 @@ def test_report_and_dossier_draw_the_risks_with_those_of_households(shoal, tmp_p
         text = page.read_text()
         assert f"6 people; each person: {stated['own']['mean']:.3g} on average" in text
         assert f"with household: {stated['household']['mean']:.3g} on average" in text
-        assert "0.3 asked</text>" in text
+        assert "mean, at most 0.3</text>" in text
     stated["household"]["people"][-2] += 1
     changed = json.loads((tmp_path / "out.csv.certificate.json").read_text())
     forged = tmp_path / "forged.json"
