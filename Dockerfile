@@ -4,7 +4,7 @@
 #   docker run --rm --network none --user "$(id -u):$(id -g)" -v "$PWD:/data" shoal \
 #       publish patients.csv -p patients.policy.yaml -o published.csv
 #
-# Only fusion and Kafka need a network; leave it out otherwise.
+# Only fusion, Kafka and PostgreSQL need a network.
 ARG PYTHON=3.13
 
 FROM python:${PYTHON}-slim AS build

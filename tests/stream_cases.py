@@ -12,6 +12,7 @@ import polars as pl
 from hypothesis import strategies as st
 
 from shoal.policy.policy import Policy
+from shoal.streams.checkpoint import Checkpoint
 from shoal.streams.core import StreamCore
 
 TREE = {"tree": {"north": ["a", "b", {"far": ["c", "d"]}], "south": ["e", "f"]}}
@@ -300,3 +301,18 @@ def crashing(real, at, behind):
         return result
 
     return call
+
+
+def stop_at(monkeypatch, *steps: int) -> None:
+    """Stops a run at these commits, counted over all runs."""
+    commit = Checkpoint.commit
+    count = 0
+
+    def counted(self, state):
+        nonlocal count
+        count += 1
+        if count in steps:
+            raise KeyboardInterrupt
+        commit(self, state)
+
+    monkeypatch.setattr(Checkpoint, "commit", counted)

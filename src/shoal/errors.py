@@ -14,6 +14,7 @@
 Messages name attributes, counts, rules and a way out, never a value of the data.
 """
 
+import errno
 import os
 import re
 import signal
@@ -36,6 +37,12 @@ UNREADABLE = (
 )
 """What is raised where content is taken apart that is not what it should be."""
 
+TWICE = (
+    "it knows nobody of the old one, and whoever compares what both publish of a person may single"
+    " them out"
+)
+"""The danger of beginning again where the same people come again."""
+
 _STOPS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM")
 STOPS = [getattr(signal, name) for name in _STOPS if hasattr(signal, name)]
 """The signals that end a command as Ctrl-C does; Windows lacks some."""
@@ -47,6 +54,27 @@ _PASSWORD = re.compile(r"(:/+[^:@/\s]*):[^@]*@")
 _PASSWORD_OPTION = re.compile(
     r"(?i)([?&](?:(?:ssl)?password|oauth_client_secret|scram_(?:client|server)_key)=)[^&\s'\"]*"
 )
+
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_IN_WORDS = re.compile(r"\(os error (\d+)\)")
+
+
+def system_error(failed: BaseException) -> int | None:
+    """The number by which the system said why it failed; None where it did not.
+
+    Polars says it in words alone, and not always as an OSError.
+    """
+    if isinstance(failed, OSError) and failed.errno is not None:
+        return failed.errno
+    is_of_polars = isinstance(failed, OSError) or type(failed).__module__.startswith("polars")
+    found = _IN_WORDS.search(str(failed)) if is_of_polars else None
+    return None if found is None else int(found[1])
+
+
+def is_full(failed: BaseException) -> bool:
+    """Whether a disk, a quota or the largest size of a file left no room to write."""
+    return system_error(failed) in _FULL
 
 
 class ShoalError(Exception):

@@ -538,6 +538,8 @@ def publish_and_verify(at: Recorder) -> None:
 def publish_attacked(at: Recorder) -> None:
     _patients(at)
     at.run("sample patients -n 60 --seed 9 -o others.csv -q")
+    # as other people: the sample numbers everybody from P01 on
+    Path("others.csv").write_text(Path("others.csv").read_text().replace(",P", ",Q"))
     at.run(f"publish {PATIENTS} -o first.csv -q --k 4 --trace f.jsonl")
     at.run(f"publish {PATIENTS} -o out.csv --attack all --report report.html --trace t.jsonl")
     Path("others.yaml").write_text("releases: [{release: first.csv, trace: f.jsonl}]")

@@ -19,7 +19,12 @@ from shoal.data.hierarchies.table import read_paths
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy import registry
-from shoal.policy.binding.columns import check_columns, input_warnings, written_alike
+from shoal.policy.binding.columns import (
+    check_columns,
+    input_warnings,
+    population_warnings,
+    written_alike,
+)
 from shoal.policy.binding.files import PolicyTables
 from shoal.policy.binding.linked import bound_linked
 from shoal.policy.binding.linked_files import read_linked
@@ -114,7 +119,8 @@ def remarks(policy: Policy, data_path: str, further: Mapping[str, str] | None = 
         ]
         return [one.text for one in (*sources.remarks, *said)]
     table = policy.tables.read_original(data_path).table
-    return [one.text for one in (*input_warnings(table, policy.model), *of_cells(table, policy))]
+    of_table = (*input_warnings(table, policy.model), *population_warnings(policy.tables))
+    return [one.text for one in (*of_table, *of_cells(table, policy))]
 
 
 def check(

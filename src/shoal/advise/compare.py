@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Thread
-from typing import cast
+from typing import Unpack, cast
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from shoal.attacks.run.people import AttackedRelease
 from shoal.attacks.run.request import AttackRequest
 from shoal.auditor.measure import measure
 from shoal.auditor.verdict import open_question_warnings
+from shoal.connectors.frames import Frame
 from shoal.data import cores
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
@@ -42,10 +43,12 @@ from shoal.data.table import Table
 from shoal.errors import InfeasibleError, InputError
 from shoal.policy.binding.files import Source
 from shoal.policy.binding.table import BoundTable, bound_table
+from shoal.policy.from_columns import Columns
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.policy.problem import Problem
 from shoal.recoding.recode import find_classes, recode
 from shoal.tables.attack import republisher
+from shoal.tables.publish import policy_of_call
 
 WARM_UP = 300  # records
 FEW_RECORDS = 1_000  # up to here plain Python costs a method less than a second, compiling several
@@ -53,7 +56,7 @@ FEW_RECORDS = 1_000  # up to here plain Python costs a method less than a second
 
 def compare(
     frame: Source,
-    policy: PolicyLike,
+    policy: PolicyLike | None = None,
     methods: Sequence[Asked] | None = None,
     ks: Sequence[int] | None = None,
     *,
@@ -61,14 +64,16 @@ def compare(
     on_row: Callable[[Row], object] | None = None,
     skip: Collection[tuple[str, int]] = (),
     progress: Progress | bool = False,
+    **columns: Unpack[Columns],
 ) -> Comparison:
     """Every method at every k, each release measured as `publish` measures it; none is published.
 
-    frame: or a file's path. methods: `name` or `name:parameter=value`, several parameters parted by
-    colons, or a dict with its `name` and parameters; `["all"]` for every one that publishes a
-    table; by default about four that suit the policy. Its own method keeps its parameters. ks: by
-    default 5, 10, 25, 50 and the policy's; 1, which is the policy as it is, where that bounds the
-    risk of a sample and asks no k. A
+    frame: or a file's path. columns: of a frame, in place of a policy, the words of
+    `shoal.publish`; or k, method and seed beside one. methods: `name` or `name:parameter=value`,
+    several parameters parted by colons, or a dict with its `name` and parameters; `["all"]` for
+    every one that publishes a table; by default about four that suit the policy. Its own method
+    keeps its parameters. ks: by default 5, 10, 25, 50 and the policy's; 1, which is the policy as
+    it is, where that bounds the risk of a sample and asks no k. A
     promise that is broken and a k that can't be reached are rows of the table, not errors; raises
     InputError for what can't be read or asked. attack: also how much guessing, ends of intervals
     and lists of names gain on each release. on_row: called with each row as it is measured; what it
@@ -76,7 +81,9 @@ def compare(
     `Comparison.joined` puts the rest to them.
     """
     progress = watched(progress)
-    policy = Policy.of(policy)
+    if policy is None and isinstance(frame, (str, Path)):
+        raise InputError("compare: needs a policy for a file; give one, or read the file first")
+    policy = policy_of_call(cast("Frame", frame), policy, columns)
     policy.refuse_two_tables("compare")
     # what is asked is judged before a large file is read
     policies = None if methods is None else with_methods(policy, methods)

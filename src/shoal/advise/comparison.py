@@ -129,10 +129,16 @@ class Comparison:
 
     @property
     def recommendation(self) -> "Recommendation | None":
-        """The method to take and why; None where none keeps every promise at that k."""
-        if self.advised_k is None:
-            return None
-        known = [row for row in self.ranked(self.advised_k) if row.loss < float("inf")]
+        """The method to take and why; None where none keeps every promise at that k.
+
+        A release at a larger k keeps the promises, too, and may lose less.
+        """
+        least: dict[str, Row] = {}
+        for row in self.rows:
+            is_known = row.holds and row.loss < float("inf")
+            if is_known and row.k >= (self.advised_k or 0):
+                least[row.label] = min(least.get(row.label, row), row, key=lambda one: one.loss)
+        known = sorted(least.values(), key=lambda row: row.loss)
         return recommend(known, self.advised_k)
 
     @property
@@ -264,10 +270,10 @@ class Recommendation:
         return f"take {self.method}{at}: {self.why}"
 
 
-def recommend(ranked: Sequence[Row], k: int) -> Recommendation | None:
+def recommend(ranked: Sequence[Row], k: int | None) -> Recommendation | None:
     """The method that loses least, or a much faster one that loses hardly more; None of none.
 
-    ranked: by ascending loss, each keeping every promise at this k.
+    ranked: by ascending loss, each keeping every promise at this k or a larger one.
     """
     if not ranked:
         return None
@@ -277,8 +283,9 @@ def recommend(ranked: Sequence[Row], k: int) -> Recommendation | None:
     quick = [other for other in near if _seconds(other) <= HALF * _seconds(best)]
     if quick:
         chosen = min(quick, key=_seconds)
-        return Recommendation(chosen.label, k, _faster(chosen, best))
-    return Recommendation(best.label, k, _least(best, others))
+        return Recommendation(chosen.label, chosen.k, _faster(chosen, best))
+    larger = "" if best.k == k else f"; it keeps k = {k}, too"
+    return Recommendation(best.label, best.k, _least(best, others) + larger)
 
 
 def _seconds(row: Row) -> float:

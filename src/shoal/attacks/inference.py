@@ -97,8 +97,9 @@ class Inference(Attack):
                 _try(tried, model.guesses, trial, name, near)
         baseline = found["baseline"]["share"]
         attackers = {attacker: t.report(baseline) for attacker, t in tried.items()}
-        best = max(names, key=lambda a: _gain(attackers[a]))
-        return found | {"attackers": attackers, "best": best} | tried[best].summary(baseline)
+        strongest = max(names, key=lambda a: _gain(attackers[a]))
+        best = strongest if _gain(attackers[strongest]) > 0 else None
+        return found | {"attackers": attackers, "best": best} | tried[strongest].summary(baseline)
 
 
 def _gain(found: Findings) -> float:

@@ -18,6 +18,7 @@ from shoal.auditor.checks import Check, Stated, figure
 from shoal.auditor.description import cells_written, file_content
 from shoal.connectors import workbooks
 from shoal.connectors.dialect import UTF8, is_written_in
+from shoal.connectors.formats import is_alike
 from shoal.connectors.location import PACKED, Location
 from shoal.connectors.outputs import UNDELIMITED
 from shoal.connectors.release_drafts import listed_files
@@ -72,8 +73,8 @@ def _wrong(stated: Stated, name: str) -> Iterator[str]:
     if not is_unsaid and path.is_file() and size != path.stat().st_size:
         yield "bytes"
     kind = place.kind
-    packed = not kind.is_columnar and path.is_file() and _head(path)[:2] == GZIP
-    if f".{format_stated}".removesuffix(PACKED) not in kind.alike or (
+    packed = kind.is_text and path.is_file() and _head(path)[:2] == GZIP
+    if not is_alike(kind, f".{format_stated}".removesuffix(PACKED)) or (
         format_stated.endswith(PACKED) != packed
     ):
         yield "format"
@@ -183,7 +184,7 @@ def carried(path: Path, names: Sequence[str], described: Mapping[str, Any]) -> l
     """
     kind = Location(path).kind
     with suppress(InputError, OSError, KeyError, zipfile.BadZipFile, pl.exceptions.PolarsError):
-        if kind.is_workbook:
+        if kind.has_sheets:
             return [*_in_workbook(path)]
         if kind.is_parquet:
             return [*_in_parquet(path, names, described)]

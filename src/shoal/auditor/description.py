@@ -25,11 +25,11 @@ from shoal.data.schema import Attribute, Kind, Render, Role, Schema, Shown
 from shoal.data.single_ends import TOLERATED, single_end_warnings
 from shoal.data.table import Table
 from shoal.data.truth import Truth
-from shoal.data.warnings import HIERARCHY_REPEATS, ReleaseWarning
+from shoal.data.warnings import ALL_SUPPRESSED, HIERARCHY_REPEATS, ReleaseWarning
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.binding.files import PolicyTables
-from shoal.policy.binding.notation import derived_columns
+from shoal.policy.binding.notation import derived_columns, is_number
 from shoal.policy.consistency import OF_STREAMS
 from shoal.policy.linked import usual_method
 from shoal.policy.policy import Policy
@@ -64,7 +64,7 @@ def described(
     warned = {a.name: a for a in asked if shares.get(a.name, 0) > TOLERATED}
     published = {n: read_column(a, released.column(n), schema) for n, a in warned.items()}
     single = single_end_warnings(shares, published)
-    said = [*repeated_rows(schema), *single, *cells, *of_people(made)]
+    said = [*nothing_shown(made), *repeated_rows(schema), *single, *cells, *of_people(made)]
     return made.warned(*said)
 
 
@@ -72,6 +72,18 @@ def verb_of(policy: Policy) -> str | None:
     """The verb whose method a policy names, as certificates state it; None where it names none."""
     served = None if policy.model.method is None else registry.verb_of(policy.method_name)
     return served and served.partition(" ")[0]  # `publish FOLDER` is `publish` of linked tables
+
+
+def nothing_shown(certificate: Certificate) -> list[ReleaseWarning]:
+    """That a release keeps its promises because it says nothing of anybody."""
+    records = certificate["records"]
+    if not 0 < records["out"] == records["suppressed"]:
+        return []
+    text = (
+        f"all {records['out']} records are suppressed: their quasi-identifiers show nothing; take"
+        " another method, or a smaller k"
+    )
+    return [ReleaseWarning(ALL_SUPPRESSED, text)]
 
 
 def repeated_rows(schema: Schema) -> list[ReleaseWarning]:
@@ -182,7 +194,10 @@ def _stated(
     name: str, attribute: Attribute | None, problem: Problem, *, is_published: bool
 ) -> ColumnReport:
     role = problem.role_of(name)
+    declared = problem.policy.model.attributes.get(name)
     kind = None if attribute is None else str(attribute.kind)
+    if role == "quasi" and declared is not None and is_number(declared):
+        kind = str(Kind.NUMBER)  # bins of numbers, too
     has_type = role in ("quasi", "sensitive") or (role == "plain" and kind == Kind.NUMBER)
     stated = {
         "name": name,

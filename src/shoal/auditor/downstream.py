@@ -24,8 +24,8 @@ def downstream(
     """
     if truth is None:
         raise InputError(
-            "downstream utility: compares records of the release with the original's; give"
-            " --original and --trace"
+            "downstream utility: compares records of the release with the original's; give the"
+            " original and the trace"
         )
     chosen = np.arange(release.records)
     if release.records > MOST_RECORDS:

@@ -48,13 +48,18 @@ from shoal.data.warnings import (
 )
 from shoal.errors import InputError
 from shoal.policy import registry
-from shoal.policy.binding.columns import named_like_data, people_assumed, written_alike
+from shoal.policy.binding.columns import (
+    named_like_data,
+    people_assumed,
+    population_warnings,
+    written_alike,
+)
 from shoal.policy.binding.past_memory import is_about_memory
 from shoal.policy.policy import Policy
 
 NAME = "measured again"
 RELEASED_IN_PARTS = {
-    "stream": "'shoal audit --trace'",
+    "stream": "'shoal audit --original SOURCE --trace FILE'",
     "republish": "'shoal audit --ledger'",
 }
 """Verbs whose rows can't be matched with an original's, and the audit that counts their people."""
@@ -254,10 +259,10 @@ def _more_warnings(
         found[FORMULA_CELLS] = [ReleaseWarning(FORMULA_CELLS, text) for text in sentences]
     if reader.table is not None:
         if policy.subject is None:
-            found[PEOPLE_ASSUMED] = people_assumed(reader.table)
+            found[PEOPLE_ASSUMED] = people_assumed(reader.table, policy.model)
         found[WRITTEN_ALIKE] = written_alike(reader.table, policy.model)
         found[NAMES_LIKE_DATA] = named_like_data(reader.table, policy.model)
-        for remark in reader.source.remarks:
+        for remark in (*population_warnings(policy.tables), *reader.source.remarks):
             found.setdefault(remark.code, []).append(remark)
     return found
 

@@ -1,12 +1,12 @@
 """A release for analysis: the file that its certificate names, with intervals as numbers."""
 
 import json
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, overload
 
-import numpy as np
 import polars as pl
 
 from shoal.connectors import files
@@ -17,20 +17,22 @@ from shoal.connectors.outputs import certificate_beside
 from shoal.connectors.parquet_parts import check_released
 from shoal.data import notebook
 from shoal.data.certificate import Certificate
-from shoal.data.numbers import Notation, PublishedNumbers, map_cells
+from shoal.data.numbers import Notation, PublishedNumbers, map_cells, parse_numbers
 from shoal.data.regular_files import path_text, readable
-from shoal.data.release import PublishedColumn, read_column
+from shoal.data.release import read_column
 from shoal.data.schema import Attribute, Kind, Render, Role, Schema, Shown
-from shoal.data.table import encode_text
+from shoal.data.table import Column, as_text, encode_text
+from shoal.data.warnings import NOT_NUMBERS, ReleaseWarning
 from shoal.errors import InputError
-from shoal.policy.binding.notation import as_numbers
+from shoal.policy.binding.notation import Spans, as_numbers, spans_of_bins, spans_of_numbers
 from shoal.policy.model import PolicyModel
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-Numbers = Literal["published", "interval", "mid"]
+Numbers = Literal["published", "interval", "mid", "mean"]
+HOW = ("interval", "mid", "mean")
 Library = Literal["polars", "pandas", "pyarrow"]
 SHOWN = {"interval": Shown.RANGE, "mean": Shown.MEAN, "mean-and-interval": Shown.BOTH}
 SHOWN |= {"median": Shown.MEDIAN}
@@ -106,11 +108,12 @@ def read_release(
 
     certificate: by default PATH.certificate.json; columns that it names as numbers are such unless
     they show intervals. numbers: these as they are published; `interval` makes a struct of lo and
-    hi of each, `mid` the middle, or the mean where only that is shown, and nothing where a cell
-    shows no number. to: the kind of frame. check: whether the file must have the hash that the
-    certificate states. Raises InputError.
+    hi of each, where hi of a bin is excluded, `mid` the middle, or the mean where only that is
+    shown, `mean` the mean, or the middle where no mean is shown. Suppressed and empty cells become
+    null; a warning counts all others that do. to: the kind of frame. check: whether the file must
+    have the hash that the certificate states. Raises InputError.
     """
-    _check_choice("numbers", numbers, ("published", "interval", "mid"))
+    _check_choice("numbers", numbers, ("published", *HOW))
     _check_choice("to", to, ("polars", "pandas", "pyarrow"))
     path = Location(path_text(path, "path"))
     if not (path.is_table or Path(path).exists() or path.is_many):
@@ -131,7 +134,7 @@ def numbers_of(
     frame: pl.DataFrame, certificate: Certificate, model: PolicyModel, numbers: Numbers
 ) -> pl.DataFrame:
     """A released frame with its numbers as such, by its certificate and policy."""
-    _check_choice("numbers", numbers, ("interval", "mid"))
+    _check_choice("numbers", numbers, HOW)
     render = model.render
     dialect = {
         "decimal": model.read.decimal,
@@ -195,18 +198,20 @@ def _with_numbers(
         name = column["name"]
         if column.get("type") != "number" or name not in frame.columns:
             continue
-        is_shown = column["technique"] in SHOWN
-        if is_shown and numbers == "published":
+        technique = column["technique"]
+        if technique in SHOWN and numbers == "published":
             continue
         cells = _plain(frame[name], notation, render)
-        cells = (
-            _of_cells(cells, SHOWN[column["technique"]], render, numbers)
-            if is_shown
-            else as_numbers(cells)
-        )
-        if numbers != "published" and cells.dtype == pl.String:
-            cells = cells.cast(pl.Float64, strict=False)
-        frame = frame.with_columns(cells.alias(name))
+        if numbers == "published":
+            read = as_numbers(cells)
+        elif technique == "node" or technique in SHOWN:
+            read = _of_spans(cells, technique, render, numbers)
+        else:
+            read = as_numbers(cells)
+            if read.dtype == pl.String:
+                read = read.cast(pl.Float64, strict=False)
+        _warn_of_lost(cells, read, render)
+        frame = frame.with_columns(read.alias(name))
     return frame
 
 
@@ -218,31 +223,40 @@ def _plain(cells: pl.Series, notation: Notation, render: Render) -> pl.Series:
     return map_cells(cells, lambda cell: published.translated(cell, notation.plain))[0]
 
 
-def _of_cells(cells: pl.Series, shown: Shown, render: Render, numbers: Numbers) -> pl.Series:
+def _of_spans(cells: pl.Series, technique: str, render: Render, numbers: Numbers) -> pl.Series:
     """What every cell shows, found once for each distinct one."""
-    attribute = Attribute(cells.name, Role.QUASI, Kind.NUMBER, shown=shown)
     column = encode_text(cells)
-    published = read_column(attribute, column, Schema((), render=render))
-    values = _intervals(published) if numbers == "interval" else _middles(published)
+    spans = _spans(column, technique, render)
+    if numbers == "interval":
+        ends = {"lo": _floats(spans.lo), "hi": _floats(spans.hi)}
+        values = pl.DataFrame(ends).to_struct("")
+    else:
+        middles, means = _floats(spans.mid), _floats(spans.mean)
+        first, second = (middles, means) if numbers == "mid" else (means, middles)
+        values = first.fill_null(second)
     return values.gather(column.codes)
 
 
-def _intervals(column: PublishedColumn) -> pl.Series:
-    hides = column.observed_bounds is not None  # a mean alone hides its interval
-    ends = {
-        name: pl.Series([None] * len(end) if hides else _finite(end), dtype=pl.Float64)
-        for name, end in (("lo", column.lo), ("hi", column.hi))
-    }
-    return pl.DataFrame(ends).to_struct("")
+def _spans(column: Column, technique: str, render: Render) -> Spans:
+    if technique == "node":
+        return spans_of_bins(column.cells)
+    attribute = Attribute(column.name, Role.QUASI, Kind.NUMBER, shown=SHOWN[technique])
+    return spans_of_numbers(read_column(attribute, column, Schema((), render=render)), render)
 
 
-def _middles(column: PublishedColumn) -> pl.Series:
-    with np.errstate(invalid="ignore"):
-        return pl.Series(_finite((column.lo + column.hi) / 2), dtype=pl.Float64)
+def _floats(texts: Sequence[str]) -> pl.Series:
+    return pl.Series(parse_numbers(tuple(texts)), dtype=pl.Float64).fill_nan(None)
 
 
-def _finite(numbers: np.ndarray) -> list[float | None]:
-    return [number if np.isfinite(number) else None for number in numbers.tolist()]
+def _warn_of_lost(cells: pl.Series, read: pl.Series, render: Render) -> None:
+    """Warns of cells that are neither suppressed nor empty, and yet gave no number."""
+    ends = read.struct.field("lo") if read.dtype == pl.Struct else read
+    shows_text = ~as_text(cells).fill_null("").is_in(["", render.suppressed])
+    lost = int((ends.is_null() & shows_text).sum())
+    if lost:
+        cells_are = "1 cell is not a number" if lost == 1 else f"{lost} cells are not numbers"
+        text = f"column '{cells.name}': {cells_are} as asked, and null; see numbers='published'"
+        warnings.warn(ReleaseWarning(NOT_NUMBERS, text, cells.name), stacklevel=4)
 
 
 def _as(frame: pl.DataFrame, to: Library) -> Any:

@@ -102,8 +102,12 @@ def verify(
 
 
 def is_dossier(path: str) -> bool:
-    """Whether a file is named as a dossier's JSON."""
-    return Path(path).suffix.lower() == ".json"
+    """Whether a file begins as a dossier's JSON does."""
+    place = Path(path)
+    if place.suffix.lower() != ".json" or not place.is_file():
+        return False
+    with readable(f"dossier '{path}'"), place.open("rb") as file:
+        return b'"shoal.dossier/' in file.read(100)
 
 
 def dossier_checks(path: str, trust: Sequence[str | Path] = ()) -> list[Check]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import typer
 
 from shoal.cli import options
-from shoal.cli.progress import answer, say, show_attacks, show_warnings, shown
+from shoal.cli.progress import FAILS, answer, say, say_found, show_attacks, show_warnings, shown
 from shoal.data.language import printable, printable_lines
 from shoal.errors import InputError
 from shoal.reports.text import history_summary, summary
@@ -17,6 +17,7 @@ from shoal.tables.request import AttackCommand, AuditRequest, ReleaseRequest, of
 
 if TYPE_CHECKING:
     from shoal.auditor.audit import AuditResult
+    from shoal.fusion.judged_containment import Containment
     from shoal.policy.policy import Policy
 
 
@@ -87,7 +88,7 @@ def _measure(asked: ReleaseRequest, run: options.Run, downstream: bool = False) 
     assert released is not None
     is_stream = _is_stream(asked)
     policy = asked.policy_asked(is_stream)
-    inputs = [released, original, str(asked.policy or "-"), *policy.files, *attacks.files]
+    inputs = [released, original, asked.trace, *policy.files, *attacks.files]
     options.check_outputs(asked.output, report=run.report, inputs=inputs, replace=asked.replace)
     whole = {"--trace": is_stream, "--report": run.report, "--others": attacks.others}
     refuse_whole({**whole, "--downstream": downstream}, released, original)
@@ -118,10 +119,11 @@ def _measure(asked: ReleaseRequest, run: options.Run, downstream: bool = False) 
         say(f"shoal: {printable(caveat)}")
     if run.as_json:
         typer.echo(certificate.to_json(), nl=False)
-    elif not run.quiet:
-        say(summary(certificate))
+    else:
+        say_found(summary(certificate), run.quiet)
         if "attacks" in certificate:
-            show_attacks(certificate)
+            show_attacks(certificate, run.quiet)
+    if not (run.as_json or run.quiet):
         _print_beside(certificate.get("beside"))
         if downstream:
             from shoal.reports.text import downstream_sentences
@@ -184,7 +186,7 @@ def _audit_linked(asked: AuditRequest, policy: "Policy", run: options.Run) -> in
             f"{', '.join(unfit)}: of releases of one table; leave out for linked tables"
         )
     assert asked.released is not None
-    inputs = [asked.released, asked.original, str(asked.policy), *policy.files]
+    inputs = [asked.released, asked.original, *policy.files]
     options.check_outputs(asked.output, report=run.report, inputs=inputs, replace=asked.replace)
     with shown(run.quiet) as progress:
         certificate = audit_linked(
@@ -197,8 +199,8 @@ def _audit_linked(asked: AuditRequest, policy: "Policy", run: options.Run) -> in
     show_warnings(certificate)
     if run.as_json:
         typer.echo(certificate.to_json(), nl=False)
-    elif not run.quiet:
-        say(printable_lines(linked_lines(certificate)))
+    else:
+        say_found(printable_lines(linked_lines(certificate)), run.quiet)
     return 0 if certificate.holds else 1
 
 
@@ -237,10 +239,11 @@ def _audit_ledger(asked: ReleaseRequest, run: options.Run) -> int:
         write_audit(result, output)
     if run.as_json:
         typer.echo(json.dumps(result.report(), indent=2))
-    elif not run.quiet:
-        say(history_summary(result))
+    else:
+        say_found(history_summary(result), run.quiet)
         if result.attacked is not None:
-            show_attacks(result.attacked)
+            show_attacks(result.attacked, run.quiet)
+    if not (run.as_json or run.quiet):
         _print_beside(result.beside)
     return 0 if result.holds else 1
 
@@ -266,7 +269,13 @@ def _audit_messages(asked: AuditRequest, run: options.Run) -> int:
     if run.as_json:
         names = ("messages", "bytes", "facts", "vetoed", "wrong", "holds")
         typer.echo(json.dumps({name: getattr(result, name) for name in names}, indent=2))
-    elif not run.quiet:
+    else:
+        _say_messages(result, run.quiet)
+    return 0 if result.holds else 1
+
+
+def _say_messages(result: "Containment", quiet: bool) -> None:
+    if not quiet:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(result.messages.items()))
         count = sum(result.messages.values())
         say(f"{count} messages ({kinds}), {result.facts} facts about people")
@@ -275,9 +284,8 @@ def _audit_messages(asked: AuditRequest, run: options.Run) -> int:
                 f"vetoed: {result.vetoed} facts about people that the table does not show were"
                 " seen by the owner who refused them, as agreed"
             )
-        for wrong in result.wrong:
-            say(f"{wrong}: DOES NOT HOLD")
-        if result.holds:
-            other = "other " if result.vetoed else ""
-            say(f"no {other}message says more than the published table: holds")
-    return 0 if result.holds else 1
+    for wrong in result.wrong:
+        say(f"{wrong}: {FAILS}")
+    if result.holds and not quiet:
+        other = "other " if result.vetoed else ""
+        say(f"no {other}message says more than the published table: holds")

@@ -150,7 +150,7 @@ def compare(
     policy = one.policy(asked.policy)
     output = None if asked.output == "-" else asked.output
     as_json = as_json or asked.output == "-"
-    inputs = [asked.input_path, str(asked.policy), *policy.files]
+    inputs = [asked.input_path, *policy.files]
     check_outputs(output, report=report, inputs=inputs, replace=asked.replace)
     check_outputs(report=report, inputs=[output])
     with shown(quiet) as progress:

@@ -29,7 +29,7 @@ from typer.main import get_command
 from shoal.cli import options
 from shoal.connectors.database.address import without_password
 from shoal.data.language import printable
-from shoal.errors import STOPS, InputError, ShoalError
+from shoal.errors import STOPS, InputError, ShoalError, is_full, system_error
 from shoal.version import VERSION
 
 # in the order of the help
@@ -284,7 +284,6 @@ def _command_in(arguments: Sequence[str]) -> str:
 INTERRUPTED = 130
 INTERNAL_ERROR = 70
 NOTHING_WRITTEN = "interrupted; nothing was written"
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 BLAS_THREADS = "OPENBLAS_NUM_THREADS"
 YOUNG_OBJECTS = 250_000  # more than the imports of a short command leave
 SOON = 0.05  # seconds until a stop is tried again
@@ -410,14 +409,15 @@ def status_of(arguments: list[str]) -> int:
         # compiled code gives a stop back in its own words, and Python 3.11 where a class is made
         if isinstance(bug.__cause__, KeyboardInterrupt):
             return fail(INTERRUPTED, NOTHING_WRITTEN)
-        if isinstance(bug, OSError) and bug.errno in NO_ROOM:
+        number = system_error(bug)
+        failed = None if number is None else os.strerror(number)
+        if is_full(bug):
             return fail(
                 InputError.exit_status,
-                f"output: writing failed ({bug.strerror}); free some space or name another place",
+                f"output: writing failed ({failed}); free some space or name another place",
             )
         if os.environ.get("SHOAL_DEBUG") == "1":
             raise
-        failed = bug.strerror if isinstance(bug, OSError) else None
         if isinstance(bug, RuntimeError) and str(bug).startswith("Symlink loop"):  # pathlib's own
             failed = os.strerror(errno.ELOOP)
         if failed is not None:

@@ -16,14 +16,14 @@ import typer
 from shoal.data.certificate import Certificate
 from shoal.data.language import printable, printable_lines
 from shoal.data.option import Request, option
-from shoal.data.progress import Progress, watched_compiler
+from shoal.data.progress import COMPILING, Progress, watched_compiler
 from shoal.data.warnings import GRAVE
 from shoal.errors import InputError, ShoalError
 
 PATIENCE = 1.5  # seconds of silence before progress shows
 REPEAT = 10.0  # seconds until a stage that lasts is said again
+FAILS = "DOES NOT HOLD"
 COMPILER = "numba.core.dispatcher"
-COMPILING = "compiling for this machine, once ('shoal warmup' does it beforehand)"
 
 
 @contextmanager
@@ -123,6 +123,13 @@ def say(text: str, level: str = "info") -> None:
         typer.echo(json.dumps(entry, ensure_ascii=False), err=True)
 
 
+def say_found(text: str, quiet: bool) -> None:
+    """What was found, on standard error; of a quiet command only the lines of what fails."""
+    lines = [line for line in text.splitlines() if not quiet or FAILS in line]
+    if lines:
+        say("\n".join(lines))
+
+
 class Counted(Protocol):
     """What was counted, as JSON has it."""
 
@@ -199,8 +206,8 @@ def show_warning(text: object) -> None:
     say(f"shoal: {printable(str(text))}", "warning")
 
 
-def show_attacks(certificate: Certificate) -> None:
+def show_attacks(certificate: Certificate, quiet: bool = False) -> None:
     """What attacks found, on standard error."""
     from shoal.reports.attacks import attack_lines
 
-    say(printable_lines(attack_lines(certificate)))
+    say_found(printable_lines(attack_lines(certificate)), quiet)

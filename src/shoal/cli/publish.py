@@ -47,7 +47,6 @@ def publish(asked: PublishCommand, run: options.ThreadedRun) -> None:
         asked.input_path,
         output,
         Location(output).certificate,
-        str(asked.policy),
         *policy.files,
     ]
     if policy.is_in_two_tables:
@@ -101,7 +100,7 @@ def _publish_linked(asked: PublishCommand, policy: "Policy", run: options.Thread
     if unfit := of_one_table(asked, run):
         raise InputError(f"{', '.join(unfit)}: of one table; leave out for linked tables")
     further, trace = tables(asked.table), asked.given.trace
-    inputs = [asked.input_path, str(asked.policy), *policy.files, *further.values(), asked.output]
+    inputs = [asked.input_path, *policy.files, *further.values(), asked.output]
     options.check_outputs(trace, report=run.report, inputs=inputs, replace=asked.given.replace)
     with shown(run.quiet) as progress:
         certificate = publish_linked(

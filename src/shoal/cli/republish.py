@@ -120,7 +120,7 @@ def republish(
     ledger, quiet = Ledger(asked.ledger), watched.quiet
     with_method = partial(with_its_method, ledger=ledger, explicit=False)
     policy = asked.overrides.policy(asked.policy, "republish", with_method)
-    options.check_outputs(report=report, inputs=[asked.increment, str(asked.policy), *policy.files])
+    options.check_outputs(report=report, inputs=[asked.increment, *policy.files])
     if asked.what_if and asked.output is not None and not asked.earlier:
         raise InputError("--what-if: writes nothing; leave out --output")
     if asked.what_if:
@@ -182,9 +182,10 @@ def republish(
                 say(f"history, {finding['check']}: DOES NOT HOLD, published by --allow-leaks")
         if done.waiting:
             say(_waiting(done.waiting))
-    if done.deleted:
-        people = "1 person was" if done.deleted == 1 else f"{done.deleted} people were"
-        say(f"shoal: {people} deleted")
+    for count, became in ((done.deleted, "deleted"), (done.updated, "updated")):
+        if count:
+            people = "1 person was" if count == 1 else f"{count} people were"
+            say(f"shoal: {people} {became}")
     if done.left_out:
         what = "1 record" if done.left_out == 1 else f"{done.left_out} records"
         say(f"shoal: {what} waited to the deadline and can't be published: left out")

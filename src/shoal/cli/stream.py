@@ -2,16 +2,26 @@
 
 import json
 import warnings
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import typer
 
 from shoal.cli import options
-from shoal.cli.progress import listed, published_already, say, show_warning, show_warnings, shown
+from shoal.cli.progress import (
+    listed,
+    published_already,
+    say,
+    say_found,
+    show_warning,
+    show_warnings,
+    shown,
+)
+from shoal.data.certificate import Certificate
 from shoal.data.option import option
 from shoal.data.warnings import MOSTLY_ASIDE, ReleaseWarning
-from shoal.errors import InputError
+from shoal.errors import CheckpointError, InputError
 from shoal.policy.options import POLICY, Overrides
 from shoal.reports.text import summary
 from shoal.streams.options import StreamOptions
@@ -69,7 +79,7 @@ def stream(
     if wanted.sink == "-" and as_json:
         raise InputError("--json and -o -: both want standard output; write the stream to a file")
     asked = overrides.policy(policy, "stream", lambda found: found.or_method("fads"))
-    wanted = replace(wanted, read=(str(policy), *asked.files))
+    wanted = replace(wanted, read=tuple(asked.files))
     named = [wanted.source, wanted.sink, wanted.trace, wanted.named_letters]
     options.check_outputs(report=report, inputs=[*named, *wanted.read])
     try:
@@ -87,19 +97,38 @@ def stream(
         if wanted.checkpoint is None:
             raise
         say("shoal: stopped; the same command resumes from there")
+        _say_set_aside(wanted)
         raise SystemExit(130) from None
     show_warnings(certificate)
     if as_json:
         typer.echo(certificate.to_json(), nl=False)
-    elif not watched.quiet and wanted.sink != "-":
+    elif wanted.sink != "-" or watched.quiet:
         written = listed([wanted.sink, wanted.certificate_path, report])
-        say(summary(certificate, written))
-    bad = certificate["records"]["rejected"]
-    if bad:  # lost input is no progress
-        were = "record was" if bad == 1 else "records were"
-        aside = wanted.bad_records
-        if "partitions" in certificate["stream"]:
-            aside = aside.parent / "partition-*" / aside.name
-        say(f"shoal: {bad} bad {were} set aside; {aside} says which and why")
+        say_found(summary(certificate, written), watched.quiet)
+    _say_set_aside(wanted, certificate)
     is_lost = any(warning.code == MOSTLY_ASIDE for warning in certificate.warnings)
     raise typer.Exit(0 if certificate.holds and not is_lost else 1)
+
+
+def _say_set_aside(wanted: StreamOptions, certificate: Certificate | None = None) -> None:
+    """Says how many records were set aside, however quiet the command is: lost input is no
+    progress. certificate: of a stream that has ended; one that was stopped has its status.
+    """
+    from shoal.streams.stream_status import partitions_under
+    from shoal.streams.stream_status import stream_status as status_of
+
+    kept = wanted.checkpoint
+    parts = [] if kept is None else partitions_under(kept)
+    bad = 0
+    if certificate is not None:
+        bad = certificate["records"]["rejected"]
+    elif kept is not None:
+        for folder in parts or [kept]:
+            with suppress(CheckpointError):  # nothing was committed
+                bad += status_of(folder)["records"]["set_aside"]
+    if bad:
+        were = "record was" if bad == 1 else "records were"
+        aside = wanted.bad_records
+        if parts:
+            aside = aside.parent / "partition-*" / aside.name
+        say(f"shoal: {bad} bad {were} set aside; {aside} says which and why")

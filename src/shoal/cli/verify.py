@@ -69,7 +69,11 @@ def verify(
     is_broken = any(check.ok is False for check in checks)
     if as_json:
         typer.echo(json.dumps([check.report() for check in checks], indent=2))
-    elif not quiet:
+    elif quiet:
+        for check in checks:
+            if check.ok is False:
+                say(str(check))
+    else:
         for check in checks:
             typer.echo(str(check))
         is_whole = not is_broken and not is_dossier(asked.released)
@@ -154,7 +158,11 @@ def dossier(asked: DossierRequest, quiet: bool = options.QUIET) -> None:
     from shoal.reports.dossier import json_path, summary, write_dossier
 
     if asked.output is not None:
-        inputs = [asked.released, str(asked.context), asked.original, asked.trace]
+        from shoal.connectors.location import Location
+
+        proof = asked.certificate or Location(asked.released).certificate
+        inputs = [asked.released, str(proof), str(asked.context), asked.original, asked.trace]
+        inputs += [] if policy is None else policy.files
         options.check_page(asked.output, "-o")
         written = asked.output, json_path(asked.output)
         options.check_outputs(*written, inputs=inputs, replace=asked.replace)

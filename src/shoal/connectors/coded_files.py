@@ -16,8 +16,10 @@ from polars.io.plugins import register_io_source
 
 from shoal.connectors import delimited, files
 from shoal.connectors.dialect import UTF8, Dialect, Reading
-from shoal.connectors.files import SourceFile
-from shoal.connectors.location import PARQUET, Format, Location
+from shoal.connectors.format import Format, SourceFile
+from shoal.connectors.formats import format_of
+from shoal.connectors.formats.parquet_arrow import ROW_GROUP
+from shoal.connectors.location import PARQUET, Location
 from shoal.connectors.record_ends import PIECE, Pieces
 from shoal.connectors.typed import plain, require_unfolded, table_errors, without_records
 from shoal.data import cores
@@ -44,10 +46,10 @@ def read_coded(path: str | Path, kind: str | None, reading: Reading, room: Room)
     Raises InputError where it is wrong, or can only be read as a whole.
     """
     place = Location(path)
-    kind = place.kind_to_read if kind is None else Format(kind)
+    kind = place.kind_to_read if kind is None else format_of(kind)
     if place.is_many:
         raise needs_whole(f"'{path}': a folder or several files are read")
-    if not (kind.is_delimited or kind.is_parquet):
+    if not kind.fits_past_memory:
         raise needs_whole(f"'{path}': files of the format {kind[1:]} are read")
     require_regular(path, "file")
     if place.is_standard or is_pipe(path):
@@ -209,7 +211,7 @@ def write_blocks(
     metadata: dict[str, str],
 ) -> None:
     """Write a table block by block: the bytes that `files.write` gives the whole of it."""
-    is_parquet = Format(kind).is_parquet
+    is_parquet = format_of(kind).is_parquet
     with files.draft_file(draft, compressed and not is_parquet) as file:
         if is_parquet:
             _write_parquet(blocks, file, metadata)
@@ -231,7 +233,7 @@ def _write_parquet(
 
     try:
         register_io_source(rows, schema=first.schema).sink_parquet(
-            file, metadata=metadata, row_group_size=files.ROW_GROUP, maintain_order=True
+            file, metadata=metadata, row_group_size=ROW_GROUP, maintain_order=True
         )
     except pl.exceptions.ComputeError:  # what the disk refuses, in another's words
         raise OSError from None

@@ -372,26 +372,19 @@ def is_utf8(text: bytes) -> bool:
     return True
 
 
-# how files of other formats begin that are named as text
-_FOREIGN = {
-    b"PK\x03\x04": ("an Excel workbook or another archive", ".xlsx"),
-    b"PAR1": ("Parquet", ".parquet"),
-    b"ARROW1": ("Arrow", ".arrow"),
-}
-
-
 def _start(content: bytes | Path, path: str) -> tuple[str, str]:
     """The beginning of the text, and how its first line ends."""
+    from shoal.connectors.formats import begun_as  # which imports this module
+
     with opened(content) as file:
         text = file.read(_HEAD)
     start = text.decode("utf-8-sig", errors="ignore")
     if not start.strip():
         raise InputError(f"file '{path}': is empty; the first line must name the columns")
-    for mark, (what, suffix) in _FOREIGN.items():
-        if text.startswith(mark):
-            raise InputError(
-                f"file '{path}': holds {what}, not text; give it a name that ends in {suffix}"
-            )
+    if (found := begun_as(text)) is not None:
+        raise InputError(
+            f"file '{path}': holds {found.label}, not text; give it a name that ends in {found}"
+        )
     if "\0" in start:
         raise InputError(
             f"file '{path}': is not UTF-8 text, or holds null characters; say what it is, such as"

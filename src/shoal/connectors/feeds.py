@@ -29,7 +29,8 @@ import polars as pl
 
 from shoal.connectors import record_ends
 from shoal.connectors.delimited import is_utf8, with_outer_names
-from shoal.connectors.location import STANDARD, Format, Location
+from shoal.connectors.format import Format
+from shoal.connectors.location import STANDARD, Location
 from shoal.connectors.page_sizes import unpacked_parts
 from shoal.connectors.typed import (
     INCOMPLETE,
@@ -37,13 +38,14 @@ from shoal.connectors.typed import (
     is_text,
     long_texts,
     plain,
+    scanned,
     table_errors,
     without_records,
 )
 from shoal.data.regular_files import RepeatedKey, distinct_keys, most_unpacked
 from shoal.data.schema import Fields
 from shoal.data.stream import Piece
-from shoal.errors import CheckpointError, InputError, library_errors_as
+from shoal.errors import TWICE, CheckpointError, InputError, library_errors_as
 from shoal.protocols import Place, Source
 
 PIECE = 8 << 20
@@ -84,7 +86,7 @@ class TextFeed:
     def __init__(
         self,
         path: str,
-        kind: str,
+        kind: Format,
         following: bool = False,
         fields: Fields = ANY_FIELDS,
     ) -> None:
@@ -97,7 +99,7 @@ class TextFeed:
         self.names: list[str] = []
         self._first: frozenset[str] = frozenset()
         self._new: set[str] = set()
-        if kind == ".jsonl":
+        if kind.is_json:
             self._json_names()
         else:
             self._header()
@@ -128,7 +130,7 @@ class TextFeed:
     def _found(self, at_end: bool, most_lines: int) -> Found:
         """Whole records at the beginning of what was read."""
         text = np.frombuffer(self._rest, dtype=np.uint8)
-        if self._kind == ".jsonl":
+        if self._kind.is_json:
             ends = np.flatnonzero(text == record_ends.BREAK) + 1
             if at_end and len(text) and (not len(ends) or ends[-1] < len(text)):
                 ends = np.append(ends, len(text))
@@ -194,7 +196,7 @@ class TextFeed:
             what = "has become shorter" if is_same else "was moved away or replaced"
             raise InputError(
                 f"source '{self._path}': {what} while it was followed; give the source as it was,"
-                " only longer, or begin a new checkpoint"
+                f" only longer. A new checkpoint publishes from the beginning: {TWICE}"
             )
 
     def _took(self, text: bytes) -> None:
@@ -261,7 +263,7 @@ class TextFeed:
         """Frame, the place of each of its rows among these records, what is bad, and how many
         records there were.
         """
-        if self._kind == ".jsonl":
+        if self._kind.is_json:
             lines = [line for line in text.split(b"\n") if line.strip()]
             return rows_of_json(lines, self.names, self._fields, self._new)
         found = self._readable(text, found)
@@ -274,7 +276,10 @@ class TextFeed:
         fine = (record_ends.WHOLE, record_ends.ODD, record_ends.BLANK)
         bad = []
         for i in np.flatnonzero(~np.isin(found.kinds, fine)):
-            ragged = f"has {found.cells[i]} cells, not {len(self.names)}"
+            ragged = (
+                f"has {found.cells[i]} cells, not {len(self.names)}; give it those that the first"
+                " line names, and quote cells that hold a separator"
+            )
             bad.append((int(place[i]), reasons.get(int(found.kinds[i]), ragged)))
         whole, odd = (
             np.flatnonzero(found.kinds == kind) for kind in (record_ends.WHOLE, record_ends.ODD)
@@ -365,7 +370,7 @@ class TextFeed:
             )
             raise CheckpointError(
                 f"source '{self._path}': is not the one that the checkpoint was made with, up to "
-                f"where it stopped; {again}, or begin a new checkpoint"
+                f"where it stopped; {again}. A new checkpoint publishes from the beginning: {TWICE}"
             )
         self._records, self._is_passing = place["records"], place["passing"]
         self._rest = self._behind_the_line(self._rest)
@@ -464,7 +469,9 @@ def rows_of_json(
             dropped |= {name for name in unknown if is_text(name)}
         if unknown and not fields.drops:
             lack = "which neither the first record nor the policy has"
-            remedy = "name it in the policy, or say 'other: drop'"
+            remedy = (
+                "add 'other: drop' to the policy; a stream begun without 'other' resumes with it"
+            )
             bad.append((at, f"has {_listed(unknown)}, {lack}; {remedy}"))
         elif fields.needed - found.keys():
             bad.append((at, f"lacks {_listed(fields.needed - found.keys())}"))
@@ -515,7 +522,7 @@ class TableFeed:
         incomplete = f"source '{path}': {INCOMPLETE.format(kind[1:])}"
         try:
             with self._errors(), open(path, "rb") as file:
-                self._table = pl.scan_parquet(path) if kind.is_parquet else pl.scan_ipc(path)
+                self._table = scanned(path, kind)
                 self._most = most_unpacked(os.stat(path).st_size)
                 schema = self._table.collect_schema()
                 self.names = schema.names()
@@ -553,7 +560,7 @@ class TableFeed:
         if place["sha256"] != self._sha256:
             raise CheckpointError(
                 f"source '{self._path}': is not the one that the checkpoint was made with; give the"
-                " same source, or begin a new checkpoint"
+                f" same source. A new checkpoint publishes from the beginning: {TWICE}"
             )
         self._at = place["records"]
 
@@ -569,7 +576,7 @@ def feed_of(path: str, following: bool = False, fields: Fields = ANY_FIELDS) -> 
     """The source by its name; raises InputError where it can't be read."""
     place = Location(path)
     kind = place.kind_to_read
-    if kind.is_workbook or place.is_many:
+    if not kind.is_streamed or place.is_many:
         raise InputError(
             f"source '{path}': a stream reads one file piece by piece; give text, .parquet or"
             " .arrow"

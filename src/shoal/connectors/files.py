@@ -4,7 +4,6 @@ Delimited text and workbooks are read as text, cell by cell. Parquet, Arrow and 
 their types.
 """
 
-import codecs
 import errno
 import gzip
 import hashlib
@@ -12,60 +11,27 @@ import os
 import shutil
 import sys
 import tempfile
-from bisect import bisect_left
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, cast
 
 import polars as pl
 
-from shoal.connectors import delimited, parquet_parts
-from shoal.connectors.dialect import AS_FOUND, Dialect, Reading, default_dialect
-from shoal.connectors.location import PARQUET, Format, Location, is_taken
+from shoal.connectors import parquet_parts
+from shoal.connectors.dialect import AS_FOUND, Dialect, Reading
+from shoal.connectors.format import Asked, Form, Format
+from shoal.connectors.format import SourceFile as SourceFile
+from shoal.connectors.formats import format_of
+from shoal.connectors.formats.parquet_arrow import read_columns
+from shoal.connectors.location import PARQUET, Location, is_taken
 from shoal.connectors.outputs import draft_beside
-from shoal.connectors.typed import (
-    check_keys,
-    check_texts,
-    objects,
-    plain,
-    require_keys_shared,
-    require_unfolded,
-    table_errors,
-    without_records,
-)
+from shoal.connectors.typed import require_unfolded
 from shoal.data import cores
 from shoal.data.regular_files import is_packed, is_pipe, require_regular, sync, unchanged, unpacked
 from shoal.data.table import Table
-from shoal.data.warnings import ReleaseWarning
-from shoal.errors import InputError
-
-ROW_GROUP = 1 << 20
-"""Records of a row group, whether a table is written at once or block by block."""
-
-
-@dataclass(frozen=True)
-class SourceFile:
-    """A table as it was read, with the hash of its bytes.
-
-    dialect: of delimited text, as which the table was read; None of other formats. second: the hash
-    of the table of sensitive values, where a release of two tables was read. remarks: on rows that
-    are nobody, or may be. contradicted: records whose derived numbers their cells contradict, None
-    where the policy asks for none.
-    """
-
-    table: Table
-    sha256: str
-    dialect: Dialect | None = None
-    second: str | None = None
-    remarks: tuple[ReleaseWarning, ...] = ()
-    contradicted: int | None = None
-
-    @property
-    def frame(self) -> pl.DataFrame:
-        """Its records; raises InputError where they don't fit into memory."""
-        return self.table.frame
+from shoal.errors import InputError, system_error
 
 
 def read(
@@ -85,9 +51,8 @@ def read(
     kind = place.kind_to_read
     if place.is_standard:
         content = sys.stdin.buffer.read()
-        source = _parsed(
-            content, path, kind, categorical, reading, hashlib.sha256(content).hexdigest()
-        )
+        digest = hashlib.sha256(content).hexdigest()
+        source = _parsed(Asked(content, path, categorical, reading), kind, digest)
     else:
         source = read_as(path, kind, categorical, reading)
     if not source.table.records and not allow_empty:
@@ -110,37 +75,20 @@ def read_as(
         return SourceFile(Table(frame), digest)
     if place.is_many:
         return _read_parts(path, reading)
-    kind = place.kind if kind is None else Format(kind)
-    require_regular(path, "file", or_pipe=not (kind.is_columnar or kind.is_workbook))
+    kind = place.kind if kind is None else format_of(kind)
+    require_regular(path, "file", or_pipe=kind.is_text)
     try:
         if is_pipe(path):  # can be read only once
             piped = Path(path).read_bytes()
             digest = hashlib.sha256(piped).hexdigest()
-            return _parsed(piped, str(path), kind, categorical, reading, digest)
+            return _parsed(Asked(piped, str(path), categorical, reading), kind, digest)
         with unchanged(path), cores.beside(file_sha256, path) as hashed:
-            source = _read_regular(str(path), kind, categorical, reading)
+            is_whole = kind.is_text and is_packed(path)
+            content = Path(path).read_bytes() if is_whole else Path(path)
+            source = _parsed(Asked(content, str(path), categorical, reading), kind, "")
             return replace(source, sha256=hashed())
     except OSError as failed:
         raise unreadable(path, failed) from None
-
-
-def _read_regular(
-    path: str, kind: Format, categorical: Collection[str], reading: Reading
-) -> SourceFile:
-    """A table in a regular file, its hash left out."""
-    if kind.is_columnar:
-        require_unfolded([path], kind, f"file '{path}'", reading.unpacked)
-        if kind.is_parquet:
-            parquet_parts.refuse_versions(Path(path))
-        return SourceFile(Table(_typed(path, kind, reading)), "")
-    if kind.is_workbook:
-        from shoal.connectors import workbooks
-
-        frame, remarks = workbooks.read(path, reading)
-        return SourceFile(Table(frame), "", remarks=remarks)
-    is_whole = kind.is_json or is_packed(path)
-    content = Path(path).read_bytes() if is_whole else Path(path)
-    return _parsed(content, path, kind, categorical, reading, "")
 
 
 def _read_parts(path: str | Path, reading: Reading) -> SourceFile:
@@ -153,7 +101,7 @@ def _read_parts(path: str | Path, reading: Reading) -> SourceFile:
             parquet_parts.check_named(path, parts, hashes)
             most = [part.path for part in parts]
             require_unfolded(most, PARQUET, f"folder '{path}'", reading.unpacked)
-            frames = [_typed(str(part.path), PARQUET, reading) for part in parts]
+            frames = [read_columns(str(part.path), PARQUET, reading) for part in parts]
         digest = parquet_parts.digest(parts, hashes)
         return SourceFile(Table(parquet_parts.joined(frames, parts)), digest)
     except OSError as failed:
@@ -305,7 +253,7 @@ def write(
     dialect: of delimited text; None for the default. metadata: what Parquet keeps beside the table.
     """
     with draft_file(draft, compressed) as file:
-        _write(frame, file, Format(kind or Location(draft).kind), dialect, metadata)
+        format_of(kind or Location(draft).kind).write(frame, file, Form(dialect, metadata))
 
 
 def write_table(frame: pl.DataFrame, output: str | Path, is_private: bool = False) -> None:
@@ -314,7 +262,7 @@ def write_table(frame: pl.DataFrame, output: str | Path, is_private: bool = Fals
     is_private: it stays its owner's alone.
     """
     place = Location(output)
-    kind = place.kind
+    kind = place.kind_to_write
     with atomic_write(place, is_private) as draft:
         write(frame, draft, kind, place.is_packed)
 
@@ -335,97 +283,16 @@ def draft_file(draft: Path, compressed: bool) -> Iterator[BinaryIO]:
                 yield cast(BinaryIO, even)
                 even.flush()
     except OSError as failed:
-        why = failed.strerror or "no space or no permission"
+        number = system_error(failed)
+        why = "no space or no permission" if number is None else os.strerror(number)
         raise InputError(
             f"output: writing failed ({why}); free some space or name another place"
         ) from None
 
 
-def _write(
-    frame: pl.DataFrame,
-    file: BinaryIO,
-    kind: Format,
-    dialect: Dialect | None,
-    metadata: dict[str, str] | None,
-) -> None:
-    if kind.is_columnar:
-        # a dictionary would carry along values that no cell shows
-        categorical = [
-            name for name, dtype in frame.schema.items() if dtype in (pl.Enum, pl.Categorical)
-        ]
-        frame = frame.with_columns(pl.col(name).cast(pl.String) for name in categorical)
-    if kind.is_parquet:
-        try:
-            frame.write_parquet(file, metadata=metadata, row_group_size=ROW_GROUP)
-        except pl.exceptions.ComputeError:
-            # what the disk refuses, in another's words: plain cells can be written
-            raise OSError from None
-    elif kind.is_columnar:
-        frame.write_ipc(file)
-    elif kind.is_json:
-        frame.write_ndjson(file)
-    elif kind.is_workbook:
-        from shoal.connectors import workbooks
-
-        workbooks.write({workbooks.SHEET: frame}, file)
-    else:
-        delimited.write(frame, file, dialect or default_dialect(kind))
-
-
-def _typed(path: str, kind: str, reading: Reading) -> pl.DataFrame:
-    # a name is a name, whatever characters it holds
-    with table_errors(path, kind, f"file '{path}'"), open(path, "rb") as file:
-        table = pl.scan_parquet(file) if kind == PARQUET else pl.scan_ipc(file)
-        schema = table.collect_schema()
-        names = without_records(schema)
-        kept = plain(names, f"file '{path}'", reading)
-        # a short file may hold very long lists, so those that nobody needs are not even looked at
-        unread = [
-            name
-            for name in names.columns
-            if kept[name].dtype != names[name].dtype
-            and (names[name].dtype != schema[name] or _holds_lists(schema[name]))
-        ]
-        frame = table.with_columns(pl.lit(None, pl.String).alias(name) for name in unread).collect()
-    return plain(frame, f"file '{path}'", reading)
-
-
-def _holds_lists(dtype: pl.DataType) -> bool:
-    if isinstance(dtype, pl.Struct):
-        return any(_holds_lists(field.dtype) for field in dtype.fields)  # type: ignore[arg-type]
-    return isinstance(dtype, pl.List | pl.Array)
-
-
-def _parsed(
-    content: bytes | Path,
-    path: str,
-    kind: Format,
-    categorical: Collection[str],
-    reading: Reading,
-    digest: str,
-) -> SourceFile:
-    """The table in some bytes, or in a plain text file that is too large to be held twice."""
-    if isinstance(content, bytes):
-        content = unpacked(content, f"file '{path}'", reading.unpacked)
-        if kind.is_json:
-            return SourceFile(Table(_json_lines(content, path, reading)), digest)
-    table, dialect = delimited.read(content, path, kind, categorical, reading)
-    return SourceFile(table, digest, dialect)
-
-
-def _json_lines(content: bytes, path: str, reading: Reading) -> pl.DataFrame:
-    content = content.removeprefix(codecs.BOM_UTF8)
-    require_keys_shared(content, f"file '{path}'", reading.unpacked)
-    frame = objects(content)
-    if frame is None:
-        lines = content.split(b"\n")
-        upto = range(len(lines) + 1)
-        bad = bisect_left(upto, True, key=lambda n: objects(b"\n".join(lines[:n])) is None)
-        raise InputError(
-            f"file '{path}': line {bad} is not a JSON object like the others; write one object a"
-            " line"
-        )
-    table = plain(frame, f"file '{path}'", reading)
-    check_texts(content, table, f"file '{path}'", reading)
-    check_keys(content, table, f"file '{path}'")
-    return table
+def _parsed(asked: Asked, kind: Format, digest: str) -> SourceFile:
+    """The table in some bytes of text, or in a file that need not be unpacked."""
+    if isinstance(asked.content, bytes):
+        where = f"file '{asked.path}'"
+        asked = asked._replace(content=unpacked(asked.content, where, asked.reading.unpacked))
+    return replace(kind.read(asked), sha256=digest)

@@ -21,7 +21,8 @@ from shoal.connectors.database.catalogue import catalogue
 from shoal.connectors.database.tables import check_releases, table_drafts
 from shoal.connectors.dialect import Dialect, Reading
 from shoal.connectors.files import SourceFile
-from shoal.connectors.location import FORMATS, PARQUET, XLSX, Location
+from shoal.connectors.formats import named
+from shoal.connectors.location import PARQUET, Location
 from shoal.connectors.outputs import check_not_read, signature_path
 from shoal.connectors.release_drafts import (
     DatabaseDraft,
@@ -38,7 +39,6 @@ from shoal.errors import InputError
 
 CERTIFICATE = "certificate.json"
 """The certificate of linked tables, in their folder."""
-OF_ONE_TABLE = tuple(suffix for suffix in FORMATS if suffix != XLSX)
 LONGEST = 31
 """Characters of a sheet's name."""
 
@@ -73,7 +73,8 @@ class LinkedOutput:
         is_typed: whether files in a folder keep types, as Parquet does; else they are CSV.
         """
         place = place_of_several(output)
-        fits = place.is_path and not place.lower().endswith(OF_ONE_TABLE)
+        kind = named(place)
+        fits = place.is_path and (kind is None or kind.has_sheets)
         if not (fits or (place.is_table and not names_table(place))):
             raise InputError(
                 f"output '{place}': linked tables go to a new folder, a workbook (.xlsx) or a"
@@ -97,7 +98,8 @@ class LinkedOutput:
 
     @property
     def _is_book(self) -> bool:
-        return self.place.is_path and self.place.lower().endswith(XLSX)
+        kind = named(self.place)
+        return self.place.is_path and kind is not None and kind.has_sheets
 
     def check(self, read: Collection[str], replace: bool) -> None:
         """Raises InputError, before any work, where the tables can't be put there.

@@ -2,24 +2,17 @@
 
 import glob
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from shoal.connectors.database import address as database
 from shoal.data.regular_files import path_text, require_name
 from shoal.errors import InputError
 
-PARQUET, ARROW, JSON_LINES, XLSX = ".parquet", ".arrow", ".jsonl", ".xlsx"
-DELIMITED = (".csv", ".tsv", ".txt", ".tab")
-TYPED = (PARQUET, ARROW)
-TABLES = (f".{database.SQLITE}", f".{database.POSTGRESQL}")
+if TYPE_CHECKING:  # the formats read with Polars, which a name alone does not need
+    from shoal.connectors.format import Format
+
+PARQUET, JSON_LINES = ".parquet", ".jsonl"
 PACKED = ".gz"
-FORMATS = (
-    *(suffix + packed for suffix in DELIMITED for packed in ("", PACKED)),
-    *TYPED,
-    JSON_LINES,
-    JSON_LINES + PACKED,
-    XLSX,
-)
 DATABASES = (".db", ".sqlite", ".sqlite3")
 STANDARD = "-"
 FRAME = "\0frame"
@@ -37,55 +30,6 @@ STEPS = PARQUET
 def is_taken(where: str, kind: str) -> InputError:
     """That a file, folder or table is there already, where `--replace` was not said."""
     return InputError(f"{where}: is there already; name a new {kind}, or say --replace")
-
-
-class Format(str):
-    """A format by its suffix, without compression; of a table in a database, its kind."""
-
-    __slots__ = ()
-
-    @property
-    def is_delimited(self) -> bool:
-        """Whether it is delimited text."""
-        return self in DELIMITED
-
-    @property
-    def is_columnar(self) -> bool:
-        """Whether it is Parquet or Arrow."""
-        return self in TYPED
-
-    @property
-    def has_types(self) -> bool:
-        """Whether each column is of one type: Parquet, Arrow and tables in databases."""
-        return self.is_columnar or self in TABLES
-
-    @property
-    def is_typed(self) -> bool:
-        """Whether it keeps numbers and no value apart from text."""
-        return self.is_columnar or self.is_json or not self.is_file
-
-    @property
-    def is_parquet(self) -> bool:
-        return self == PARQUET
-
-    @property
-    def is_json(self) -> bool:
-        """Whether it is JSON lines."""
-        return self == JSON_LINES
-
-    @property
-    def is_workbook(self) -> bool:
-        return self == XLSX
-
-    @property
-    def is_file(self) -> bool:
-        """Whether it has bytes; a frame has none."""
-        return self != FRAME
-
-    @property
-    def alike(self) -> tuple[str, ...]:
-        """The formats that differ from it by name alone, itself included."""
-        return DELIMITED if self.is_delimited else (self,)
 
 
 class Location(str):
@@ -143,24 +87,26 @@ class Location(str):
         return database.parse(self)
 
     @property
-    def kind(self) -> Format:
+    def kind(self) -> "Format":
         """The format by suffix, without compression; standard input and output are CSV.
 
         Raises InputError where no format has that suffix.
         """
+        from shoal.connectors.format import DatabaseFormat, FrameFormat
+        from shoal.connectors.formats import SUFFIXES, format_of, named
+
         if self.is_standard:
-            return Format(".csv")
+            return format_of(".csv")
         if self == FRAME:
-            return Format(FRAME)
+            return FrameFormat(FRAME)
         if self.is_table:
-            return Format(f".{self.address.kind}")
+            return DatabaseFormat(f".{self.address.kind}")
         require_name(self)
         name = Path(self).name.lower()
-        for suffix in FORMATS:
-            if name.endswith(suffix):
-                return Format(suffix.removesuffix(PACKED))
+        if (found := named(name)) is not None:
+            return found
         if self.is_many or self.is_folder:
-            return Format(PARQUET)
+            return format_of(PARQUET)
         if name.endswith((".xls", ".xlsb", ".xlsm", ".ods")):
             raise InputError(
                 f"file '{self}': is a spreadsheet of a format that is neither read nor written; use"
@@ -171,10 +117,21 @@ class Location(str):
                 f"file '{self}': is named like a database; name a table in it, such as"
                 f" '{database.of_file(self)}?table=NAME'"
             )
-        raise InputError(f"file '{self}': unknown format; use one of {', '.join(FORMATS)}")
+        raise InputError(f"file '{self}': unknown format; use one of {', '.join(SUFFIXES)}")
 
     @property
-    def kind_to_read(self) -> Format:
+    def kind_to_write(self) -> "Format":
+        """The format of a table that is written; raises InputError where it can only be read."""
+        kind = self.kind
+        if not kind.is_written:
+            raise InputError(
+                f"output '{self}': {kind.label} is read, and not written; name a file of another"
+                " format, such as .parquet or .csv"
+            )
+        return kind
+
+    @property
+    def kind_to_read(self) -> "Format":
         """The format of a table that is read; a file that is not there has none."""
         if not self.is_table:
             self.refuse_unknown_scheme("input", "read")

@@ -48,7 +48,7 @@ def check_not_read(output_path: str, input_path: str, read_by_policy: Iterable[s
     for output in (Path(output_path), Path(place.certificate)):
         what = None
         if any(_is_same(output, name) for name in read_by_policy):
-            what = "a file that the policy reads"
+            what = "the policy or a file that it reads"
         if _is_same(output, input_path):
             what = "the input"
         if any(_is_same(folder, input_path) for folder in _folders_read_with(output)):

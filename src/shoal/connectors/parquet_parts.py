@@ -222,12 +222,20 @@ def check_named(folder: str | Path, parts: Sequence[Part], hashes: Sequence[str]
         f"folder '{folder}': {_counted(len(which))} {what}"
         for which, what in (
             (strange, f"not in its {MANIFEST}: never audited, so take away what doesn't belong"),
-            (missing, f"of its {MANIFEST} not there; fetch the whole folder again"),
+            (
+                missing,
+                f"of its {MANIFEST} not there ({_listing(missing)}); fetch the whole folder again",
+            ),
             (changed, f"not as its {MANIFEST} says; fetch the whole folder again"),
         )
         if which
     ]
     InputError.raise_for(findings)
+
+
+def _listing(names: Sequence[str]) -> str:
+    """The first three names."""
+    return ", ".join(names[:3]) + (", ..." if names[3:] else "")
 
 
 def _counted(files: int) -> str:

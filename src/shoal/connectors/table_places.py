@@ -12,7 +12,8 @@ from pathlib import Path
 from shoal.connectors.database.address import names_table, of_file, of_table, parse
 from shoal.connectors.database.catalogue import ForeignKey, catalogue
 from shoal.connectors.dialect import AS_FOUND
-from shoal.connectors.location import DATABASES, FORMATS, Location
+from shoal.connectors.formats import SUFFIXES
+from shoal.connectors.location import DATABASES, Location
 from shoal.data.linked import PEOPLE
 from shoal.errors import InputError
 
@@ -68,7 +69,7 @@ def is_several(source: object) -> bool:
     if not place.is_path or not Path(place).exists():
         return False
     if not Path(place).is_dir():
-        return place.kind.is_workbook and len(_sheets(place)) > 1
+        return place.kind.has_sheets and len(_sheets(place)) > 1
     kinds = {name: Location(one.path).kind for name, one in _in_folder(Path(place), ()).items()}
     return PEOPLE in kinds or not all(kind.is_parquet for kind in kinds.values())
 
@@ -88,7 +89,7 @@ def table_places(
         keys = tuple(found.foreign_keys)
     elif place.is_path and Path(place).is_dir():
         places = _in_folder(Path(place), {Path(one).resolve() for one in beside})
-    elif place.is_path and place.kind_to_read.is_workbook:
+    elif place.is_path and place.kind_to_read.has_sheets:
         places = _sheets(place)
     else:
         places = {PEOPLE: TablePlace(place)}
@@ -127,7 +128,7 @@ def _in_folder(folder: Path, beside: Collection[Path]) -> dict[str, TablePlace]:
     places: dict[str, TablePlace] = {}
     findings = []
     for path in sorted(folder.iterdir()):
-        suffix = next((end for end in FORMATS if path.name.lower().endswith(end)), None)
+        suffix = next((end for end in SUFFIXES if path.name.lower().endswith(end)), None)
         if suffix is None or path.name.startswith((".", "_")) or path.resolve() in beside:
             continue
         name = path.name[: -len(suffix)]

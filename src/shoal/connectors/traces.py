@@ -24,7 +24,7 @@ WAY_OUT = "give the file that --trace wrote"
 
 def write_trace(rows: np.ndarray, path: str) -> None:
     """Writes the trace of a table, whole, its owner's alone. rows: (n,) the original's rows."""
-    with files.atomic_write(path, is_private=True) as draft, open(draft, "wb") as file:
+    with files.atomic_write(path, is_private=True) as draft, files.draft_file(draft, False) as file:
         for some in blocks(len(rows)):
             columns = {"row": np.arange(some.start, some.stop), "seq": rows[some]}
             pl.DataFrame(columns).write_ndjson(file)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 import polars as pl
@@ -23,11 +23,6 @@ FARTHEST_DAY = 95_000_000
 
 
 INCOMPLETE = "is not a complete {} file; write it again"
-_BEGINNINGS = {
-    b"PAR1": "is a Parquet file; name it .parquet",
-    b"ARRO": "is an Arrow file; name it .arrow",
-    b"\xff\xff\xff\xff": "is a stream of Arrow; write it as an Arrow file, or as .parquet",
-}
 MOST_DIGITS = 38
 
 
@@ -39,14 +34,23 @@ def table_errors(path: str | Path, kind: str, what: str) -> AbstractContextManag
 def _fault(failed: BaseException, path: str | Path, kind: str) -> str:
     if isinstance(failed, pl.exceptions.DuplicateError):
         return "two columns have one name; rename one of them"
+    from shoal.connectors.formats import begun_as  # which imports this module
+
     with open(path, "rb") as file:
         head = file.read(1 << 12)
-    found = _BEGINNINGS.get(head[:4])
-    if found is not None and not found.endswith(kind):
-        return found
+    if head.startswith(b"\xff\xff\xff\xff"):
+        return "is a stream of Arrow; write it as an Arrow file, or as .parquet"
+    found = begun_as(head)
+    if found is not None and found != kind:
+        return f"holds {found.label}; name it {found}"
     if found is None and b"\0" not in head and head.isascii():
         return "is text; name it .csv or .jsonl"
     return INCOMPLETE.format(kind[1:])
+
+
+def scanned(file: str | BinaryIO, kind: str) -> pl.LazyFrame:
+    """A Parquet or Arrow file of which nothing was read yet."""
+    return pl.scan_parquet(file) if kind == ".parquet" else pl.scan_ipc(file)
 
 
 def without_records(schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
@@ -68,7 +72,7 @@ def require_unfolded(
     for path in paths:
         incomplete = f"{what}: {INCOMPLETE.format(kind[1:])}"
         with table_errors(path, kind, what), open(path, "rb") as file:
-            table = pl.scan_parquet(file) if kind == ".parquet" else pl.scan_ipc(file)
+            table = scanned(file, kind)
             schema = table.collect_schema()
             long = 0
             for records, unpacked in unpacked_parts(path, kind, incomplete):
@@ -200,7 +204,7 @@ PAIR = r'("(?:[^"\\]|\\.)*"\s*:)\s*(?:"(?:[^"\\]|\\.)*"|[^",}\]\s]+)'
 MOST_SHOWN = 5
 _NESTED = r":\s*[\[{]"
 """Where a list or an object may begin, unless it stands in a text."""
-_KEY = re.compile(rb'"(?:[^"\\]|\\.)*"\s*:')
+_KEY = re.compile(rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"\s*:')
 
 
 def check_keys(content: bytes, frame: pl.DataFrame, where: str) -> None:
@@ -248,22 +252,23 @@ def _keys(pairs: list[tuple[str, Any]]) -> list[str]:
     return [key for key, _ in pairs]
 
 
-EVERY, LONGEST = 2000, 200
-"""Lines that are looked at, of all lines and of the longest ones."""
+PIECE = 1 << 22
+"""Bytes whose keys are listed at once."""
 
 
 def require_keys_shared(content: bytes, what: str, allowed: int | None) -> None:
     """Raises InputError where lines name so different keys that their table would be far larger.
 
-    The keys of some lines bound those of all from below. allowed: as in `most_unpacked`.
+    Every key is looked at, once, and no more of them than may be. allowed: as in `most_unpacked`.
     """
-    ends = np.flatnonzero(np.frombuffer(content, np.uint8) == ord("\n"))
-    starts, ends = np.append(0, ends + 1), np.append(ends, len(content))
-    chosen = {*range(0, len(ends), max(len(ends) // EVERY, 1))}
-    chosen |= {*np.argsort(starts - ends, kind="stable")[:LONGEST].tolist()}
-    some = b"\n".join(content[starts[line] : ends[line]] for line in sorted(chosen))
-    keys = {*_KEY.findall(some)}
-    require_room(CELL * len(keys) * len(ends), most_unpacked(len(content), allowed), what)
+    most, lines = most_unpacked(len(content), allowed), content.count(b"\n") + 1
+    keys: set[bytes] = set()
+    begun = 0
+    while begun < len(content):
+        end = content.find(b"\n", begun + PIECE) + 1 or len(content)
+        keys.update(_KEY.findall(content, begun, end))
+        require_room(CELL * len(keys) * lines, most, what)
+        begun = end
 
 
 DEEPEST = 32

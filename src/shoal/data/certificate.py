@@ -106,7 +106,11 @@ class Certificate(Mapping[str, Any]):
         by = f" by {method['name']}" if method else ""
         verdict = "holds" if self.holds else "does not hold"
         first = f"<Certificate of {self.get('verb')}{by}: {verdict}>"
-        return printable_lines([first, *self.found])
+        broken = [p for p in self.get("promises") or [] if p.get("holds") is not True]
+        failing = [
+            "{} of {}: asked {}, measured {}".format(*_promise(promise)[:4]) for promise in broken
+        ]
+        return printable_lines([first, *failing, *fault_sentences(self), *self.found])
 
     def _repr_html_(self) -> str:
         """What holds and what was lost, for a notebook; `to_json` has everything."""
@@ -145,7 +149,7 @@ class Certificate(Mapping[str, Any]):
         if not self.get("attacks"):
             return []
         reports = import_module("shoal.reports.attacks")  # not below, and needed to show alone
-        found = [f"{one.word}: {one.says} {one.remedy}".rstrip() for one in reports.ranked(self)]
+        found = [f"{one.headed}: {one.says} {one.remedy}".rstrip() for one in reports.ranked(self)]
         more = len(reports.rows_of(self)) - len(found)
         return [
             *found,

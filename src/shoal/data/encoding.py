@@ -89,11 +89,13 @@ class EncodedAttribute:
     def positions_of(self, others: "EncodedAttribute") -> np.ndarray:
         """This table's position of each value of another; (m,) int32.
 
-        A value that no record here has lies where no class reaches.
+        A value that no record here has lies where no class reaches; in a tree, after its leaves.
         """
         values = others.value_of_code()
         missing = np.isnan(values)
         nowhere = int(self.positions.max(initial=0)) + 2
+        if isinstance(self.reach, Hierarchy):
+            nowhere = self.reach.leaves
         none = self.missing if self.missing >= 0 else nowhere
         if isinstance(self.reach, Hierarchy):
             return np.where(missing, none, np.nan_to_num(values)).astype(np.int32)[others.codes]

@@ -53,6 +53,8 @@ def person_name(cell: str) -> str:
     Two ways to write the same signs make nobody another person.
     """
     if not (cell.isascii() and cell.isprintable()):
+        if "Cn" in map(unicodedata.category, cell):  # may be a sign that only Polars knows
+            return str(names_of(pl.Series([cell]))[0])
         cell = unicodedata.normalize("NFKC", _UNSEEN.sub("", cell))
     return cell.strip(BLANKS)
 
@@ -233,9 +235,9 @@ WIDEST = 12
 """Digits of a number with zeros in front that is looked for where names are hidden."""
 
 
-def refuse_spelling(first: str, second: str, taken: int, allowed: int) -> None:
-    """Raises InputError where more people are taken for others than there may be."""
-    if taken > allowed:
+def refuse_spelling(first: str, second: str, taken: int) -> None:
+    """Raises InputError where people would be taken for others."""
+    if taken:
         raise InputError(
             f"{second}: {taken} of its people are those of {first}, but for capitals, zeros in"
             " front or '.0' in their ids, and would be taken for others; write the ids of all"
@@ -243,27 +245,18 @@ def refuse_spelling(first: str, second: str, taken: int, allowed: int) -> None:
         )
 
 
-def taken_for_others(
-    names: pl.Series, are_known: Callable[[pl.Series], np.ndarray]
-) -> tuple[int, int]:
-    """How many are known under another spelling alone, and for how many of all that is no sign.
+def taken_for_others(names: pl.Series, are_known: Callable[[pl.Series], np.ndarray]) -> int:
+    """How many are known under another spelling alone.
 
-    names: distinct. are_known: (n,) bool, whether somebody of exactly each name is known.
+    Two that stand among these names side by side are two people. names: distinct. are_known: (n,)
+    bool, whether somebody of exactly each name is known.
     """
-    known = are_known(names)
-    strange = names.filter(pl.Series(~known))
+    strange = names.filter(pl.Series(~are_known(names)))
     taken = np.zeros(len(strange), dtype=bool)
     for spelled in _spellings(strange):
-        rows = np.flatnonzero((spelled != strange).to_numpy() & ~taken)
+        rows = np.flatnonzero((~spelled.is_in(names.implode())).to_numpy() & ~taken)
         taken[rows] = are_known(spelled.gather(rows))
-    return int(taken.sum()), int(known.sum()) if are_spelled_apart(names) else 0
-
-
-def are_spelled_apart(names: pl.Series) -> bool:
-    """Whether several of these distinct people have ids that differ in nothing but their
-    spelling.
-    """
-    return bare_names(names).n_unique() < len(names)
+    return int(taken.sum())
 
 
 def bare_names(names: pl.Series) -> pl.Series:
@@ -335,25 +328,30 @@ def rows_of_nobody(frame: pl.DataFrame, missing_values: Sequence[str]) -> np.nda
 
 
 def without_nobody(
-    frame: pl.DataFrame, missing_values: Sequence[str] = ()
+    frame: pl.DataFrame, missing_values: Sequence[str] = (), dropped: Sequence[str] = ()
 ) -> tuple[pl.DataFrame, tuple[ReleaseWarning, ...]]:
     """The rows that have a value in some column: others are nobody, as a spreadsheet saves rows
-    whose cells were cleared.
+    whose cells were cleared. dropped: columns that don't count, such as a counter of rows.
     """
-    empty = rows_of_nobody(frame, missing_values)
+    empty = rows_of_nobody(frame.drop(dropped), missing_values)
     if not len(empty):
         return frame, ()
     kept = np.ones(frame.height, dtype=bool)
     kept[empty] = False
-    return frame.filter(pl.Series(kept)), nobody(len(empty), int(kept[empty[0] :].sum()))
+    below = int(kept[empty[0] :].sum())
+    return frame.filter(pl.Series(kept)), nobody(len(empty), below, bool(dropped))
 
 
-def nobody(empty: int, below: int) -> tuple[ReleaseWarning, ...]:
-    """What there is to say of rows without any value, and of rows below one."""
+def nobody(empty: int, below: int, has_dropped: bool = False) -> tuple[ReleaseWarning, ...]:
+    """What there is to say of rows without any value, and of rows below one. has_dropped: whether
+    some columns don't count.
+    """
     said = []
     if empty:
-        rows = "1 row has no value and is" if empty == 1 else f"{empty} rows have no value and are"
-        text = f"{rows} left out: such rows are nobody, and no message or trace numbers them"
+        but = ", but in dropped columns," if has_dropped else ""
+        has, are = ("1 row has", "is") if empty == 1 else (f"{empty} rows have", "are")
+        text = f"{has} no value{but} and {are} left out"
+        text += ": such rows are nobody, and no message or trace numbers them"
         said.append(ReleaseWarning(EMPTY_ROWS, text))
     if below:
         rows = "1 row stands" if below == 1 else f"{below} rows stand"

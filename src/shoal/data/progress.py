@@ -2,7 +2,10 @@
 
 import inspect
 import sys
+import weakref
 from collections.abc import Callable
+
+COMPILING = "compiling for this machine, once ('shoal warmup' does it beforehand)"
 
 Progress = Callable[[str], None]
 """Takes the name of each stage; one with parameters `done` and `total` gets both by name where
@@ -17,11 +20,33 @@ def watched(progress: Progress | bool) -> Progress:
     """What is told of each stage; `True` writes the stages to standard error."""
     if callable(progress):
         return progress
-    return _to_standard_error if progress else no_progress
+    return _ToStandardError() if progress else no_progress
 
 
-def _to_standard_error(stage: str) -> None:
-    print(f"progress: {stage}", file=sys.stderr, flush=True)
+class _ToStandardError:
+    """Writes each stage, and that loops are compiled, once and while it is in use."""
+
+    def __init__(self) -> None:
+        from numba.core import event
+
+        progress = weakref.ref(self)
+
+        class Compiling(event.Listener):
+            def on_start(self, event: object) -> None:
+                mine = progress()
+                if mine is not None and not mine.said_compiling:
+                    mine.said_compiling = True
+                    mine(COMPILING)
+
+            def on_end(self, event: object) -> None: ...
+
+        self.said_compiling = False
+        listener = Compiling()
+        event.register("numba:compile", listener)
+        weakref.finalize(self, event.unregister, "numba:compile", listener)
+
+    def __call__(self, stage: str) -> None:
+        print(f"progress: {stage}", file=sys.stderr, flush=True)
 
 
 def tell(progress: Progress, stage: str, done: int, total: int) -> None:

@@ -32,13 +32,12 @@ from typing import Any, BinaryIO, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import InputError, ShoalError
+from shoal.errors import InputError, ShoalError, is_full
 
 SHARE = 2
 """Arrays in memory take up to this part of the limit: the rest is for everything else."""
 
 _UNSUPPORTED = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT)
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 BLOCK = 1 << 18
@@ -181,7 +180,7 @@ def mapped_file(handle: int, size: int, folder: Path) -> mmap.mmap:
         _allocate(handle, size)
         return mmap.mmap(handle, size)
     except OSError as failed:
-        if failed.errno not in _FULL:
+        if not is_full(failed):
             raise
         raise InputError(
             f"memory: needs {size / 1e9:.1f} GB more on the disk of '{folder}', which has"

@@ -23,6 +23,7 @@ QUASI_LEFT_OUT = "quasi-left-out"
 VALUES_UNIQUE = "values-unique"
 OUTLIER_PUBLISHED = "outlier-published"
 MOSTLY_ASIDE = "mostly-set-aside"
+ALL_SUPPRESSED = "all-suppressed"
 FIELDS_DROPPED = "fields-dropped"
 EMPTY_ROWS = "empty-rows"
 ROWS_APART = "rows-apart"
@@ -31,6 +32,8 @@ HOUSEHOLD_JOINED = "household-joined"
 HIDDEN_ROWS = "hidden-rows"
 ORDER_KEPT = "order-kept"
 LEDGER_UNJUDGED = "ledger-unjudged"
+CONTROL_IN_ORIGINAL = "control-in-original"
+NOT_NUMBERS = "not-numbers"
 
 
 OF_CELLS = (
@@ -51,6 +54,7 @@ _BY_CODE = {
     HIDDEN_ROWS: NOTE,
     WRITTEN_ALIKE: NOTE,
     TOGETHER_BELOW: GRAVE,
+    ALL_SUPPRESSED: GRAVE,
     PLAIN_NAMES_PEOPLE: GRAVE,
     PRESENCE_DISCLOSED: GRAVE,
     ROWS_LINKED: GRAVE,

@@ -79,7 +79,7 @@ def check_output(agreement: Agreement, output: str, replace: bool = True) -> Non
 
     replace: whether a file that is there already gives way.
     """
-    _ = Location(output).kind  # raises where no format has that suffix
+    _ = Location(output).kind_to_write  # raises where it is none
     outputs = output, f"{output}.certificate.json"
     check_not_read(agreement, *outputs)
     for name in outputs:

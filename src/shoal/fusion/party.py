@@ -101,7 +101,7 @@ def write_release(
     promise.
     """
     policy, place = agreement.policy, Location(output)
-    kind = place.kind
+    kind = place.kind_to_write
     with files.atomic_write(output) as draft:
         progress("writing the release")
         files.write(fused.published, draft, kind, place.is_packed)

@@ -197,7 +197,7 @@ def collect_candidates(
     People are tokens. Raises InputError for operations that the method can't do, PromiseError for
     people whom it has published before.
     """
-    frame, subject = with_tokens(frame, terms), terms.policy.subject
+    frame, subject = with_tokens(frame, deferred, terms), terms.policy.subject
     operations = operations_of(frame, terms)
     is_new = pl.Series(operations == INSERT)
     arriving = CandidateRecords.of(frame.filter(is_new), subject, rows=is_new.arg_true().to_numpy())
@@ -336,26 +336,29 @@ def _after(
 # People, by keyed tokens and never by name.
 
 
-def with_tokens(frame: pl.DataFrame, terms: Terms) -> pl.DataFrame:
-    """The subject column, which is text, as tokens under the ledger's key."""
+def with_tokens(frame: pl.DataFrame, deferred: DeferredRecords, terms: Terms) -> pl.DataFrame:
+    """The subject column, which is text, as tokens under the ledger's key.
+
+    Raises InputError where people who are published or wait come again under ids that are spelled
+    otherwise.
+    """
     subject = terms.policy.subject
     if subject is None or not frame.height:
         return frame
-    _refuse_other_spellings(frame[subject], terms.ledger)
+    known = KnownPeople(terms.ledger)
+    known.add_and_count_known(as_numbers(deferred.frame_like(frame)[subject].drop_nulls()))
+    _refuse_other_spellings(frame[subject], known, terms.ledger.key)
     return tokens_of(frame, subject, terms.policy.model.no_names, terms.ledger.key)
 
 
-def _refuse_other_spellings(names: pl.Series, ledger: Ledger) -> None:
-    """Raises InputError where people come again under ids that are spelled otherwise."""
-    known = KnownPeople(ledger)
-
+def _refuse_other_spellings(names: pl.Series, known: KnownPeople, key: bytes) -> None:
     def are_known(names: pl.Series) -> np.ndarray:
-        tokens = [token_of(name, ledger.key) for name in names.to_list()]
+        tokens = [token_of(name, key) for name in names.to_list()]
         return known.holds(as_numbers(pl.Series(tokens, dtype=pl.String)))
 
     people = names_of(names).unique()
-    spelled = taken_for_others(people.filter(people != ""), are_known)
-    refuse_spelling("earlier releases", "increment", *spelled)
+    taken = taken_for_others(people.filter(people != ""), are_known)
+    refuse_spelling("earlier increments", "increment", taken)
 
 
 def tokens_of(frame: pl.DataFrame, subject: str, no_names: list[str], key: bytes) -> pl.DataFrame:

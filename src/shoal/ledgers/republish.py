@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, cast
 
+import polars as pl
+
 from shoal.auditor.ledger.export import check_outside, disagreements
 from shoal.auditor.ledger.terms import (
     WITH_OPERATIONS,
@@ -32,17 +34,20 @@ from shoal.connectors.location import Location
 from shoal.connectors.outputs import check_not_read
 from shoal.data.certificate import Certificate
 from shoal.data.notebook import Figures
-from shoal.data.person_names import without_nobody
 from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import path_text
 from shoal.data.table import Table, texts_of
 from shoal.errors import InputError, LedgerError, PromiseError
-from shoal.ledgers.increment import DELETE, Terms
+from shoal.ledgers.increment import DELETE, UPDATE, Terms
 from shoal.ledgers.next_release import plan, write_and_audit
 from shoal.policy.binding.columns import check_increment, input_warnings
 from shoal.policy.binding.files import PolicyTables
 from shoal.policy.linked import one_table_findings
 from shoal.policy.policy import Policy, PolicyLike
+from shoal.privacy.l_diversity import LDiversity
+
+LEAST_M = 2
+"""Values of a signature, where nothing asks for more."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -60,7 +65,7 @@ class Republication(Figures, Generic[FrameT]):
     data: the release as it was published, where a frame was given; None where nothing was.
     left_out: records that waited to the deadline among fewer than k people, and are gone.
     caught_up: earlier releases of the ledger that were written into its table now.
-    deleted: people whom the increment deletes.
+    deleted, updated: people whom the increment deletes or updates.
     """
 
     release: int | None
@@ -75,6 +80,7 @@ class Republication(Figures, Generic[FrameT]):
     left_out: int = 0
     caught_up: int = 0
     deleted: int = 0
+    updated: int = 0
 
     @property
     def again(self) -> int:
@@ -140,6 +146,7 @@ def republish_file(
         source = policy.tables.read_original(source, allow_empty=True)
     started = time.process_time()
     policy.require_answers()
+    source = _with_all_columns(source, policy)
     policy = with_its_method(policy, ledger).with_shuffled_rows()
     terms = Terms(policy, policy.build_method("republish"), ledger)
     check_policy(policy, terms.method)
@@ -217,6 +224,7 @@ def republish_file(
         left_out=waiting.left_out,
         caught_up=caught_up,
         deleted=0 if name is None else int((texts[name] == DELETE).sum()),
+        updated=0 if name is None else int((texts[name] == UPDATE).sum()),
     )
 
 
@@ -225,7 +233,7 @@ def increment_of(frame: Frame, tables: PolicyTables) -> files.SourceFile:
     records = tables.table_given(frame, allow_empty=True).frame
     text = texts_of(records).write_csv()
     digest = hashlib.sha256(text.encode()).hexdigest()
-    records, remarks = without_nobody(records, tables.model.missing_values)
+    records, remarks = tables.without_nobody(records)
     return files.SourceFile(Table(tables.original_frame(records)), digest, remarks=remarks)
 
 
@@ -244,7 +252,7 @@ def with_its_method(policy: Policy, ledger: Ledger, *, explicit: bool = True) ->
         raise LedgerError(
             f"ledger '{ledger.path}': the certificate of its last release is damaged; restore it"
         )
-    policy = policy.or_method(known["name"], known["parameters"])
+    policy = _for_its_promises(policy.or_method(known["name"], known["parameters"]))
     if last and not explicit and policy.method_name != known["name"]:
         raise InputError(
             f"ledger '{ledger.path}': its last release is by '{known['name']}', and the policy"
@@ -252,6 +260,26 @@ def with_its_method(policy: Policy, ledger: Ledger, *, explicit: bool = True) ->
             f" change it with --method {policy.method_name}"
         )
     return policy
+
+
+def _for_its_promises(policy: Policy) -> Policy:
+    """With signatures of as many values as l-diversity asks for, where `m` is left open."""
+    if policy.method_name != WITH_OPERATIONS or "m" in policy.method_settings:
+        return policy
+    asked = [one.l for one in policy.build_promises() if isinstance(one, LDiversity)]
+    m = max([LEAST_M, *asked])
+    return policy.with_method(None, {"m": m}) if m > LEAST_M else policy
+
+
+def _with_all_columns(source: files.SourceFile, policy: Policy) -> files.SourceFile:
+    """The increment; where it only deletes people, columns that it leaves out are empty."""
+    name, frame = policy.operation, source.frame
+    if name not in frame.columns or not (frame[name] == DELETE).all() or not frame.height:
+        return source
+    known = policy.model.subject_columns
+    lacking = [n for n in policy.model.attributes if n not in (*frame.columns, *known)]
+    empty = [pl.lit(None, pl.String).alias(column) for column in lacking]
+    return replace(source, table=Table(frame.with_columns(empty)))
 
 
 def check_ledger(ledger: Ledger, tables: PolicyTables, looks_back: bool) -> None:

@@ -104,7 +104,8 @@ def plan_returning(
     assert subject is not None  # checked with the policy
     operations_of(frame, terms)  # nothing but new records
     arriving, rows = in_order_of_names(frame, subject)
-    people = records_of(with_tokens(arriving, terms), rows, deferred, state, terms.policy.model)
+    arriving = with_tokens(arriving, deferred, terms)
+    people = records_of(arriving, rows, deferred, state, terms.policy.model)
     _refuse_strangers(people, terms)
     arrivals = deferred.arrivals_with(frame.height)
     found, waiting = place_returning(people, state, arrivals, terms, progress)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -50,10 +50,14 @@ AgreementLike: TypeAlias = str | Path | Json
 
 @dataclass(frozen=True)
 class Agreement:
-    """A complete, checked agreement. base: the folder that its paths are relative to."""
+    """A complete, checked agreement. base: the folder that its paths are relative to.
+
+    path: the file that it was read from; None where it was made in Python.
+    """
 
     model: AgreementModel
     base: Path = Path()
+    path: Path | None = field(default=None, compare=False)
 
     @classmethod
     def load(cls, path: str | Path) -> Agreement:
@@ -70,7 +74,8 @@ class Agreement:
                 f"agreement '{path}': is the policy of one table, not an agreement of several"
                 f" owners; {_KEYS}"
             )
-        return cls.from_dict(content, base=Path(path).parent, what=f"agreement '{path}'")
+        agreement = cls.from_dict(content, base=Path(path).parent, what=f"agreement '{path}'")
+        return replace(agreement, path=Path(path))
 
     @classmethod
     def of(cls, agreement: Agreement | AgreementLike) -> Agreement:
@@ -93,7 +98,8 @@ class Agreement:
         return agreement
 
     def with_changes(self, **changes: Any) -> Agreement:
-        return Agreement.from_dict(self.model.model_dump(exclude_unset=True) | changes, self.base)
+        content = self.model.model_dump(exclude_unset=True) | changes
+        return replace(Agreement.from_dict(content, self.base), path=self.path)
 
     def with_overrides(
         self, method: str | None, settings: Json, k: int | None, seed: int | None
@@ -297,7 +303,7 @@ class Agreement:
             "render": {"order": "shuffled"},
             "seed": self.model.seed,
         }
-        return Policy.from_dict(content, self.base)
+        return replace(Policy.from_dict(content, self.base), path=self.path)
 
     # What is signed off
 

@@ -112,6 +112,7 @@ _PLAINER = {
     "int_from_float": "must be a whole number",
     "float_type": "must be a number",
     "float_parsing": "must be a number",
+    "finite_number": "must be a finite number",
     "less_than_equal": "must be at most {le:g}",
     "greater_than": "must be above {gt:g}",
     "greater_than_equal": "must be at least {ge:g}",

@@ -137,7 +137,11 @@ def policy_of_frame(
     if asked.get("other") == "plain":
         rest = [name for name in table.names if name not in attributes]
         numbers = {name: _sensitive(name, "plain", table) for name in rest}
-        attributes |= {name: {"role": "plain", **own} for name, own in numbers.items() if own}
+        attributes |= {
+            name: {"role": "plain", **own}
+            for name, own in numbers.items()
+            if own or name == asked.get("label")
+        }
     sensitive, l, t = roles["sensitive"], asked.get("l"), asked.get("t")
     content: dict[str, Any] = {
         "version": 1,
@@ -158,8 +162,9 @@ def changed(policy: P, asked: Columns) -> P:
     if method is not None:
         if not isinstance(method, str | Mapping):
             raise InputError(
-                f"method: give its name, or its name and parameters as a mapping; this is of type"
-                f" {type(method).__name__}"
+                "method: give its name, or its name and parameters as a mapping; this is of type"
+                f" {type(method).__name__}. A method of your own is found by its name once its"
+                " package is installed"
             )
         given = {"name": method} if isinstance(method, str) else dict(method)
         policy = policy.with_method(given.pop("name", None), given)
@@ -184,6 +189,10 @@ def _check(asked: Columns, named: Sequence[str]) -> None:
     is_diverse = asked.get("l") is not None or asked.get("t") is not None
     if is_diverse and not asked.get("sensitive"):
         findings.append("publish: l and t are about sensitive columns; name one as 'sensitive'")
+    label = asked.get("label")
+    if label is not None and label not in named and asked.get("other") != "plain":
+        what = "is dropped" if asked.get("other") == "drop" else "has no role"
+        findings.append(f"publish: the label, '{label}', {what}; name it in plain=, too")
     InputError.raise_for(findings)
 
 

@@ -12,9 +12,8 @@ import numpy as np
 import yaml
 from pydantic import BaseModel
 
-from shoal.connectors import files
+from shoal.connectors import files, formats
 from shoal.connectors.dialect import Reading
-from shoal.connectors.location import FORMATS
 from shoal.data import notebook
 from shoal.data.findings import listed_rows
 from shoal.data.hierarchies.hierarchy import Hierarchy
@@ -245,11 +244,23 @@ MOST_COPIES = 100_000
 """Parts of a YAML file that its aliases may add to those that are written."""
 
 
+LONGEST = 1_000_000
+"""Signs of a number or word in YAML: PyYAML takes a minute or more for tens of millions."""
+_WORD = re.compile(r"[^\s,\[\]{}]+")
+
+
 class Careful:
     """A safe loader of PyYAML, of content that neither aliases nor tags make hard to read.
 
     What has colons, such as 12:30, is text: PyYAML's numbers of base 60 take time by their square.
     """
+
+    def __init__(self, text: str) -> None:
+        """text: the document; raises ComposerError where a word in it is too long to be parsed."""
+        if any(word.end() - word.start() > LONGEST for word in _WORD.finditer(text)):
+            problem = f"a number or word has more than {LONGEST:,} signs"
+            raise yaml.composer.ComposerError(None, None, problem)
+        super().__init__(text)  # type: ignore[call-arg]
 
     def get_single_node(self) -> Any:
         """The document as nodes; raises ComposerError where they would unfold to too many."""
@@ -392,7 +403,7 @@ def is_text(content: object) -> bool:
 
 def _or_table(path: Path) -> str:
     """The question whether a table was named in the place of a file of settings."""
-    is_table = path.name.lower().endswith(FORMATS)
+    is_table = path.name.lower().endswith(formats.SUFFIXES)
     return "; it has the name of a table: are the two files swapped?" if is_table else ""
 
 

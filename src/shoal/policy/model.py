@@ -1,6 +1,6 @@
 """The keys of a policy file, and what each of them may hold."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from numbers import Integral, Real
 from typing import Annotated, Any, Literal
@@ -28,7 +28,7 @@ ORDERS = ("frequency", "alphabetical")
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 # The policy's blocks `read` and `write`: how files come in and go out.
@@ -240,7 +240,10 @@ class AttributePolicy(_Strict):
         None, description="An ARX hierarchy table, or one maker: prefix, bins, dates, order, tree."
     )
     weight: float = Field(
-        1.0, gt=0, description="How much the loss of this attribute matters to the method."
+        1.0,
+        gt=0,
+        le=FARTHEST,
+        description="How much the loss of this attribute matters to the method.",
     )
     render: Literal["range", "mean", "both", "median", "mode"] = Field(
         "range",
@@ -414,7 +417,9 @@ class RowsPolicy(_Strict):
     count_known: bool = Field(
         False, description="With a number: whether how many rows there are is known beside them."
     )
-    weight: float = Field(1.0, gt=0, description="How much a withheld cell counts as loss.")
+    weight: float = Field(
+        1.0, gt=0, le=FARTHEST, description="How much a withheld cell counts as loss."
+    )
     ordered: bool = Field(
         False, description="Whether rows are aligned in the order of their dates."
     )
@@ -668,6 +673,13 @@ class PolicyModel(_Strict):
         """The population tables that promises compare with, as the policy names them."""
         named = [promise.get("population") for promise in self.promises]
         return sorted({name for name in named if isinstance(name, str) and name})
+
+    def dropped_of(self, names: Iterable[str]) -> list[str]:
+        """Those of these columns that are dropped, unless all are, which is an error elsewhere."""
+        names = list(names)
+        roles = {name: one.role for name, one in self.attributes.items()}
+        dropped = [name for name in names if roles.get(name, self.other) == "drop"]
+        return dropped if len(dropped) < len(names) else []
 
     @property
     def no_names(self) -> list[str]:

@@ -61,6 +61,7 @@ DEFAULT_FOR_CLOSENESS = {"name": "tcloseness", "aim": "spans", "scale": "range"}
 class Policy:
     """A whole, checked policy. `base` is the folder that its paths are relative to.
 
+    path: the file that it was read from; None where it was made in Python.
     earlier: for promises that compare with all of a growing table, how often each value of a
         sensitive attribute counts in what of it is published already.
     is_made_of_columns: whether nobody wrote it: an audit was asked about columns alone.
@@ -75,6 +76,7 @@ class Policy:
     is_made_of_columns: bool = False
     is_method_open: bool = False
     is_certified_in_order: bool = False
+    path: Path | None = field(default=None, compare=False)
 
     @classmethod
     def load(cls, path: str | Path) -> Policy:
@@ -84,7 +86,8 @@ class Policy:
             raise InputError(
                 f"policy '{path}': is an agreement of several owners; 'shoal fuse' takes it"
             )
-        return cls.from_dict(content, base=Path(path).parent, what=f"policy '{path}'")
+        policy = cls.from_dict(content, base=Path(path).parent, what=f"policy '{path}'")
+        return replace(policy, path=Path(path))
 
     @classmethod
     def from_dict(
@@ -139,10 +142,15 @@ class Policy:
         return policy
 
     @property
-    def files(self) -> list[str]:
+    def named_tables(self) -> list[str]:
         """The hierarchy, population and reference tables that it reads."""
         named = (holder[key] for holder, key in tables_named_in(self.model.model_dump()))
         return [str(self.base / name) for name in dict.fromkeys(named)]
+
+    @property
+    def files(self) -> list[str]:
+        """All that is read for it, its own file first: nothing of it may be overwritten."""
+        return [str(path) for path in (self.path, *self.named_tables) if path is not None]
 
     @cached_property
     def tables(self) -> PolicyTables:

@@ -6,7 +6,7 @@ printed, too.
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from shoal.auditor.verdict import remedy
@@ -52,7 +52,8 @@ class Row:
     number: what is judged, a gain or a share. control: people who are not in the release. why: it
     is not measured. measure, attribute: how `accept` names it; empty where it can't. helps: the
     measure whose remedy helps here, where `accept` can't name it. others: whom a gain is compared
-    with, where these are in the release, too. among: what is counted.
+    with, where these are in the release, too. among: what is counted. attack: its name; empty where
+    none was needed.
     """
 
     question: str
@@ -68,6 +69,7 @@ class Row:
     helps: str = ""
     others: str = ""
     among: str = gettext("people")
+    attack: str = ""
 
     def __post_init__(self) -> None:
         for number in (self.member, self.control, self.chance, self.gain):
@@ -150,12 +152,22 @@ def rows_of(certificate: Certificate) -> list[Row]:
 
 
 def _rows(found: Findings, certificate: Certificate) -> list[Row]:
-    rows = [*_singled_out(found), *_linked(found), *_linked_by_names(found)]
-    rows += [*_inferred(found), *_by_class(found)]
-    rows += [*_member(found), *_together(found, certificate), *_method(found)]
+    rows = [*_by("singling-out", _singled_out(found)), *_linked(found)]
+    rows += [*_by("linkability", _linked_by_names(found))]
+    rows += [*_by("inference", _inferred(found)), *_by_class(found)]
+    rows += [*_by("membership", _member(found)), *_by("minimality", _method(found))]
+    rows += _by("intersection", _together(found, certificate))
     skipped = found.get("skipped", {})
-    rows += [Row(question, name, "", why=skipped[name]) for question, name in OF if name in skipped]
+    rows += [
+        Row(question, name, "", why=skipped[name], attack=name)
+        for question, name in OF
+        if name in skipped
+    ]
     return sorted(rows, key=lambda row: QUESTIONS.index(row.question))
+
+
+def _by(attack: str, rows: Iterator[Row]) -> Iterator[Row]:
+    return (replace(row, attack=attack) for row in rows)
 
 
 # attacks that may be skipped, and the question that they would have answered
@@ -212,14 +224,20 @@ def worst_of(certificate: Certificate, attack: str) -> str:
 
 
 class Finding(NamedTuple):
-    """What an attack found, in a word and a sentence, what to do about it, and whether that is
-    `accepted` in words or `open`.
+    """What an attack found, in a word and a sentence, what to do about it, whether that is
+    `accepted` in words or `open`, and the attack's name.
     """
 
     word: str
     says: str
     remedy: str
     state: str = ""
+    attack: str = ""
+
+    @property
+    def headed(self) -> str:
+        """The word, with the attack's name."""
+        return f"{self.word} ({self.attack})" if self.attack else self.word
 
 
 def ranked(certificate: Certificate, accepted: Collection[str] | None = None) -> list[Finding]:
@@ -260,9 +278,9 @@ def _finding(certificate: Certificate, row: Row, accepted: Collection[str] | Non
     if accepted is not None and verdict(certificate, row) == MUCH:
         state = "accepted" if row.says in accepted else "open"
     if row.word not in (MUCH, SOME) or state == "accepted":
-        return Finding(row.word, said, "", state)
+        return Finding(row.word, said, "", state, row.attack)
     helps = remedy(certificate, row.measure or row.helps, row.attribute)
-    return Finding(row.word, said, f"{helps[:1].upper()}{helps[1:]}.", state)
+    return Finding(row.word, said, f"{helps[:1].upper()}{helps[1:]}.", state, row.attack)
 
 
 def _singled_out(found: Findings) -> Iterator[Row]:
@@ -305,6 +323,7 @@ def _linked(found: Findings) -> Iterator[Row]:
                 known=known,
             )
             asked: Findings = {"measure": "linkage" if one is attack else "", "helps": "linkage"}
+            asked |= {"attack": "linkability"}
             label, why = gettext("finding a person's record"), one.get("why")
             yield Row(QUESTIONS[1], label, sentence, share, chance=chance, why=why, **asked)
     order = found.get("order")
@@ -316,7 +335,8 @@ def _linked(found: Findings) -> Iterator[Row]:
         )
         shares = order["found"], order["others"], order["chance"], order["gain"]
         whom, why = gettext("for somebody else of their class"), order.get("why")
-        yield Row(QUESTIONS[1], label, sentence, *shares, why=why, helps="order", others=whom)
+        asked = {"helps": "order", "others": whom, "attack": "order"}
+        yield Row(QUESTIONS[1], label, sentence, *shares, why=why, **asked)
     around = found.get("population")
     if around is not None:
         label, share = gettext("naming by the population"), around["marketer"]
@@ -324,7 +344,7 @@ def _linked(found: Findings) -> Iterator[Row]:
             "whoever has a list of the population, judged by the {source}, names them rightly",
             source=around["source"],
         )
-        asked = {"measure": "marketer", "among": gettext("records")}
+        asked = {"measure": "marketer", "among": gettext("records"), "attack": "population"}
         chance, why = around.get("baseline", {}).get("mean"), around.get("why")
         yield Row(QUESTIONS[1], label, sentence, share, chance=chance, why=why, **asked)
 
@@ -367,12 +387,13 @@ def _linked_by_names(found: Findings) -> Iterator[Row]:
 
 def _inferred(found: Findings) -> Iterator[Row]:
     for name, one in found.get("inference", {}).items():
-        best = (one["attackers"] or {}).get(one.get("best"), {})
-        member, control = best.get("member"), best.get("control")
+        # none is called the best where none does better than others
+        tried = max((one["attackers"] or {"": {}}).values(), key=_gain_of)
+        member, control = tried.get("member"), tried.get("control")
         near = _near(one)
         label = gettext("guessing {name}", name=name)
         sentence = gettext(
-            "whoever finds their class guesses their {name}{near} rightly",
+            "whoever knows all that others could know of them guesses their {name}{near} rightly",
             name=name,
             near=near,
         )
@@ -389,6 +410,11 @@ def _inferred(found: Findings) -> Iterator[Row]:
         # whoever guesses a number as well of strangers learns little, however sure they are
         gain = one["gain"] if near else None
         yield Row(QUESTIONS[2], label, sentence, share, gain=gain, **asked)
+
+
+def _gain_of(attacker: Findings) -> float:
+    gain = _parts(attacker.get("gain"))[0]
+    return float("-inf") if gain is None else gain
 
 
 def _near(one: Mapping[str, Any]) -> str:
@@ -409,8 +435,8 @@ def _by_class(found: Findings) -> Iterator[Row]:
             name=name,
         )
         share, label = one["lifted"], gettext("{name} ten times as likely", name=name)
-        why = one.get("why")
-        yield Row(QUESTIONS[2], label, sentence, share, measure="lifted", attribute=name, why=why)
+        asked: Findings = {"measure": "lifted", "attribute": name, "why": one.get("why")}
+        yield Row(QUESTIONS[2], label, sentence, share, attack="skewness", **asked)
     for name, one in found.get("homogeneity", {}).items():
         sentence = gettext(
             "whoever finds their class knows their {name}, since all of it have the same",
@@ -418,7 +444,8 @@ def _by_class(found: Findings) -> Iterator[Row]:
         )
         asked = {"measure": "homogeneous", "attribute": name, "why": one.get("why")}
         label, share = gettext("{name} certain", name=name), one["people"]
-        yield Row(QUESTIONS[2], label, sentence, share, chance=one["chance"], **asked)
+        asked |= {"attack": "homogeneity", "chance": one["chance"]}
+        yield Row(QUESTIONS[2], label, sentence, share, **asked)
 
 
 def _member(found: Findings) -> Iterator[Row]:

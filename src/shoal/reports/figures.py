@@ -17,6 +17,7 @@ from shoal.reports.charts import LETTER, WIDTH, Chart, losses_chart, shortened
 from shoal.reports.pages import Measured
 
 INCH = 72
+ABOVE_LEGEND = 20  # points between axes and title
 COLOURS = {"mark": "#b3450a", "before": "#a0a9b2", "after": "#0b62a4", "ink": "#101112"}
 COLOURS |= {"grid": "#d0d1d2"}
 MARKERS = {"circle": "o", "square": "s", "up": "^", "diamond": "D", "down": "v"}
@@ -119,5 +120,6 @@ def _draw(axes: Axes, chart: Chart) -> None:
             va="center",
         )
     if any(shape.name for shape in chart.shapes):
-        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0, ncols=2)
-    axes.set_title(shortened(chart.title), loc="left", pad=18, fontsize=LETTER)
+        place: Any = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0}
+        axes.legend(**place, borderpad=0.2, frameon=False, ncols=2)
+    axes.set_title(shortened(chart.title), loc="left", pad=ABOVE_LEGEND, fontsize=LETTER)

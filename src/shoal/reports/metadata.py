@@ -12,6 +12,8 @@ from typing import Any, TypeAlias
 from urllib.parse import quote
 
 from shoal.connectors.files import atomic_write
+from shoal.connectors.format import Format
+from shoal.connectors.formats import format_of
 from shoal.connectors.location import Location
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import PromiseReport
@@ -80,17 +82,6 @@ def write_metadata(
 # A release described
 
 
-MEDIA_TYPES = {
-    "csv": "text/csv",
-    "txt": "text/csv",
-    "tsv": "text/tab-separated-values",
-    "tab": "text/tab-separated-values",
-    "jsonl": "application/jsonlines",
-    "parquet": "application/vnd.apache.parquet",
-    "arrow": "application/vnd.apache.arrow.file",
-    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-}
-DELIMITED = ("csv", "txt", "tsv", "tab")
 TECHNIQUES = {
     "interval": "numbers as the interval of their class",
     "mean": "numbers as the mean of their class",
@@ -138,14 +129,14 @@ class Description:
         return self.output["dialect"]
 
     @property
-    def form(self) -> str:
-        """The format without compression, such as csv."""
-        return str(self.output["format"]).removesuffix(".gz")
+    def form(self) -> Format:
+        """The format without compression."""
+        return format_of(f".{self.output['format']}".removesuffix(".gz"))
 
     @property
     def media_type(self) -> str:
         packed = str(self.output["format"]).endswith(".gz")
-        return "application/gzip" if packed else MEDIA_TYPES[self.form]
+        return "application/gzip" if packed else self.form.media_type
 
     @property
     def missing(self) -> list[str]:
@@ -224,7 +215,7 @@ def datapackage(release: Description) -> Document:
         "name": release.name,
         "path": release.path,
         "type": "table",
-        "format": release.form,
+        "format": release.form[1:],
         "mediatype": release.media_type,
         "bytes": release.output["bytes"],
         "hash": f"sha256:{release.output['sha256']}",
@@ -233,7 +224,7 @@ def datapackage(release: Description) -> Document:
             "missingValues": release.missing,
         },
     }
-    if release.form in DELIMITED:
+    if release.form.is_delimited:
         resource["encoding"] = release.dialect["encoding"]
         resource["dialect"] = {
             "delimiter": release.dialect["delimiter"],

@@ -72,9 +72,9 @@ class Publication(verdict.Publication[FrameT]):
         """
         return job.save(self, path_text(path, "output"), overwrite)
 
-    def numbers(self, how: Literal["interval", "mid"] = "mid") -> FrameT:
+    def numbers(self, how: Literal["interval", "mid", "mean"] = "mid") -> FrameT:
         """The published frame with numbers in place of intervals, as `read_release` gives them:
-        their middles, or structs of their ends.
+        their middles, the means that are shown, or structs of their ends.
         """
         frame = numbers_of(table_of(self.data).frame, self.certificate, self.policy.model, how)
         return like(self.data, frame)

@@ -56,8 +56,9 @@ class Levels:
             levels = int(matrix.heights[j]) + 1
             if matrix.is_tree(j):
                 numbered, number = _numbered(matrix, j)
-                spans += [row[values[j]] for row in number]
-                nodes.append(np.take(numbered, values[j], axis=1))
+                leaf = np.minimum(values[j], matrix.leaves(j))
+                spans += [row[leaf] for row in number]
+                nodes.append(np.take(numbered, leaf, axis=1))
                 groups.append(number[:, -1] + 1)
             else:
                 starts = [matrix.starts_at(j, level) for level in range(levels)]
@@ -80,9 +81,15 @@ class Levels:
 
 
 def _numbered(matrix: Matrix, j: int) -> tuple[np.ndarray, np.ndarray]:
-    """The node of each leaf of a tree at each level, and its number there; (levels, leaves)."""
+    """The node of each leaf of a tree at each level, and its number there; (levels, leaves + 1).
+
+    The last column is of what only people of a population have, who lack the value: nothing below
+    the whole domain covers it.
+    """
     nodes = matrix.nodes_by_level(j)
+    nodes = np.column_stack([nodes, nodes[:, -1]])
     begins = matrix.first[nodes] == np.arange(nodes.shape[1])
+    begins[:, -1] = True
     begins[-1] = np.arange(nodes.shape[1]) == 0  # the whole domain, whatever the tree says
     return nodes, np.cumsum(begins, axis=1, dtype=np.int32) - 1
 

@@ -3,7 +3,8 @@ pickle.
 
     checkpoint
     |- CURRENT          the snapshot; its rename is the one moment at which work counts as done
-    |- segment-<n>      output that CURRENT has committed and that may not stand in its file yet
+    |- segment-<n>      output that CURRENT has committed and that may not stand in its file yet;
+    |                   segment-<n>.put once it does
     |- status.json      counts and times for those who watch; no part of the commit
     `- lock
 
@@ -28,7 +29,7 @@ import numpy as np
 import polars as pl
 
 from shoal.data.regular_files import sync
-from shoal.errors import UNREADABLE, CheckpointError
+from shoal.errors import TWICE, UNREADABLE, CheckpointError
 
 try:
     import fcntl
@@ -164,12 +165,13 @@ class Checkpoint:
             sync(self.folder)
 
 
-def moved(output: Path) -> CheckpointError:
-    """What is raised where a file is not as the last step left it."""
+def moved(output: Path, begun: str = "") -> CheckpointError:
+    """What is raised where a file is not as the last step left it. begun: where that was."""
+    where = f" as '{begun}'" if begun not in ("", str(output.resolve())) else ""
     return CheckpointError(
-        f"output '{output}': was moved, shortened or changed since the stream wrote it; put it"
-        " back, and the same command resumes, or begin a new checkpoint; a folder gets files that"
-        " rotate: -o NAME/"
+        f"output '{output}': was moved, shortened or changed since the stream wrote it{where}; put"
+        " it back, and the same command resumes. A new checkpoint publishes from the beginning:"
+        f" {TWICE}. For files that rotate, name a folder: -o NAME/"
     )
 
 

@@ -13,7 +13,7 @@ import polars as pl
 
 from shoal.auditor.promises import Measures
 from shoal.data.classes import encode_sensitive
-from shoal.data.person_names import is_nobody, names_of, rows_of_nobody, without_nobody
+from shoal.data.person_names import is_nobody, names_of, rows_of_nobody
 from shoal.data.row_order import published_order
 from shoal.data.schema import Kind, Role
 from shoal.data.stream import NEW, REUSE, SUPPRESS, Arrivals, Emissions, Space
@@ -78,7 +78,7 @@ class StreamCore:
         method = policy.build_method(_VERB)
         bound = names if policy.model.person is None else [*names, policy.model.person]
         if reference is not None:
-            people, _ = without_nobody(reference.frame, policy.model.missing_values)
+            people, _ = policy.tables.without_nobody(reference.frame)
             if not people.height:
                 raise InputError("reference: holds no records, only empty rows; give it some")
             if sorted(people.columns) != sorted(names):
@@ -228,7 +228,8 @@ class StreamCore:
         """Rows, (n,) bool, that hold no value or name no subject, can't be written, or whose
         sensitive values the policy does not know.
         """
-        nobody = rows_of_nobody(frame.select(self.names), self.schema.missing_values)
+        cells = frame.select(self.names).drop(self.problem.tables.model.dropped_of(self.names))
+        nobody = rows_of_nobody(cells, self.schema.missing_values)
         yield np.isin(np.arange(frame.height), nobody), "has no value and is nobody"
         if self.schema.subject is not None:
             people = frame[self.schema.subject.name]

@@ -3,11 +3,15 @@
 import math
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from shoal.connectors.location import JSON_LINES, Format, Location
+from shoal.connectors.location import JSON_LINES, Location
 from shoal.data.option import Request, option
 from shoal.data.regular_files import require_name
 from shoal.errors import InputError
+
+if TYPE_CHECKING:
+    from shoal.connectors.format import Format
 
 
 class StreamOptions(Request):
@@ -39,7 +43,7 @@ class StreamOptions(Request):
         choices=("whole", "release"),
     )
     read: tuple[str, ...] = ()
-    """Files that its policy reads, and the policy's own."""
+    """Files that its policy reads, its own among them."""
 
     @property
     def is_durable(self) -> bool:
@@ -85,10 +89,12 @@ class StreamOptions(Request):
         return _paths_of(self.sink, self.trace, self.named_letters)
 
     @property
-    def format(self) -> Format:
+    def format(self) -> "Format":
         """The format in which rows are written."""
-        form = Format(JSON_LINES) if self.by_transactions else self.place.kind
-        if form.is_workbook:
+        from shoal.connectors.formats import format_of
+
+        form = format_of(JSON_LINES) if self.by_transactions else self.place.kind_to_write
+        if form.has_sheets:
             raise InputError(
                 f"output '{self.sink}': a workbook does not grow; name a .csv, or another format"
             )

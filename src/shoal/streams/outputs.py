@@ -11,6 +11,7 @@ import os
 import sys
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -21,7 +22,7 @@ import polars as pl
 from shoal.connectors.dialect import default_dialect
 from shoal.connectors.location import Location
 from shoal.data.schema import Role, Schema
-from shoal.errors import CheckpointError, PromiseError
+from shoal.errors import TWICE, CheckpointError, PromiseError
 from shoal.protocols import Sink
 from shoal.streams import kafka
 from shoal.streams.checkpoint import Checkpoint, SharedCheckpoint, moved
@@ -185,7 +186,10 @@ class Outputs:
         """
         what = "is there already; name a new file"
         if self._options.checkpoint is not None:
-            what = "exists, but the checkpoint is new; name a new file, or its own checkpoint"
+            what = (
+                "exists, but the checkpoint is new; name its own checkpoint. A new file begins"
+                f" anew: {TWICE}"
+            )
         for name in (self._options.sink, self._options.trace or "-"):
             is_file = Location(name).is_path and Path(name).is_file()
             if is_file and Path(name).stat().st_size:
@@ -227,24 +231,31 @@ class Outputs:
         """Goes back to what a snapshot has committed."""
         for name, length in state["lengths"].items():
             output = self[name]
-            output.length = int(length)
+            output.length, output.begun = int(length), str(state.get("paths", {}).get(name, ""))
             # earlier checkpoints hold those of private files alone
             known = state["crcs"].get(name)
             output.crc = output.committed_crc() if known is None else int(known)
 
     def remove_segment(self, step: int) -> None:
-        self._segment(step).unlink(missing_ok=True)
+        for is_put in (False, True):
+            self._segment(step, is_put).unlink(missing_ok=True)
 
-    def _segment(self, step: int) -> Path:
-        return self._checkpoint.folder / f"segment-{step}"
+    def _segment(self, step: int, is_put: bool = False) -> Path:
+        return self._checkpoint.folder / f"segment-{step}{'.put' if is_put else ''}"
+
+    def _note_put(self, step: int) -> None:
+        """From now on all of a step has to stand in its files: what lacks was taken away."""
+        with suppress(FileNotFoundError):  # it was noted, or there is no checkpoint
+            self._segment(step).rename(self._segment(step, is_put=True))
 
     def put_segment(self, step: int, state: Mapping[str, Any]) -> None:
         """Puts what a snapshot has committed where it belongs, whether it stood there or not.
 
         Raises CheckpointError where the segment or an output is not as it was written.
         """
+        is_put = self._segment(step, is_put=True).exists()
         try:
-            content = self._segment(step).read_bytes()
+            content = self._segment(step, is_put).read_bytes()
         except FileNotFoundError:
             raise CheckpointError(
                 f"checkpoint '{self._checkpoint.folder}': lacks a file that it had written; begin a"
@@ -252,14 +263,15 @@ class Outputs:
             ) from None
         known, digest = state["segment"], sha256(content).hexdigest()
         if len(content) != known["size"] or digest != known["sha256"]:
-            raise self._damaged(self._segment(step).name)
+            raise self._damaged(self._segment(step, is_put).name)
         start = 0
         for name, size in state["sizes"].items():
             output = self[name]
-            self._require_put(name, output, size)
+            self._require_put(name, output, size, is_put)
             output.pending = content[start : start + size]
             start += size
             self._put(name, step)
+        self._note_put(step)
 
     def _damaged(self, name: str) -> CheckpointError:
         return CheckpointError(
@@ -270,27 +282,29 @@ class Outputs:
     def require_as_put(self) -> None:
         """Raises CheckpointError where an output is not what was put, before it is certified."""
         for name, output in self.by_name.items():
-            self._require_put(name, output, 0)
+            self._require_put(name, output, 0, is_put=True)
 
-    def _require_put(self, name: str, output: "Output", more: int) -> None:
+    def _require_put(self, name: str, output: "Output", more: int, is_put: bool) -> None:
         """Raises CheckpointError where an output is neither as before a step nor as after it.
 
-        more: bytes of the step. What stands behind the committed bytes may be half of it, and is
-        written again.
+        more: bytes of the step. Unless they were put, what stands behind the committed bytes may be
+        half of them, and is written again.
         """
         asked = self._options
         if name == "sink" and (
             asked.by_transactions or asked.place.is_standard or asked.is_rolling
         ):
             return
-        fits = output.length <= output.found_length <= output.length + more
+        least = output.length + (more if is_put and self._grows(name) else 0)
+        fits = least <= output.found_length <= output.length + more
         if more and self._grows(name):
             fits &= output.path.exists()
         if fits and output.committed_crc() == output.crc:
+            output.require_moved()
             return
         if output.path.parent == self._checkpoint.folder:
             raise self._damaged(output.path.name)
-        raise moved(output.path)
+        raise moved(output.path, output.begun)
 
     def _require_as_left(self, name: str, output: "Output") -> None:
         """Raises CheckpointError where a file that this run wrote is not as it left it."""
@@ -315,6 +329,7 @@ class Outputs:
         """Appends all that is pending to the outputs."""
         for name in self.by_name:
             self._put(name, step)
+        self._note_put(step)
 
     def _put(self, name: str, step: int) -> None:
         output = self[name]
@@ -343,7 +358,7 @@ class Output:
     comes next.
 
     crc: of what is committed. tail: its last bytes, at most TAIL. stamp: device and inode of the
-    file, once this run has written it.
+    file, once this run has written it. begun: the path that the last run wrote.
     """
 
     path: Path
@@ -353,6 +368,18 @@ class Output:
     pending: bytes = b""
     tail: bytes = b""
     stamp: tuple[int, int] | None = None
+    begun: str = ""
+
+    def require_moved(self) -> None:
+        """Raises CheckpointError where the file stands where it was begun, too: two copies of a
+        stream would publish the same people apart.
+        """
+        begun = Path(self.begun)
+        if self.begun and begun.exists() and begun != self.path.resolve():
+            raise CheckpointError(
+                f"output '{self.path}': is a copy of '{self.begun}', which is still there; resume"
+                f" the stream there, or remove that file. Two copies of a stream: {TWICE}"
+            )
 
     @property
     def files(self) -> list[Path]:

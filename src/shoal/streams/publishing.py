@@ -8,7 +8,7 @@ import json
 import time
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from shoal.data.certificate import Certificate
 from shoal.data.schema import Fields
 from shoal.data.stream import KINDS, Piece
 from shoal.data.table import Table
-from shoal.errors import CheckpointError, InputError
+from shoal.errors import TWICE, CheckpointError, InputError
 from shoal.policy.consistency import OF_STREAMS
 from shoal.policy.policy import Policy
 from shoal.protocols import Source
@@ -103,7 +103,7 @@ class StreamRequest:
         return {
             "policy": settled,
             "shuffled": sorted(model.render.model_fields_set),
-            "hierarchies": [files.file_sha256(name) for name in self.policy.files],
+            "hierarchies": [files.file_sha256(name) for name in self.policy.named_tables],
         }
 
     def fixed_for(self, names: list[str], reference: files.SourceFile | None) -> Mapping[str, Any]:
@@ -152,8 +152,10 @@ class Publishing(ABC):
         """Goes on where a snapshot was taken; raises CheckpointError if it belongs to another
         stream or does not fit.
         """
-        check_terms(self._checkpoint.folder, state.get("policy"), self._terms)
         try:
+            are_other = set(state["lengths"]) != set(self.outputs.by_name)
+            other = ["outputs, such as --trace"] if are_other else []
+            check_terms(self._checkpoint.folder, state.get("policy"), self._terms, other)
             self._take_up(state)
         except UNFIT:
             raise self._checkpoint.damaged from None
@@ -174,6 +176,7 @@ class Publishing(ABC):
             "came": [(now - at, seq) for at, seq in self._arrival_times],
             "at": time.time(),
             "tally": asdict(self.counters),
+            "paths": self._outputs_that_stay(),
             **self.outputs.snapshot(),
             **{f"core/{name}": value for name, value in self.core.snapshot().items()},
         }
@@ -300,7 +303,7 @@ def _refused(bad: list[tuple[int, str]]) -> InputError:
     )
 
 
-def hash_of(fixed: Mapping[str, Any]) -> str:
+def hash_of(fixed: object) -> str:
     """One text that two streams share if they agree in everything named here."""
     return hashlib.sha256(json.dumps(fixed, sort_keys=True).encode()).hexdigest()
 
@@ -308,6 +311,7 @@ def hash_of(fixed: Mapping[str, Any]) -> str:
 # What may not change while a stream goes on.
 
 POLICY_KEY = "policy/"  # and a key of it
+OTHER_KEY = f"{POLICY_KEY}other"
 DIFFERENT = {
     "policy": "another policy",
     "shuffled": "another policy",
@@ -315,7 +319,6 @@ DIFFERENT = {
     "reference": "another reference",
     "columns": "other columns",
     "record_lines": "another --read record_lines",
-    "outputs": "other outputs",
     "table": "another output table",
     "version": "another version of Shoal",
 }
@@ -328,28 +331,51 @@ def settled(terms: Mapping[str, Any]) -> str:
     return json.dumps(parts, sort_keys=True)
 
 
-def check_terms(folder: Path, begun: object, terms: Mapping[str, Any]) -> None:
+def check_terms(
+    folder: Path, begun: object, terms: Mapping[str, Any], other: Sequence[str] = ()
+) -> None:
     """Raises CheckpointError with everything in which a stream differs from the one that was begun.
 
-    begun: what `settled` gave, or the hash of all that earlier versions wrote.
+    begun: what `settled` gave, or the hash of all that earlier versions wrote. other: what is known
+    to differ beside the terms. Where outputs lie is no term: what stands in them proves them.
     """
     earlier = {name: value for name, value in terms.items() if name not in ("table", "version")}
     if "version" in terms:
         earlier |= {"shoal": VERSION, "polars": pl.__version__}
     known, given = (_mapping(text) for text in (begun, settled(terms)))
-    # earlier checkpoints know fewer terms
-    differing = [name for name in known if known[name] != given.get(name)]
-    if begun == hash_of(earlier) or (known and not differing):
+    differing = _differing(known, given)
+    if begun == hash_of(earlier) or (known and not differing and not other):
         return
-    words = dict.fromkeys(word for name, word in DIFFERENT.items() if name in differing)
-    what = ", ".join(words) or "another policy, other columns, outputs or versions"
+    if not known:
+        raise CheckpointError(
+            f"checkpoint '{folder}': was made by an early build, which kept one hash of the policy,"
+            " the full paths of checkpoint and outputs, and the versions of Shoal and Polars, so it"
+            " can't be said which of them differs; put the folder back where it was begun, and end"
+            " the stream by the build that began it, without --follow"
+        )
     keys = [name.removeprefix(POLICY_KEY) for name in differing if name.startswith(POLICY_KEY)]
+    named = {*differing, *(["policy"] if keys else [])}
+    words = dict.fromkeys(word for name, word in DIFFERENT.items() if name in named)
+    what = ", ".join([*words, *(f"other {one}" for one in other)])
     if keys:
         what = what.replace(DIFFERENT["policy"], f"{DIFFERENT['policy']} ({', '.join(keys)})")
     raise CheckpointError(
         f"checkpoint '{folder}': was made under {what}; resume with what it was begun with. To"
-        " change that, end the stream first, without --follow, and begin a new checkpoint"
+        " change that, end the stream first, by its old command without --follow, and begin a new"
+        f" checkpoint for the records that follow: {TWICE}"
     )
+
+
+def _differing(known: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
+    """The terms that differ; earlier checkpoints know fewer."""
+    free = {"outputs"}
+    if any(name.startswith(POLICY_KEY) for name in known):
+        free.add("policy")  # its keys say the same
+        known = dict.fromkeys((n for n in given if n.startswith(POLICY_KEY)), None) | {**known}
+    # columns being the same, it only decides whether later records with more fields are set aside
+    if {one.get(OTHER_KEY) for one in (known, given)} <= {hash_of(None), hash_of("drop")}:
+        free.add(OTHER_KEY)
+    return [name for name in known if known[name] != given.get(name) and name not in free]
 
 
 def _mapping(text: object) -> Mapping[str, Any]:

@@ -39,7 +39,7 @@ from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress
 from shoal.data.room import bytes_of
 from shoal.data.schema import Render
-from shoal.errors import CheckpointError, os_errors_as_input_errors
+from shoal.errors import TWICE, CheckpointError, os_errors_as_input_errors
 from shoal.policy.policy import Policy
 from shoal.protocols import Source
 from shoal.streams import kafka
@@ -52,7 +52,7 @@ from shoal.streams.publishing import Publishing, StreamRequest
 from shoal.streams.shard import Rows
 from shoal.streams.shard_files import NAMED, BatchFolder, batch_folder, digest
 from shoal.streams.sharded import stream_sharded
-from shoal.streams.stream_status import is_stop
+from shoal.streams.stream_status import is_stop, refusals_noted
 
 Certify = Callable[[], Certificate]
 
@@ -198,7 +198,7 @@ def _resumable_run(
     options = request.options
     assert options.checkpoint is not None
     checkpoint = Checkpoint(options.checkpoint, options.is_durable)
-    with checkpoint.held():
+    with checkpoint.held(), refusals_noted(checkpoint.folder):
         _require_columns(options, checkpoint, feed.names)
         run = Run(request, feed, checkpoint, clock)
         with ExitStack() as stack:
@@ -251,7 +251,7 @@ def _require_columns(options: StreamOptions, checkpoint: Checkpoint, names: list
     again = "feed it again from its beginning" if from_pipe else "give the same source"
     raise CheckpointError(
         f"source '{options.source}': does not begin with the columns that the checkpoint was made"
-        f" with; {again}, or begin a new checkpoint"
+        f" with; {again}. A new checkpoint publishes from the beginning: {TWICE}"
     )
 
 
@@ -263,6 +263,7 @@ class Run(Publishing):
     _joined: Path | None = None  # one table of all parts, at the end
     rolling: RollingFolder | None = None  # or the folder of their tables
     _since = _last_line = 0.0  # of the run, and its last line of progress
+    _is_told = True  # whether that line says what was committed last
 
     # resuming
 
@@ -311,9 +312,10 @@ class Run(Publishing):
             piece = self._feed.read()
             at_end = piece.at_end
             if self._advance(piece):
-                self._tell(progress)
+                self._is_told = False
             else:
                 time.sleep(IDLE)
+            self._tell(progress)
 
     def _require_no_more(self) -> None:
         """Raises CheckpointError where a source that had ended has records again."""
@@ -441,8 +443,8 @@ class Run(Publishing):
 
     def _tell(self, progress: Progress) -> None:
         now = self._clock()
-        if now - self._last_line < TELL_EVERY:
+        if self._is_told or now - self._last_line < TELL_EVERY:
             return
-        self._last_line = now
+        self._last_line, self._is_told = now, True
         read = self.counters.read - self._read_before
         progress(self.counters.line(read / max(now - self._since, 1e-9)))

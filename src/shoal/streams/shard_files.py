@@ -29,7 +29,7 @@ from shoal.data.room import new_file
 from shoal.data.schema import Fields
 from shoal.data.stream import Piece
 from shoal.data.table import Table, as_text
-from shoal.errors import CheckpointError, InputError
+from shoal.errors import TWICE, CheckpointError, InputError
 from shoal.streams.publishing import StreamRequest
 
 PLACE = "\0place"
@@ -289,8 +289,8 @@ class BatchFolder:
         """Raises CheckpointError where a new stream would go into a folder that holds something."""
         if self.path.exists() and not (self.path.is_dir() and not any(self.path.iterdir())):
             raise CheckpointError(
-                f"output '{self.path}': exists, but the checkpoint is new; name a new folder, or"
-                " the checkpoint that it belongs to"
+                f"output '{self.path}': exists, but the checkpoint is new; name the checkpoint that"
+                f" it belongs to. A new folder is published from the beginning: {TWICE}"
             )
 
     def require_as_left(self, entries: list[dict[str, Any]]) -> None:

@@ -409,6 +409,21 @@ class StatusWriter:
         }
 
 
+@contextmanager
+def refusals_noted(folder: Path) -> Iterator[None]:
+    """Notes in the status that an earlier run left why this one does not go on."""
+    try:
+        yield
+    except ShoalError as refused:
+        with suppress(OSError, *UNREADABLE):
+            content = json.loads((folder / NAME).read_text(encoding="utf-8"))
+            if content["state"] in (RUNNING, STOPPED):
+                content |= {"state": FAILED, "error": " ".join(refused.said)}
+                write_status(folder, content)
+                metrics.note(_figures(content))
+        raise
+
+
 def _figures(status: Mapping[str, Any]) -> metrics.Figures:
     """What Prometheus is to know of a status."""
     verdict, recent, wait = (status[part] for part in ("verdict", "recent", "wait"))

@@ -57,7 +57,7 @@ ROWS_SHARE, ROW_BYTES = 4, 16
 
 def require_writable(path: str, room: Room) -> None:
     """Raises InputError where a release past memory can't go to this place."""
-    is_folder, kind = Location(path).is_folder, Location(path).kind
+    is_folder, kind = Location(path).is_folder, Location(path).kind_to_write
     if isinstance(room, SharedRoom) and not is_folder:
         raise InputError(
             f"engine: '{path}' is one file, and tasks write one each; end its name with / for a"
@@ -65,7 +65,7 @@ def require_writable(path: str, room: Room) -> None:
         )
     if is_folder and not isinstance(room, SharedRoom):
         raise needs_whole("a folder is written")
-    if not (kind.is_delimited or kind.is_parquet):
+    if not kind.fits_past_memory:
         raise needs_whole(f"'{path}': files of the format {kind[1:]} are written")
 
 

@@ -33,7 +33,7 @@ from shoal.data.room import Room
 from shoal.data.table import Table, as_text
 from shoal.data.truth import with_contradicted
 from shoal.errors import InputError
-from shoal.policy.binding.columns import input_warnings
+from shoal.policy.binding.columns import input_warnings, population_warnings
 from shoal.policy.binding.past_memory import refuse_whole, room_for
 from shoal.policy.binding.table import bound_table
 from shoal.policy.policy import Policy, PolicyLike
@@ -60,7 +60,7 @@ def publication(
     """A release of a frame; what there is to warn about stands in its certificate."""
     if policy is None and columns and columns.get("method") is None:
         _refuse_without_method(request)
-    policy = _policy_of(frame, policy, columns)
+    policy = policy_of_call(frame, policy, columns)
     outcome = publish_file(frame, policy, FRAME, request)
     data, *second = (like(frame, released) for released in outcome.frames)
     labels, trace = outcome.release.classes.labels, outcome.draft.truth.trace
@@ -77,7 +77,7 @@ def _refuse_without_method(request: PublishRequest) -> None:
     )
 
 
-def _policy_of(frame: Frame, policy: PolicyLike | None, columns: Columns) -> Policy:
+def policy_of_call(frame: Frame, policy: PolicyLike | None, columns: Columns) -> Policy:
     """The policy that is given, or the one that columns and numbers say; raises InputError."""
     from shoal.policy.from_columns import policy_of_words
 
@@ -115,14 +115,14 @@ def save(publication: Publication[Any], path: str, overwrite: bool) -> Certifica
         )
     check_output(path, overwrite)
     released, _ = tables.published_table(table_of(publication.data, allow_empty=True))
-    frame = tables.written_frame(released.frame, place.kind)
+    frame = tables.written_frame(released.frame, place.kind_to_write)
     dialect = tables.output_dialect(path, None, path)
     with release_draft(path, overwrite) as draft:
         draft.write(frame, dialect)
         back = tables.read_draft(draft, dialect)
         if tables.model.write.formulas == "escape" and place.kind.is_delimited:
             frame = unescaped(frame)
-        if place.kind.is_workbook:
+        if place.kind.has_sheets:
             from shoal.connectors.workbooks import number_text
 
             numbers = pl.selectors.float()
@@ -159,11 +159,11 @@ def publish_file(
     policy.require_answers()
     tables = policy.tables
     attack = asked_of(policy, request.attack or NO_ATTACK)
-    second = _checked(table, output, request.replace, policy.files, tables.is_pair)
+    second = _checked(table, output, request, policy.files, tables.is_pair)
     if request.plan is not None:
         policy.require_global("plan: there is none to save or apply")
     plan = _existing(request.plan, request.explain)
-    kind = Location(output).kind
+    kind = Location(output).kind_to_write
     progress("reading the table")
     room = room_for(table, beside=output) if isinstance(table, str) else None
     if room is not None:
@@ -186,6 +186,7 @@ def publish_file(
         draft = prepare(source.table, bound, progress, plan, request.explain, kind.is_typed, guard)
         del bound
     remarks = [*source.remarks, *input_warnings(source.table, policy.model)]
+    remarks += population_warnings(policy.tables)
     del source  # the quasi-identifiers' cells are no longer needed
     with ExitStack() as outputs:
         place = outputs.enter_context(release_draft(output, request.replace, second))
@@ -230,15 +231,16 @@ def publish_file(
 
 
 def _checked(
-    table: str | Frame, output: str, replace: bool, read: list[str], is_pair: bool
+    table: str | Frame, output: str, request: PublishRequest, read: list[str], is_pair: bool
 ) -> str | None:
     """Where the second of two tables goes, if there are two; raises InputError, before any work,
     where a release can't be put there. read: files of the policy. is_pair: whether there are two.
     """
     if not isinstance(table, str):
         return FRAME if is_pair else None
-    check_not_read(output, table, read)
-    check_output(output, replace)
+    for written in filter(None, (output, request.plan, request.trace)):
+        check_not_read(written, table, read)
+    check_output(output, request.replace)
     return second_output(output, table, read) if is_pair else None
 
 

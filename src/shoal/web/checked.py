@@ -10,7 +10,8 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from shoal.connectors.location import FORMATS, OF_TABLES
+from shoal.connectors.formats import SUFFIXES
+from shoal.connectors.location import OF_TABLES
 from shoal.data.language import gettext
 from shoal.data.linked import PEOPLE
 from shoal.data.two_tables import sensitive_path
@@ -72,7 +73,7 @@ def released_below(start: Path) -> list[str]:
         depth = len(Path(place).relative_to(start).parts)
         folders[:] = sorted(f for f in folders if not f.startswith(".")) if depth < 4 else []
         known = set(names)
-        if OF_TABLES in known and any(f"{PEOPLE}{suffix}" in known for suffix in FORMATS):
+        if OF_TABLES in known and any(f"{PEOPLE}{suffix}" in known for suffix in SUFFIXES):
             found.append(os.path.relpath(place, start))
         for name in sorted(names):
             released = name.removesuffix(CERTIFICATE)

@@ -107,13 +107,13 @@ class Looks:
         try:
             reading = reading_of(read_options(read))
             kind = Location(table).kind_to_read
-            if kind.is_workbook:
+            if kind.has_sheets:
                 answer["sheets"], answer["lines"] = workbooks.first_rows(table, reading, LINES)
                 if not reading.sheet and len(answer["sheets"]) > 1:
                     read = answer["read"] = {**read, "sheet": answer["sheets"][0]}
             elif kind.is_delimited and not is_packed(table):
                 answer["lines"] = [[line] for line in delimited.first_lines(table, reading, LINES)]
-            if "header" not in read and (names := _below_title(answer["lines"], kind.is_workbook)):
+            if "header" not in read and (names := _below_title(answer["lines"], kind.has_sheets)):
                 read = answer["read"] = {**read, "header": names}
             if memory_of(table) > (free_memory() or 0) / 2:
                 return answer  # opening it says so

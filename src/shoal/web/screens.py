@@ -5,6 +5,7 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
+from shoal.connectors.formats import SUFFIXES
 from shoal.data.certificate import Certificate
 from shoal.data.language import gettext
 from shoal.data.linked import PEOPLE
@@ -34,7 +35,6 @@ from shoal.web.several import ALL_SHEETS, KNOWN, entities, linking_columns, open
 from shoal.web.work import Refused
 
 PER_PAGE = 50
-SUFFIXES = (".csv", ".tsv", ".txt", ".tab", ".gz", ".parquet", ".arrow", ".jsonl", ".xlsx")
 MOST_LISTED = 200
 KINDS = {
     "number": gettext("numbers"),
@@ -94,7 +94,7 @@ async def open_screen(server: Server, below: str) -> Context:
                 continue
             if path.is_dir() and path.resolve() != project.folder:
                 listed.append({"name": path.name, "href": _below(path, project.start)})
-            elif path.is_file() and path.suffix.lower() in SUFFIXES:
+            elif path.is_file() and path.name.lower().endswith(SUFFIXES):
                 size = size_text(path.stat().st_size)
                 listed.append(
                     {"name": path.name, "path": _below(path, project.start), "size": size}

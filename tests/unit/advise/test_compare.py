@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import shoal as front_door
 from shoal.advise import compare as comparing
 from shoal.advise.compare import compare
-from shoal.advise.comparison import promise_titles
+from shoal.advise.comparison import Comparison, Row, promise_titles
 from shoal.advise.methods import (
     checked_ks,
     label_of,
@@ -25,6 +25,7 @@ from shoal.advise.methods import (
     with_methods,
 )
 from shoal.data import numba_kernels
+from shoal.data.certificate import Certificate
 from shoal.errors import InfeasibleError, InputError
 from shoal.policy import registry
 from shoal.policy.policy import Policy
@@ -183,6 +184,31 @@ def test_the_method_that_loses_least_at_the_policys_k_is_recommended(sample_tabl
     assert (advice.method, advice.k) == (least.label, 20)
     assert f"{100 * least.loss:.2f} % of the detail" in advice.why
     assert f"take {least.label} at k = 20: " in as_text(found)
+
+
+def row_of(k, loss, method="mondrian"):
+    content = {"utility": {"gcp": loss}, "risk": {}, "promises": [{"holds": True}]}
+    return Row(method, {}, {}, k, Certificate(content), 0.1)
+
+
+def test_a_larger_k_is_recommended_where_it_loses_less():
+    rows = row_of(5, 0.42), row_of(10, 0.39), row_of(5, 0.5, "mdav"), row_of(2, 0.1)
+    advice = Comparison(rows, 0, 100, 100, ("age",), asked_k=5).recommendation
+    assert (advice.method, advice.k) == ("mondrian", 10)
+    assert advice.why.endswith("; it keeps k = 5, too")
+    assert "of 2 methods" in advice.why
+    again = Comparison((row_of(5, 0.4), row_of(10, 0.4)), 0, 100, 100, ("age",), asked_k=5)
+    assert again.recommendation.k == 5
+
+
+def test_words_are_compared_as_they_are_published(sample_table):
+    words = {"quasi": ["age"], "other": "drop", "k": 10, "methods": ["mondrian"], "ks": [10]}
+    found = front_door.compare(sample_table, **words)
+    (row,) = found.rows
+    release = front_door.publish(sample_table, quasi=["age"], other="drop", k=10, method="mondrian")
+    assert row.loss == release.certificate["utility"]["gcp"]
+    with pytest.raises(InputError, match="needs a policy for a file"):
+        front_door.compare("people.csv", quasi=["age"], k=10)
 
 
 def test_the_least_k_is_advised_about_where_the_policys_is_not_compared(compared):

@@ -12,10 +12,11 @@ class Ranked:
     label: str
     loss: float
     seconds: float
+    k: int = 5
 
 
 def test_the_least_loss_is_taken_and_the_next_is_named():
-    advice = recommend([Ranked("a", 0.1, 3.0), Ranked("b", 0.12, 0.1)], 10)
+    advice = recommend([Ranked("a", 0.1, 3.0, 10), Ranked("b", 0.12, 0.1, 10)], 10)
     assert (advice.method, advice.k) == ("a", 10)
     assert advice.why == (
         "of 2 methods that keep every promise it loses least, 10.00 % of the detail; next is b"

@@ -240,7 +240,7 @@ def test_accuracy_within_a_part_of_a_range_says_so():
     right = {"b": {"member": SHARE, "control": None}}
     one = GUESSED | {"attackers": right, "best": "b", "tolerance": 9.0, "tolerance_share": 0.05}
     (row, *_) = rows_of(found_by(inference={"pay": one}))
-    assert "50 of 100 people: whoever finds" in row.says
+    assert "50 of 100 people: whoever knows all that others could know" in row.says
     assert "guesses their pay, give or take 5 % of its range, rightly" in row.says
 
 

@@ -253,6 +253,52 @@ def test_a_given_control_leaves_singling_out_its_two_halves():
     assert "not in the release" not in unnamed["singling-out"].get("why", "")
 
 
+def wide_table(seed):
+    rng = np.random.default_rng(seed)
+    return table_of(200, seed).with_columns(age=pl.Series(rng.random(200) * 9))
+
+
+def test_rows_of_the_original_in_a_control_are_a_warning():
+    policy = policy_of({"age": AGE, "d": {"role": "sensitive"}}, 3).with_method("mondrian")
+    original = wide_table(0)
+    release = shoal.publish(original, policy)
+    codes = []
+    for control in (original[:90], wide_table(1)):
+        tried = shoal.attack(release, original=original, control=control, attacks=["inference"])
+        codes.append([one.code for one in tried.warnings])
+    assert "control-in-original" in codes[0]
+    assert "control-in-original" not in codes[1]
+
+
+def test_rows_that_many_people_share_may_be_in_both():
+    policy = policy_of({"age": AGE, "d": {"role": "sensitive"}}, 3).with_method("mondrian")
+    release = shoal.publish(table_of(300), policy)
+    asked = {"original": table_of(300), "control": table_of(300, 1), "attacks": ["inference"]}
+    tried = shoal.attack(release, **asked)
+    assert "control-in-original" not in [one.code for one in tried.warnings]
+
+
+def test_people_of_the_original_in_a_control_are_refused():
+    people = shoal.sample("patients", n=200, seed=1)
+    words = {"quasi": ["age", "sex"], "sensitive": "disease", "subject": "patient"}
+    release = shoal.publish(people, **words, other="drop", k=5)
+    with pytest.raises(InputError) as refused:
+        shoal.attack(release, original=people, control=people[:40], attacks=["inference"])
+    assert str(refused.value) == (
+        "control: 39 people are in the original, too, by 'patient'; leave them out, or nothing is"
+        " compared with people who are not in the release"
+    )
+
+
+def test_no_attacker_is_the_best_where_none_gains():
+    original = pl.DataFrame({"age": [1, 9] * 200, "d": ["a", "b"] * 200})
+    policy = policy_of({"age": AGE, "d": {"role": "sensitive"}}, 3)
+    released = original.with_columns(age=pl.lit("*"))
+    found = attacked(released, policy, original, "inference")["inference"]["d"]
+    assert share(found["gain"]) <= 0
+    assert found["best"] is None
+
+
 def test_without_a_method_there_is_no_control_and_a_reason():
     found = six("inference", "membership")
     assert found["control"]["kind"] == "none"

@@ -308,6 +308,16 @@ def test_a_mark_that_could_be_a_cell_is_refused(original, mark):
         shoal.publish(original, content)
 
 
+@pytest.mark.parametrize("mark", ["20", " 20.0", "2e1", "-1"])
+def test_a_mark_that_reads_as_a_number_is_refused_where_numbers_are_published(mark):
+    frame = pl.DataFrame({"age": ["20", "20", "21", "22"]})
+    content = content_of({"age": {"role": "quasi", "type": "number"}}, 2)
+    with pytest.raises(shoal.InputError, match="'age': the suppression mark is one of its"):
+        shoal.publish(frame, content | {"render": {"suppressed": mark}})
+    content = content_of({"age": {"role": "quasi"}}, 2)
+    assert shoal.publish(frame[:2], content | {"render": {"suppressed": "9"}}).certificate.holds
+
+
 def test_columns_that_should_be_gone_are_a_fault(published, policy, original):
     certificate = shoal.audit(published.data.with_columns(original["name"]), policy, original)
     assert certificate["faults"]["not_removed"] == 1

@@ -91,7 +91,10 @@ def test_an_honest_release_of_every_verb_passes_beside_its_original(honest):
     assert checks["input"].ok is True
     again = checks["measured again"]
     assert again.ok is (True if honest.verb == "publish" else None)
-    way_out = {"stream": "'shoal audit --trace'", "republish": "'shoal audit --ledger'"}
+    way_out = {
+        "stream": "'shoal audit --original SOURCE --trace FILE'",
+        "republish": "'shoal audit --ledger'",
+    }
     assert way_out.get(honest.verb, "") in again.text
 
 

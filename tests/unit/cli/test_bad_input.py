@@ -401,6 +401,22 @@ def test_policy_findings(refused, workplace, change, says):
     refused(says)
 
 
+@pytest.mark.parametrize("number", [".inf", "-.inf", ".nan", "1.0e+400"])
+@pytest.mark.parametrize("key", ["weight", "round", "domain"])
+def test_every_number_of_an_attribute_is_finite(refused, workplace, key, number):
+    value = [0, float(yaml.safe_load(number))] if key == "domain" else yaml.safe_load(number)
+    change_policy(workplace, lambda p: p["attributes"]["age"].update({key: value}))
+    refused(f"attributes.age.{key}", "must be a finite number")
+
+
+@pytest.mark.parametrize("weight", [1e100, 5e-324])
+def test_the_most_and_the_least_that_an_attribute_may_weigh(shoal, workplace, weight):
+    change_policy(workplace, lambda p: p["attributes"]["age"].update(weight=weight))
+    for method in ("mondrian", "rounded-partition", "full-domain", "lattice-peeling", "mdav"):
+        words = "publish patients.csv -p policy.yaml -o out.csv --replace --method"
+        assert shoal(*words.split(), method).status == 0
+
+
 def test_all_findings_of_a_policy_come_at_once(refused, workplace):
     def break_twice(policy):
         policy["attributes"]["age"]["role"] = "quasy"
@@ -427,7 +443,7 @@ def test_usage_errors_are_one_line_with_status_2(shoal):
 def test_outputs_overwrite_nothing_that_the_policy_reads(refused, workplace):
     (workplace / "sex.csv").write_text("male;*\nfemale;*\n")
     change_policy(workplace, lambda p: p["attributes"]["sex"].update(hierarchy="sex.csv"))
-    refused("a file that the policy reads", output="sex.csv")
+    refused("the policy or a file that it reads", output="sex.csv")
 
 
 def test_numbers_beyond_exact_comparison(refused, workplace):

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
+import yaml
+
+import shoal as shoal_in_python
 
 SAID = "shoal: output 'out{}': is there already; name a new file, or say --replace\n"
 
@@ -59,3 +63,49 @@ def test_a_sample_is_written_again_with_replace_and_its_policy_stays(place, shoa
     assert again.status == 0
     assert len(Path("in.csv").read_text().splitlines()) == 101
     assert Path("in.policy.yaml").read_text() == policy
+
+
+POLICY_AS_OUTPUT = [
+    ("publish in.csv -o out.csv", "out.csv.certificate.json"),
+    ("publish in.csv -o out.csv --trace mine.yaml", "mine.yaml"),
+    ("publish in.csv -o out.csv --plan mine.yaml --method full-domain", "mine.yaml"),
+    ("publish in.csv -o out.csv --report mine.html", "mine.html"),
+    ("stream in.csv -o out.csv --method castle", "out.csv.certificate.json"),
+    ("audit in.csv -o mine.json", "mine.json"),
+    ("attack in.csv --original in.csv -o mine.json", "mine.json"),
+    ("compare in.csv -o mine.json", "mine.json"),
+    ("dossier in.csv --context no.yaml -o mine.html", "mine.json"),
+    ("republish in.csv --ledger ledger --report mine.html", "mine.html"),
+]
+
+
+@pytest.mark.parametrize(("words", "policy"), POLICY_AS_OUTPUT)
+@pytest.mark.parametrize("agreed", [[], ["--replace"]])
+def test_no_output_takes_the_place_of_the_policy(place, shoal, words, policy, agreed):
+    text = Path("in.policy.yaml").read_text()
+    if policy.endswith(".json"):
+        text = json.dumps(yaml.safe_load(text))
+    Path(policy).write_text(text)
+    result = shoal(*words.split(), "-p", policy, *(agreed if "republish" not in words else []))
+    assert result.status == 2
+    assert Path(policy).read_text() == text
+    assert not list(place.glob("out*.csv"))
+
+
+def test_no_output_of_python_takes_the_place_of_the_policy(place):
+    for name, more in (("out.csv.certificate.json", {}), ("trace.json", {"trace": "trace.json"})):
+        text = json.dumps(yaml.safe_load(Path("in.policy.yaml").read_text()))
+        Path(name).write_text(text)
+        with pytest.raises(shoal_in_python.InputError, match="policy or a file that it reads"):
+            shoal_in_python.publish_file("in.csv", name, "out.csv", replace=True, **more)
+        assert Path(name).read_text() == text
+
+
+def test_no_release_of_a_fusion_takes_the_place_of_its_agreement(place, shoal):
+    assert shoal("sample", "bank", "-n", "60", "-o", "bank", "-q").status == 0
+    agreement = Path("bank/out.csv.certificate.json")
+    text = json.dumps(yaml.safe_load(Path("bank/bank.parties.yaml").read_text()))
+    agreement.write_text(text)
+    result = shoal("fuse", str(agreement), "-o", "bank/out.csv", "--replace")
+    assert (result.status, "is read by a party" in result.err) == (2, True)
+    assert agreement.read_text() == text

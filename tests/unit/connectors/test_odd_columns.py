@@ -142,7 +142,7 @@ FAULTS = {
         b"\xff\xff\xff\xff" + 99 * b"\0",
         "is a stream of Arrow; write",
     ),
-    "arrow.parquet": (b"ARROW1\0\0", "is an Arrow file; name it .arrow"),
+    "arrow.parquet": (b"ARROW1\0\0", "holds Arrow; name it .arrow"),
     "cut.parquet": (b"PAR1\0\0", "is not a complete parquet file; write it again"),
 }
 

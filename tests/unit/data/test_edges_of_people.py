@@ -209,6 +209,46 @@ def test_rows_of_nobody_are_refused_past_memory(mark, suffix, tmp_path):
         policy.tables.read_original(str(path), Room(1 << 30))
 
 
+def counted(other):
+    """People without ids and their policy; a counter of rows is dropped, by name or as others."""
+    attributes = {name: one for name, one in POLICY["attributes"].items() if name != "id"}
+    dropped = {"nr": {"role": "drop"}} if other == "plain" else {}
+    return POLICY | {"attributes": attributes | dropped, "other": other}
+
+
+COUNTED = {"nr": [1, 2, 3, 4], "age": [20, 21, None, None], "ill": ["x", "y", "", None]}
+
+
+@pytest.mark.parametrize("other", ["plain", "drop"])
+def test_rows_that_have_nothing_but_dropped_cells_are_nobody(other, tmp_path):
+    rows, policy = pl.DataFrame(COUNTED), counted(other)
+    rows.write_csv(tmp_path / "t.csv")
+    with pytest.raises(shoal.InfeasibleError):
+        shoal.publish(rows, policy | {"promises": [{"model": "k-anonymity", "k": 3}]})
+    said = "2 rows have no value, but in dropped columns, and are left out"
+    with pytest.warns(shoal.ReleaseWarning, match=said):
+        assert shoal.publish(rows, policy).certificate["records"]["out"] == 2
+    done = publish_file(str(tmp_path / "t.csv"), shoal.Policy.of(policy), str(tmp_path / "o.csv"))
+    assert any(one["text"].startswith(said) for one in done.certificate["warnings"])
+    assert pl.read_csv(tmp_path / "o.csv").height == 2
+    with pytest.raises(InputError, match="some rows have no value but in dropped columns"):
+        shoal.Policy.of(policy).tables.read_original(str(tmp_path / "t.csv"), Room(1 << 30))
+
+
+@pytest.mark.parametrize("other", ["plain", "drop"])
+def test_a_stream_takes_no_row_that_has_nothing_but_dropped_cells(other):
+    with pytest.raises(InputError, match="no value and is nobody"):
+        shoal.stream(counted(other)).push(pl.DataFrame(COUNTED))
+    shoal.stream(counted(other)).push(pl.DataFrame(COUNTED)[:2])
+
+
+def test_an_identifier_alone_is_somebody():
+    rows = pl.DataFrame({"nr": [1, 2, 3], "age": [20, 21, None], "ill": ["x", "y", ""]})
+    policy = counted("plain")
+    policy["attributes"]["nr"] = {"role": "identifier"}
+    assert shoal.publish(rows, policy).certificate["records"]["in"] == 3
+
+
 @pytest.mark.parametrize("subject", [["id"], ["id", "m"]])
 def test_a_number_that_is_none_names_nobody(subject, tmp_path):
     people = pl.DataFrame({"id": [1.0, float("nan"), 3.0], "m": [1, 1, 1], "age": [30, 30, 30]})

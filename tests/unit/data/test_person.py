@@ -18,6 +18,7 @@ import shoal as library
 from person_bed import BEDS, sexes, spread
 from sample_policies import content_of
 from shoal.data.column_words import name_of
+from shoal.data.person import decision
 from shoal.data.person.columns import Look, look_of
 from shoal.data.person.decision import Answer, PersonCandidate, who_is_a_person
 from shoal.data.table import Table
@@ -134,6 +135,64 @@ def test_a_column_of_people_is_asked_about_though_it_looks_like_a_measure(name, 
     assert candidates(pl.DataFrame(frame)) == [(name,)]
 
 
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        ("ssn", "10{0}-12-2{0}37"), ("mrn", "{0}"), ("email", "ann{0}@x.org"), ("login", "ann{0}"),
+        ("phone", "+41 44 555 01 0{0}"), ("iban", "DE8937040044053201300{0}"),
+        ("passport", "C01X0{0}"), ("uuid", "3f2504e0-4f89-11d3-9a0c-0305e82c330{0}"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("people", [1, 2, 3, 9])
+def test_however_few_people_a_column_of_identifiers_names_it_is_asked_about(name, form, people):
+    if people <= {"iban": 1, "uuid": 1}.get(name, 2 * (name not in ("ssn", "email"))):
+        return  # one account may be everybody's, and two words a flag
+    who = np.repeat(np.arange(people), 4)
+    frame = pl.DataFrame({name: [form.format(i) for i in who], "v": np.arange(len(who)) % 7})
+    found = answer(frame)
+    assert (found.verdict.name, found.candidates[0].columns) == ("ASK", (name,))
+
+
+@pytest.mark.parametrize("cells", [["yes", "no"], ["0", "1"], ["", "x"]])
+@pytest.mark.parametrize("name", ["ssn", "email", "phone", "iban", "passport", "uuid", "login"])
+def test_whether_there_is_an_identifier_numbers_nobody(name, cells):
+    assert not candidates(pl.DataFrame({name: cells * 20, "v": np.arange(40) % 7}))
+
+
+@pytest.mark.parametrize("people", [1, 2, 9])
+def test_a_declared_identifier_that_repeats_is_a_candidate_whatever_its_name(people):
+    table = Table(pl.DataFrame({"x": [f"a{i % people}" for i in range(36)], "v": [1, 2, 3] * 12}))
+    assert not who_is_a_person(table).candidates
+    (found,) = who_is_a_person(table, ["x"]).candidates
+    assert (found.columns, found.people, found.records) == (("x",), people, 36)
+
+
+@pytest.mark.parametrize("name", ["first_name", "hospital", "doctor"])
+def test_a_declared_identifier_that_several_share_numbers_nobody(name):
+    table = Table(pl.DataFrame({name: ["Ann", "Ben", "Eva"] * 12, "v": [1, 2, 3] * 12}))
+    assert not who_is_a_person(table, [name]).candidates
+
+
+@pytest.mark.parametrize(("episodes", "verdict"), [(1, "SURE"), (3, "ASK")])
+def test_a_number_of_which_people_have_several_is_asked_about(episodes, verdict):
+    rng = np.random.default_rng(1)
+    episode = np.repeat(np.arange(60 * episodes), 3)
+    who = episode % 60
+    frame = pl.DataFrame(
+        {
+            "patient_id": [f"P{i:05}" for i in episode],
+            "first_name": rng.choice(person_bed.FIRST, 60)[who],
+            "last_name": rng.choice(person_bed.LAST, 60)[who],
+            "birth_date": [f"19{i % 60 + 30}-{i % 12 + 1:02}-{i % 28 + 1:02}" for i in who],
+            "sex": sexes(rng, 60)[who],
+        }
+    )
+    found = answer(frame)
+    assert (found.verdict.name, found.candidates[0].columns) == (verdict, ("patient_id",))
+    others = [{*one.columns} for one in found.candidates[1:]]
+    assert others == [{"first_name", "last_name", "birth_date"}] * (episodes > 1)
+
+
 @pytest.mark.parametrize("name", ["person", "person_id", "patient_id", "customer_id"])
 def test_the_number_of_a_person_is_asked_about_though_births_contradict_it(name):
     rows = np.arange(200)
@@ -175,7 +234,7 @@ def test_a_stay_is_not_sure_beside_a_key_of_any_heading_that_agrees_as_well(head
     assert {(heading,), ("patient_no",)} <= {one.columns for one in found.candidates}
 
 
-@pytest.mark.parametrize("foreign", ["breed", "Rechtsform", "plan", "tariff", "fuel_type"])
+@pytest.mark.parametrize("foreign", ["breed", "Rasse", "Rechtsform", "plan", "tariff", "fuel_type"])
 def test_what_animals_firms_accounts_or_machines_have_makes_a_number_no_sure_person(foreign):
     rng = np.random.default_rng(1)
     who = spread(rng, 200, 6)
@@ -516,3 +575,27 @@ def test_the_certificate_and_python_say_it_too(twice):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert library.publish(twice, policy).certificate["warnings"] == []
+
+
+@pytest.mark.parametrize("place", [0, 250, 499])
+@pytest.mark.parametrize("name", ["patient_id", "qqq"])
+def test_of_very_many_columns_telling_names_and_most_values_are_looked_at(monkeypatch, place, name):
+    looked_at = []
+
+    class Counted(decision.PersonColumn):
+        def __init__(self, table, title, rows):
+            looked_at.append(title)
+            super().__init__(table, title, rows)
+
+    monkeypatch.setattr(decision, "PersonColumn", Counted)
+    rng = np.random.default_rng(1)
+    cells = {f"c{j}": rng.integers(0, 5, 120).astype(str) for j in range(500)}
+    people = np.repeat([f"A{7 * i + 100}" for i in range(40)], 3)
+    names = list(cells)
+    names[place] = name
+    frame = pl.DataFrame({**cells, name: people}).select(names)
+    answer = decision.who_is_a_person(Table(frame))
+    assert len(looked_at) == decision.MOST_COLUMNS
+    assert name in looked_at
+    if name == "patient_id":
+        assert [one.columns for one in answer.candidates] == [(name,)]

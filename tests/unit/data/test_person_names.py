@@ -33,3 +33,10 @@ def test_values_are_compared_all_at_once_as_they_are_one_by_one(cells):
 )
 def test_capitals_of_any_language_are_no_second_value(capitals, small):
     assert same_value(capitals) == same_value(small) == same_values([small])[0]
+
+
+def test_signs_that_are_newer_than_this_python_name_the_same_person_everywhere():
+    signs = pl.Series([chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000])
+    texts = "P" + signs.filter(signs.str.normalize("NFKC") != signs) + "1"
+    assert [person_name(text) for text in texts] == names_of(texts).to_list()
+    assert person_name("\U0001ccd61") == person_name("A1") == "A1"

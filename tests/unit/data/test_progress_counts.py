@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shoal
-from shoal.data.progress import no_progress, tell
+from shoal.data.progress import no_progress, tell, watched
 
 
 def test_counts_reach_only_those_who_take_them():
@@ -36,3 +36,19 @@ def test_a_comparison_counts_its_points():
     }
     shoal.compare(frame, policy, ["mondrian"], ks=[3, 5], progress=progress)
     assert said == [(0, 2), (1, 2)]
+
+
+def test_progress_true_says_once_that_loops_are_compiled_while_it_is_in_use(capsys):
+    from numba import njit
+
+    progress = watched(True)
+    progress("searching")
+    for add in (1, 2):
+        njit(lambda x, add=add: x + add)(1)
+    assert capsys.readouterr().err.splitlines() == [
+        "progress: searching",
+        "progress: compiling for this machine, once ('shoal warmup' does it beforehand)",
+    ]
+    del progress
+    njit(lambda x: x + 3)(1)
+    assert capsys.readouterr().err == ""

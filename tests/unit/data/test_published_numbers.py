@@ -141,11 +141,11 @@ def test_a_mean_is_shown_where_one_is_published():
     frame = pl.DataFrame(ROWS)[:2].with_columns(height=pl.lit("12"))
     data = shoal_package.publish(frame, asked).data
     assert data.row(0, named=True)["age"] == "24.5 [20, 29]"
-    assert data["age_mean"].to_list() == ["24.5", "24.5"]
-    assert data["age_lo"].to_list() == ["20", "20"]
+    assert data["age_mean"].to_list() == [24.5, 24.5]
+    assert data["age_lo"].to_list() == [20, 20]
     asked["attributes"]["age"]["render"] = "mean"
     data = shoal_package.publish(frame, asked).data
-    assert data["age"].to_list() == data["age_mean"].to_list() == ["24.5", "24.5"]
+    assert data["age"].to_list() == data["age_mean"].to_list() == [24.5, 24.5]
     assert "age_lo" not in data.columns
 
 
@@ -315,6 +315,60 @@ def test_a_release_is_read_with_intervals_as_numbers(folder, shoal):
     assert table.column_names == NAMES
 
 
+TENS = {"hierarchy": {"bins": {"width": 10, "levels": 4}}}
+
+
+def binned_people(settings):
+    ages = pl.DataFrame({"age": [20, 21, 29, 40, 41, 45], "sex": "f"})
+    words = {"quasi": {"age": settings, "sex": {}}, "other": "drop", "k": 3}
+    return shoal_package.publish(ages, **words, method="full-domain")
+
+
+@pytest.mark.parametrize("settings", [TENS, {"type": "number", **TENS}])
+def test_bins_are_read_as_numbers(settings, folder):
+    release = binned_people(settings)
+    assert set(release.data["age"]) == {"[20, 40)", "[40, 60)"}
+    release.save("bins.csv")
+    read = shoal_package.read_release("bins.csv", numbers="mid").data["age"]
+    assert set(read) == {30.0, 50.0} == set(release.numbers("mid")["age"])
+    ends = shoal_package.read_release("bins.csv", numbers="interval").data["age"]
+    assert set(ends.struct.field("hi")) == {40.0, 60.0}
+
+
+def test_means_are_read_where_they_are_shown_and_middles_elsewhere():
+    ages = {"role": "quasi", "type": "number", "domain": [0, 100]}
+    content = {
+        "version": 1,
+        "attributes": {"age": ages | {"render": "both"}, "height": ages},
+        "promises": [{"model": "k-anonymity", "k": 3}],
+        "write": {"numbers": ["lo", "hi", "mid", "mean"]},
+    }
+    people = pl.DataFrame({"age": [20, 21, 28], "height": [60, 61, 70]})
+    release = shoal_package.publish(people, content)
+    assert set(release.data["age"]) == {"23 [20, 28]"}
+    assert set(release.numbers("mean")["age"]) == {23.0}
+    assert set(release.numbers("mid")["age"]) == {24.0}
+    assert set(release.numbers("mean")["height"]) == {65.0}
+    derived = [name for name in release.data.columns if "_" in name]
+    assert len(derived) == 7
+    assert all(release.data[name].dtype.is_numeric() for name in derived)
+    audited = shoal_package.audit(release.data, content, original=people, trace=release.trace)
+    assert audited["faults"]["derived"] == 0
+
+
+def test_cells_that_show_no_number_are_counted_by_a_warning():
+    ages = {"role": "quasi", "type": "number", "domain": [0, 100], "render": "mean"}
+    attributes = {"age": ages}
+    content = {
+        "version": 1,
+        "attributes": attributes,
+        "promises": [{"model": "k-anonymity", "k": 3}],
+    }
+    release = shoal_package.publish(pl.DataFrame({"age": [20, 21, 28]}), content)
+    with pytest.warns(shoal_package.ReleaseWarning, match="column 'age': 3 cells are not numbers"):
+        assert release.numbers("interval")["age"].struct.field("lo").null_count() == 3
+
+
 def test_a_release_with_commas_is_read_by_its_certificate(folder, shoal):
     frame = pl.DataFrame(ROWS).with_columns(pay=pl.Series(["41,5", "7", "8", "9", "10", "11"]))
     frame.write_csv("in.csv", separator=";")
@@ -343,7 +397,7 @@ def test_a_file_that_is_not_the_one_certified_is_refused(folder, shoal):
     assert str(refused.value) == (
         "release 'out.parquet': is not the file that its certificate names; fetch both again"
     )
-    with pytest.raises(InputError, match="choose one of published, interval, mid"):
+    with pytest.raises(InputError, match="choose one of published, interval, mid, mean"):
         shoal_package.read_release("out.parquet", "kept.json", numbers="middle")
 
 

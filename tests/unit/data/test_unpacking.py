@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import subprocess
 import sys
@@ -18,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from shoal.cli.main import status_of
-from shoal.connectors import feeds, files
+from shoal.connectors import feeds, files, typed
 from shoal.connectors.delimited import check_names
 from shoal.connectors.dialect import Reading
 from shoal.connectors.typed import plain
@@ -287,3 +288,28 @@ def test_json_lines_of_ever_new_keys_are_refused_before_they_are_read(tmp_path):
         files.read(str(path))
     path.write_text("\n".join(f'{{"a": "{n}", "b": "x\\":"}}' for n in range(30_000)))
     assert files.read(str(path)).frame.width == 2
+
+
+def test_keys_of_every_line_count_towards_the_table(tmp_path):
+    # the longest lines have no key of their own, and every key stands in one line alone
+    path = tmp_path / "t.jsonl"
+    long = json.dumps({"a": "d" * 200})
+    keys = iter(range(100_000, 200_000))
+    own = (json.dumps({f"{next(keys):x}": 1 for _ in range(10)}) for _ in range(2000))
+    path.write_text(
+        "\n".join(line for pair in zip(own, [long] * 2000, strict=True) for line in pair)
+    )
+    with pytest.raises(InputError, match="unpacks to more than"):
+        files.read(str(path))
+
+
+def test_keys_that_all_lines_share_are_counted_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(typed, "PIECE", 100)
+    path = tmp_path / "t.jsonl"
+    spelled = ['{"a":1,"b":"x\\"y\\":z"}', '{"a" : 2, "b" :"\\\\"}'] * 5000
+    path.write_text("\n".join(spelled))
+    content = path.read_bytes()
+    typed.require_keys_shared(content, "file", 40_000)  # 2 bytes for each of 20,000 cells
+    with pytest.raises(InputError, match="unpacks to more than"):
+        typed.require_keys_shared(content, "file", 39_999)
+    assert files.read(str(path)).frame.shape == (10_000, 2)

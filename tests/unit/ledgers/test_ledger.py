@@ -366,6 +366,37 @@ def test_people_who_come_again_under_ids_that_are_spelled_otherwise_are_refused(
         append(tmp_path / "L", again, policy(method))
 
 
+@pytest.mark.parametrize("spelled", ["00{}", "{}.0", "X{}"])
+@pytest.mark.parametrize("method", ["crp", "m-invariance", "sticky"])
+def test_people_who_wait_are_refused_under_ids_that_are_spelled_otherwise(
+    tmp_path, method, spelled
+):
+    attributes = POLICY["attributes"] | {"beat": {"role": "drop"}}
+    asked = Policy.from_dict(POLICY | {"attributes": attributes}).with_method(method, {})
+    first, again = (
+        wearers(3, 1).with_columns(who=pl.Series([form.format(100 + i) for i in range(3)]))
+        for form in (spelled.replace("00", "").replace(".0", "").lower(), spelled)
+    )
+    assert append(tmp_path / "L", first, asked).waiting == 3
+    with pytest.raises(InputError, match="increment: 3 of its people are those of earlier"):
+        append(tmp_path / "L", again, asked)
+
+
+def test_ids_that_stand_side_by_side_excuse_no_other_ids(tmp_path):
+    def named(*names):
+        return wearers(len(names), 1).with_columns(who=pl.Series(names))
+
+    known = [f"p{i}" for i in range(1, 17)]
+    append(tmp_path / "L", named(*known), policy("sticky"))
+    half = [*known[:8], *(f"P{i}" for i in range(9, 17))]
+    for others in ([], ["x1", "X1"], ["P1"]):
+        with pytest.raises(InputError, match="increment: 8 of its people are those of earlier"):
+            append(tmp_path / "L", named(*half, *others), policy("sticky"))
+    release = append(tmp_path / "L", named(*known, "P1", "P2", "P3", "P4"), policy("sticky"))
+    shown = release.certificate["records"]["out"]
+    assert shown + release.waiting == 20, "each has the other one at its side"
+
+
 @pytest.mark.parametrize(("house", "member"), [("H{}", "{}"), ("H{}", "{}.0"), ("00h{}", "{}.0")])
 def test_people_of_two_columns_are_refused_where_each_is_spelled_otherwise_in_its_own_way(
     tmp_path, house, member

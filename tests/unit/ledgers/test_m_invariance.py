@@ -161,12 +161,49 @@ def test_the_command_says_how_many_rows_are_invented_and_how_many_people_were_de
     assert first.status == 0
     assert "\n0 of these rows are invented\n" in first.err
     assert "deleted" not in first.err
+    header = Path("L/0001/data.csv").read_text().splitlines()[0]
     change(frame.filter(pl.col("activity") == "walk").head(5), "delete").write_csv("i.csv")
     second = shoal(*run)
     invented = json.loads(Path("L/0002/certificate.json").read_text())["counterfeits"]["records"]
     assert invented > 1
     assert f"\n{invented} of these rows are invented\n" in second.err
     assert "shoal: 5 people were deleted\n" in second.err
+    left = frame.filter(pl.col("activity") != "walk")
+    subject = policy().subject
+    gone, moved = left.head(2), left.tail(1)
+    (change(gone, "delete").select("change", subject).write_csv("i.csv"))
+    third = shoal(*run)
+    assert third.status == 0, third.err
+    assert "shoal: 2 people were deleted\n" in third.err
+    assert Path("L/0003/data.csv").read_text().splitlines()[0] == header
+    change(moved, "update").write_csv("i.csv")
+    assert "shoal: 1 person was updated\n" in shoal(*run).err
+    change(gone, "delete").select("change").write_csv("i.csv")
+    assert shoal(*run).status == 2
+
+
+def test_signatures_have_as_many_values_as_l_diversity_asks_for(tmp_path):
+    content = json.loads(json.dumps(POLICY))
+    content["attributes"] |= {"beat": {"role": "drop"}, "change": {"role": "operation"}}
+    promise = {"model": "l-diversity", "attribute": "activity", "l": 3}
+    content["promises"] = [{"model": "k-anonymity", "k": 3}, promise]
+    content.pop("method", None)
+    for named in ({}, {"method": {"name": "m-invariance"}}):
+        ledger = tmp_path / f"L{len(named)}"
+        asked = Policy.from_dict(content | named)
+        done = append(ledger, change(wearers(80, 1), "insert"), asked)
+        assert done.certificate["method"]["parameters"]["m"] == 3
+        assert done.certificate.holds
+
+
+def test_a_quiet_audit_says_what_does_not_hold(tmp_path, monkeypatch, shoal):
+    monkeypatch.chdir(tmp_path)
+    append(Path("L"), change(wearers(80, 1), "insert"), policy())
+    assert shoal("audit", "--ledger", "L", "-q").err == ""
+    data = Path("L/0001/data.csv")
+    data.write_text(data.read_text().replace("walk", "rest", 1))
+    found = shoal("audit", "--ledger", "L", "-q")
+    assert (found.status, found.err.count("DOES NOT HOLD") > 0) == (1, True)
 
 
 def test_who_left_does_not_come_back(tmp_path):

@@ -22,7 +22,7 @@ from shoal.data.table import Table
 from shoal.data.warnings import ReleaseWarning
 from shoal.errors import InputError
 from shoal.policy.binding.table import bind
-from shoal.policy.loading import json_schema
+from shoal.policy.loading import SafeLoader, json_schema
 from shoal.policy.plug_ins import COMPARATORS
 from shoal.policy.policy import Policy
 from shoal.samples import patients
@@ -585,3 +585,17 @@ def test_attributes_of_a_promise_that_are_no_list_of_names_are_a_finding(attribu
     content = {"version": 1, "attributes": {"age": {"role": "quasi"}}, "promises": [promise]}
     with pytest.raises(shoal.InputError, match="'attributes' must be a list"):
         Policy.from_dict(content)
+
+
+@pytest.mark.parametrize("begins", ["0b", "0x", "", "0o", "1.", "-", "x", "1:"])
+@pytest.mark.parametrize("suffix", [".yaml", ".yml"])
+def test_a_number_or_word_too_long_to_be_parsed_is_refused_unread(tmp_path, begins, suffix):
+    path = tmp_path / f"policy{suffix}"
+    path.write_text(f"version: {begins}{'1' * 1_000_001}\n")
+    with pytest.raises(shoal.InputError, match="a number or word has more than 1,000,000 signs"):
+        shoal.Policy.load(path)
+
+
+def test_long_lists_without_blanks_are_no_long_words():
+    text = "a: [" + ",".join(f"v{number}" for number in range(40_000)) + "]"
+    assert len(yaml.load(text, Loader=SafeLoader)["a"]) == 40_000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from fractions import Fraction
 from functools import partial
 
@@ -51,7 +52,7 @@ def test_k_map_counts_the_people_whom_the_cells_cover(tmp_path):
 
 
 def test_a_population_in_which_somebody_has_several_records_is_refused(tmp_path):
-    people = PEOPLE | {"who": ["p", "q", "P", " p", "p\u200b", "r", "", ""]}
+    people = PEOPLE | {"who": ["p", "q", "P", " p", "p\u200b", "r", "s", "t"]}
     asked = policy(tmp_path, people, {"model": "k-map", "k": 2}, name="mondrian")
     content = asked.model.model_dump(exclude_unset=True)
     content["attributes"]["who"] = {"role": "subject"}
@@ -67,6 +68,56 @@ def test_a_population_in_which_somebody_has_several_records_is_refused(tmp_path)
     ):
         with pytest.raises(shoal.InputError, match=r"'people\.csv': further records .*: 2;"):
             made()
+
+
+def named_by(tmp_path, columns, **people):
+    """A policy for k-map, k = 2, whose people these columns name."""
+    asked = policy(tmp_path, PEOPLE | people, {"model": "k-map", "k": 2}, name="full-domain")
+    content = asked.model.model_dump(exclude_unset=True)
+    role = "subject" if len(columns) == 1 else "identifier"
+    content["attributes"] |= {name: {"role": role} for name in columns}
+    together = {"subject": columns} if len(columns) > 1 else {}
+    return shoal.Policy.from_dict(content | together, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("people", "said"),
+    [
+        ({"h": [*"11111111"]}, "has no column 'm', which names people together"),
+        ({"h": [*"12345678"], "m": [*"1111111*"]}, "records that name nobody: 1"),
+        ({"h": ["", *"2345678"], "m": [*"1111111*"]}, "records that name nobody: 2"),
+        ({"h": [*"11345678"], "m": ["1"] * 7 + [" "]}, "have one already: 1.*nobody: 1"),
+    ],
+)
+def test_a_population_that_names_people_in_part_or_not_at_all_is_refused(tmp_path, people, said):
+    asked = named_by(tmp_path, ["h", "m"], **people)
+    original = FRAME.with_columns(h=pl.Series([*"123"]), m=pl.lit("1"))
+    with pytest.raises(shoal.InputError) as refused:
+        shoal.publish(original, asked)
+    assert re.search(rf"population 'people\.csv': .*{said}", "; ".join(refused.value.said))
+
+
+def test_the_people_of_a_population_may_be_its_rows_or_named_in_full(tmp_path):
+    original = FRAME.with_columns(h=pl.Series([*"123"]), m=pl.lit("1"))
+    for people in ({}, {"h": [*"12345678"], "m": [*"11111111"]}):
+        assert shoal.publish(original, named_by(tmp_path, ["h", "m"], **people)).certificate.holds
+
+
+@pytest.mark.parametrize(
+    ("columns", "names", "said"),
+    [
+        (["who"], ["p1", "P1", "p01", "p001", *"abcd"], "attribute 'who': 2 of its values"),
+        (["other"], ["P1"] * 8, "column 'who': 8 records carry 1"),
+        ([], ["P1", "P2"] * 4, "column 'who': 8 records carry 2"),
+    ],
+)
+def test_who_may_be_one_person_of_a_population_is_warned_of(tmp_path, columns, names, said):
+    column = "who" if columns == ["who"] else "patient"
+    asked = named_by(tmp_path, columns, **{column: names})
+    original = FRAME.with_columns(pl.Series(name, [*"xyz"]) for name in columns)
+    said = f"population 'people.csv': {said.replace('who', column)}"
+    with pytest.warns(shoal.ReleaseWarning, match=re.escape(said)):
+        shoal.publish(original, asked)
 
 
 @pytest.mark.parametrize("method", ["rounded-partition", "mdav", "full-domain"])
@@ -230,3 +281,47 @@ def test_counts_are_those_of_comparing_every_class_with_everybody(tmp_path, data
     ]
     assert told["measured"] == pytest.approx(max(presence))
     assert told["measured_min"] == pytest.approx(0.0 if nobody else min(presence))
+
+
+NARROW = {"type": "ordinal", "order": ["m", "f"]}
+
+
+@pytest.mark.parametrize("absent", ["", "*"])
+@pytest.mark.parametrize("kind", [{"hierarchy": {"tree": ["m", "f"]}}, {}, NARROW])
+def test_people_without_a_value_that_the_table_never_lacks_fit_stars_alone(tmp_path, kind, absent):
+    content = {
+        "version": 1,
+        "attributes": {"sex": {"role": "quasi", **kind}, "s": {"role": "plain"}},
+        "missing_values": ["", "*"],
+        "method": {"name": "full-domain"},
+    }
+    (tmp_path / "people.csv").write_text(f"sex,x\nm,1\nm,2\n{absent},3\nf,4\n")
+    frame = pl.DataFrame({"sex": ["m", "m"], "s": ["d", "e"]})
+    for k, cell in ((2, "m"), (4, "*")):
+        promise = {"model": "k-map", "k": k, "population": "people.csv"}
+        asked = shoal.Policy.from_dict(content | {"promises": [promise]}, tmp_path)
+        if k == 4 and kind is NARROW:  # its whole is an interval, which covers no missing value
+            with pytest.raises(shoal.PromiseError):
+                shoal.publish(frame, asked)
+            continue
+        release = shoal.publish(frame, asked)
+        assert release.data["sex"].to_list() == [cell, cell]
+        assert release.certificate["promises"][0]["measured"] == k
+
+
+def test_people_without_a_value_are_no_value_of_a_tree_that_is_barely_used(tmp_path):
+    (tmp_path / "people.csv").write_text("at,x\na,1\na,2\n,3\n,4\n,5\n")
+    tree = {"tree": {"north": ["a", "b", "c", "d"], "south": ["e"]}}
+    asked = shoal.Policy.from_dict(
+        {
+            "version": 1,
+            "attributes": {"at": {"role": "quasi", "hierarchy": tree}, "s": {"role": "plain"}},
+            "promises": [{"model": "k-map", "k": 3, "population": "people.csv"}],
+            "method": {"name": "full-domain"},
+        },
+        tmp_path,
+    )
+    release = shoal.publish(pl.DataFrame({"at": ["a", "a"], "s": ["d", "e"]}), asked)
+    # two people are of the north; those who lack the value fit the whole alone
+    assert release.data["at"].to_list() == ["*", "*"]
+    assert release.certificate["promises"][0]["measured"] == 5

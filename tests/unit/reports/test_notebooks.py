@@ -125,6 +125,10 @@ def test_every_plot_is_a_figure_that_draws_itself(release, tmp_path):
         assert len(figure.axes) == count
         assert figure._repr_svg_().rstrip().endswith("</svg>")
         figure.savefig(tmp_path / f"{what}.png")
+    for each in release.plot("columns").axes[:3]:
+        each.figure.draw_without_rendering()
+        title, legend = each._left_title.get_window_extent(), each.get_legend().get_window_extent()
+        assert title.y0 >= legend.y1
     (bars,) = release.plot("loss").axes[0].collections
     losses = [column["loss"] for column in release.certificate["columns"]]
     assert [bar.vertices[:, 0].max() / 100 for bar in bars.get_paths()] == pytest.approx(

@@ -6,6 +6,7 @@ import os
 import shutil
 import zlib
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from shoal.streams.checkpoint import Checkpoint, packed, unpacked
 from shoal.streams.options import StreamOptions
 from shoal.streams.publishing import StreamRequest
 from shoal.streams.run import Run
+from stream_cases import stop_at
 
 STREAM = "stream p.parquet -p policy.yaml -o out.csv --checkpoint state -q".split()
 
@@ -35,21 +37,6 @@ def stopped(tmp_path, monkeypatch, shoal) -> Path:
     stop_at(monkeypatch, 3)
     assert shoal(*STREAM, "--trace", "t.jsonl").status == 130
     return tmp_path
-
-
-def stop_at(monkeypatch, *steps: int) -> None:
-    """Stops a run at these commits, counted over all runs."""
-    commit = Checkpoint.commit
-    count = 0
-
-    def counted(self, state):
-        nonlocal count
-        count += 1
-        if count in steps:
-            raise KeyboardInterrupt
-        commit(self, state)
-
-    monkeypatch.setattr(Checkpoint, "commit", counted)
 
 
 @pytest.fixture
@@ -87,7 +74,7 @@ def test_a_whole_checkpoint_is_resumed(resume):
 
 
 def test_every_byte_of_the_segment_is_checked(resume):
-    segment = Path("state/segment-2")
+    segment = Path("state/segment-2.put")
     assert segment.stat().st_size
     for _ in flips(segment):
         with pytest.raises(CheckpointError, match=f"its file '{segment.name}' is damaged"):
@@ -150,6 +137,26 @@ def test_a_private_file_that_is_shorter_or_gone_is_refused(resume):
     people.unlink()
     with pytest.raises(CheckpointError, match="its file 'people' is damaged"):
         resume()
+
+
+@pytest.mark.parametrize("left", [0, 30])
+def test_an_output_that_was_cut_after_its_first_step_is_missed(tmp_path, monkeypatch, shoal, left):
+    monkeypatch.chdir(tmp_path)
+    purchases.generate(60, 1).write_csv("p.csv")
+    Path("policy.yaml").write_text(
+        PURCHASES.replace("delta: 1000", "delta: 15").replace("k: 10", "k: 3")
+    )
+    command = [word.replace("p.parquet", "p.csv") for word in STREAM]
+    monkeypatch.setattr("shoal.streams.run.time.sleep", Mock(side_effect=KeyboardInterrupt))
+    assert shoal(*command, "--follow").status == 130
+    rows = Path("out.csv").read_bytes()
+    assert len(rows) > 30
+    Path("out.csv").write_bytes(rows[:left])
+    said = shoal(*command)
+    assert (said.status, Path("out.csv").read_bytes()) == (2, rows[:left])
+    assert "output 'out.csv': was moved, shortened or changed" in said.err
+    Path("out.csv").write_bytes(rows)
+    assert shoal(*command).status == 0
 
 
 def test_an_output_that_was_moved_after_its_first_step_is_missed(tmp_path, monkeypatch, shoal):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from pathlib import Path
 from unittest.mock import Mock
@@ -292,7 +293,22 @@ def test_a_new_field_is_named_and_dropped_or_set_aside_with_its_cure(place, shoa
     assert shoal(*run[:-2], "b.csv", "-q").status == 0
     aside = json.loads(Path("b.csv.dead-letters.jsonl").read_text())
     assert aside["record"] == 31
-    assert "name it in the policy, or say 'other: drop'" in aside["reason"]
+    assert "add 'other: drop' to the policy" in aside["reason"]
+
+
+@pytest.mark.parametrize("refused", [("--k", "5"), ("--read", "record_lines=3")])
+def test_a_restart_that_is_refused_shows_in_status_and_metrics(place, shoal, monkeypatch, refused):
+    records(80).write_csv("in.csv")
+    monkeypatch.setattr(running.time, "sleep", Mock(side_effect=KeyboardInterrupt))
+    run = ("stream", "in.csv", "-p", "p.json", "-o", "out.csv", "-q", "--checkpoint", "st")
+    assert shoal(*run, "--follow").status == 130
+    status = json.loads(Path("st", NAME).read_text())
+    Path("st", NAME).write_text(json.dumps(status | {"state": "running"}))  # as a kill leaves it
+    found = shoal(*run, "--metrics", "m.prom", *refused)
+    assert (found.status, "was made under another" in found.err) == (2, True)
+    assert [alarm.kind for alarm in stream_status("st").alarms][:1] == ["failed"]
+    assert "was made under another" in shoal("stream-status", "st").out
+    assert re.search('shoal_stream_state.*state="failed".* 1', Path("m.prom").read_text())
 
 
 def test_a_quiet_stream_says_that_records_were_set_aside(place, shoal):

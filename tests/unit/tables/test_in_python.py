@@ -217,6 +217,27 @@ def test_plain_numbers_of_a_frame_come_back_as_numbers_and_texts_as_texts(tmp_pa
     assert stated == {"age": "number", "visits": "number", "cost": "number", "code": None}
 
 
+def test_a_label_that_is_dropped_is_named(people):
+    with pytest.raises(InputError) as refused:
+        shoal.publish(people, **ASKED, label="education")
+    assert (
+        str(refused.value) == "publish: the label, 'education', is dropped; name it in plain=, too"
+    )
+    words = ASKED | {"other": "plain"}
+    release = shoal.publish(people, **words, label="education")
+    assert release.certificate["utility"]["classification"] is not None
+
+
+def test_a_release_that_shows_nothing_of_anybody_has_a_grave_finding(people):
+    release = shoal.publish(people, **ASKED | {"k": 400})
+    assert set(release.data["sex"]) == {"*"}
+    (found,) = [one for one in release.warnings if one.code == "all-suppressed"]
+    assert found.severity == "grave"
+    assert "grave finding" in repr(release)
+    shown = shoal.publish(people, **ASKED)
+    assert "all-suppressed" not in [one.code for one in shown.warnings]
+
+
 def test_sensitive_codes_are_numbers_to_readers_and_equally_far_apart_to_t_closeness(tmp_path):
     rows = pl.int_range(60, eager=True)
     frame = pl.DataFrame({"age": rows, "ward": rows // 12})  # as texts, or as amounts
@@ -280,11 +301,14 @@ def test_what_attacks_found_is_shown_worst_first_in_console_and_notebook(people,
     tried = shoal.publish(people, release.policy, attack=["homogeneity", "inference"])
     for result, certificate in ((found, found), (tried, tried.certificate)):
         rows = worst_first(certificate)
-        places = [repr(result).index(f"\n{row.word}: {row.says}") for row in rows]
+        assert {row.attack for row in rows} == {"homogeneity", "inference"}
+        shown = [f"{row.word} ({row.attack}): {row.says}" for row in rows]
+        places = [repr(result).index(f"\n{line}") for line in shown]
         assert places == sorted(places)
-        assert all(escape(f"{row.word}: {row.says}") in result._repr_html_() for row in rows)
+        assert all(escape(line) in result._repr_html_() for line in shown)
         assert "“Much” is more than 10 of 100 people" in repr(result)
     every = shoal.attack(release, original=people, attacks="all")
+    assert all(row.attack for row in worst_first(every))
     hidden = len(worst_first(every)) - MOST_RANKED
     assert hidden > 0
     assert f"{hidden} more, less grave, are in certificate['attacks']" in repr(every)

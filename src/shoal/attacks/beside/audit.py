@@ -18,7 +18,6 @@ from shoal.auditor.audit import AuditResult
 from shoal.auditor.sharing import Links, fitting
 from shoal.data.certificate_shape import BesideReport, OtherRelease
 from shoal.data.person_names import (
-    are_spelled_apart,
     bare_names,
     person_name,
     refuse_spelling,
@@ -424,22 +423,21 @@ def check_spelling(releases: Sequence[ReleaseBeside]) -> None:
             )
     named = [release for release in releases if release.token is None]
     for first, second in combinations(named, 2):
-        counts = _of_tables(set(first.subjects), set(second.subjects))
-        refuse_spelling(first.what, second.what, *counts)
+        taken = _of_tables(set(first.subjects), set(second.subjects))
+        refuse_spelling(first.what, second.what, taken)
     for ledger in releases:
         for other in named if ledger.token is not None else ():
-            refuse_spelling(ledger.what, other.what, *_of_ledger(ledger, set(other.subjects)))
+            refuse_spelling(ledger.what, other.what, _of_ledger(ledger, set(other.subjects)))
 
 
-def _of_tables(ours: set[str], theirs: set[str]) -> tuple[int, int]:
-    """How many are taken for others, and for how many of them the spelling is not the cause."""
+def _of_tables(ours: set[str], theirs: set[str]) -> int:
+    """How many are taken for others."""
     alike = ours & theirs
     one, other = (set(bare_names(_column(names - alike)).to_list()) for names in (ours, theirs))
-    are_apart = any(are_spelled_apart(_column(names)) for names in (ours, theirs))
-    return len(one & other), len(alike) if are_apart else 0
+    return len(one & other)
 
 
-def _of_ledger(ledger: ReleaseBeside, names: set[str]) -> tuple[int, int]:
+def _of_ledger(ledger: ReleaseBeside, names: set[str]) -> int:
     """How many of a table are taken for others, beside a ledger, whose names are hidden."""
     assert ledger.token is not None
     token, known = ledger.token, set(ledger.subjects)

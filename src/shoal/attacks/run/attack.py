@@ -19,7 +19,14 @@ import numpy as np
 
 from shoal.attacks.counts import CONFIDENCE, people_in
 from shoal.attacks.intersection import ABSENT, Newer, aligned, by_row, published_classes, row_order
-from shoal.attacks.run.people import AttackedRelease, Ground, ground_of, plain_columns, trials_of
+from shoal.attacks.run.people import (
+    AttackedRelease,
+    Ground,
+    control_warnings,
+    ground_of,
+    plain_columns,
+    trials_of,
+)
 from shoal.attacks.run.request import (
     Accepted,
     Asked,
@@ -90,7 +97,9 @@ def attacked(
     for name in ("journalist_max", "marketer"):
         if around.get(name) is not None:
             risk[name] = around[name]["share"]
-    return certificate.extended(attacks=section, risk=risk)
+    schema = target.problem.schema
+    doubts = control_warnings(request.control, target.original, schema)
+    return certificate.extended(attacks=section, risk=risk).warned(*doubts)
 
 
 def tried(

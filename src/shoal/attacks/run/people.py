@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
+import polars as pl
 
 from shoal.attacks.run.request import points_of
 from shoal.auditor.audit import AuditResult
@@ -25,6 +26,7 @@ from shoal.data.release import PublishedColumn, Release
 from shoal.data.schema import Role, Schema
 from shoal.data.table import Column, Table
 from shoal.data.truth import Truth
+from shoal.data.warnings import CONTROL_IN_ORIGINAL, ReleaseWarning
 from shoal.errors import InfeasibleError, InputError
 from shoal.policy.binding.table import bound_original
 from shoal.policy.policy import Policy
@@ -119,6 +121,7 @@ def ground_of(target: AttackedRelease, control: Table | None) -> Ground:
     tables = [target.released, target.original, *([] if control is None else [control])]
     if control is not None:
         _require_columns(control, schema)
+        _require_others(control, target.original, schema)
     sensitive: dict[str, SensitiveColumn] = {}
     findings: list[object] = []
     for attribute in schema.sensitive:
@@ -186,6 +189,52 @@ def _require_columns(control: Table, schema: Schema) -> None:
             " sensitive attributes of the policy",
             [f"control: has no column '{name}'" for name in absent[1:]],
         )
+
+
+def _require_others(control: Table, original: Table, schema: Schema) -> None:
+    """Raises InputError where the subject column says that people of the control are published."""
+    subject = schema.subject
+    if subject is None or subject.name not in control.names:
+        return
+    everybody = original.column(subject.name).joined(control.column(subject.name))
+    inside, outside = np.split(everybody.codes, [original.records])
+    both = {everybody.cells[code] for code in np.intersect1d(inside, outside)}
+    shared = len(both - {"", *schema.missing_values})
+    if shared:
+        who = "1 person is" if shared == 1 else f"{shared} people are"
+        raise InputError(
+            f"control: {who} in the original, too, by '{subject.name}'; leave them out, or"
+            " nothing is compared with people who are not in the release"
+        )
+
+
+def control_warnings(
+    control: Table | None, original: Table, schema: Schema
+) -> list[ReleaseWarning]:
+    """That more rows of a control are rows of the original than chance explains, where no column
+    says whose they are: as many as rows of the original that have an equal one, and three standard
+    deviations.
+    """
+    subject = schema.subject
+    if control is None or (subject is not None and subject.name in control.names):
+        return []
+    joined = [
+        original.column(name).joined(control.column(name)).codes
+        for name in original.names
+        if name in control.names
+    ]
+    rows = pl.DataFrame([pl.Series(str(j), codes) for j, codes in enumerate(joined)])
+    own, others = rows[: original.records], rows[original.records :]
+    found = others.join(own.unique(), on=rows.columns, how="semi").height
+    by_chance = int(own.is_duplicated().sum()) / max(own.height, 1)
+    expected, spread = by_chance * others.height, by_chance * (1 - by_chance) * others.height
+    if found <= expected + 3 * spread**0.5:
+        return []
+    text = (
+        f"{found} of {others.height} rows of the control are equal to rows of the original, by"
+        f" chance some {expected:.0f}: the control must be people who are not in the release"
+    )
+    return [ReleaseWarning(CONTROL_IN_ORIGINAL, text)]
 
 
 # People who are not in a release, so that an attack shows what being in it costs.

@@ -33,7 +33,7 @@ several.
 
 ALL = "all"
 LACKING = {
-    "alignment": "nobody knows whose record is whose; give the trace (--trace)",
+    "alignment": "nobody knows whose record is whose; give the trace",
     "earlier": "needs another release of the same people; try 'shoal attack --others'",
     "population": (
         "needs the population; describe it under 'population' in the policy, or name the weights"

@@ -17,7 +17,7 @@ from shoal.data.regular_files import readable
 from shoal.data.release import is_withheld
 from shoal.data.schema import Kind
 from shoal.data.table import Table
-from shoal.errors import InputError
+from shoal.errors import TWICE, InputError
 from shoal.policy.binding.files import PolicyTables
 from shoal.policy.model import PolicyModel
 from shoal.policy.policy import Policy
@@ -122,7 +122,7 @@ def check_same(tables: PolicyTables, ledger: Ledger) -> None:
     if differing:
         raise InputError(
             f"ledger '{ledger.path}': was begun under a policy with other {', '.join(differing)};"
-            f" use the ledger's own, {ledger.path / POLICY}, or begin another ledger"
+            f" use the ledger's own, {ledger.path / POLICY}. Another ledger begins anew: {TWICE}"
         )
 
 

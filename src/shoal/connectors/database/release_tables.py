@@ -38,6 +38,7 @@ from shoal.connectors.database.session import (
     SqlColumn,
     TableName,
     as_declared,
+    beside,
     cell_of,
     count_rows,
     quoted,
@@ -133,11 +134,12 @@ def listed_releases(session: Session, table: TableName) -> list[ListedRelease]:
     if not {*_ABOUT} <= {column.name for column in session.columns(kept)}:
         return []
     cells = ", ".join(f"CAST({name} AS text)" for name in _ABOUT[1:])
-    rows = session.query(
-        f"SELECT {cells} FROM {kept.quoted} AS {SOURCE} WHERE name = $1"
-        f" ORDER BY {cell_of('release')}",
-        (table.name,),
-    ).rows()
+    with beside(kept):
+        rows = session.query(
+            f"SELECT {cells} FROM {kept.quoted} AS {SOURCE} WHERE name = $1"
+            f" ORDER BY {cell_of('release')}",
+            (table.name,),
+        ).rows()
     return [_listed(*row) for row in rows]
 
 
@@ -164,10 +166,11 @@ def list_release(session: Session, table: TableName, line: ListedRelease) -> Non
         for place, name in enumerate(_ABOUT, start=1)
     )
     numbers = (str(line.release), str(line.since), str(line.rows))
-    session.execute(
-        f"INSERT INTO {kept.quoted} ({', '.join(_ABOUT)}) VALUES ({places})",
-        (table.name, *numbers, line.certificate, line.created),
-    )
+    with beside(kept):
+        session.execute(
+            f"INSERT INTO {kept.quoted} ({', '.join(_ABOUT)}) VALUES ({places})",
+            (table.name, *numbers, line.certificate, line.created),
+        )
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """One connection to a database and its one transaction: what SQLite and PostgreSQL both give."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
@@ -160,6 +161,17 @@ def count_rows(session: Session, table: TableName) -> int:
     return int(session.query(f"SELECT CAST(count(*) AS text) FROM {table.quoted}").item())
 
 
+@contextmanager
+def beside(kept: TableName) -> Iterator[None]:
+    """A refusal names the list that it is about, and not the table beside it."""
+    try:
+        yield
+    except DatabaseRefusal as refused:
+        if refused.is_lost:
+            raise
+        raise DatabaseRefusal(f"the table '{kept.name}' beside it: {refused.args[0]}") from None
+
+
 def kept_line(
     session: Session, kept: TableName, about: Sequence[str], name: str
 ) -> tuple[str, ...] | None:
@@ -169,17 +181,19 @@ def kept_line(
     """
     if not {*about} <= {column.name for column in session.columns(kept)}:
         return None
-    rows = session.query(
-        f"SELECT {', '.join(about[1:])} FROM {kept.quoted} WHERE {about[0]} = $1", (name,)
-    )
+    with beside(kept):
+        rows = session.query(
+            f"SELECT {', '.join(about[1:])} FROM {kept.quoted} WHERE {about[0]} = $1", (name,)
+        )
     return rows.row(0) if rows.height == 1 else None
 
 
 def keep_line(session: Session, kept: TableName, about: Sequence[str], line: Sequence[str]) -> None:
     """Puts a line into such a list, in place of an earlier one of its name."""
-    if not session.columns(kept):
-        texts = ", ".join(f"{name} text NOT NULL" for name in about)
-        session.execute(f"CREATE TABLE {kept.quoted} ({texts}, PRIMARY KEY ({about[0]}))")
-    session.execute(f"DELETE FROM {kept.quoted} WHERE {about[0]} = $1", (line[0],))
-    places = ", ".join(f"${place}" for place, _ in enumerate(line, start=1))
-    session.execute(f"INSERT INTO {kept.quoted} ({', '.join(about)}) VALUES ({places})", line)
+    with beside(kept):
+        if not session.columns(kept):
+            texts = ", ".join(f"{name} text NOT NULL" for name in about)
+            session.execute(f"CREATE TABLE {kept.quoted} ({texts}, PRIMARY KEY ({about[0]}))")
+        session.execute(f"DELETE FROM {kept.quoted} WHERE {about[0]} = $1", (line[0],))
+        places = ", ".join(f"${place}" for place, _ in enumerate(line, start=1))
+        session.execute(f"INSERT INTO {kept.quoted} ({', '.join(about)}) VALUES ({places})", line)

@@ -79,7 +79,10 @@ def rows_of_table(
         f"column '{column.name}' is of type {column.unfit}" for column in columns if column.unfit
     ]
     if odd:
-        raise InputError(f"{address.where}: {', '.join(odd)}; give plain values, such as in a view")
+        raise InputError(
+            f"{address.where}: {', '.join(odd)}; give plain values, such as in a"
+            " view, or give the column the role 'drop'"
+        )
     order = _order(session, address, table, columns)
     by = ", ".join(order.values())
     frame = rows_as_text(session, table, columns, f"ORDER BY {by}")

@@ -18,7 +18,7 @@ from itertools import combinations, islice
 import numpy as np
 
 from shoal.data.column_words import PERSONAL, meanings
-from shoal.data.person.columns import NO_NUMBERS, People, PersonColumn, distinct, mixed
+from shoal.data.person.columns import NO_NUMBERS, STRONG, People, PersonColumn, distinct, mixed
 
 MOST_ROWS = 20_000
 MOST_PAIRS = 8  # of one value
@@ -205,6 +205,7 @@ MOST_TRIED = 12  # numbers within groups
 MOST_NESTED = 6  # numbers within groups of groups
 LARGEST_WITHIN = 30  # distinct numbers that members of a group have
 ANEW = 0.7  # share of the numbers up to the greatest of each group that occur
+EXCEPTIONS = 1.02  # pairs of values by values, up to which one lies within the other
 NAMESAKES = 2  # times as many pairs of rows as chance makes
 
 _RANKED = "civil, person, contact pair, name, proxy, number token, event, evidence".split(", ")
@@ -247,10 +248,16 @@ class Candidate:
         return len(self.parts) == 1 and (name.is_weak or name.is_of_other)
 
 
-def single_candidates(columns: Sequence[PersonColumn]) -> list[Candidate]:
-    """Every column that may number people by itself."""
-    kinds = [(column, _kind_of(column)) for column in columns]
-    return [Candidate((column,), kind, column.people) for column, kind in kinds if kind]
+def single_candidates(
+    columns: Sequence[PersonColumn], declared: Container[str] = ()
+) -> list[Candidate]:
+    """Every column that may number people by itself. declared: those of role identifier.
+
+    One that names the same person in all records, where no other column names people.
+    """
+    kinds = [(column, _kind_of(column, column.title in declared)) for column in columns]
+    found = [Candidate((column,), kind, column.people) for column, kind in kinds if kind]
+    return [one for one in found if one.people.distinct > 1] or found
 
 
 def other_candidates(columns: Sequence[PersonColumn], taken: Container[str]) -> list[Candidate]:
@@ -270,18 +277,26 @@ def counts_only(column: PersonColumn) -> bool:
     return is_count and not look.token and look.kind != "text"
 
 
-def _kind_of(column: PersonColumn) -> str:
+def _kind_of(column: PersonColumn, is_declared: bool) -> str:
     """A key of RANK, or nothing."""
     named, (written, token) = column.name.kind, column.look
     is_form = written not in NO_NUMBERS or column.name.numbers_people
-    if not column.varies or not is_form or named in NEVER or counts_only(column):
+    if not is_form or named in NEVER or counts_only(column):
         return ""
-    fewest = {"person": 2, "name": 2, "civil": FEWEST, "contact": FEWEST}
-    if named in fewest:  # fewer are a flag
+    kind, fewest, again = _kind_of_many(column), FEWEST, FEWEST
+    if named in _OF_ONE:
         is_said = named != "person" or column.name.is_number or token
-        return named if is_said and column.has_values(fewest[named]) and column.repeats() else ""
-    kind = _kind_of_many(column)
-    return kind if kind and column.has_values(FEWEST) and column.repeats(FEWEST) else ""
+        kind, again = named if is_said else "", 1
+        fewest = 1 if token else _OF_ONE[named]
+    elif token in STRONG and (named == "proxy" or (named == "number" and token != "digits")):
+        fewest, again = 2, 1
+    if is_declared:
+        kind, fewest, again = kind or "evidence", 1, 1
+    return kind if kind and column.has_values(fewest) and column.repeats(again) else ""
+
+
+_OF_ONE = {"person": 1, "name": 2, "civil": 3, "contact": 3}
+"""The fewest values of columns that are named for what is one person's; fewer are a flag."""
 
 
 def _kind_of_many(column: PersonColumn) -> str:
@@ -317,6 +332,20 @@ def by_name(columns: Sequence[PersonColumn]) -> Candidate | None:
     return None
 
 
+def are_renumbered(named: Candidate, one: Candidate) -> bool:
+    """Whether people of one name and birth have several numbers, as where each episode gets one:
+    more of them than namesakes by chance would.
+    """
+    rows = one.people.first
+    rows = rows[named.people.is_value[rows]]
+    numbers = np.unique(named.people.keys[rows], return_counts=True)[1]
+    by_chance = len(rows) ** 2 / 2
+    for part in named.parts:
+        by_chance *= _chance(np.unique(part.people.keys[rows], return_inverse=True)[1])
+    pairs = float((numbers * (numbers - 1)).sum() / 2)
+    return len(rows) > EXCEPTIONS * len(numbers) and pairs > NAMESAKES * by_chance
+
+
 def within_groups(
     columns: Sequence[PersonColumn], kept: Sequence[Candidate], rejected: Sequence[Candidate]
 ) -> Iterator[tuple[PersonColumn, Candidate | None]]:
@@ -328,16 +357,19 @@ def within_groups(
     judged = [*rejected, *kept]
     numbers = [c for c in columns if (c,) not in sure and _may_be_within(c, judged)]
     couples = [(n, g) for n in numbers for g in groups if n is not g]
-    nested = [(n, *two) for n in numbers for two in combinations(groups, 2) if n not in two]
-    named = {*couples, *nested}
+    nested = ((n, *two) for n in numbers for two in combinations(groups, 2) if n not in two)
+    named = {*couples}
     if not sure and any(column.name.is_personal for column in columns):
         couples += _unnamed_couples(columns, numbers)
     settled: set[PersonColumn] = set()
-    for number, *within in [*list(dict.fromkeys(couples))[:MOST_TRIED], *nested[:MOST_NESTED]]:
+    for number, *within in (
+        *islice(dict.fromkeys(couples), MOST_TRIED),
+        *islice(nested, MOST_NESTED),
+    ):
         if number in settled and len(within) > 1:
             continue
         found = Candidate.together(*within, number)
-        is_named = (number, *within) in named
+        is_named = len(within) > 1 or (number, *within) in named
         if not found.people.repeated:
             if is_named and _begins_anew(found):
                 settled.add(number)

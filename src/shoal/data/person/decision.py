@@ -5,21 +5,24 @@ candidates > what the cells say of them > pairs > the same under other names > w
 The answer is in counts and in words; never with a value of the table.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 import numpy as np
 
+from shoal.data.column_words import name_of
 from shoal.data.findings import some_named
 from shoal.data.person.candidates import (
+    EXCEPTIONS,
     FEWEST,
     MANY,
     MOST_ROWS,
     RANK,
     Candidate,
     are_few_profiles,
+    are_renumbered,
     by_name,
     counts_only,
     other_candidates,
@@ -29,7 +32,7 @@ from shoal.data.person.candidates import (
 from shoal.data.person.columns import NO_NUMBERS, STRONG, People, PersonColumn, distinct
 from shoal.data.table import Table
 
-EXCEPTIONS = 1.02  # pairs of values by values, up to which one lies within the other
+MOST_COLUMNS = 200  # that are looked at
 ALIKE = 0.9  # by how much the counts of two names of the same may differ
 ENOUGH = 30  # people whom a name alone makes sure
 MOST_INNER = 2  # events and cards that a question lists
@@ -153,23 +156,24 @@ def question_in_words(ask: str | Mapping[str, Any] | None) -> str | None:
     return str(ask.get("text") or f"who is one person, by {', '.join(keys)}, or every record?")
 
 
-def who_is_a_person(table: Table) -> Answer:
-    """Which column numbers the people of a table, by names and cells; reads no roles.
+def who_is_a_person(table: Table, declared: Container[str] = ()) -> Answer:
+    """Which column numbers the people of a table, by names and cells.
 
+    declared: columns of role identifier, which may number however few people.
     Of more than 20,000 rows those of whole values are looked at. Whether an answer is sure hangs on
     shares, which the order of rows moves by chance where it moves them at all.
     """
     rows = np.arange(table.records)
     if table.records > MOST_ROWS:
         rows = np.sort(np.random.default_rng(3).choice(table.records, MOST_ROWS, replace=False))
-    columns = [PersonColumn(table, name, rows) for name in table.names]
+    columns = [PersonColumn(table, name, rows) for name in _looked_at(table)]
     # fractions that say who a person is are ages, heights and weights
     telling = [
         c
         for c in columns
         if c.look.kind != "fraction" or c.name.kind in ("age", "keep") or c.name.has("body")
     ]
-    kept, rejected = _judged(single_candidates(columns), telling)
+    kept, rejected = _judged(single_candidates(columns, declared), telling)
     kept = _with_pairs(kept, rejected, telling)
     left, inner = _sifted(kept)
     others = _others(left, columns, telling)
@@ -182,6 +186,23 @@ def who_is_a_person(table: Table) -> Answer:
     names = [name for one in removed for name in one.columns if (name,) != left[0].columns]
     verdict = Verdict.SURE if is_sure else Verdict.ASK
     return Answer(verdict, tuple(map(_stated, listed)), tuple(dict.fromkeys(names)))
+
+
+def _looked_at(table: Table) -> list[str]:
+    """All columns; of very many those whose names mean something, then those with most values.
+
+    Each may be compared with each, so that their number counts by its square.
+    """
+    if len(table.names) <= MOST_COLUMNS:
+        return list(table.names)
+
+    def rank(name: str) -> tuple[bool, int]:
+        is_coded = name in table.coded
+        values = len(table.column(name).cells) if is_coded else table.frame[name].n_unique()
+        return not name_of(name).kind, -values
+
+    chosen = {*sorted(table.names, key=rank)[:MOST_COLUMNS]}
+    return [name for name in table.names if name in chosen]
 
 
 def _judged(
@@ -247,9 +268,13 @@ def _with_pairs(
     kept: list[Candidate], rejected: list[Candidate], telling: Sequence[PersonColumn]
 ) -> list[Candidate]:
     """Those that stay, once columns are looked at that number people only together."""
-    is_numbered = any(one.kind in PERSON_BY_NAME for one in kept)
-    named = None if is_numbered else by_name(telling)
-    kept = kept if named is None else [*kept, named]
+    numbered = [one for one in kept if one.kind in PERSON_BY_NAME]
+    named = by_name(telling)
+    if named is not None and (
+        not numbered
+        or (len(named.parts) > 2 and any(are_renumbered(named, one) for one in numbered))
+    ):
+        kept = [*kept, named]
     pairs: list[Candidate] = []
     for number, pair in within_groups(telling, kept, rejected):
         if pair is None:

@@ -254,14 +254,28 @@ def input_warnings(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
     """What the original gives reason to say: columns that seem to number people, where every record
     is taken to be its own person, and values that look alike.
     """
-    assumed = [] if model.subject_columns else people_assumed(table)
+    assumed = [] if model.subject_columns else people_assumed(table, model)
     named = named_like_data(table, model)
     return [*assumed, *written_alike(table, model), *named]
 
 
-def people_assumed(table: Table) -> list[ReleaseWarning]:
+def population_warnings(tables: PolicyTables) -> list[ReleaseWarning]:
+    """What the tables of the population give reason to say of whom they count."""
+    found = []
+    for name, people in tables.populations.items():
+        is_named = bool({*tables.model.subject_columns} & {*people.names})
+        assumed = [] if is_named else people_assumed(people, tables.model)
+        found += [
+            ReleaseWarning(one.code, f"population '{name}': {one.text}", one.column)
+            for one in (*assumed, *written_alike(people, tables.model))
+        ]
+    return found
+
+
+def people_assumed(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
     """Who else may be one person than every record."""
-    found = who_is_a_person(table).candidates
+    declared = [name for name, one in model.attributes.items() if one.role == "identifier"]
+    found = who_is_a_person(table, declared).candidates
     return [ReleaseWarning(PEOPLE_ASSUMED, str(candidate)) for candidate in found]
 
 

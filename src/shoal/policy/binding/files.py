@@ -20,9 +20,9 @@ from shoal.connectors.dialect import (
     is_written_in,
     reading_as_stated,
 )
-from shoal.connectors.files import SourceFile
+from shoal.connectors.format import Format, SourceFile
 from shoal.connectors.frames import Frame, table_of
-from shoal.connectors.location import Format, Location
+from shoal.connectors.location import FRAME, Location
 from shoal.connectors.parquet_parts import check_released
 from shoal.connectors.release_drafts import WrittenDraft
 from shoal.data.certificate import Certificate
@@ -32,7 +32,6 @@ from shoal.data.person_names import (
     named_together,
     names_of,
     names_of_nobody,
-    rows_of_nobody,
     without_nobody,
 )
 from shoal.data.progress import Progress
@@ -44,7 +43,7 @@ from shoal.data.warnings import FORMULA_CELLS, ReleaseWarning
 from shoal.errors import InputError
 from shoal.policy.binding.notation import CellNotation, translated_columns
 from shoal.policy.binding.past_memory import read_past_memory, require_people, require_readable
-from shoal.policy.consistency import renders_two_tables
+from shoal.policy.consistency import quoted, renders_two_tables
 from shoal.policy.loading import reading_beside, reading_of
 from shoal.policy.model import PolicyModel, ReadOptions
 from shoal.privacy.two_tables import joined
@@ -105,17 +104,31 @@ class PolicyTables:
         return tables
 
     def require_one_record_each(self, table: Table, what: str) -> None:
-        """Raises InputError where a table, each record of which counts, names somebody twice."""
-        person = self.model.person or "".join(self.model.subject_columns)
-        if person not in table.names:
+        """Raises InputError where a table, each record of which counts, names somebody twice, or in
+        part, or not in all records.
+        """
+        columns = self.model.subject_columns
+        lacking = [name for name in columns if name not in table.names]
+        if lacking == columns:
             return
-        named = names_of(table.frame[person])
-        named = named.filter(~named.is_in(names_of_nobody(self.model.no_names)))
-        if further := len(named) - named.n_unique():
+        if lacking:
             raise InputError(
+                f"{what}: has no column {quoted(lacking)}, which names people together with others;"
+                " add it"
+            )
+        names = names_of(table.frame[self.model.person or columns[0]])
+        named = names.filter(~names.is_in(names_of_nobody(self.model.no_names)))
+        findings = []
+        if further := len(named) - named.n_unique():
+            findings.append(
                 f"{what}: further records of people who have one already: {further}; give it one"
                 " record of each"
             )
+        if unnamed := len(names) - len(named):
+            findings.append(
+                f"{what}: records that name nobody: {unnamed}; name their people, or leave them out"
+            )
+        InputError.raise_for(findings)
 
     def read_original(
         self, path: str | Frame, room: Room | None = None, *, allow_empty: bool = False
@@ -127,25 +140,32 @@ class PolicyTables:
         """
         if not isinstance(path, str):
             given = self.table_given(path, allow_empty)
-            remarks = without_nobody(given.frame, self.model.missing_values)[1]
+            remarks = self.without_nobody(given.frame)[1]
             return SourceFile(self.original_table(given), "", remarks=tuple(remarks))
         if room is not None:
             source = self._read_past_memory(path, reading_of(self.model.read), room)
-            require_people(source.table, self.model.missing_values)
+            require_people(source.table, self.model)
             return source
         reading = self._reading()
         source = files.read(path, self._categorical(), allow_empty=allow_empty, reading=reading)
         if source.table.different is not source.table and self._is_plain(source.table.different):
             return source
-        frame, remarks = without_nobody(source.frame, self.model.missing_values)
+        frame, remarks = self.without_nobody(source.frame)
         if not frame.height and not allow_empty:
             raise InputError(f"file '{path}': holds no records, only empty rows; give it some")
         table = Table(self.original_frame(frame))
         return replace(source, table=table, remarks=(*source.remarks, *remarks))
 
+    def without_nobody(
+        self, frame: pl.DataFrame
+    ) -> tuple[pl.DataFrame, tuple[ReleaseWarning, ...]]:
+        """The rows that have a value in a column that is not dropped; others are nobody."""
+        dropped = self.model.dropped_of(frame.columns)
+        return without_nobody(frame, self.model.missing_values, dropped)
+
     def _is_plain(self, rows: Table) -> bool:
         """Whether each of these records is somebody's, and read as it is written."""
-        if len(rows_of_nobody(rows.frame, self.model.missing_values)):
+        if self.without_nobody(rows.frame)[0].height < rows.records:
             return False
         try:
             return self.original_frame(rows.frame) is rows.frame
@@ -202,7 +222,7 @@ class PolicyTables:
 
     def original_table(self, table: Table) -> Table:
         """A table that was read already, with points and dates in ISO; raises InputError."""
-        people, _ = without_nobody(table.frame, self.model.missing_values)
+        people, _ = self.without_nobody(table.frame)
         if not people.height:
             raise InputError("frame: holds no records, only empty rows; give it some")
         return _same_or(table, self.original_frame(people))
@@ -334,6 +354,8 @@ class PolicyTables:
         types = self.model.write.types or ("typed" if has_types else "text")
         if types == "typed":
             frame = self.cells.typed(frame)
+        elif kind == FRAME and self.model.write.types is None:
+            frame = self.cells.typed(frame, derived_alone=True)
         if kind and kind.is_delimited:
             frame = self._without_formulas(frame)
         return self.cells.written(frame)

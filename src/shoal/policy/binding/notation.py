@@ -283,15 +283,16 @@ class CellNotation:
             frame = frame.with_columns(map_cells(frame[name], translate)[0].alias(name))
         return frame
 
-    def typed(self, frame: pl.DataFrame) -> pl.DataFrame:
+    def typed(self, frame: pl.DataFrame, derived_alone: bool = False) -> pl.DataFrame:
         """The release with declared numbers as Int64 or Float64, and days as Date.
 
+        derived_alone: only in its derived columns.
         Columns that show anything else, such as intervals or a text for missing values, stay text.
         So do numbers in bins that would not read as they are written, such as `07` or `2` beside
         `1.5`: the leaves of a hierarchy are texts.
         """
         declared = self.model.attributes
-        for name in frame.columns:
+        for name in filter(self._sources.get, frame.columns) if derived_alone else frame.columns:
             attribute = declared.get(self._sources.get(name, name))
             column = frame[name]
             if attribute is None or column.dtype not in TEXTS:

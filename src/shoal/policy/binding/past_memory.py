@@ -123,7 +123,7 @@ def memory_of(path: str | Path) -> float:
         except pl.exceptions.PolarsError:
             return 0.0  # said by whoever reads it
         return max(IN_MEMORY * columns * CELL_BYTES * records, IN_MEMORY * size)
-    return IN_MEMORY * size * (PACKED if kind.is_workbook or name.lower().endswith(".gz") else 1)
+    return IN_MEMORY * size * (PACKED if kind.is_compressed or name.lower().endswith(".gz") else 1)
 
 
 def require_memory(limit: int, needed: float) -> None:
@@ -187,17 +187,18 @@ def read_past_memory(
     return source
 
 
-def require_people(table: Table, missing_values: list[str]) -> None:
-    """Raises InputError where a row has no value, since it is nobody."""
-    columns = []
-    for column in sorted(map(table.column, table.names), key=lambda c: len(c.cells)):
-        nobody = is_nobody(pl.Series(column.cells, dtype=pl.String), missing_values)
+def require_people(table: Table, model: PolicyModel) -> None:
+    """Raises InputError where a row has no value but in dropped columns, since it is nobody."""
+    columns, dropped = [], model.dropped_of(table.names)
+    kept = [table.column(name) for name in table.names if name not in dropped]
+    for column in sorted(kept, key=lambda c: len(c.cells)):
+        nobody = is_nobody(pl.Series(column.cells, dtype=pl.String), model.missing_values)
         if not nobody.any():
             return
         columns.append((nobody, column.codes))
     for rows in blocks(table.records):
         if np.logical_and.reduce([nobody[codes[rows]] for nobody, codes in columns]).any():
             raise InputError(
-                "memory: some rows have no value at all and are nobody; take them out of the data,"
-                " or leave out --memory"
+                "memory: some rows have no value but in dropped columns and are nobody; take them"
+                " out of the data, or leave out --memory"
             )

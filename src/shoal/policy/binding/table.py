@@ -13,7 +13,7 @@ from shoal.data.findings import listed_rows
 from shoal.data.hierarchies.flat import Flat
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
-from shoal.data.numbers import observed_domain
+from shoal.data.numbers import observed_domain, parse_numbers
 from shoal.data.schema import Attribute, Kind, Missing, Render, Role, Schema, Shown
 from shoal.data.table import Column, Table
 from shoal.errors import InputError
@@ -271,9 +271,11 @@ def _mark_findings(attributes: list[Attribute], render: Render) -> list[str]:
 
 
 def _is_label(mark: str, attribute: Attribute) -> bool:
-    """Whether the mark names a value or a group of the attribute that is not the whole of it."""
+    """Whether the mark may name a value, or a group that is not the whole of the attribute."""
     if mark in (attribute.order or ()):
         return True
+    if attribute.kind is Kind.NUMBER and attribute.hierarchy is None:
+        return bool(np.isfinite(parse_numbers((mark,))[0]))
     tree = attribute.hierarchy
     return tree is not None and tree.node_of_label(mark) not in (-1, tree.root)
 

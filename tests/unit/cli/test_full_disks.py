@@ -1,0 +1,58 @@
+"""A disk that is full ends a command with status 2, whichever of its files finds no room."""
+
+from __future__ import annotations
+
+import errno
+import subprocess
+
+import polars as pl
+import pytest
+
+from file_limits import limited
+from shoal.cli import main
+from shoal.errors import is_full, system_error
+
+POLARS = "No space left on device (os error 28)"
+
+
+@pytest.mark.parametrize("output", ["o.csv.gz", "o.parquet", "o.jsonl.gz"])
+def test_a_trace_without_room_ends_the_publication_with_status_2(tmp_path, output):
+    rows = [f"p{row},{row % 3},x" for row in range(5000)]
+    (tmp_path / "d.csv").write_text("\n".join(["a,age,s", *rows, ""]))
+    policy = (
+        '{"version": 1, "attributes": {"a": {"role": "subject"}, "age": {"role": "quasi", "type":'
+        ' "number"}, "s": {"role": "sensitive"}}, "promises": [{"model": "k-anonymity", "k": 2}]}'
+    )
+    (tmp_path / "p.json").write_text(policy)
+    words = f"publish d.csv -p p.json -o {output} --trace trace.jsonl"
+    done = subprocess.run(
+        limited(40_000, *words.split()), cwd=tmp_path, capture_output=True, text=True, timeout=300
+    )
+    assert (done.returncode, "writing failed (File too large)" in done.stderr) == (2, True)
+    assert {path.name for path in tmp_path.iterdir()} == {"d.csv", "p.json"}
+
+
+@pytest.mark.parametrize(
+    "failed",
+    [
+        OSError(errno.ENOSPC, "no room"),
+        OSError(errno.EDQUOT, "no room"),
+        OSError(POLARS),
+        pl.exceptions.ComputeError(POLARS),
+    ],
+)
+def test_whoever_says_that_a_disk_is_full_the_command_says_it_too(monkeypatch, capsys, failed):
+    assert is_full(failed)
+
+    def fail(*_, **__):
+        raise failed
+
+    monkeypatch.setattr(main, "app", fail)
+    assert main.status_of(["methods"]) == 2
+    assert "free some space or name another place" in capsys.readouterr().err
+
+
+def test_other_failures_are_no_full_disk():
+    assert system_error(OSError("Permission denied (os error 13)")) == errno.EACCES
+    for other in (OSError("odd"), OSError(errno.EACCES, "no"), ValueError(POLARS)):
+        assert not is_full(other)

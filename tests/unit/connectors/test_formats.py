@@ -1,0 +1,203 @@
+"""Every format does what its record claims, and refuses in one line what it does not claim."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from sample_policies import PATIENTS
+from shoal.cli.main import status_of
+from shoal.connectors import coded_files, feeds, files
+from shoal.connectors.dialect import AS_FOUND, Reading
+from shoal.connectors.feeds import feed_of
+from shoal.connectors.formats import FORMATS, SUFFIXES, begun_as, named
+from shoal.connectors.location import Location
+from shoal.data.room import Room
+from shoal.data.table import as_text
+from shoal.errors import InputError
+from shoal.samples import patients
+
+ROWS = pl.DataFrame(
+    {
+        "name": ["Ana", "B, C", 'the "D"', "Émile", None, "two\nlines"] * 1000,
+        "age": list(range(6000)),
+        "day": [f"2024-01-{1 + i % 28:02}" for i in range(6000)],
+    }
+)
+
+
+def _write_orc(frame, path):
+    orc = pytest.importorskip("pyarrow.orc")
+    orc.write_table(frame.to_arrow(), path)
+
+
+MAKERS = {".orc": _write_orc}
+"""What writes a table for the formats that Shoal only reads."""
+
+
+def written(suffix: str, frame: pl.DataFrame = ROWS) -> str:
+    """A file of this suffix, compressed or not."""
+    path = f"in{suffix}"
+    MAKERS.get(suffix, files.write_table)(frame, path)
+    return path
+
+
+def texts(frame: pl.DataFrame) -> list[tuple[str | None, ...]]:
+    return [tuple(cell or None for cell in row) for row in pl.DataFrame(map(as_text, frame)).rows()]
+
+
+@pytest.fixture(autouse=True)
+def in_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+of_all = pytest.mark.parametrize("kind", FORMATS)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_the_same_rows_are_read_as_the_same_table(suffix):
+    source = files.read(written(suffix))
+    assert source.frame.columns == ROWS.columns
+    assert texts(source.frame) == texts(ROWS)
+    assert source.sha256 == files.file_sha256(f"in{suffix}")
+    assert (source.dialect is not None) == named(suffix).is_delimited
+    assert (source.frame["age"].dtype == pl.Int64) == named(suffix).is_typed
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_stream_reads_the_same_rows_in_any_pieces_or_refuses(suffix, monkeypatch):
+    monkeypatch.setattr(feeds, "PIECE", 777)
+    monkeypatch.setattr(feeds, "SLICE", 500)
+    path = written(suffix)
+    if not named(suffix).is_streamed:
+        with pytest.raises(InputError, match="a stream reads one file piece by piece"):
+            feed_of(path)
+        return
+    feed, frames = feed_of(path), []
+    while not (piece := feed.read()).at_end:
+        frames.append(piece.frame)
+    frames.append(piece.frame)
+    assert len(frames) > 2
+    assert texts(pl.concat(frame for frame in frames if frame.height)) == texts(ROWS)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_past_memory_the_same_rows_are_read_or_refused(suffix):
+    path = written(suffix)
+    if not named(suffix).fits_past_memory:
+        with pytest.raises(InputError, match=f"files of the format {named(suffix)[1:]} are read"):
+            coded_files.read_coded(path, None, AS_FOUND, Room(1 << 24))
+        return
+    source = coded_files.read_coded(path, None, AS_FOUND, Room(1 << 24))
+    table = source.table
+    cells = [table.cells(name).gather(table.column(name).codes) for name in table.names]
+    assert texts(pl.DataFrame(cells)) == texts(ROWS)
+    assert source.sha256 == files.file_sha256(path)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_only_text_is_read_and_written_compressed(suffix):
+    kind = named(suffix)
+    assert f"{kind}.gz" in SUFFIXES or not kind.is_text
+    head = Path(written(suffix)).read_bytes()[:2]
+    assert (head == b"\x1f\x8b") == suffix.endswith(".gz")
+
+
+@of_all
+def test_each_is_published_or_refused_before_any_work(kind, in_folder, capsys):
+    files.write_table(patients.generate(200, seed=7), "t.csv")
+    (in_folder / "p.yaml").write_text(PATIENTS)
+    for verb in ("publish",) if kind.is_written else ("publish", "stream"):
+        status = status_of([verb, "t.csv", "-p", "p.yaml", "-o", f"out{kind}", "-q"])
+        said = capsys.readouterr().err
+        assert status == (0 if kind.is_written else 2), said
+        assert kind.is_written == (in_folder / f"out{kind}").exists()
+        assert kind.is_written or f"'out{kind}': {kind.label} is read, and not written" in said
+
+
+@of_all
+def test_each_is_published_as_delimited_text_is(kind, in_folder):
+    frame = patients.generate(200, seed=7)
+    (in_folder / "p.yaml").write_text(PATIENTS)
+    outputs = []
+    for path in (written(".csv", frame), written(kind, frame)):
+        for memory in ((), ("--memory", "1GB")):
+            asked = ["publish", path, "-p", "p.yaml", "-o", "out.csv", "-q", "--replace", *memory]
+            assert status_of(asked) == 0
+            outputs.append((in_folder / "out.csv").read_bytes())
+    assert len({*outputs}) == 1
+
+
+@of_all
+def test_what_is_named_as_another_format_is_said(kind, in_folder):
+    """Where its files have a beginning of their own."""
+    start = Path(written(kind)).read_bytes()
+    if not kind.magic:
+        assert begun_as(start) is None
+        return
+    for suffix in (".csv", ".arrow" if kind != ".arrow" else ".parquet"):
+        (in_folder / f"odd{suffix}").write_bytes(start)
+        with pytest.raises(InputError, match=f"holds {kind.label}.* ends in|name it {kind}"):
+            files.read(f"odd{suffix}")
+
+
+@of_all
+@pytest.mark.parametrize("share", [0, 0.5])
+def test_half_a_file_and_an_empty_one_are_refused_in_one_line(kind, in_folder, share):
+    content = Path(written(kind)).read_bytes()
+    (in_folder / f"cut{kind}").write_bytes(content[: int(len(content) * share)])
+    if share and kind.is_text:  # half a text may be a text
+        return
+    with pytest.raises(InputError, match="cut") as refused:
+        files.read(f"cut{kind}")
+    assert len(refused.value.said) == 1
+
+
+@of_all
+def test_a_file_of_other_bytes_shows_none_of_them(kind, in_folder):
+    (in_folder / f"odd{kind}").write_bytes(kind.magic + b"\0\xffSECRET" * 99)
+    with pytest.raises(InputError) as refused:
+        files.read(f"odd{kind}")
+    assert "SECRET" not in str(refused.value)
+
+
+@of_all
+def test_each_has_a_label_and_a_media_type(kind):
+    assert kind.label
+    assert "/" in kind.media_type
+
+
+@pytest.mark.parametrize("verb", ["publish", "stream", "audit", "profile"])
+def test_an_unknown_suffix_is_refused_with_all_formats_in_every_verb(verb, in_folder, capsys):
+    (in_folder / "in.xyz").write_text("a,b\n1,2\n")
+    (in_folder / "p.yaml").write_text(PATIENTS)
+    rest = [] if verb == "profile" else ["-p", "p.yaml"]
+    rest += ["-o", "out.csv"] if verb in ("publish", "stream") else []
+    assert status_of([verb, "in.xyz", *rest]) == 2
+    said = capsys.readouterr().err
+    assert f"file 'in.xyz': unknown format; use one of {', '.join(SUFFIXES)}" in said
+    with pytest.raises(InputError, match="unknown format"):
+        _ = Location("out.xyz").kind_to_write
+
+
+def test_a_name_in_capitals_and_packed_text_are_known():
+    assert Location("A.ORC").kind == ".orc"
+    Path("a.CSV.gz").write_bytes(gzip.compress(b"a\n1\n"))
+    assert files.read("a.CSV.gz").frame["a"].to_list() == ["1"]
+
+
+def test_orc_repeats_no_more_than_may_be_unpacked():
+    written(".orc", pl.DataFrame({"long": ["x" * 4000] * 20_000}))
+    with pytest.raises(InputError, match="unpacks to more than 60 MB"):
+        files.read("in.orc", reading=Reading(unpacked=60_000_000))
+
+
+def test_two_columns_of_one_name_in_orc_are_said():
+    pa, orc = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.orc")
+    orc.write_table(pa.table([pa.array([1]), pa.array([2])], names=["a", "a"]), "twice.orc")
+    with pytest.raises(InputError, match="two columns have one name"):
+        files.read("twice.orc")
