@@ -186,7 +186,8 @@ def _row(ground: _Ground, problem: Problem, k: int, attack: bool) -> Row:
     except (InfeasibleError, InputError) as refused:
         return replace(row, reason="; ".join(refused.said))
     certificate = ground.certificate(problem, classes, attack)
-    return replace(row, certificate=certificate, seconds=seconds)
+    k_found = classes.search_statistics.get("k")
+    return replace(row, certificate=certificate, seconds=seconds, k_found=k_found)
 
 
 # Warm up methods before they are timed; on a new machine, in two processes at once.

@@ -23,7 +23,8 @@ class Row:
     """One method at one k: what its release measures, or the reason why there is none.
 
     settings: parameters that were asked for; parameters: all of them, as used. certificate: None
-    where there is no release. seconds: CPU seconds of the method alone.
+    where there is no release. seconds: CPU seconds of the method alone. k_found: by a method that
+    searches for k under a bound of the release.
     """
 
     method: str
@@ -33,6 +34,7 @@ class Row:
     certificate: Certificate | None = None
     seconds: float | None = None
     reason: str | None = None
+    k_found: int | None = None
 
     @property
     def label(self) -> str:
@@ -48,6 +50,11 @@ class Row:
     def measured(self) -> Mapping[str, Any]:
         """The certificate; empty where there is no release."""
         return self.certificate or {}
+
+    @property
+    def k_text(self) -> str:
+        """The k that was asked, and the one that was found."""
+        return str(self.k) if self.k_found is None else f"{self.k}, found {self.k_found}"
 
     def score(self, name: str) -> float | None:
         """A measure of utility or risk; None where it does not apply."""
@@ -229,7 +236,7 @@ def _html_row(row: Row) -> tuple[str, ...]:
         return str(row.k), row.label, "", "", "", "", "no release"
     risk = row.score("prosecutor_mean")
     return (
-        str(row.k),
+        row.k_text,
         row.label,
         "" if row.score("gcp") is None else f"{100 * row.loss:.2f} %",
         "" if risk is None else f"{100 * risk:.2f} %",

@@ -13,6 +13,7 @@ from shoal.data.single_ends import SINGLE_ENDS
 from shoal.data.table import Table
 from shoal.data.warnings import (
     HIERARCHY_REPEATS,
+    HOUSEHOLD_JOINED,
     OF_CELLS,
     ORDER_KEPT,
     PLAIN_SINGLES_OUT,
@@ -228,7 +229,7 @@ class Comparison:
         is_exact = exactly and self.stated.verb != "fuse"
         own = [TOGETHER_BELOW, WITHHELD_FEW]
         own += (
-            [HIERARCHY_REPEATS, *OF_CELLS, PLAIN_SINGLES_OUT, ROWS_LINKED]
+            [HIERARCHY_REPEATS, *OF_CELLS, PLAIN_SINGLES_OUT, ROWS_LINKED, HOUSEHOLD_JOINED]
             if self.has_policy
             else []
         )

@@ -10,7 +10,7 @@ from shoal.auditor.in_parts import measure_in_parts
 from shoal.auditor.order_kept import nearest_to_place, order_followed, order_kept
 from shoal.auditor.promises import Measures, promise_reports
 from shoal.auditor.reading import read_release
-from shoal.auditor.sharing import rows_linked
+from shoal.auditor.sharing import household_joined, rows_linked
 from shoal.auditor.verdict import not_promised, release_warnings
 from shoal.data import cores
 from shoal.data.certificate import Certificate
@@ -164,6 +164,11 @@ def _certificate_of(
     certificate = Certificate(content)
     said = release_warnings(certificate, tally.withheld_people, problem)
     said += [] if linked is None else [linked]
+    household = problem.schema.household
+    if household is not None and household.pseudonym and household.name in released.names:
+        homes = released.column(household.name).codes
+        labels = None if release is None else release.classes.labels
+        said.append(household_joined(household.name, homes, labels))
     if followed is not None:
         everybody = certificate["together"]["people"]
         said.append(order_kept(followed, len(tally.found_by_order), everybody))

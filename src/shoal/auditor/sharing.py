@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import polars as pl
 
 from shoal.data.classes import Classes
 from shoal.data.numbers import alike, places_among
-from shoal.data.warnings import ROWS_LINKED, ReleaseWarning
+from shoal.data.warnings import HOUSEHOLD_JOINED, ROWS_LINKED, ReleaseWarning
 
 BLOCK = 1 << 21  # pairs that are compared at a time
 LARGE = 64  # a class that more than one person in this number fits is a bit set
@@ -271,3 +272,19 @@ def _stays_for_most(people: np.ndarray, codes: np.ndarray) -> bool:
     values = Links.of(people, codes, len(rows), int(codes.max(initial=0)) + 1).degrees
     several = rows > 1
     return bool(several.any()) and 2 * int((values[several] == 1).sum()) > int(several.sum())
+
+
+def household_joined(
+    name: str, homes: np.ndarray, labels: np.ndarray | None = None
+) -> ReleaseWarning:
+    """Says that readers can join the rows of a household, and how many households are then alone.
+
+    homes: (n,) codes of the column of pseudonyms. labels: (n,) class of each row, -1 where it is
+    withheld; None where they are not all held at once, so that no household is counted.
+    """
+    text = f"'{name}' joins the rows of a household, and no promise counts what they show together"
+    if labels is not None:
+        rows = pl.DataFrame({"home": homes, "label": labels})
+        shown = rows.group_by("home").agg(pl.col("label").sort()).group_by("label").len()["len"]
+        text += f": {int((shown == 1).sum())} of {int(shown.sum())} households are alone with it"
+    return ReleaseWarning(HOUSEHOLD_JOINED, f"{text}. Publish no pseudonym of it", name)

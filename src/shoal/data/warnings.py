@@ -28,6 +28,7 @@ FIELDS_DROPPED = "fields-dropped"
 EMPTY_ROWS = "empty-rows"
 ROWS_APART = "rows-apart"
 ROWS_LINKED = "rows-linked"
+HOUSEHOLD_JOINED = "household-joined"
 HIDDEN_ROWS = "hidden-rows"
 ORDER_KEPT = "order-kept"
 LEDGER_UNJUDGED = "ledger-unjudged"
@@ -57,6 +58,7 @@ _BY_CODE = {
     PLAIN_NAMES_PEOPLE: GRAVE,
     PRESENCE_DISCLOSED: GRAVE,
     ROWS_LINKED: GRAVE,
+    HOUSEHOLD_JOINED: GRAVE,
     LEDGER_UNJUDGED: GRAVE,
 }
 

@@ -57,9 +57,10 @@ def words_of_call(columns: Mapping[str, Any]) -> Columns:
     unknown = sorted(set(columns) - set(Columns.__annotations__))
     if unknown:
         hint = suggestion(unknown[0], Columns.__annotations__).rstrip()
+        if unknown[0] in ("household", "weight"):
+            hint = "a sample needs a policy with these roles"
         raise TypeError(
-            f"publish() got an unexpected keyword argument '{unknown[0]}'"
-            + (f"; {hint}" if hint else "")
+            f"unexpected keyword argument '{unknown[0]}'" + (f"; {hint}" if hint else "")
         )
     for word, value in columns.items():
         require_no_data(word, value)

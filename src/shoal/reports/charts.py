@@ -241,7 +241,7 @@ def class_sizes_chart(sizes: np.ndarray, counts: np.ndarray, asked: int | None, 
 
 def risks_chart(certificate: Mapping[str, Any]) -> Chart | None:
     """How many people have which individual risk, on a logarithmic scale, beside what is asked of
-    the mean; None where no weights were known.
+    the mean and of each person; None where no weights were known.
     """
     stated: SampleReport | None = certificate.get("individual_risk")
     if stated is None:
@@ -258,12 +258,18 @@ def risks_chart(certificate: Mapping[str, Any]) -> Chart | None:
     x = Axis(gettext("individual risk"), edges[0], 1.0, ticks, has_grid=False, is_log=True)
     most = max(max(risks["people"]) for risks in named.values())
     y = axis_up_to(gettext("people"), most, whole=True)
+    bounds = {
+        "global-risk": gettext("mean, at most {asked:.3g}"),
+        "individual-risk": gettext("each, at most {asked:.3g}"),
+    }
     for promise in certificate["promises"]:
-        if promise["model"] == "global-risk":
+        name = bounds.get(promise["model"])
+        if name is not None:
             at = max(promise["asked"], x.low)
             line = line_of([at, at], [0, y.high])
-            name = gettext("{asked:.3g} asked", asked=promise["asked"])
-            shapes.append(Shape(line, "mark", name, width=1.4, is_dashed=True))
+            is_mean = promise["model"] == "global-risk"
+            name = name.format(asked=promise["asked"])
+            shapes.append(Shape(line, "mark", name, width=1.4, is_dashed=is_mean))
     said = [gettext("{count:,} people", count=sum(own["people"]))]
     said += [
         gettext("{who}: {mean:.3g} on average, {max:.3g} at most", who=who, **risks)

@@ -87,7 +87,7 @@ def as_text(comparison: Comparison) -> str:
     lines = [["method", "k", *(column.title for column in shown)]]
     for row in comparison.rows:
         figures = [NONE if row.certificate is None else column.text(row) for column in shown]
-        lines.append([row.label, str(row.k), *figures])
+        lines.append([row.label, row.k_text, *figures])
     table = table_lines(lines, left=1)
     ranked = [(k, rows[0]) for k in comparison.ks if (rows := comparison.ranked(k))]
     best = [f"k={k}: {row.label} {percent(row.score('gcp'))}" for k, row in ranked]

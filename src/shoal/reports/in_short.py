@@ -124,9 +124,10 @@ def linked_rows(certificate: Certificate) -> str:
     columns, records = _columns(certificate), certificate["records"]["out"]
     if certificate.get("people") == ASSUMED or certificate["counted"] == "rows":
         return gettext("not measured: every row is taken to be a person")
-    marks = [c["name"] for c in columns if c["technique"] == "pseudonym"]
+    marks = {c["name"]: c["role"] for c in columns if c["technique"] == "pseudonym"}
     if marks:
-        return gettext("yes, by {names}: pseudonyms of people", names=listed(marks))
+        whom = gettext("households") if {*marks.values()} == {"household"} else gettext("people")
+        return gettext("yes, by {names}: pseudonyms of {whom}", names=listed([*marks]), whom=whom)
     alone = alone_if_known(certificate)
     plain = [c["name"] for c in columns if c["role"] == "plain" and alone.get(c["name"], 1)]
     if plain:

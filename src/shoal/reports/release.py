@@ -136,16 +136,23 @@ def _promise(promise: PromiseReport) -> Content:
         "groups": _groups(promise),
         "bound": gettext("at least") if model.higher_is_better else gettext("at most"),
         "title": f"{promise['model']}{about}",
-        "settings": [
-            number_text(value)
-            if key == "kind"
-            else f"{key.replace('_', ' ')}: {number_text(value)}"
-            for key, value in promise.items()
-            if key not in known
-        ],
+        "settings": [_setting(key, value) for key, value in promise.items() if key not in known],
         "definition": model.definition,
         "source": model.source,
     }
+
+
+def _setting(key: str, value: Any) -> str:
+    """A parameter of a promise, or what else was measured of it, in words."""
+    if key == "kind":
+        return number_text(value)
+    if key == "households":
+        return gettext("with the household") if value else gettext("each person")
+    if key == "expected":
+        return gettext("{people} people expected to be named", people=number_text(value))
+    if key == "above":
+        return gettext("{share} of people above the bound", share=percent_text(value))
+    return f"{key.replace('_', ' ')}: {number_text(value)}"
 
 
 def _groups(promise: PromiseReport) -> str:
@@ -186,8 +193,13 @@ def _attackers(certificate: Certificate) -> list[tuple[str, str, list[tuple[str,
         "Assumed to do as well as the prosecutor: no table of the whole population was"
         " compared, so this is an upper bound."
     )
+    journalist, marketer = risk["journalist_max"], risk["marketer"]
     around = certificate.get("attacks", {}).get("population") or {}
-    if around.get("journalist_max") is not None:
+    if (weighed := certificate.get("individual_risk")) is not None:
+        rests_on = gettext("Estimated by the weights of the sample.")
+        links = f"{links} {rests_on}"
+        journalist, marketer = weighed["own"]["max"], weighed["own"]["mean"]
+    elif around.get("journalist_max") is not None:
         rests_on = gettext(
             "Compared with the population as the policy describes it ({source}).",
             source=around["source"],
@@ -199,8 +211,8 @@ def _attackers(certificate: Certificate) -> list[tuple[str, str, list[tuple[str,
             f"{knows_one} {picks}",
             [(highest, risk["prosecutor_max"]), (mean, risk["prosecutor_mean"])],
         ),
-        (gettext("Journalist"), f"{knows_nobody} {rests_on}", [(highest, risk["journalist_max"])]),
-        (gettext("Marketer"), f"{knows_all} {links}", [(gettext("expected"), risk["marketer"])]),
+        (gettext("Journalist"), f"{knows_nobody} {rests_on}", [(highest, journalist)]),
+        (gettext("Marketer"), f"{knows_all} {links}", [(gettext("expected"), marketer)]),
     ]
 
 

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from shoal.ledgers.what_if import Prospect, Rehearsal
 
 
+OF_SAMPLE = ("global-risk", "individual-risk")
+
+
 def summary(certificate: Certificate, written: str | None = None) -> str:
     """Promises asked and measured, classes and loss. written: the files, where there are any."""
     classes, records = certificate["classes"], certificate["records"]
@@ -53,6 +56,7 @@ def summary(certificate: Certificate, written: str | None = None) -> str:
         lines.append(f"classes of at least {least}, measured release by release, {many}")
     else:
         lines.append(f"no class: {many}")
+    lines += _risk_lines(certificate)
     starred = certificate.get("starred") or {}
     if starred:
         counts = ", ".join(f"{name} {records:,}" for name, records in starred.items())
@@ -76,6 +80,17 @@ def summary(certificate: Certificate, written: str | None = None) -> str:
     if certificate.grave:
         lines.append(with_grave(certificate.verdict[0], len(certificate.grave)))
     return printable_lines(lines)
+
+
+def _risk_lines(certificate: Certificate) -> Iterator[str]:
+    """The risks by the weights of a sample, where no promise states them."""
+    risks = certificate.get("individual_risk")
+    if risks is None or any(p["model"] in OF_SAMPLE for p in certificate["promises"]):
+        return
+    for key, who in (("own", "each person"), ("household", "with the household")):
+        if key in risks:
+            mean, most = risks[key]["mean"], risks[key]["max"]
+            yield f"risk by the weights, {who}: {mean:.6g} on average, at most {most:.6g}"
 
 
 def _is_by_release(certificate: Certificate) -> bool:

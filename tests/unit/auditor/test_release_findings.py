@@ -6,7 +6,7 @@ import contextlib
 import io
 import json
 import warnings
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import polars as pl
@@ -20,6 +20,8 @@ from shoal.auditor.verdict import of_cells
 from shoal.cli.main import status_of
 from shoal.data.table import Table
 from shoal.policy.policy import Policy
+from shoal.reports.in_short import linked_rows
+from shoal.samples import survey
 
 ROWS = 60
 
@@ -215,3 +217,26 @@ def _command(folder: Path, texts: list[str]) -> None:
         words = ["dossier", folder / "o.csv", "--context", folder / "c.yaml", "-o"]
         assert status_of([*map(str, [*words, folder / "d.html"])]) == 0
     assert [text for text in texts if f": {text}\n" not in told.getvalue()] == []
+
+
+def test_households_that_a_published_pseudonym_joins_are_counted_alone_by_what_they_show(
+    monkeypatch,
+):
+    """By hand: the rows of each household in any order, as they are published."""
+    monkeypatch.setenv("SHOAL_PSEUDONYM_KEY", "a secret of this test")
+    content = yaml.safe_load(survey.POLICY)
+    content["attributes"]["household"]["pseudonym"] = "keyed"
+    content["attributes"] |= {name: {"role": "drop"} for name in ("age", "education", "district")}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        publication = shoal.publish(survey.generate(400, 7), content)
+    homes = defaultdict(list)
+    for home, *cells in publication.data.iter_rows():
+        homes[home].append(tuple(cells))
+    alike = Counter(tuple(sorted(rows)) for rows in homes.values())
+    (found,) = [one for one in publication.warnings if one.code == "household-joined"]
+    alone = sum(count == 1 for count in alike.values())
+    assert (found.severity, found.column) == ("grave", "household")
+    assert f": {alone} of {len(homes)} households are alone" in found.text
+    assert 0 < alone < len(homes)
+    assert linked_rows(publication.certificate) == "yes, by household: pseudonyms of households"

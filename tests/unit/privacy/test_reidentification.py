@@ -172,6 +172,16 @@ def test_a_sample_is_published_without_weights_and_measured_with_them():
     assert promise["measured"] == pytest.approx(np.mean(carried), rel=1e-10)
     assert promise["holds"]
     assert "global-risk with households: asked 0.3," in summary(release.certificate)
+    assert "by the weights" not in summary(release.certificate)
+
+
+def test_under_k_alone_the_risk_by_the_weights_is_reported_too():
+    of_k = POLICY | {"promises": [{"model": "k-anonymity", "k": 2}], "method": {"name": "mondrian"}}
+    release = shoal.publish(FRAME, of_k)
+    found = release.certificate["individual_risk"]
+    said = summary(release.certificate)
+    assert f"each person: {found['own']['mean']:.6g} on average" in said
+    assert f"with the household: {found['household']['mean']:.6g} on average" in said
 
 
 def test_without_the_original_it_is_not_measured_and_not_said_to_hold():
@@ -224,7 +234,7 @@ def test_report_and_dossier_draw_the_risks_with_those_of_households(shoal, tmp_p
         text = page.read_text()
         assert f"6 people; each person: {stated['own']['mean']:.3g} on average" in text
         assert f"with household: {stated['household']['mean']:.3g} on average" in text
-        assert "0.3 asked</text>" in text
+        assert "mean, at most 0.3</text>" in text
     stated["household"]["people"][-2] += 1
     changed = json.loads((tmp_path / "out.csv.certificate.json").read_text())
     forged = tmp_path / "forged.json"

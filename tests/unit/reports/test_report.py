@@ -31,9 +31,9 @@ from shoal.reports.distributions import (
     round_edges,
     spread_over_intervals,
 )
-from shoal.reports.pages import Heading, measured_of
+from shoal.reports.pages import Heading, measured_of, percent_text
 from shoal.reports.release import write_report
-from shoal.samples import patients
+from shoal.samples import patients, survey
 from shoal.tables.publish import Outcome, publish_file
 from shoal.tables.request import PublishRequest
 
@@ -682,3 +682,25 @@ def test_a_k_over_some_columns_stands_below_what_is_left_by_all(tmp_path, shoal,
     page = Path("r.html").read_text("utf-8")
     by_all = page.index("By sex and job together: classes of at least 1 record, 4 of 4 alone.")
     assert by_all < page.index("Whoever knows sex of a person finds a class of at least 2")
+
+
+def test_attackers_who_do_not_know_the_sample_are_measured_by_its_weights(tmp_path):
+    found = Release(tmp_path, survey.generate(600, 7), yaml.safe_load(survey.POLICY))
+    risk = found.page.text
+    own = found.outcome.certificate["individual_risk"]["own"]
+    assert found.outcome.certificate["risk"]["journalist_max"] > 2 * own["max"]
+    for chance in (own["max"], own["mean"]):
+        assert percent_text(chance) in risk
+    assert risk.count("Estimated by the weights of the sample") == 2
+    assert "if it is known who is in the sample" in found.page.text
+
+
+def test_a_promise_of_a_sample_is_reported_in_words_and_both_bounds_are_drawn(tmp_path):
+    found = Release(tmp_path, survey.generate(600, 7), yaml.safe_load(survey.POLICY))
+    promises = found.page.text
+    stated = found.outcome.certificate["promises"][0]
+    assert "global-risk (with the household, " in promises
+    assert f"{stated['expected']:.6g} people expected to be named" in promises
+    assert f"{100 * stated['above']:.1f} % of people above the bound" in promises
+    assert "mean, at most 0.03" in found.html
+    assert "each, at most 0.2" in found.html

@@ -205,6 +205,11 @@ def test_a_word_that_is_none_is_pythons_own_error(sample_table):
         shoal.publish(sample_table, quasy="age", k=5)
 
 
+def test_the_weight_of_a_sample_is_sent_to_a_policy(sample_table):
+    with pytest.raises(TypeError, match="'weight'; a sample needs a policy with these roles"):
+        shoal.Policy.from_columns(sample_table, quasi="age", k=5, weight="w")
+
+
 def test_a_sensitive_column_without_a_promise_earns_a_warning(sample_table):
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")

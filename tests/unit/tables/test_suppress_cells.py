@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
+from shoal.reports.comparison_table import as_text
 from shoal.reports.text import summary
 from shoal.samples import survey
 
@@ -139,6 +140,17 @@ def test_a_thorough_search_under_a_bound_takes_its_steps_at_that_k_alone():
     statistics = found.certificate["method"]["search_statistics"]
     assert statistics["steps"] == 3
     assert statistics["k"] == quick.certificate["method"]["search_statistics"]["k"]
+
+
+def test_a_comparison_shows_the_k_that_was_found():
+    content = yaml.safe_load(survey.POLICY)
+    found = shoal.compare(survey.generate(600, 7), content, ["suppress-cells", "full-domain"])
+    rows = {row.method: row for row in found.rows}
+    k = of_survey(*content["promises"])[0].certificate["method"]["search_statistics"]["k"]
+    assert k > 1
+    assert rows["suppress-cells"].k_text == f"1, found {k}"
+    assert rows["full-domain"].k_text == "1"
+    assert f"suppress-cells  1, found {k}" in as_text(found)
 
 
 def test_a_k_that_is_asked_beside_a_bound_is_the_least_that_is_tried():

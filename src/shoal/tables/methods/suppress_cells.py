@@ -4,7 +4,8 @@ Ours: lattice peeling over hierarchies of one step. Meyerson, Williams. PODS 200
 Promise: every combination of cells that occurs, stars included, is shared by k people. A star is a
 value of its own and no wildcard, so whoever shows one hides among those who show it too.
 Under a bound of the release as a whole, such as the global risk, k is found by halving, as larger
-classes leave less risk; the classes that are returned were measured.
+classes tend to leave less risk: k - 1 was found to break it, a k still smaller may keep it. A
+further promise changes the classes of each k, and so may find a smaller one.
 Reading: what a star costs is the attribute's weight: columns of larger weights are starred less.
 """
 
@@ -49,7 +50,7 @@ class SuppressCells(Partitioner):
     ) -> Partition:
         """Classes that show stars where members differ, of at least `promises.k` people.
 
-        Where something is promised about the release as a whole, of the least k that keeps it;
+        Where something is promised about the release as a whole, of a k found by halving;
         `search_statistics` states that k.
         """
         table = all_or_nothing(matrix)
