@@ -345,18 +345,22 @@ def with_tokens(frame: pl.DataFrame, deferred: DeferredRecords, terms: Terms) ->
     subject = terms.policy.subject
     if subject is None or not frame.height:
         return frame
-    known = KnownPeople(terms.ledger)
-    known.add_and_count_known(as_numbers(deferred.frame_like(frame)[subject].drop_nulls()))
-    _refuse_other_spellings(frame[subject], known, terms.ledger.key)
+    _refuse_other_spellings(frame, subject, deferred, terms.ledger)
     return tokens_of(frame, subject, terms.policy.model.no_names, terms.ledger.key)
 
 
-def _refuse_other_spellings(names: pl.Series, known: KnownPeople, key: bytes) -> None:
+def _refuse_other_spellings(
+    frame: pl.DataFrame, subject: str, deferred: DeferredRecords, ledger: Ledger
+) -> None:
+    """Raises InputError where people who are published or wait are spelled otherwise here."""
+    known = KnownPeople(ledger)
+    known.add_and_count_known(as_numbers(deferred.frame_like(frame)[subject].drop_nulls()))
+
     def are_known(names: pl.Series) -> np.ndarray:
-        tokens = [token_of(name, key) for name in names.to_list()]
+        tokens = [token_of(name, ledger.key) for name in names.to_list()]
         return known.holds(as_numbers(pl.Series(tokens, dtype=pl.String)))
 
-    people = names_of(names).unique()
+    people = names_of(frame[subject]).unique()
     taken = taken_for_others(people.filter(people != ""), are_known)
     refuse_spelling("earlier increments", "increment", taken)
 

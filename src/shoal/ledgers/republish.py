@@ -34,6 +34,7 @@ from shoal.connectors.location import Location
 from shoal.connectors.outputs import check_not_read
 from shoal.data.certificate import Certificate
 from shoal.data.notebook import Figures
+from shoal.data.person_names import without_nobody
 from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import path_text
 from shoal.data.table import Table, texts_of
@@ -146,7 +147,8 @@ def republish_file(
         source = policy.tables.read_original(source, allow_empty=True)
     started = time.process_time()
     policy.require_answers()
-    source = _with_all_columns(source, policy.operation, policy.tables)
+    if lacking := policy.tables.absent_from(source.frame.columns):
+        source = _with_empty(source, policy.operation, lacking)
     policy = with_its_method(policy, ledger).with_shuffled_rows()
     terms = Terms(policy, policy.build_method("republish"), ledger)
     check_policy(policy, terms.method)
@@ -233,7 +235,7 @@ def increment_of(frame: Frame, tables: PolicyTables) -> files.SourceFile:
     records = tables.table_given(frame, allow_empty=True).frame
     text = texts_of(records).write_csv()
     digest = hashlib.sha256(text.encode()).hexdigest()
-    records, remarks = tables.without_nobody(records)
+    records, remarks = without_nobody(records, *tables.nobody(records.columns))
     return files.SourceFile(Table(tables.original_frame(records)), digest, remarks=remarks)
 
 
@@ -271,15 +273,13 @@ def _for_its_promises(policy: Policy) -> Policy:
     return policy.with_method(None, {"m": m}) if m > LEAST_M else policy
 
 
-def _with_all_columns(
-    source: files.SourceFile, operation: str | None, tables: PolicyTables
+def _with_empty(
+    source: files.SourceFile, operation: str | None, lacking: Sequence[str]
 ) -> files.SourceFile:
     """The increment; where it only deletes people, columns that it leaves out are empty."""
     frame = source.frame
-    if operation not in frame.columns or not (frame[operation] == DELETE).all() or not frame.height:
+    if operation not in frame.columns or not (frame[operation] == DELETE).all():
         return source
-    known = tables.model.subject_columns
-    lacking = [n for n in tables.model.attributes if n not in (*frame.columns, *known)]
     empty = [pl.lit(None, pl.String).alias(column) for column in lacking]
     return replace(source, table=Table(frame.with_columns(empty)))
 

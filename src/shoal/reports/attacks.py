@@ -209,7 +209,7 @@ def attack_lines(certificate: Certificate) -> Iterator[str]:
         yield f"{row.line} [{gettext(verdict(certificate, row))}]"
 
 
-MOST_RANKED = 10
+MOST_RANKED = 8
 PLACES = {MUCH: 0, SOME: 1, NONE: 2, NOTHING: 2, NO_MORE: 2, NOT_MEASURED: 3}
 ASKED = dict(
     zip(("singling-out", "linkability", "inference", "membership"), QUESTIONS, strict=False)

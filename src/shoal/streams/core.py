@@ -13,7 +13,7 @@ import polars as pl
 
 from shoal.auditor.promises import Measures
 from shoal.data.classes import encode_sensitive
-from shoal.data.person_names import is_nobody, names_of, rows_of_nobody
+from shoal.data.person_names import is_nobody, names_of, rows_of_nobody, without_nobody
 from shoal.data.row_order import published_order
 from shoal.data.schema import Kind, Role
 from shoal.data.stream import NEW, REUSE, SUPPRESS, Arrivals, Emissions, Space
@@ -78,7 +78,8 @@ class StreamCore:
         method = policy.build_method(_VERB)
         bound = names if policy.model.person is None else [*names, policy.model.person]
         if reference is not None:
-            people, _ = policy.tables.without_nobody(reference.frame)
+            frame = reference.frame
+            people, _ = without_nobody(frame, *policy.tables.nobody(frame.columns))
             if not people.height:
                 raise InputError("reference: holds no records, only empty rows; give it some")
             if sorted(people.columns) != sorted(names):

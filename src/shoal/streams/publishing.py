@@ -153,7 +153,7 @@ class Publishing(ABC):
         stream or does not fit.
         """
         try:
-            are_other = set(state["lengths"]) != set(self.outputs.by_name)
+            are_other = set(state.get("lengths", self.outputs.by_name)) != set(self.outputs.by_name)
             other = ["outputs, such as --trace"] if are_other else []
             check_terms(self._checkpoint.folder, state.get("policy"), self._terms, other)
             self._take_up(state)

@@ -224,7 +224,7 @@ def test_missing_values_lie_in_no_range():
 def test_it_needs_the_original_in_order(frame):
     with pytest.raises(shoal.InputError, match="original"):
         shoal.audit(frame, POLICY, downstream=True)
-    with pytest.raises(shoal.InputError, match="--trace"):
+    with pytest.raises(shoal.InputError, match="give the original and the trace"):
         shoal.audit(frame, POLICY | {"render": {"order": "shuffled"}}, frame, downstream=True)
 
 

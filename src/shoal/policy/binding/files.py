@@ -111,7 +111,7 @@ class PolicyTables:
         """
         if not isinstance(path, str):
             given = self.table_given(path, allow_empty)
-            remarks = self.without_nobody(given.frame)[1]
+            remarks = without_nobody(given.frame, *self.nobody(given.frame.columns))[1]
             return SourceFile(self.original_table(given), "", remarks=tuple(remarks))
         if room is not None:
             source = self._read_past_memory(path, reading_of(self.model.read), room)
@@ -121,22 +121,26 @@ class PolicyTables:
         source = files.read(path, self._categorical(), allow_empty=allow_empty, reading=reading)
         if source.table.different is not source.table and self._is_plain(source.table.different):
             return source
-        frame, remarks = self.without_nobody(source.frame)
+        frame, remarks = without_nobody(source.frame, *self.nobody(source.frame.columns))
         if not frame.height and not allow_empty:
             raise InputError(f"file '{path}': holds no records, only empty rows; give it some")
         table = Table(self.original_frame(frame))
         return replace(source, table=table, remarks=(*source.remarks, *remarks))
 
-    def without_nobody(
-        self, frame: pl.DataFrame
-    ) -> tuple[pl.DataFrame, tuple[ReleaseWarning, ...]]:
-        """The rows that have a value in a column that is not dropped; others are nobody."""
-        dropped = self.model.dropped_of(frame.columns)
-        return without_nobody(frame, self.model.missing_values, dropped)
+    def nobody(self, names: list[str]) -> tuple[list[str], list[str]]:
+        """By what `without_nobody` knows the rows of nobody: texts for no value, and columns that
+        are dropped.
+        """
+        return self.model.missing_values, self.model.dropped_of(names)
+
+    def absent_from(self, names: list[str]) -> list[str]:
+        """The columns that a policy names and a table has not; people's are made of others."""
+        known = (*names, *self.model.subject_columns)
+        return [name for name in self.model.attributes if name not in known]
 
     def _is_plain(self, rows: Table) -> bool:
         """Whether each of these records is somebody's, and read as it is written."""
-        if self.without_nobody(rows.frame)[0].height < rows.records:
+        if without_nobody(rows.frame, *self.nobody(rows.frame.columns))[0].height < rows.records:
             return False
         try:
             return self.original_frame(rows.frame) is rows.frame
@@ -193,7 +197,7 @@ class PolicyTables:
 
     def original_table(self, table: Table) -> Table:
         """A table that was read already, with points and dates in ISO; raises InputError."""
-        people, _ = self.without_nobody(table.frame)
+        people, _ = without_nobody(table.frame, *self.nobody(table.frame.columns))
         if not people.height:
             raise InputError("frame: holds no records, only empty rows; give it some")
         return _same_or(table, self.original_frame(people))

@@ -13,6 +13,7 @@ from shoal.connectors.files import SourceFile
 from shoal.connectors.frames import Frame, table_of
 from shoal.connectors.release_drafts import WrittenDraft
 from shoal.connectors.table_places import place_of_several, table_places
+from shoal.data.person_names import without_nobody
 from shoal.data.table import Table
 from shoal.data.warnings import ReleaseWarning
 from shoal.errors import InputError
@@ -81,7 +82,8 @@ def named_sources(
 def _original(given: str | Frame, tables: PolicyTables) -> SourceFile:
     if isinstance(given, str):
         return tables.read_original(given, allow_empty=True)
-    frame, remarks = tables.without_nobody(table_of(given, True).frame)
+    frame = table_of(given, True).frame
+    frame, remarks = without_nobody(frame, *tables.nobody(frame.columns))
     return SourceFile(Table(tables.original_frame(frame)), "", remarks=remarks)
 
 

@@ -217,11 +217,11 @@ def _free_text(column: ColumnCells) -> Guess | None:
     fewest = CATEGORIES if column.are_phrases else MANY
     share = OFTEN_NEW if column.are_phrases and column.distinct > MANY else 1 / 2
     is_new = column.distinct > max(fewest, share * column.filled)
-    if not is_new and not (column.are_sentences and column.distinct > CATEGORIES):
-        return None
-    if is_new or column.distinct > MANY:
+    if is_new:
         return Guess({"role": "drop"}, "free text, which may name people: dropped")
-    return Guess({"role": "quasi"}, "sentences that others may know", (NAME_PEOPLE,))
+    if column.are_sentences and column.distinct > CATEGORIES:
+        return Guess({"role": "quasi"}, "sentences that others may know", (NAME_PEOPLE,))
+    return None
 
 
 def _category(column: ColumnCells) -> Guess:
