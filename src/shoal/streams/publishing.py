@@ -346,6 +346,11 @@ def check_terms(
     differing = _differing(known, given)
     if begun == hash_of(earlier) or (known and not differing and not other):
         return
+    if not isinstance(begun, str):
+        raise CheckpointError(
+            f"checkpoint '{folder}': is of another kind of stream, such as one by shards or"
+            " partitions; name another folder"
+        )
     if not known:
         raise CheckpointError(
             f"checkpoint '{folder}': was made by an early build, which kept one hash of the policy,"
