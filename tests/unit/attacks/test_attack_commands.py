@@ -14,6 +14,7 @@ from sample_policies import PATIENTS
 from shoal.cli.main import status_of
 from shoal.data.certificate import Certificate
 from shoal.reports.attacks import (
+    MOST_RANKED,
     NO_MORE,
     NOTHING,
     SOME,
@@ -261,7 +262,7 @@ def test_findings_are_ranked_much_first_each_with_what_to_do():
     assert found[0].remedy == "Drop the column, or make it a quasi-identifier."
     assert all(one.remedy for one in found if one.word in ("much", "some"))
     many = {"alone": {f"c{number}": SHARE for number in range(20)}}
-    assert len(ranked(found_by(**{"singling-out": ENDS | many}))) == 10
+    assert len(ranked(found_by(**{"singling-out": ENDS | many}))) == MOST_RANKED
 
 
 def test_the_page_asks_the_three_questions_first_and_prints_what_was_not_measured(folder):
