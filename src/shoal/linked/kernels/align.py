@@ -7,7 +7,7 @@ every member, and the rows left over have no slot.
 
 import numpy as np
 
-from shoal.data.numba_kernels import inner, outer
+from shoal.data.numba_kernels import inlined, outer
 from shoal.linked.kernels.assignment import assign, assign_in_order, assignment_space
 from shoal.search.kernels.spans import span_loss
 
@@ -94,7 +94,7 @@ def align(
     return taken
 
 
-@inner
+@inlined
 def _clear(hulls, first, end):
     for h in range(first, end):
         for q in range(hulls.shape[2]):
@@ -102,14 +102,14 @@ def _clear(hulls, first, end):
             hulls[1, h, q] = -1
 
 
-@inner
+@inlined
 def _widen(hulls, h, codes, row):
     for q in range(codes.shape[1]):
         hulls[0, h, q] = min(hulls[0, h, q], codes[row, q])
         hulls[1, h, q] = max(hulls[1, h, q], codes[row, q])
 
 
-@inner
+@inlined
 def _hulls_after(after, taken, size, width, codes):
     """Fills in, for each member, what the slots hold of this one and those after it."""
     _clear(after, size * width, (size + 1) * width)
@@ -122,7 +122,7 @@ def _hulls_after(after, taken, size, width, codes):
             _widen(after, h, codes, taken[s * size + i])
 
 
-@inner
+@inlined
 def _price(cost, width, row, rows, codes, costs, column, before, after, following):
     """What each slot costs with each row of a member, beside the other members' rows."""
     for s in range(width):

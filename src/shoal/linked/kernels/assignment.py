@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.data.numba_kernels import inner
+from shoal.data.numba_kernels import inlined, inner
 
 
 class AssignmentSpace(NamedTuple):
@@ -38,7 +38,7 @@ def assignment_space(slots, rows, ordered):
     )
 
 
-@inner
+@inlined
 def assign(slots, rows, space):
     """Gives every slot a row of its own at the least total `space.cost`: `space.chosen`.
 
@@ -85,7 +85,7 @@ def assign(slots, rows, space):
             space.chosen[slot_of[r] - 1] = r - 1
 
 
-@inner
+@inlined
 def assign_in_order(slots, rows, space):
     """Assigns at the least cost where a later slot gets a later row: O(slots rows)."""
     cost, best = space.cost, space.best

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.data.numba_kernels import inner, outer
+from shoal.data.numba_kernels import inlined, inner, outer
 from shoal.search.kernels.spans import span_loss
 
 # columns of Bundles.tables
@@ -116,7 +116,7 @@ def _cheapest(order, values, start, end, k, bundles, space):
     return dimension, place
 
 
-@inner
+@inlined
 def _changes(order, value, place):
     return value[order[place - 1]] != value[order[place]]
 
@@ -140,7 +140,7 @@ def _part(order, start, end, dimension, place, space):
             order[j, left + i] = space.moved[i]
 
 
-@inner
+@inlined
 def _price_prefixes(order, begin, step, m, bundles, space, price):
     """price[i]: of a class of the first i + 1 of m people, from `begin` on, forward or back."""
     for i in range(m):
@@ -149,7 +149,7 @@ def _price_prefixes(order, begin, step, m, bundles, space, price):
         price[i] = _price(i + 1, bundles, space)
 
 
-@inner
+@inlined
 def _admit(person, is_first, bundles, space):
     """A template grows so that it covers one person more."""
     p = bundles.people.shape[1]
@@ -193,7 +193,7 @@ def _admit(person, is_first, bundles, space):
                 losses[s] = loss
 
 
-@inner
+@inlined
 def _price(m, bundles, space):
     """What the template costs for m people."""
     total = 0.0
