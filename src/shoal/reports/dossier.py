@@ -33,9 +33,11 @@ from shoal.reports.attacks import (
     MUCH,
     NOT_MEASURED,
     SOME,
+    SOME_AT_MOST,
+    TOO_FEW,
     attack_section,
-    found_much,
     much_found,
+    must_be_accepted,
     naming_columns,
     rows_of,
     worst_first,
@@ -95,8 +97,8 @@ def _with_attacks(found: Dossier) -> Dossier:
     """What is open once what attacks found is known, too, and what is accepted in words."""
     certificate = Certificate(found.content["certificate"])
     much = [
-        {"kind": MUCH, "about": "attack", "text": row.says, "clauses": []}
-        for row in found_much(certificate)
+        {"kind": row.word, "about": "attack", "text": row.says, "clauses": []}
+        for row in must_be_accepted(certificate)
     ]
     known = [*(row.says for row in rows_of(certificate)), *(w.text for w in certificate.warnings)]
     return found.decided(much, known)
@@ -180,6 +182,11 @@ KINDS: dict[str, Callable[[int], str]] = {
         "{count} findings of attacks that are “much”",
         count,
     ),
+    TOO_FEW: lambda count: ngettext(
+        "{count} finding of attacks that may be “much”",
+        "{count} findings of attacks that may be “much”",
+        count,
+    ),
     UNMATCHED: lambda count: ngettext(
         "{count} accepted sentence that matches no finding",
         "{count} accepted sentences that match no finding",
@@ -258,7 +265,7 @@ def _content(found: Dossier) -> pages.Content:
     content = found.content
     certificate, context = Certificate(content["certificate"]), content["context"]
     counted = counted_open(found)
-    findings = [one for one in found.open if one["kind"] not in (MUCH, QUESTION)]
+    findings = [one for one in found.open if one["kind"] not in (MUCH, TOO_FEW, QUESTION)]
     return {
         "dossier": content,
         "certificate": certificate,
@@ -272,7 +279,7 @@ def _content(found: Dossier) -> pages.Content:
             (gettext(parts_of("controls")[key]), _at(context, f"controls.{key}")) for key in AGREED
         ],
         "more": len(findings) - MOST_SHOWN,
-        "much_open": sum(one["kind"] == MUCH for one in found.open),
+        "much_open": sum(one["kind"] in (MUCH, TOO_FEW) for one in found.open),
         "questions": list(_questions(found)),
         "open": found.open,
         "sentences": list(_sentences(content)),
@@ -473,7 +480,7 @@ def _profiles(found: Dossier, certificate: Certificate) -> Iterator[pages.Conten
         yield {"profile": profile, "clauses": clauses, "open": still}
 
 
-COLOURS = {MUCH: "bad", SOME: "partly", NOT_MEASURED: "partly"}
+COLOURS = {MUCH: "bad"} | dict.fromkeys((TOO_FEW, SOME, SOME_AT_MOST, NOT_MEASURED), "partly")
 """Of the worst that an attack found; of every other answer it is green."""
 
 

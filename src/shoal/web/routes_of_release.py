@@ -525,7 +525,7 @@ async def release_screen(server: Server) -> Context:
         "for_recipient": [name for name in files if not name.startswith("dossier.")],
         "pack": PACK,
         "to_keep": [name for name in files if name.startswith("dossier.")],
-        "attacks": ranked(stated),
+        "attacks": ranked(stated, given.get("accepted") or {}),
         "found": len(rows_of(stated)),
         "legend": LEGEND,
         "to_accept": to_accept(run),
