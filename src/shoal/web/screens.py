@@ -13,6 +13,8 @@ from shoal.data.person.decision import asks_who
 from shoal.data.warnings import GRAVE
 from shoal.policy.proposal.roles import MANY
 from shoal.reports.linked import entity_picture, exposure_text, known_text
+from shoal.reports.pages import percent_text
+from shoal.reports.release import attackers
 from shoal.web import pictures, policy_text
 from shoal.web.edits import (
     APART,
@@ -411,7 +413,8 @@ async def promises_screen(server: Server) -> Context:
             for place, promise in enumerate(policy.get("promises") or ())
             if promise.get("model") not in ("k-anonymity",) and not about(promise)
         ],
-        "last": _last_measured(server),
+        "feared": _feared(server, risk),
+        "last": server.last_draft(),
         "findings": await findings(server),
         "is_counting": is_counting,
         "waits": context["waits"] or is_counting,
@@ -474,8 +477,9 @@ def measured_losses(server: Server) -> tuple[list[tuple[int, float]], str]:
             stated = run.certificate
             asked = (p["asked"] for p in stated["promises"] if p["model"] == "k-anonymity")
             label = stated["method"]["name"]
-            if (lost := loss_of(stated)) is not None:
-                points.setdefault(label, {})[next(asked, 0)] = lost
+            k, lost = next(asked, None), loss_of(stated)
+            if k is not None and lost is not None:
+                points.setdefault(label, {})[k] = lost
     if not points:
         return [], ""
     wanted = (server.project.policy.get("method") or {}).get("name")
@@ -491,10 +495,27 @@ def _same_but_k(server: Server, asked: Context) -> bool:
     return rest(asked) == rest(server.project.policy)
 
 
-def _last_measured(server: Server) -> Context:
-    """What the last draft says about risk, for the sentences about whom to fear."""
+def _feared(server: Server, risk: Context) -> list[tuple[str, str, list[tuple[str, str]]]]:
+    """Each attacker in the report's sentences, with what the last draft measured; before one, by
+    whether rows have weights.
+    """
     run = server.last_draft()
-    if run is None:
-        return {}
-    stated = run.certificate
-    return {"number": run.number, "risk": stated.get("risk") or {}, "classes": stated["classes"]}
+    weighed = {"individual_risk": risk.get("individual_risk")}
+    found = attackers(weighed if run is None else run.certificate)
+    who = (
+        gettext("A colleague or neighbour"),
+        gettext("Somebody looking for anybody"),
+        gettext("Somebody with a long list of names"),
+    )
+    return [
+        (
+            f"{title} ({name.lower()})",
+            knows,
+            [
+                (words, percent_text(share))
+                for words, share in figures
+                if run is not None and share is not None
+            ],
+        )
+        for title, (name, knows, figures) in zip(who, found, strict=True)
+    ]
