@@ -224,16 +224,8 @@ def attack_lines(certificate: Certificate) -> Iterator[str]:
 
 
 MOST_RANKED = 8
-PLACES = {
-    MUCH: 0,
-    TOO_FEW: 1,
-    SOME: 1,
-    SOME_AT_MOST: 1,
-    NONE: 2,
-    NOTHING: 2,
-    NO_MORE: 2,
-    NOT_MEASURED: 3,
-}
+PLACES = {MUCH: 0, TOO_FEW: 1, SOME: 1, SOME_AT_MOST: 1, NOT_MEASURED: 3}
+PLACES |= dict.fromkeys((NONE, NOTHING, NO_MORE), 2)
 ASKED = dict(
     zip(("singling-out", "linkability", "inference", "membership"), QUESTIONS, strict=False)
 )

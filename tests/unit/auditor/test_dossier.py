@@ -150,7 +150,7 @@ def test_initial_and_residual_risk_stand_side_by_side(released):
     [
         ({"threshold": {"max": 0.1, "why": "x"}}, "threshold", "above the greatest risk"),
         ({"threshold": {"max": 0.2, "why": "x"}}, "threshold", ""),
-        ({"threshold": {"max": 0.2}}, "threshold", "lacks the reason"),
+        ({"threshold": {"max": 0.2}}, "threshold", "the reason is missing"),
         ({"review_by": "2026-11-21"}, "review_by", "is over"),
         ({"review_by": "2026-11-22"}, "review_by", ""),
         ({"controller": {"name": "A"}}, "controller", "lacks contact"),
