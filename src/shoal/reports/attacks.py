@@ -226,6 +226,8 @@ def attack_lines(certificate: Certificate) -> Iterator[str]:
 MOST_RANKED = 8
 PLACES = {MUCH: 0, TOO_FEW: 1, SOME: 1, SOME_AT_MOST: 1, NOT_MEASURED: 3}
 PLACES |= dict.fromkeys((NONE, NOTHING, NO_MORE), 2)
+COLOURS = {MUCH: "bad"} | dict.fromkeys((TOO_FEW, SOME, SOME_AT_MOST, NOT_MEASURED), "partly")
+"""Of the worst that an attack found; of every other answer it is green."""
 ASKED = dict(
     zip(("singling-out", "linkability", "inference", "membership"), QUESTIONS, strict=False)
 )

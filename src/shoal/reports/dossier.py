@@ -30,11 +30,8 @@ from shoal.data.warnings import GRAVE, OPEN
 from shoal.policy.policy import PolicyLike
 from shoal.reports import pages
 from shoal.reports.attacks import (
+    COLOURS,
     MUCH,
-    NOT_MEASURED,
-    SOME,
-    SOME_AT_MOST,
-    TOO_FEW,
     attack_section,
     much_found,
     must_be_accepted,
@@ -97,7 +94,7 @@ def _with_attacks(found: Dossier) -> Dossier:
     """What is open once what attacks found is known, too, and what is accepted in words."""
     certificate = Certificate(found.content["certificate"])
     much = [
-        {"kind": row.word, "about": "attack", "text": row.says, "clauses": []}
+        {"kind": MUCH, "about": "attack", "text": row.says, "clauses": []}
         for row in must_be_accepted(certificate)
     ]
     known = [*(row.says for row in rows_of(certificate)), *(w.text for w in certificate.warnings)]
@@ -178,13 +175,8 @@ KINDS: dict[str, Callable[[int], str]] = {
     REJECTED: lambda count: ngettext("{count} rejection", "{count} rejections", count),
     OPEN: lambda count: ngettext("{count} open finding", "{count} open findings", count),
     MUCH: lambda count: ngettext(
-        "{count} finding of attacks that is “much”",
-        "{count} findings of attacks that are “much”",
-        count,
-    ),
-    TOO_FEW: lambda count: ngettext(
-        "{count} finding of attacks that may be “much”",
-        "{count} findings of attacks that may be “much”",
+        "{count} finding of attacks that is, or may be, “much”",
+        "{count} findings of attacks that are, or may be, “much”",
         count,
     ),
     UNMATCHED: lambda count: ngettext(
@@ -265,7 +257,7 @@ def _content(found: Dossier) -> pages.Content:
     content = found.content
     certificate, context = Certificate(content["certificate"]), content["context"]
     counted = counted_open(found)
-    findings = [one for one in found.open if one["kind"] not in (MUCH, TOO_FEW, QUESTION)]
+    findings = [one for one in found.open if one["kind"] not in (MUCH, QUESTION)]
     return {
         "dossier": content,
         "certificate": certificate,
@@ -279,7 +271,7 @@ def _content(found: Dossier) -> pages.Content:
             (gettext(parts_of("controls")[key]), _at(context, f"controls.{key}")) for key in AGREED
         ],
         "more": len(findings) - MOST_SHOWN,
-        "much_open": sum(one["kind"] in (MUCH, TOO_FEW) for one in found.open),
+        "much_open": sum(one["kind"] == MUCH for one in found.open),
         "questions": list(_questions(found)),
         "open": found.open,
         "sentences": list(_sentences(content)),
@@ -478,10 +470,6 @@ def _profiles(found: Dossier, certificate: Certificate) -> Iterator[pages.Conten
         ]
         still = sum(one["state"] == OPEN for one in fields)
         yield {"profile": profile, "clauses": clauses, "open": still}
-
-
-COLOURS = {MUCH: "bad"} | dict.fromkeys((TOO_FEW, SOME, SOME_AT_MOST, NOT_MEASURED), "partly")
-"""Of the worst that an attack found; of every other answer it is green."""
 
 
 def _answer(certificate: Certificate, field: str) -> tuple[str, str]:

@@ -13,7 +13,6 @@ from shoal.data.person.decision import asks_who
 from shoal.data.warnings import GRAVE
 from shoal.policy.proposal.roles import MANY
 from shoal.reports.linked import entity_picture, exposure_text, known_text
-from shoal.reports.pages import percent_text
 from shoal.reports.release import attackers
 from shoal.web import pictures, policy_text
 from shoal.web.edits import (
@@ -387,6 +386,7 @@ async def promises_screen(server: Server) -> Context:
     sets = [[one["size"], one["people"]] for one in risk.get("sets") or ()]
     losses, method = measured_losses(server)
     is_counting = await _count_grave(server)
+    last, by_weight = server.last_draft(), {"individual_risk": risk.get("individual_risk")}
     return {
         **context,
         "k": k,
@@ -413,8 +413,8 @@ async def promises_screen(server: Server) -> Context:
             for place, promise in enumerate(policy.get("promises") or ())
             if promise.get("model") not in ("k-anonymity",) and not about(promise)
         ],
-        "feared": _feared(server, risk),
-        "last": server.last_draft(),
+        "feared": attackers(last.certificate if last else by_weight),
+        "last": last,
         "findings": await findings(server),
         "is_counting": is_counting,
         "waits": context["waits"] or is_counting,
@@ -493,29 +493,3 @@ def _same_but_k(server: Server, asked: Context) -> bool:
         return {**policy, "promises": promises, "method": None}
 
     return rest(asked) == rest(server.project.policy)
-
-
-def _feared(server: Server, risk: Context) -> list[tuple[str, str, list[tuple[str, str]]]]:
-    """Each attacker in the report's sentences, with what the last draft measured; before one, by
-    whether rows have weights.
-    """
-    run = server.last_draft()
-    weighed = {"individual_risk": risk.get("individual_risk")}
-    found = attackers(weighed if run is None else run.certificate)
-    who = (
-        gettext("A colleague or neighbour"),
-        gettext("Somebody looking for anybody"),
-        gettext("Somebody with a long list of names"),
-    )
-    return [
-        (
-            f"{title} ({name.lower()})",
-            knows,
-            [
-                (words, percent_text(share))
-                for words, share in figures
-                if run is not None and share is not None
-            ],
-        )
-        for title, (name, knows, figures) in zip(who, found, strict=True)
-    ]
