@@ -370,7 +370,7 @@ def test_attackers_of_a_sample_are_judged_by_its_weights_before_a_draft_too(visi
     survey.generate(200, 1).write_csv(tables / "survey.csv")
     visitor.post("/table", path="survey.csv")
     (visitor.server.project.folder / "policy.yaml").write_text(survey.POLICY)
-    page = visitor.until("/promises", "Estimated by the weights of the sample")
+    page = visitor.get("/promises")
     feared = page.words.partition("Whom do you fear?")[2]
     assert feared.count("Estimated by the weights of the sample") == 2
     assert "Assumed to do as well" not in feared

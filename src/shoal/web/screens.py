@@ -386,7 +386,9 @@ async def promises_screen(server: Server) -> Context:
     sets = [[one["size"], one["people"]] for one in risk.get("sets") or ()]
     losses, method = measured_losses(server)
     is_counting = await _count_grave(server)
-    last, by_weight = server.last_draft(), {"individual_risk": risk.get("individual_risk")}
+    last = server.last_draft()
+    is_sample = any(own.get("role") == "weight" for own in project.attributes.values())
+    unmeasured = {"individual_risk": {"own": dict.fromkeys(("max", "mean"))} if is_sample else None}
     return {
         **context,
         "k": k,
@@ -413,7 +415,7 @@ async def promises_screen(server: Server) -> Context:
             for place, promise in enumerate(policy.get("promises") or ())
             if promise.get("model") not in ("k-anonymity",) and not about(promise)
         ],
-        "feared": attackers(last.certificate if last else by_weight),
+        "feared": attackers(last.certificate if last else unmeasured),
         "last": last,
         "findings": await findings(server),
         "is_counting": is_counting,
@@ -477,9 +479,9 @@ def measured_losses(server: Server) -> tuple[list[tuple[int, float]], str]:
             stated = run.certificate
             asked = (p["asked"] for p in stated["promises"] if p["model"] == "k-anonymity")
             label = stated["method"]["name"]
-            k, lost = next(asked, None), loss_of(stated)
-            if k is not None and lost is not None:
-                points.setdefault(label, {})[k] = lost
+            own_k, lost = next(asked, None), loss_of(stated)
+            if own_k is not None and lost is not None:
+                points.setdefault(label, {})[own_k] = lost
     if not points:
         return [], ""
     wanted = (server.project.policy.get("method") or {}).get("name")
