@@ -8,7 +8,7 @@ What fits a class may be people - its members, or everybody whom its cells cover
 that it shows: the count is the same. People with the same classes are counted once.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,9 +17,10 @@ import polars as pl
 
 from shoal.data.classes import Classes
 from shoal.data.numbers import alike, places_among
+from shoal.data.schema import Schema
 from shoal.data.warnings import HOUSEHOLD_JOINED, ROWS_LINKED, ReleaseWarning
 
-BLOCK = 1 << 21  # pairs that are compared at a time
+BLOCK = 1 << 20  # pairs that are compared at a time
 LARGE = 64  # a class that more than one person in this number fits is a bit set
 _ONES = np.array([number.bit_count() for number in range(256)], dtype=np.uint8)
 
@@ -274,17 +275,26 @@ def _stays_for_most(people: np.ndarray, codes: np.ndarray) -> bool:
     return bool(several.any()) and 2 * int((values[several] == 1).sum()) > int(several.sum())
 
 
-def household_joined(
-    name: str, homes: np.ndarray, labels: np.ndarray | None = None
-) -> ReleaseWarning:
+def household_shown(names: Collection[str], schema: Schema) -> str | None:
+    """The column of pseudonyms by which readers can join the rows of a household, if any.
+
+    names: the columns of the release.
+    """
+    home = schema.household
+    return home.name if home is not None and home.pseudonym and home.name in names else None
+
+
+def household_joined(name: str, homes: np.ndarray, labels: np.ndarray) -> ReleaseWarning:
     """Says that readers can join the rows of a household, and how many households are then alone.
 
     homes: (n,) codes of the column of pseudonyms. labels: (n,) class of each row, -1 where it is
-    withheld; None where they are not all held at once, so that no household is counted.
+    withheld.
     """
-    text = f"'{name}' joins the rows of a household, and no promise counts what they show together"
-    if labels is not None:
-        rows = pl.DataFrame({"home": homes, "label": labels})
-        shown = rows.group_by("home").agg(pl.col("label").sort()).group_by("label").len()["len"]
-        text += f": {int((shown == 1).sum())} of {int(shown.sum())} households are alone with it"
-    return ReleaseWarning(HOUSEHOLD_JOINED, f"{text}. Publish no pseudonym of it", name)
+    rows = pl.DataFrame({"home": homes, "label": labels})
+    shown = rows.group_by("home").agg(pl.col("label").sort()).group_by("label").len()["len"]
+    text = (
+        f"'{name}' joins the rows of a household, and no promise counts what they show together:"
+        f" {int((shown == 1).sum())} of {int(shown.sum())} households are alone with it."
+        " Publish no pseudonym of it"
+    )
+    return ReleaseWarning(HOUSEHOLD_JOINED, text, name)
