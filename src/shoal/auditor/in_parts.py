@@ -129,12 +129,12 @@ class _Labelled(NamedTuple):
 
     rows: np.ndarray
     labels: np.ndarray
-    count: int
+    classes: int
 
     def among(self, whole: Classes) -> Classes:
         """The classes of the ranges before, whose labels are written on, and these."""
         whole.labels[self.rows] = np.where(self.labels < 0, -1, self.labels + whole.count)
-        return replace(whole, count=whole.count + self.count)
+        return replace(whole, count=whole.count + self.classes)
 
 
 def _measured_part(
