@@ -56,7 +56,7 @@ from shoal.connectors.database.tables import (
 )
 from shoal.connectors.dialect import Reading, default_dialect
 from shoal.connectors.ledger.layout import mapping_in
-from shoal.errors import InputError, PartyError
+from shoal.errors import ANOTHER_LEDGER, InputError, PartyError
 
 _ABOUT = ("name", "release", "since", "rows", "certificate", "created")
 _NUMBERS = ("release", "since", "rows")
@@ -276,7 +276,7 @@ def _begin(
     elif {*rows.columns} != {ROW, RELEASE, *names}:
         raise InputError(
             f"{where}: this release has other columns than the table; publish the same columns, or"
-            " begin another ledger"
+            f" {ANOTHER_LEDGER}"
         )
     return count
 
