@@ -174,7 +174,7 @@ class PostgresSession:
     def query(self, sql: str, parameters: Sequence[str] = ()) -> pl.DataFrame:
         with _in_our_words():
             self.cursor.execute(sql, tuple(parameters) or None)
-            return pl.DataFrame(self.cursor.fetch_polars())
+            return pl.DataFrame(self.cursor.fetch_arrow_table())
 
     def insert(self, table: TableName, frame: pl.DataFrame) -> None:
         if any(frame[name].str.contains("\0", literal=True).any() for name in _texts(frame)):
@@ -226,8 +226,10 @@ def _texts(frame: pl.DataFrame) -> list[str]:
 def _driver() -> Any:
     try:
         import adbc_driver_postgresql.dbapi as driver
+        import pyarrow  # noqa: F401  # else what fails amid the rows has no SQLSTATE
     except ImportError:
-        raise MissingExtraError.of("PostgreSQL needs adbc-driver-postgresql", "postgres") from None
+        what = "PostgreSQL needs adbc-driver-postgresql and pyarrow"
+        raise MissingExtraError.of(what, "postgres", are_many=True) from None
     return driver
 
 
