@@ -99,6 +99,23 @@ JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum = ANY(i.indkey
 WHERE n.nspname = $1 AND c.relname = $2 AND i.indisprimary
 ORDER BY pg_catalog.array_position(i.indkey::int2[], a.attnum)
 """
+_LACKING = """
+SELECT CASE WHEN may THEN '' ELSE what END FROM (
+SELECT CASE
+WHEN NOT u.may_enter THEN 'USAGE ON SCHEMA ' || u.schema
+WHEN u.oid IS NULL OR r = 'CREATE' THEN 'CREATE ON SCHEMA ' || u.schema
+ELSE r || ' ON ' || u.schema || '.' || pg_catalog.quote_ident($2) END AS what,
+u.may_enter AND CASE
+WHEN u.oid IS NULL OR r = 'CREATE' THEN pg_catalog.has_schema_privilege(u.nspname, 'CREATE')
+WHEN r = 'OWNERSHIP' THEN pg_catalog.pg_has_role(u.relowner, 'USAGE')
+ELSE pg_catalog.has_table_privilege(u.oid, r) END AS may
+FROM (
+SELECT n.nspname, pg_catalog.quote_ident(n.nspname) AS schema, c.oid, c.relowner,
+pg_catalog.has_schema_privilege(n.nspname, 'USAGE') AS may_enter
+FROM pg_catalog.pg_namespace n
+LEFT JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid AND c.relname = $2
+WHERE n.nspname = $1) u, pg_catalog.unnest(pg_catalog.string_to_array($3, ',')) r) asked
+"""
 _PATH = """
 SELECT pg_catalog.current_schema()::pg_catalog.text,
 pg_catalog.current_setting('search_path')::pg_catalog.text
@@ -158,6 +175,13 @@ class PostgresSession:
 
     def key(self, table: TableName) -> list[str]:
         return self.query(_KEY, (table.schema, table.name)).to_series().to_list()
+
+    def lacking(self, table: TableName, rights: Sequence[str]) -> list[str]:
+        """Raises DatabaseRefusal, too, where there is no such schema."""
+        found = self.query(_LACKING, (table.schema, table.name, ",".join(rights))).to_series()
+        if not len(found):
+            raise DatabaseRefusal(_STATES["3F000"])
+        return [right for right in found if right]
 
     def name_findings(self, names: Sequence[str]) -> list[str]:
         return [

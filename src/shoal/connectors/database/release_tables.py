@@ -42,6 +42,7 @@ from shoal.connectors.database.session import (
     cell_of,
     count_rows,
     quoted,
+    require_rights,
     rows_as_text,
 )
 from shoal.connectors.database.tables import (
@@ -135,6 +136,7 @@ def listed_releases(session: Session, table: TableName) -> list[ListedRelease]:
         return []
     cells = ", ".join(f"CAST({name} AS text)" for name in _ABOUT[1:])
     with beside(kept):
+        require_rights(session, {kept: ["SELECT"]})
         rows = session.query(
             f"SELECT {cells} FROM {kept.quoted} AS {SOURCE} WHERE name = $1"
             f" ORDER BY {cell_of('release')}",
@@ -217,6 +219,9 @@ def state_of(address: TableAddress, writing: bool = False) -> TableState:
     require_whole(address)
     with opened(address, writing) as session:
         table = session.named(address)
+        if writing:
+            adding = ("SELECT", "INSERT")
+            require_rights(session, {table: adding, table.beside(RELEASES): adding})
         columns = session.columns(table)
         releases = listed_releases(session, table)
         rows = TableRows.of(session, table)
