@@ -124,10 +124,3 @@ def test_who_may_not_keep_certificates_or_does_not_own_a_release_publishes_nothi
     replacing = "publish {people} -p p.json -o {out} -q --replace"
     assert_refused(pg, run(shoal, pg, replacing), 'OWNERSHIP ON clinic."out"')
     assert run(shoal, pg, NEW["publish"]).status == 0
-
-
-def test_a_schema_that_is_missing_is_named_before_the_work(pg, shoal):
-    line = NEW["publish"].replace("{new}", address(pg, "new", "postgres").replace("clinic", "x"))
-    done = run(shoal, pg, line, user="postgres")
-    assert done.status == 2
-    assert "there is no such schema; make it first" in done.err

@@ -110,8 +110,8 @@ def read_release(
     they show intervals. numbers: these as they are published; `interval` makes a struct of lo and
     hi of each, where hi of a bin is excluded, `mid` the middle, or the mean where only that is
     shown, `mean` the mean, or the middle where no mean is shown. Among numbers, suppressed and
-    empty cells become null; a warning counts all others that do. to: the kind of frame. check: whether the file must
-    have the hash that the certificate states. Raises InputError.
+    empty cells become null; a warning counts all others that do. to: the kind of frame. check:
+    whether the file must have the hash that the certificate states. Raises InputError.
     """
     _check_choice("numbers", numbers, ("published", *HOW))
     _check_choice("to", to, ("polars", "pandas", "pyarrow"))
