@@ -12,6 +12,7 @@ import pytest
 
 from postgres_server import Server, server
 from republish_cases import POLICY, wearers
+from shoal.cli.main import status_of
 from shoal.connectors import files
 from shoal.connectors.database.address import parse
 from shoal.connectors.database.connections import opened
@@ -48,10 +49,8 @@ def pg(running: Server):
 
 
 @pytest.fixture(scope="module")
-def place(running, tmp_path_factory, request):
+def place(running, tmp_path_factory):
     """A release and a ledger, each in a table and in files."""
-    from shoal.cli.main import status_of
-
     folder = tmp_path_factory.mktemp("outage")
     with pytest.MonkeyPatch.context() as patched:
         patched.chdir(folder)
