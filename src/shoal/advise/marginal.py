@@ -97,6 +97,7 @@ def marginal(
         policy = policy.or_method(usual_method(policy.model))
         measure = partial(_of_several, read_linked(source, LinkedProblem(policy)))
         progress("publishing as it is")
+<<<<<<< HEAD
         now = measure(policy)
     else:
         found = None if release is None else release.found
@@ -109,6 +110,12 @@ def marginal(
         policy = draft.problem.again(policy).with_default_method(draft.truth.encoded).policy
         measure, now = partial(_of_one, table), _costs(shown)
     losses, prices = now.losses, []
+=======
+        draft, now = _released(table, policy)
+    policy = draft.asked.again(policy).with_default_method(draft.truth.encoded).policy
+    losses, exact = _losses(now), exact_shares(now)
+    prices = []
+>>>>>>> main
     for number, name in enumerate(losses, 1):
         stage = f"publishing without column {number} of {len(losses)}"
         tell(progress, stage, number - 1, len(losses) + 1)
@@ -154,7 +161,7 @@ def _released(table: Table, policy: Policy) -> tuple[RecodedDraft, Release]:
     """What would be published, and what its readers would see of it."""
     policy.build_method("publish")
     draft = prepare(table, bound_table(table, policy))
-    return draft, read_release(Table(draft.frame), draft.problem, draft.truth)
+    return draft, read_release(Table(draft.frame), draft.asked, draft.truth)
 
 
 def _of_one(table: Table, policy: Policy) -> _Costs:
