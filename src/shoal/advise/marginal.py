@@ -97,7 +97,6 @@ def marginal(
         policy = policy.or_method(usual_method(policy.model))
         measure = partial(_of_several, read_linked(source, LinkedProblem(policy)))
         progress("publishing as it is")
-<<<<<<< HEAD
         now = measure(policy)
     else:
         found = None if release is None else release.found
@@ -107,15 +106,9 @@ def marginal(
         else:
             progress("publishing as it is")
             draft, shown = _released(table, policy)
-        policy = draft.problem.again(policy).with_default_method(draft.truth.encoded).policy
+        policy = draft.asked.again(policy).with_default_method(draft.truth.encoded).policy
         measure, now = partial(_of_one, table), _costs(shown)
     losses, prices = now.losses, []
-=======
-        draft, now = _released(table, policy)
-    policy = draft.asked.again(policy).with_default_method(draft.truth.encoded).policy
-    losses, exact = _losses(now), exact_shares(now)
-    prices = []
->>>>>>> main
     for number, name in enumerate(losses, 1):
         stage = f"publishing without column {number} of {len(losses)}"
         tell(progress, stage, number - 1, len(losses) + 1)
