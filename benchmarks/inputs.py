@@ -2,8 +2,9 @@
 committed.
 
 python inputs.py table OUT.csv ROWS COLUMN,...     records of Adult, resampled where ROWS is not 0
+python inputs.py amounts OUT.csv ROWS COLUMN,...   the same, but income is nearly unique
 python inputs.py codes OUT.npz ROWS    the six quasi-identifiers as methods see them
-python inputs.py arrow OUT.arrow IN.csv            a table as Polars holds it after reading
+python inputs.py arrow OUT.arrow IN.csv            a table as Polars holds it, all of it text
 """
 
 from __future__ import annotations
@@ -51,6 +52,12 @@ def table(out: str, rows: str, columns: str) -> None:
     adult.records(int(rows) or None, columns.split(",")).write_csv(out)
 
 
+def amounts(out: str, rows: str, columns: str) -> None:
+    frame = adult.records(int(rows), columns.split(","))
+    cents = np.random.default_rng(1).integers(0, frame.height, frame.height)
+    frame.with_columns(income=pl.Series(cents / 100)).write_csv(out)
+
+
 def codes(out: str, rows: str) -> None:
     frame = adult.resampled(int(rows), columns=[*adult.SIX, "income"])
     matrix = problem(frame, Policy.from_dict(adult.policy(adult.SIX, k=10))).matrix
@@ -58,7 +65,7 @@ def codes(out: str, rows: str) -> None:
 
 
 def arrow(out: str, source: str) -> None:
-    pl.read_csv(source).write_ipc(out, compression="uncompressed")
+    pl.read_csv(source, infer_schema=False).write_ipc(out, compression="uncompressed")
 
 
 def policy_file(path: Path, content: dict[str, Any]) -> Path:
@@ -67,4 +74,4 @@ def policy_file(path: Path, content: dict[str, Any]) -> Path:
 
 
 if __name__ == "__main__":
-    {"table": table, "codes": codes, "arrow": arrow}[sys.argv[1]](*sys.argv[2:])
+    {"table": table, "amounts": amounts, "codes": codes, "arrow": arrow}[sys.argv[1]](*sys.argv[2:])

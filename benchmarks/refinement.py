@@ -145,7 +145,7 @@ def measure(asked: Asked) -> Result:
 
 def points_of(data: Data, k: int) -> list[Point]:
     """Every method of ours on one table, the default among them."""
-    given = _given(data, k)
+    given = given_of(data, k)
     large = data.frame.height > LARGE
     default = given.policy.build_method("publish")
     usual = Effort(default.refine, 0, 0, -1, True).for_k_alone(given.matrix.records)
@@ -174,10 +174,10 @@ def thorough(
     asked = asked or THOROUGH.get(data.name, THOROUGH_OF_ADULT)
     point = Point(data.name, data.frame.height, k, method, "thorough", asked)
     parameters = {"refine": "thorough", "seconds": asked}
-    return _measured(point, given or _given(data, k), parameters, 1)
+    return _measured(point, given or given_of(data, k), parameters, 1)
 
 
-def _given(data: Data, k: int) -> Problem:
+def given_of(data: Data, k: int) -> Problem:
     return problem(data.frame, shoal.Policy.from_dict(data.policy(k), base=adult.DATA))
 
 
@@ -185,13 +185,13 @@ def _measured(point: Point, given: Problem, parameters: dict[str, Any], seeds: i
     """The point with its runs: one where no seed is drawn on."""
     policy = given.policy.with_method(point.method, parameters)
     for seed in range(seeds):
-        loss, seconds = _run(given, policy, seed)
+        loss, seconds = run(given, policy, seed)
         point.losses.append(loss)
         point.seconds.append(seconds)
     return point
 
 
-def _run(given: Problem, policy: shoal.Policy, seed: int = 0) -> tuple[float, float]:
+def run(given: Problem, policy: shoal.Policy, seed: int = 0) -> tuple[float, float]:
     """What the method loses, in %, and the CPU seconds it took."""
     chosen = policy.build_method("publish")
     begun = time.process_time()
@@ -204,13 +204,13 @@ def _run(given: Problem, policy: shoal.Policy, seed: int = 0) -> tuple[float, fl
 def _warm_up() -> None:
     frame = adult.records(WARM_UP)
     for hierarchies in (False, True):
-        given = _given(Data("Adult", frame, hierarchies), 10)
+        given = given_of(Data("Adult", frame, hierarchies), 10)
         for method in METHODS:
             for effort in EFFORTS:
-                _run(given, given.policy.with_method(method, {"refine": effort}))
-            _run(given, given.policy.with_method(method, {"refine": "thorough", "steps": 1}))
+                run(given, given.policy.with_method(method, {"refine": effort}))
+            run(given, given.policy.with_method(method, {"refine": "thorough", "steps": 1}))
         for method in OTHERS:
-            _run(given, given.policy.with_method(method))
+            run(given, given.policy.with_method(method))
 
 
 def of_anonypy() -> list[Point]:
@@ -236,7 +236,7 @@ def of_anonypy() -> list[Point]:
 def lines_of(data: Data) -> Iterator[dict[str, Any]]:
     """What losses are seen beside: bounds from below, and figures of others that give no time."""
     ks = tuple(k for k in KS if data.frame.height >= 2 * k)
-    for k, (loss, error) in near_bound.least_losses(_given(data, ks[0]).matrix, ks).items():
+    for k, (loss, error) in near_bound.least_losses(given_of(data, ks[0]).matrix, ks).items():
         about = {"data": data.name, "k": k, "records": data.frame.height}
         found = {"loss": rounded(loss), "error": rounded(error)}
         yield about | {"line": "lower bound, nearest records"} | found

@@ -102,7 +102,7 @@ def keep(c, out, new, classes, promises, shape):
         known[row, at] = known[row, known.shape[1] - 1]
 
 
-@inner
+@inlined
 def excess(c, out, new, classes, promises, shape, exactly):
     """How far class c is from keeping every promise, 0.0 where it does, times its members.
 

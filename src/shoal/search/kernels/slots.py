@@ -235,7 +235,7 @@ def measure(c, classes, shape, table):
     classes.loss[c] = total
 
 
-@inner
+@inlined
 def loss_with(s, c, classes, shape, table):
     """Loss of class c with the record of slot s."""
     total = np.int64(0)
@@ -257,7 +257,7 @@ def bounds_without(v, c, j, boxes):
     return lo, hi
 
 
-@inner
+@inlined
 def loss_without(s, c, classes, shape, table):
     """Loss of class c without the record of its slot s."""
     total = np.int64(0)

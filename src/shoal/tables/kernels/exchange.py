@@ -258,7 +258,7 @@ def _best_exchange(a, b, clock, aim, own, runs, counts, targets):
     return best_r, best_s
 
 
-@inner
+@inlined
 def _placed(c, a, b, aim, own):
     """Puts into `around` how far each member of class c is from the middle of the means of a and b,
     and how far it is along from a to b, times their distance; returns the greatest and the least.
@@ -314,7 +314,7 @@ def _lacking(c, out, new, subject_ids, k, members, start):
     return np.float64(k - people)
 
 
-@inner
+@inlined
 def _excess_if(c, at, new, own, runs, counts, targets):
     """What class c exceeds the limits by with record `new` instead of its member at position `at`.
 
