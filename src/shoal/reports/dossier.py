@@ -239,9 +239,7 @@ MOST_GRAVE = 2  # findings in the first box
 
 
 def _grave(found: Dossier, certificate: Certificate) -> list[str]:
-    """The worst grave findings, what several columns tell first, and whether each is accepted; then
-    the releases that were not judged together with this one.
-    """
+    """The worst grave findings, then releases not judged together; and whether each is accepted."""
     accepted = _accepted(found.content)
     grave = sorted(certificate.grave, key=lambda one: one.column is not None)
     more = len(grave) - MOST_GRAVE
@@ -253,10 +251,10 @@ def _grave(found: Dossier, certificate: Certificate) -> list[str]:
         lines.append(f"{state}: {fact}.")
     if more > 0:
         lines[-1] += " " + ngettext("{count} more.", "{count} more.", more)
-    left = [one["text"] for one in found.open if one["text"].startswith(NOT_JUDGED)]
-    accepted_left = [text for text in accepted if text.startswith(NOT_JUDGED)]
-    for state, texts in ((gettext("Open"), left), (gettext("Accepted"), accepted_left)):
-        lines += [f"{state}: {_shortened(text.partition(';')[0])}." for text in texts]
+    for text in (*(one["text"] for one in found.open), *accepted):
+        if text.startswith(NOT_JUDGED):
+            state = gettext("Accepted") if text in accepted else gettext("Open")
+            lines.append(f"{state}: {_shortened(text.partition(';')[0])}.")
     return lines
 
 
