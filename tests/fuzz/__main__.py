@@ -6,6 +6,7 @@ Ends with status 1 where publish, an audit, `verify` and the checker disagree, o
 from __future__ import annotations
 
 import argparse
+import gc
 import multiprocessing
 import secrets
 import sys
@@ -25,6 +26,7 @@ SHARE = {
     "ledgers": 40,
     "fusions": 400,
 }
+gc.set_threshold(100_000, 50, 50)  # small tables leave little behind; also in spawned workers
 BATCH = {"tables": 50, "pairs": 50, "worlds": 20, "streams": 10, "ledgers": 5, "fusions": 1}
 
 
