@@ -23,7 +23,7 @@ from shoal.auditor.checks import (
     figure,
 )
 from shoal.auditor.comparison import Comparison, asked_of, counts_rows
-from shoal.auditor.reading import NEEDS_WITHHELD
+from shoal.auditor.reading import NEEDS_ORDER, NEEDS_WITHHELD
 from shoal.connectors.files import SourceFile
 from shoal.connectors.location import Location
 from shoal.data.certificate import Certificate
@@ -125,8 +125,8 @@ def measured_again(stated: Stated, path: str, table: Table | None, reader: Reade
     except InputError as unfit:
         if is_about_memory(unfit):
             raise
-        if reader.original is None and unfit.args[0] == NEEDS_WITHHELD:
-            return Check(NAME, None, NEEDS_WITHHELD)
+        if reader.original is None and unfit.args[0] in (NEEDS_ORDER, NEEDS_WITHHELD):
+            return Check(NAME, None, str(unfit.args[0]))
         why = some_named([str(unfit.args[0]), *unfit.findings], most=1)
         fits = reader.is_certified
         return Check(NAME, False, why if fits else "this policy does not fit the file")

@@ -12,6 +12,7 @@ from shoal.data.release import (
     PublishedColumn,
     Release,
     classes_of,
+    read_column,
     read_columns,
     spans_cover,
 )
@@ -19,8 +20,13 @@ from shoal.data.schema import Attribute, Kind, Schema
 from shoal.data.table import Column, Table
 from shoal.data.truth import Truth
 from shoal.errors import InputError
+from shoal.policy.binding.table import tree_by_values
 from shoal.policy.problem import Problem
 
+NEEDS_ORDER = (
+    "population: an order or hierarchy follows from the input, so the release alone does not tell"
+    " who fits its classes; give the original (--original)"
+)
 NEEDS_WITHHELD = (
     "reference: a promise compares with all records of the input, and those that are withheld show"
     " no sensitive value; give the original (--original)"
@@ -61,8 +67,10 @@ def read_release(released: Table, problem: Problem, truth: Truth | None) -> Rele
     sample = None if truth is None else truth.sample
     classes = Classes(labels, count, subjects, sensitive, quasi, sample=sample)
     tables = problem.tables.populations
-    if tables and not any(attribute.opaque for attribute in schema.quasi):  # values can be read
-        covered = {name: _covered_by(t, schema, columns, classes) for name, t in tables.items()}
+    if tables:
+        covered = {
+            n: _covered_by(t, problem, released, columns, classes) for n, t in tables.items()
+        }
         classes = replace(classes, population=covered)
     label = released.codes_of(schema.label)
     originals = {} if truth is None else truth.originals()
@@ -97,19 +105,29 @@ _BLOCK = 1 << 24  # pairs of a class and a person that are compared at a time
 
 
 def _covered_by(
-    table: Table, schema: Schema, columns: tuple[PublishedColumn, ...], classes: Classes
+    table: Table,
+    problem: Problem,
+    released: Table,
+    columns: tuple[PublishedColumn, ...],
+    classes: Classes,
 ) -> Population:
-    """For each class the people of a population whom all of its cells cover."""
+    """For each class the people of a population whom all of its cells cover.
+
+    Raises InputError where only the original tells.
+    """
+    schema = problem.schema
     quasi = np.column_stack([table.column(a.name).codes for a in schema.quasi])
     people, weights = np.unique(quasi, axis=0, return_counts=True)
     kept = np.flatnonzero(classes.labels >= 0)
     shown = np.zeros((classes.count, len(columns)), dtype=np.int64)
     for j, published in enumerate(columns):
         shown[classes.labels[kept], j] = published.codes[kept]
-    covered = [
-        _covered(attribute, published, table.column(attribute.name), schema)
-        for attribute, published in zip(schema.quasi, columns, strict=True)
-    ]
+    covered = []
+    for attribute, published in zip(schema.quasi, columns, strict=True):
+        people_of_it = table.column(attribute.name)
+        if attribute.opaque:
+            attribute, published = _by_values(attribute, people_of_it, problem, released)
+        covered.append(_covered(attribute, published, people_of_it, schema))
     counts = np.zeros(classes.count, dtype=np.int64)
     covered_somewhere = np.zeros(len(weights), dtype=bool)
     step = max(_BLOCK // max(len(weights), 1), 1)
@@ -121,6 +139,26 @@ def _covered_by(
         counts[rows] = fits @ weights
         covered_somewhere |= fits.any(axis=0)
     return Population(counts, int(weights[~covered_somewhere].sum()))
+
+
+def _by_values(
+    attribute: Attribute, people: Column, problem: Problem, released: Table
+) -> tuple[Attribute, PublishedColumn]:
+    """An attribute over the tree that a population's own values make, and what is published of it;
+    raises InputError where labels follow from other values, too.
+
+    A cell that this tree lacks is a label of nobody's value here.
+    """
+    tree = tree_by_values(attribute.name, people, problem.tables)
+    if tree is None:
+        raise InputError(NEEDS_ORDER)
+    known = replace(attribute, opaque=False, hierarchy=tree)
+    column, schema = released.column(attribute.name), problem.schema
+    shown = read_column(known, column, schema)
+    is_value = np.array([schema.is_value(cell) for cell in column.cells], dtype=bool)
+    unknown = is_value & np.isnan(shown.lo)
+    ends = {"lo": np.where(unknown, np.inf, shown.lo), "hi": np.where(unknown, -np.inf, shown.hi)}
+    return known, replace(shown, **ends)
 
 
 def _covered(

@@ -26,8 +26,8 @@ class _AgainstPopulation(Promise):
         """Who fits each class; raises InputError where nobody has counted."""
         if self.population not in classes.population:
             raise InputError(
-                f"promise '{self.model}': its population can't be compared with these classes; give"
-                " the original, or choose the method full-domain"
+                f"promise '{self.model}': its population can't be compared with these classes;"
+                " choose the method full-domain"
             )
         return classes.population[self.population]
 
