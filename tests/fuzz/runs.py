@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from fuzz import fusions, ledgers, streams, tables, two_tables, worlds
+from fuzz import fresh, fusions, ledgers, streams, tables, two_tables, worlds
 from fuzz.cells import Table
 from fuzz.draw import Case
 from fuzz.outcome import Outcome, write_files
@@ -20,6 +20,7 @@ from shoal.data import cores
 
 KINDS = {
     "tables": tables,
+    "fresh": fresh,
     "pairs": two_tables,
     "worlds": worlds,
     "streams": streams,
