@@ -157,8 +157,8 @@ def _by_values(
     shown = read_column(known, column, schema)
     is_value = np.array([schema.is_value(cell) for cell in column.cells], dtype=bool)
     unknown = is_value & np.isnan(shown.lo)
-    ends = {"lo": np.where(unknown, np.inf, shown.lo), "hi": np.where(unknown, -np.inf, shown.hi)}
-    return known, replace(shown, **ends)
+    lo, hi = np.where(unknown, np.inf, shown.lo), np.where(unknown, -np.inf, shown.hi)
+    return known, replace(shown, lo=lo, hi=hi)
 
 
 def _covered(
