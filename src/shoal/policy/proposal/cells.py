@@ -120,12 +120,11 @@ class ColumnCells:
     @cached_property
     def form(self) -> str:
         """The form that nearly all of them have, a key of `_FORMS`; empty where there is none."""
-        fits = {form: _fits(pattern) for form, (pattern, _) in _FORMS.items()}
         frame = self.values.to_frame(_CELL)
+        fits = {f: pl.col(_CELL).str.contains(f"^(?:{p})$") for f, (p, _) in _FORMS.items()}
         counts = frame.select(**{form: fit.sum() for form, fit in fits.items()}).row(0)
         for (form, fit), count in zip(fits.items(), counts, strict=True):
-            is_sure = _FORMS[form][1]
-            if count >= NEARLY_ALL * self.distinct and is_sure(frame.filter(fit)[_CELL]):
+            if count >= NEARLY_ALL * self.distinct and _FORMS[form][1](frame.filter(fit)[_CELL]):
                 return form
         return ""
 
@@ -183,10 +182,6 @@ def _are_ibans(values: pl.Series) -> bool:
     """Whether their check digits are right, as those of one text in 97 are by chance."""
     some = (value.replace(" ", "") for value in values.head(20))
     return all(int("".join(str(int(s, 36)) for s in v[4:] + v[:4])) % 97 == 1 for v in some)
-
-
-def _fits(pattern: str) -> pl.Expr:
-    return pl.col(_CELL).str.contains(f"^(?:{pattern})$")
 
 
 def _some(pattern: str) -> Callable[[pl.Series], bool]:
