@@ -15,8 +15,9 @@ def make_every_table_too_large(patch: pytest.MonkeyPatch) -> None:
     """And everything is done in many small parts."""
     patch.setattr(past_memory, "BASE", 0)
     patch.setattr(past_memory, "RECORD_BYTES", 0)
-    patch.setattr(past_memory, "IN_MEMORY", 1e9)
+    patch.setattr(past_memory, "HELD_BYTES", 1e9)
     patch.setattr(in_parts, "RECORD_BYTES", 400)
+    patch.setattr(in_parts, "JOINED_BYTES", 0)
     patch.setattr(room, "BLOCK", 70)
     patch.setattr(coded_files, "SEGMENT", 90)
     patch.setattr(coded_table, "CLASSES", 3)
