@@ -23,7 +23,7 @@ from shoal.auditor.checks import (
     figure,
 )
 from shoal.auditor.comparison import Comparison, asked_of, counts_rows
-from shoal.auditor.reading import NEEDS_ORDER, NEEDS_WITHHELD
+from shoal.auditor.reading import NEEDS_WITHHELD
 from shoal.connectors.files import SourceFile
 from shoal.connectors.location import Location
 from shoal.data.certificate import Certificate
@@ -56,6 +56,7 @@ from shoal.policy.binding.columns import (
 )
 from shoal.policy.binding.past_memory import is_about_memory
 from shoal.policy.policy import Policy
+from shoal.privacy.population import NEEDS_ORDER
 
 NAME = "measured again"
 RELEASED_IN_PARTS = {

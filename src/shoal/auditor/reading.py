@@ -23,10 +23,6 @@ from shoal.errors import InputError
 from shoal.policy.binding.table import tree_by_values
 from shoal.policy.problem import Problem
 
-NEEDS_ORDER = (
-    "population: an order or hierarchy follows from the input, so the release alone does not tell"
-    " who fits its classes; give the original (--original)"
-)
 NEEDS_WITHHELD = (
     "reference: a promise compares with all records of the input, and those that are withheld show"
     " no sensitive value; give the original (--original)"
@@ -71,7 +67,8 @@ def read_release(released: Table, problem: Problem, truth: Truth | None) -> Rele
         covered = {
             n: _covered_by(t, problem, released, columns, classes) for n, t in tables.items()
         }
-        classes = replace(classes, population=covered)
+        known = {name: fits for name, fits in covered.items() if fits is not None}
+        classes = replace(classes, population=known)
     label = released.codes_of(schema.label)
     originals = {} if truth is None else truth.originals()
     return Release(columns, classes, problem.required_k, label, originals, starred)
@@ -110,10 +107,9 @@ def _covered_by(
     released: Table,
     columns: tuple[PublishedColumn, ...],
     classes: Classes,
-) -> Population:
-    """For each class the people of a population whom all of its cells cover.
-
-    Raises InputError where only the original tells.
+) -> Population | None:
+    """For each class the people of a population whom all of its cells cover; None where only the
+    original tells.
     """
     schema = problem.schema
     quasi = np.column_stack([table.column(a.name).codes for a in schema.quasi])
@@ -126,7 +122,11 @@ def _covered_by(
     for attribute, published in zip(schema.quasi, columns, strict=True):
         people_of_it = table.column(attribute.name)
         if attribute.opaque:
-            attribute, published = _by_values(attribute, people_of_it, problem, released)
+            tree = tree_by_values(attribute.name, people_of_it, problem.tables)
+            if tree is None:
+                return None
+            attribute = replace(attribute, opaque=False, hierarchy=tree)
+            published = _over_known_values(attribute, released.column(attribute.name), schema)
         covered.append(_covered(attribute, published, people_of_it, schema))
     counts = np.zeros(classes.count, dtype=np.int64)
     covered_somewhere = np.zeros(len(weights), dtype=bool)
@@ -141,24 +141,16 @@ def _covered_by(
     return Population(counts, int(weights[~covered_somewhere].sum()))
 
 
-def _by_values(
-    attribute: Attribute, people: Column, problem: Problem, released: Table
-) -> tuple[Attribute, PublishedColumn]:
-    """An attribute over the tree that a population's own values make, and what is published of it;
-    raises InputError where labels follow from other values, too.
+def _over_known_values(attribute: Attribute, column: Column, schema: Schema) -> PublishedColumn:
+    """What is published of an attribute over the tree that a population's own values make.
 
     A cell that this tree lacks is a label of nobody's value here.
     """
-    tree = tree_by_values(attribute.name, people, problem.tables)
-    if tree is None:
-        raise InputError(NEEDS_ORDER)
-    known = replace(attribute, opaque=False, hierarchy=tree)
-    column, schema = released.column(attribute.name), problem.schema
-    shown = read_column(known, column, schema)
+    shown = read_column(attribute, column, schema)
     is_value = np.array([schema.is_value(cell) for cell in column.cells], dtype=bool)
     unknown = is_value & np.isnan(shown.lo)
     lo, hi = np.where(unknown, np.inf, shown.lo), np.where(unknown, -np.inf, shown.hi)
-    return known, replace(shown, lo=lo, hi=hi)
+    return replace(shown, lo=lo, hi=hi)
 
 
 def _covered(
