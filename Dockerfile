@@ -5,9 +5,7 @@
 #       publish patients.csv -p patients.policy.yaml -o published.csv
 #
 # Only fusion, Kafka and PostgreSQL need a network.
-ARG PYTHON=3.13
-
-FROM python:${PYTHON}-slim AS build
+FROM python:3.13-slim@sha256:7c61056e61ac89e852de05f3dc6fa51a6dd2181797bceed46aa725dd7cb2cd3b AS build
 ARG EXTRAS=""
 ARG SOURCE_DATE_EPOCH=1580601600
 ENV SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH} PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
@@ -24,7 +22,7 @@ RUN python -m pip install --require-hashes --only-binary :all: --requirement bui
     && python -m pip wheel --no-build-isolation --no-deps --wheel-dir /wheels . \
     && /opt/shoal/bin/pip install --constraint constraints.txt "$(echo /wheels/shoal-*.whl)${EXTRAS}"
 
-FROM python:${PYTHON}-slim
+FROM python:3.13-slim@sha256:7c61056e61ac89e852de05f3dc6fa51a6dd2181797bceed46aa725dd7cb2cd3b
 LABEL org.opencontainers.image.title="shoal" \
       org.opencontainers.image.description="Publish personal data with k-anonymity and more, and audit every release" \
       org.opencontainers.image.licenses="Apache-2.0"

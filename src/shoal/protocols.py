@@ -691,7 +691,8 @@ class HierarchyMaker(Protocol):
     """Makes a hierarchy from the distinct values of a column, missing ones left out.
 
     A policy names it by its kind, with one argument: `hierarchy: {prefix: 5}`. Messages of its
-    errors are worded so as to follow `attribute 'name': `.
+    errors are worded so as to follow `attribute 'name': `. One with `by_value = True` says that the
+    labels above a value follow from it alone, so that audits count populations by them.
     """
 
     kind: ClassVar[str]

@@ -99,7 +99,7 @@ def test_a_workflow_may_read_only_and_names_the_commit_or_major_version_of_every
     assert "pull_request_target" not in workflow.read_text()
     for step in steps_of(workflow):
         if "uses" in step:
-            assert re.fullmatch(r"[\w-]+/[\w-]+@([0-9a-f]{40}|(release/)?v\d+)", step["uses"])
+            assert re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}", step["uses"])
         if step.get("uses", "").startswith("actions/checkout@"):
             assert step["with"]["persist-credentials"] is False
 
@@ -164,6 +164,12 @@ def test_the_image_runs_as_nobody_special_and_keeps_its_kernels():
     assert stage.index("\nUSER ") < stage.index('\nENTRYPOINT ["shoal"]')
     kernels = re.search(r"NUMBA_CACHE_DIR=(\S+)", stage)[1]
     assert f" {kernels}" in stage.partition("--mode 1777")[2].partition("\\")[0]
+
+
+def test_the_image_is_made_of_one_base_by_its_digest():
+    bases = re.findall(r"^FROM (\S+)", text_of("Dockerfile"), re.MULTILINE)
+    assert len(set(bases)) == 1
+    assert re.fullmatch(r"python:3\.\d+-slim@sha256:[0-9a-f]{64}", bases[0])
 
 
 def test_the_image_is_warmed_up_by_whom_it_runs_as():

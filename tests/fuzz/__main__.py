@@ -6,6 +6,7 @@ Ends with status 1 where publish, an audit, `verify` and the checker disagree, o
 from __future__ import annotations
 
 import argparse
+import gc
 import multiprocessing
 import secrets
 import sys
@@ -19,13 +20,23 @@ from fuzz.runs import KINDS, Tally, forget, load, run_case, run_many
 # tables to one of each
 SHARE = {
     "tables": 1,
+    "fresh": 4,
     "pairs": 10,
     "worlds": 4,
     "streams": 10,
     "ledgers": 40,
     "fusions": 400,
 }
-BATCH = {"tables": 50, "pairs": 50, "worlds": 20, "streams": 10, "ledgers": 5, "fusions": 1}
+gc.set_threshold(100_000, 50, 50)  # small tables leave little behind; also in spawned workers
+BATCH = {
+    "tables": 50,
+    "fresh": 20,
+    "pairs": 50,
+    "worlds": 20,
+    "streams": 10,
+    "ledgers": 5,
+    "fusions": 1,
+}
 
 
 def main() -> int:

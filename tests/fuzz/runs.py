@@ -11,14 +11,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from fuzz import fusions, ledgers, streams, tables, two_tables, worlds
+from fuzz import fresh, fusions, ledgers, streams, tables, two_tables, worlds
 from fuzz.cells import Table
 from fuzz.draw import Case
 from fuzz.outcome import Outcome, write_files
 from fuzz.shrink import shrunk
+from shoal.data import cores
 
 KINDS = {
     "tables": tables,
+    "fresh": fresh,
     "pairs": two_tables,
     "worlds": worlds,
     "streams": streams,
@@ -50,7 +52,7 @@ class Tally:
 def run_case(case: Case, seed: str) -> Outcome:
     """One case in a folder of its own; what it raises is a problem, too."""
     where = str(MEMORY) if MEMORY.is_dir() else None
-    with tempfile.TemporaryDirectory(prefix="shoal-fuzz-", dir=where) as folder:
+    with cores.using(1), tempfile.TemporaryDirectory(prefix="shoal-fuzz-", dir=where) as folder:
         try:
             return MODULE_OF[case.kind].run(case, Path(folder), Random(seed))
         except Exception as crash:

@@ -10,12 +10,13 @@ import pytest
 from fuzz.runs import draw_case, load, run_case, save
 from fuzz.tables import methods
 from shoal.data.two_tables import OWN_METHODS
-from thorough import examples
+from thorough import every, examples
 
 SAME = os.environ.get("SHOAL_SAME_EXAMPLES") == "1"
 SEED = "ci" if SAME else secrets.token_hex(4)
 KINDS = {"tables": "publish", "streams": "stream", "ledgers": "republish"}
 SLICES = [(kind, name) for kind, verb in KINDS.items() for name in methods(verb)]
+SLICES += [("fresh", name) for name in every(4, methods("publish"))]
 SLICES += [("pairs", name) for name in sorted(OWN_METHODS)]
 SLICES += [("worlds", name) for name in methods("publish FOLDER")]
 

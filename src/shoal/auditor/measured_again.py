@@ -56,6 +56,7 @@ from shoal.policy.binding.columns import (
 )
 from shoal.policy.binding.past_memory import is_about_memory
 from shoal.policy.policy import Policy
+from shoal.privacy.population import NEEDS_ORDER
 
 NAME = "measured again"
 RELEASED_IN_PARTS = {
@@ -125,8 +126,8 @@ def measured_again(stated: Stated, path: str, table: Table | None, reader: Reade
     except InputError as unfit:
         if is_about_memory(unfit):
             raise
-        if reader.original is None and unfit.args[0] == NEEDS_WITHHELD:
-            return Check(NAME, None, NEEDS_WITHHELD)
+        if reader.original is None and unfit.args[0] in (NEEDS_ORDER, NEEDS_WITHHELD):
+            return Check(NAME, None, str(unfit.args[0]))
         why = some_named([str(unfit.args[0]), *unfit.findings], most=1)
         fits = reader.is_certified
         return Check(NAME, False, why if fits else "this policy does not fit the file")

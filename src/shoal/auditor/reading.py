@@ -12,6 +12,7 @@ from shoal.data.release import (
     PublishedColumn,
     Release,
     classes_of,
+    read_column,
     read_columns,
     spans_cover,
 )
@@ -19,6 +20,7 @@ from shoal.data.schema import Attribute, Kind, Schema
 from shoal.data.table import Column, Table
 from shoal.data.truth import Truth
 from shoal.errors import InputError
+from shoal.policy.binding.table import tree_by_values
 from shoal.policy.problem import Problem
 
 NEEDS_WITHHELD = (
@@ -61,9 +63,12 @@ def read_release(released: Table, problem: Problem, truth: Truth | None) -> Rele
     sample = None if truth is None else truth.sample
     classes = Classes(labels, count, subjects, sensitive, quasi, sample=sample)
     tables = problem.tables.populations
-    if tables and not any(attribute.opaque for attribute in schema.quasi):  # values can be read
-        covered = {name: _covered_by(t, schema, columns, classes) for name, t in tables.items()}
-        classes = replace(classes, population=covered)
+    if tables:
+        covered = {
+            n: _covered_by(t, problem, released, columns, classes) for n, t in tables.items()
+        }
+        known = {name: fits for name, fits in covered.items() if fits is not None}
+        classes = replace(classes, population=known)
     label = released.codes_of(schema.label)
     originals = {} if truth is None else truth.originals()
     return Release(columns, classes, problem.required_k, label, originals, starred)
@@ -97,19 +102,32 @@ _BLOCK = 1 << 24  # pairs of a class and a person that are compared at a time
 
 
 def _covered_by(
-    table: Table, schema: Schema, columns: tuple[PublishedColumn, ...], classes: Classes
-) -> Population:
-    """For each class the people of a population whom all of its cells cover."""
+    table: Table,
+    problem: Problem,
+    released: Table,
+    columns: tuple[PublishedColumn, ...],
+    classes: Classes,
+) -> Population | None:
+    """For each class the people of a population whom all of its cells cover; None where only the
+    original tells.
+    """
+    schema = problem.schema
     quasi = np.column_stack([table.column(a.name).codes for a in schema.quasi])
     people, weights = np.unique(quasi, axis=0, return_counts=True)
     kept = np.flatnonzero(classes.labels >= 0)
     shown = np.zeros((classes.count, len(columns)), dtype=np.int64)
     for j, published in enumerate(columns):
         shown[classes.labels[kept], j] = published.codes[kept]
-    covered = [
-        _covered(attribute, published, table.column(attribute.name), schema)
-        for attribute, published in zip(schema.quasi, columns, strict=True)
-    ]
+    covered = []
+    for attribute, published in zip(schema.quasi, columns, strict=True):
+        people_of_it = table.column(attribute.name)
+        if attribute.opaque:
+            tree = tree_by_values(attribute.name, people_of_it, problem.tables)
+            if tree is None:
+                return None
+            attribute = replace(attribute, opaque=False, hierarchy=tree)
+            published = _over_known_values(attribute, released.column(attribute.name), schema)
+        covered.append(_covered(attribute, published, people_of_it, schema))
     counts = np.zeros(classes.count, dtype=np.int64)
     covered_somewhere = np.zeros(len(weights), dtype=bool)
     step = max(_BLOCK // max(len(weights), 1), 1)
@@ -121,6 +139,18 @@ def _covered_by(
         counts[rows] = fits @ weights
         covered_somewhere |= fits.any(axis=0)
     return Population(counts, int(weights[~covered_somewhere].sum()))
+
+
+def _over_known_values(attribute: Attribute, column: Column, schema: Schema) -> PublishedColumn:
+    """What is published of an attribute over the tree that a population's own values make.
+
+    A cell that this tree lacks is a label of nobody's value here.
+    """
+    shown = read_column(attribute, column, schema)
+    is_value = np.array([schema.is_value(cell) for cell in column.cells], dtype=bool)
+    unknown = is_value & np.isnan(shown.lo)
+    lo, hi = np.where(unknown, np.inf, shown.lo), np.where(unknown, -np.inf, shown.hi)
+    return replace(shown, lo=lo, hi=hi)
 
 
 def _covered(

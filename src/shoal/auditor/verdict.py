@@ -17,7 +17,14 @@ from shoal.connectors.frames import FrameT, table_of
 from shoal.data import notebook
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import AcceptedReport
-from shoal.data.column_words import PERSONAL, mean, name_of, named_by_a_record, names_place
+from shoal.data.column_words import (
+    PERSONAL,
+    mean,
+    name_of,
+    named_by_a_record,
+    names_place,
+    words_of,
+)
 from shoal.data.numbers import parse_numbers
 from shoal.data.people import Unit, span_text, unit
 from shoal.data.release import Release
@@ -43,7 +50,7 @@ from shoal.errors import PromiseError
 from shoal.policy.consistency import quoted
 from shoal.policy.policy import Policy
 from shoal.policy.problem import Problem
-from shoal.policy.proposal.cells import ColumnCells
+from shoal.policy.proposal.cells import ColumnCells, may_be_days
 from shoal.policy.proposal.roles import FEW_RECORDS, MANY, PERSONAL_FORMS, guess_of
 
 
@@ -367,8 +374,11 @@ def _about_people(column: Column, is_plain: bool, is_open: bool) -> ReleaseWarni
     """Whether a column names people, or is what others may know of them. is_open: no promise is
     about it.
     """
-    name, cells = column.name, ColumnCells.of(column)
-    said = name_of(name)
+    name, said = column.name, name_of(column.name)
+    could_be_known = is_plain or said.kind in PERSONAL or names_place(words_of(name))
+    if len(column.cells) < FEW_RECORDS and not (could_be_known or may_be_days(column.cells)):
+        return None
+    cells = ColumnCells.of(column)
     guess = guess_of(cells)
     is_named = mean(cells.words, "identifier") or said.kind in ("civil", "contact", "name")
     is_text = cells.distinct > MANY and cells.numbers is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
+from copy import copy
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, overload
@@ -196,7 +197,9 @@ class Certificate(Mapping[str, Any]):
         return first, *(f"Grave: {one.text}" for one in self.grave)
 
     def extended(self, **more: Any) -> Certificate:
-        return Certificate({**self._content, **more})
+        extended = copy(self)
+        extended._content = {**self._content, **_plain(more)}
+        return extended
 
     def warned(self, *more: ReleaseWarning) -> Certificate:
         """The certificate with more warnings behind its own."""

@@ -19,7 +19,10 @@ NUMBER = r"^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$"
 
 def formula_cells(table: Table) -> dict[str, int]:
     """How many cells of each column read as formulas, and its name as one more; none left out."""
-    counts = {name: int(_are_formulas(pl.Series([name])).sum()) for name in table.names}
+    names = table.names
+    counts = dict(
+        zip(names, _are_formulas(pl.Series(names, dtype=pl.String)).cast(int), strict=True)
+    )
     for name in filter(table.is_text, counts):
         column = table.column(name)
         odd = _are_formulas(pl.Series(column.cells, dtype=pl.String))
@@ -67,7 +70,8 @@ def _is_escaped(text: pl.Expr) -> pl.Expr:
 
 
 def _are_formulas(cells: pl.Series) -> pl.Series:
-    return cells.str.contains(FORMULA) & ~cells.str.contains(NUMBER)
+    begin = cells.str.contains(FORMULA)
+    return begin & ~cells.str.contains(NUMBER) if begin.any() else begin
 
 
 def formula_sentences(table: Table) -> Iterator[str]:

@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from shoal.data.schema import Render
-from shoal.data.table import Column
+from shoal.data.table import FEW, Column
 
 # Positions stay well inside int32, so that differences and a far-off one for missing values fit.
 MOST_POSITIONS = 1 << 29
@@ -32,7 +32,9 @@ MOST_EXACT = 1 << 53
 
 def parse_numbers(cells: tuple[str, ...]) -> np.ndarray:
     """Decimal numbers as float64, NaN for every other text."""
-    text = pl.Series(cells, dtype=pl.String).str.strip_chars()
+    text = pl.Series(cells, dtype=pl.String)
+    if len(cells) > FEW or any(cell != cell.strip() for cell in cells):
+        text = text.str.strip_chars()
     return text.cast(pl.Float64, strict=False).to_numpy().copy()
 
 

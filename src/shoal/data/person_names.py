@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from shoal.data.room import IN_MEMORY, Room, blocks
-from shoal.data.table import Column, as_text, encode_text
+from shoal.data.table import FEW, Column, as_text, encode_text
 from shoal.data.warnings import EMPTY_ROWS, ROWS_APART, WRITTEN_ALIKE, ReleaseWarning
 from shoal.errors import InputError
 
@@ -67,7 +67,9 @@ def same_value(cell: str) -> str:
 
 
 def same_values(cells: Sequence[str]) -> list[str]:
-    """Each cell's `same_value`; plain texts are taken all at once."""
+    """Each cell's `same_value`; of many, plain texts are taken all at once."""
+    if len(cells) <= FEW:
+        return [*map(same_value, cells)]
     texts = pl.Series(cells, dtype=pl.String)
     found: list[str] = texts.str.to_lowercase().to_list()
     for place in (~texts.str.contains(_PLAIN)).arg_true():
@@ -165,7 +167,10 @@ def names_of_nobody(missing_values: Iterable[str]) -> list[str]:
 
 def is_nobody(column: pl.Series, missing_values: Iterable[str]) -> np.ndarray:
     """(n,) bool, whether a cell names no person."""
-    return names_of(column).is_in(names_of_nobody(missing_values)).to_numpy()
+    nobody = names_of_nobody(missing_values)
+    if len(column) <= FEW:
+        return np.array([person_name(cell) in nobody for cell in as_text(column).to_list()], bool)
+    return names_of(column).is_in(nobody).to_numpy()
 
 
 def people_of(column: Column) -> np.ndarray:
@@ -267,7 +272,8 @@ def bare_names(names: pl.Series) -> pl.Series:
 def bare(names: pl.Series) -> pl.Series:
     """Names of one column without capitals, zeros in front and `.0`, in the digits 0 to 9."""
     odd = names.filter(names.str.contains("[^ -~]"))
-    digits = odd.str.extract_all(r"[\p{Nd}--[0-9]]").explode().drop_nulls().unique().to_list()
+    found = odd.str.extract_all(r"[\p{Nd}--[0-9]]").explode().drop_nulls() if len(odd) else odd
+    digits = found.unique().to_list()
     if digits:
         names = names.str.replace_many(digits, [str(unicodedata.decimal(one)) for one in digits])
     found = names.str.to_lowercase().str.replace(r"(\d)\.0+$", "${1}").str.strip_chars_start("0")

@@ -35,7 +35,7 @@ def require_name(path: str) -> None:
     """Raises InputError for what no file can be called, or certificates can't; addresses may be
     long.
     """
-    if any("\ud800" <= sign <= "\udfff" for sign in path):
+    if not path.isascii() and any("\ud800" <= sign <= "\udfff" for sign in path):
         raise InputError("file: its name is not UTF-8; rename it")
     has_scheme = "://" in path
     is_long = any(len(name.encode()) > LONGEST_NAME for name in path.split("/"))

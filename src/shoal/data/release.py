@@ -430,6 +430,9 @@ def number_ends(
     """
     is_value = ~np.isnan(parse_numbers(cells))
     head, middle, tail = render.parts
+    if not any(middle in cell for cell in cells):
+        alone = tuple(cell if is_one else "" for cell, is_one in zip(cells, is_value, strict=True))
+        return alone, alone
     digits = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
     number, mean = rf"\s*({digits})\s*", f"(?:{digits} )?" if after_means else ""
     pattern = f"^{mean}{re.escape(head)}{number}{re.escape(middle)}{number}{re.escape(tail)}$"

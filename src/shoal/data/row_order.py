@@ -104,16 +104,17 @@ def by_importance(names: Sequence[str], quasi: Sequence[str]) -> list[str]:
 def cell_ranks(cells: pl.Series, render: Render) -> np.ndarray:
     """(cells,) int64, the place of each cell among all of them; equal texts have the same."""
     text = as_text(cells)
-    lo = parse_numbers(tuple(text))
+    texts = tuple(text.to_list())
+    lo = parse_numbers(texts)
     hi = lo.copy()
     others = np.flatnonzero(np.isnan(lo))
-    spans = number_ends(tuple(text.gather(others)), render, after_means=True)
+    spans = number_ends(tuple(texts[i] for i in others), render, after_means=True)
     for ends, found in zip((lo, hi), spans, strict=True):
         ends[others] = parse_numbers(found)
     kind = np.where(np.isnan(lo) | np.isnan(hi), TEXT, NUMBER)
     kind[(text == "").to_numpy()], kind[(text == render.suppressed).to_numpy()] = EMPTY, MARK
     lo[kind != NUMBER] = hi[kind != NUMBER] = 0
-    alphabetic = text.rank("dense").to_numpy().astype(np.int64)
+    alphabetic = encode_text(text).codes.astype(np.int64)
     order = np.lexsort((alphabetic, hi, lo, kind))
     ranks = np.empty(len(order), dtype=np.int64)
     ranks[order] = np.cumsum(np.diff(alphabetic[order], prepend=alphabetic[order[:1]]) != 0)

@@ -265,11 +265,11 @@ class RepeatedTable(Table):
 
 def encode_text(series: pl.Series) -> Column:
     """Codes into the sorted distinct texts; the same for any order of the rows and any machine."""
-    if series.dtype == pl.Categorical and len(series) and not series.null_count():
+    if len(series) <= FEW:
+        return _encode_few(as_text(series), series.dtype.is_numeric())
+    if series.dtype == pl.Categorical and not series.null_count():
         return _encode_categories(series)
     text = as_text(series)
-    if len(text) <= FEW:
-        return _encode_few(text, series.dtype.is_numeric())
     cells = text.unique().sort()
     codes = text.cast(pl.Enum(cells)).to_physical().to_numpy()
     return Column(series.name, codes, tuple(cells.to_list()), series.dtype.is_numeric())

@@ -16,6 +16,11 @@ from shoal.data.option import parameter
 from shoal.errors import InputError
 from shoal.privacy.promise import Judgement, Promise, as_written, decimal, one_name, sign
 
+NEEDS_ORDER = (
+    "population: an order or hierarchy follows from the input, so the release alone does not tell"
+    " who fits its classes; give the original (--original)"
+)
+
 
 class _AgainstPopulation(Promise):
     """What counts the population of each class."""
@@ -25,10 +30,7 @@ class _AgainstPopulation(Promise):
     def of(self, classes: Classes) -> Population:
         """Who fits each class; raises InputError where nobody has counted."""
         if self.population not in classes.population:
-            raise InputError(
-                f"promise '{self.model}': its population can't be compared with these classes; give"
-                " the original, or choose the method full-domain"
-            )
+            raise InputError(NEEDS_ORDER)
         return classes.population[self.population]
 
 

@@ -14,8 +14,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import shoal
+from shoal.auditor.audit import audit_file
+from shoal.auditor.verify import verify
 from shoal.data.classes import Classes, Population
 from shoal.privacy.population import DeltaPresence, KMap
+from shoal.tables.publish import publish_file
 
 TREE = {"tree": {"north": ["a", "b"], "south": ["c", "d"]}}
 ATTRIBUTES = {
@@ -225,13 +228,61 @@ def test_what_the_population_lacks_is_reported_all_at_once(tmp_path):
         shoal.publish(FRAME, policy(tmp_path, unknown, {"model": "k-map", "k": 2}))
 
 
-def test_an_audit_without_the_original_says_when_it_can_not_compare(tmp_path):
-    content = {"version": 1, "attributes": {"zip": {"role": "quasi", "hierarchy": {"prefix": 2}}}}
-    pl.DataFrame({"zip": ["12", "13"]}).write_csv(tmp_path / "people.csv")
+MADE = {
+    "zip": ({"hierarchy": {"prefix": 3}}, ["121", "122", "125", "131", "", "12", "140"]),
+    "age": ({"hierarchy": {"bins": [0, 20, 40]}}, ["7", "07", "19", "20", "39", ""]),
+    "day": (
+        {"hierarchy": {"dates": ["month", "year"]}},
+        ["2013-01-01", "2013-01-30", "2013-02-01", "2014-01-01", ""],
+    ),
+}
+
+
+@given(st.data())
+def test_without_the_original_the_trees_of_rules_count_the_same_people(tmp_path_factory, data):
+    """Labels of prefixes, bins and dates follow from each value alone."""
+    folder = tmp_path_factory.mktemp("made")
+    name = data.draw(st.sampled_from(sorted(MADE)))
+    settings, values = MADE[name]
+    cells = st.lists(st.sampled_from(values), min_size=2, max_size=9)
+    people, own = data.draw(cells), data.draw(cells)
+    pl.DataFrame({name: people + own}).write_csv(folder / "people.csv")
+    content = {
+        "version": 1,
+        "attributes": {name: {"role": "quasi", **settings}, "s": {"role": "sensitive"}},
+        "promises": [{"model": "k-map", "k": 2, "population": "people.csv"}],
+        "method": {"name": "full-domain"},
+        "missing": data.draw(st.sampled_from(["value", "suppress"])),
+    }
+    asked = shoal.Policy.from_dict(content, folder)
+    source, out = str(folder / "table.csv"), str(folder / "out.csv")
+    pl.DataFrame({name: own, "s": [f"x{i % 2}" for i in range(len(own))]}).write_csv(source)
+    try:
+        release = publish_file(source, asked, out)
+    except (shoal.InfeasibleError, shoal.PromiseError):
+        return
+    alone = audit_file(out, asked).certificate
+    stated = release.certificate["promises"][0]["measured"]
+    assert alone["promises"][0]["measured"] == stated
+    assert all(check.ok is not False for check in verify(out, policy=asked))
+
+
+def test_an_order_that_follows_the_input_is_counted_with_the_original_alone(tmp_path):
+    """And whoever verifies without it is told so."""
+    attributes = {"g": {"role": "quasi", "type": "ordinal", "order": "frequency"}}
+    pl.DataFrame({"g": [*"abcab"]}).write_csv(tmp_path / "people.csv")
     promise = {"model": "k-map", "k": 2, "population": "people.csv"}
-    asked = shoal.Policy.from_dict(content | {"promises": [promise]}, tmp_path)
-    with pytest.raises(shoal.InputError, match="population can't be compared"):
-        shoal.audit(pl.DataFrame({"zip": ["1*"]}), asked)
+    content = {"version": 1, "attributes": attributes, "promises": [promise]}
+    asked = shoal.Policy.from_dict(content | {"method": {"name": "mdav"}}, tmp_path)
+    source, out = str(tmp_path / "table.csv"), str(tmp_path / "out.csv")
+    pl.DataFrame({"g": [*"aabb"]}).write_csv(source)
+    publish_file(source, asked, out)
+    with pytest.raises(shoal.InputError, match=r"give the original \(--original\)"):
+        audit_file(out, asked)
+    checks = {check.name: check for check in verify(out, policy=asked)}
+    assert all(check.ok is not False for check in checks.values())
+    assert "give the original" in checks["measured again"].text
+    assert audit_file(out, asked, source).certificate.holds
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))

@@ -21,13 +21,13 @@ from shoal.auditor.audit import audit_file
 from shoal.auditor.verify import verify
 from shoal.cli.main import status_of
 from shoal.connectors import coded_files
-from shoal.data import coded_table, cores, room
+from shoal.data import cores, room
 from shoal.errors import InfeasibleError, InputError
 from shoal.policy.binding import past_memory
 from shoal.policy.policy import Policy
-from shoal.search import subtrees
 from shoal.tables.publish import publish_file
 from shoal.tables.request import PublishRequest
+from small_memory import make_every_table_too_large
 from thorough import long_but, long_where
 
 LIMITS = (20_000, 200_000, 10_000_000)
@@ -38,15 +38,7 @@ HIERARCHY = {"bins": {"width": 5, "start": 0, "factor": 2, "levels": 4}}
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every table is too large for memory, and everything is done in many small parts."""
-    monkeypatch.setattr(past_memory, "BASE", 0)
-    monkeypatch.setattr(past_memory, "RECORD_BYTES", 0)
-    monkeypatch.setattr(past_memory, "HELD_BYTES", 1e9)
-    monkeypatch.setattr(in_parts, "RECORD_BYTES", 400)
-    monkeypatch.setattr(in_parts, "JOINED_BYTES", 0)
-    monkeypatch.setattr(room, "BLOCK", 70)
-    monkeypatch.setattr(coded_files, "SEGMENT", 90)
-    monkeypatch.setattr(coded_table, "CLASSES", 3)
-    monkeypatch.setattr(subtrees, "GRAIN", 50)
+    make_every_table_too_large(monkeypatch)
 
 
 def rows(count: int = 400, seed: int = 5) -> pl.DataFrame:

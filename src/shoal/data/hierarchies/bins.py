@@ -36,6 +36,7 @@ class Bins:
     """
 
     kind: ClassVar[str] = "bins"
+    by_value: ClassVar[bool] = True
     unmatched_message: ClassVar[str] = (
         "are not numbers or lie outside the bins; widen the bins, or correct the data"
     )

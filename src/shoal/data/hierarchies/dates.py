@@ -39,6 +39,7 @@ class Dates:
     """
 
     kind: ClassVar[str] = "dates"
+    by_value: ClassVar[bool] = True
     unmatched_message: ClassVar[str] = (
         "are not ISO dates or time stamps; correct them, say how they are written, such as --read"
         " dates=%d.%m.%Y, or list them under 'missing_values'"

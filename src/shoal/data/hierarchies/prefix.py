@@ -21,6 +21,7 @@ class Prefix:
     """
 
     kind: ClassVar[str] = "prefix"
+    by_value: ClassVar[bool] = True
     unmatched_message: ClassVar[str] = "have no place"
 
     length: int = parameter("characters of a full code", low=1, high=64)

@@ -17,6 +17,7 @@ from shoal.data.numbers import observed_domain, parse_numbers
 from shoal.data.schema import Attribute, Kind, Missing, Render, Role, Schema, Shown
 from shoal.data.table import Column, Table
 from shoal.errors import InputError
+from shoal.policy import registry
 from shoal.policy.binding.columns import check_columns, check_unnamed
 from shoal.policy.binding.files import PolicyTables
 from shoal.policy.binding.notation import check_derived
@@ -222,6 +223,20 @@ def _hierarchy(
         values = np.array(column.cells, dtype=object)[is_value]
         return Flat(root=tables.model.render.suppressed).make(values)
     return None
+
+
+def tree_by_values(name: str, column: Column, tables: PolicyTables) -> Hierarchy | None:
+    """The hierarchy of attribute `name` over these values, in which the labels above each are those
+    that it has among any others; None where labels follow from other values, too.
+    """
+    declared = tables.model.attributes[name].hierarchy
+    if not isinstance(declared, dict):
+        return None
+    if not all(getattr(registry.makers()[kind], "by_value", False) for kind in declared):
+        return None
+    is_value = np.array([tables.model.is_value(cell) for cell in column.cells], dtype=bool)
+    encoding = tables.model.read.encoding
+    return declared_hierarchy(name, declared, tables.base, column, is_value, encoding)
 
 
 def _about_empty_cells(name: str, column: Column) -> str:

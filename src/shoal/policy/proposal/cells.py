@@ -35,6 +35,7 @@ FEWEST = 10  # distinct numbers or dates beside which another cell is in doubt
 NEARLY_ALL = 0.9  # share of texts that have a form
 _ISO = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?$"
 _DIGITS = r"^\d+$"
+_CELL = "cell"
 
 
 @dataclass(frozen=True)
@@ -119,9 +120,11 @@ class ColumnCells:
     @cached_property
     def form(self) -> str:
         """The form that nearly all of them have, a key of `_FORMS`; empty where there is none."""
-        for form, (pattern, is_sure) in _FORMS.items():
-            fits = self.values.str.contains(f"^(?:{pattern})$")
-            if fits.sum() >= NEARLY_ALL * self.distinct and is_sure(self.values.filter(fits)):
+        frame = self.values.to_frame(_CELL)
+        fits = {f: pl.col(_CELL).str.contains(f"^(?:{p})$") for f, (p, _) in _FORMS.items()}
+        counts = frame.select(**{form: fit.sum() for form, fit in fits.items()}).row(0)
+        for (form, fit), count in zip(fits.items(), counts, strict=True):
+            if count >= NEARLY_ALL * self.distinct and _FORMS[form][1](frame.filter(fit)[_CELL]):
                 return form
         return ""
 
@@ -218,9 +221,11 @@ _UNREAD = {
 
 def are_placeholders(values: pl.Series) -> pl.Series:
     """(values,) bool, up to three texts without a digit where all of many others have one."""
-    is_word = ~values.str.contains(r"\d") & ~values.is_in([*NO_VALUE, *NO_NUMBER])
-    is_few = is_word.sum() <= MOST_PLACEHOLDERS and values.str.contains(r"\d").sum() >= FEWEST
-    return is_word & is_few
+    has_digit = values.str.contains(r"\d")
+    if has_digit.sum() < FEWEST:
+        return has_digit & False
+    is_word = ~has_digit & ~values.is_in([*NO_VALUE, *NO_NUMBER])
+    return is_word & (is_word.sum() <= MOST_PLACEHOLDERS)
 
 
 def are_few(odd: int, values: int) -> bool:
@@ -241,9 +246,14 @@ def _far(numbers: np.ndarray) -> np.ndarray:
 
 
 def _numbers(values: pl.Series) -> np.ndarray | None:
-    numbers = values.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
+    numbers = values.cast(pl.Float64, strict=False).to_numpy()  # NaN where there is none
     is_number = len(numbers) > 0 and bool((np.abs(numbers) < FARTHEST / 100).all())
     return numbers if is_number else None
+
+
+def may_be_days(cells: Iterable[str]) -> bool:
+    """Whether one of these texts begins as an ISO date does."""
+    return any(re.match(r"\s*\d{4}-", cell) for cell in cells)
 
 
 def _are_iso_days(values: pl.Series) -> bool:
@@ -251,8 +261,11 @@ def _are_iso_days(values: pl.Series) -> bool:
 
 
 def _is_iso_day(values: pl.Series) -> pl.Series:
+    is_written = values.str.contains(_ISO)
+    if not is_written.any():
+        return is_written
     days = values.str.head(10).str.to_date("%Y-%m-%d", strict=False)
-    return values.str.contains(_ISO) & days.is_not_null()
+    return is_written & days.is_not_null()
 
 
 def _form_of_most(values: pl.Series, kept: pl.Series) -> pl.Series:

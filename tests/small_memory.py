@@ -1,0 +1,24 @@
+"""Tables of a few rows as if they did not fit into memory."""
+
+from __future__ import annotations
+
+import pytest
+
+from shoal.auditor import in_parts
+from shoal.connectors import coded_files
+from shoal.data import coded_table, room
+from shoal.policy.binding import past_memory
+from shoal.search import subtrees
+
+
+def make_every_table_too_large(patch: pytest.MonkeyPatch) -> None:
+    """And everything is done in many small parts."""
+    patch.setattr(past_memory, "BASE", 0)
+    patch.setattr(past_memory, "RECORD_BYTES", 0)
+    patch.setattr(past_memory, "HELD_BYTES", 1e9)
+    patch.setattr(in_parts, "RECORD_BYTES", 400)
+    patch.setattr(in_parts, "JOINED_BYTES", 0)
+    patch.setattr(room, "BLOCK", 70)
+    patch.setattr(coded_files, "SEGMENT", 90)
+    patch.setattr(coded_table, "CLASSES", 3)
+    patch.setattr(subtrees, "GRAIN", 50)
