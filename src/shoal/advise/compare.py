@@ -36,6 +36,7 @@ from shoal.data.classes import Classes
 from shoal.data.cut import Cut
 from shoal.data.matrix import Matrix
 from shoal.data.numba_kernels import always
+from shoal.data.option import with_keywords
 from shoal.data.partition import Partition
 from shoal.data.progress import Progress, tell, watched
 from shoal.data.table import Table
@@ -53,6 +54,7 @@ WARM_UP = 300  # records
 FEW_RECORDS = 1_000  # up to here plain Python costs a method less than a second, compiling several
 
 
+@with_keywords(Columns)
 def compare(
     frame: Source,
     policy: PolicyLike | None = None,
