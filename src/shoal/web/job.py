@@ -105,14 +105,21 @@ def _draft(asked: Asked, tell: Tell, line: Line) -> Asked:
     """A release in the run's folder, with its report; the certificate comes last."""
     from shoal.reports.release import write_report
     from shoal.tables.publish import publish_file
-    from shoal.tables.request import PublishRequest
+    from shoal.tables.request import (
+        PublishRequest,
+        of_one_table,
+        publish_options,
+        refuse_for_linked,
+    )
 
     folder = Path(asked["folder"])
     policy = Policy.from_dict(asked["policy"], asked["base"])
+    usual = {"explain": policy.recodes_globally, "trace": folder / TRACE}
+    options = publish_options({**usual, **asked["options"]})
     if policy.model.is_linked:
+        refuse_for_linked(of_one_table(options))
         return _draft_of_several(asked, folder, tell)
-    explain = bool(asked.get("explain")) and policy.recodes_globally
-    request = PublishRequest(explain=explain, trace=str(folder / TRACE), progress=tell)
+    request = PublishRequest(**vars(options), progress=tell)
     outcome = publish_file(asked["table"], policy, str(folder / DATA), request)
     tell(gettext("drawing the report"))
     write_report(outcome, policy, folder / "report.html", _heading(folder))

@@ -134,6 +134,19 @@ def test_python_has_an_option_once_its_request_and_its_words_have(monkeypatch):
             publish(None, **words)
 
 
+def test_the_page_has_an_option_once_its_request_has(monkeypatch):
+    edits = pytest.importorskip("shoal.web.edits")
+    for module in (edits, request):
+        monkeypatch.setattr(module, "PublishOptions", WithOneMore)
+    form = {"kind": ["draft"], "colour": ["blue"], "depth": ["2"], "explain": ["on"], "plan": [""]}
+    given = edits.options_of(form)
+    assert given == {"colour": "blue", "depth": "2", "explain": "on"}
+    asked = request.publish_options({"explain": False, "trace": Path("t.jsonl"), **given})
+    assert asked == WithOneMore(explain=True, trace="t.jsonl", colour="blue", depth=2)
+    with pytest.raises(InputError, match=r"^trace: the page says where its files go"):
+        edits.options_of(form | {"trace": ["/etc/passwd"]})
+
+
 def test_type_checkers_see_every_option_of_publish():
     assert {*PublishWords.__annotations__} == {*PublishOptions.options()}
 
