@@ -44,7 +44,7 @@ from shoal.ledgers.increment import (
 from shoal.ledgers.planned_release import PlannedRelease, partition_table, place, recoded
 from shoal.policy.binding.table import BoundTable, bound_table
 from shoal.policy.model import PolicyModel
-from shoal.privacy.promises import nearest_feasible
+from shoal.privacy.promises import infeasible_promises
 
 NO_GROUP = "no group can be published yet"
 WITHHELD = "records left out, as their people can't be published again"
@@ -130,7 +130,7 @@ def place_returning(
         return None, DeferredRecords(None, (NOBODY,), panel=state)
     progress(f"finding classes by {terms.policy.method_name}")
     bound = bound_table(people.table, terms.policy)
-    obstacles = nearest_feasible(terms.policy.build_promises(), bound.whole_table)
+    obstacles = infeasible_promises(terms.policy.build_promises(), bound.whole_table)
     if obstacles:
         return None, people.wait(~people.is_carried, without_ways_out(obstacles), state)
     view = LedgerView(

@@ -213,7 +213,7 @@ def publish(
         with cores.using(threads):
             linked = publish_linked(
                 cast("LinkedSource", frame),
-                job.policy_beside(of_several, columns),
+                job.policy_and_words(of_several, columns),
                 path_text(output, "output"),
                 trace=asked.trace,
                 replace=asked.replace,

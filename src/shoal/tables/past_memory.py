@@ -46,7 +46,7 @@ from shoal.policy.binding.past_memory import enough_for, floor, require_memory
 from shoal.policy.binding.table import BoundTable, bound_table
 from shoal.policy.policy import Policy
 from shoal.policy.problem import Problem
-from shoal.privacy.promises import BoundPromises, CountedRows, nearest_feasible
+from shoal.privacy.promises import BoundPromises, CountedRows, infeasible_promises
 from shoal.protocols import ColumnPartitioner
 from shoal.search.distinct_rows import WORTHWHILE, rows_within
 from shoal.tables.draft import RecodedDraft
@@ -202,7 +202,7 @@ def _require_feasible(models: Sequence[Any], records: int, k: int) -> Classes:
     """Some of the records in one class; raises InfeasibleError where there are too few."""
     # of how many there are more than k, nothing is asked
     some = Classes(np.zeros(min(records, k + 1), dtype=np.int32), 1)
-    InfeasibleError.raise_for(nearest_feasible(models, some))
+    InfeasibleError.raise_for(infeasible_promises(models, some))
     return some
 
 

@@ -40,7 +40,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every table is too large for memory, and everything is done in many small parts."""
     monkeypatch.setattr(past_memory, "BASE", 0)
     monkeypatch.setattr(past_memory, "RECORD_BYTES", 0)
-    monkeypatch.setattr(past_memory, "IN_MEMORY", 1e9)
+    monkeypatch.setattr(past_memory, "HELD_BYTES", 1e9)
     monkeypatch.setattr(in_parts, "RECORD_BYTES", 400)
     monkeypatch.setattr(room, "BLOCK", 70)
     monkeypatch.setattr(coded_files, "SEGMENT", 90)
@@ -221,7 +221,7 @@ def test_records_without_a_value_are_suppressed_alike(
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(past_memory, "BASE", 0)
             patch.setattr(past_memory, "RECORD_BYTES", 0)
-            patch.setattr(past_memory, "IN_MEMORY", 1e9)
+            patch.setattr(past_memory, "HELD_BYTES", 1e9)
             patch.setattr(room, "BLOCK", 70)
             assert published(source, asked, tmp_path / out, LIMITS[1]) == whole
 
@@ -397,7 +397,7 @@ def test_what_the_policy_says_is_refused_before_anything_is_read(
 def test_a_limit_that_is_too_small_is_refused_with_the_figure(
     monkeypatch: pytest.MonkeyPatch, table: Path, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(past_memory, "IN_MEMORY", 1e9)
+    monkeypatch.setattr(past_memory, "HELD_BYTES", 1e9)
     with pytest.raises(InputError, match=r"memory: 200 MB is too little .* allow 300 MB or more"):
         published(table, METHODS["rounded"], tmp_path / "out.csv", 200_000_000)
     monkeypatch.setattr(past_memory, "RECORD_BYTES", 10**6)
@@ -476,7 +476,7 @@ def test_a_killed_run_leaves_nothing_to_read(stage: str, table: Path, tmp_path: 
         "from shoal.tables.publish import publish_file\n"
         "from shoal.tables.request import PublishRequest\n"
         "from shoal.policy.policy import Policy\n"
-        "past_memory.BASE = past_memory.RECORD_BYTES = 0; past_memory.IN_MEMORY = 1e9\n"
+        "past_memory.BASE = past_memory.RECORD_BYTES = 0; past_memory.HELD_BYTES = 1e9\n"
         "def stop(stage):\n"
         "    if sys.argv[1] in stage:\n"
         "        print('here', flush=True); time.sleep(60)\n"
