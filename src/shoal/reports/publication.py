@@ -27,9 +27,10 @@ from shoal.reports.text import summary
 from shoal.tables import publish as job
 from shoal.tables.request import (
     OutputOptions,
+    OutputWords,
     PublishOptions,
     PublishRequest,
-    PublishWords,
+    TableWords,
     of_one_table,
     publish_options,
     refuse_for_linked,
@@ -122,8 +123,16 @@ class Publication(verdict.Publication[FrameT]):
         return measured_of(self.found, self.policy)
 
 
-class FrameWords(PublishWords, Columns, total=False):
-    """The keywords of a publish that are options, or are about columns and numbers."""
+class FrameWords(TableWords, Columns, total=False):
+    """The keywords of one table: options, and what is said of columns and numbers."""
+
+
+class LinkedWords(OutputWords, Columns, total=False):
+    """The keywords of linked tables."""
+
+
+class EveryWord(FrameWords, LinkedWords, total=False):
+    """The keywords of either."""
 
 
 @overload
@@ -134,7 +143,7 @@ def publish(
     output: str | Path,
     threads: int | None = None,
     progress: Progress | bool = False,
-    **words: Unpack[FrameWords],
+    **words: Unpack[LinkedWords],
 ) -> LinkedPublication: ...
 
 
@@ -152,7 +161,7 @@ def publish(
 ) -> Publication[FrameT]: ...
 
 
-@with_keywords(FrameWords, PublishOptions)
+@with_keywords(EveryWord, PublishOptions)
 def publish(
     frame: FrameT | LinkedSource,
     policy: PolicyLike | None = None,
@@ -163,7 +172,7 @@ def publish(
     output: str | Path | None = None,
     threads: int | None = None,
     progress: Progress | bool = False,
-    **words: Unpack[FrameWords],
+    **words: Unpack[EveryWord],
 ) -> Publication[FrameT] | LinkedPublication:
     """One release of a pandas, polars or pyarrow frame; the same kind of frame comes back.
 

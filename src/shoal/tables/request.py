@@ -33,6 +33,13 @@ class TableOptions(Request):
     )
 
 
+class TableWords(TypedDict, total=False):
+    """`TableOptions` as keywords of Python, for type checkers; a test compares the two."""
+
+    plan: str | Path | None
+    explain: bool
+
+
 class OutputOptions(Request):
     """What is asked where files or linked tables are written."""
 
@@ -42,17 +49,19 @@ class OutputOptions(Request):
     replace: bool = options.REPLACE
 
 
+class OutputWords(TypedDict, total=False):
+    """`OutputOptions` as keywords of Python."""
+
+    trace: str | Path | None
+    replace: bool
+
+
 class PublishOptions(OutputOptions, TableOptions):
     """What the command, Python and the page ask alike; a file is a name as text."""
 
 
-class PublishWords(TypedDict, total=False):
-    """`PublishOptions` as keywords of Python, for type checkers; a test compares the two."""
-
-    plan: str | Path | None
-    explain: bool
-    trace: str | Path | None
-    replace: bool
+class PublishWords(TableWords, OutputWords, total=False):
+    """`PublishOptions` as keywords of Python."""
 
 
 def publish_options(words: Mapping[str, Any]) -> PublishOptions:

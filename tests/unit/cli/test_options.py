@@ -18,7 +18,15 @@ from shoal.cli.options import _options, command
 from shoal.data.option import Request, option, with_keywords
 from shoal.errors import InputError
 from shoal.tables import request
-from shoal.tables.request import PublishCommand, PublishOptions, PublishWords
+from shoal.tables.request import (
+    OutputOptions,
+    OutputWords,
+    PublishCommand,
+    PublishOptions,
+    PublishWords,
+    TableOptions,
+    TableWords,
+)
 
 
 class Drawn(Request):
@@ -148,7 +156,8 @@ def test_the_page_has_an_option_once_its_request_has(monkeypatch):
 
 
 def test_type_checkers_see_every_option_of_publish():
-    assert {*PublishWords.__annotations__} == {*PublishOptions.options()}
+    for words, asked in ((TableWords, TableOptions), (OutputWords, OutputOptions)):
+        assert {*words.__annotations__} == {*asked.options()}
 
 
 @pytest.mark.parametrize("verb", [shoal.publish, shoal.publish_file])
