@@ -36,7 +36,6 @@ from shoal.data.classes import Classes
 from shoal.data.cut import Cut
 from shoal.data.matrix import Matrix
 from shoal.data.numba_kernels import always
-from shoal.data.option import with_keywords
 from shoal.data.partition import Partition
 from shoal.data.progress import Progress, tell, watched
 from shoal.data.table import Table
@@ -44,6 +43,7 @@ from shoal.errors import InfeasibleError, InputError
 from shoal.policy.binding.files import Source
 from shoal.policy.binding.table import BoundTable, bound_table
 from shoal.policy.from_columns import Columns
+from shoal.policy.parameters import with_keywords
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.policy.problem import Problem
 from shoal.recoding.recode import find_classes, recode

@@ -6,14 +6,8 @@ option of the command, which the command line makes from it; a field that is a r
 for all of its fields.
 """
 
-import inspect
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
-from typing import Any, ClassVar, TypeVar, dataclass_transform
-
-from shoal.errors import InputError
-
-CallableT = TypeVar("CallableT", bound=Callable[..., object])
+from typing import Any, ClassVar, dataclass_transform
 
 
 @dataclass(frozen=True)
@@ -84,55 +78,6 @@ class Request:
             elif isinstance(asked, Option) and value not in (asked.default, None, []):
                 found[one.name] = asked
         return found
-
-
-def check_together(what: str, options: Mapping[str, Option], given: Mapping[str, Any]) -> None:
-    """Raises InputError for options that do not go together."""
-    asked = {name: one for name, one in options.items() if given[name] not in (one.default, [])}
-    for one in asked.values():
-        beside = [asked[name].flag for name in one.takes_no if name in asked]
-        if beside:
-            raise takes_no(f"{what} {one.flag}", beside)
-    for one in asked.values():
-        needed = [name for name in one.needs if name in options]
-        if needed and not any(name in asked for name in needed):
-            if one.why:
-                raise InputError(one.why)
-            lone = [other.flag for other in asked.values() if other.needs == one.needs]
-            raise takes_no(f"{what} without {options[needed[0]].flag}", lone)
-
-
-def takes_no(what: str, beside: Sequence[str]) -> InputError:
-    """That options are not for what is asked of a verb."""
-    return InputError(
-        f"{what}: takes no {' and no '.join(beside)}; leave out what belongs to another"
-        f" {what.split()[0]}"
-    )
-
-
-def with_keywords(
-    words: type, request: type[Request] | None = None
-) -> Callable[[CallableT], CallableT]:
-    """Spells out the `**keywords` of a function for whoever asks for help on it or completes them.
-
-    words: the typed dict of the keywords. request: has the defaults of those that are its options,
-    and what each does, which the docstring ends with.
-    """
-
-    def spelled_out(function: CallableT) -> CallableT:
-        signature = inspect.signature(function)
-        parameters = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
-        for name, kind in words.__annotations__.items():
-            default, known = getattr(request, name, None), getattr(kind, "__forward_arg__", kind)
-            one = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
-            parameters.append(one.replace(annotation=known))
-        function.__dict__["__signature__"] = signature.replace(parameters=parameters)
-        if request is not None and function.__doc__:
-            said = [f"{name}: {one.help}" for name, one in request.options().items()]
-            function.__doc__ = "\n".join([inspect.cleandoc(function.__doc__), "", *said])
-        return function
-
-    return spelled_out
 
 
 def parameter(

@@ -9,10 +9,10 @@ from shoal.auditor import audit as audit_job
 from shoal.connectors import engines
 from shoal.data import cores, room
 from shoal.data.certificate import Certificate
-from shoal.data.option import with_keywords
 from shoal.data.progress import Progress, watched
 from shoal.data.regular_files import path_text, require_name
 from shoal.policy.from_columns import refuse_unknown
+from shoal.policy.parameters import with_keywords
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.tables import publish as publish_job
 from shoal.tables.request import PublishOptions, PublishRequest, PublishWords, publish_options

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from shoal.attacks.run.options import AttackersTables, Attacks, OtherReleases
-from shoal.data.option import Option, Request, check_together, option
+from shoal.data.option import Option, Request, option
 from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import path_text
 from shoal.errors import InputError
 from shoal.policy import options
-from shoal.policy.parameters import build
+from shoal.policy.parameters import build, check_together
 
 if TYPE_CHECKING:
     from shoal.attacks.beside.others import OthersLike

@@ -104,23 +104,18 @@ def main() -> None:
 def _draft(asked: Asked, tell: Tell, line: Line) -> Asked:
     """A release in the run's folder, with its report; the certificate comes last."""
     from shoal.reports.release import write_report
+    from shoal.tables import request
     from shoal.tables.publish import publish_file
-    from shoal.tables.request import (
-        PublishRequest,
-        of_one_table,
-        publish_options,
-        refuse_for_linked,
-    )
 
     folder = Path(asked["folder"])
     policy = Policy.from_dict(asked["policy"], asked["base"])
-    usual = {"explain": policy.recodes_globally, "trace": folder / TRACE}
-    options = publish_options({**usual, **asked["options"]})
+    explained = {"explain": policy.recodes_globally}
+    options = request.publish_options(explained | asked["options"] | {"trace": folder / TRACE})
     if policy.model.is_linked:
-        refuse_for_linked(of_one_table(options))
-        return _draft_of_several(asked, folder, tell)
-    request = PublishRequest(**vars(options), progress=tell)
-    outcome = publish_file(asked["table"], policy, str(folder / DATA), request)
+        request.refuse_for_linked(request.of_one_table(options))
+        return _draft_of_several(asked, policy, folder, tell)
+    wanted = request.PublishRequest(**vars(options), progress=tell)
+    outcome = publish_file(asked["table"], policy, str(folder / DATA), wanted)
     tell(gettext("drawing the report"))
     write_report(outcome, policy, folder / "report.html", _heading(folder))
     _keep_people(asked, outcome, policy)
@@ -131,7 +126,7 @@ def _draft(asked: Asked, tell: Tell, line: Line) -> Asked:
     return {}
 
 
-def _draft_of_several(asked: Asked, folder: Path, tell: Tell) -> Asked:
+def _draft_of_several(asked: Asked, policy: Policy, folder: Path, tell: Tell) -> Asked:
     """A release of several tables in a folder of the run, with its report; the certificate comes
     last.
     """
@@ -139,7 +134,6 @@ def _draft_of_several(asked: Asked, folder: Path, tell: Tell) -> Asked:
     from shoal.reports.linked import write_linked_report
 
     tables, trace = folder / TABLES, folder / TRACE
-    policy = Policy.from_dict(asked["policy"], asked["base"])
     found = publish_linked(asked["table"], policy, str(tables), trace=str(trace), progress=tell)
     tell(gettext("drawing the report"))
     write_linked_report(found.certificate, policy.model, folder / "report.html", _heading(folder))
