@@ -33,7 +33,7 @@ from shoal.data.ledger_view import (
 )
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
-from shoal.errors import InputError, PromiseError
+from shoal.errors import ANOTHER_LEDGER, InputError, PromiseError
 from shoal.ledgers.increment import (
     CandidateRecords,
     Terms,
@@ -160,7 +160,7 @@ def refuse_panel(terms: Terms) -> None:
     if (terms.ledger.last_folder / MEMBERS).exists():
         raise InputError(
             f"method '{terms.method.name}': publishes each person once, and the ledger's people"
-            " come again; go on with its method, or begin another ledger"
+            f" come again; go on with its method, or {ANOTHER_LEDGER}"
         )
 
 
@@ -171,7 +171,7 @@ def _state(terms: Terms) -> PanelState:
     if state is None and terms.ledger.releases():
         raise InputError(
             f"method '{terms.method.name}': the ledger's earlier releases are of a method that"
-            " publishes each person once, and keeps no groups; begin another ledger"
+            f" publishes each person once, and keeps no groups; {ANOTHER_LEDGER}"
         )
     return state or PanelState(Panel(mode))
 

@@ -42,7 +42,7 @@ from shoal.data.truth import Truth
 from shoal.errors import InfeasibleError, InputError
 from shoal.policy import registry
 from shoal.policy.binding.files import PolicyTables
-from shoal.policy.binding.past_memory import enough_for, floor, require_memory
+from shoal.policy.binding.past_memory import JOINED_BYTES, enough_for, floor, require_memory
 from shoal.policy.binding.table import BoundTable, bound_table
 from shoal.policy.policy import Policy
 from shoal.policy.problem import Problem
@@ -77,6 +77,8 @@ def prepare_coded(
     require_memory(limit, floor(table.records, quasi, k))
     _require_written(table, policy, dialect)
     bound = bound_table(table, policy)
+    if bound.encoded.sample is not None:
+        require_memory(limit, floor(table.records, quasi, k, JOINED_BYTES))
     method = _method_of(bound)
     if isinstance(method, ColumnPartitioner):
         require_memory(limit, floor(table.records, quasi, k, method.column_bytes))

@@ -161,7 +161,7 @@ def publish_file(
     attack = asked_of(policy, request.attack or NO_ATTACK)
     if isinstance(table, str):
         _check_outputs(table, output, request, policy.files)
-    second = _second_output(table, output, policy) if policy.is_in_two_tables else None
+    second = _second_output(table, output, policy.files) if policy.is_in_two_tables else None
     if request.plan is not None:
         policy.require_global("plan: there is none to save or apply")
     plan = _plan_to_apply(request.plan, request.explain)
@@ -242,9 +242,9 @@ def _check_outputs(table: str, output: str, request: PublishRequest, read: list[
     check_output(output, request.replace)
 
 
-def _second_output(table: str | Frame, output: str, policy: Policy) -> str:
+def _second_output(table: str | Frame, output: str, read: list[str]) -> str:
     """Where the second of two tables goes; raises InputError where it can't be put there."""
-    return second_output(output, table, policy.files) if isinstance(table, str) else FRAME
+    return second_output(output, table, read) if isinstance(table, str) else FRAME
 
 
 def _refuse_past_memory(

@@ -42,6 +42,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(past_memory, "RECORD_BYTES", 0)
     monkeypatch.setattr(past_memory, "HELD_BYTES", 1e9)
     monkeypatch.setattr(in_parts, "RECORD_BYTES", 400)
+    monkeypatch.setattr(in_parts, "JOINED_BYTES", 0)
     monkeypatch.setattr(room, "BLOCK", 70)
     monkeypatch.setattr(coded_files, "SEGMENT", 90)
     monkeypatch.setattr(coded_table, "CLASSES", 3)
@@ -352,6 +353,66 @@ def test_verify_within_a_limit_checks_what_it_always_checks(
         assert verify(out) == alone
         out.write_bytes(out.read_bytes().replace(b",north", b",south", 1))
         assert [c.name for c in verify(out, **known) if c.ok is False]
+
+
+def test_what_joins_rows_or_households_is_found_within_a_limit_as_without(
+    tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHOAL_PSEUDONYM_KEY", "a secret of this test")
+    person = [int(name[1:]) for name in rows()["person"]]
+    of_people = {"home": [f"h{n // 3}" for n in person], "weight": [1 + n % 7 for n in person]}
+    rows().with_columns(
+        **{name: pl.Series(cells) for name, cells in of_people.items()},
+        ward=pl.Series([f"w{n % 200}" for n in person]),
+    ).write_csv(tmp_path / "in.csv")
+    asked = _changed(
+        person={"role": "subject"},
+        cost={"role": "drop"},
+        home={"role": "household", "pseudonym": "keyed"},
+        weight={"role": "weight"},
+    )
+    source, out, trace = (str(tmp_path / name) for name in ("in.csv", "out.csv", "t.jsonl"))
+    publish_file(source, asked, out, PublishRequest(trace=trace))
+    known = {"policy": asked, "original": source, "trace": trace}
+    whole = [audit_file(out, asked, source, trace_path=trace), audit_file(out, asked)]
+    codes = [{warning.code for warning in one.certificate.warnings} for one in whole]
+    assert codes[0] >= {"rows-linked", "household-joined"}
+    assert "household-joined" in codes[1]
+    assert whole[0].certificate["individual_risk"]["household"]["mean"] > 0
+    checks = verify(out, **known)
+    assert all(check.ok is not False for check in checks)
+    request.getfixturevalue("tiny")
+    with room.using(LIMITS[0]):
+        found = [audit_file(out, asked, source, trace_path=trace), audit_file(out, asked)]
+        assert verify(out, **known) == checks
+    assert [certified(one.certificate) for one in found] == [
+        certified(o.certificate) for o in whole
+    ]
+    assert found[0].certificate["scale"]["parts"] > 1
+    monkeypatch.setattr(in_parts, "JOINED_BYTES", 300)
+    too_little = pytest.raises(InputError, match="too little for this table; allow 1 MB or more")
+    with room.using(LIMITS[0]), too_little:
+        audit_file(out, asked)
+
+
+def test_a_sample_published_within_a_limit_is_measured_and_verified_as_without(
+    table: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    rows().with_columns(weight=2.5 + pl.int_range(pl.len()) % 9).write_csv(table)
+    asked = _changed(weight={"role": "weight"}, person={"role": "household"})
+    out = tmp_path / "out.csv"
+    whole = published(table, asked, out)
+    assert whole[1]["individual_risk"]["household"]["mean"] > 0
+    known = {"policy": asked, "original": table, "trace": f"{out}.trace"}
+    checks = verify(out, **known)
+    assert all(check.ok is not False for check in checks)
+    request.getfixturevalue("tiny")
+    assert published(table, asked, out, LIMITS[1]) == whole
+    assert verify(out, **known) == checks
+    with room.using(LIMITS[1]):
+        assert verify(out, **known) == checks
+    with pytest.raises(InputError, match="too little for this table; allow 1 MB or more"):
+        published(table, asked, out, LIMITS[0])
 
 
 REFUSED = {

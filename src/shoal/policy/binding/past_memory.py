@@ -36,6 +36,9 @@ CELL_BYTES = 8
 RECORD_BYTES = 6
 """Bytes that a record takes at least past memory."""
 
+JOINED_BYTES = 300
+"""Bytes that a record takes where people or households are judged by all of their classes."""
+
 PACKED = 10
 """How much larger than its file a compressed text may be."""
 
