@@ -113,7 +113,7 @@ def _draft(asked: Asked, tell: Tell, line: Line) -> Asked:
     options = request.publish_options(explained | asked["options"] | {"trace": folder / TRACE})
     if policy.model.is_linked:
         request.refuse_for_linked(request.of_one_table(options))
-        return _draft_of_several(asked, policy, folder, tell)
+        return _draft_of_several(asked, folder, tell)
     wanted = request.PublishRequest(**vars(options), progress=tell)
     outcome = publish_file(asked["table"], policy, str(folder / DATA), wanted)
     tell(gettext("drawing the report"))
@@ -126,14 +126,13 @@ def _draft(asked: Asked, tell: Tell, line: Line) -> Asked:
     return {}
 
 
-def _draft_of_several(asked: Asked, policy: Policy, folder: Path, tell: Tell) -> Asked:
-    """A release of several tables in a folder of the run, with its report; the certificate comes
-    last.
-    """
+def _draft_of_several(asked: Asked, folder: Path, tell: Tell) -> Asked:
+    """A release of several tables, with its report; the certificate comes last."""
     from shoal.linked.publish import publish_linked
     from shoal.reports.linked import write_linked_report
 
     tables, trace = folder / TABLES, folder / TRACE
+    policy = Policy.from_dict(asked["policy"], asked["base"])
     found = publish_linked(asked["table"], policy, str(tables), trace=str(trace), progress=tell)
     tell(gettext("drawing the report"))
     write_linked_report(found.certificate, policy.model, folder / "report.html", _heading(folder))
