@@ -6,7 +6,8 @@ A person is (codes, tables): tables[t] is the list of its rows, each a tuple of 
 
 from __future__ import annotations
 
-from itertools import combinations, permutations
+from collections import Counter
+from itertools import combinations, permutations, product
 
 
 def cheapest_assignment(cost):
@@ -74,3 +75,64 @@ def cut(members, values, k, widths, weights, smallest=32):
         return parts(best[1]) + parts(best[2])
 
     return parts(list(range(len(members))))
+
+
+# Whom people are taken for, of whose drugs any m are known, each with its visit.
+
+
+def candidates(published, own, m):
+    """The fewest published people whom a person fits, for any m of its drugs.
+
+    own: (age, visits), a visit (cost, doses); published: as many people as there are, with spans
+    (lo, hi) in the place of numbers.
+    """
+    drugs = [(v, dose) for v, (_, doses) in enumerate(own[1]) for dose in doses]
+    return min(
+        sum(any(shows(published, one, own, known)) for one in published)
+        for known in combinations(drugs, min(m, len(drugs)))
+    )
+
+
+def shows(published, one, own, known):
+    """For each way to take a published person for another one, whether it shows these drugs."""
+    age, visits = one
+    alike = [other for other in published if looks(other) == looks(one)]
+    for rows in permutations(range(len(own[1])), len(visits)):
+        spans = [(age, own[0])]
+        spans += [(cost, own[1][row][0]) for (cost, _), row in zip(visits, rows, strict=True)]
+        if not all(lo <= number <= hi for (lo, hi), number in spans):
+            continue
+        asked = Counter((rows.index(v), dose) for v, dose in known if v in rows)
+        ways = {
+            drug: ways_of(drug[1], below(alike, visits[drug[0]][0]))
+            for drug in asked
+            if [cost for cost, _ in visits].count(visits[drug[0]][0]) == 1
+        }
+        ways = {drug: cells for drug, cells in ways.items() if cells}
+        for chosen in product(*ways.values()):
+            wanted = Counter()
+            for drug, cell in zip(ways, chosen, strict=True):
+                wanted[drug[0], cell] += asked[drug]
+            yield all(
+                visits[slot][1].count(cell)
+                >= min(times, max(doses.count(cell) for doses in below(alike, visits[slot][0])))
+                for (slot, cell), times in wanted.items()
+            )
+
+
+def looks(person):
+    age, visits = person
+    return age, sorted(cost for cost, _ in visits)
+
+
+def below(people, cost):
+    """What each of these people shows below the visits of one cost."""
+    return [doses for _, visits in people for own, doses in visits if own == cost]
+
+
+def ways_of(dose, shown):
+    """The cells that may show a dose: the one that is its value, or else all that cover it."""
+    cells = {cell for doses in shown for cell in doses}
+    if (dose, dose) in cells:
+        return [(dose, dose)]
+    return [(lo, hi) for lo, hi in cells if lo <= dose <= hi]

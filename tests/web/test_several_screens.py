@@ -79,3 +79,40 @@ def test_a_draft_says_where_it_was_released_and_the_list_counts_the_rows_of_all_
     assert "It is not released yet" not in words
     rows = sum(table["rows"]["published"] for table in run.certificate["tables"])
     assert f"2031-01-01 {rows:,} 60 " in clinic.get("/release").words
+
+
+def test_rows_of_every_table_stand_before_and_after_without_their_links(clinic):
+    clinic.get("/result")
+    page = clinic.send("rows-form").text
+    shown = page[page.index('id="rows"') :]
+    heads = re.findall(r"<h3>(\w+)</h3>.*?<thead><tr><th>Row</th>(.*?)</tr>", shown, re.DOTALL)
+    columns = {name: re.findall("<th>(.*?)</th>", head) for name, head in heads}
+    assert columns["people"] == ["age", "blood"]
+    assert columns["visits"] == ["cost", "disease"]
+    ages = [str(age) for age in linked_cases.world(60)["people"]["age"].head(10)]
+    before = re.findall(r'<td class="cell"><bdi class="was">(\d+)</bdi>', shown)
+    assert before[:2] == ages[:2]
+    withheld = clinic.server.project.runs[0].certificate["tables"][1]["rows"]["withheld"]
+    assert withheld
+    for _ in range(14):
+        if "withheld</small>" in page:
+            break
+        page = clinic.send("rows-form").text
+    assert "withheld</small>" in page
+
+
+def test_the_price_of_each_column_and_of_k_is_measured(clinic):
+    clinic.get("/result")
+    clinic.send("prices")
+    page = clinic.until("/result", "Others, without it")
+    assert "With k = 3 instead" in page.words
+    column = re.search(r'id="try-(\d+)".*?without visits.cost', page.text)[1]
+    clinic.send(f"try-{column}")
+    clinic.until("/result", "Tried without visits.cost")
+
+
+def test_methods_are_compared_by_what_they_lose(clinic):
+    clinic.get("/compare")
+    clinic.send("compare-form")
+    words = clinic.until("/compare", "bundles").words
+    assert "same-for-all recoding" not in words

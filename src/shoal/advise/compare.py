@@ -7,7 +7,7 @@ import pickle
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +15,7 @@ from threading import Thread
 from typing import Unpack, cast
 
 import numpy as np
+import polars as pl
 
 from shoal.advise.comparison import TRIED, Comparison, Row
 from shoal.advise.methods import (
@@ -22,6 +23,7 @@ from shoal.advise.methods import (
     checked_ks,
     label_of,
     proposed_methods,
+    verb_of,
     with_methods,
 )
 from shoal.attacks.run.attack import attacked
@@ -34,18 +36,22 @@ from shoal.data import cores
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
 from shoal.data.cut import Cut
+from shoal.data.linked import PEOPLE
 from shoal.data.matrix import Matrix
 from shoal.data.numba_kernels import always
 from shoal.data.partition import Partition
 from shoal.data.progress import Progress, tell, watched
 from shoal.data.table import Table
 from shoal.errors import InfeasibleError, InputError
+from shoal.linked.publish import measured_draft
 from shoal.policy.binding.files import Source
+from shoal.policy.binding.linked_files import LinkedSource, LinkedSources, read_linked
 from shoal.policy.binding.table import BoundTable, bound_table
 from shoal.policy.from_columns import Columns
+from shoal.policy.linked import usual_method
 from shoal.policy.parameters import with_keywords
 from shoal.policy.policy import Policy, PolicyLike
-from shoal.policy.problem import Problem
+from shoal.policy.problem import LinkedProblem, Problem
 from shoal.recoding.recode import find_classes, recode
 from shoal.tables.attack import republisher
 from shoal.tables.publish import policy_of_call
@@ -56,7 +62,7 @@ FEW_RECORDS = 1_000  # up to here plain Python costs a method less than a second
 
 @with_keywords(Columns)
 def compare(
-    frame: Source,
+    frame: "Source | LinkedSource",
     policy: PolicyLike | None = None,
     methods: Sequence[Asked] | None = None,
     ks: Sequence[int] | None = None,
@@ -86,74 +92,164 @@ def compare(
         raise InputError("compare: needs a policy for a file; give one, or read the file first")
     policy = policy_of_call(cast("Frame", frame), policy, columns)
     policy.refuse_two_tables("compare")
+    if policy.model.is_linked:
+        policy = policy.or_method(usual_method(policy.model))
+        if attack:
+            raise InputError("attack: is for one table; leave it out, and audit a release instead")
     # what is asked is judged before a large file is read
     policies = None if methods is None else with_methods(policy, methods)
     asked_ks = checked_ks(ks, policy.required_k, policy.least_k)
-    sha256 = None
-    if isinstance(frame, (str, Path)):
-        progress("reading the table")
-        source = policy.tables.read_original(str(frame))
-        table, sha256 = Table(source.frame), source.sha256
-    else:
+    if not isinstance(frame, str | Path):
         for warning in open_question_warnings(policy.open_questions()):
             warnings.warn(warning, stacklevel=2)
-        table = policy.tables.table_given(frame)
-    progress("checking the data against the policy")
-    ground = _Ground.of(table, policy)
-    if policies is None:
-        policies = proposed_methods(ground.bound.problem.policy)
-    asked_of = ground.bound.asked.again
-    at = [(k, own if k == 1 else own.with_k(k)) for k in asked_ks for own in policies]
-    settings = [(k, asked_of(own)) for k, own in at]
-    settings = [(k, own) for k, own in settings if (label_of(own.policy), k) not in skip]
-    firsts = {label_of(own.policy): (k, own) for k, own in reversed(settings)}
-    compiled = ground.table.records > FEW_RECORDS
-    if firsts:
-        most = max(k for k, _ in firsts.values())
-        tried = tuple(own for _, own in reversed(firsts.values()))
-        trial = Trial(*ground.first(max(WARM_UP, 4 * most)), tried, compiled)
-        warm_up(trial, progress)
+    progress("reading the table")
+    ground: _Ground | _LinkedGround
+    if policy.model.is_linked:
+        ground = _LinkedGround(read_linked(frame, LinkedProblem(policy)), policy)
+    else:
+        table, sha256 = _read(cast("Source", frame), policy)
+        progress("checking the data against the policy")
+        ground = _Ground.of(table, policy, sha256)
+    policies = policies or proposed_methods(ground.policy)
+    settings = [(k, own if k == 1 else own.with_k(k)) for k in asked_ks for own in policies]
+    settings = [(k, own) for k, own in settings if (label_of(own), k) not in skip]
+    ground.warm_up({label_of(own): (k, own) for k, own in reversed(settings)}, progress)
     rows = []
     for number, (k, own) in enumerate(settings):
-        tell(progress, f"k={k} {label_of(own.policy)}", number, len(settings))
-        with always(compiled):
-            rows.append(_row(ground, own, k, attack))
+        tell(progress, f"k={k} {label_of(own)}", number, len(settings))
+        rows.append(_row(ground, own, k, attack))
         if on_row is not None:
             on_row(rows[-1])
-    quasi = tuple(attribute.name for attribute in ground.bound.schema.quasi)
-    subjects = ground.bound.encoded.subjects
     return Comparison(
         tuple(sorted(rows, key=Row.rank)),
         policy.model.seed,
-        ground.table.records,
-        ground.table.records if subjects is None else len(np.unique(subjects)),
-        quasi,
-        sha256,
+        ground.records,
+        ground.people,
+        ground.quasi,
+        ground.sha256,
         policy.required_k,
-        label_of(ground.bound.problem.policy),
+        label_of(ground.policy),
     )
 
 
 # What is measured
 
 
+def _read(frame: Source, policy: Policy) -> tuple[Table, str | None]:
+    """The table, and the hash of its file if it is one."""
+    if not isinstance(frame, str | Path):
+        return policy.tables.table_given(frame), None
+    source = policy.tables.read_original(str(frame))
+    return Table(source.frame), source.sha256
+
+
+@dataclass(frozen=True)
+class _LinkedGround:
+    """Linked tables as they were read; policy: with the method that publish takes."""
+
+    own: LinkedSources
+    policy: Policy
+
+    @property
+    def records(self) -> int:
+        return sum(table.records for table in self.own.tables.values())
+
+    @property
+    def people(self) -> int:
+        return self.own.tables[PEOPLE].records
+
+    @property
+    def quasi(self) -> tuple[str, ...]:
+        below = self.policy.model.tables.items()
+        columns = ((f"{name}.{c}", a) for name, t in below for c, a in t.attributes.items())
+        return (*self.policy.quasi, *(name for name, a in columns if a.role == "quasi"))
+
+    @property
+    def sha256(self) -> str | None:
+        return self.own.sha256 if self.own.hashes else None
+
+    def warm_up(self, firsts: Mapping[str, tuple[int, Policy]], progress: Progress) -> None:
+        """Runs the first of each method once, on some people. firsts: as of `_Ground`."""
+        kept: dict[str, pl.DataFrame] = {}
+        for table in LinkedProblem(self.policy).given:
+            frame = self.own.tables[table.name].frame
+            if table.parent is None:
+                kept[table.name] = frame.head(WARM_UP)
+            else:
+                key = next(
+                    t.key for t in LinkedProblem(self.policy).given if t.name == table.parent
+                )
+                kept[table.name] = frame.join(
+                    kept[table.parent], left_on=table.link, right_on=key, how="semi"
+                )
+        few = LinkedSources({name: Table(frame) for name, frame in kept.items()}, {})
+        for label, (_, policy) in firsts.items():
+            progress(f"warming up {label}")
+            with suppress(InfeasibleError, InputError):  # whoever asks for it gets the reason
+                measured_draft(few, policy)
+
+    def measured(self, row: Row, policy: Policy, attack: bool) -> Row:
+        draft = measured_draft(self.own, policy)
+        return replace(row, certificate=draft.audit.certificate, seconds=draft.seconds)
+
+
 @dataclass(frozen=True)
 class _Ground:
     """The table as all releases see it: bound and encoded once.
 
-    table: without the cells of its quasi-identifiers.
+    table: without the cells of its quasi-identifiers. sha256: of its file, if it is one.
     """
 
     table: Table
     bound: BoundTable
     matrix: Matrix
     whole_table: Classes
+    sha256: str | None = None
 
     @classmethod
-    def of(cls, table: Table, policy: Policy) -> "_Ground":
+    def of(cls, table: Table, policy: Policy, sha256: str | None = None) -> "_Ground":
         bound = bound_table(table, policy)
         rest = table.without([attribute.name for attribute in bound.schema.quasi])
-        return cls(rest, bound, *bound.method_input())
+        return cls(rest, bound, *bound.method_input(), sha256)
+
+    @property
+    def policy(self) -> Policy:
+        """The policy with the method that publish takes."""
+        return self.bound.problem.policy
+
+    @property
+    def records(self) -> int:
+        return self.table.records
+
+    @property
+    def people(self) -> int:
+        subjects = self.bound.encoded.subjects
+        return self.records if subjects is None else len(np.unique(subjects))
+
+    @property
+    def quasi(self) -> tuple[str, ...]:
+        return tuple(attribute.name for attribute in self.bound.schema.quasi)
+
+    @property
+    def compiled(self) -> bool:
+        """Whether all loops are compiled, or only those that can't run without."""
+        return self.records > FEW_RECORDS
+
+    def warm_up(self, firsts: Mapping[str, tuple[int, Policy]], progress: Progress) -> None:
+        """Runs the first of each method once. firsts: by label, its k and its policy."""
+        if firsts:
+            most = max(k for k, _ in firsts.values())
+            tried = tuple(self.bound.asked.again(own) for _, own in reversed([*firsts.values()]))
+            warm_up(Trial(*self.first(max(WARM_UP, 4 * most)), tried, self.compiled), progress)
+
+    def measured(self, row: Row, policy: Policy, attack: bool) -> Row:
+        """The row with its release as it is measured; raises InfeasibleError and InputError."""
+        problem = self.bound.asked.again(policy)
+        with always(self.compiled):
+            classes, seconds = find_classes(self.matrix, self.whole_table, problem)
+            certificate = self.certificate(problem, classes, attack)
+        k_found = classes.search_statistics.get("k")
+        return replace(row, certificate=certificate, seconds=seconds, k_found=k_found)
 
     def first(self, records: int) -> tuple[Matrix, Classes]:
         """The first records as a table of their own."""
@@ -179,17 +275,14 @@ class _Ground:
         return found.extended(attacks=found["attacks"] | {"accept": []})  # only publish withholds
 
 
-def _row(ground: _Ground, problem: Problem, k: int, attack: bool) -> Row:
+def _row(ground: _Ground | _LinkedGround, policy: Policy, k: int, attack: bool) -> Row:
     """The policy's method at this k; a method that refuses says why."""
-    settings = problem.policy.method_settings
-    row = Row(problem.method_name, settings, problem.method_parameters, k)
+    parameters = policy.parameters_for(verb_of(policy))
+    row = Row(policy.method_name, policy.method_settings, parameters, k)
     try:
-        classes, seconds = find_classes(ground.matrix, ground.whole_table, problem)
+        return ground.measured(row, policy, attack)
     except (InfeasibleError, InputError) as refused:
         return replace(row, reason="; ".join(refused.said))
-    certificate = ground.certificate(problem, classes, attack)
-    k_found = classes.search_statistics.get("k")
-    return replace(row, certificate=certificate, seconds=seconds, k_found=k_found)
 
 
 # Warm up methods before they are timed; on a new machine, in two processes at once.

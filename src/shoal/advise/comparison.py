@@ -61,7 +61,8 @@ class Row:
         if self.certificate is None:
             return None
         tried = attack_figures(self.certificate)
-        return {**self.certificate["utility"], **self.certificate["risk"], **tried}.get(name)
+        own = {**self.certificate["utility"], "gcp": self.certificate.loss}
+        return {**own, **self.certificate["risk"], **tried}.get(name)
 
     @property
     def loss(self) -> float:

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple, cast
 
 from shoal.auditor.reading import read_release
 from shoal.auditor.verdict import Publication
@@ -14,10 +15,13 @@ from shoal.data.progress import Progress, no_progress, tell
 from shoal.data.release import Release
 from shoal.data.table import Table
 from shoal.errors import InfeasibleError, InputError
+from shoal.linked.publish import measured_draft
 from shoal.policy.binding.files import Source
+from shoal.policy.binding.linked_files import LinkedSource, LinkedSources, read_linked
 from shoal.policy.binding.table import bound_table
+from shoal.policy.linked import usual_method
 from shoal.policy.policy import Policy, PolicyLike
-from shoal.policy.problem import Problem
+from shoal.policy.problem import LinkedProblem, Problem
 from shoal.privacy.promises import BoundPromises
 from shoal.tables.draft import Outcome, RecodedDraft, prepare
 from shoal.tables.explain import neighbourhood
@@ -71,7 +75,7 @@ class Marginal(Figures):
 
 
 def marginal(
-    source: Source,
+    source: "Source | LinkedSource",
     policy: PolicyLike,
     *,
     release: Publication[Any] | None = None,
@@ -81,41 +85,69 @@ def marginal(
     """Which columns of a release suffer, and how much the others would gain without each.
 
     The table is published in memory once without each quasi-identifier, by the same method, and
-    once with a smaller k; nothing is written. release: what `publish` made of the same table and
+    once with a smaller k; nothing is written. Of linked tables, a column is `table.column`, and a
+    row that is withheld loses all of its cells. release: what `publish` made of the same table and
     policy, else it is made here. on_column: called with each price as it is measured. Raises
     InputError and InfeasibleError as `publish` does.
     """
     policy = Policy.of(policy)
     policy.require_answers()
-    found = None if release is None else release.found
-    table = policy.tables.read_source(source, progress)
-    if isinstance(found, Outcome):
-        draft, now = found.draft, found.release
-    else:
+    measure: Callable[[Policy], _Costs]
+    if policy.model.is_linked:
+        policy = policy.or_method(usual_method(policy.model))
+        measure = partial(_of_several, read_linked(source, LinkedProblem(policy)))
         progress("publishing as it is")
-        draft, now = _released(table, policy)
-    policy = draft.asked.again(policy).with_default_method(draft.truth.encoded).policy
-    losses, exact = _losses(now), exact_shares(now)
-    prices = []
+        now = measure(policy)
+    else:
+        found = None if release is None else release.found
+        table = policy.tables.read_source(cast("Source", source), progress)
+        if isinstance(found, Outcome):
+            draft, shown = found.draft, found.release
+        else:
+            progress("publishing as it is")
+            draft, shown = _released(table, policy)
+        policy = draft.asked.again(policy).with_default_method(draft.truth.encoded).policy
+        measure, now = partial(_of_one, table), _costs(shown)
+    losses, prices = now.losses, []
     for number, name in enumerate(losses, 1):
         stage = f"publishing without column {number} of {len(losses)}"
         tell(progress, stage, number - 1, len(losses) + 1)
-        without, why_not = _without(table, policy, name)
-        others = mean_loss(losses, but=name)
-        prices.append(ColumnPrice(name, losses[name], exact[name], others, without, why_not))
+        without, why_not = _without(measure, policy, name) if len(losses) > 1 else (None, ALONE)
+        others = now.mean(but=name)
+        prices.append(ColumnPrice(name, losses[name], now.exact[name], others, without, why_not))
         if on_column is not None:
             on_column(prices[-1])
     tell(progress, "publishing with a smaller k", len(losses), len(losses) + 1)
     k, smaller_k = policy.required_k, None
     if k is not None and k > 2:
-        smaller_k = SmallerK(k - 1, _loss_under(table, lambda: policy.with_k(k - 1))[0])
+        smaller_k = SmallerK(k - 1, _loss_under(measure, lambda: policy.with_k(k - 1))[0])
     return Marginal(
         policy.method_name,
         k,
-        mean_loss(losses),
+        now.mean(),
         tuple(sorted(prices, key=lambda price: -(price.loss or 0.0))),
         smaller_k,
     )
+
+
+ALONE = "a promise is about it alone, or it is the only quasi-identifier"
+
+
+class _Costs(NamedTuple):
+    """By quasi-identifier: its loss, the share of records that show one value, or that there is
+    none, and its weight in a mean.
+    """
+
+    losses: dict[str, float | None]
+    exact: dict[str, float]
+    weights: dict[str, int]
+
+    def mean(self, but: str | None = None) -> float | None:
+        """The mean over the columns but one; None where there is no other, or one is not known."""
+        kept = [name for name in self.losses if name != but]
+        known = [loss * self.weights[n] for n in kept if (loss := self.losses[n]) is not None]
+        total = sum(self.weights[name] for name in kept)
+        return exact_sum(known) / total if total and len(known) == len(kept) else None
 
 
 def _released(table: Table, policy: Policy) -> tuple[RecodedDraft, Release]:
@@ -125,44 +157,61 @@ def _released(table: Table, policy: Policy) -> tuple[RecodedDraft, Release]:
     return draft, read_release(Table(draft.frame), draft.asked, draft.truth)
 
 
-def _without(table: Table, policy: Policy, name: str) -> tuple[float | None, str | None]:
+def _of_one(table: Table, policy: Policy) -> _Costs:
+    return _costs(_released(table, policy)[1])
+
+
+def _costs(release: Release) -> _Costs:
+    losses = GlobalCertaintyPenalty().per_attribute(release)
+    exact = {
+        column.name: float(release.cell_counts[column.name][column.widths == 0].sum())
+        / max(release.records, 1)
+        for column in release.columns
+    }
+    return _Costs(losses, exact, dict.fromkeys(losses, 1))
+
+
+def _of_several(own: LinkedSources, policy: Policy) -> _Costs:
+    """Costs in linked tables, where withheld rows lose all of their cells, and a column weighs as
+    much as it has cells.
+    """
+    draft = measured_draft(own, policy)
+    costs = _Costs({}, {}, {})
+    for about in draft.tables.tree.tables:
+        records = draft.tables.rows[about.name].count
+        for column in draft.audit.release.tables[about.name].columns:
+            name, widths = about.qualified(column.name), column.widths[column.codes]
+            lost = float(widths.sum()) + records - len(widths)
+            costs.losses[name] = lost / max(records, 1)
+            costs.exact[name] = float((widths == 0).sum()) / max(records, 1)
+            costs.weights[name] = records
+    return costs
+
+
+def _without(
+    measure: Callable[[Policy], _Costs], policy: Policy, name: str
+) -> tuple[float | None, str | None]:
     """The loss of the other columns, or why there is no such release."""
-    fewer = policy.without_quasi(name) if len(policy.quasi) > 1 else None
+    fewer = policy.without_quasi(name)
     if fewer is None:
-        return None, "a promise is about it alone, or it is the only quasi-identifier"
+        return None, ALONE
     content = fewer.model.model_dump(exclude_unset=True)
-    content["attributes"] = {**content["attributes"], name: {"role": "drop"}}
-    return _loss_under(table, lambda: Policy.from_dict(content, policy.base))
+    table, _, column = name.rpartition(".")
+    if table in content.get("tables", {}):
+        content["tables"][table]["attributes"][column] = {"role": "drop"}
+    else:
+        content["attributes"][name] = {"role": "drop"}
+    return _loss_under(measure, lambda: Policy.from_dict(content, policy.base))
 
 
-def _loss_under(table: Table, change: Callable[[], Policy]) -> tuple[float | None, str | None]:
+def _loss_under(
+    measure: Callable[[Policy], _Costs], change: Callable[[], Policy]
+) -> tuple[float | None, str | None]:
     """The loss of a release under another policy, or why there is none."""
     try:
-        return mean_loss(_losses(_released(table, change())[1])), None
+        return measure(change()).mean(), None
     except (InfeasibleError, InputError) as refused:
         return None, "; ".join(refused.said)
-
-
-def _losses(release: Release) -> dict[str, float | None]:
-    """The loss of every quasi-identifier by itself."""
-    return GlobalCertaintyPenalty().per_attribute(release)
-
-
-def mean_loss(losses: Mapping[str, float | None], but: str | None = None) -> float | None:
-    """The mean over the columns but one; None where there is no other, or one is not known."""
-    kept = [loss for name, loss in losses.items() if name != but]
-    known = [loss for loss in kept if loss is not None]
-    return exact_sum(known) / len(known) if known and len(known) == len(kept) else None
-
-
-def exact_shares(release: Release) -> dict[str, float]:
-    """By quasi-identifier, the share of records that show one value, or that there is none."""
-    shares = {}
-    for column in release.columns:
-        shown = release.cell_counts[column.name]
-        is_exact = column.widths == 0
-        shares[column.name] = float(shown[is_exact].sum()) / max(release.records, 1)
-    return shares
 
 
 # Lattice walk: any levels of a global recoding, and each a step coarser or finer, measured.

@@ -9,6 +9,8 @@ from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.consistency import attributes_with_means
 from shoal.policy.from_columns import changed, require_no_data
+from shoal.policy.linked import DEFAULT_METHOD as DEFAULT_OF_LINKED
+from shoal.policy.linked import usual_method
 from shoal.policy.parameters import Parameter, parameters_of
 from shoal.policy.policy import DEFAULT_METHOD, DEFAULT_OVER_HIERARCHIES, Policy
 from shoal.protocols import NamedMethod
@@ -83,11 +85,19 @@ def label(method: str, settings: Mapping[str, Any]) -> str:
 # Methods
 
 
+def verb_of(policy: Policy) -> str:
+    """What methods have to serve under this policy: one table, or linked ones."""
+    return "publish FOLDER" if policy.model.is_linked else "publish"
+
+
 def proposed_methods(policy: Policy) -> list[Policy]:
     """The policy with each of about four methods that suit it, its own first.
 
     policy: with the method that it names, or else the one that publish would choose.
     """
+    if policy.model.is_linked:
+        others = {DEFAULT_OF_LINKED, usual_method(policy.model)} - {policy.method_name}
+        return [policy, *(policy.with_method(name, {}) for name in sorted(others))]
     asks_closeness = any(promise["model"] == "t-closeness" for promise in policy.model.promises)
     wanted = [
         *(OF_SAMPLES if policy.least_k == 1 else []),
@@ -120,7 +130,8 @@ def with_methods(policy: Policy, methods: Sequence[Asked]) -> list[Policy]:
         methods = [
             name
             for name, method in registry.methods().items()
-            if method.verb == "publish" and not (method.renders_two_tables or method.is_comparator)
+            if method.verb == verb_of(policy)
+            and not (method.renders_two_tables or method.is_comparator)
         ]
     policies: list[Policy] = []
     seen: set[Any] = set()
@@ -140,7 +151,7 @@ def with_methods(policy: Policy, methods: Sequence[Asked]) -> list[Policy]:
 
 def _identity(policy: Policy) -> tuple[str, Any]:
     """The method with all its parameters, so that two ways to write it are one."""
-    return policy.method_name, policy.build_method("publish")
+    return policy.method_name, policy.build_method(verb_of(policy))
 
 
 def _with_method(policy: Policy, asked: Asked) -> Policy:

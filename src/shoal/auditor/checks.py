@@ -30,6 +30,7 @@ from shoal.policy import registry
 Path = tuple[str | int, ...]
 K_ANONYMITY = "k-anonymity"
 GRAVE_FINDING = "grave finding"
+OTHER_RELEASES = "other releases"
 CLOSE = 1e-9  # relative; sums in another order differ by less
 
 

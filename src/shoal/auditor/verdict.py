@@ -76,13 +76,18 @@ def what_fails(certificate: Certificate) -> list[str]:
     ]
     beside = certificate.get("beside") or {"holds": True}
     if not beside["holds"]:
-        few = "some are given away by the values that are left, or by who is missing"
-        if beside["below_k"]:
-            few = f"{beside['below_k']} are left among fewer than {beside['k']}"
-        broken.append(f"beside other releases: of {beside['people']} people, {few}")
+        broken.append(f"beside other releases: {fails_beside(beside)}")
     if not broken and not certificate.holds:
         broken.append("the certificate does not hold")
     return broken
+
+
+def fails_beside(beside: Mapping[str, Any]) -> str:
+    """What releases of the same people tell together, where they fail. beside: as certified."""
+    few = "some are given away by the values that are left, or by who is missing"
+    if beside["below_k"]:
+        few = f"{beside['below_k']} are left among fewer than {beside['k']}"
+    return f"of {beside['people']} people, {few}"
 
 
 def require_together_kept(certificate: Certificate, consequence: str) -> None:

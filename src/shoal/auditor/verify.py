@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.auditor.as_written import as_written
-from shoal.auditor.checks import Check, Stated, broken_text, consistency
+from shoal.auditor.checks import OTHER_RELEASES, Check, Stated, broken_text, consistency
 from shoal.auditor.description import DEFAULT_METHODS, policy_identity, verb_of
 from shoal.auditor.linked.verify import linked_checks
 from shoal.auditor.measured_again import (
@@ -25,6 +25,7 @@ from shoal.auditor.measured_again import (
     of_original,
 )
 from shoal.auditor.signatures import SIGNATURE_BYTES, Proof, Signer, read_trusted
+from shoal.auditor.verdict import fails_beside
 from shoal.connectors import files
 from shoal.connectors.coded_files import read_coded
 from shoal.connectors.dialect import AS_FOUND, reading_as_stated
@@ -62,6 +63,8 @@ DEFAULTS = (
 )
 
 
+FAILS = "fails"
+"""The kind of an open point of a dossier that no words close."""
 PART = 1 << 20  # bytes that are hashed at once
 
 
@@ -111,12 +114,15 @@ def is_dossier(path: str) -> bool:
 
 
 def dossier_checks(path: str, trust: Sequence[str | Path] = ()) -> list[Check]:
-    """Whether the page beside a dossier's JSON is the one that it names, and who signed both."""
+    """Whether the page beside a dossier's JSON is the one that it names, how much is open by it,
+    and who signed both.
+    """
     keys = read_trusted(trust) if trust else []
     with readable(f"dossier '{path}'"):
         content = Path(path).read_bytes()
         try:
-            named = json.loads(content)["page"]
+            dossier = json.loads(content)
+            named, left = dossier["page"], [one["kind"] for one in dossier["open"]]
             page, stated = Path(path).with_name(Path(named["name"]).name), str(named["sha256"])
         except (ValueError, KeyError, TypeError):
             raise InputError(
@@ -126,7 +132,9 @@ def dossier_checks(path: str, trust: Sequence[str | Path] = ()) -> list[Check]:
     found = Check("page", True, f"{page.name} is the one that was written with it")
     if not is_named:
         found = Check("page", False, f"{page.name} is not there, or not the one written with it")
-    return [found, _signature(Proof(Path(path), content), keys)]
+    failing = f", {left.count(FAILS)} of them for something that fails" if FAILS in left else ""
+    still_open = Check("open points", None, f"{len(left)}{failing}")
+    return [found, still_open, _signature(Proof(Path(path), content), keys)]
 
 
 def policy_beside(released: str, certificate: str | Path | None = None) -> Path | None:
@@ -196,6 +204,10 @@ def _checks(
     progress("measuring the promises")
     again = measured_again(stated, path, table, reader)
     yield _promises(stated, policy, bool(again.ok))
+    beside = stated.at("beside")
+    if beside is not None and not beside["holds"]:
+        text = f"the certificate states that they fail together: {fails_beside(beside)}"
+        yield Check(OTHER_RELEASES, False, text)
     yield named
     yield again
     yield _input(stated, reader, again)

@@ -183,6 +183,13 @@ class Certificate(Mapping[str, Any]):
         return "amber" if self.grave else "green"
 
     @property
+    def loss(self) -> float | None:
+        """The share of detail that is lost (gcp), of several tables with the rows withheld."""
+        linked = self.get("linked") or {}
+        found: float | None = linked.get("bundle_loss", (self.get("utility") or {}).get("gcp"))
+        return found
+
+    @property
     def verdict(self) -> tuple[str, ...]:
         """What its readers see first, and below it the grave findings."""
         first = "Every promise holds" if self.holds else "Not everything holds"

@@ -75,7 +75,11 @@ class LinkedTable:
     count_known: bool = False
 
     def qualified(self, column: str) -> str:
-        """A column's name among those of all tables, as promises name it: `visits.day`."""
+        """A column's name among those of all tables, as promises name it: `visits.day`; of a set,
+        which is a column itself, that of its table.
+        """
+        if self.separator is not None:
+            return self.name
         return column if self.parent is None else f"{self.name}.{column}"
 
 

@@ -33,6 +33,7 @@ from shoal.policy.binding.linked_files import (
     named_sources,
     read_linked,
     read_linked_drafts,
+    read_linked_release,
 )
 from shoal.policy.linked import usual_method
 from shoal.policy.policy import Policy
@@ -82,20 +83,10 @@ def publish_linked(
     if trace is not None:
         for name in read:
             check_not_read(trace, name, policy.files)
-    method = policy.build_method(VERB)
+    policy.build_method(VERB)
     progress("reading the tables")
     own = read_linked(source, problem, further)
-    progress("checking the data against the policy")
-    tables = bound_linked(own.tables, problem)
-    progress(f"finding classes by {policy.method_name}")
-    began = time.process_time()
-    promises = LinkedPromises(tables, problem)
-    rng = np.random.default_rng(policy.model.seed)
-    with registry.blaming_plug_in(policy.method_name, VERB):
-        templates = method.bundle(bundles_of(tables), promises, rng)
-    seconds = time.process_time() - began
-    progress("recoding")
-    recoded = recode(tables, templates, promises.k, unforeseen(own, policy.model.seed))
+    tables, recoded, seconds = _recoded(own, problem, progress)
     with target.draft(replace) as draft:
         progress("writing the release")
         _write(recoded, draft, target, problem)
@@ -116,6 +107,51 @@ def publish_linked(
                 files.write(key_map(tables, recoded), unfinished, JSON_LINES)
         draft.certify(certificate.to_json())
     return LinkedPublication({name: one.frame for name, one in recoded.items()}, certificate)
+
+
+@dataclass(frozen=True)
+class MeasuredDraft:
+    """What readers would see of a release that is not written, beside the tables that it is of.
+
+    seconds: CPU seconds of the method.
+    """
+
+    audit: LinkedAudit
+    tables: LinkedTables
+    seconds: float
+
+
+def measured_draft(
+    own: LinkedSources, policy: Policy, progress: Progress = no_progress
+) -> MeasuredDraft:
+    """Measures a release of tables that were read, of which nothing is written; raises InputError
+    and InfeasibleError as `publish_linked` does.
+    """
+    problem = LinkedProblem(policy.or_method(usual_method(policy.model), {}))
+    tables, drafts, seconds = _recoded(own, problem, progress)
+    frames = {table.name: drafts[table.name].frame for table in problem.given}
+    back = read_linked_release(frames, problem)
+    return MeasuredDraft(_audit(back, problem, tables, drafts, progress), tables, seconds)
+
+
+def _recoded(
+    own: LinkedSources, problem: LinkedProblem, progress: Progress
+) -> tuple[LinkedTables, Mapping[str, DraftTable], float]:
+    """The tables as they were bound, as they are to be published, and the method's CPU seconds."""
+    policy = problem.policy
+    method = policy.build_method(VERB)
+    progress("checking the data against the policy")
+    tables = bound_linked(own.tables, problem)
+    progress(f"finding classes by {policy.method_name}")
+    began = time.process_time()
+    promises = LinkedPromises(tables, problem)
+    rng = np.random.default_rng(policy.model.seed)
+    with registry.blaming_plug_in(policy.method_name, VERB):
+        templates = method.bundle(bundles_of(tables), promises, rng)
+    seconds = time.process_time() - began
+    progress("recoding")
+    drafts = recode(tables, templates, promises.k, unforeseen(own, policy.model.seed))
+    return tables, drafts, seconds
 
 
 def unforeseen(own: LinkedSources, seed: int) -> np.random.Generator:

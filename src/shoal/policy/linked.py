@@ -134,8 +134,8 @@ def one_table_findings(model: PolicyModel, verb: str | None = None) -> list[str]
     if not model.is_linked:
         return []
     usual = (
-        "this command or function does not take these; 'shoal publish FOLDER', 'audit FOLDER' and"
-        " 'profile FOLDER' do"
+        "this command or function does not take these; 'shoal publish FOLDER', 'audit FOLDER',"
+        " 'profile FOLDER' and 'compare FOLDER' do"
     )
     return [f"policy: is about several tables (tables); {_INSTEAD.get(verb or '', usual)}"]
 

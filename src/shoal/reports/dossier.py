@@ -11,8 +11,8 @@ from shoal.auditor.dossier.context import SHOWN, ContextLike, Rating, parts_of, 
 from shoal.auditor.dossier.dossier import (
     ANSWERED,
     ATTACKS,
-    FAILS,
     NOT_ACCEPTABLE,
+    NOT_JUDGED,
     QUESTION,
     REJECTED,
     UNMATCHED,
@@ -20,6 +20,7 @@ from shoal.auditor.dossier.dossier import (
     build_dossier,
     field_words,
 )
+from shoal.auditor.verify import FAILS
 from shoal.connectors import files
 from shoal.connectors.outputs import remove_stale_signature
 from shoal.data.certificate import Certificate
@@ -238,7 +239,9 @@ MOST_GRAVE = 2  # findings in the first box
 
 
 def _grave(found: Dossier, certificate: Certificate) -> list[str]:
-    """The worst grave findings, what several columns tell first, and whether each is accepted."""
+    """The worst grave findings, what several columns tell first, and whether each is accepted; then
+    the releases that were not judged together with this one.
+    """
     accepted = _accepted(found.content)
     grave = sorted(certificate.grave, key=lambda one: one.column is not None)
     more = len(grave) - MOST_GRAVE
@@ -250,6 +253,10 @@ def _grave(found: Dossier, certificate: Certificate) -> list[str]:
         lines.append(f"{state}: {fact}.")
     if more > 0:
         lines[-1] += " " + ngettext("{count} more.", "{count} more.", more)
+    left = [one["text"] for one in found.open if one["text"].startswith(NOT_JUDGED)]
+    accepted_left = [text for text in accepted if text.startswith(NOT_JUDGED)]
+    for state, texts in ((gettext("Open"), left), (gettext("Accepted"), accepted_left)):
+        lines += [f"{state}: {_shortened(text.partition(';')[0])}." for text in texts]
     return lines
 
 
@@ -325,7 +332,7 @@ def _measured_facts(found: Dossier, certificate: Certificate) -> Iterator[tuple[
     subjects, out = certificate.get("subjects") or 0, certificate["records"]["out"]
     people = ngettext("{count} person", "{count} people", subjects)
     records = ngettext("{count} record", "{count} records", out)
-    one = gettext("everybody with the same {names}", names=names) if names else None
+    one = gettext("all records with one value of {names}", names=names) if names else None
     if tables := certificate.get("tables"):  # people are a table of their own
         rows = [(one["name"], one["rows"]["published"]) for one in tables[1:]]
         records = "; ".join(gettext("{count:,} rows of {name}", count=n, name=t) for t, n in rows)
@@ -354,7 +361,7 @@ def _measured_facts(found: Dossier, certificate: Certificate) -> Iterator[tuple[
         judged = gettext("together they hold") if beside["holds"] else gettext("together they fail")
     yield gettext("other releases"), f"{known}; {judged}"
     signature = next((check.text for check in found.checks if check.name == "signature"), "")
-    yield gettext("signature"), signature
+    yield gettext("signature by a key"), signature
     if not found.content["context"]["sign_off"]:
         yield gettext("sign-off"), gettext("nobody has decided")
 

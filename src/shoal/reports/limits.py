@@ -56,13 +56,11 @@ def limits(measured: Measured) -> Iterator[tuple[str, str]]:
             ),
         )
     yield from _sensitive_limits(measured)
-    yield (
-        gettext("Several releases."),
-        gettext(
-            "Anyone with another release about the same people can intersect the two. This"
-            " report looks at this one alone."
-        ),
-    )
+    intersect = gettext("Anyone with another release about the same people can intersect the two.")
+    judged = gettext("This report looks at this one alone.")
+    if certificate.get("beside"):
+        judged = gettext("This report looks at this one and at those that were named.")
+    yield (gettext("Several releases."), f"{intersect} {judged}")
     yield (
         gettext("Other knowledge."),
         gettext(

@@ -351,7 +351,7 @@ def _how(attribute: Attribute, declared: str | Mapping[str, Any] | None) -> str:
     return {
         Kind.NUMBER: NUMBERS[attribute.shown],
         Kind.ORDINAL: gettext("to spans of its order"),
-        Kind.CATEGORY: gettext("by hiding some values entirely (*)"),
+        Kind.CATEGORY: gettext("by hiding values entirely (*), where that is needed"),
     }[attribute.kind]
 
 

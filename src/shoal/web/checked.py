@@ -12,6 +12,7 @@ from starlette.routing import Route
 
 from shoal.connectors.formats import SUFFIXES
 from shoal.connectors.location import OF_TABLES
+from shoal.data.certificate import Certificate
 from shoal.data.language import gettext
 from shoal.data.linked import PEOPLE
 from shoal.data.two_tables import sensitive_path
@@ -194,7 +195,7 @@ def _measured(stated: Context) -> str:
 FIGURES = (
     (gettext("Method"), lambda c: (c.get("method") or {}).get("name")),
     (gettext("Promises, as measured"), _measured),
-    (gettext("Detail lost"), lambda c: _percent(policy_text.loss_of(c))),
+    (gettext("Detail lost"), lambda c: _percent(Certificate(c).loss)),
     (gettext("Named at most"), _largest_risk),
     (gettext("Classes"), lambda c: c["classes"]["count"]),
     (gettext("Smallest class"), lambda c: c["classes"]["min"]),

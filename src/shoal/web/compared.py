@@ -43,7 +43,7 @@ async def compare_screen(server: Server, method: str, k: str, levels: str = "") 
         "done": len(rows),
         "lattice": await lattice_context(server, levels) if rows else None,
         "last_run": server.last_draft(),
-        "global_label": GLOBAL,
+        "global_label": None if project.is_several else GLOBAL,
         "once": server.new_once(),
     }
 

@@ -221,15 +221,12 @@ def steps(server: Server, checked: Context | None) -> list[Step]:
     said = asked if open_questions else found if grave else ""
     said = said or gettext("{columns} columns", columns=columns)
     is_settled = has_table and not open_questions and checked is not None and not grave
-    compare = [("compare", gettext("Compare"), compared, bool(measured))]
-    if project.is_several:
-        compare = []  # one method makes releases of several tables
     drawn = [
         ("open", gettext("Open"), size, has_table),
         ("columns", gettext("Columns"), said if has_table else "", is_settled),
         ("hierarchies", gettext("Hierarchies"), *hierarchies),
         ("promises", gettext("Promises"), promise_note(policy), not open_questions + has_gaps),
-        *compare,
+        ("compare", gettext("Compare"), compared, bool(measured)),
         ("result", gettext("Result"), *result_note(server)),
         ("release", gettext("Release"), *release_note(server)),
     ]

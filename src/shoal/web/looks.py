@@ -208,16 +208,10 @@ class Looks:
         path = trace_of(Path(draft).parent)
         trace = np.zeros(0, dtype=np.int64) if path is None else traced_rows(path)
         if not np.array_equal(np.sort(trace), np.arange(source.height)):
-            return {"columns": [], "rows": [], "is_unmatched": True}
+            return {"is_unmatched": True}
         if is_starred:
             rows = trace[_starred(after, policy)[:MOST_ROWS]].tolist()
-        kept = [row for row in rows if 0 <= row < source.height]
-        return {
-            "columns": after.columns,
-            "rows": kept,
-            "before": cells_of(source.select(after.columns)[kept]),
-            "after": cells_of(after[np.argsort(trace)[kept]]),
-        }
+        return {"tables": [before_and_after(source.select(after.columns), after, trace, rows)]}
 
     def look_show_attacker(
         self, table: str, policy: Answer, base: str, draft: str, row: int | str
@@ -359,6 +353,26 @@ class Looks:
         values = list(dict.fromkeys(value for f in found for value in f.values))
         rows = self._counts(table, policy, attribute)
         return {"values": [{"value": v, "rows": rows.get(v, 0)} for v in values[:200]]}
+
+
+def before_and_after(
+    source: pl.DataFrame, after: pl.DataFrame, trace: np.ndarray, rows: list[int]
+) -> Answer:
+    """Some rows of a table, each with what it is in a draft; None for one that is not in it.
+
+    source: the columns that are shown. trace: (published,) the row of the table behind each row of
+    the draft.
+    """
+    kept = [row for row in rows if 0 <= row < source.height]
+    place = {row: number for number, row in enumerate(trace.tolist())}
+    shown = cells_of(after.select(source.columns)[[place[row] for row in kept if row in place]])
+    cells = iter(shown)
+    return {
+        "columns": source.columns,
+        "rows": kept,
+        "before": cells_of(source[kept]),
+        "after": [next(cells) if row in place else None for row in kept],
+    }
 
 
 def free_memory() -> int | None:

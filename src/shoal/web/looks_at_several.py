@@ -31,8 +31,17 @@ from shoal.policy.proposal.cells import ColumnCells, as_read
 from shoal.policy.proposal.links import find_links
 from shoal.policy.proposal.roles import advised_step
 from shoal.web.edits import subject_of
-from shoal.web.looks import MOST_ROWS, Answer, Looks, cells_of, free_memory, plain_finding
-from shoal.web.several import open_links
+from shoal.web.looks import (
+    MOST_ROWS,
+    Answer,
+    Looks,
+    before_and_after,
+    cells_of,
+    free_memory,
+    plain_finding,
+)
+from shoal.web.several import linking_columns, open_links
+from shoal.web.sign_off import trace_of
 
 WHO = "whose row this is"
 """A column that looks at one of the tables add, so that people are counted."""
@@ -280,6 +289,27 @@ class SeveralLooks(Looks):
             "findings": [plain_finding(finding) for finding in findings],
             "remarks": remarks,
         }
+
+    def look_show_draft(
+        self, table: str, policy: Answer, draft: str, rows: list[int], is_starred: bool = False
+    ) -> Answer:
+        """Rows of each table before and after, without the columns that only link them; nothing
+        where it is unknown which row became which.
+        """
+        path = trace_of(Path(draft).parent)
+        if path is None:
+            return {"is_unmatched": True}
+        trace = pl.read_ndjson(path).sort("row")
+        links = {*linking_columns(policy), *subject_of(policy)}
+        shown = []
+        for name, before in self._tables(table, policy).items():
+            after = files.read(table_places(draft).with_people(policy["tables"]).places[name].path)
+            columns = [c for c in before.columns if _named(name, c) not in links]
+            columns = [c for c in columns if c in after.frame.columns]
+            own = trace.filter(table=name)["seq"].to_numpy()
+            found = before_and_after(before.select(columns), after.frame, own, rows)
+            shown.append({"name": name, **found})
+        return {"tables": shown}
 
     def look_show_rows(self, table: str, read: Answer, first: int = 0) -> Answer:
         """Some rows of each table, as they are written."""

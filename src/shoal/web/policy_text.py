@@ -32,13 +32,6 @@ T = TypeVar("T")
 PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
 
 
-def loss_of(stated: Context) -> float | None:
-    """The share of detail that a certificate says is lost, of several tables with withheld rows."""
-    linked: Context = stated.get("linked") or {}
-    found: float | None = linked.get("bundle_loss", (stated.get("utility") or {}).get("gcp"))
-    return found
-
-
 def rows_released(stated: Context) -> int | None:
     """The rows that a certificate says are published, of several tables in all of them."""
     if tables := stated.get("tables"):

@@ -20,10 +20,10 @@ from shoal.reports.linked import entities_of, entity_picture, table_findings
 from shoal.reports.text import explanation_sentences
 from shoal.web import pictures, policy_text, sign_off
 from shoal.web.checked import beside
-from shoal.web.edits import Form, column_of, edited, one, whole, with_role
+from shoal.web.edits import Form, column_of, edited, one, whole
 from shoal.web.frame import frame, job_context, page
 from shoal.web.pictures import asked_ks, comparison_key, rows_now
-from shoal.web.policy_text import Context, changed_lines, loss_of, read, sha256, written
+from shoal.web.policy_text import Context, changed_lines, read, sha256, written
 from shoal.web.project import Run
 from shoal.web.routes_of_edits import back, form_of
 from shoal.web.screens import exposed_lines
@@ -101,7 +101,7 @@ async def _measured(server: Server, run: Run) -> Context:
         "if_known": _if_known(stated),
         "worst_risk": _one_in(risk.get("prosecutor_max")),
         "worst_before": gettext("1 in 1") if before and before.get("lone") else "",
-        "loss": loss_of(stated),
+        "loss": Certificate(stated).loss,
         **(_of_several(server, stated, before) if stated.get("linked") else {}),
         "released": sign_off.released_as(server.project, run),
         "left_out": len(Certificate(stated).removed),
@@ -375,7 +375,7 @@ async def _tried(server: Server, form: Form) -> Response:
         tried = {"method": one(form, "method")}
     else:
         name = column_of(form, server.project.columns)
-        changed = with_role(policy, name, "drop")
+        changed, _ = edited("role", {**form, "role": ["drop"]}, policy, server.project.columns)
         why = gettext("tried without {name}", name=name)
         tried = {"column": server.project.numbers[name]}
     job = server.start_draft(form, changed, written(changed), why, tried)

@@ -29,7 +29,7 @@ from shoal.web.edits import (
 )
 from shoal.web.frame import FIELDS, checked_now, frame, in_fields, person_answered, size_text
 from shoal.web.pictures import compared_points
-from shoal.web.policy_text import Context, loss_of
+from shoal.web.policy_text import Context
 from shoal.web.project import Run
 from shoal.web.server import Server
 from shoal.web.several import ALL_SHEETS, KNOWN, entities, linking_columns, open_links
@@ -479,7 +479,7 @@ def measured_losses(server: Server) -> tuple[list[tuple[int, float]], str]:
             stated = run.certificate
             asked = (p["asked"] for p in stated["promises"] if p["model"] == "k-anonymity")
             label = stated["method"]["name"]
-            own_k, lost = next(asked, None), loss_of(stated)
+            own_k, lost = next(asked, None), Certificate(stated).loss
             if own_k is not None and lost is not None:
                 points.setdefault(label, {})[own_k] = lost
     if not points:

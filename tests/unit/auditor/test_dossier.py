@@ -393,6 +393,35 @@ def test_another_release_that_was_not_judged_together_is_open(released, tmp_path
     path = certified(released, tmp_path, monkeypatch, beside=beside)
     found = shoal_package.dossier(released / "out.csv", path, context=context)
     assert texts(found, "open") == []
+    denied = shoal_package.dossier(released / "out.csv", path, context=CONTEXT)
+    assert any("names none" in text for text in texts(denied, "open"))
+
+
+def test_what_fails_with_other_releases_fails_verify_and_stands_in_the_dossier(
+    released, tmp_path, monkeypatch, shoal
+):
+    beside = {"k": 5, "attacker": "presence", "releases": [], "people": 9, "below_k": 2}
+    beside |= {"alone": 1, "least": 1, "holds": False}
+    path = certified(released, tmp_path, monkeypatch, beside=beside)
+    checked = shoal("verify", released / "out.csv", path)
+    assert checked.status == 1
+    assert "FAIL other releases:" in checked.out
+    assert "2 are left among fewer than 5" in checked.out
+    page = tmp_path / "red.html"
+    found = shoal_package.dossier(released / "out.csv", path, context=CONTEXT, output=page)
+    (failing,) = texts(found, "fails")
+    assert "2 are left among fewer than 5" in failing
+    assert "1 of them for something that fails" in shoal("verify", page.with_suffix(".json")).out
+
+
+def test_what_was_not_judged_together_stands_in_the_first_box(released, tmp_path):
+    context = CONTEXT | {"other_releases": [str(released / "out.csv.certificate.json")]}
+    (text,) = texts(dossier(released, context=context), "open")
+    for accepted, state in (({}, "Open"), ({text: "of other people"}, "Accepted")):
+        page = tmp_path / f"{state}.html"
+        asked = context | {"accepted": accepted}
+        shoal_package.dossier(released / "out.csv", context=asked, output=page)
+        assert f"{state}: not judged together with" in page.read_text()
 
 
 def test_a_column_that_others_have_and_that_is_published_as_it_is_is_open(released):

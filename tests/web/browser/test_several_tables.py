@@ -125,12 +125,19 @@ def test_from_three_sheets_to_a_release_in_which_people_hide_by_all_their_rows(b
                     f"patients: {PEOPLE} people; visits: {rows['visits']} rows"
                 )
                 assert f"drugs: {rows['drugs']} rows" in picture
+                _, *below = picture.split("; ")
+                assert [text.rpartition("by ")[2] for text in below] == ["patient", "visit"]
+                left = "all => all.map(one => +one.getAttribute('x'))"
+                indents = tab.eval_on_selector_all("#tables svg.entities rect", left)
+                assert indents == sorted({*indents})  # each table below the one it belongs to
+                assert len(indents) == 3
                 assert f"{PEOPLE} people in" in tab.inner_text("#person-form")
             elif step == "result":
                 said = tab.inner_text("#verdict")
                 assert "Every promise holds" in said
                 assert f"{PEOPLE} people hide in" in said
-                assert f"of {rows['visits']} rows of visits are published" in said
+                for name in ("visits", "drugs"):
+                    assert f"of {rows[name]} rows of {name} are published" in said
                 assert f"everybody hides among at least {K}" in tab.inner_text("#by-table")
             elif step == "gate":
                 assert tab.locator("#gate").count() == 1

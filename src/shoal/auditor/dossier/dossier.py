@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from shoal.auditor.checks import GRAVE_FINDING, Check
+from shoal.auditor.checks import GRAVE_FINDING, OTHER_RELEASES, Check
 from shoal.auditor.dossier.context import (
     RATINGS,
     Context,
@@ -32,7 +32,7 @@ from shoal.auditor.dossier.risk import Roles, initial_risk, residual_risk
 from shoal.auditor.linked.audit import initial_linked_risk
 from shoal.auditor.signatures import Proof
 from shoal.auditor.verdict import what_fails
-from shoal.auditor.verify import require_there, verify_by
+from shoal.auditor.verify import FAILS, require_there, verify_by
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import path_text
@@ -103,9 +103,12 @@ def read_profiles(names: Sequence[str]) -> list[Profile]:
 
 SCHEMA = "shoal.dossier/1"
 ANSWERED = "answered"
-FAILS, REJECTED, UNMATCHED, QUESTION = "fails", "rejected", "unmatched", "question"
+REJECTED, UNMATCHED, QUESTION = "rejected", "unmatched", "question"
 NOT_ACCEPTABLE = (FAILS, REJECTED, UNMATCHED, QUESTION)
 """Points that no words close."""
+
+NOT_JUDGED = "not judged together with"
+"""How a point about other releases begins."""
 
 Point = Mapping[str, Any]
 """What is open: its kind, what it is about, its text, and the clauses that ask for it."""
@@ -175,7 +178,12 @@ def build_dossier(
     traced = None if trace is None else path_text(trace, "trace")
     checks = verify_by(released, proof, policy, source, trust, progress, traced)
     checks = [check for check in checks if check.name != GRAVE_FINDING]  # they are open points
-    failed = [f"{check.name}: {check.text}" for check in checks if check.ok is False]
+    # what several releases tell together is an open point, too: its dossier is red
+    failed = [
+        f"{check.name}: {check.text}"
+        for check in checks
+        if check.ok is False and check.name != OTHER_RELEASES
+    ]
     if failed:
         raise PromiseError(
             f"release '{released}': fails verify, {failed[0]}; no dossier was written", failed[1:]
@@ -301,15 +309,18 @@ def _not_judged_together(
 ) -> Iterator[Point]:
     """Other releases that are named, and that the certificate was not judged beside."""
     named = context.other_releases
+    judged = {one.get("sha256") for one in (certificate.get("beside") or {}).get("releases", [])}
+    if judged and not isinstance(named, list):
+        text = "other_releases: names none, though the certificate was judged with some; name them"
+        yield _point(OPEN, "other_releases", text)
     if not isinstance(named, list) or certificate.get("history"):
         return
-    judged = {one.get("sha256") for one in (certificate.get("beside") or {}).get("releases", [])}
     left = [
         n for n, o in zip(named, others, strict=True) if o["released_sha256"] not in judged - {None}
     ]
     if left:
         text = (
-            f"not judged together with {', '.join(left)}; name the release in a file with 'shoal"
+            f"{NOT_JUDGED} {', '.join(left)}; name the release in a file with 'shoal"
             " audit --others', and give the dossier that certificate"
         )
         yield _point(OPEN, "other_releases", text)

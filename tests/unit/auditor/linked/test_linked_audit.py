@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import linked_cases
 import shoal as library
+from naive_linked import candidates
 from shoal.auditor.linked.audit import audit_linked
 from shoal.auditor.linked.labels import View, ViewedTable, exposures
 from shoal.auditor.linked.matching import is_saturated
@@ -326,6 +327,115 @@ def test_the_attack_finds_whoever_shows_a_row_that_few_show(shown, least):
 
 def test_rows_that_nobody_shows_drop_out_of_what_is_known():
     assert matched(["a1", "a1", "a1", "a1"], TRUE, k=4)["least"] == 4
+
+
+# Any m known drugs of visits that are known as a whole, each with its visit.
+
+SPANS = {"cost": [(0, 1), (0, 0), (1, 1)], "dose": [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2)]}
+
+
+def doses_policy(k, m):
+    policy = linked_cases.policy(k)
+    del policy["attributes"]["blood"]
+    policy["tables"]["visits"]["attributes"].pop("disease")
+    dose = {"role": "quasi", "type": "number", "domain": [0, 9]}
+    policy["tables"]["drugs"] |= {"rows": {"known": m}, "attributes": {"dose": dose}}
+    return Policy.from_dict(policy)
+
+
+def frames_of(world, write=str, key="p{}"):
+    """The tables of people (age, visits), with visits (cost, doses)."""
+    people = [{"patient": key.format(i), "age": write(age)} for i, (age, _) in enumerate(world, 1)]
+    every = [(i, visit) for i, (_, visits) in enumerate(world, 1) for visit in visits]
+    visits = [
+        {"visit": key.format(j), "patient": key.format(i), "cost": write(cost)}
+        for j, (i, (cost, _)) in enumerate(every, 1)
+    ]
+    drugs = [
+        {"visit": key.format(j), "dose": write(dose)}
+        for j, (_, (_, doses)) in enumerate(every, 1)
+        for dose in doses
+    ]
+    text = pl.String
+    return {
+        "people": pl.DataFrame(people),
+        "visits": pl.DataFrame(visits, dict.fromkeys(("visit", "patient", "cost"), text)),
+        "drugs": pl.DataFrame(drugs, dict.fromkeys(("visit", "dose"), text)),
+    }
+
+
+def span(ends):
+    lo, hi = ends
+    return str(lo) if lo == hi else f"[{lo}, {hi}]"
+
+
+def found_by_doses(published, original, k, m):
+    release = frames_of(published, span, "{}")
+    audited = audit_linked(release, doses_policy(k, m), frames_of(original)).certificate
+    return audited["linked"]["matching"]["least"], audited
+
+
+def recoded(original, random):
+    """A release of a few people: one way to publish costs, and one for doses below each cost, with
+    a visit here and there withheld, and a dose here and there somebody else's.
+    """
+
+    def covering(name, value):
+        return random.choice([one for one in SPANS[name] if one[0] <= value <= one[1]])
+
+    costs = {cost: covering("cost", cost) for cost in (0, 1)}
+    doses = {(cost, dose): covering("dose", dose) for cost in (0, 1) for dose in (0, 1, 2)}
+    return [
+        (
+            (0, 9),
+            [
+                (
+                    costs[cost],
+                    [
+                        random.choice(SPANS["dose"]) if random.random() < 0.05 else doses[cost, one]
+                        for one in own
+                    ],
+                )
+                for cost, own in visits
+                if random.random() < 0.9
+            ],
+        )
+        for _, visits in original
+    ]
+
+
+@given(st.randoms(use_true_random=False), st.integers(1, 3))
+def test_whoever_knows_drugs_with_their_visits_is_taken_for_as_many_as_a_plain_count_says(
+    random, m
+):
+    original = [
+        (
+            random.randint(0, 9),
+            [
+                (random.randint(0, 1), random.choices((0, 1, 2), k=random.randint(0, 2)))
+                for _ in range(random.randint(0, 3))
+            ],
+        )
+        for _ in range(5)
+    ]
+    published = recoded(original, random)
+    least = min(candidates(published, own, m) for own in original)
+    assert found_by_doses(published, original, 5, m)[0] == least
+
+
+def test_a_drug_that_moved_to_another_visit_is_found_although_the_files_alone_hold():
+    """Everybody has a cheap visit with dose 1 and a dear one with dose 2; two people's doses are
+    published below the other visit, where two people show each of them.
+    """
+    original = [(40, [(0, [1]), (1, [2])])] * 2 + [(40, [(0, [2]), (1, [1])])] * 2
+    honest = [((40, 40), [((0, 0), [(a, a)]), ((1, 1), [(b, b)])]) for a, b in [(1, 2), (2, 1)] * 2]
+    least, certificate = found_by_doses(honest, original, 2, 2)
+    assert (least, certificate.holds) == (2, True)
+    moved = [((40, 40), [((0, 0), [(a, a)]), ((1, 1), [(a, a)])]) for a in (1, 2) * 2]
+    least, certificate = found_by_doses(moved, original, 2, 2)
+    assert least == 0
+    assert certificate["promises"][0]["measured"] == 2
+    assert certificate["faults"]["matched"] == 4
 
 
 def test_a_column_that_was_to_be_removed_is_found(released):
