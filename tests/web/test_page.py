@@ -31,6 +31,15 @@ def draft(visitor, said="Every promise holds") -> str:
     return visitor.server.project.runs[0].name
 
 
+def test_a_draft_takes_options_of_publish_from_its_form_and_refuses_what_does_not_fit(opened):
+    opened.get("/promises")
+    assert "the page says where its files go" in opened.send("draft-form", trace="t.jsonl").words
+    assert not opened.server.project.runs
+    opened.get("/promises")
+    opened.send("draft-form", explain="on")
+    opened.until("/result", "recodes each class on its own")
+
+
 def test_a_wrong_edit_is_said_and_nothing_is_saved(opened):
     before = opened.server.project.policy_text
     opened.get("/text")

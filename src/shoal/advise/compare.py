@@ -49,6 +49,7 @@ from shoal.policy.binding.linked_files import LinkedSource, LinkedSources, read_
 from shoal.policy.binding.table import BoundTable, bound_table
 from shoal.policy.from_columns import Columns
 from shoal.policy.linked import usual_method
+from shoal.policy.parameters import with_keywords
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.policy.problem import LinkedProblem, Problem
 from shoal.recoding.recode import find_classes, recode
@@ -59,6 +60,7 @@ WARM_UP = 300  # records
 FEW_RECORDS = 1_000  # up to here plain Python costs a method less than a second, compiling several
 
 
+@with_keywords(Columns)
 def compare(
     frame: "Source | LinkedSource",
     policy: PolicyLike | None = None,

@@ -12,8 +12,15 @@ from shoal.cli import options
 from shoal.cli.progress import FAILS, answer, say, say_found, show_attacks, show_warnings, shown
 from shoal.data.language import printable, printable_lines
 from shoal.errors import InputError
+from shoal.policy.parameters import takes_no
 from shoal.reports.text import history_summary, summary
-from shoal.tables.request import AttackCommand, AuditRequest, ReleaseRequest, of_one_table
+from shoal.tables.request import (
+    AttackCommand,
+    AuditRequest,
+    ReleaseRequest,
+    of_one_table,
+    refuse_for_linked,
+)
 
 if TYPE_CHECKING:
     from shoal.auditor.audit import AuditResult
@@ -36,8 +43,6 @@ def audit(asked: AuditRequest, run: options.Run) -> None:
             "audit: needs RELEASED and --policy or --column, or --ledger, or a fusion's messages as"
             " --trace; see 'shoal audit --help'"
         )
-    if asked.trace is not None and asked.original is None:
-        raise InputError("--trace: can only be checked against the source; give it with --original")
     if asked.downstream and (asked.original is None or _is_stream(asked)):
         raise InputError(
             "--downstream: compares with the original, record by record; give it with --original"
@@ -181,10 +186,8 @@ def _audit_linked(asked: AuditRequest, policy: "Policy", run: options.Run) -> in
     from shoal.auditor.linked.audit import audit_linked
     from shoal.reports.linked import linked_lines, write_linked_report
 
-    if unfit := of_one_table(asked, run) + ["--trace"] * (asked.trace is not None):
-        raise InputError(
-            f"{', '.join(unfit)}: of releases of one table; leave out for linked tables"
-        )
+    unfit = [one.flag for one in of_one_table(asked, run).values()]
+    refuse_for_linked(unfit + ["--trace"] * (asked.trace is not None))
     assert asked.released is not None
     inputs = [asked.released, asked.original, *policy.files]
     options.check_outputs(asked.output, report=run.report, inputs=inputs, replace=asked.replace)
@@ -259,10 +262,9 @@ def _audit_messages(asked: AuditRequest, run: options.Run) -> int:
     """Checks all messages of a fusion; the exit status."""
     from shoal.fusion.containment import check_transcript
 
-    if beside := [
-        flag for flag in (*asked.flags_given, *run.flags_given) if flag not in _OF_MESSAGES
-    ]:
-        raise options.takes_no("audit --trace FOLDER", beside)
+    given = (asked.options_given | run.options_given).values()
+    if beside := [one.flag for one in given if one.flag not in _OF_MESSAGES]:
+        raise takes_no("audit --trace FOLDER", beside)
     with shown(run.quiet) as progress:
         progress("reading the messages")
         result = check_transcript(Path(str(asked.trace)))

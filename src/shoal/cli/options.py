@@ -14,6 +14,7 @@ from typer.models import ArgumentInfo
 
 from shoal.data.option import Option, Request, option
 from shoal.errors import InputError
+from shoal.policy.parameters import check_together
 
 # How a command is made of what its function is asked.
 
@@ -35,7 +36,7 @@ def command(asked: Callable[..., None]) -> Callable[..., None]:
             for name, _, one in reversed(options):
                 if one.within is not None:
                     around.enter_context(import_module(one.within).using(given[name]))
-            _check_together(asked.__name__, {name: one for name, _, one in options}, given)
+            check_together(asked.__name__, {name: one for name, _, one in options}, given)
             _filled(asked, given)
 
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -79,30 +80,6 @@ def _parameter(name: str, kind: Any, asked: Option) -> inspect.Parameter:
 
 def _is_argument(parameter: inspect.Parameter) -> bool:
     return isinstance(parameter.annotation.__metadata__[0], ArgumentInfo)
-
-
-def _check_together(verb: str, options: Mapping[str, Option], given: Mapping[str, Any]) -> None:
-    """Raises InputError for options that do not go together."""
-    asked = {name: one for name, one in options.items() if given[name] not in (one.default, [])}
-    for one in asked.values():
-        beside = [asked[name].flag for name in one.takes_no if name in asked]
-        if beside:
-            raise takes_no(f"{verb} {one.flag}", beside)
-    for one in asked.values():
-        needed = [name for name in one.needs if name in options]
-        if needed and not any(name in asked for name in needed):
-            if one.why:
-                raise InputError(one.why)
-            lone = [other.flag for other in asked.values() if other.needs == one.needs]
-            raise takes_no(f"{verb} without {options[needed[0]].flag}", lone)
-
-
-def takes_no(what: str, beside: Sequence[str]) -> InputError:
-    """That options are not for what is asked of a verb."""
-    return InputError(
-        f"{what}: takes no {' and no '.join(beside)}; leave out what belongs to another"
-        f" {what.split()[0]}"
-    )
 
 
 def _filled(owner: Any, given: Mapping[str, Any]) -> Any:

@@ -17,7 +17,7 @@ from shoal.cli.progress import (
 from shoal.data.language import printable, printable_lines
 from shoal.errors import InputError
 from shoal.reports.text import summary
-from shoal.tables.request import PublishCommand, of_one_table
+from shoal.tables.request import PublishCommand, of_one_table, refuse_for_linked
 
 if TYPE_CHECKING:
     from shoal.policy.policy import Policy
@@ -97,8 +97,7 @@ def _publish_linked(asked: PublishCommand, policy: "Policy", run: options.Thread
     from shoal.policy.options import tables
     from shoal.reports.linked import linked_lines, write_linked_report
 
-    if unfit := of_one_table(asked, run):
-        raise InputError(f"{', '.join(unfit)}: of one table; leave out for linked tables")
+    refuse_for_linked(one.flag for one in of_one_table(asked, run).values())
     further, trace = tables(asked.table), asked.given.trace
     inputs = [asked.input_path, *policy.files, *further.values(), asked.output]
     options.check_outputs(trace, report=run.report, inputs=inputs, replace=asked.given.replace)

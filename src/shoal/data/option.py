@@ -31,6 +31,11 @@ class Option:
     takes_no: tuple[str, ...] = ()
 
     @property
+    def is_file(self) -> bool:
+        """Whether it names a file."""
+        return self.form.endswith(" FILE")
+
+    @property
     def flag(self) -> str:
         """What it is called in a message, such as `--output`."""
         return next((word for word in self.form.split() if word.startswith("--")), self.form)
@@ -52,19 +57,26 @@ class Request:
         for name, asked in list(vars(cls).items()):
             if isinstance(asked, Option):
                 default = MISSING if asked.default is ... else asked.default
-                setattr(cls, name, field(default=default, metadata={"option": asked}))
+                bounds = {"low": asked.low, "high": asked.high, "choices": asked.choices or None}
+                said = {name: bound for name, bound in bounds.items() if bound is not None}
+                setattr(cls, name, field(default=default, metadata={"option": asked, **said}))
         dataclass(frozen=True, kw_only=kw_only)(cls)
 
+    @classmethod
+    def options(cls) -> dict[str, Option]:
+        """The options that are its own fields, by name."""
+        return {one.name: one.metadata["option"] for one in fields(cls) if "option" in one.metadata}
+
     @property
-    def flags_given(self) -> list[str]:
-        """What was asked beside the defaults, each as it is called in a message."""
-        found: list[str] = []
+    def options_given(self) -> dict[str, Option]:
+        """The options that were asked beside their defaults, by name."""
+        found: dict[str, Option] = {}
         for one in fields(self):
             value, asked = getattr(self, one.name), one.metadata.get("option")
             if isinstance(value, Request):
-                found += value.flags_given
+                found |= value.options_given
             elif isinstance(asked, Option) and value not in (asked.default, None, []):
-                found.append(asked.flag)
+                found[one.name] = asked
         return found
 
 

@@ -55,17 +55,27 @@ class Columns(TypedDict, total=False):
 
 def words_of_call(columns: Mapping[str, Any]) -> Columns:
     """The words that say something; raises TypeError for one that is unknown."""
-    unknown = sorted(set(columns) - set(Columns.__annotations__))
+    refuse_unknown(columns, Columns.__annotations__)
+    for word, value in columns.items():
+        require_no_data(word, value)
+    return cast("Columns", given_words(columns))
+
+
+def columns_among(words: Mapping[str, Any]) -> Columns:
+    """The keywords of a call that are about columns and numbers."""
+    return cast("Columns", {name: words[name] for name in words if name in Columns.__annotations__})
+
+
+def refuse_unknown(words: Iterable[str], known: Collection[str]) -> None:
+    """Raises TypeError for a keyword that is none of those known."""
+    unknown = sorted(set(words) - set(known))
     if unknown:
-        hint = suggestion(unknown[0], Columns.__annotations__).rstrip()
+        hint = suggestion(unknown[0], known).rstrip()
         if unknown[0] in ("household", "weight"):
             hint = "a sample needs a policy with these roles"
         raise TypeError(
             f"unexpected keyword argument '{unknown[0]}'" + (f"; {hint}" if hint else "")
         )
-    for word, value in columns.items():
-        require_no_data(word, value)
-    return cast("Columns", given_words(columns))
 
 
 def require_no_data(word: str, value: object) -> None:

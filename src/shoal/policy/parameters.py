@@ -1,16 +1,21 @@
-"""Parameters of methods and promises: the fields of a frozen dataclass, checked and coerced."""
+"""Parameters of methods and promises, and options as keywords: the fields of a frozen dataclass,
+checked and coerced.
+"""
 
 import dataclasses
+import inspect
 import typing
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeVar
 
+from shoal.data.option import Option, Request
 from shoal.errors import InputError
 
+CallableT = TypeVar("CallableT", bound=Callable[..., object])
 MOST = 2**31 - 1
 """What numbers of parameters without a bound of their own may be: it fits into any integer."""
 
@@ -161,3 +166,55 @@ def parameters_of(implementation: Any) -> tuple[Parameter, ...]:
             )
         )
     return tuple(found)
+
+
+# Options of a request, as commands and Python have them.
+
+
+def check_together(what: str, options: Mapping[str, Option], given: Mapping[str, Any]) -> None:
+    """Raises InputError for options that do not go together."""
+    asked = {name: one for name, one in options.items() if given[name] not in (one.default, [])}
+    for one in asked.values():
+        beside = [asked[name].flag for name in one.takes_no if name in asked]
+        if beside:
+            raise takes_no(f"{what} {one.flag}", beside)
+    for one in asked.values():
+        needed = [name for name in one.needs if name in options]
+        if needed and not any(name in asked for name in needed):
+            if one.why:
+                raise InputError(one.why)
+            lone = [other.flag for other in asked.values() if other.needs == one.needs]
+            raise takes_no(f"{what} without {options[needed[0]].flag}", lone)
+
+
+def takes_no(what: str, beside: Sequence[str]) -> InputError:
+    """That options are not for what is asked of a verb."""
+    return InputError(
+        f"{what}: takes no {' and no '.join(beside)}; leave out what belongs to another"
+        f" {what.split()[0]}"
+    )
+
+
+def with_keywords(
+    words: type, request: type[Request] | None = None
+) -> Callable[[CallableT], CallableT]:
+    """Spells out the `**keywords` of a function for whoever asks for help on it or completes them.
+
+    words: the typed dict of the keywords. request: has the defaults of those that are its options,
+    and what each does, which the docstring ends with.
+    """
+
+    def spelled_out(function: CallableT) -> CallableT:
+        signature = inspect.signature(function)
+        parameters = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        for name, kind in words.__annotations__.items():
+            default, known = getattr(request, name, None), getattr(kind, "__forward_arg__", kind)
+            one = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
+            parameters.append(one.replace(annotation=known))
+        function.__dict__["__signature__"] = signature.replace(parameters=parameters)
+        if request is not None and function.__doc__:
+            said = [f"{name}: {one.help}" for name, one in request.options().items()]
+            function.__doc__ = "\n".join([inspect.cleandoc(function.__doc__), "", *said])
+        return function
+
+    return spelled_out

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, cast, overload
 
 from shoal.attacks.run.request import Asked, AttackRequest, asked_attacks
 from shoal.auditor import verdict
@@ -20,11 +20,21 @@ from shoal.data.progress import Progress, no_progress, watched
 from shoal.data.regular_files import path_text
 from shoal.errors import InputError
 from shoal.policy.agreement import AgreementLike
-from shoal.policy.from_columns import Columns
+from shoal.policy.from_columns import Columns, columns_among, refuse_unknown
+from shoal.policy.parameters import with_keywords
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.reports.text import summary
 from shoal.tables import publish as job
-from shoal.tables.request import PublishRequest
+from shoal.tables.request import (
+    OutputOptions,
+    OutputWords,
+    PublishOptions,
+    PublishRequest,
+    TableWords,
+    of_one_table,
+    publish_options,
+    refuse_for_linked,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -36,7 +46,6 @@ if TYPE_CHECKING:
     from shoal.reports.pages import Measured
 
 Plot = Literal["sizes", "columns", "loss"]
-CallableT = TypeVar("CallableT", bound=Callable[..., object])
 PLOTS: tuple[Plot, ...] = ("sizes", "columns", "loss")
 
 
@@ -114,16 +123,16 @@ class Publication(verdict.Publication[FrameT]):
         return measured_of(self.found, self.policy)
 
 
-def with_columns(function: CallableT) -> CallableT:
-    """The function, its keywords spelled out for whoever asks for help on it or completes them."""
-    signature = inspect.signature(function)
-    parameters = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
-    parameters += [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
-        for name, kind in Columns.__annotations__.items()
-    ]
-    function.__dict__["__signature__"] = signature.replace(parameters=parameters)
-    return function
+class FrameWords(TableWords, Columns, total=False):
+    """The keywords of one table: options, and what is said of columns and numbers."""
+
+
+class LinkedWords(OutputWords, Columns, total=False):
+    """The keywords of linked tables."""
+
+
+class EveryWord(FrameWords, LinkedWords, total=False):
+    """The keywords of either."""
 
 
 @overload
@@ -132,11 +141,9 @@ def publish(
     policy: PolicyLike,
     *,
     output: str | Path,
-    trace: str | Path | None = None,
-    replace: bool = False,
     threads: int | None = None,
     progress: Progress | bool = False,
-    **columns: Unpack[Columns],
+    **words: Unpack[LinkedWords],
 ) -> LinkedPublication: ...
 
 
@@ -145,33 +152,27 @@ def publish(
     frame: FrameT,
     policy: PolicyLike | None = None,
     *,
-    plan: str | Path | None = None,
-    explain: bool = False,
     require_together: bool = False,
     attack: Asked = (),
     others: OthersLike | None = None,
     threads: int | None = None,
     progress: Progress | bool = False,
-    **columns: Unpack[Columns],
+    **words: Unpack[FrameWords],
 ) -> Publication[FrameT]: ...
 
 
-@with_columns
+@with_keywords(EveryWord, PublishOptions)
 def publish(
     frame: FrameT | LinkedSource,
     policy: PolicyLike | None = None,
     *,
-    plan: str | Path | None = None,
-    explain: bool = False,
     require_together: bool = False,
     attack: Asked = (),
     others: OthersLike | None = None,
     output: str | Path | None = None,
-    trace: str | Path | None = None,
-    replace: bool = False,
     threads: int | None = None,
     progress: Progress | bool = False,
-    **columns: Unpack[Columns],
+    **words: Unpack[EveryWord],
 ) -> Publication[FrameT] | LinkedPublication:
     """One release of a pandas, polars or pyarrow frame; the same kind of frame comes back.
 
@@ -193,8 +194,6 @@ def publish(
     method: a method's name, or a dict with its `name` and parameters. seed: of random numbers. Both
         and k may stand beside a policy, which they then change.
     progress: True writes each stage to standard error; a function is called with its name.
-    plan: a file; the plan in it is applied if it exists, else the one that was found is saved
-        there. explain: why, in the certificate. Both are for methods of global recoding.
     require_together: the largest k of any promise must hold over all quasi-identifiers, too.
     attack: as in `shoal.attack`; what is found stands in the certificate, and a threshold of the
         policy that is exceeded withholds the release.
@@ -204,33 +203,40 @@ def publish(
         any number.
 
     Linked tables (a policy with `tables`): frame is their folder, workbook or database, or the file
-    or frame of each by its name. output: where they go, a new folder, a workbook or a database.
-    trace: a private file to write, which says whose each published row is. replace: whether earlier
-    ones of these names give way. A `LinkedPublication` comes back.
+    or frame of each by its name. output: where they go, a new folder, a workbook or a database;
+    trace and replace are of them alone. A `LinkedPublication` comes back.
+
+    Options as of `shoal publish`:
     """
+    refuse_unknown(words, inspect.signature(publish).parameters)
+    asked, columns = publish_options(words), columns_among(words)
     if policy is not None and (of_several := Policy.of(policy)).model.is_linked:
         from shoal.linked.publish import publish_linked
 
-        asked = {"plan": plan, "explain": explain, "attack": attack, "others": others}
+        more = {"require_together": require_together, "attack": attack, "others": others}
+        refuse_for_linked([*of_one_table(asked), *(name for name, given in more.items() if given)])
+        if output is None:
+            raise InputError(
+                "output: linked tables go to a new folder, a workbook or a database; name it"
+            )
         with cores.using(threads):
             linked = publish_linked(
                 cast("LinkedSource", frame),
                 job.policy_and_words(of_several, columns),
-                _linked_output(output, {**asked, "require_together": require_together}),
-                trace=None if trace is None else path_text(trace, "trace"),
-                replace=replace,
+                path_text(output, "output"),
+                trace=asked.trace,
+                replace=asked.replace,
                 progress=watched(progress),
             )
         _warn(linked.certificate)
         return linked
-    if output is not None or trace is not None or replace:
+    if output is not None or asked.options_given.keys() & OutputOptions.options():
         raise InputError(
-            "output, trace, replace: are of linked tables (a policy with 'tables');"
-            " 'shoal.publish_file' writes one table"
+            f"output, {', '.join(OutputOptions.options())}: are of linked tables (a policy with"
+            " 'tables'); 'shoal.publish_file' writes one table"
         )
     request = PublishRequest(
-        plan=None if plan is None else path_text(plan, "plan"),
-        explain=explain,
+        **vars(asked),
         require_together=require_together,
         attack=AttackRequest(asked_attacks(attack)),
         others=others,
@@ -240,17 +246,6 @@ def publish(
         done = job.publication(cast("FrameT", frame), policy, request, columns)
     _warn(done.certificate)
     return Publication(**vars(done))
-
-
-def _linked_output(output: str | Path | None, asked: Mapping[str, object]) -> str:
-    """Where linked tables go; raises InputError for what is `asked` that they have not."""
-    if unfit := [name for name, given in asked.items() if given]:
-        raise InputError(f"{', '.join(unfit)}: of one table; leave out for linked tables")
-    if output is None:
-        raise InputError(
-            "output: linked tables go to a new folder, a workbook or a database; name it"
-        )
-    return path_text(output, "output")
 
 
 @overload

@@ -1,7 +1,9 @@
 """Publish and audit of tables in files, from Python: what is too large for a frame."""
 
+import inspect
 import warnings
 from pathlib import Path
+from typing import Unpack
 
 from shoal.auditor import audit as audit_job
 from shoal.connectors import engines
@@ -9,23 +11,25 @@ from shoal.data import cores, room
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress, watched
 from shoal.data.regular_files import path_text, require_name
+from shoal.policy.from_columns import refuse_unknown
+from shoal.policy.parameters import with_keywords
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.tables import publish as publish_job
-from shoal.tables.request import PublishRequest
+from shoal.tables.request import PublishOptions, PublishRequest, PublishWords, publish_options
 
 
+@with_keywords(PublishWords, PublishOptions)
 def publish_file(
     table: str | Path,
     policy: PolicyLike,
     output: str | Path,
     *,
-    replace: bool = False,
     require_together: bool = False,
-    trace: str | Path | None = None,
     memory: int | str | None = None,
     engine: str | None = None,
     threads: int | None = None,
     progress: Progress | bool = False,
+    **words: Unpack[PublishWords],
 ) -> Certificate:
     """One release from file to file, as `shoal publish` writes it: whole, with its certificate.
 
@@ -34,22 +38,21 @@ def publish_file(
     is a `ReleaseWarning` as well.
 
     table, output: names as of the command: files, folders that end in `/`, tables in databases.
-    replace: whether a file, or an earlier release in a folder or a database, gives way.
     require_together: the largest k of any promise must hold over all quasi-identifiers, too.
-    trace: a private file to write, for audits: the row of the table behind each published one.
     memory: bytes that may be used, or a size such as `"700MB"`; a table that does not fit is worked
         on in nameless files. engine: `"spark"`, whose executors work on folders of Parquet.
     threads: how many may work at once; by default the process's cores. The release is the same for
         any of them; what they can't do is refused by name.
+
+    Options as of `shoal publish`:
     """
-    require_name(
-        path_text(output, "output")
-    )  # a release in memory has a name that no file can have
+    refuse_unknown(words, inspect.signature(publish_file).parameters)
+    # a release in memory has a name that no file can have
+    require_name(path_text(output, "output"))
     with cores.using(threads), room.using(memory), engines.using(engine):
         request = PublishRequest(
+            **vars(publish_options(words)),
             require_together=require_together,
-            trace=None if trace is None else path_text(trace, "trace"),
-            replace=replace,
             progress=watched(progress),
         )
         outcome = publish_job.publish_file(

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from shoal.attacks.run.options import AttackersTables, Attacks, OtherReleases
-from shoal.data.option import Request, option
+from shoal.data.option import Option, Request, option
 from shoal.data.progress import Progress, no_progress
+from shoal.data.regular_files import path_text
 from shoal.errors import InputError
 from shoal.policy import options
+from shoal.policy.parameters import build, check_together
 
 if TYPE_CHECKING:
     from shoal.attacks.beside.others import OthersLike
@@ -18,11 +22,8 @@ if TYPE_CHECKING:
     from shoal.policy.policy import Policy
 
 
-_NOT_OF_LINKED = ("--plan", "--explain", "--attack", "--others", "--downstream")
-
-
-class PublishOptions(Request):
-    """What words and flags ask, as the command line takes them."""
+class TableOptions(Request):
+    """What is asked of one table, in a file or a frame."""
 
     plan: str | None = option(
         "--plan FILE", "Applies the plan in FILE if it exists, else saves it there."
@@ -30,10 +31,55 @@ class PublishOptions(Request):
     explain: bool = option(
         "--explain", "Says why records and columns were given up, and what would be cheaper.", False
     )
+
+
+class TableWords(TypedDict, total=False):
+    """`TableOptions` as keywords of Python, for type checkers; a test compares the two."""
+
+    plan: str | Path | None
+    explain: bool
+
+
+class OutputOptions(Request):
+    """What is asked where files or linked tables are written."""
+
     trace: str | None = option(
         "--trace FILE", "Whose row is whose (JSON lines); private. Audits count with it."
     )
     replace: bool = options.REPLACE
+
+
+class OutputWords(TypedDict, total=False):
+    """`OutputOptions` as keywords of Python."""
+
+    trace: str | Path | None
+    replace: bool
+
+
+class PublishOptions(OutputOptions, TableOptions):
+    """What the command, Python and the page ask alike; a file is a name as text."""
+
+
+class PublishWords(TableWords, OutputWords, total=False):
+    """`PublishOptions` as keywords of Python."""
+
+
+def publish_options(words: Mapping[str, Any]) -> PublishOptions:
+    """The options among the keywords of a call, or among the texts of a form.
+
+    Raises InputError for what is none of an option's values, and for options that do not go
+    together.
+    """
+    known = PublishOptions.options()
+    given = {
+        name: path_text(words[name], name) if one.is_file else words[name]
+        for name, one in known.items()
+        if words.get(name) is not None
+    }
+    asked: PublishOptions = build(PublishOptions, "publish", given)
+    named = {name: replace(one, form=name) for name, one in known.items()}
+    check_together("publish", named, vars(asked))
+    return asked
 
 
 class PublishRequest(PublishOptions):
@@ -82,9 +128,19 @@ class PublishCommand(Request, kw_only=True):
         return PublishRequest(**vars(self.given), attack=attack, others=others, progress=progress)
 
 
-def of_one_table(*asked: Request) -> list[str]:
-    """What is asked that linked tables have not, as it is written."""
-    return [flag for one in asked for flag in one.flags_given if flag in _NOT_OF_LINKED]
+_OF_ONE_TABLE_ALONE = {*TableOptions.options(), "attack", "others", "downstream"}
+
+
+def of_one_table(*asked: Request) -> dict[str, Option]:
+    """What is asked that linked tables have not, by name."""
+    given = [pair for one in asked for pair in one.options_given.items()]
+    return {name: one for name, one in given if name in _OF_ONE_TABLE_ALONE}
+
+
+def refuse_for_linked(unfit: Iterable[str]) -> None:
+    """Raises InputError for what is asked that linked tables have not."""
+    if named := ", ".join(unfit):
+        raise InputError(f"{named}: of one table; leave out for linked tables")
 
 
 # An audit or an attack, of one table unless it is said otherwise.

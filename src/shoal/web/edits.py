@@ -11,6 +11,7 @@ from shoal.data.language import gettext
 from shoal.data.person.decision import asks_who, question_in_words
 from shoal.errors import InputError
 from shoal.policy.proposal.roles import MEAN_NOTHING
+from shoal.tables.request import PublishOptions
 from shoal.web.policy_text import read
 from shoal.web.several import flat, folded, with_known, with_parent
 
@@ -52,6 +53,20 @@ APART = "-"
 def one(form: Form, name: str) -> str:
     """The last value of a field."""
     return (form.get(name) or [""])[-1].strip()
+
+
+def options_of(form: Form) -> dict[str, str]:
+    """What a form asks of a draft, each field by the name of its option; raises InputError for a
+    file, which no form names.
+    """
+    known = PublishOptions.options()
+    asked = {name: one(form, name) for name in known if one(form, name)}
+    InputError.raise_for(
+        f"{name}: the page says where its files go; leave it out"
+        for name in asked
+        if known[name].is_file
+    )
+    return asked
 
 
 def lines_of(form: Form, name: str) -> list[str]:

@@ -105,16 +105,18 @@ def main() -> None:
 def _draft(asked: Asked, tell: Tell, line: Line) -> Asked:
     """A release in the run's folder, with its report; the certificate comes last."""
     from shoal.reports.release import write_report
+    from shoal.tables import request
     from shoal.tables.publish import publish_file
-    from shoal.tables.request import PublishRequest
 
     folder = Path(asked["folder"])
     policy = Policy.from_dict(asked["policy"], asked["base"])
+    explained = {"explain": policy.recodes_globally}
+    options = request.publish_options(explained | asked["options"] | {"trace": folder / TRACE})
     if policy.model.is_linked:
+        request.refuse_for_linked(request.of_one_table(options))
         return _draft_of_several(asked, folder, tell)
-    explain = bool(asked.get("explain")) and policy.recodes_globally
-    request = PublishRequest(explain=explain, trace=str(folder / TRACE), progress=tell)
-    outcome = publish_file(asked["table"], policy, str(folder / DATA), request)
+    wanted = request.PublishRequest(**vars(options), progress=tell)
+    outcome = publish_file(asked["table"], policy, str(folder / DATA), wanted)
     tell(gettext("drawing the report"))
     write_report(outcome, policy, folder / "report.html", _heading(folder))
     _keep_people(asked, outcome, policy)
@@ -126,9 +128,7 @@ def _draft(asked: Asked, tell: Tell, line: Line) -> Asked:
 
 
 def _draft_of_several(asked: Asked, folder: Path, tell: Tell) -> Asked:
-    """A release of several tables in a folder of the run, with its report; the certificate comes
-    last.
-    """
+    """A release of several tables, with its report; the certificate comes last."""
     from shoal.linked.publish import publish_linked
     from shoal.reports.linked import write_linked_report
 

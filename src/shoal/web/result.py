@@ -341,7 +341,7 @@ async def jobs(request: Request) -> Response:
             )
             return back(form, "promises")
         server.project.notice_hand_edits()
-        job = server.start_draft(one(form, "once"), read(text), text)
+        job = server.start_draft(form, read(text), text)
     return RedirectResponse(f"/result/{job.asked['run']}", 303)
 
 
@@ -378,7 +378,7 @@ async def _tried(server: Server, form: Form) -> Response:
         changed, _ = edited("role", {**form, "role": ["drop"]}, policy, server.project.columns)
         why = gettext("tried without {name}", name=name)
         tried = {"column": server.project.numbers[name]}
-    job = server.start_draft(one(form, "once"), changed, written(changed), why, tried)
+    job = server.start_draft(form, changed, written(changed), why, tried)
     return RedirectResponse(f"/result/{job.asked['run']}", 303)
 
 

@@ -16,6 +16,7 @@ from shoal.data.findings import some_named
 from shoal.data.language import gettext
 from shoal.errors import InputError
 from shoal.web import policy_text, sign_off
+from shoal.web.edits import Form, one, options_of
 from shoal.web.guard import Door
 from shoal.web.others import PEOPLE
 from shoal.web.pictures import store, stored
@@ -193,9 +194,10 @@ class Server:
         return self.jobs.find(self._once[once]) if once in self._once else None
 
     def start_draft(
-        self, once: str, policy: Context, text: str, why: str = "", tried: Any = None
+        self, form: Form, policy: Context, text: str, why: str = "", tried: Any = None
     ) -> Job:
         """A draft in a new folder; raises InputError. why, tried: of a draft that no edit made."""
+        once, options = one(form, "once"), options_of(form)
         if (known := self.was_sent(once)) is not None:
             return known
         self.require_whole()
@@ -220,7 +222,7 @@ class Server:
             table=str(self.project.table),
             policy=policy,
             base=sign_off.base_of(self.project, policy, run.folder),
-            explain=True,
+            options=options,
             key=str(self.people_key),
         )
 

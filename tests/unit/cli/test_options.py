@@ -1,7 +1,10 @@
-"""An option stands in one place: the request of its verb. The command line is made from it."""
+"""An option stands in one place, the request of its verb. The command line, Python's keywords and
+what the page asks are made from it.
+"""
 
 from __future__ import annotations
 
+import inspect
 from importlib import import_module
 from pathlib import Path
 
@@ -9,12 +12,22 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+import shoal
 from shoal.cli.main import _BESIDE, GROUPS, VERBS
 from shoal.cli.options import _options, command
 from shoal.data.option import Request, option
 from shoal.errors import InputError
+from shoal.policy.parameters import with_keywords
 from shoal.tables import request
-from shoal.tables.request import PublishCommand, PublishOptions
+from shoal.tables.request import (
+    OutputOptions,
+    OutputWords,
+    PublishCommand,
+    PublishOptions,
+    PublishWords,
+    TableOptions,
+    TableWords,
+)
 
 
 class Drawn(Request):
@@ -79,10 +92,17 @@ def test_what_an_option_needs_or_does_not_take_are_options():
     assert named <= known
 
 
-def test_an_option_of_publish_is_added_in_one_place(monkeypatch):
-    class WithOneMore(PublishOptions):
-        colour: str = option("--colour NAME", "Its colour.", "red")
+# An option of publish is added in one place.
 
+
+class WithOneMore(PublishOptions):
+    colour: str = option("--colour NAME", "Its colour.", "red", choices=("red", "blue"))
+    depth: int | None = option(
+        "--depth N", "How deep.", low=1, needs=("trace",), why="depth: needs a trace"
+    )
+
+
+def test_the_command_has_an_option_once_its_request_has(monkeypatch):
     asked = []
 
     def publish(one: PublishCommand) -> None:
@@ -93,3 +113,57 @@ def test_an_option_of_publish_is_added_in_one_place(monkeypatch):
     assert "Its colour." in run(publish, "--help").output
     assert run(publish, *needed, "--colour", "blue", "--explain").exit_code == 0
     assert (asked[0].given.colour, asked[0].given.explain) == ("blue", True)
+
+
+class Words(PublishWords, total=False):
+    colour: str
+    depth: int
+
+
+def test_python_has_an_option_once_its_request_and_its_words_have(monkeypatch):
+    monkeypatch.setattr(request, "PublishOptions", WithOneMore)
+
+    @with_keywords(Words, WithOneMore)
+    def publish(frame, **words):
+        """Publishes."""
+        return request.publish_options(words)
+
+    assert "\ncolour: Its colour." in publish.__doc__
+    assert inspect.signature(publish).parameters["colour"].default == "red"
+    assert publish(None, plan=None).colour == "red"
+    done = publish(None, colour="blue", trace=Path("t.jsonl"), depth=2)
+    assert (done.colour, done.trace, done.depth) == ("blue", "t.jsonl", 2)
+    for words, said in (
+        ({"colour": "green"}, "publish: parameter 'colour' must be one of red, blue"),
+        ({"depth": 0, "trace": "t"}, "publish: parameter 'depth' must be at least 1"),
+        ({"depth": 2}, "depth: needs a trace"),
+        ({"trace": object()}, "trace: a path is needed, this is of type object"),
+    ):
+        with pytest.raises(InputError, match=f"^{said}"):
+            publish(None, **words)
+
+
+def test_the_page_has_an_option_once_its_request_has(monkeypatch):
+    edits = pytest.importorskip("shoal.web.edits")
+    for module in (edits, request):
+        monkeypatch.setattr(module, "PublishOptions", WithOneMore)
+    form = {"kind": ["draft"], "colour": ["blue"], "depth": ["2"], "explain": ["on"], "plan": [""]}
+    given = edits.options_of(form)
+    assert given == {"colour": "blue", "depth": "2", "explain": "on"}
+    asked = request.publish_options({"explain": False, "trace": Path("t.jsonl"), **given})
+    assert asked == WithOneMore(explain=True, trace="t.jsonl", colour="blue", depth=2)
+    with pytest.raises(InputError, match=r"^trace: the page says where its files go"):
+        edits.options_of(form | {"trace": ["/etc/passwd"]})
+
+
+def test_type_checkers_see_every_option_of_publish():
+    for words, asked in ((TableWords, TableOptions), (OutputWords, OutputOptions)):
+        assert {*words.__annotations__} == {*asked.options()}
+
+
+@pytest.mark.parametrize("verb", [shoal.publish, shoal.publish_file])
+def test_python_takes_every_option_of_publish_and_says_what_it_does(verb):
+    parameters = inspect.signature(verb).parameters
+    for name, one in PublishOptions.options().items():
+        assert parameters[name].default == one.default
+        assert f"\n{name}: {one.help}" in verb.__doc__

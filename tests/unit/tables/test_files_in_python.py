@@ -44,6 +44,17 @@ def test_a_limit_changes_neither_the_release_nor_what_is_measured(
     assert room.limit() is None
 
 
+def test_every_option_of_the_command_is_there_for_files(table: Path, tmp_path: Path) -> None:
+    plan, trace = tmp_path / "plan.json", tmp_path / "t.jsonl"
+    asked = {"plan": plan, "explain": True, "trace": trace}
+    certificate = shoal.publish_file(table, METHODS["datafly"], tmp_path / "out.csv", **asked)
+    assert "explanation" in certificate
+    assert plan.exists()
+    assert shoal.audit_file(tmp_path / "out.csv", METHODS["datafly"], table, trace=trace).holds
+    with pytest.raises(TypeError, match="'memry'; did you mean 'memory'"):
+        shoal.publish_file(table, ASKED, tmp_path / "out.csv", memry="1GB")
+
+
 def test_warnings_are_python_warnings_too(table: Path, tmp_path: Path) -> None:
     with pytest.warns(shoal.ReleaseWarning) as told:
         certificate = shoal.publish_file(table, ASKED, tmp_path / "out.csv", threads=1)

@@ -197,7 +197,8 @@ def test_a_policy_and_words_are_one_too_many(sample_table, sample_policy):
 def test_help_and_completion_know_every_word():
     words = set(inspect.signature(shoal.publish).parameters)
     assert {"quasi", "sensitive", "subject", "plain", "drop", "other", "k", "l", "t"} < words
-    assert "columns" not in words
+    assert {"plan", "explain", "require_together", "attack", "others", "threads"} < words
+    assert not {"columns", "words"} & words
 
 
 def test_a_word_that_is_none_is_pythons_own_error(sample_table):
@@ -282,6 +283,8 @@ def test_a_duration_is_refused_in_words_where_it_is_needed():
 def test_a_misspelt_keyword_and_a_proposal_are_shown_the_way_out(sample_table):
     with pytest.raises(TypeError, match="'sensitve'; did you mean 'sensitive'"):
         shoal.publish(sample_table, quasi="age", sensitve="disease", k=5)
+    with pytest.raises(TypeError, match="'explian'; did you mean 'explain'"):
+        shoal.publish(sample_table, quasi="age", k=5, explian=True)
     with pytest.raises(InputError, match=r"of a proposal give '\.policy'"):
         shoal.publish(sample_table, shoal.propose_policy(sample_table))
 
@@ -296,6 +299,13 @@ def test_what_needs_a_method_is_refused_until_one_is_named(sample_table, tmp_pat
 
     shoal.publish(sample_table, method="full-domain", plan=plan, explain=True, **words)
     assert plan.exists()
+
+
+def test_what_is_of_files_or_of_linked_tables_is_refused_of_a_frame(sample_table):
+    words = {"quasi": "age", "other": "drop", "k": 5}
+    for asked in ({"output": "o.csv"}, {"trace": "t.jsonl"}, {"replace": True}):
+        with pytest.raises(InputError, match=r"^output, trace, replace: are of linked tables"):
+            shoal.publish(sample_table, **asked, **words)
 
 
 def test_a_publication_prints_its_verdict_and_no_table(sample_table):
