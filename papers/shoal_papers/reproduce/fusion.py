@@ -487,7 +487,8 @@ CLAIMS = (
     ),
     Claim(
         "4.3: comparing, O(|T|)",
-        "finding the maximum takes time up to the order of the table; judged: not more",
+        "finding the maximum takes time up to the order of the table, n times where n branches"
+        " follow; judged by round: not more",
         comparing_costs_at_most_the_table,
     ),
     Claim(
