@@ -63,6 +63,18 @@ class Server:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._process: subprocess.Popen | None = None
+
+    def start(self) -> None:
+        """Starts it, the first time or after an outage, and waits until it answers."""
+        bin_ = binaries()
+        assert bin_ is not None
+        command = [*_as_postgres(), bin_ / "postgres", "-D", self.folder / "data"]
+        command += ["-k", self.folder, "-c", "listen_addresses="]
+        command += [word for one in QUICK for word in ("-c", one)]
+        with open(self.folder / "log", "ab") as log:
+            self._process = subprocess.Popen(command, cwd=self.folder, stdout=log, stderr=log)
+        _until_ready(self.folder, self._process)
 
     def url(self, table: str, *, user: str = "postgres", more: str = "", base: str = "") -> str:
         """The address of a table."""
@@ -83,7 +95,10 @@ class Server:
         """Stops it at once, as an outage does."""
         pid = self.folder / "data" / "postmaster.pid"
         if pid.is_file():
-            os.kill(int(pid.read_text().splitlines()[0]), 3)  # SIGQUIT: an immediate shutdown
+            # runuser may stand between it and us; SIGQUIT: an immediate shutdown
+            os.kill(int(pid.read_text().splitlines()[0]), 3)
+        if self._process is not None:
+            self._process.wait(timeout=30)
 
     def tables(self, schema: str = "public") -> set[str]:
         """The names of the tables in a schema, by default the usual one."""
@@ -111,20 +126,14 @@ def server() -> Iterator[Server]:
     data = folder / "data"
     made = [*user, bin_ / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "--no-sync"]
     made += ["-E", "UTF8", "--locale=C", "--no-instructions"]
-    process = None
+    started = Server(folder)
     try:
         subprocess.run(made, cwd=folder, check=True, stdout=subprocess.DEVNULL)
         (data / "pg_hba.conf").write_text(HBA)
-        settings = [word for one in QUICK for word in ("-c", one)]
-        start = [*user, bin_ / "postgres", "-D", data, "-k", folder, "-c", "listen_addresses="]
-        with open(folder / "log", "wb") as log:
-            process = subprocess.Popen([*start, *settings], cwd=folder, stdout=log, stderr=log)
-        _until_ready(folder, process)
-        yield Server(folder)
+        started.start()
+        yield started
     finally:
-        if process is not None:
-            Server(folder).stop()  # runuser may stand between it and us
-            process.wait(timeout=30)
+        started.stop()
         shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -56,6 +56,8 @@ def picked() -> Iterator[str]:
         attacks.NO_MORE,
         attacks.NONE,
         attacks.SOME,
+        attacks.SOME_AT_MOST,
+        attacks.TOO_FEW,
         attacks.MUCH,
         attacks.NOT_MEASURED,
     )

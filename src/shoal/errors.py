@@ -42,6 +42,8 @@ TWICE = (
     " them out"
 )
 """The danger of beginning again where the same people come again."""
+ANOTHER_LEDGER = f"begin another ledger, but {TWICE}"
+"""A way out, with its danger."""
 
 _STOPS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM")
 STOPS = [getattr(signal, name) for name in _STOPS if hasattr(signal, name)]

@@ -252,14 +252,6 @@ def test_what_the_server_changes_behind_the_audit_is_found_before_the_commit(pg,
     assert_in_step(pg.url("releases"), 1)
 
 
-def test_a_user_without_the_right_publishes_nothing(pg, place):
-    pg.run(f"REVOKE ALL ON SCHEMA public FROM {USER}", "GRANT USAGE ON SCHEMA public TO public")
-    with pytest.raises(InputError, match="lacks a right"):
-        grow(pg.url("releases", user=f"{USER}:{quote(PASSWORD, safe='')}"), 1)
-    assert not Path("L").exists()
-    assert pg.tables() == set()
-
-
 def test_a_password_in_the_address_is_in_no_file_and_no_row(pg, place):
     secret = quote(PASSWORD, safe="")
     grow(pg.url("releases", user=f"{USER}:{secret}"), 1)

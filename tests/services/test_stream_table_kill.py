@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -13,7 +12,7 @@ from postgres_server import server
 from sample_policies import PURCHASES
 from shoal.connectors import files
 from shoal.samples import purchases
-from stream_processes import commits, killed_at_work
+from stream_processes import killed_at_work
 from thorough import LONG
 from warm_interpreters import COMMAND
 
@@ -46,29 +45,3 @@ def test_a_stream_that_is_killed_again_and_again_puts_every_row_once(address, tm
     assert found.status == 0
     assert json.loads(found.out)["records"]["out"] == ROWS
     assert shoal("verify", address, "-p", "policy.yaml").status == 0
-
-
-def test_an_outage_of_the_server_ends_a_stream_and_a_publication_with_4(tmp_path, shoal):
-    people = purchases.generate(ROWS, 2)
-    people.write_csv(tmp_path / "p.csv")
-    (tmp_path / "policy.yaml").write_text(PURCHASES.replace("delta: 1000", "delta: 300"))
-    with server() as running:
-        command = [sys.executable, "-c", SCRIPT, "stream", "p.csv", "-p", "policy.yaml", "-q"]
-        command += ["-o", running.url("released"), "--checkpoint", "ck", "--follow"]
-        stream = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
-        try:
-            while stream.poll() is None and not commits(tmp_path / "ck"):
-                time.sleep(0.05)
-            running.stop()
-            with open(tmp_path / "p.csv", "ab") as more:
-                more.write(people.write_csv(include_header=False).encode())
-            _, told = stream.communicate(timeout=120)
-        finally:
-            stream.kill()
-        # it was lost, does not answer, or is still stopping
-        assert (stream.returncode, "server" in told) == (4, True), told
-        published = shoal(
-            "publish", str(tmp_path / "p.csv"), "-p", str(tmp_path / "policy.yaml"), "-q",
-            "-o", running.url("published"),
-        )  # fmt: skip
-        assert (published.status, "no server answers" in published.err) == (4, True)

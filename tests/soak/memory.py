@@ -35,7 +35,7 @@ RECORDS, LIMIT = 4000, 200_000
 SMALL = {  # every table is too large for memory, and is worked on in many parts
     (past_memory, "BASE"): 0,
     (past_memory, "RECORD_BYTES"): 0,
-    (past_memory, "IN_MEMORY"): 1e9,
+    (past_memory, "HELD_BYTES"): 1e9,
     (in_parts, "RECORD_BYTES"): 100,
     (room, "BLOCK"): 700,
     (coded_files, "SEGMENT"): 900,

@@ -13,6 +13,7 @@ import yaml
 import shoal
 from shoal.connectors.traces import write_trace
 from shoal.samples import survey
+from shoal.web.frame import percent
 from shoal.web.looks import Looks
 from shoal.web.pictures import comparison_key, rows_now, store
 from shoal.web.sign_off import TRACE
@@ -358,6 +359,21 @@ def test_the_risks_of_a_sample_and_its_households_are_drawn_on_the_result(opened
     assert f"with household: {mean:.3g} on average" in page.words
     assert 'aria-labelledby="risks-title risks-text"' in page.text
     assert "of people, or somebody of their household (asked 0.03)" in page.words
+    feared = opened.get("/promises").words.partition("Whom do you fear?")[2]
+    own = stated["individual_risk"]["own"]
+    said = f"weights of the sample. Draft {run.number}: "
+    assert f"{said}at most {percent(own['max'])}." in feared
+    assert f"{said}expected {percent(own['mean'])}." in feared
+
+
+def test_attackers_of_a_sample_are_judged_by_its_weights_before_a_draft_too(visitor, tables):
+    survey.generate(200, 1).write_csv(tables / "survey.csv")
+    visitor.post("/table", path="survey.csv")
+    (visitor.server.project.folder / "policy.yaml").write_text(survey.POLICY)
+    page = visitor.get("/promises")
+    feared = page.words.partition("Whom do you fear?")[2]
+    assert feared.count("Estimated by the weights of the sample") == 2
+    assert "Assumed to do as well" not in feared
 
 
 def test_a_change_leads_to_its_place_in_the_history(opened):

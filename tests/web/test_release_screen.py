@@ -125,7 +125,9 @@ def test_a_release_leaves_whole_after_every_condition_and_a_touched_file_shuts_t
     data = project.run(name).folder / "data.csv"
     whole = data.read_bytes()
     data.write_bytes(whole.replace(b"female", b"male  ", 1))
-    assert not gate(opened)[f"Every promise holds on the file draft {int(name)}"]
+    assert not gate(opened)[
+        f"Every promise holds on the file draft {int(name)}: its file was changed"
+    ]
     assert "(over something else)" in opened.last.words
     data.write_bytes(whole)
     assert all(gate(opened).values())

@@ -36,7 +36,7 @@ from shoal.policy.loading import read_mapping
 from shoal.policy.model import PolicyModel
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.policy.problem import LinkedProblem
-from shoal.privacy.promises import nearest_feasible
+from shoal.privacy.promises import infeasible_promises
 from shoal.streams.core import StreamCore
 
 
@@ -88,7 +88,7 @@ def _linked_findings(
     everybody = np.zeros(bound.people.count, dtype=np.int32)
     whole = Classes(everybody, 1, None, bound.people.sensitive)
     asked = [model for model in problem.policy.build_promises() if not model.sensitive]
-    return _plain(nearest_feasible(asked, whole))
+    return _plain(infeasible_promises(asked, whole))
 
 
 def _left_of(path: Path, read: Mapping[str, Any] | None) -> tuple[Policy | None, list[str]]:
@@ -196,7 +196,7 @@ class _PolicyWithTable:
             return _plain(wrong)
         _, whole_table = bound.method_input()
         people = {name: len(codes) for name, codes in bound.populations.items()}
-        findings = nearest_feasible(self.policy.build_promises(), whole_table, people)
+        findings = infeasible_promises(self.policy.build_promises(), whole_table, people)
         if registry.verb_of(self.policy.method_name) == "stream":
             try:
                 StreamCore(self.policy, self.table.names, self.table)  # the table as its reference

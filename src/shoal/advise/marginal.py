@@ -94,7 +94,7 @@ def marginal(
     else:
         progress("publishing as it is")
         draft, now = _released(table, policy)
-    policy = draft.problem.again(policy).with_default_method(draft.truth.encoded).policy
+    policy = draft.asked.again(policy).with_default_method(draft.truth.encoded).policy
     losses, exact = _losses(now), exact_shares(now)
     prices = []
     for number, name in enumerate(losses, 1):
@@ -122,7 +122,7 @@ def _released(table: Table, policy: Policy) -> tuple[RecodedDraft, Release]:
     """What would be published, and what its readers would see of it."""
     policy.build_method("publish")
     draft = prepare(table, bound_table(table, policy))
-    return draft, read_release(Table(draft.frame), draft.problem, draft.truth)
+    return draft, read_release(Table(draft.frame), draft.asked, draft.truth)
 
 
 def _without(table: Table, policy: Policy, name: str) -> tuple[float | None, str | None]:

@@ -11,6 +11,7 @@ from shoal.policy.consistency import attributes_with_means
 from shoal.policy.from_columns import changed, require_no_data
 from shoal.policy.parameters import Parameter, parameters_of
 from shoal.policy.policy import DEFAULT_METHOD, DEFAULT_OVER_HIERARCHIES, Policy
+from shoal.protocols import NamedMethod
 
 
 def methods(every: bool = False) -> list[Mapping[str, Any]]:
@@ -103,8 +104,9 @@ def proposed_methods(policy: Policy) -> list[Policy]:
     return list(found.values())
 
 
-Asked = str | Mapping[str, Any]
-"""A method as `name:parameter=value`, or as a mapping of its `name` and parameters."""
+Asked = str | Mapping[str, Any] | NamedMethod
+"""A method as `name:parameter=value`, as a mapping of its `name` and parameters, or as an object.
+"""
 
 
 def with_methods(policy: Policy, methods: Sequence[Asked]) -> list[Policy]:
@@ -112,11 +114,6 @@ def with_methods(policy: Policy, methods: Sequence[Asked]) -> list[Policy]:
     if isinstance(methods, str) or not methods:
         raise InputError(
             "methods: must be a list of methods; name at least one, 'shoal methods' lists them"
-        )
-    if not all(isinstance(asked, str | Mapping) for asked in methods):
-        raise InputError(
-            "methods: each is a text, such as 'mondrian' or 'mondrian:cut=nearest', or a dict with"
-            " its 'name' and parameters"
         )
     if list(methods) == [EVERY]:
         # two tables keep no k, and lose nothing that is compared here
@@ -147,7 +144,7 @@ def _identity(policy: Policy) -> tuple[str, Any]:
 
 
 def _with_method(policy: Policy, asked: Asked) -> Policy:
-    if isinstance(asked, Mapping):
+    if not isinstance(asked, str):
         return changed(policy, {"method": asked})
     name, *settings = (part.strip() for part in asked.split(":"))
     odd = [

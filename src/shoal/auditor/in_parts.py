@@ -14,6 +14,7 @@ import numpy as np
 
 from shoal.auditor.order_kept import nearest_to_place
 from shoal.auditor.reading import read_cells
+from shoal.auditor.sharing import household_shown
 from shoal.data.certificate_shape import PromiseReport
 from shoal.data.classes import Classes, SensitiveColumn, encode_sensitive_columns
 from shoal.data.coded_table import CodedTable
@@ -33,6 +34,7 @@ from shoal.data.schema import Role, Schema
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.policy import registry
+from shoal.policy.binding.past_memory import JOINED_BYTES, floor, require_memory
 from shoal.policy.problem import Problem
 from shoal.protocols import PartedMetric
 from shoal.utility.tally import Tally
@@ -61,13 +63,27 @@ def require_parts(problem: Problem) -> None:
 class Part(NamedTuple):
     """Records of whole classes as their readers see them, and what the owner knows of them.
 
-    near: as `Tally.take` has it.
+    near: as `Tally.take` has it. rows: (n,) where they stand, where that is asked.
     """
 
     released: Table
     release: Release
     truth: Truth | None
     near: np.ndarray | None
+    rows: np.ndarray | None
+
+
+class InParts(NamedTuple):
+    """What was measured of a release in some number of parts.
+
+    classes: who is in which class of the whole release, without sensitive values; None where
+    nothing is asked of several classes at once.
+    """
+
+    tally: Tally
+    promises: list[PromiseReport]
+    parts: int
+    classes: Classes | None
 
 
 def measure_in_parts(
@@ -77,9 +93,8 @@ def measure_in_parts(
     open_columns: Sequence[str],
     followed: Followed | None,
     progress: Progress,
-) -> tuple[Tally, list[PromiseReport], int]:
-    """The figures of a release, its promises, and in how many parts they were measured; raises
-    InputError with what can't be.
+) -> InParts:
+    """The figures of a release and its promises; raises InputError with what can't be measured.
 
     followed: the column that rows in the input's order follow.
     """
@@ -89,12 +104,15 @@ def measure_in_parts(
     table = audited.whole_table([model for model in models if model.compares_with_table])
     tally = Tally(problem.schema, registry.build_metrics(), open_columns)
     found: list[list[Any]] = [[] for _ in models]
+    whole = audited.whole_classes(open_columns)
     progress("measuring range by range")
     of_part = partial(_measured_part, problem.schema, models, table, open_columns)
     parts = 0
-    for added, amounts in room.each(of_part, audited.ranges(followed)):
+    for added, amounts, own in room.each(of_part, audited.ranges(followed, whole is not None)):
         parts += 1
         tally.absorb(added)
+        if whole is not None and own is not None:
+            whole = own.among(whole)
         for each, amount in zip(found, amounts, strict=True):
             each.append(amount)
     for i, model in enumerate(models):
@@ -102,7 +120,21 @@ def measure_in_parts(
             progress(f"measuring {', '.join(model.groups_by)}")
             of_group = partial(_measured_group, model, table)
             found[i] = list(room.each(of_group, audited.grouped_by(model.groups_by)))
-    return tally, [model.total(each) for model, each in zip(models, found, strict=True)], parts
+    promises = [model.total(each) for model, each in zip(models, found, strict=True)]
+    return InParts(tally, promises, parts, whole)
+
+
+class _Labelled(NamedTuple):
+    """The classes of a range. rows: (n,) where its records stand. labels: (n,) class of each."""
+
+    rows: np.ndarray
+    labels: np.ndarray
+    classes: int
+
+    def among(self, whole: Classes) -> Classes:
+        """The classes of the ranges before, whose labels are written on, and these."""
+        whole.labels[self.rows] = np.where(self.labels < 0, -1, self.labels + whole.count)
+        return replace(whole, count=whole.count + self.classes)
 
 
 def _measured_part(
@@ -111,8 +143,9 @@ def _measured_part(
     table: Classes,
     open_columns: Sequence[str],
     measured: Callable[[], Part],
-) -> tuple[Tally, list[Any]]:
-    """The figures of a range, and what each promise finds there that groups by all columns.
+) -> tuple[Tally, list[Any], _Labelled | None]:
+    """The figures of a range, what each promise finds there that groups by all columns, and which
+    record is in which class where that is asked.
 
     measured: makes the range where it is measured, so that no two are held at once.
     """
@@ -120,8 +153,9 @@ def _measured_part(
     classes = part.release.classes
     amounts = [None if model.groups_by else model.part(classes, table) for model in models]
     tally = Tally(schema, registry.build_metrics(), open_columns)
-    tally.take(*part)
-    return tally, amounts
+    tally.take(part.released, part.release, part.truth, part.near)
+    labelled = None if part.rows is None else _Labelled(part.rows, classes.labels, classes.count)
+    return tally, amounts, labelled
 
 
 def _measured_group(model: Any, table: Classes, group: Callable[[], Classes]) -> Any:
@@ -143,12 +177,19 @@ class _Audited:
     def of(cls, released: CodedTable, problem: Problem, truth: Truth | None) -> "_Audited":
         return cls(released, problem, truth, *read_cells(released, problem, truth))
 
-    def ranges(self, followed: Followed | None) -> Iterator[Callable[[], Part]]:
-        """The release, range by range, beside what its owner knows."""
+    def ranges(
+        self, followed: Followed | None, are_places_asked: bool
+    ) -> Iterator[Callable[[], Part]]:
+        """The release, range by range, beside what its owner knows.
+
+        are_places_asked: whether each range is to say where its records stand.
+        """
         _ = self._places, self._is_withheld  # once, before others are given it
         shown = {name: self.released.column(name).codes for name in self._compared}
         true = {} if self.truth is None else _true_codes(self.truth, self.problem.schema)
-        order = {} if followed is None else {"cell": followed.codes, "row": self._places_of_rows()}
+        order = {} if followed is None else {"cell": followed.codes}
+        if are_places_asked or order:
+            order["row"] = self._places_of_rows()
         ranges = self._ranges([column.name for column in self.columns])
         middles = None if followed is None else followed.middles
         for some in ranges.split(shown, true, self._known | order):
@@ -208,10 +249,10 @@ class _Audited:
         originals = {} if truth is None else truth.originals()
         k, starred = self.problem.required_k, known["starred"]
         release = Release(columns, classes, k, label, originals, starred)
-        near = None
+        near, rows = None, known.get("row")
         if middles is not None:
-            near = nearest_to_place(labels, middles[known["cell"]], known["row"])
-        return Part(released, release, truth, near)
+            near = nearest_to_place(labels, middles[known["cell"]], rows)
+        return Part(released, release, truth, near, rows)
 
     @cached_property
     def _places(self) -> Codes:
@@ -221,6 +262,26 @@ class _Audited:
         problem = self.problem
         found, _ = encode_sensitive_columns(each_once, problem.schema, problem.earlier)
         return {name: column.codes for name, column in found.items()}
+
+    def whole_classes(self, open_columns: Sequence[str]) -> Classes | None:
+        """Classes of the whole release with nobody in them yet; None where weights, households or
+        people who have several records are not there to be judged in several classes at once.
+
+        Raises InputError where the limit on memory is too small for that.
+        """
+        problem, released = self.problem, self.released
+        sample = None if self.truth is None else self.truth.sample
+        home = household_shown(released.names, problem.schema)
+        is_linked = self.subjects is not None and problem.required_k is not None
+        is_linked &= any(problem.role_of(name) == "plain" for name in open_columns)
+        if sample is None and home is None and not is_linked:
+            return None
+        records, quasi, room = released.records, len(problem.schema.quasi), released.room
+        if room.limit is not None:
+            needed = floor(records, quasi, problem.required_k or 1, JOINED_BYTES)
+            require_memory(room.limit, needed)
+        people = None if self.subjects is None else self.subjects.astype(np.int32, copy=False)
+        return Classes(room.array(records, np.int32), 0, people, sample=sample)
 
     def whole_table(self, models: list[Any]) -> Classes:
         """What classes are compared with: how often each value counts among all in some class."""

@@ -10,11 +10,12 @@ from shoal.auditor.in_parts import measure_in_parts
 from shoal.auditor.order_kept import nearest_to_place, order_followed, order_kept
 from shoal.auditor.promises import Measures, promise_reports
 from shoal.auditor.reading import read_release
-from shoal.auditor.sharing import household_joined, rows_linked
+from shoal.auditor.sharing import household_joined, household_shown, rows_linked
 from shoal.auditor.verdict import not_promised, release_warnings
 from shoal.data import cores
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import PromiseReport
+from shoal.data.classes import Classes
 from shoal.data.coded_table import CodedTable
 from shoal.data.encoding import encode, encode_subjects
 from shoal.data.people import UNKNOWN, people_key
@@ -84,25 +85,25 @@ def measure(
     scale: dict[str, int | None] = {"threads": cores.threads()}
     if isinstance(released, CodedTable):
         room = released.room
-        tally, promises, parts = measure_in_parts(
+        tally, promises, parts, classes = measure_in_parts(
             released, problem, truth, open_columns, followed, progress
         )
         scale |= {"memory": room.limit, "room_bytes": room.on_disk, "parts": parts}
         scale |= {"tasks": room.tasks} if isinstance(room, SharedRoom) else {}
     else:
         release = read_release(released, problem, truth)
+        classes = release.classes
         progress("measuring the promises")
         promises = promise_reports(problem, release, released, measures)
         progress("measuring utility and risk")
         tally = Tally(problem.schema, registry.build_metrics(), open_columns)
         if truth is not None:
             progress("comparing with the original")
-        labels = release.classes.labels
-        near = None if followed is None else nearest_to_place(labels, followed.place)
+        near = None if followed is None else nearest_to_place(classes.labels, followed.place)
         tally.take(released, release, truth, near)
     original = None if truth is None else truth.original
-    certificate = _certificate_of(tally, promises, released, original, problem, followed, release)
-    if release is not None and (risks := sample_report(release.classes)) is not None:
+    certificate = _certificate_of(tally, promises, released, original, problem, followed, classes)
+    if classes is not None and (risks := sample_report(classes)) is not None:
         certificate = certificate.extended(individual_risk=risks)
     return Measured(certificate, release, tally.figures(), scale)
 
@@ -114,18 +115,18 @@ def _certificate_of(
     original: Table | None,
     problem: Problem,
     followed: Followed | None = None,
-    release: Release | None = None,
+    classes: Classes | None = None,
 ) -> Certificate:
     """The certificate of a release whose parts were added up.
 
     original: None if not at hand. followed: the column that rows in the input's order follow.
-    release: None where it is not held as a whole, so that no rows of a person are linked.
+    classes: of the whole release; None where nothing is asked of several at once.
     """
     linked = None
-    if release is not None and release.required_k is not None:
+    if classes is not None and problem.required_k is not None:
         plain = [name for name in tally.not_promised if problem.role_of(name) == "plain"]
         columns = {name: released.column(name).codes for name in plain}
-        linked = rows_linked(release.classes, columns, release.required_k)
+        linked = rows_linked(classes, columns, problem.required_k)
     people = people_key(problem.subject, original is not None or problem.subject in released.names)
     scores = tally.scores()
     content = {
@@ -164,11 +165,9 @@ def _certificate_of(
     certificate = Certificate(content)
     said = release_warnings(certificate, tally.withheld_people, problem)
     said += [] if linked is None else [linked]
-    household = problem.schema.household
-    if household is not None and household.pseudonym and household.name in released.names:
-        homes = released.column(household.name).codes
-        labels = None if release is None else release.classes.labels
-        said.append(household_joined(household.name, homes, labels))
+    home = household_shown(released.names, problem.schema)
+    if classes is not None and home is not None:
+        said.append(household_joined(home, released.column(home).codes, classes.labels))
     if followed is not None:
         everybody = certificate["together"]["people"]
         said.append(order_kept(followed, len(tally.found_by_order), everybody))

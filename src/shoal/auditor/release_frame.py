@@ -109,9 +109,9 @@ def read_release(
     certificate: by default PATH.certificate.json; columns that it names as numbers are such unless
     they show intervals. numbers: these as they are published; `interval` makes a struct of lo and
     hi of each, where hi of a bin is excluded, `mid` the middle, or the mean where only that is
-    shown, `mean` the mean, or the middle where no mean is shown. Suppressed and empty cells become
-    null; a warning counts all others that do. to: the kind of frame. check: whether the file must
-    have the hash that the certificate states. Raises InputError.
+    shown, `mean` the mean, or the middle where no mean is shown. Among numbers, suppressed and
+    empty cells become null; a warning counts all others that do. to: the kind of frame. check:
+    whether the file must have the hash that the certificate states. Raises InputError.
     """
     _check_choice("numbers", numbers, ("published", *HOW))
     _check_choice("to", to, ("polars", "pandas", "pyarrow"))

@@ -8,7 +8,7 @@ What fits a class may be people - its members, or everybody whom its cells cover
 that it shows: the count is the same. People with the same classes are counted once.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,9 +17,10 @@ import polars as pl
 
 from shoal.data.classes import Classes
 from shoal.data.numbers import alike, places_among
+from shoal.data.schema import Schema
 from shoal.data.warnings import HOUSEHOLD_JOINED, ROWS_LINKED, ReleaseWarning
 
-BLOCK = 1 << 21  # pairs that are compared at a time
+BLOCK = 1 << 20  # pairs that are compared at a time
 LARGE = 64  # a class that more than one person in this number fits is a bit set
 _ONES = np.array([number.bit_count() for number in range(256)], dtype=np.uint8)
 
@@ -117,10 +118,11 @@ def fitting(places: Links, fits: Links) -> np.ndarray:
     """
     profile, first = profiles_of(places)
     counts = np.zeros(len(first), dtype=np.int64)
-    smallest = _smallest_sizes(places, fits, first)
-    large = smallest * LARGE > fits.item_count
-    for rows, number, _ in _survivors(places, fits, first, np.flatnonzero(~large)):
-        counts[rows] = np.bincount(number, minlength=len(rows))
+    order = _by_size(places, fits)
+    large = fits.sizes[order[places.starts[first]]] * LARGE > fits.item_count
+    small = np.flatnonzero(~large)
+    for rows, number, _ in _survivors(places, fits, order, first[small]):
+        counts[small[rows]] = np.bincount(number, minlength=len(rows))
     counts[large] = _by_bits(places, fits, first[large])
     return np.where(profile >= 0, np.append(counts, 0)[profile], 0)
 
@@ -129,7 +131,7 @@ def fitting_pairs(places: Links, fits: Links) -> Links:
     """Which items of `fits` fit all classes of each item of `places`, which become classes."""
     profile, first = profiles_of(places)
     found = [(np.zeros(0, dtype=np.int64),) * 2]
-    for rows, number, candidate in _survivors(places, fits, first, np.arange(len(first))):
+    for rows, number, candidate in _survivors(places, fits, _by_size(places, fits), first):
         found.append((candidate, rows[number]))
     items, owners = (np.concatenate(parts) for parts in zip(*found, strict=True))
     # back from profiles to all who share them
@@ -139,43 +141,31 @@ def fitting_pairs(places: Links, fits: Links) -> Links:
     return Links.of(shared.classes[place], members[row], fits.item_count, places.item_count)
 
 
-def _smallest_sizes(places: Links, fits: Links, first: np.ndarray) -> np.ndarray:
-    """For these items of `places`, how many fit the class that fewest fit."""
-    if not len(first):
-        return np.zeros(0, dtype=np.int64)
-    sizes = np.append(fits.sizes[places.classes], 0)
-    ends = np.minimum(places.starts[first], len(sizes) - 1)
-    # of several items reduceat reads up to the next start, so each is cut out of its own span
-    spans = np.column_stack([ends, places.starts[first + 1]]).reshape(-1)
-    return np.minimum.reduceat(sizes, spans)[::2]
-
-
-def _survivors(
-    places: Links, fits: Links, first: np.ndarray, asked: np.ndarray
-) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Block by block: which of `first` are asked about; pairs of a place in it and who fits all."""
-    if not len(asked):
-        return
-    order = _by_size(places, fits)
-    starts, members = fits.postings
-    smallest = order[places.starts[first[asked]]]
-    ends = np.cumsum(fits.sizes[smallest])
-    block = (ends - 1).clip(0) // BLOCK
-    for rows in np.split(np.arange(len(asked)), np.flatnonzero(np.diff(block)) + 1):
-        people = first[asked[rows]]
-        row, place = entries_of(smallest[rows], starts)
-        candidate = members[place]
-        for depth in range(1, int(places.degrees[people].max(initial=0))):
-            deeper = places.degrees[people][row] > depth
-            at = np.where(deeper, places.starts[people][row] + depth, 0)
-            kept = ~deeper | fits.has(candidate, order[at])
-            row, candidate = row[kept], candidate[kept]
-        yield asked[rows], row, candidate
-
-
 def _by_size(places: Links, fits: Links) -> np.ndarray:
     """The classes of every item, from the one that fewest fit on."""
     return places.classes[np.lexsort((fits.sizes[places.classes], places.items))]
+
+
+def _survivors(
+    places: Links, fits: Links, order: np.ndarray, people: np.ndarray
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Block by block: places in `people`; pairs of one of these and an item that fits all classes.
+
+    order: of `_by_size`. people: (n,) items of `places` that are in some class.
+    """
+    starts, members = fits.postings
+    smallest = order[places.starts[people]]
+    block = (np.cumsum(fits.sizes[smallest]) - 1).clip(0) // BLOCK
+    for rows in np.split(np.arange(len(people)), np.flatnonzero(np.diff(block)) + 1):
+        begin, degrees = places.starts[people[rows]], places.degrees[people[rows]]
+        row, place = entries_of(smallest[rows], starts)
+        candidate = members[place]
+        for depth in range(1, int(degrees.max(initial=0))):
+            deeper = degrees[row] > depth
+            at = np.where(deeper, begin[row] + depth, 0)
+            kept = ~deeper | fits.has(candidate, order[at])
+            row, candidate = row[kept], candidate[kept]
+        yield rows, row, candidate
 
 
 def _by_bits(places: Links, fits: Links, first: np.ndarray) -> np.ndarray:
@@ -251,9 +241,8 @@ def rows_linked(
     rows = is_one[found]
     places = Links.of(found[rows], labels[rows], count, classes.count)
     left = fitting(places, Links.of(people, labels, everybody, classes.count))
-    few, alone = (
-        len(np.unique(people[((places.degrees > 1) & (left < most))[found]])) for most in (k, 2)
-    )
+    is_joined = places.degrees > 1
+    few, alone = (len(np.unique(people[(is_joined & (left < most))[found]])) for most in (k, 2))
     if not few:
         return None
     named = " and ".join(f"'{name}'" for name in linking)
@@ -274,17 +263,26 @@ def _stays_for_most(people: np.ndarray, codes: np.ndarray) -> bool:
     return bool(several.any()) and 2 * int((values[several] == 1).sum()) > int(several.sum())
 
 
-def household_joined(
-    name: str, homes: np.ndarray, labels: np.ndarray | None = None
-) -> ReleaseWarning:
+def household_shown(names: Collection[str], schema: Schema) -> str | None:
+    """The column of pseudonyms by which readers can join the rows of a household, if any.
+
+    names: the columns of the release.
+    """
+    home = schema.household
+    return home.name if home is not None and home.pseudonym and home.name in names else None
+
+
+def household_joined(name: str, homes: np.ndarray, labels: np.ndarray) -> ReleaseWarning:
     """Says that readers can join the rows of a household, and how many households are then alone.
 
     homes: (n,) codes of the column of pseudonyms. labels: (n,) class of each row, -1 where it is
-    withheld; None where they are not all held at once, so that no household is counted.
+    withheld.
     """
-    text = f"'{name}' joins the rows of a household, and no promise counts what they show together"
-    if labels is not None:
-        rows = pl.DataFrame({"home": homes, "label": labels})
-        shown = rows.group_by("home").agg(pl.col("label").sort()).group_by("label").len()["len"]
-        text += f": {int((shown == 1).sum())} of {int(shown.sum())} households are alone with it"
-    return ReleaseWarning(HOUSEHOLD_JOINED, f"{text}. Publish no pseudonym of it", name)
+    rows = pl.DataFrame({"home": homes, "label": labels})
+    shown = rows.group_by("home").agg(pl.col("label").sort()).group_by("label").len()["len"]
+    text = (
+        f"'{name}' joins the rows of a household, and no promise counts what they show together:"
+        f" {int((shown == 1).sum())} of {int(shown.sum())} households are alone with it."
+        " Publish no pseudonym of it"
+    )
+    return ReleaseWarning(HOUSEHOLD_JOINED, text, name)

@@ -76,10 +76,10 @@ def what_fails(certificate: Certificate) -> list[str]:
     ]
     beside = certificate.get("beside") or {"holds": True}
     if not beside["holds"]:
-        broken.append(
-            f"beside other releases: {beside['below_k']} of {beside['people']} people are left"
-            f" among fewer than {beside['k']}, or what is missing is"
-        )
+        few = "some are given away by the values that are left, or by who is missing"
+        if beside["below_k"]:
+            few = f"{beside['below_k']} are left among fewer than {beside['k']}"
+        broken.append(f"beside other releases: of {beside['people']} people, {few}")
     if not broken and not certificate.holds:
         broken.append("the certificate does not hold")
     return broken

@@ -52,7 +52,7 @@ def verify(
     from shoal.auditor.signatures import Proof
     from shoal.auditor.verify import is_dossier
     from shoal.auditor.verify import verify as run
-    from shoal.reports.attacks import found_much
+    from shoal.reports.attacks import how_much, must_be_accepted
     from shoal.reports.text import counted_text
 
     with shown(quiet) as progress:
@@ -78,10 +78,11 @@ def verify(
             typer.echo(str(check))
         is_whole = not is_broken and not is_dossier(asked.released)
         if is_whole and (
-            much := found_much(Proof.of(asked.released, asked.certificate).certificate)
+            found := must_be_accepted(Proof.of(asked.released, asked.certificate).certificate)
         ):
-            count = counted_text(len(much), "finding of attacks is", "findings of attacks are")
-            typer.echo(f"{count} 'much'; a dossier says what is accepted")
+            count = counted_text(len(found), "finding of attacks is", "findings of attacks are")
+            much = how_much([row.word for row in found])
+            typer.echo(f"{count} {much}; a dossier says what is accepted")
         if last := despite_grave(checks):
             typer.echo(last)
     raise typer.Exit(1 if is_broken else 0)

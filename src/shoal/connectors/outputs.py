@@ -153,7 +153,7 @@ def remove_stale_signature(certificate: str | Path) -> None:
 
 try:
     import fcntl
-except ImportError:  # not on Windows, where nothing keeps two processes apart
+except ImportError:  # not on Windows, where nobody is kept apart and killed runs leave drafts
     fcntl = None  # type: ignore[assignment]
 
 
@@ -276,11 +276,6 @@ def _head(path: str | Path) -> bytes:
     with gzip.open(path, "rb") if is_packed(path) else open(path, "rb") as file:
         return bytes(file.read(HEAD))
 
-
-try:
-    import fcntl
-except ImportError:  # not on Windows, where drafts of killed runs stay
-    fcntl = None  # type: ignore[assignment]
 
 DRAFT_BYTES = 8
 """Of a draft's random name."""

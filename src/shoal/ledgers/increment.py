@@ -31,7 +31,7 @@ from shoal.data.person_names import (
     taken_for_others,
 )
 from shoal.data.table import Table
-from shoal.errors import InfeasibleError, InputError, PromiseError
+from shoal.errors import ANOTHER_LEDGER, TWICE, InfeasibleError, InputError, PromiseError
 from shoal.ledgers.methods.waiting import PRICED
 from shoal.policy.policy import Policy
 
@@ -261,8 +261,8 @@ def _published(columns: list[str], terms: Terms) -> CandidateRecords:
     if terms.method.needs == "originals" and ledger.releases():
         raise InputError(
             f"method '{terms.method.name}': needs the records of all earlier releases, which"
-            " methods that publish increments don't keep; stay with such a method, or begin"
-            " another ledger"
+            " methods that publish increments don't keep; stay with such a method, or"
+            f" {ANOTHER_LEDGER}"
         )
     return CandidateRecords.of(pl.DataFrame(schema=dict.fromkeys(columns, pl.String)), subject)
 
@@ -279,7 +279,8 @@ def _refuse_known(arriving: CandidateRecords, terms: Terms) -> None:
             " who were deleted"
             if terms.method.changes
             else f"'{terms.method.name}' publishes each person once: leave their records out, or"
-            " begin a ledger by sticky, which publishes people again, or by m-invariance"
+            " begin a ledger by sticky, which publishes people again, or by m-invariance, but"
+            f" {TWICE}"
         )
         known = counted_rows(arriving.rows[is_known], len(np.unique(people[is_known])))
         raise PromiseError(

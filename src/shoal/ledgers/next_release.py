@@ -43,7 +43,7 @@ from shoal.ledgers.planned_release import (
 )
 from shoal.ledgers.returning import plan_returning, refuse_panel
 from shoal.policy.binding.table import BoundTable, bound_table
-from shoal.privacy.promises import nearest_feasible
+from shoal.privacy.promises import infeasible_promises
 
 
 def plan(
@@ -86,7 +86,7 @@ def _plan_new_classes(
     """
     bound = bound_table(candidates.table, terms.policy)
     matrix, whole_table = bound.method_input()
-    obstacles = nearest_feasible(terms.policy.build_promises(), whole_table)
+    obstacles = infeasible_promises(terms.policy.build_promises(), whole_table)
     if obstacles:
         return None, candidates.defer(*obstacles)
     progress(f"finding classes by {terms.policy.method_name}")
@@ -126,7 +126,7 @@ def plan_into_boxes(
     increment = matrix.take(np.arange(2 * count, matrix.records))
     is_new = np.arange(matrix.records) >= 2 * count
     whole_table = bound.whole_table.only(is_new, increment.subjects)
-    obstacles = nearest_feasible(policy.build_promises(), whole_table)
+    obstacles = infeasible_promises(policy.build_promises(), whole_table)
     if obstacles:
         return None, candidates.defer(*obstacles)
     progress(f"finding classes by {policy.method_name}")

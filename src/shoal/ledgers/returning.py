@@ -33,7 +33,7 @@ from shoal.data.ledger_view import (
 )
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
-from shoal.errors import InputError, PromiseError
+from shoal.errors import ANOTHER_LEDGER, InputError, PromiseError
 from shoal.ledgers.increment import (
     CandidateRecords,
     Terms,
@@ -44,7 +44,7 @@ from shoal.ledgers.increment import (
 from shoal.ledgers.planned_release import PlannedRelease, partition_table, place, recoded
 from shoal.policy.binding.table import BoundTable, bound_table
 from shoal.policy.model import PolicyModel
-from shoal.privacy.promises import nearest_feasible
+from shoal.privacy.promises import infeasible_promises
 
 NO_GROUP = "no group can be published yet"
 WITHHELD = "records left out, as their people can't be published again"
@@ -130,7 +130,7 @@ def place_returning(
         return None, DeferredRecords(None, (NOBODY,), panel=state)
     progress(f"finding classes by {terms.policy.method_name}")
     bound = bound_table(people.table, terms.policy)
-    obstacles = nearest_feasible(terms.policy.build_promises(), bound.whole_table)
+    obstacles = infeasible_promises(terms.policy.build_promises(), bound.whole_table)
     if obstacles:
         return None, people.wait(~people.is_carried, without_ways_out(obstacles), state)
     view = LedgerView(
@@ -160,7 +160,7 @@ def refuse_panel(terms: Terms) -> None:
     if (terms.ledger.last_folder / MEMBERS).exists():
         raise InputError(
             f"method '{terms.method.name}': publishes each person once, and the ledger's people"
-            " come again; go on with its method, or begin another ledger"
+            f" come again; go on with its method, or {ANOTHER_LEDGER}"
         )
 
 
@@ -171,7 +171,7 @@ def _state(terms: Terms) -> PanelState:
     if state is None and terms.ledger.releases():
         raise InputError(
             f"method '{terms.method.name}': the ledger's earlier releases are of a method that"
-            " publishes each person once, and keeps no groups; begin another ledger"
+            f" publishes each person once, and keeps no groups; {ANOTHER_LEDGER}"
         )
     return state or PanelState(Panel(mode))
 

@@ -16,6 +16,7 @@ import polars as pl
 
 from shoal.auditor.ledger.release_view import HistoryFinding
 from shoal.auditor.ledger.terms import check_policy, mode_of
+from shoal.auditor.verdict import what_fails
 from shoal.connectors.files import SourceFile
 from shoal.connectors.frames import Frame
 from shoal.connectors.ledger import Ledger
@@ -49,7 +50,7 @@ class Prospect(Figures):
     """What one method would do with an increment.
 
     certificate: of its release, None where there would be none. told: why there would be none, or
-    what breaks the history.
+    which promises it breaks and what breaks the history.
     """
 
     method: str
@@ -149,7 +150,7 @@ def _prospect(terms: Terms, source: SourceFile, progress: Progress) -> Prospect:
             )
     except ShoalError as refused:
         return Prospect(name, None, told=[str(refused.args[0]), *refused.findings])
-    told = [str(finding) for finding in audited.violations]
+    told = [*what_fails(audited.certificate), *map(str, audited.violations)]
     return Prospect(name, audited.certificate, audited.findings, waiting.records, told)
 
 

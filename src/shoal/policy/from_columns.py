@@ -22,6 +22,7 @@ from shoal.data.table import Column, Table
 from shoal.errors import InputError
 from shoal.policy.consistency import quoted
 from shoal.policy.parameters import nearest, suggestion
+from shoal.protocols import NamedMethod
 
 Names = str | Collection[str]
 Settings = Mapping[str, Any]
@@ -48,7 +49,7 @@ class Columns(TypedDict, total=False):
     l: int | None
     t: float | None
     label: str | None
-    method: str | Settings | None
+    method: str | Settings | NamedMethod | None
     seed: int | None
 
 
@@ -78,7 +79,9 @@ class ChangedPolicy(Protocol):
     """What the words of a call change in a policy."""
 
     def with_k(self, k: int) -> Self: ...
-    def with_method(self, name: str | None, parameters: Mapping[str, Any]) -> Self: ...
+    def with_method(
+        self, name: str | NamedMethod | None, parameters: Mapping[str, Any]
+    ) -> Self: ...
     def with_seed(self, seed: int) -> Self: ...
 
 
@@ -160,13 +163,7 @@ def changed(policy: P, asked: Columns) -> P:
     if k is not None:
         policy = policy.with_k(k)
     if method is not None:
-        if not isinstance(method, str | Mapping):
-            raise InputError(
-                "method: give its name, or its name and parameters as a mapping; this is of type"
-                f" {type(method).__name__}. A method of your own is found by its name once its"
-                " package is installed"
-            )
-        given = {"name": method} if isinstance(method, str) else dict(method)
+        given = dict(method) if isinstance(method, Mapping) else {"name": method}
         policy = policy.with_method(given.pop("name", None), given)
     return policy if seed is None else policy.with_seed(seed)
 

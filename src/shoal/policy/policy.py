@@ -44,6 +44,7 @@ from shoal.policy.loading import (
 )
 from shoal.policy.model import PolicyModel
 from shoal.policy.parameters import build
+from shoal.protocols import NamedMethod
 
 if TYPE_CHECKING:
     from shoal.connectors.frames import Frame
@@ -184,12 +185,15 @@ class Policy:
             promises.insert(0, {"model": "k-anonymity", "k": k})
         return self._with(promises=promises)
 
-    def with_method(self, name: str | None, settings: Mapping[str, Any] | None = None) -> Policy:
+    def with_method(
+        self, name: str | NamedMethod | None, settings: Mapping[str, Any] | None = None
+    ) -> Policy:
         """The policy with another method, or with some of its parameters changed.
 
-        Where it names no method and a thorough search is asked for, that is one which may change
-        the number of classes. Raises InputError where parameters do not fit a method that nobody
-        named.
+        name: or a method of the program's own, as an object: the policy then says its name, by
+        which this program alone finds it. Where it names no method and a thorough search is asked
+        for, that is one which may change the number of classes. Raises InputError where parameters
+        do not fit a method that nobody named.
         """
         if not isinstance(settings, Mapping | None):
             raise InputError("method: its parameters are a dict, such as {'cut': 'nearest'}")
@@ -198,7 +202,9 @@ class Policy:
         is_thorough = (settings or {}).get("refine") == "thorough"
         default = DEFAULT_OVER_HIERARCHIES if is_thorough else DEFAULT_METHOD
         method = dict(self.model.method or {"name": default})
-        if name is not None and name != method["name"]:
+        if not isinstance(name, str | None):
+            method = dict(registry.enlisted(name))
+        elif name is not None and name != method["name"]:
             if registry.verb_of(name) is None:
                 registry.method(name, "publish")  # says what it may be instead
             method = {"name": name}

@@ -6,7 +6,8 @@ with promises (`model`), metrics and attacks (`name`) and hierarchy makers (`kin
 
 Plug-ins arrive by the entry points `shoal.algorithms`, `shoal.privacy`, `shoal.metrics`,
 `shoal.attacks` and `shoal.hierarchies`. One that can't be loaded, lacks a part or takes a name that
-is taken is refused in one line that names the package it came with.
+is taken is refused in one line that names the package it came with. A method that a program has
+made itself is known until it ends, once it was given as an object.
 """
 
 import dataclasses
@@ -21,7 +22,7 @@ from functools import cache
 from importlib.metadata import EntryPoint
 from importlib.util import find_spec
 from types import ModuleType
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 from shoal.errors import InputError, ShoalError
 from shoal.policy.parameters import Parameter, build, parameters_of, suggestion, takes
@@ -83,6 +84,11 @@ class Method:
     def is_comparator(self) -> bool:
         """Whether it came with the papers, to compare with, and nobody chooses it to publish."""
         return self.package.partition(" ")[0] == DISTRIBUTION
+
+    @property
+    def owner(self) -> str:
+        """Who brought it."""
+        return f"'{self.package}'" if self.package else "Shoal itself"
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -172,8 +178,39 @@ def method(name: str, verb: str) -> Method:
         choice = f"choose one of {', '.join(fitting)}"
         if served := verb_of(name):
             raise InputError(f"method '{name}': serves 'shoal {served}' only; {choice}")
-        raise InputError(f"method '{name}': is unknown; {suggestion(name, fitting)}{choice}")
+        near = suggestion(name, fitting)
+        raise InputError(f"method '{name}': is unknown; {near}{choice}{'' if near else _IF_YOURS}")
     return known[name]
+
+
+_IF_YOURS = "; if it is your own, install its package, or give it in Python as an object"
+_made_here: dict[str, type] = {}
+"""The methods that were given as objects, by name."""
+
+
+def enlisted(made: object) -> Mapping[str, Any]:
+    """The name and parameters of a method that is given as an object, as a policy says them.
+
+    From now on the program finds it by its name, at which a later class takes the place of an
+    earlier one, as where a cell of a notebook runs again. Raises InputError for what is no method,
+    or takes a name that is taken.
+    """
+    kind: Any = type(made)
+    if isinstance(made, type) or not hasattr(kind, "verb"):
+        what = "a class" if isinstance(made, type) else f"of type {kind.__name__}"
+        raise InputError(
+            "method: give its name, its name and parameters as a dict, or a method of your own,"
+            f" such as MyMethod(); this is {what}"
+        )
+    known = {name: m for name, m in methods().items() if name not in _made_here}
+    name = getattr(kind, "name", None)
+    if name not in known or known[name].implementation is not kind:
+        plug_in = PlugIn(None, "", kind)
+        name = plug_in.name_under("name", {n: m.owner for n, m in known.items()} | _RESERVED)
+        methods()[name] = _method_of(name, plug_in)
+        _made_here[name] = kind
+    given = {p.name: (p.default, getattr(made, p.name)) for p in parameters_of(kind)}
+    return {"name": name} | {n: value for n, (usual, value) in given.items() if value != usual}
 
 
 def methods_that_take(settings: Mapping[str, Any], verb: str) -> list[str]:
@@ -183,7 +220,8 @@ def methods_that_take(settings: Mapping[str, Any], verb: str) -> list[str]:
 
 @contextmanager
 def blaming_plug_in(name: str, verb: str) -> Iterator[None]:
-    """Converts what a method of another package raises into an InputError that names the package.
+    """Converts what a method of another package raises into an InputError that names the package;
+    where the program itself has made the method, the trace stays.
 
     Shoal's own methods raise as they do. SHOAL_DEBUG=1 in the environment keeps the trace.
     """
@@ -193,6 +231,8 @@ def blaming_plug_in(name: str, verb: str) -> Iterator[None]:
     except ShoalError:
         raise
     except (Exception, SystemExit) as broken:
+        if name in _made_here:
+            raise InputError(f"method '{name}': failed; correct its class") from broken
         if not package or os.environ.get("SHOAL_DEBUG") == "1":
             raise
         # the error's own text may hold cell values
@@ -301,9 +341,9 @@ def _by_entry_name(name: str) -> Method | None:
     """The comparator that an entry point names: no other method has to be imported for it."""
     if name not in COMPARATORS:
         return None
-    entries = brought("shoal.algorithms").select(name=name)
+    entries = filter(is_of_papers, brought("shoal.algorithms").select(name=name))
     plug_ins = (PlugIn(entry, package_of(entry), loaded(entry)) for entry in entries)
-    return next((_method_of(name, p) for p in plug_ins if is_of_papers(p.entry)), None)
+    return next((_method_of(name, plug_in) for plug_in in plug_ins), None)
 
 
 def _modules_of(package_name: str) -> Iterator[ModuleType]:
@@ -330,19 +370,41 @@ def _named_classes(module: ModuleType, mark: str) -> Iterator[tuple[str, Any]]:
 # What comes from elsewhere
 
 MOST_NAMED = 3  # parts of a protocol that a message lists
+_RESERVED = dict.fromkeys(COMPARATORS, f"'{DISTRIBUTION}'")
 
 
 @dataclass(frozen=True)
 class PlugIn:
-    """A class that another package brought. package: its name and version."""
+    """A class that another package brought, or the program itself, which has no entry point for it.
+    package: its name and version.
+    """
 
-    entry: EntryPoint
+    entry: EntryPoint | None
     package: str
     thing: Any
 
-    def refuse(self, reason: str) -> None:
-        """Raises InputError: the reason in one line, and how to go on without the plug-in."""
+    def refuse(self, reason: str) -> NoReturn:
+        """Raises InputError: the reason in one line, and how to go on."""
+        if self.entry is None:
+            raise InputError(
+                f"method of class '{self.thing.__name__}': {reason}; see 'Extending' in the"
+                " documentation"
+            )
         raise InputError(refusal(self.entry, reason))
+
+    def name_under(self, mark: str, owner: Mapping[str, str]) -> str:
+        """The name that the class bears; raises InputError where it has none that is free.
+
+        owner: whom the names belong to that are taken.
+        """
+        if not dataclasses.is_dataclass(self.thing) or not isinstance(self.thing, type):
+            self.refuse("is not a dataclass")
+        name = getattr(self.thing, mark, None)
+        if not isinstance(name, str) or not name:
+            self.refuse(f"has no text as its '{mark}'")
+        if name in owner:
+            self.refuse(f"takes the name '{name}', which belongs to {owner[name]}")
+        return name
 
     def require(self, socket: type) -> None:
         """Raises InputError unless the class has every part that the protocol names."""
@@ -372,19 +434,10 @@ def _declared() -> None:
 def _plug_ins(group: str, mark: str, taken_names: set[str]) -> Iterator[tuple[str, PlugIn]]:
     """The classes of an entry point group by name; raises InputError for one that can't be used."""
     owner = dict.fromkeys(taken_names, "Shoal itself")
-    reserved = COMPARATORS if group == "shoal.algorithms" else ()
+    reserved = _RESERVED if group == "shoal.algorithms" else {}
     for entry in sorted(brought(group), key=lambda entry: (entry.name, entry.value)):
         plug_in = PlugIn(entry, package_of(entry), loaded(entry))
-        if not dataclasses.is_dataclass(plug_in.thing) or not isinstance(plug_in.thing, type):
-            plug_in.refuse("is not a dataclass")
-        name = getattr(plug_in.thing, mark, None)
-        if not isinstance(name, str) or not name:
-            plug_in.refuse(f"has no text as its '{mark}'")
-            continue
-        if name in reserved and not is_of_papers(entry):
-            plug_in.refuse(f"takes the name '{name}', which belongs to '{DISTRIBUTION}'")
-        if name in owner:
-            plug_in.refuse(f"takes the name '{name}', which belongs to {owner[name]}")
+        name = plug_in.name_under(mark, owner if is_of_papers(entry) else owner | reserved)
         owner[name] = f"'{plug_in.package}'"
         yield name, plug_in
 

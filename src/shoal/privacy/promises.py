@@ -206,7 +206,7 @@ def _labelled(
 # Which promises no release of a table can keep, and the nearest that one could.
 
 
-def nearest_feasible(
+def infeasible_promises(
     models: Sequence[PrivacyModel], classes: Classes, population: Mapping[str, int] | None = None
 ) -> list[str]:
     """A finding for every promise that fails when the whole table is one class; empty if all hold.

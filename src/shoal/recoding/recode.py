@@ -31,7 +31,7 @@ from shoal.errors import InfeasibleError, InputError
 from shoal.policy import registry
 from shoal.policy.binding.table import BoundTable
 from shoal.policy.problem import Problem
-from shoal.privacy.promises import BoundPromises, nearest_feasible
+from shoal.privacy.promises import BoundPromises, infeasible_promises
 from shoal.protocols import SearchingPartitioner
 from shoal.search.repair import repair
 
@@ -49,7 +49,7 @@ def find_classes(
     if recodes_globally:
         problem.require_promised(matrix.names)
     people = {name: len(codes) for name, codes in matrix.populations.items()}
-    InfeasibleError.raise_for(nearest_feasible(promises, whole_table, people))
+    InfeasibleError.raise_for(infeasible_promises(promises, whole_table, people))
     bound = BoundPromises(promises, whole_table)
     rng = np.random.default_rng(problem.seed)
     started = time.process_time()
@@ -170,7 +170,7 @@ class Starring:
             raise InfeasibleError(
                 "no quasi-identifier can be shown, and all records as one class break a promise;"
                 " relax the promises, or allow fewer records to be suppressed",
-                nearest_feasible(self.bound.asked.promises, self.bound.whole_table),
+                infeasible_promises(self.bound.asked.promises, self.bound.whole_table),
             )
         return frame.with_columns(
             suppress_cells(frame[name], starred, self._mark, self.typed) for name in names

@@ -23,7 +23,8 @@ from shoal.reports.pages import Content, percent_text
 OPENING = gettext("Attacks try; they don't prove.")
 LEGEND = gettext(
     "“Much” is more than 10 of 100 people; of a guess, 10 of 100 more than of people who are not in"
-    " the release, or than by chance where nobody else was tried; “some” is less."
+    " the release, or than by chance where nobody else was tried; “some” is less, “some at most”"
+    " perhaps nothing, “too few people to tell” perhaps much."
 )
 QUESTIONS = (
     gettext("Can somebody be singled out?"),
@@ -35,6 +36,9 @@ QUESTIONS = (
 )
 NOTHING, NONE, SOME, MUCH = "nothing beyond chance", "none", "some", "much"
 NO_MORE = "nothing beyond others"  # where a gain is over people who are not in the release
+# of a gain whose interval holds 0 but does not show that there is nothing
+SOME_AT_MOST, TOO_FEW = "some at most", "too few people to tell"
+MORE_PEOPLE = gettext("Try it on more people (--folds 5, --control).")
 NEGLIGIBLE = 0.01  # of a gain
 CONSIDERABLE = 0.10
 NOT_MEASURED = "not measured"
@@ -126,12 +130,22 @@ class Row:
         share, ends = _parts(self.number)
         if share is None:
             return NOT_MEASURED
+        if _parts(self.member)[0] == 0:
+            return NONE
         if self.gain is None:
-            return NONE if share == 0 else SOME if share <= CONSIDERABLE else MUCH
-        upper = share if ends is None else ends[1]
-        if upper <= NEGLIGIBLE or (ends is not None and ends[0] <= 0 <= ends[1]) or share <= 0:
+            return SOME if share <= CONSIDERABLE else MUCH
+        least, most = ends or (share, share)
+        if most <= NEGLIGIBLE:
             return NO_MORE if self.is_over_others else NOTHING
+        if least <= 0:
+            return SOME_AT_MOST if most <= CONSIDERABLE else TOO_FEW
         return SOME if share <= CONSIDERABLE else MUCH
+
+    @property
+    def may_be_much(self) -> bool:
+        """Whether much was found, or as much on too few people to tell whether it is chance."""
+        share = _parts(self.number)[0]
+        return self.word == MUCH or (self.word == TOO_FEW and (share or 0) > CONSIDERABLE)
 
 
 def rows_of(certificate: Certificate) -> list[Row]:
@@ -210,7 +224,10 @@ def attack_lines(certificate: Certificate) -> Iterator[str]:
 
 
 MOST_RANKED = 8
-PLACES = {MUCH: 0, SOME: 1, NONE: 2, NOTHING: 2, NO_MORE: 2, NOT_MEASURED: 3}
+PLACES = {MUCH: 0, TOO_FEW: 1, SOME: 1, SOME_AT_MOST: 1, NOT_MEASURED: 3}
+PLACES |= dict.fromkeys((NONE, NOTHING, NO_MORE), 2)
+COLOURS = {MUCH: "bad"} | dict.fromkeys((TOO_FEW, SOME, SOME_AT_MOST, NOT_MEASURED), "partly")
+"""Of the worst that an attack found; of every other answer it is green."""
 ASKED = dict(
     zip(("singling-out", "linkability", "inference", "membership"), QUESTIONS, strict=False)
 )
@@ -219,8 +236,8 @@ ASKED = dict(
 
 def worst_of(certificate: Certificate, attack: str) -> str:
     """The worst that was found to the question of an attack, in a word; empty without one."""
-    words = [row.word for row in rows_of(certificate) if row.question == ASKED.get(attack)]
-    return min(words, key=PLACES.__getitem__, default="")
+    question = ASKED.get(attack)
+    return next((row.word for row in worst_first(certificate) if row.question == question), "")
 
 
 class Finding(NamedTuple):
@@ -248,22 +265,35 @@ def ranked(certificate: Certificate, accepted: Collection[str] | None = None) ->
     return [_finding(certificate, row, accepted) for row in worst_first(certificate)[:MOST_RANKED]]
 
 
-def found_much(certificate: Certificate) -> list[Row]:
-    """What must be accepted in words: much was found, and the policy does not judge it."""
-    return [row for row in worst_first(certificate) if verdict(certificate, row) == MUCH]
+def must_be_accepted(certificate: Certificate) -> list[Row]:
+    """What must be accepted in words: much was found, or may have been, and the policy does not
+    judge it.
+    """
+    return [row for row in worst_first(certificate) if _asks_for_words(certificate, row)]
+
+
+def _asks_for_words(certificate: Certificate, row: Row) -> bool:
+    return row.may_be_much and verdict(certificate, row) == row.word
 
 
 def much_found(certificate: Certificate) -> str | None:
-    """What the first box says of attacks; None where none found much."""
-    count, tried = len(found_much(certificate)), certificate.get("attacks") or {}
-    if not count:
+    """What the first box says of attacks; None where nothing must be accepted in words."""
+    words = [row.word for row in must_be_accepted(certificate)]
+    if not words:
         return None
+    tried = certificate.get("attacks") or {}
     return ngettext(
-        "{count} finding of attacks ({tried} tried) is “much”: see below.",
-        "{count} findings of attacks ({tried} tried) are “much”: see below.",
-        count,
+        "{count} finding of attacks ({tried} tried) is {much}: see below.",
+        "{count} findings of attacks ({tried} tried) are {much}: see below.",
+        len(words),
         tried=sum(name in tried for name in registry.attacks()),
+        much=how_much(words),
     )
+
+
+def how_much(words: Collection[str]) -> str:
+    """What findings that must be accepted are, by the word of each."""
+    return gettext("“much”") if {*words} == {MUCH} else gettext("“much”, or may be")
 
 
 def worst_first(certificate: Certificate) -> list[Row]:
@@ -275,10 +305,12 @@ def worst_first(certificate: Certificate) -> list[Row]:
 
 def _finding(certificate: Certificate, row: Row, accepted: Collection[str] | None) -> Finding:
     said, state = f"{row.says}.", ""
-    if accepted is not None and verdict(certificate, row) == MUCH:
+    if accepted is not None and _asks_for_words(certificate, row):
         state = "accepted" if row.says in accepted else "open"
-    if row.word not in (MUCH, SOME) or state == "accepted":
+    if row.word not in (MUCH, SOME, TOO_FEW) or state == "accepted":
         return Finding(row.word, said, "", state, row.attack)
+    if row.word == TOO_FEW:
+        return Finding(row.word, said, MORE_PEOPLE, state, row.attack)
     helps = remedy(certificate, row.measure or row.helps, row.attribute)
     return Finding(row.word, said, f"{helps[:1].upper()}{helps[1:]}.", state, row.attack)
 
@@ -408,7 +440,7 @@ def _inferred(found: Findings) -> Iterator[Row]:
         share, label = one["certain"], gettext("{name} nearly certain", name=name)
         asked: Findings = {"measure": "certain", "attribute": name}
         # whoever guesses a number as well of strangers learns little, however sure they are
-        gain = one["gain"] if near else None
+        gain = one["gain"] if near and _gain_of(one) <= (_parts(share)[0] or 0.0) else None
         yield Row(QUESTIONS[2], label, sentence, share, gain=gain, **asked)
 
 

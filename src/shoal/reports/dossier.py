@@ -30,12 +30,11 @@ from shoal.data.warnings import GRAVE, OPEN
 from shoal.policy.policy import PolicyLike
 from shoal.reports import pages
 from shoal.reports.attacks import (
+    COLOURS,
     MUCH,
-    NOT_MEASURED,
-    SOME,
     attack_section,
-    found_much,
     much_found,
+    must_be_accepted,
     naming_columns,
     rows_of,
     worst_first,
@@ -96,7 +95,7 @@ def _with_attacks(found: Dossier) -> Dossier:
     certificate = Certificate(found.content["certificate"])
     much = [
         {"kind": MUCH, "about": "attack", "text": row.says, "clauses": []}
-        for row in found_much(certificate)
+        for row in must_be_accepted(certificate)
     ]
     known = [*(row.says for row in rows_of(certificate)), *(w.text for w in certificate.warnings)]
     return found.decided(much, known)
@@ -176,8 +175,8 @@ KINDS: dict[str, Callable[[int], str]] = {
     REJECTED: lambda count: ngettext("{count} rejection", "{count} rejections", count),
     OPEN: lambda count: ngettext("{count} open finding", "{count} open findings", count),
     MUCH: lambda count: ngettext(
-        "{count} finding of attacks that is “much”",
-        "{count} findings of attacks that are “much”",
+        "{count} finding of attacks that is, or may be, “much”",
+        "{count} findings of attacks that are, or may be, “much”",
         count,
     ),
     UNMATCHED: lambda count: ngettext(
@@ -471,10 +470,6 @@ def _profiles(found: Dossier, certificate: Certificate) -> Iterator[pages.Conten
         ]
         still = sum(one["state"] == OPEN for one in fields)
         yield {"profile": profile, "clauses": clauses, "open": still}
-
-
-COLOURS = {MUCH: "bad", SOME: "partly", NOT_MEASURED: "partly"}
-"""Of the worst that an attack found; of every other answer it is green."""
 
 
 def _answer(certificate: Certificate, field: str) -> tuple[str, str]:

@@ -175,7 +175,7 @@ def _beside(found: BesideReport) -> str:
             "The {people} in other releases that were named stay hidden by all of them, too",
             people=people,
         )
-    few = gettext("some are given away by the values that are left, or by what is missing")
+    few = gettext("some are given away by the values that are left, or by who is missing")
     if found["below_k"]:
         few = gettext("{below_k:,} are left among fewer than {k}", **found)
     return gettext(

@@ -102,7 +102,7 @@ def measured_of(found: Found, policy: Policy) -> Measured:
     certificate, release = found.certificate, found.release
     if isinstance(found, Outcome):
         draft = found.draft
-        schema, truth, reasons = draft.problem.schema, draft.truth, draft.reasons
+        schema, truth, reasons = draft.asked.schema, draft.truth, draft.reasons
         return Measured(certificate, release, schema, policy, truth, reasons)
     audited = cast("AuditResult", found)
     return Measured(certificate, release, audited.problem.schema, policy, audited.truth, {})

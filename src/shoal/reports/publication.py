@@ -215,7 +215,7 @@ def publish(
         with cores.using(threads):
             linked = publish_linked(
                 cast("LinkedSource", frame),
-                job.policy_beside(of_several, columns),
+                job.policy_and_words(of_several, columns),
                 _linked_output(output, {**asked, "require_together": require_together}),
                 trace=None if trace is None else path_text(trace, "trace"),
                 replace=replace,

@@ -91,7 +91,7 @@ def _content(measured: Measured, heading: Heading) -> Content:
         ],
         "sizes": sizes,
         "risks": charts.risks_chart(certificate),
-        "attackers": _attackers(certificate),
+        "attackers": attackers(certificate),
         **attack_section(certificate),
         "losses": charts.losses_chart(drawn),
         "undrawn": len(losses) - len(drawn),
@@ -173,9 +173,16 @@ def _groups(promise: PromiseReport) -> str:
     )
 
 
-def _attackers(certificate: Certificate) -> list[tuple[str, str, list[tuple[str, float | None]]]]:
-    """Each attacker, what they know and what the chance is of, and the chance in figures."""
-    risk = certificate["risk"]
+RISKS = ("prosecutor_max", "prosecutor_mean", "journalist_max", "marketer")
+
+
+def attackers(
+    certificate: Mapping[str, Any],
+) -> list[tuple[str, str, list[tuple[str, float | None]]]]:
+    """Each attacker, what they know and what the chance is of, and the chance in figures, which are
+    None before anything was published.
+    """
+    risk = certificate.get("risk") or dict.fromkeys(RISKS)
     knows_one = gettext(
         "Knows that a certain person is in the release, and all of that person's quasi-identifiers."
     )

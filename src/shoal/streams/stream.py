@@ -20,6 +20,7 @@ from shoal.data.warnings import ReleaseWarning
 from shoal.errors import CheckpointError, InputError
 from shoal.policy.binding.columns import check_people
 from shoal.policy.policy import Policy, PolicyLike
+from shoal.protocols import NamedMethod
 from shoal.streams import run
 from shoal.streams.checkpoint import UNFIT, packed, unpacked
 from shoal.streams.core import Batch, StreamCore, state_below
@@ -30,7 +31,7 @@ from shoal.streams.publishing import MOST_BAD
 def stream(
     policy: PolicyLike,
     *,
-    method: str | None = None,
+    method: str | NamedMethod | None = None,
     reference: "Frame | None" = None,
     **parameters: object,
 ) -> "Stream":

@@ -15,9 +15,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from shoal.connectors.database.address import STREAMS, TableAddress, require_whole
+from shoal.connectors.database.address import (
+    CERTIFICATES,
+    STREAMS,
+    TableAddress,
+    require_whole,
+)
 from shoal.connectors.database.connections import opened
 from shoal.connectors.database.session import (
+    KEEPING,
     Session,
     TableName,
     cell_of,
@@ -25,6 +31,7 @@ from shoal.connectors.database.session import (
     keep_line,
     kept_line,
     quoted,
+    require_rights,
     rows_as_text,
 )
 from shoal.connectors.database.tables import (
@@ -75,6 +82,8 @@ class TableSink:
 
     def _check(self, session: Session, step: int) -> None:
         table = session.named(self._address)
+        lists = (table.beside(name) for name in (STREAMS, CERTIFICATES))
+        require_rights(session, {table: ("SELECT", "INSERT"), **dict.fromkeys(lists, KEEPING)})
         kept, is_there = _kept(session, table), bool(session.columns(table))
         if step == 0:
             self._require_new(session, table, is_there or kept is not None)

@@ -54,7 +54,7 @@ from shoal.policy import registry
 from shoal.policy.binding.table import BoundTable
 from shoal.policy.problem import Problem
 from shoal.privacy.k_anonymity import KAnonymity
-from shoal.privacy.promises import BoundPromises, nearest_feasible
+from shoal.privacy.promises import BoundPromises, infeasible_promises
 from shoal.protocols import PrivacyModel
 from shoal.recoding.recode import find_classes, recoding_of_whole_table
 from shoal.search.repair import repair
@@ -110,7 +110,7 @@ def find_aligned(
         )
     whole_table = replace(everybody, labels=np.where(kept, 0, -1).astype(np.int32))
     people = {name: len(codes) for name, codes in matrix.populations.items()}
-    findings = nearest_feasible(
+    findings = infeasible_promises(
         promises, whole_table.only(kept, matrix.take(kept).subjects), people
     )
     if findings:
@@ -192,7 +192,7 @@ def _parted(
     chosen = np.zeros(matrix.records, dtype=bool)
     chosen[rows] = True
     table = whole_table.only(chosen, part.subjects)
-    own = BoundPromises(local[:1] if nearest_feasible(local, table, {}) else local, table)
+    own = BoundPromises(local[:1] if infeasible_promises(local, table, {}) else local, table)
     return repair(part, method.partition(part, own, rng), own)
 
 

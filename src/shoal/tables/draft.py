@@ -36,7 +36,7 @@ from shoal.errors import InfeasibleError, InputError
 from shoal.policy import registry
 from shoal.policy.binding.table import BoundTable, bind
 from shoal.policy.problem import Problem
-from shoal.privacy.promises import BoundPromises, nearest_feasible
+from shoal.privacy.promises import BoundPromises, infeasible_promises
 from shoal.protocols import PrivacyModel
 from shoal.recoding.recode import find_classes, recode
 from shoal.search.repair import repair
@@ -60,6 +60,7 @@ BOUNDED = "rounded-partition"
 class RecodedDraft:
     """What would be published.
 
+    asked: what the policy asks, whichever method made the release.
     plan: to be saved; None for local recoding, and where one was applied.
     certificate_extras: more keys of the certificate. beside: what it says of other releases, where
     it is published beside some, once it was read back.
@@ -67,7 +68,7 @@ class RecodedDraft:
     """
 
     shown: pl.DataFrame | ShownTable
-    problem: Problem
+    asked: Problem
     truth: Truth
     method: MethodReport
     reasons: dict[str, int]
@@ -377,7 +378,7 @@ def bucketed(table: Table, bound: BoundTable) -> Bucketed:
             " different groups would show; publish one record of each"
         )
     promises = problem.promises
-    InfeasibleError.raise_for(nearest_feasible(promises, bound.whole_table))
+    InfeasibleError.raise_for(infeasible_promises(promises, bound.whole_table))
     (hidden,) = bound.whole_table.sensitive.values()
     matrix, asked = bound.matrix(), BoundPromises(promises, bound.whole_table)
     started = time.process_time()

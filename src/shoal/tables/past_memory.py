@@ -42,11 +42,11 @@ from shoal.data.truth import Truth
 from shoal.errors import InfeasibleError, InputError
 from shoal.policy import registry
 from shoal.policy.binding.files import PolicyTables
-from shoal.policy.binding.past_memory import enough_for, floor, require_memory
+from shoal.policy.binding.past_memory import JOINED_BYTES, enough_for, floor, require_memory
 from shoal.policy.binding.table import BoundTable, bound_table
 from shoal.policy.policy import Policy
 from shoal.policy.problem import Problem
-from shoal.privacy.promises import BoundPromises, CountedRows, nearest_feasible
+from shoal.privacy.promises import BoundPromises, CountedRows, infeasible_promises
 from shoal.protocols import ColumnPartitioner
 from shoal.search.distinct_rows import WORTHWHILE, rows_within
 from shoal.tables.draft import RecodedDraft
@@ -77,6 +77,8 @@ def prepare_coded(
     require_memory(limit, floor(table.records, quasi, k))
     _require_written(table, policy, dialect)
     bound = bound_table(table, policy)
+    if bound.encoded.sample is not None:
+        require_memory(limit, floor(table.records, quasi, k, JOINED_BYTES))
     method = _method_of(bound)
     if isinstance(method, ColumnPartitioner):
         require_memory(limit, floor(table.records, quasi, k, method.column_bytes))
@@ -202,7 +204,7 @@ def _require_feasible(models: Sequence[Any], records: int, k: int) -> Classes:
     """Some of the records in one class; raises InfeasibleError where there are too few."""
     # of how many there are more than k, nothing is asked
     some = Classes(np.zeros(min(records, k + 1), dtype=np.int32), 1)
-    InfeasibleError.raise_for(nearest_feasible(models, some))
+    InfeasibleError.raise_for(infeasible_promises(models, some))
     return some
 
 

@@ -82,11 +82,11 @@ def policy_of_call(frame: Frame, policy: PolicyLike | None, columns: Columns) ->
     from shoal.policy.from_columns import policy_of_words
 
     if policy is not None:
-        return policy_beside(policy, columns)
+        return policy_and_words(policy, columns)
     return policy_of_words(Policy.from_dict, frame, columns)
 
 
-def policy_beside(policy: PolicyLike, columns: Columns) -> Policy:
+def policy_and_words(policy: PolicyLike, columns: Columns) -> Policy:
     """The policy with what may be named beside it; raises InputError where more is."""
     from shoal.policy.from_columns import changed, words_of_call
 
@@ -104,7 +104,7 @@ def save(publication: Publication[Any], path: str, overwrite: bool) -> Certifica
     `Publication.save`.
     """
     place, tables = Location(path), publication.policy.tables
-    if tables.is_pair:
+    if publication.policy.is_in_two_tables:
         raise InputError("publication: has two tables; 'shoal.publish_file' writes both")
     if place.is_path and not overwrite and not place.is_folder and Path(path).exists():
         raise InputError(f"output '{path}': exists already; name a new file, or say overwrite=True")
@@ -159,10 +159,12 @@ def publish_file(
     policy.require_answers()
     tables = policy.tables
     attack = asked_of(policy, request.attack or NO_ATTACK)
-    second = _checked(table, output, request, policy.files, tables.is_pair)
+    if isinstance(table, str):
+        _check_outputs(table, output, request, policy.files)
+    second = _second_output(table, output, policy.files) if policy.is_in_two_tables else None
     if request.plan is not None:
         policy.require_global("plan: there is none to save or apply")
-    plan = _existing(request.plan, request.explain)
+    plan = _plan_to_apply(request.plan, request.explain)
     kind = Location(output).kind_to_write
     progress("reading the table")
     room = room_for(table, beside=output) if isinstance(table, str) else None
@@ -189,34 +191,34 @@ def publish_file(
     remarks += population_warnings(policy.tables)
     del source  # the quasi-identifiers' cells are no longer needed
     with ExitStack() as outputs:
-        place = outputs.enter_context(release_draft(output, request.replace, second))
+        first_file = outputs.enter_context(release_draft(output, request.replace, second))
         # moved into place first
-        beside_it = None if second is None else outputs.enter_context(second_draft(second))
+        second_file = None if second is None else outputs.enter_context(second_draft(second))
         progress("writing the release")
-        for frame, draft_file in ((draft.shown, place), (draft.sensitive, beside_it)):
+        for frame, file in ((draft.shown, first_file), (draft.sensitive, second_file)):
             if isinstance(frame, ShownTable):
                 from shoal.tables.past_memory import write_shown
 
-                write_shown(frame, place, tables, dialect, draft.problem, room)
-            elif frame is not None and draft_file is not None:
+                write_shown(frame, first_file, tables, dialect, draft.asked, room)
+            elif frame is not None and file is not None:
                 # a certificate describes the columns of two tables together
-                about = file_metadata(frame.columns, draft.problem) if second is None else None
-                draft_file.write(tables.written_frame(frame, kind), dialect, about)
+                about = file_metadata(frame.columns, draft.asked) if second is None else None
+                file.write(tables.written_frame(frame, kind), dialect, about)
         progress("reading the release back")
-        back = tables.read_draft(place, dialect, beside_it, room)
+        back = tables.read_draft(first_file, dialect, second_file, room)
         formulas = tables.formula_warnings(back.table, kind)
         measured = _measured(back.table, draft, progress, started)
         certificate = measured.certificate
         if attack.attacks:
             release = measured.release
             certificate = attack_draft(certificate, back.table, release, draft, attack, progress)
-        notation, render = draft.problem.notation, draft.problem.schema.render
+        notation, render = draft.asked.notation, draft.asked.schema.render
         certificate = with_contradicted(certificate, back.contradicted)
         if kind.is_file:
             certificate = certificate.extended(
                 input={"sha256": digest},
-                output=place.described(back.sha256, render, dialect, notation)
-                | described_second(None if beside_it is None else beside_it.path, back.second),
+                output=first_file.described(back.sha256, render, dialect, notation)
+                | described_second(None if second_file is None else second_file.path, back.second),
             )
         certificate = certificate.warned(*remarks, *formulas)
         require_kept(
@@ -225,23 +227,24 @@ def publish_file(
         _save_plan(draft.plan, request.plan)
         if request.trace is not None:  # whose row is whose, for the owner alone
             write_trace(draft.truth.trace, request.trace)
-        place.certify(certificate.to_json())
-    frames = [one.held[0] for one in (place, beside_it) if isinstance(one, FrameDraft)]
+        first_file.certify(certificate.to_json())
+    frames = [one.held[0] for one in (first_file, second_file) if isinstance(one, FrameDraft)]
     return Outcome(certificate, measured.held, draft, frames)
 
 
-def _checked(
-    table: str | Frame, output: str, request: PublishRequest, read: list[str], is_pair: bool
-) -> str | None:
-    """Where the second of two tables goes, if there are two; raises InputError, before any work,
-    where a release can't be put there. read: files of the policy. is_pair: whether there are two.
+def _check_outputs(table: str, output: str, request: PublishRequest, read: list[str]) -> None:
+    """Raises InputError, before any work, where an output can't be put.
+
+    read: files of the policy.
     """
-    if not isinstance(table, str):
-        return FRAME if is_pair else None
     for written in filter(None, (output, request.plan, request.trace)):
         check_not_read(written, table, read)
     check_output(output, request.replace)
-    return second_output(output, table, read) if is_pair else None
+
+
+def _second_output(table: str | Frame, output: str, read: list[str]) -> str:
+    """Where the second of two tables goes; raises InputError where it can't be put there."""
+    return second_output(output, table, read) if isinstance(table, str) else FRAME
 
 
 def _refuse_past_memory(
@@ -266,7 +269,7 @@ def _refuse_past_memory(
     require_possible(table, policy)
 
 
-def _existing(path: str | Path | None, explain: bool) -> Plan | None:
+def _plan_to_apply(path: str | Path | None, explain: bool) -> Plan | None:
     """The plan in a file that exists already; raises InputError where one can't be explained."""
     if path is None or not Path(path).exists():
         return None
@@ -285,28 +288,28 @@ def _measured(
 ) -> CertifiedRelease:
     """The published cells, measured."""
     if draft.sensitive is None:
-        measured = measure(published, draft.problem, draft.truth, progress)
+        measured = measure(published, draft.asked, draft.truth, progress)
     else:
         original = draft.truth.original
         measured, published = measure_two_tables(
-            published, draft.problem, draft.truth, original, progress
+            published, draft.asked, draft.truth, original, progress
         )
     seconds = {"total": time.process_time() - started, "method": draft.seconds}
     certificate = measured.certificate.extended(
         verb="publish",
         method=draft.method,
-        seed=draft.problem.seed,
+        seed=draft.asked.seed,
         seconds=seconds,
         scale=measured.scale,
         **draft.certificate_extras,
     )
     if draft.method["name"] == BOUNDED:
-        certificate = with_bound(certificate, draft.problem, measured.held)
-    certificate = described(certificate, published, measured.figures, draft.problem, draft.truth)
+        certificate = with_bound(certificate, draft.asked, measured.held)
+    certificate = described(certificate, published, measured.figures, draft.asked, draft.truth)
     if draft.beside is not None:
         from shoal.auditor.audit import AuditResult
 
-        audited = AuditResult(certificate, measured.held, draft.problem, draft.truth)
+        audited = AuditResult(certificate, measured.held, draft.asked, draft.truth)
         certificate = certificate.extended(beside=draft.beside(audited))
     return CertifiedRelease(certificate, measured.held)
 
@@ -336,7 +339,7 @@ def attack_draft(
     from shoal.data.attack_scene import Recoding
     from shoal.tables.attack import replay_of, republisher
 
-    asked, truth = draft.problem, draft.truth
+    asked, truth = draft.asked, draft.truth
     applied_plan = "plan" in draft.certificate_extras
     own = asked.with_default_method(truth.encoded)
     republish = republisher(truth.original, truth.encoded, own)

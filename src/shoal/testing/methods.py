@@ -14,7 +14,7 @@ from shoal.errors import InfeasibleError
 from shoal.privacy.k_anonymity import KAnonymity
 from shoal.privacy.l_diversity import LDiversity
 from shoal.privacy.promise import Promise
-from shoal.privacy.promises import BoundPromises, nearest_feasible
+from shoal.privacy.promises import BoundPromises, infeasible_promises
 from shoal.privacy.t_closeness import TCloseness
 from shoal.protocols import AnonymityRequirement, Partitioner, PrivacyModel, Promises, Recoder
 from shoal.search.repair import repair
@@ -106,7 +106,7 @@ def check_with_sensitive_values(method: Partitioner, matrix: Matrix, k: int, see
     """Every class keeps l-diversity (for odd k) or t-closeness (for even k) beside k-anonymity."""
     more: Promise = LDiversity("ill", 2) if k % 2 else TCloseness(("income",), 0.4)
     models = (KAnonymity(max(k, 2)), more)
-    if nearest_feasible(models, table_of(matrix)):
+    if infeasible_promises(models, table_of(matrix)):
         return
     promises = promises_on(matrix, *models)
     found = method.partition(matrix, promises, np.random.default_rng(seed))

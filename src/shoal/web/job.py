@@ -160,7 +160,7 @@ def _keep_people(asked: Asked, outcome: Any, policy: Any) -> None:
     from shoal.attacks.beside.others import Audited, OtherRelease
 
     draft, folder = outcome.draft, Path(asked["folder"])
-    result = AuditResult(outcome.certificate, outcome.release, draft.problem, draft.truth)
+    result = AuditResult(outcome.certificate, outcome.release, draft.asked, draft.truth)
     own = Audited(result, OtherRelease(release=folder / DATA), policy)
     with suppress(InputError):  # nobody can be found again where the policy names no subject
         keep(folder / PEOPLE, project_key(Path(asked["key"])), own.beside("the draft"))

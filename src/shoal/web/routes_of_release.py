@@ -372,6 +372,9 @@ def gate(server: Server, run: Run) -> list[Context]:
     to_say = gettext("{not_accepted} open", not_accepted=len(not_accepted)) if not_accepted else ""
     to_say = to_say if tried else gettext("waits for the attacks")
     draft = gettext("draft {number}", number=run.number)
+    if not holds:
+        why = gettext("a promise fails") if is_measured else gettext("its file was changed")
+        draft = f"{draft}: {why}"
     place = "#accept" if not_accepted else "#attacks"
     elsewhere = "#attacks" if others or unread else "#other"
     beside = beside if is_safe or beside else gettext("not answered")
@@ -525,7 +528,7 @@ async def release_screen(server: Server) -> Context:
         "for_recipient": [name for name in files if not name.startswith("dossier.")],
         "pack": PACK,
         "to_keep": [name for name in files if name.startswith("dossier.")],
-        "attacks": ranked(stated),
+        "attacks": ranked(stated, given.get("accepted") or {}),
         "found": len(rows_of(stated)),
         "legend": LEGEND,
         "to_accept": to_accept(run),

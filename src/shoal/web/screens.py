@@ -13,6 +13,7 @@ from shoal.data.person.decision import asks_who
 from shoal.data.warnings import GRAVE
 from shoal.policy.proposal.roles import MANY
 from shoal.reports.linked import entity_picture, exposure_text, known_text
+from shoal.reports.release import attackers
 from shoal.web import pictures, policy_text
 from shoal.web.edits import (
     APART,
@@ -385,6 +386,9 @@ async def promises_screen(server: Server) -> Context:
     sets = [[one["size"], one["people"]] for one in risk.get("sets") or ()]
     losses, method = measured_losses(server)
     is_counting = await _count_grave(server)
+    last = server.last_draft()
+    is_sample = any(own.get("role") == "weight" for own in project.attributes.values())
+    unmeasured = {"individual_risk": {"own": dict.fromkeys(("max", "mean"))} if is_sample else None}
     return {
         **context,
         "k": k,
@@ -411,7 +415,8 @@ async def promises_screen(server: Server) -> Context:
             for place, promise in enumerate(policy.get("promises") or ())
             if promise.get("model") not in ("k-anonymity",) and not about(promise)
         ],
-        "last": _last_measured(server),
+        "feared": attackers(last.certificate if last else unmeasured),
+        "last": last,
         "findings": await findings(server),
         "is_counting": is_counting,
         "waits": context["waits"] or is_counting,
@@ -474,8 +479,9 @@ def measured_losses(server: Server) -> tuple[list[tuple[int, float]], str]:
             stated = run.certificate
             asked = (p["asked"] for p in stated["promises"] if p["model"] == "k-anonymity")
             label = stated["method"]["name"]
-            if (lost := loss_of(stated)) is not None:
-                points.setdefault(label, {})[next(asked, 0)] = lost
+            own_k, lost = next(asked, None), loss_of(stated)
+            if own_k is not None and lost is not None:
+                points.setdefault(label, {})[own_k] = lost
     if not points:
         return [], ""
     wanted = (server.project.policy.get("method") or {}).get("name")
@@ -489,12 +495,3 @@ def _same_but_k(server: Server, asked: Context) -> bool:
         return {**policy, "promises": promises, "method": None}
 
     return rest(asked) == rest(server.project.policy)
-
-
-def _last_measured(server: Server) -> Context:
-    """What the last draft says about risk, for the sentences about whom to fear."""
-    run = server.last_draft()
-    if run is None:
-        return {}
-    stated = run.certificate
-    return {"number": run.number, "risk": stated.get("risk") or {}, "classes": stated["classes"]}

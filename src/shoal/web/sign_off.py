@@ -14,7 +14,7 @@ from shoal.data.certificate import Certificate
 from shoal.data.language import gettext
 from shoal.data.warnings import GRAVE, PLAIN_SINGLES_OUT
 from shoal.policy.loading import tables_named_in
-from shoal.reports.attacks import ALL_PLAIN, found_much
+from shoal.reports.attacks import ALL_PLAIN, must_be_accepted
 from shoal.web import policy_text
 from shoal.web.policy_text import Context, read, sha256
 from shoal.web.project import ASKED, CERTIFICATE, RELEASE, TRACE, Project, Run, tables_in
@@ -56,7 +56,7 @@ def to_accept(run: Run) -> list[Point]:
         if one.severity == GRAVE or (singles_out and one.column):
             about = one.column or (ALL_PLAIN if singles_out else one.text)
             found.setdefault(about, []).append(one.text)
-    for row in found_much(certificate):
+    for row in must_be_accepted(certificate):
         about = row.attribute if row.attribute in found else row.says
         found.setdefault(about, []).append(row.says)
     return [Point(said, about if about in columns else None) for about, said in found.items()]

@@ -369,7 +369,7 @@ def test_a_broken_promise_is_shown_and_not_ranked(broken):
         (["mondrian:cute=nearest"], "unknown parameter 'cute'; did you mean 'cut'"),
         (["mondrian", "mondrian:cut=median"], "'mondrian:cut=median' is asked for twice"),
         (["mondrian", {"name": "mondrian"}], "'mondrian' is asked for twice"),
-        (["mondrian", 5], "or a dict with its 'name' and parameters"),
+        (["mondrian", 5], "its name and parameters as a dict, or a method of your own"),
     ],
 )
 def test_methods_that_are_none(sample_table, sample_policy, methods, told):

@@ -18,8 +18,12 @@ from shoal.reports.attacks import (
     NO_MORE,
     NOTHING,
     SOME,
+    SOME_AT_MOST,
+    TOO_FEW,
     Row,
     attack_lines,
+    much_found,
+    must_be_accepted,
     page_content,
     ranked,
     rows_of,
@@ -180,7 +184,11 @@ def test_a_forged_certificate_of_accepted_attacks_does_not_verify(folder):
 @pytest.mark.parametrize(
     ("gain", "word"),
     [
-        ({"share": 0.02, "ci": [-0.01, 0.05]}, NOTHING),
+        ({"share": 0.002, "ci": [-0.01, 0.01]}, NOTHING),
+        ({"share": -0.1, "ci": [-0.15, -0.05]}, NOTHING),
+        ({"share": 0.02, "ci": [-0.01, 0.05]}, SOME_AT_MOST),
+        ({"share": 0.178, "ci": [-0.001, 0.337]}, TOO_FEW),
+        ({"share": -0.05, "ci": [-0.3, 0.2]}, TOO_FEW),
         ({"share": 0.005, "ci": [0.001, 0.009]}, NOTHING),
         ({"share": 0.05, "ci": [0.02, 0.08]}, SOME),
         ({"share": 0.2, "ci": [0.1, 0.3]}, "much"),
@@ -191,8 +199,12 @@ def test_a_gain_in_a_word(gain, word):
     assert Row("", "", "", chance=0.1, gain=gain).word == word
 
 
+def test_whoever_is_right_of_nobody_found_none_whatever_others_are_right_of():
+    assert Row("", "", "", 0, chance=0.1, gain={"share": 0.2, "ci": [-0.1, 0.5]}).word == "none"
+
+
 def test_a_gain_over_others_is_never_named_after_chance():
-    gain = {"share": 0.02, "ci": [-0.01, 0.05]}
+    gain = {"share": 0.002, "ci": [-0.01, 0.01]}
     assert Row("", "", "", 0.42, control=0.34, chance=0.18, gain=gain).word == NO_MORE
 
 
@@ -201,6 +213,39 @@ def test_a_gain_over_others_is_never_named_after_chance():
 )
 def test_a_share_in_a_word(share, word):
     assert Row("", "", "", share).word == word
+
+
+# 33 against 15 of 100, on 46 people each
+FEW_TRIED = {"share": 0.178, "ci": [-0.001, 0.337]}
+
+
+def guessed(gain, accept=()) -> Certificate:
+    shares = {"member": {"share": 0.33, "ci": None}, "control": {"share": 0.152, "ci": None}}
+    one = GUESSED | {"certain": {"share": 0, "ci": None}, "attackers": {"b": shares}, "gain": gain}
+    return found_by(inference={"ill": one}, accept=[*accept])
+
+
+def test_a_large_gain_on_few_people_must_be_accepted_in_words():
+    found = ranked(guessed(FEW_TRIED), {})[0]
+    assert (found.word, found.state) == (TOO_FEW, "open")
+    assert "more people" in found.remedy
+    assert "(1 tried) is “much”, or may be" in much_found(guessed(FEW_TRIED))
+    says = must_be_accepted(guessed(FEW_TRIED))[0].says
+    accepted = ranked(guessed(FEW_TRIED), {says})[0]
+    assert (accepted.state, accepted.remedy) == ("accepted", "")
+
+
+@pytest.mark.parametrize(
+    "gain", [{"share": 0.05, "ci": [-0.1, 0.2]}, {"share": 0.05, "ci": [-0.01, 0.09]}]
+)
+def test_a_gain_that_is_small_on_people_who_were_tried_needs_no_words(gain):
+    assert not must_be_accepted(guessed(gain))
+    assert [one.state for one in ranked(guessed(gain), {})] == ["", ""]
+
+
+def test_what_a_policy_judges_by_its_upper_end_needs_no_words():
+    judged = {"measure": "inference_gain", "attribute": "ill", "at_most": 0.2, "upper": 0.337}
+    assert not must_be_accepted(guessed(FEW_TRIED, [judged | {"holds": False}]))
 
 
 SHARE = {"share": 0.5, "ci": None}
@@ -252,6 +297,11 @@ def test_who_is_nearly_certain_of_a_number_is_compared_with_strangers():
     number = {"pay": one | {"tolerance": 9.0, "tolerance_share": 0.05}}
     assert [row.word for row in rows_of(found_by(inference=number))] == ["some", "some"]
     assert [row.word for row in rows_of(found_by(inference={"ill": one}))] == ["some", "much"]
+    few = number["pay"] | {
+        "certain": {"share": 0.01, "ci": None},
+        "gain": {"share": 0.2, "ci": None},
+    }
+    assert [row.word for row in rows_of(found_by(inference={"pay": few}))] == ["much", "some"]
 
 
 def test_findings_are_ranked_much_first_each_with_what_to_do():

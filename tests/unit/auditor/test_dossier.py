@@ -30,7 +30,15 @@ from shoal.auditor.dossier.dossier import (
 from shoal.cli.main import status_of
 from shoal.errors import InputError, PromiseError
 from shoal.policy import registry
-from shoal.reports.attacks import MUCH, Row, found_much, much_found, rows_of, worst_first
+from shoal.reports.attacks import (
+    MUCH,
+    TOO_FEW,
+    Row,
+    much_found,
+    must_be_accepted,
+    rows_of,
+    worst_first,
+)
 from shoal.reports.dossier import _answer, summary, write_dossier
 from shoal.reports.in_short import linked_rows
 
@@ -142,7 +150,7 @@ def test_initial_and_residual_risk_stand_side_by_side(released):
     [
         ({"threshold": {"max": 0.1, "why": "x"}}, "threshold", "above the greatest risk"),
         ({"threshold": {"max": 0.2, "why": "x"}}, "threshold", ""),
-        ({"threshold": {"max": 0.2}}, "threshold", "lacks the reason"),
+        ({"threshold": {"max": 0.2}}, "threshold", "the reason is missing"),
         ({"review_by": "2026-11-21"}, "review_by", "is over"),
         ({"review_by": "2026-11-22"}, "review_by", ""),
         ({"controller": {"name": "A"}}, "controller", "lacks contact"),
@@ -257,7 +265,7 @@ def test_the_front_of_a_dossier_is_at_most_two_pages(attacked, tmp_path):
     sign_off = {"name": "A", "role": "B", "date": "2026-01-01", "decision": "accept"}
     context |= {"sign_off": [sign_off | {"comment": "a comment, " * 30}] * 3}
     certificate = shoal_package.Certificate.load(f"{certified}.certificate.json")
-    much = [row.says for row in worst_first(certificate) if row.word == MUCH]
+    much = [row.says for row in must_be_accepted(certificate)]
     context |= {"accepted": dict.fromkeys(much, "they may not match lists, " * 10)}
     asked = {"policy": _policy(folder), "context": context, "original": folder / "in.csv"}
     found = open_points(shoal_package.dossier(certified, **asked), *["a finding, " * 20] * 30)
@@ -316,13 +324,15 @@ def test_a_criterion_has_the_colour_of_the_worst_that_was_found(share, colour):
     assert _answer(certificate, "certificate.attacks.linkability")[1] == colour
 
 
-def test_what_attacks_found_much_of_is_open_until_somebody_accepts_it(attacked):
+def test_what_attacks_must_be_accepted_of_is_open_until_somebody_accepts_it(attacked):
     folder, certified = attacked
     certificate = shoal_package.Certificate.load(f"{certified}.certificate.json")
-    much = [row.says for row in worst_first(certificate) if row.word == MUCH]
+    much = [row.says for row in must_be_accepted(certificate)]
     asked = {"policy": _policy(folder), "context": CONTEXT}
     found = shoal_package.dossier(certified, **asked)
-    assert len([one for one in found.open if one["kind"] == MUCH]) == len(much) > 0
+    words = [row.word for row in must_be_accepted(certificate)]
+    assert {*words} == {MUCH, TOO_FEW}
+    assert len([one for one in found.open if one["kind"] == MUCH]) == len(much)
     asked["context"] = CONTEXT | {"accepted": dict.fromkeys(much, "they may match lists")}
     found = shoal_package.dossier(certified, **asked)
     assert not [one for one in found.open if one["kind"] == MUCH]
@@ -357,10 +367,10 @@ def test_what_does_not_hold_is_open_whatever_is_accepted(released, tmp_path, mon
     beside = {"k": 5, "attacker": "presence", "releases": [], "people": 40, "below_k": 7}
     beside |= {"alone": 1, "least": 1, "holds": False}
     path = certified(released, tmp_path, monkeypatch, beside=beside)
-    text = "beside other releases: 7 of 40 people are left among fewer than 5"
-    context = CONTEXT | {"accepted": {f"{text}, or what is missing is": "they agreed"}}
+    text = "beside other releases: of 40 people, 7 are left among fewer than 5"
+    context = CONTEXT | {"accepted": {text: "they agreed"}}
     found = shoal_package.dossier(released / "out.csv", path, context=context)
-    assert texts(found, "fails") == [f"{text}, or what is missing is"]
+    assert texts(found, "fails") == [text]
 
 
 def test_what_is_accepted_and_was_not_found_is_open(released):
@@ -417,14 +427,14 @@ def test_a_rejected_release_is_open_whoever_asks(released, tmp_path):
 def test_findings_are_counted_beside_the_attacks_that_were_tried(attacked):
     certificate = shoal_package.Certificate.load(f"{attacked[1]}.certificate.json")
     tried = len({*registry.attacks()} & {*certificate["attacks"]})
-    count = len(found_much(certificate))
+    count = len(must_be_accepted(certificate))
     assert count > 1
-    said = f"{count} findings of attacks ({tried} tried) are “much”: see below."
+    said = f"{count} findings of attacks ({tried} tried) are “much”, or may be: see below."
     assert much_found(certificate) == said
 
 
-def test_verify_says_that_attacks_found_much(attacked, shoal):
-    assert "of attacks are 'much'" in shoal("verify", attacked[1]).out
+def test_verify_says_that_attacks_must_be_accepted(attacked, shoal):
+    assert "of attacks are “much”" in shoal("verify", attacked[1]).out
 
 
 STARTS, ENDS = ("Al", "Ber", "Dan", "Kel", "Mar", "Tor"), ("man", "ez", "sen", "ski")
@@ -469,7 +479,7 @@ def test_a_list_with_all_columns_that_name_people_finds_who_is_alone_with_all_of
     groups = shown.group_by(key).agg(pl.col("person").unique())
     alone = groups.filter(pl.col("person").list.len() == 1)
     count = alone["person"].explode().n_unique()
-    rows = {row.label: row for row in found_much(publication.certificate)}
+    rows = {row.label: row for row in must_be_accepted(publication.certificate)}
     assert round(rows["finding a person by surname and postcode"].member["share"] * 250) == count
     assert publication.certificate["columns"][0]["alone_if_known"] < count < 250
 
@@ -618,10 +628,11 @@ def test_what_attacks_found_is_ranked_before_the_appendix_and_whole_in_it(attack
     found = shoal_package.dossier(certified, **asked)
     front = page.read_text().partition('id="appendix"')[0].partition('id="found"')[2]
     words = re.findall(r"<li><strong>(\w+)", front)
-    places = {"much": 0, "some": 1, "none": 2, "nothing": 2, "not": 3}
+    places = {"much": 0, "too": 1, "some": 1, "none": 2, "nothing": 2, "not": 3}
     assert words == sorted(words, key=places.__getitem__)
     assert 0 < len(words) <= 10
-    assert words.count("much") + words.count("some") == front.count("<em>")
+    helped = re.findall(r"<li><strong>(?:much|too|some(?! at most))\b", front)
+    assert len(helped) == front.count("<em>")
     assert states(found)["certificate.attacks.singling-out"] == "answered"
     assert "attack: singling out [" in page.read_text()
     section = page.read_text()[page.read_text().index('id="attacks"') :]

@@ -24,7 +24,7 @@ from shoal.privacy.l_diversity import LDiversity
 from shoal.privacy.p_sensitive import PSensitiveKAnonymity
 from shoal.privacy.population import DeltaPresence, KMap
 from shoal.privacy.promise import Promise
-from shoal.privacy.promises import BoundPromises, nearest_feasible
+from shoal.privacy.promises import BoundPromises, infeasible_promises
 from shoal.privacy.subject_share import SubjectShare
 from shoal.privacy.t_closeness import TCloseness
 
@@ -248,7 +248,7 @@ def test_a_plain_plug_in_is_asked_and_one_that_merging_breaks_is_not():
     labels = np.zeros(2, dtype=np.int32)
     assert not BoundPromises([Stranger()], table([0, 1])).holds(labels, 1)[0]
     assert BoundPromises([Stranger(monotone=False)], table([0, 1])).holds(labels, 1)[0]
-    assert nearest_feasible([Stranger()], table([0, 1])) != []
+    assert infeasible_promises([Stranger()], table([0, 1])) != []
 
 
 @pytest.mark.parametrize(
@@ -267,18 +267,18 @@ def test_a_plain_plug_in_is_asked_and_one_that_merging_breaks_is_not():
 )
 def test_an_infeasible_promise_is_reported_with_the_nearest_that_holds(model, nearest):
     whole = table([0, 0, 0, 1, 1, 2])
-    findings = nearest_feasible([model], whole)
+    findings = infeasible_promises([model], whole)
     assert len(findings) == 1
     assert "nearest that holds" in findings[0]
-    assert nearest_feasible([nearest], whole) == []
+    assert infeasible_promises([nearest], whole) == []
 
 
 @given(published.classes(distance="equal"), st.sampled_from([0.1, 0.2, 0.3]))
 def test_the_share_named_as_nearest_holds(classes, alpha):
-    for finding in nearest_feasible([AlphaKAnonymity("s", alpha, 2)], classes):
+    for finding in infeasible_promises([AlphaKAnonymity("s", alpha, 2)], classes):
         if "alpha = " in finding.split(";")[-1]:
             named = float(finding.rsplit("alpha = ", 1)[1])
-            findings = nearest_feasible([AlphaKAnonymity("s", named, 2)], classes)
+            findings = infeasible_promises([AlphaKAnonymity("s", named, 2)], classes)
             assert not any("alpha = " in other for other in findings)
 
 
@@ -290,7 +290,9 @@ def test_findings_and_reports_name_no_value():
         LDiversity("s", 9),
         AlphaKAnonymity("s", 0.1, 9, ("secret 1",)),
     ]
-    spoken = str(nearest_feasible(models, whole)) + str([model.report(whole) for model in models])
+    spoken = str(infeasible_promises(models, whole)) + str(
+        [model.report(whole) for model in models]
+    )
     assert "secret" not in spoken
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from math import log
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -23,6 +25,7 @@ from shoal.privacy.reidentification import (
 )
 from shoal.reports.text import summary
 
+DOCS = Path(__file__).parents[3] / "docs"
 PEOPLE = [1, 2, 3, 19, 20, 21, 100, 10_000, 1_000_000]
 SHARES = [1e-9, 1e-6, 0.001, 0.1, 0.4999999, 0.5, 0.7, 0.99, 1 - 1e-12, 1.0]
 
@@ -55,6 +58,16 @@ def test_individual_risk_is_the_mean_of_one_by_all_who_fit(people, p):
 def test_the_risks_of_the_literature():
     assert risk(1, 10) == pytest.approx(0.2558428, abs=1e-7)
     assert risk(2, 20) == pytest.approx(0.0826841, abs=1e-7)
+
+
+def test_the_page_for_users_of_sdcmicro_compares_with_what_sdcmicro_computes():
+    one, two, three = (risk(people, 10 * people) for people in (1, 2, 3))
+    p, q = 0.1, 0.9
+    assert p / q * log(1 / p) == pytest.approx(one)
+    assert p / q - (p / q) ** 2 * log(1 / p) == pytest.approx(two)
+    words = " ".join((DOCS / "survey.md").read_text("utf-8").split())
+    assert f"1 of 10 has {one:.4f}, 2 of 20 have {two:.4f}." in words
+    assert f"for 3 of 30, {p / (3 - q):.4f}, not {three:.4f}." in words
 
 
 @given(st.integers(1, 10**6))

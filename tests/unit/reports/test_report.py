@@ -345,9 +345,9 @@ def test_a_release_without_any_class(sample, tmp_path):
         pl.lit("*").alias(n) for n in ("age", "sex", "zip", "education")
     )
     draft = sample.outcome.draft
-    measured = measure(Table(starred), draft.problem, None)
+    measured = measure(Table(starred), draft.asked, None)
     write_report(
-        AuditResult(measured.certificate, measured.held, draft.problem, None),
+        AuditResult(measured.certificate, measured.held, draft.asked, None),
         sample.policy,
         tmp_path / "audit.html",
     )
@@ -360,7 +360,7 @@ def test_a_broken_promise_is_said_first(sample, tmp_path):
     published = Table(sample.outcome.draft.frame)
     stricter = sample.policy.with_k(25)
     draft = sample.outcome.draft
-    problem = draft.problem.again(stricter)
+    problem = draft.asked.again(stricter)
     measured = measure(published, problem, draft.truth)
     write_report(
         AuditResult(measured.certificate, measured.held, problem, draft.truth),
@@ -427,7 +427,7 @@ def shown_if_published(release: Release, name: str, cell: str) -> Distribution:
     """The column's distribution, had every record shown this cell in it."""
     draft = release.outcome.draft
     frame = draft.frame.with_columns(pl.lit(cell).alias(name))
-    published = measure(Table(frame), draft.problem, draft.truth).release
+    published = measure(Table(frame), draft.asked, draft.truth).release
     measured = replace(measured_of(release.outcome, release.policy), release=published)
     found = distributions_of(measured, [name])
     return next(d for d in found if d.name == name)
@@ -446,7 +446,7 @@ def test_a_frequent_value_that_is_not_published_is_not_told(tmp_path):
 def test_an_order_that_the_data_tells_names_published_labels_only(tmp_path, order):
     ordinal = {"role": "quasi", "type": "ordinal", "order": order}
     release = Release(tmp_path, people(200), policy_of({"age": AGE, "city": ordinal, "ill": ILL}))
-    first, _, last = release.outcome.draft.problem.schema["city"].order
+    first, _, last = release.outcome.draft.asked.schema["city"].order
     found = shown_if_published(release, "city", f"[{first}, {last}]")
     assert found.labels == (first, last, OTHERS)
     assert found.after == pytest.approx([200 / 3] * 3)

@@ -14,7 +14,7 @@ import naive
 import published
 from shoal.data.classes import Classes
 from shoal.errors import InputError
-from shoal.privacy.promises import nearest_feasible
+from shoal.privacy.promises import infeasible_promises
 from shoal.privacy.subject_share import SubjectShare
 
 SHARES = st.sampled_from([0.1, 0.2, 0.25, 0.3, 0.5, 0.75, 1.0])
@@ -50,11 +50,11 @@ def test_no_class_that_holds_has_fewer_people_than_it_implies(classes, share):
 
 def test_a_share_that_the_whole_table_breaks_is_infeasible_and_the_nearest_is_named():
     table = Classes(np.zeros(4, np.int32), 1, np.array([0, 0, 0, 1], np.int32))
-    assert nearest_feasible([SubjectShare(0.5)], table) == [
+    assert infeasible_promises([SubjectShare(0.5)], table) == [
         "promise 'subject-share': share = 0.5 asked, and somebody owns more of the whole table; the"
         " nearest that holds is share = 0.75"
     ]
-    assert nearest_feasible([SubjectShare(0.75)], table) == []
+    assert infeasible_promises([SubjectShare(0.75)], table) == []
 
 
 @pytest.mark.parametrize("share", [0, 1.5, True, "half"])

@@ -40,8 +40,9 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every table is too large for memory, and everything is done in many small parts."""
     monkeypatch.setattr(past_memory, "BASE", 0)
     monkeypatch.setattr(past_memory, "RECORD_BYTES", 0)
-    monkeypatch.setattr(past_memory, "IN_MEMORY", 1e9)
+    monkeypatch.setattr(past_memory, "HELD_BYTES", 1e9)
     monkeypatch.setattr(in_parts, "RECORD_BYTES", 400)
+    monkeypatch.setattr(in_parts, "JOINED_BYTES", 0)
     monkeypatch.setattr(room, "BLOCK", 70)
     monkeypatch.setattr(coded_files, "SEGMENT", 90)
     monkeypatch.setattr(coded_table, "CLASSES", 3)
@@ -221,7 +222,7 @@ def test_records_without_a_value_are_suppressed_alike(
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(past_memory, "BASE", 0)
             patch.setattr(past_memory, "RECORD_BYTES", 0)
-            patch.setattr(past_memory, "IN_MEMORY", 1e9)
+            patch.setattr(past_memory, "HELD_BYTES", 1e9)
             patch.setattr(room, "BLOCK", 70)
             assert published(source, asked, tmp_path / out, LIMITS[1]) == whole
 
@@ -354,6 +355,66 @@ def test_verify_within_a_limit_checks_what_it_always_checks(
         assert [c.name for c in verify(out, **known) if c.ok is False]
 
 
+def test_what_joins_rows_or_households_is_found_within_a_limit_as_without(
+    tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHOAL_PSEUDONYM_KEY", "a secret of this test")
+    person = [int(name[1:]) for name in rows()["person"]]
+    of_people = {"home": [f"h{n // 3}" for n in person], "weight": [1 + n % 7 for n in person]}
+    rows().with_columns(
+        **{name: pl.Series(cells) for name, cells in of_people.items()},
+        ward=pl.Series([f"w{n % 200}" for n in person]),
+    ).write_csv(tmp_path / "in.csv")
+    asked = _changed(
+        person={"role": "subject"},
+        cost={"role": "drop"},
+        home={"role": "household", "pseudonym": "keyed"},
+        weight={"role": "weight"},
+    )
+    source, out, trace = (str(tmp_path / name) for name in ("in.csv", "out.csv", "t.jsonl"))
+    publish_file(source, asked, out, PublishRequest(trace=trace))
+    known = {"policy": asked, "original": source, "trace": trace}
+    whole = [audit_file(out, asked, source, trace_path=trace), audit_file(out, asked)]
+    codes = [{warning.code for warning in one.certificate.warnings} for one in whole]
+    assert codes[0] >= {"rows-linked", "household-joined"}
+    assert "household-joined" in codes[1]
+    assert whole[0].certificate["individual_risk"]["household"]["mean"] > 0
+    checks = verify(out, **known)
+    assert all(check.ok is not False for check in checks)
+    request.getfixturevalue("tiny")
+    with room.using(LIMITS[0]):
+        found = [audit_file(out, asked, source, trace_path=trace), audit_file(out, asked)]
+        assert verify(out, **known) == checks
+    assert [certified(one.certificate) for one in found] == [
+        certified(o.certificate) for o in whole
+    ]
+    assert found[0].certificate["scale"]["parts"] > 1
+    monkeypatch.setattr(in_parts, "JOINED_BYTES", 300)
+    too_little = pytest.raises(InputError, match="too little for this table; allow 1 MB or more")
+    with room.using(LIMITS[0]), too_little:
+        audit_file(out, asked)
+
+
+def test_a_sample_published_within_a_limit_is_measured_and_verified_as_without(
+    table: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    rows().with_columns(weight=2.5 + pl.int_range(pl.len()) % 9).write_csv(table)
+    asked = _changed(weight={"role": "weight"}, person={"role": "household"})
+    out = tmp_path / "out.csv"
+    whole = published(table, asked, out)
+    assert whole[1]["individual_risk"]["household"]["mean"] > 0
+    known = {"policy": asked, "original": table, "trace": f"{out}.trace"}
+    checks = verify(out, **known)
+    assert all(check.ok is not False for check in checks)
+    request.getfixturevalue("tiny")
+    assert published(table, asked, out, LIMITS[1]) == whole
+    assert verify(out, **known) == checks
+    with room.using(LIMITS[1]):
+        assert verify(out, **known) == checks
+    with pytest.raises(InputError, match="too little for this table; allow 1 MB or more"):
+        published(table, asked, out, LIMITS[0])
+
+
 REFUSED = {
     "refine: full moves": policy({"name": "rounded-partition", "refine": "full"}),
     "refine: auto moves": policy({"name": "rounded-partition"}),
@@ -397,7 +458,7 @@ def test_what_the_policy_says_is_refused_before_anything_is_read(
 def test_a_limit_that_is_too_small_is_refused_with_the_figure(
     monkeypatch: pytest.MonkeyPatch, table: Path, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(past_memory, "IN_MEMORY", 1e9)
+    monkeypatch.setattr(past_memory, "HELD_BYTES", 1e9)
     with pytest.raises(InputError, match=r"memory: 200 MB is too little .* allow 300 MB or more"):
         published(table, METHODS["rounded"], tmp_path / "out.csv", 200_000_000)
     monkeypatch.setattr(past_memory, "RECORD_BYTES", 10**6)
@@ -476,7 +537,7 @@ def test_a_killed_run_leaves_nothing_to_read(stage: str, table: Path, tmp_path: 
         "from shoal.tables.publish import publish_file\n"
         "from shoal.tables.request import PublishRequest\n"
         "from shoal.policy.policy import Policy\n"
-        "past_memory.BASE = past_memory.RECORD_BYTES = 0; past_memory.IN_MEMORY = 1e9\n"
+        "past_memory.BASE = past_memory.RECORD_BYTES = 0; past_memory.HELD_BYTES = 1e9\n"
         "def stop(stage):\n"
         "    if sys.argv[1] in stage:\n"
         "        print('here', flush=True); time.sleep(60)\n"

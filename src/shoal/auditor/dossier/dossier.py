@@ -441,9 +441,9 @@ class Answers:
     def _lacks_of_threshold(self) -> str:
         accepted, found = self.context.threshold, self.threshold()
         if accepted.max is None and accepted.mean is None:
-            return "lacks the risk that is accepted"
+            return "how much is not stated"
         if not accepted.why:
-            return "lacks the reason"
+            return "the reason is missing"
         named = parts_of("threshold")
         above = [named[name] for name in ("max", "mean") if found[name]["within"] is False]
         return f"the release is above the {' and the '.join(above)}" if above else ""

@@ -99,6 +99,23 @@ JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum = ANY(i.indkey
 WHERE n.nspname = $1 AND c.relname = $2 AND i.indisprimary
 ORDER BY pg_catalog.array_position(i.indkey::int2[], a.attnum)
 """
+_LACKING = """
+SELECT CASE WHEN may THEN '' ELSE what END FROM (
+SELECT CASE
+WHEN NOT u.may_enter THEN 'USAGE ON SCHEMA ' || u.schema
+WHEN u.oid IS NULL OR r = 'CREATE' THEN 'CREATE ON SCHEMA ' || u.schema
+ELSE r || ' ON ' || u.schema || '.' || pg_catalog.quote_ident($2) END AS what,
+u.may_enter AND CASE
+WHEN u.oid IS NULL OR r = 'CREATE' THEN pg_catalog.has_schema_privilege(u.nspname, 'CREATE')
+WHEN r = 'OWNERSHIP' THEN pg_catalog.pg_has_role(u.relowner, 'USAGE')
+ELSE pg_catalog.has_table_privilege(u.oid, r) END AS may
+FROM (
+SELECT n.nspname, pg_catalog.quote_ident(n.nspname) AS schema, c.oid, c.relowner,
+pg_catalog.has_schema_privilege(n.nspname, 'USAGE') AS may_enter
+FROM pg_catalog.pg_namespace n
+LEFT JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid AND c.relname = $2
+WHERE n.nspname = $1) u, pg_catalog.unnest(pg_catalog.string_to_array($3, ',')) r) asked
+"""
 _PATH = """
 SELECT pg_catalog.current_schema()::pg_catalog.text,
 pg_catalog.current_setting('search_path')::pg_catalog.text
@@ -159,6 +176,13 @@ class PostgresSession:
     def key(self, table: TableName) -> list[str]:
         return self.query(_KEY, (table.schema, table.name)).to_series().to_list()
 
+    def lacking(self, table: TableName, rights: Sequence[str]) -> list[str]:
+        """Raises DatabaseRefusal, too, where there is no such schema."""
+        found = self.query(_LACKING, (table.schema, table.name, ",".join(rights))).to_series()
+        if not len(found):
+            raise DatabaseRefusal(_STATES["3F000"])
+        return [right for right in found if right]
+
     def name_findings(self, names: Sequence[str]) -> list[str]:
         return [
             f"name '{name}': PostgreSQL takes names of 1 to {LONGEST} bytes, and keeps some for"
@@ -174,7 +198,7 @@ class PostgresSession:
     def query(self, sql: str, parameters: Sequence[str] = ()) -> pl.DataFrame:
         with _in_our_words():
             self.cursor.execute(sql, tuple(parameters) or None)
-            return pl.DataFrame(self.cursor.fetch_polars())
+            return pl.DataFrame(self.cursor.fetch_arrow_table())
 
     def insert(self, table: TableName, frame: pl.DataFrame) -> None:
         if any(frame[name].str.contains("\0", literal=True).any() for name in _texts(frame)):
@@ -226,8 +250,10 @@ def _texts(frame: pl.DataFrame) -> list[str]:
 def _driver() -> Any:
     try:
         import adbc_driver_postgresql.dbapi as driver
+        import pyarrow  # noqa: F401  # else what fails amid the rows has no SQLSTATE
     except ImportError:
-        raise MissingExtraError.of("PostgreSQL needs adbc-driver-postgresql", "postgres") from None
+        what = "PostgreSQL needs adbc-driver-postgresql and pyarrow"
+        raise MissingExtraError.of(what, "postgres", are_many=True) from None
     return driver
 
 

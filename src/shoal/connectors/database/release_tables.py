@@ -42,6 +42,7 @@ from shoal.connectors.database.session import (
     cell_of,
     count_rows,
     quoted,
+    require_rights,
     rows_as_text,
 )
 from shoal.connectors.database.tables import (
@@ -56,7 +57,7 @@ from shoal.connectors.database.tables import (
 )
 from shoal.connectors.dialect import Reading, default_dialect
 from shoal.connectors.ledger.layout import mapping_in
-from shoal.errors import InputError, PartyError
+from shoal.errors import ANOTHER_LEDGER, InputError, PartyError
 
 _ABOUT = ("name", "release", "since", "rows", "certificate", "created")
 _NUMBERS = ("release", "since", "rows")
@@ -135,6 +136,7 @@ def listed_releases(session: Session, table: TableName) -> list[ListedRelease]:
         return []
     cells = ", ".join(f"CAST({name} AS text)" for name in _ABOUT[1:])
     with beside(kept):
+        require_rights(session, {kept: ["SELECT"]})
         rows = session.query(
             f"SELECT {cells} FROM {kept.quoted} AS {SOURCE} WHERE name = $1"
             f" ORDER BY {cell_of('release')}",
@@ -217,6 +219,9 @@ def state_of(address: TableAddress, writing: bool = False) -> TableState:
     require_whole(address)
     with opened(address, writing) as session:
         table = session.named(address)
+        if writing:
+            adding = ("SELECT", "INSERT")
+            require_rights(session, {table: adding, table.beside(RELEASES): adding})
         columns = session.columns(table)
         releases = listed_releases(session, table)
         rows = TableRows.of(session, table)
@@ -276,7 +281,7 @@ def _begin(
     elif {*rows.columns} != {ROW, RELEASE, *names}:
         raise InputError(
             f"{where}: this release has other columns than the table; publish the same columns, or"
-            " begin another ledger"
+            f" {ANOTHER_LEDGER}"
         )
     return count
 

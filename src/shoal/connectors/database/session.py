@@ -1,6 +1,6 @@
 """One connection to a database and its one transaction: what SQLite and PostgreSQL both give."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
@@ -106,6 +106,11 @@ class Session(Protocol):
     def name_findings(self, names: Sequence[str]) -> list[str]:
         """What is wrong with names of tables or columns."""
 
+    def lacking(self, table: TableName, rights: Sequence[str]) -> list[str]:
+        """Which rights the user lacks, as SQL names them: of these on a table that is there
+        (`OWNERSHIP`, too), or to make one that is not.
+        """
+
     def execute(self, sql: str, parameters: Sequence[str] = ()) -> None:
         """Runs a statement; parameters stand in it as $1, $2."""
 
@@ -126,6 +131,14 @@ class Session(Protocol):
 
 
 # What is read and written the same in every database.
+
+
+def require_rights(session: Session, wanted: Mapping[TableName, Sequence[str]]) -> None:
+    """Raises DatabaseRefusal with every right that is lacking, before any work is done."""
+    found = [right for table, rights in wanted.items() for right in session.lacking(table, rights)]
+    if found:
+        lacking = ", ".join(dict.fromkeys(found))
+        raise DatabaseRefusal(f"this user lacks {lacking}; ask the owner to grant it")
 
 
 def rows_as_text(
@@ -182,10 +195,15 @@ def kept_line(
     if not {*about} <= {column.name for column in session.columns(kept)}:
         return None
     with beside(kept):
+        require_rights(session, {kept: ["SELECT"]})
         rows = session.query(
             f"SELECT {', '.join(about[1:])} FROM {kept.quoted} WHERE {about[0]} = $1", (name,)
         )
     return rows.row(0) if rows.height == 1 else None
+
+
+KEEPING = ("SELECT", "INSERT", "DELETE")
+"""The rights that it takes to keep lines in a list."""
 
 
 def keep_line(session: Session, kept: TableName, about: Sequence[str], line: Sequence[str]) -> None:

@@ -135,6 +135,10 @@ class SqliteSession:
         key = self.query(sql, (table.name,)).to_series().to_list()
         return key or [ROWID] * self._is_kept(table)
 
+    def lacking(self, table: TableName, rights: Sequence[str]) -> list[str]:
+        """None: whoever may write the file has every right."""
+        return []
+
     def name_findings(self, names: Sequence[str]) -> list[str]:
         findings = [
             f"name '{name}': SQLite keeps such names for itself, and takes no empty ones"

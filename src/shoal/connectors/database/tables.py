@@ -25,6 +25,7 @@ from shoal.connectors.database.address import (
 )
 from shoal.connectors.database.connections import opened
 from shoal.connectors.database.session import (
+    KEEPING,
     DatabaseRefusal,
     Session,
     SqlColumn,
@@ -33,6 +34,7 @@ from shoal.connectors.database.session import (
     keep_line,
     kept_line,
     quoted,
+    require_rights,
     rows_as_text,
 )
 from shoal.connectors.dialect import AS_FOUND, Reading
@@ -83,6 +85,7 @@ def rows_of_table(
             f"{address.where}: {', '.join(odd)}; give plain values, such as in a"
             " view, or give the column the role 'drop'"
         )
+    require_rights(session, {table: ["SELECT"]})
     order = _order(session, address, table, columns)
     by = ", ".join(order.values())
     frame = rows_as_text(session, table, columns, f"ORDER BY {by}")
@@ -245,6 +248,8 @@ def _check_target(session: Session, address: TableAddress, table: TableName, rep
     if wrong:
         raise InputError(f"{where}: {wrong[0]}")
     columns = session.columns(table)
+    replaced = ("OWNERSHIP", "SELECT") if columns and replace else ()
+    require_rights(session, {table: ("CREATE", *replaced), table.beside(CERTIFICATES): KEEPING})
     if not columns:
         return
     is_release = any(column.name == ROW for column in columns)

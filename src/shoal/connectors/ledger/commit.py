@@ -45,7 +45,7 @@ from shoal.connectors.ledger.layout import (
     write_once,
 )
 from shoal.data.regular_files import path_text, sync
-from shoal.errors import STOPS, InputError, LedgerError, os_errors_as_input_errors
+from shoal.errors import ANOTHER_LEDGER, STOPS, InputError, LedgerError, os_errors_as_input_errors
 
 KEY_BYTES = 32
 MOST_TRIES = 1000
@@ -83,7 +83,7 @@ class Ledger(Chain):
         if self.steps():
             raise LedgerError(
                 f"ledger '{self.path}': is missing, but its private part is there; restore it, or"
-                " begin another"
+                f" {ANOTHER_LEDGER}"
             )
 
     def begin(self, policy_files: PolicyFiles) -> None:

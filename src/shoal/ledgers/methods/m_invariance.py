@@ -32,7 +32,7 @@ import numpy as np
 from shoal.data.ledger_view import LedgerView, Placement
 from shoal.data.matrix import Matrix
 from shoal.data.option import parameter
-from shoal.errors import InfeasibleError, InputError
+from shoal.errors import ANOTHER_LEDGER, InfeasibleError, InputError
 from shoal.ledgers.kernels import exchange_values
 from shoal.protocols import Promises, Republisher
 from shoal.search.points import points_of
@@ -120,7 +120,7 @@ class MInvariance(Republisher):
         if few:
             raise InputError(
                 f"method '{self.name}': classes of the last release that show fewer than m ="
-                f" {self.m} sensitive values: {few}; lower m, or begin another ledger"
+                f" {self.m} sensitive values: {few}; lower m, or {ANOTHER_LEDGER}"
             )
 
 

@@ -66,11 +66,6 @@ class PolicyTables:
         """How numbers and dates stand in them."""
         return CellNotation(self.model)
 
-    @property
-    def is_pair(self) -> bool:
-        """Whether a release is two tables."""
-        return renders_two_tables(self.model)
-
     @cached_property
     def written_populations(self) -> dict[str, Table]:
         """The population tables that promises compare with, by the policy's name for them."""
@@ -245,7 +240,7 @@ class PolicyTables:
             source = files.read(name, self._categorical(), allow_empty=allow_empty, reading=reading)
             return self._unescaped(source, Location(name).kind)
 
-        if self.is_pair:
+        if renders_two_tables(self.model):
             return read_both(path, self.model.sensitive[0], read)
         return read(path)
 
@@ -305,7 +300,7 @@ class PolicyTables:
     def released_table(self, released: Frame | tuple[Frame, Frame]) -> Table:
         """A released frame; of two tables both, as one; raises InputError for others."""
         is_pair = isinstance(released, tuple)
-        if is_pair != self.is_pair:
+        if is_pair != renders_two_tables(self.model):
             raise InputError(
                 "released: is a pair of tables, the policy's method publishes one; give that"
                 if is_pair

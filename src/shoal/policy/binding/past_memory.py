@@ -27,7 +27,7 @@ from shoal.policy.model import PolicyModel
 BASE = 300_000_000
 """Bytes that a run needs whatever the table: libraries, kernels, a piece being parsed."""
 
-IN_MEMORY = 12
+HELD_BYTES = 12
 """Bytes that a table takes at its most for each byte of its text, where it is held as a whole."""
 
 CELL_BYTES = 8
@@ -35,6 +35,9 @@ CELL_BYTES = 8
 
 RECORD_BYTES = 6
 """Bytes that a record takes at least past memory."""
+
+JOINED_BYTES = 300
+"""Bytes that a record takes where people or households are judged by all of their classes."""
 
 PACKED = 10
 """How much larger than its file a compressed text may be."""
@@ -122,8 +125,8 @@ def memory_of(path: str | Path) -> float:
             records = pl.scan_parquet(name, glob=False).select(pl.len()).collect().item()
         except pl.exceptions.PolarsError:
             return 0.0  # said by whoever reads it
-        return max(IN_MEMORY * columns * CELL_BYTES * records, IN_MEMORY * size)
-    return IN_MEMORY * size * (PACKED if kind.is_compressed or name.lower().endswith(".gz") else 1)
+        return max(HELD_BYTES * columns * CELL_BYTES * records, HELD_BYTES * size)
+    return HELD_BYTES * size * (PACKED if kind.is_compressed or name.lower().endswith(".gz") else 1)
 
 
 def require_memory(limit: int, needed: float) -> None:
