@@ -137,7 +137,8 @@ def time_falls(view: View) -> ClaimFinding:
 
 def more_attributes_take_less(view: View) -> ClaimFinding:
     """The rule as printed takes less time for QID7 than for QID5, at every k."""
-    pairs, said = [], ""
+    pairs: list[tuple[Times, Times]] = []
+    said = ""
     for parties in (2, 3):
         five, seven = (_times(view, LITERAL, qids, parties) for qids in QIDS)
         found = [(seven[k], five[k]) for k in five if k in seven]
