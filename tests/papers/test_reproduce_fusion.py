@@ -22,6 +22,7 @@ from shoal_papers.reproduce.fusion import (
     in_turns,
     instructions_go_to_every_other,
     more_attributes_need_fewer_steps,
+    more_attributes_take_less,
     rows_read_follow_the_table,
     same_table,
     steps_fall,
@@ -50,7 +51,7 @@ def view(own: list[float], base: list[float], column: str = "seconds") -> View:
 
 
 def test_judges_tell_kept_claims_from_broken_ones():
-    assert takes_less_time(view([1, 1, 1], [2, 1, 3])).verdict == Verdict.HOLDS
+    assert takes_less_time(view([1, 1, 1], [2, 1.1, 3])).verdict == Verdict.HOLDS
     assert takes_less_time(view([1, 1, 1], [2, 1, 0.5])).verdict == Verdict.IN_PART
     assert takes_less_time(view([3, 3, 3], [2, 1, 0.5])).verdict == Verdict.FAILS
     assert time_falls(view([3, 2, 1], [0, 0, 0])).verdict == Verdict.HOLDS
@@ -71,6 +72,20 @@ def test_a_median_within_the_spread_alone_refutes_and_proves_nothing():
     slower = timed(LITERAL, 1.0, 3.0, 4.0)
     assert takes_less_time(View(slower | timed(STEPWISE, 1, 1.5, 2))).verdict == Verdict.IN_PART
     assert takes_less_time(View(slower | timed(STEPWISE, 0.1, 0.2, 0.9))).verdict == Verdict.FAILS
+
+
+@pytest.mark.parametrize(
+    ("seconds", "verdict"),
+    [
+        ((1.0, 1.5, 2.0), Verdict.HOLDS),
+        ((1.0, 3.5, 4.0), Verdict.IN_PART),
+        ((4.5, 5.0, 6.0), Verdict.FAILS),
+    ],
+)
+def test_more_attributes_take_less_time_only_where_every_median_is_lower(seconds, verdict):
+    five = timed(LITERAL, 1.0, 3.0, 4.0)
+    seven = {in_turns(LITERAL, "QID7", 3): timed(LITERAL, *seconds)[in_turns(LITERAL, "QID7", 3)]}
+    assert more_attributes_take_less(View(five | seven)).verdict == verdict
 
 
 def test_specializations_are_counted_with_three_parties():

@@ -79,14 +79,27 @@ def test_theorem_2_bounds_the_largest_class(case, parameters):
     assert partition(matrix, k, **parameters).sizes().max() <= k + -(-beta // 2**depth)
 
 
+def largest_by_the_papers_cut(n: int, k: int) -> int:
+    codes = np.random.default_rng(n).integers(0, 5, (n, 2))
+    matrix = Matrix.from_columns(codes, [4.0, 4.0])
+    return int(partition(matrix, k, preset="paper").sizes().max())
+
+
 @settings(max_examples=60, deadline=None)
-@given(st.integers(2, 5), st.integers(0, 200), st.integers(0, 9))
-def test_corollary_2_classes_of_k_or_k_plus_1_on_large_tables(k, more, seed):
+@given(st.integers(4, 40), st.integers(0, 200))
+def test_corollary_1_no_class_reaches_2k_less_1_where_k_is_above_3(k, more):
+    assert largest_by_the_papers_cut(2 * k + more, k) < 2 * k - 1
+
+
+def test_corollary_1_is_false_for_k_of_2():
+    assert largest_by_the_papers_cut(5, 2) == 3
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(2, 9), st.integers(0, 200))
+def test_corollary_2_the_largest_class_of_a_large_table_has_k_or_k_plus_1(k, more):
     n = 2 * k * k + more
-    codes = np.random.default_rng(seed).integers(0, 5, (n, 2))
-    assert partition(
-        Matrix.from_columns(codes, [4.0, 4.0]), k, preset="paper"
-    ).sizes().max() <= k + (n % k > 0)
+    assert largest_by_the_papers_cut(n, k) == k + (n % k > 0)
 
 
 def levels(n: int, k: int) -> list[list[int]]:

@@ -8,6 +8,7 @@ which are named.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 
 from shoal_papers.reproduce.fusion_bench import (
     BY_PARTY,
@@ -40,6 +41,8 @@ DELAYS = (0, 5, 20, 50)
 SHARES = (0.25, 0.5, 1)
 RULES = (LITERAL, HIDDEN, OWN, STEPWISE)
 QIDS = ("QID5", "QID7")
+Times = tuple[float, float, float]
+"""Seconds of the shortest, the middle and the longest of the repeats."""
 
 
 def curve(rule: str, qids: str, parties: int) -> str:
@@ -111,50 +114,55 @@ def grid(quick: bool) -> list[Setting]:
 
 
 def takes_less_time(view: View) -> ClaimFinding:
-    """The rule as printed is not slower than the baseline beyond the spread, at every k, QID and
-    number of parties. It holds in part only where a median is higher.
+    """The rule as printed takes less time than the baseline at every k, QID and number of
+    parties.
     """
-    kept, faster, ratios = 0, 0, []
-    for parties in (2, 3):
-        for qids in QIDS:
-            own, base = (_times(view, rule, qids, parties) for rule in (LITERAL, STEPWISE))
-            for k in own.keys() & base.keys():
-                kept += not _is_above(own[k], base[k])
-                faster += _is_above(base[k], own[k])
-                ratios.append(base[k][1] / own[k][1] if own[k][1] else 1.0)
-    numbers = (
-        f"not slower at {kept} of {len(ratios)} settings, faster beyond the spread at {faster};"
-        f" by medians faster at {sum(ratio > 1 for ratio in ratios)}: the baseline takes"
-        f" {min(ratios, default=1):.2f} to {max(ratios, default=1):.2f} times as much"
+    pairs = [
+        (own[k], base[k])
+        for parties, qids in itertools.product((2, 3), QIDS)
+        for own, base in [[_times(view, rule, qids, parties) for rule in (LITERAL, STEPWISE)]]
+        for k in own.keys() & base.keys()
+    ]
+    ratios = [base[1] / own[1] if own[1] else 1.0 for own, base in pairs] or [1.0]
+    return _are_shorter(
+        pairs, f"; the baseline takes {min(ratios):.2f} to {max(ratios):.2f} times as much"
     )
-    verdict = Verdict.of(kept, len(ratios))
-    if verdict is Verdict.HOLDS and min(ratios, default=1) < 1:
-        verdict = Verdict.IN_PART
-    return ClaimFinding(verdict, numbers)
 
 
 def time_falls(view: View) -> ClaimFinding:
-    """With three parties no curve of the printed rule over k rises at a step beyond the spread."""
-    rising, steps = [], 0
-    for qids in QIDS:
-        for (a, before), (b, after) in itertools.pairwise(_times(view, LITERAL, qids, 3).items()):
-            steps += 1
-            if _is_above(after, before):
-                rising.append(f"{qids} from {a} to {b}")
-    numbers = f"{steps - len(rising)} of {steps} steps don't rise" + "".join(
-        f"; rises: {step}" for step in rising[:4]
-    )
-    return ClaimFinding(Verdict.of(steps - len(rising), steps), numbers)
+    """With three parties each curve of the printed rule over k falls at every step."""
+    steps = (itertools.pairwise(_times(view, LITERAL, qids, 3).values()) for qids in QIDS)
+    return _are_shorter([(after, before) for curve in steps for before, after in curve])
 
 
 def more_attributes_take_less(view: View) -> ClaimFinding:
-    """QID7 takes no longer than QID5 beyond the spread, at every k."""
-    kept, points = 0, 0
+    """The rule as printed takes less time for QID7 than for QID5, at every k."""
+    pairs: list[tuple[Times, Times]] = []
+    said = ""
     for parties in (2, 3):
         five, seven = (_times(view, LITERAL, qids, parties) for qids in QIDS)
-        points += len(five.keys() & seven.keys())
-        kept += sum(not _is_above(seven[k], five[k]) for k in five if k in seven)
-    return ClaimFinding(Verdict.of(kept, points), f"at {kept} of {points} settings")
+        found = [(seven[k], five[k]) for k in five if k in seven]
+        shorter = sum(less[1] < more[1] for less, more in found)
+        said += f"; {parties} parties: {shorter} of {len(found)} medians"
+        pairs += found
+    return _are_shorter(pairs, said)
+
+
+def _are_shorter(pairs: Sequence[tuple[Times, Times]], more: str = "") -> ClaimFinding:
+    """Whether the first of each two times is the shorter one: a time that is longer beyond the
+    spread refutes that, and one whose median is not lower leaves it open, so that it holds in part.
+    """
+    kept = sum(not _is_above(one, other) for one, other in pairs)
+    beyond = sum(_is_above(other, one) for one, other in pairs)
+    lower = sum(one[1] < other[1] for one, other in pairs)
+    verdict = Verdict.of(kept, len(pairs))
+    if verdict is Verdict.HOLDS and lower < len(pairs):
+        verdict = Verdict.IN_PART
+    return ClaimFinding(
+        verdict,
+        f"median shorter at {lower} of {len(pairs)}; beyond the spread shorter at {beyond}, longer"
+        f" at {len(pairs) - kept}{more}",
+    )
 
 
 def fewer_instructions(view: View) -> ClaimFinding:
@@ -263,7 +271,7 @@ def _listed(points: dict[int, float]) -> str:
     return ", ".join(f"{value:g}" for value in points.values())
 
 
-def _times(view: View, rule: str, qids: str, parties: int) -> dict[int, tuple[float, float, float]]:
+def _times(view: View, rule: str, qids: str, parties: int) -> dict[int, Times]:
     """Least, median and most seconds by k; of exact batches where a reading has no other."""
     name = in_turns(rule, qids, parties)
     if name not in view.curves:
@@ -274,9 +282,9 @@ def _times(view: View, rule: str, qids: str, parties: int) -> dict[int, tuple[fl
     return {k: (least[k], middle[k], most[k]) for k in middle}
 
 
-def _is_above(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
+def _is_above(one: Times, other: Times) -> bool:
     """Whether a time is longer beyond the spread: its shortest run than the other's longest."""
-    return one[0] > other[-1]
+    return one[0] > other[2]
 
 
 def accuracy_falls(view: View) -> ClaimFinding:
@@ -480,7 +488,8 @@ CLAIMS = (
     ),
     Claim(
         "4.3: comparing, O(|T|)",
-        "finding the maximum takes time up to the order of the table; judged: not more",
+        "finding the maximum takes time up to the order of the table, n times where n branches"
+        " follow; judged by round: not more",
         comparing_costs_at_most_the_table,
     ),
     Claim(
