@@ -63,12 +63,12 @@ def test_rows_stand_beside_their_own_by_the_trace_and_without_one_beside_nobody(
     attributes = {"age": {"role": "quasi"}, "sex": {"role": "quasi"}}
     asked = {"table": str(tmp_path / "t.csv"), "draft": str(tmp_path / "d.csv"), "rows": [0]}
     looks, policy = Looks(), {"version": 1, "attributes": attributes}
-    found = looks.look_show_draft(**asked, policy=policy, is_starred=True)
+    (found,) = looks.look_show_draft(**asked, policy=policy, is_starred=True)["tables"]
     assert (found["rows"], found["before"], found["after"]) == ([1], [["2", "m"]], [["*", "*"]])
-    found = looks.look_show_draft(**{**asked, "rows": [2]}, policy=policy)
+    (found,) = looks.look_show_draft(**{**asked, "rows": [2]}, policy=policy)["tables"]
     assert (found["before"], found["after"]) == ([["3", "f"]], [["3", "*"]])
     (tmp_path / TRACE).unlink()
-    assert looks.look_show_draft(**asked, policy=policy)["rows"] == []
+    assert looks.look_show_draft(**asked, policy=policy) == {"is_unmatched": True}
 
 
 def test_a_table_too_large_is_set_up_on_a_sample_and_the_gate_takes_none(visitor, tables):
