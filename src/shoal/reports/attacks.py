@@ -223,7 +223,7 @@ def attack_lines(certificate: Certificate) -> Iterator[str]:
         yield f"{row.line} [{gettext(verdict(certificate, row))}]"
 
 
-MOST_RANKED = 8
+MOST_RANKED = 7
 PLACES = {MUCH: 0, TOO_FEW: 1, SOME: 1, SOME_AT_MOST: 1, NOT_MEASURED: 3}
 PLACES |= dict.fromkeys((NONE, NOTHING, NO_MORE), 2)
 COLOURS = {MUCH: "bad"} | dict.fromkeys((TOO_FEW, SOME, SOME_AT_MOST, NOT_MEASURED), "partly")
@@ -656,7 +656,8 @@ def attack_section(
         "attacks_legend": LEGEND,
         "is_tried": bool(rows_of(certificate)),
         "ranked": ranked(certificate, accepted),
-        "more_found": len(rows_of(certificate)) - MOST_RANKED,
+        "more_found": (more := [row.word for row in worst_first(certificate)[MOST_RANKED:]]),
+        "more_much": more.count(MUCH),
         "tried": which_tried(certificate),
         "much_found": much_found(certificate),
         "attack_bars": charts.attacks_chart(found) if found else None,

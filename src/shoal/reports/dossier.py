@@ -225,7 +225,7 @@ def _accepted_by_words(
     return {
         words: (
             [
-                how_bad.get(point, point)
+                how_bad.get(point, point).partition(";")[0]  # not what would help: it is accepted
                 for point in points
                 if point not in attacks and accepted.get(point) == words
             ],
