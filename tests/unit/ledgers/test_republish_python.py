@@ -112,12 +112,6 @@ def test_the_table_and_the_chain_can_be_asked_for(tmp_path):
             ask(tmp_path / "L")
 
 
-@pytest.mark.parametrize("ask", [shoal.verify_ledger, shoal.ledger_table, shoal.audit_ledger])
-def test_what_is_no_path_is_reported(ask):
-    with pytest.raises(shoal.InputError, match="a path is needed, this is of type int"):
-        ask(7)
-
-
 @pytest.mark.long
 def test_what_if_runs_every_method_before_it_times_one(tmp_path, monkeypatch):
     """Else the seconds of the first would be those of compiling."""
