@@ -185,9 +185,7 @@ class TextFeed:
         return found or None
 
     def _require_still_there(self) -> None:
-        """A file that grows only grows: raises InputError where it has become shorter, or another
-        one has its name.
-        """
+        """Raises InputError where a file that grows is shorter than before, or another one."""
         opened, named = os.fstat(self._file.fileno()), None
         with suppress(FileNotFoundError):
             named = os.stat(self._path)
@@ -293,9 +291,7 @@ class TextFeed:
         return frame, places, bad, int(place[-1]) + 1 if len(place) else 0
 
     def _readable(self, text: bytes, found: Found) -> Found:
-        """The parsed records; those that are not text, or whose odd cells can't be split, are named
-        as such.
-        """
+        """The parsed records; those not text, or whose odd cells can't be split, are named so."""
         kinds = found.kinds.copy()
         try:
             text.decode()
@@ -348,9 +344,7 @@ class TextFeed:
         }
 
     def go_to(self, place: Place) -> None:
-        """Reads up to a place that was reached before; raises CheckpointError where the text
-        differs.
-        """
+        """Reads up to a place reached before; raises CheckpointError where the text differs."""
         left = place["offset"] - self._offset
         ahead, self._rest = self._rest[:left], self._rest[left:] if left <= len(self._rest) else b""
         while True:

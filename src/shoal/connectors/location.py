@@ -60,9 +60,7 @@ class Location(str):
 
     @property
     def is_folder(self) -> bool:
-        """Whether an output is a folder of Parquet files: its name ends with `/`, or it is a
-        release in one already.
-        """
+        """Whether it is a folder of Parquet files: it ends with `/`, or such a release is there."""
         if self.is_table:
             return False
         require_name(self)

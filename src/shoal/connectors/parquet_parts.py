@@ -45,9 +45,7 @@ class Part:
 
 
 def parts_of(path: str | Path) -> list[Part]:
-    """The files of such a table, by name; raises InputError where there is none, or with every one
-    that is not part of it.
-    """
+    """The files of a table by name; raises InputError for none, or for all that are no part."""
     path = Path(path)
     for folder in {path} if path.is_dir() else {Path(name).parent for name in glob.glob(str(path))}:
         refuse_versions(folder)
@@ -170,9 +168,7 @@ def check_alike(schemas: Sequence[Mapping[str, pl.DataType]], parts: list[Part])
 
 
 def joined(frames: list[pl.DataFrame], parts: list[Part]) -> pl.DataFrame:
-    """The records of all files, one file after the other; raises InputError with every file that
-    differs from the first.
-    """
+    """All files' records, in turn; raises InputError with each file unlike the first."""
     check_alike([frame.schema for frame in frames], parts)
     return pl.concat(
         frame.with_columns(pl.lit(value, dtype=pl.String).alias(key) for key, value in part.values)

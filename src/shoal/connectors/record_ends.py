@@ -182,9 +182,7 @@ def _byte_of(mark: np.uint64) -> np.int64:
 def _one(
     text: np.ndarray, start: int, separator: int, most_lines: int
 ) -> tuple[int, int, int, bool, bool]:
-    """A record: its end (-1 where the text ends before), its lines and cells, whether it is odd or
-    still in quotes.
-    """
+    """A record: its end (-1 if none yet), its lines and cells, whether it is odd, or in quotes."""
     n = len(text)
     i = start
     lines = 1

@@ -37,9 +37,7 @@ Metadata = dict[str, str] | None
 
 @dataclass(frozen=True)
 class WrittenDraft:
-    """A table that is about to be published. path: where it is until then. name: the one that its
-    file or table will have.
-    """
+    """A table about to be published. path: where it is. name: of its file or table, afterwards."""
 
     path: Path
     name: Location

@@ -89,9 +89,7 @@ def beyond_short(unpacked: int, records: int, schema: Mapping[str, pl.DataType])
 
 
 def long_texts(schema: Mapping[str, pl.DataType]) -> pl.Expr:
-    """The bytes of a table's texts beyond `SHORT` each, counted where they are written once for
-    many cells.
-    """
+    """The bytes of texts beyond `SHORT` each, counted where written once for many cells."""
     lengths = [
         by_name(name).str.len_bytes() if dtype == pl.String else by_name(name).cat.len_bytes()
         for name, dtype in schema.items()

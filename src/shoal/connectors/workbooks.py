@@ -150,9 +150,7 @@ def _checked_parts(path: str | Path, allowed: int | None = None) -> list[str]:
 
 
 def foreign_parts(path: str | Path) -> int:
-    """How many parts a workbook has that `write` never makes, such as further sheets, seen or not,
-    comments and pictures.
-    """
+    """How many parts a workbook has that `write` never makes: sheets, comments, pictures."""
     return sum(part not in OWN_PARTS for part in _checked_parts(path))
 
 
@@ -454,9 +452,7 @@ def _relations(archive: zipfile.ZipFile, part: str, folder: str) -> list[tuple[s
 
 
 def _below(merged: Sequence[str], rows: list[list[Any]], header: int) -> int:
-    """The first row with cells below such merged ranges as titles have, of one row each: it may
-    have the names.
-    """
+    """The first row with cells below merged ranges of one row, as titles have: maybe names."""
     row = header
     while any(_first_row(place) == row + 1 == _last_row(place) for place in merged):
         row += 1

@@ -49,9 +49,7 @@ def fuse(
     require_together: bool,
     progress: Progress,
 ) -> "Publication[Frame]":
-    """`shoal.fuse`, without its pages and figures; what there is to warn about stands in its
-    certificate.
-    """
+    """`shoal.fuse`, without pages and figures; what it warns about stands in its certificate."""
     from shoal.auditor.verdict import Publication
 
     agreed = Agreement.of(agreement)

@@ -24,9 +24,7 @@ class Keys:
         return cls(folder / f"{name}.key", folder / f"{name}.crt")
 
     def make(self, name: str) -> None:
-        """Writes fresh keys; raises InputError where some exist, which must not be lost, or where
-        no party can have the name.
-        """
+        """Writes fresh keys; raises InputError where some exist, or the name can be no party's."""
         InputError.raise_for(name_findings([name]))
         for path in (self.key, self.certificate):
             if path.exists():

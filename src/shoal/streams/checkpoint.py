@@ -55,9 +55,7 @@ class Checkpoint:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """The folder, made if need be and removed if nothing begins; raises CheckpointError while
-        another holds it.
-        """
+        """The folder, removed if nothing begins; raises CheckpointError while another holds it."""
         is_new = not self.folder.exists()
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -86,9 +84,7 @@ class Checkpoint:
         )
 
     def _remove_unbegun(self) -> None:
-        """A folder in which nothing was committed and nothing stands but what a first step had
-        begun.
-        """
+        """Where nothing was committed and nothing stands but what a first step had begun."""
         found = list(self.folder.iterdir())
         if all(
             path.name in ("lock", f"{CURRENT}.tmp") or path.name.startswith("segment-")
@@ -99,9 +95,7 @@ class Checkpoint:
             self.folder.rmdir()
 
     def load(self) -> dict[str, Any] | None:
-        """The last snapshot that was committed, None where there is none; raises CheckpointError if
-        it is damaged.
-        """
+        """The last committed snapshot, if any; raises CheckpointError where it is damaged."""
         try:
             content = (self.folder / CURRENT).read_bytes()
         except FileNotFoundError:

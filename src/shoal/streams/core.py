@@ -72,9 +72,7 @@ class StreamCore:
     """A method at work on one stream, under one policy."""
 
     def __init__(self, policy: Policy, names: list[str], reference: Table | None = None) -> None:
-        """Raises InputError with every finding where policy, columns and method don't fit each
-        other.
-        """
+        """Raises InputError with every finding where policy, columns and method don't fit."""
         method = policy.build_method(_VERB)
         bound = names if policy.model.person is None else [*names, policy.model.person]
         if reference is not None:
@@ -141,9 +139,7 @@ class StreamCore:
         return self._released(self._publisher.expire(seq), early=True)
 
     def flush(self) -> Batch | None:
-        """The end of the stream; what was held goes out by the method's rules, or stays
-        unpublished.
-        """
+        """The end of the stream: what was held goes out by the method's rules, or stays held."""
         self.judged()
         return self._released(self._publisher.flush(), early=True)
 
@@ -194,9 +190,7 @@ class StreamCore:
         return self._read(self._typed_as_before(frame))[1]
 
     def _typed_as_before(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """The columns that are published as they are, in the types in which they came first; and
-        the column of people.
-        """
+        """Columns published as they are, and that of people, in the types that came first."""
         frame = self.problem.tables.with_person(Table(frame)).frame
         if not frame.height:
             return frame
@@ -289,9 +283,7 @@ class StreamCore:
     # releasing
 
     def _released(self, releases: Iterator[Emissions], early: bool = False) -> Batch | None:
-        """What is due of these releases and of earlier ones; all of it, where it leaves before its
-        tick.
-        """
+        """What is due of these and earlier releases; all of it, where it leaves before its tick."""
         for one in releases:
             self._promises.settle(one)  # before the next release asks who may join
             self._due.append(one)

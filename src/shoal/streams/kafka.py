@@ -161,9 +161,7 @@ class TopicFeed:
         return {"offset": self._offset, "records": self._records, "topic": self._created}
 
     def go_to(self, place: Place) -> None:
-        """Goes on at an offset; raises CheckpointError where the topic no longer, or not yet,
-        reaches it.
-        """
+        """Goes on at an offset; raises CheckpointError where the topic does not reach it."""
         first, end = self._consumer.get_watermark_offsets(self._at(0), timeout=WAIT)
         is_same = None in (self._created, place.get("topic")) or self._created == place["topic"]
         if not is_same or not first <= place["offset"] <= end:
@@ -242,9 +240,7 @@ class TopicSink:
         return bool(first_messages(self._topic, 0, 1, self._group).lines)
 
     def put(self, step: int, rows: bytes) -> None:
-        """All rows of a step, and its number, in one transaction; nothing where the broker has that
-        number.
-        """
+        """All rows of a step, and its number, in one transaction; nothing if the broker has it."""
         if step <= self._done:
             return
         reached = client().TopicPartition(self._topic.name, 0, step)

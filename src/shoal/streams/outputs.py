@@ -101,9 +101,7 @@ class RowFormat:
     def join_parts(
         self, folder: Path, nothing: pl.DataFrame, draft: Path, more: bytes = b""
     ) -> None:
-        """Writes one table of all parts, read and written piece by piece. more: packed rows that
-        follow them.
-        """
+        """Writes one table of all parts and of the packed rows `more`, piece by piece."""
         parts = sorted(folder.glob("*.parquet")) if folder.exists() else []
         tables = [pl.scan_parquet(part) for part in parts]
         tables += [self.read_back(more).lazy()] if more else []
@@ -155,9 +153,7 @@ class Outputs:
         return name in self.by_name
 
     def connect(self, identity: str, step: int) -> None:
-        """Opens the topic or table that rows go to, if they go to one. step: the last that was
-        committed.
-        """
+        """Opens the topic or table that rows go to, if any. step: the last that was committed."""
         if self._options.place.is_topic:
             self._sink = kafka.TopicSink(self._options.sink, identity, step)
         if self._options.place.is_table:
@@ -181,9 +177,7 @@ class Outputs:
         sink.pending = self.format.joined(sink.pending, content)
 
     def require_untouched(self) -> None:
-        """Raises CheckpointError where a new stream would go on in a file that has content, or
-        replace it.
-        """
+        """Raises CheckpointError where a new stream would go into a file that has content."""
         what = "is there already; name a new file"
         if self._options.checkpoint is not None:
             what = (

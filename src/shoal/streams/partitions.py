@@ -334,9 +334,7 @@ class Share:
                 yield run
 
     def certified(self) -> tuple[Certificate, np.ndarray]:
-        """Writes the certificate of each partition and of all into the checkpoint; returns that of
-        all, and the histories.
-        """
+        """Writes all certificates into the checkpoint; returns that of all, and the histories."""
         runs = list(self._committed(range(self._shared.partitions)))
         for run in runs:
             run.certify()

@@ -60,9 +60,7 @@ class StreamRequest:
             )
 
     def unsafe_parts(self, parts: str, instead: str) -> list[str]:
-        """Promises that do not hold for all parts though they hold in each. parts: such as
-        `partitions`. instead: what to do.
-        """
+        """Promises that hold in each part, such as `partitions`, not in all. instead: a way out."""
         return [
             f"promise '{promise.model}': may fail where classes of different {parts} show the same"
             f" cells; leave it out, or {instead}"
@@ -149,9 +147,7 @@ class Publishing(ABC):
     # stopping and resuming
 
     def _resume_from(self, state: dict[str, Any]) -> None:
-        """Goes on where a snapshot was taken; raises CheckpointError if it belongs to another
-        stream or does not fit.
-        """
+        """Goes on where a snapshot was taken; raises CheckpointError where it does not fit."""
         try:
             are_other = set(state.get("lengths", self.outputs.by_name)) != set(self.outputs.by_name)
             other = ["outputs, such as --trace"] if are_other else []

@@ -382,9 +382,7 @@ class Run(Publishing):
         return certificate
 
     def interrupt(self) -> None:
-        """Writes the certificate of what is committed, if anything is; to a folder also the rows
-        that wait for a file.
-        """
+        """Certifies what is committed, if anything; to a folder goes what waits for a file, too."""
         state = self._checkpoint.load()
         if state is None or (self.outputs.format.in_parts and self.rolling is None):
             return

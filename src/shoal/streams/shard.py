@@ -147,9 +147,7 @@ class ShardRun(Publishing):
         return {"shard": str(self._task.shard)}
 
     def resume(self) -> None:
-        """Resumes from the snapshot that the driver names; raises CheckpointError if it is missing
-        or does not fit.
-        """
+        """Resumes from the snapshot that the driver names; raises CheckpointError if it can't."""
         if not self._task.step:
             return
         self._resume_from(self._shared.load_step(self._task.step, self._task.digest))
@@ -260,9 +258,7 @@ class Committed:
 
     @classmethod
     def load(cls, checkpoint: Checkpoint) -> "Committed | None":
-        """The last commit, None where there is none; raises CheckpointError where the folder is
-        another stream's, or damaged.
-        """
+        """The last commit, if any; raises CheckpointError if it is another stream's, or damaged."""
         content = checkpoint.load()
         if content is None:
             return None

@@ -50,9 +50,7 @@ class NewFile:
 
 @dataclass(frozen=True)
 class Sharding:
-    """How people are assigned to shards. subject: the column that names them; None where each
-    record is taken to be a person.
-    """
+    """How people are assigned to shards. subject: their column, None if each record is a person."""
 
     subject: str | None
     shards: int
@@ -320,9 +318,7 @@ class BatchFolder:
         return [one for one in self.path.iterdir() if one.is_file()] if self.path.is_dir() else []
 
     def put(self, source: Path, entry: dict[str, Any]) -> None:
-        """Puts a committed file in its place; raises CheckpointError where it is not as it was
-        committed.
-        """
+        """Puts a committed file in its place; raises CheckpointError where it was changed."""
         copy = self._draft / str(entry["name"])
         shutil.copyfile(source, copy)
         with open(copy, "rb") as file:

@@ -189,9 +189,7 @@ class ShardedRun:
     # working
 
     def run_to_end(self, progress: Progress) -> None:
-        """Batch after batch, until the folder has no new file; raises CheckpointError where files
-        came after the stream had ended.
-        """
+        """Batch after batch; raises CheckpointError where files came after the stream's end."""
         with self._told():
             while True:
                 taken = self._state.taken_sizes
@@ -351,9 +349,7 @@ class ShardedRun:
 
 
 def _one_kind(splits: list[Split], known: dict[str, str]) -> dict[str, str]:
-    """The types of all columns; raises InputError with every file that has others. known: those
-    that the stream began with, if it did.
-    """
+    """The types of all columns; raises InputError with every file that has others than `known`."""
     wanted = known or (splits[0].types if splits else {})
     other = [split.name for split in splits if split.types != wanted]
     InputError.raise_for(

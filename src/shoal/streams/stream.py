@@ -125,9 +125,7 @@ class Stream(Figures):
         return packed({**state, **core})
 
     def restore(self, snapshot: bytes) -> None:
-        """Resumes where the snapshot was taken, under the same policy; raises CheckpointError
-        otherwise.
-        """
+        """Resumes where the snapshot was taken; raises CheckpointError under another policy."""
         damaged = CheckpointError("stream: the snapshot is damaged; take up an earlier one")
         try:
             state = unpacked(snapshot)

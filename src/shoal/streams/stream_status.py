@@ -127,9 +127,7 @@ class StreamLog:
 
 
 def write_status(folder: Path, content: Mapping[str, Any]) -> None:
-    """Replaces the status, whole or not at all. A disk that refuses it stops no stream: the commit
-    itself will say so.
-    """
+    """Replaces the status, or leaves it: where a disk refuses it, the commit itself will say so."""
     draft = folder / f"{NAME}.tmp"
     with suppress(OSError):
         with open(os.open(draft, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "w") as file:
@@ -236,9 +234,7 @@ def stream_status(checkpoint: str | Path, *, now: float | None = None) -> Stream
 
 
 def partitions_under(checkpoint: str | Path) -> list[Path]:
-    """The folders of a stream's partitions, each with a status of its own; empty if the stream has
-    only one.
-    """
+    """The folders of a stream's partitions, each with its own status; empty if it has only one."""
     found = [path for path in Path(checkpoint).glob("partition-*") if path.is_dir()]
     return sorted(found, key=lambda path: (len(path.name), path.name))
 

@@ -100,9 +100,7 @@ def rows_of_table(
 def _order(
     session: Session, address: TableAddress, table: TableName, columns: list[SqlColumn]
 ) -> dict[str, str]:
-    """The columns that a table is sorted by, with the SQL for it: all, where nothing tells its rows
-    apart, since equal rows may change places.
-    """
+    """The columns that a table is sorted by, with SQL: all, if nothing tells its rows apart."""
     by_name = {column.name: column.in_order for column in columns}
     if ROW in by_name:
         return {ROW: by_name[ROW]}

@@ -85,9 +85,7 @@ class PolicyFiles:
 
 @dataclass
 class Chain:
-    """The releases of a ledger and the private steps that led to them, read and never written;
-    whether or not anything is there yet.
-    """
+    """A ledger's releases and its private steps, read and never written, where there are any."""
 
     path: Path
 

@@ -158,9 +158,7 @@ def _move(s, a, b, classes, made, shape, table):
 
 @inner
 def _grow(s, a, new, classes, made, shape, table):
-    """Slot s of class a starts class `new`, which grows to k members; False where none is left to
-    take.
-    """
+    """Slot s of class a starts class `new`, which grows to k members; False if none is left."""
     size = classes.size
     loss = classes.loss
     growth = made.growth
@@ -215,9 +213,7 @@ def _price_relief(t, classes, made, shape, table):
 
 @inner
 def _dissolve(a, grown, new, classes, made, shape, table):
-    """Every member of class a goes to the neighbour that it costs least; False where all are
-    full.
-    """
+    """Every member of class a goes where it costs least nearby; False where all are full."""
     size = classes.size
     while size[a] > 0:
         s = a * shape[CAPACITY] + size[a] - 1

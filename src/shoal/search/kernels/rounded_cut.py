@@ -286,9 +286,7 @@ def propose_cuts(
 
 @inner
 def _between_values(columns, a, b, dim, share, sample, space):
-    """Rows on the low side of a sampled cut: its share of the node, or between values all rows up
-    to the lower.
-    """
+    """Rows on a sampled cut's low side: its share, or between values all up to the lower."""
     below = space.codes[dim, space.lists[dim, share - 1]]
     c = share * (b - a) // sample
     if below < space.codes[dim, space.lists[dim, share]]:

@@ -225,9 +225,7 @@ class CastlePublisher:
         )
 
     def _covering(self, one: Arrivals) -> int:
-        """A random one of the good clusters that cover the record and that it may join; -1 where
-        none.
-        """
+        """A random one of the good clusters that cover the record and take it; -1 where none."""
         good = self._reusable
         fits = np.flatnonzero(((good.lo <= one.values[0]) & (one.values[0] <= good.hi)).all(axis=1))
         if not len(fits):

@@ -254,9 +254,7 @@ class FadsPublisher:
         return decided
 
     def _output_with_work_cluster(self, records: Arrivals, draws: np.ndarray) -> np.ndarray:
-        """Procedure 1: the place among the reusable clusters of the one that publishes each record,
-        else -1.
-        """
+        """Procedure 1: the place of the reusable cluster that publishes each record, else -1."""
         # a published cluster already holds k subjects, so one more is safe (section 3.2); NaN is
         # covered by nothing
         used = self._reusable.covering(records.values, draws)
@@ -272,9 +270,7 @@ class FadsPublisher:
         return used
 
     def _drop_few(self, people: np.ndarray, used: np.ndarray) -> bool:
-        """With `strict_release`, takes clusters back from fewer than k people; whether there were
-        any.
-        """
+        """With `strict_release`, takes back clusters of fewer than k people; whether it did."""
         if not self._parameters.strict_release:
             return False
         enough = people_of(people, used, len(self._reusable)) >= self._promises.k
@@ -285,9 +281,7 @@ class FadsPublisher:
     def _output_with_condensation(
         self, records: Arrivals, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Procedure 2: the new cluster of each record, else -1; the clusters' numbers and what they
-        publish.
-        """
+        """Procedure 2: each record's new cluster, else -1; the clusters' numbers and cells."""
         partition = repaired(
             self._space, self._promises, records, *self._greedy_condense(records, rng)
         )
@@ -304,9 +298,7 @@ class FadsPublisher:
     def _greedy_condense(
         self, records: Arrivals, rng: np.random.Generator
     ) -> tuple[np.ndarray, int]:
-        """Function 1: clusters of k people, and everybody left over in the cluster whose loss grows
-        least.
-        """
+        """Function 1: clusters of k people; whoever is left joins where the loss grows least."""
         near, leaf = self._space.scaled_positions(records.values), self._space.leaf(records.values)
         people, picks = person_codes(records.people), rng.permutation(len(records))
         k, nobody, costs = self._promises.k, np.zeros(0, np.int32), self._space.costs
