@@ -258,9 +258,7 @@ class TextFeed:
     def _parsed(
         self, text: bytes, found: Found
     ) -> tuple[pl.DataFrame, np.ndarray, list[tuple[int, str]], int]:
-        """Frame, the place of each of its rows among these records, what is bad, and how many
-        records there were.
-        """
+        """Frame, the place of each row among these records, what is bad, how many there were."""
         if self._kind.is_json:
             lines = [line for line in text.split(b"\n") if line.strip()]
             return rows_of_json(lines, self.names, self._fields, self._new)

@@ -87,10 +87,7 @@ class Location(str):
 
     @property
     def kind(self) -> "Format":
-        """The format by suffix, without compression; standard input and output are CSV.
-
-        Raises InputError where no format has that suffix.
-        """
+        """The format by suffix, CSV for `-`; raises InputError where the suffix is no format's."""
         from shoal.connectors.format import DatabaseFormat, FrameFormat
         from shoal.connectors.formats import SUFFIXES, format_of, named
 

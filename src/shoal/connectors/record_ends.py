@@ -275,10 +275,7 @@ class Pieces:
         return self._hash.hexdigest()
 
     def __iter__(self) -> Iterator[bytes]:
-        """The records behind the first one, piece by piece.
-
-        Raises InputError where no record ends within `longest` bytes.
-        """
+        """The records behind the first; raises InputError where none ends within `longest`."""
         self.head, self.size, self._hash = b"", 0, hashlib.sha256()
         rest = b""
         with open(self._content, "rb") as file:

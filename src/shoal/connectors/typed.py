@@ -206,10 +206,7 @@ _KEY = re.compile(rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"\s*:')
 
 
 def check_keys(content: bytes, frame: pl.DataFrame, where: str) -> None:
-    """Raises InputError where a line names a key twice, however the key is spelled.
-
-    frame: the same lines as they were read.
-    """
+    """Raises InputError where a line repeats a key, however spelled. frame: as it was read."""
     texts = content.decode(errors="replace").split("\n")
     lines = pl.DataFrame({"text": texts}).with_row_index("line", offset=1)
     lines = lines.filter(pl.col("text").str.strip_chars() != "")

@@ -452,7 +452,9 @@ def _relations(archive: zipfile.ZipFile, part: str, folder: str) -> list[tuple[s
 
 
 def _below(merged: Sequence[str], rows: list[list[Any]], header: int) -> int:
-    """The first row with cells below merged ranges of one row, as titles have: maybe names."""
+    """The first row with cells below such merged ranges as titles have, of one row each: it may
+    have the names.
+    """
     row = header
     while any(_first_row(place) == row + 1 == _last_row(place) for place in merged):
         row += 1

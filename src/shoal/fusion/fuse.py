@@ -319,10 +319,7 @@ def run_to_end(
 
 
 def _restart(party: PartyProcess, status: int) -> str:
-    """What is said about a restart of a party that ended so; empty where it is not started again.
-
-    Its journal has all that it did.
-    """
+    """What is said about a restart of a party that ended so; empty where it is not restarted."""
     said = _last_words(party)
     if status < 0:
         party.restarts += 1

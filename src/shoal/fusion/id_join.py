@@ -271,10 +271,7 @@ def masked_ids(ids: Sequence[str], agreement: bytes, secret: bytes) -> bytes:
 
 
 def masked_again(points: bytes, secret: bytes) -> bytes:
-    """Other parties' points, masked by one more secret.
-
-    Raises PartyError where one is not a point of the group.
-    """
+    """Other parties' points, masked once more; raises PartyError where one is no point."""
     nacl = _nacl()
     from nacl.exceptions import CryptoError
 

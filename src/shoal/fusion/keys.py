@@ -85,10 +85,7 @@ def check_output(agreement: Agreement, output: str, replace: bool = True) -> Non
 
 
 def make_folder(folder: Path, what: str) -> None:
-    """A folder at this place, made unless it is there; raises InputError where none can be.
-
-    what: the option that names it.
-    """
+    """A folder, made unless it is there; raises InputError. what: the option that names it."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as failed:

@@ -389,10 +389,7 @@ class PartyProtocol:
     # that it refused.
 
     def _require_judged(self, judged: tuple[np.ndarray, int] | None) -> None:
-        """Raises InfeasibleError where all people together have too few values, as the judge says.
-
-        judged: what the judge alone knows.
-        """
+        """Raises InfeasibleError where all people have too few values, as the judge says."""
         if self._agreement.judge is None:
             return
         sensitive = self._agreement.model.sensitive

@@ -133,10 +133,7 @@ def republish_file(
     allow_leaks: bool = False,
     progress: Progress = no_progress,
 ) -> Republication[Frame]:
-    """Append the records of a file as the next release; a file is not published twice.
-
-    increment: its path, or what was read already.
-    """
+    """Append a file's records, or what was read of it, as the next release, once."""
     ledger = Ledger(Path(path_text(ledger_path, "ledger")))
     output = None if output is None else path_text(output, "output")
     check_table(output, ledger, increment)
@@ -367,10 +364,7 @@ def _note_of(ledger: Ledger) -> TableNote | None:
 
 @dataclass
 class LedgerTable:
-    """The table that a ledger writes, under the ledger's lock.
-
-    last: the last release that the table holds.
-    """
+    """The table that a ledger writes, under its lock. last: the last release in it."""
 
     ledger: Ledger
     address: TableAddress

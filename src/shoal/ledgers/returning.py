@@ -266,10 +266,7 @@ def _refuse_strangers(people: ReturningRecords, terms: Terms) -> None:
 def _may_show(
     arriving: pl.DataFrame, person: np.ndarray, state: PanelState, names: list[str]
 ) -> np.ndarray:
-    """(n,) bool: records of newcomers and live people; where values are carried, the same ones.
-
-    names: of the sensitive columns.
-    """
+    """(n,) bool: newcomers and live people; where `names` are carried, with the same values."""
     may_show = person < 0
     known = np.flatnonzero(~may_show)
     may_show[known] = state.panel.status[person[known]] == LIVE

@@ -45,10 +45,7 @@ UNFIT = (*UNREADABLE, pl.exceptions.PolarsError)
 
 
 class Checkpoint:
-    """One folder, held by one process at a time.
-
-    durable: whether a commit also survives the loss of power, not only of the process.
-    """
+    """One folder, held by one process at a time. durable: commits survive the loss of power."""
 
     def __init__(self, folder: Path, durable: bool = True) -> None:
         self.folder, self._durable = folder, durable

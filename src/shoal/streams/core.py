@@ -139,7 +139,9 @@ class StreamCore:
         return self._released(self._publisher.expire(seq), early=True)
 
     def flush(self) -> Batch | None:
-        """The end of the stream: what was held goes out by the method's rules, or stays held."""
+        """The end of the stream; what was held goes out by the method's rules, or stays
+        unpublished.
+        """
         self.judged()
         return self._released(self._publisher.flush(), early=True)
 

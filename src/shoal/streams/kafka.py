@@ -339,10 +339,7 @@ def first_messages(topic: Topic, partition: int, most: int, group: str) -> Arriv
 
 
 class TransactionLost(Exception):
-    """A step was not committed, or nobody knows whether it was; the partition must be reopened.
-
-    fenced: another process has the partition now.
-    """
+    """A step is perhaps not committed: reopen the partition. fenced: another process has it."""
 
     def __init__(self, fenced: bool) -> None:
         super().__init__("a transaction was lost")
@@ -392,10 +389,7 @@ def names_in(message: bytes, topic: Topic) -> list[str]:
 def produce_rows(
     producer: Any, topic: Topic, partition: int, rows: bytes, refused: list[int]
 ) -> None:
-    """Hands a message for each line to a producer.
-
-    refused: the producer adds the codes of the errors of those that the broker refuses.
-    """
+    """Hands a message for each line to a producer, which adds codes of errors to `refused`."""
 
     def note(error: Any, _: Any) -> None:
         if error is not None:

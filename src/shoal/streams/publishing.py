@@ -47,9 +47,7 @@ class StreamRequest:
     policy: Policy
 
     def require_answers(self) -> None:
-        """Raises InputError, before any data is read, for what the policy leaves open or asks of
-        files.
-        """
+        """Raises InputError, before data is read, for what the policy leaves open or asks."""
         self.policy.require_answers()
         self.policy.check_files("stream")
         rolls = "roll" in self.policy.model.write.model_fields_set
@@ -83,9 +81,7 @@ class StreamRequest:
         return None if named is None else files.read(named)
 
     def core(self, names: list[str], reference: files.SourceFile | None) -> StreamCore:
-        """A stream of these columns; raises InputError where policy, columns and method don't fit
-        each other.
-        """
+        """A stream of these columns; raises InputError where policy or method don't fit them."""
         return StreamCore(self.policy, names, None if reference is None else Table(reference.frame))
 
     @property

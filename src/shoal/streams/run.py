@@ -107,9 +107,7 @@ class RollingFolder:
         self._folder.certify(certificate.to_json())
 
     def take_up(self, state: Mapping[str, Any]) -> None:
-        """Goes back to what a snapshot has committed; raises CheckpointError where that is older
-        than the folder.
-        """
+        """Goes back to what a snapshot committed; raises CheckpointError if the folder is newer."""
         self._entries, self._until = state["rolled"], int(state["rolled_until"])
         self._folder.require_no_later(self._entries)
 
@@ -382,7 +380,9 @@ class Run(Publishing):
         return certificate
 
     def interrupt(self) -> None:
-        """Certifies what is committed, if anything; to a folder goes what waits for a file, too."""
+        """Writes the certificate of what is committed, if anything is; to a folder also the rows
+        that wait for a file.
+        """
         state = self._checkpoint.load()
         if state is None or (self.outputs.format.in_parts and self.rolling is None):
             return

@@ -85,9 +85,7 @@ class Step:
 
 @dataclass(frozen=True)
 class ShardTask:
-    """One batch of one shard. number: of the batch. step, digest: of the snapshot to resume from,
-    as in `ShardState`.
-    """
+    """Batch `number` of one shard. step, digest: the snapshot to resume from, as `ShardState`."""
 
     shard: int
     number: int

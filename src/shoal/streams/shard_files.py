@@ -57,10 +57,7 @@ class Sharding:
     seed: int
 
     def of(self, frame: pl.DataFrame) -> np.ndarray:
-        """(n,) int64, the shard of each record: HMAC-SHA-256 of the person's name, modulo shards.
-
-        Without a subject, of the record's cells.
-        """
+        """(n,) int64 shards: HMAC-SHA-256 of the person's name, or of all cells, modulo shards."""
         if self.subject is not None:
             names = names_of(frame[self.subject]).fill_null("")
         else:

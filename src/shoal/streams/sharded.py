@@ -155,9 +155,7 @@ class ShardedRun:
         return self._request.core(self._state.names, self._reference)
 
     def _begun(self) -> Committed:
-        """A new stream's state, once the source has a file; raises InputError where policy, columns
-        and method don't fit.
-        """
+        """A new stream's state, once there is a file; raises InputError where terms don't fit."""
         self._output.require_untouched()
         options = self._options
         while not (batch := new_files(options.source, {}, BATCH_BYTES)[0]):

@@ -150,10 +150,7 @@ class Alarm:
 
 @dataclass(frozen=True, repr=False)
 class StreamStatus(Figures):
-    """How a stream is doing, by its last commit.
-
-    content: `status.json`. alarms: what to look at first, first.
-    """
+    """How a stream does, by its last commit. content: `status.json`. alarms: the worst first."""
 
     content: Mapping[str, Any]
     alarms: tuple[Alarm, ...]
@@ -296,9 +293,7 @@ class StatusWriter:
         self._content: dict[str, Any] = {}
 
     def begin(self, step: int, counters: StreamCounters, at: float | None = None) -> None:
-        """Takes up what an earlier run of the stream left. step: of the last commit, or 0. at: its
-        time, by default now.
-        """
+        """Takes up what an earlier run left. step: of its last commit, or 0. at: its time."""
         is_resumed = step > 0
         now = time.time()
         if is_resumed and self._folder is not None:

@@ -125,10 +125,7 @@ class TableSink:
         )
 
     def put(self, step: int, rows: bytes) -> None:
-        """Writes all rows of a step and its number in one transaction, unless the step is there.
-
-        rows: a JSON object a line.
-        """
+        """Writes a step's rows, a JSON object a line, and its number in one transaction, once."""
         with opened(self._address, writing=True) as session:
             table = session.named(self._address)
             kept = _kept(session, table)

@@ -177,9 +177,7 @@ def list_release(session: Session, table: TableName, line: ListedRelease) -> Non
 
 @dataclass(frozen=True)
 class TableState:
-    """What a table holds. is_there: whether there is such a table. damage: what is not as it was
-    put, each in a line.
-    """
+    """What a table holds. is_there: whether it exists. damage: what is not as put, by line."""
 
     is_there: bool
     releases: Sequence[ListedRelease] = ()
@@ -259,10 +257,7 @@ def _begin(
     before: ListedRelease | None,
     names: Sequence[str],
 ) -> int:
-    """Makes a new table, or checks that the one that is there can take the next release.
-
-    Returns how many rows it has.
-    """
+    """Makes a new table, or checks that the old one takes the release; its number of rows."""
     where = f"output '{address.shown}'"
     listed, rows = listed_releases(session, table), TableRows.of(session, table)
     is_left = (listed[-1] if listed else None) == before and bool(rows.columns) == bool(before)
@@ -436,10 +431,7 @@ class TableRows:
         return [name for name in self.columns if name not in (ROW, RELEASE)]
 
     def are_as_certified(self, line: ListedRelease, first: int) -> bool:
-        """Whether a release has the rows, and these the numbers, that it was put with.
-
-        first: how many rows of the table are before it.
-        """
+        """Whether a release has the rows and numbers it was put with, behind `first` others."""
         row = cell_of(ROW)
         frame = self._cells(line, f"{row} > {first} AND {row} <= {first + max(line.rows, 0)}")
         # first: the list may state more rows than any memory holds numbers

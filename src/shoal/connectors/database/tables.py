@@ -139,10 +139,7 @@ def _check_numbers(numbers: pl.Series, address: TableAddress) -> None:
 
 @dataclass
 class TableDraft:
-    """A release in a transaction that is open: nobody else sees it.
-
-    table: what it will be called. unnamed: what it is called until then.
-    """
+    """A release in an open transaction. table: its name afterwards. unnamed: until then."""
 
     session: Session
     address: TableAddress

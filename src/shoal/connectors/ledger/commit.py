@@ -113,10 +113,7 @@ class Ledger(Chain):
         return super().last_step() if self._last is None else self._last
 
     def step_for(self, digest: str) -> LedgerStep | None:
-        """The step that an increment of this hash led to, None where it is new.
-
-        Raises LedgerError where that step is lost.
-        """
+        """The step that this increment led to, None if it is new; LedgerError where it is lost."""
         note = self.note(digest)
         if not note.exists():
             return None
@@ -179,10 +176,7 @@ class Ledger(Chain):
             raise verify.damaged(findings)
 
     def check_end(self) -> None:
-        """Raises LedgerError where the last release is not the one that the private part remembers.
-
-        Costs the same however long the ledger is.
-        """
+        """Raises LedgerError unless the last release is the remembered one, at constant cost."""
         findings = verify.damage_at_end(self)
         if findings == []:
             return

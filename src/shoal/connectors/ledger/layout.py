@@ -305,10 +305,7 @@ def write_once(path: Path, content: bytes, private: Path) -> None:
 
 
 def write_anew(path: Path, content: bytes, drafts: Path) -> None:
-    """A small file of the private part in place of an earlier one, by one rename.
-
-    drafts: the folder in which it is written first.
-    """
+    """Replaces a small file of the private part by one rename. drafts: where it is written."""
     draft = draft_of(drafts, path.name)
     try:
         draft.touch(mode=0o600)

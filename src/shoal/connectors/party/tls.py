@@ -53,10 +53,7 @@ class Identity:
 
 
 class Endpoint:
-    """The address where a party listens, and its channels to the others.
-
-    most: bytes of a message, beyond which its channel breaks.
-    """
+    """Where a party listens, and its channels to others. most: bytes of a message they take."""
 
     def __init__(self, identity: Identity, peers: Sequence[Peer], most: int) -> None:
         self.grpc = _grpc()

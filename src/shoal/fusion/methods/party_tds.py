@@ -297,10 +297,7 @@ class Party:
             self.candidates.take_back(self.plan.pop())
 
     def worth(self, taken: Taken) -> int:
-        """A positive whole number that orders all candidates of all parties.
-
-        The attribute decides among equal scores.
-        """
+        """A positive whole number that orders all candidates; among equals the attribute does."""
         attributes = len(self._taxonomies)
         return taken.score * attributes + attributes - taken.done.step.attribute
 

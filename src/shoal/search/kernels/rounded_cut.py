@@ -141,9 +141,7 @@ def cut_once(columns, begin, end, attempt, k, quota, rules, sample, costs):
 
 
 def _room(size):
-    """What parting nodes of up to `size` records needs: the side of each record, and a column's
-    values on the high.
-    """
+    """For parting nodes of up to `size` records: each record's side, a column's high values."""
     return np.empty(size, dtype=np.int8), np.empty(size, dtype=np.int32)
 
 

@@ -119,10 +119,7 @@ def measure_chains(begin, end, head, later, sizes, counts, excess, targets):
 
 @inner
 def cost_in_order(head, later, extra, size, s, targets):
-    """The cost of a chain on ordered attribute s, together with record `extra` unless it is -1.
-
-    size: how many records they are, `extra` among them.
-    """
+    """The cost of a chain of `size` on ordered attribute s, with record `extra` unless -1."""
     codes = targets.codes
     cost = np.int64(0)
     level = np.int64(0)

@@ -74,10 +74,7 @@ class Castle(StreamMethod):
 
 
 class CastlePublisher:
-    """Candidate clusters, good published ones, and the records that wait.
-
-    full: people from which on a candidate takes no more, 0 for no end.
-    """
+    """Candidates, good clusters, and who waits. full: most people of a candidate, 0: any."""
 
     full = 0
 

@@ -94,10 +94,7 @@ def refined(
     effort: str,
     rng: np.random.Generator,
 ) -> tuple[np.ndarray, int]:
-    """Clusters that lose no more, of the same sizes and numbers of people.
-
-    labels: (n,) int32, every record in some cluster. effort: one of `EFFORTS`.
-    """
+    """Clusters of the same sizes that lose no more. labels: (n,) int32. effort: of `EFFORTS`."""
     if effort == "none" or count < 2:
         return labels, count
     matrix = matrix_of(space, records)
