@@ -230,7 +230,6 @@ def check_named(folder: str | Path, parts: Sequence[Part], hashes: Sequence[str]
 
 
 def _listing(names: Sequence[str]) -> str:
-    """The first three names."""
     return ", ".join(names[:3]) + (", ..." if names[3:] else "")
 
 

@@ -500,7 +500,6 @@ def _parse(
 
 
 def _local(name: str) -> str:
-    """A name without the prefix of its namespace."""
     return name.rpartition(":")[2]
 
 
@@ -632,7 +631,6 @@ def _write_column(sheet: Any, j: int, column: pl.Series, formats: dict[Any, Any]
 
 
 def _too_large(frame: pl.DataFrame) -> Iterator[str]:
-    """What a sheet can't hold of a table."""
     if frame.height > ROWS:
         yield f"output: {frame.height} rows, a sheet holds {ROWS}; write .csv or .parquet"
     if frame.width > COLUMNS:

@@ -245,7 +245,6 @@ def _release_of(name: str, folder: Path, output: str) -> Path:
 
 
 def _publish(release: Path, output: str) -> Certificate:
-    """Copies the certificate, then the release into place."""
     proof = Path(f"{release}.certificate.json")
     certificate = Certificate.load(proof)
     for source, target in ((proof, f"{output}.certificate.json"), (release, output)):
@@ -334,7 +333,6 @@ def _restart(party: PartyProcess, status: int) -> str:
 
 
 def _last_words(party: PartyProcess) -> list[str]:
-    """What a party that has ended said about it."""
     if party.listener is not None:
         party.listener.join(LAST_WORDS)
     return [line.removeprefix(_PREFIX) for line in party.lines if line.startswith(_PREFIX)]

@@ -316,7 +316,6 @@ def common_points(sets: Iterable[np.ndarray]) -> np.ndarray:
 
 
 def _are_in(points: np.ndarray, ascending: np.ndarray) -> np.ndarray:
-    """Which points are among others; (n,) bool."""
     is_in = np.zeros(len(points), dtype=bool)
     for start in range(0, len(points) if len(ascending) else 0, _BLOCK):
         block = points[start : start + _BLOCK]

@@ -177,7 +177,6 @@ class PartyProtocol:
         self._link.receive(first_owner, MessageKind.END)
 
     def _fuse(self, party_input: PartyInput, rounds: Rounds | None) -> FusionResult:
-        """An owner's part."""
         phase = self._statistics.phase
         with phase("join"):
             sizes, sender = self._roll(party_input)
@@ -368,7 +367,6 @@ class PartyProtocol:
         )
 
     def _report(self) -> dict[str, Any]:
-        """The run in figures, without a value of the data."""
         agreement = self._agreement
         figures = self._statistics.report(self._link.bytes_sent, self._link.messages_sent)
         return {

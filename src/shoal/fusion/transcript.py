@@ -71,7 +71,6 @@ def _write(file: BinaryIO, receiver: str, kind: int, content: bytes) -> None:
 
 
 def _end(file: BufferedRandom) -> None:
-    """Writes the last record, and closes the file."""
     file.seek(0)
     digest = hashlib.file_digest(file, "sha256").digest()
     file.seek(0, os.SEEK_END)

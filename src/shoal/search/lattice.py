@@ -207,7 +207,6 @@ class Lattice:
     def _measured(
         self, classes: NodeGroups, node: Node, failing: np.ndarray
     ) -> tuple[int, float, float]:
-        """Suppressed records, floor and penalty."""
         suppressed = int(classes.size[failing].sum())
         return suppressed, *self._costs.of(classes, node, failing, suppressed)
 

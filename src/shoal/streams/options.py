@@ -121,7 +121,6 @@ class StreamOptions(Request):
         _ = self.format  # raises where no format has that suffix
 
     def _may_be(self, output: Path) -> bool:
-        """Whether an output can be written there."""
         is_sink = self.is_rolling and output == Path(self.sink).resolve()
         is_free = is_sink or not output.is_dir()
         return is_free and output.parent.is_dir() and os.access(output.parent, os.W_OK)

@@ -316,7 +316,6 @@ class Outputs:
             raise moved(output.path)
 
     def _grows(self, name: str) -> bool:
-        """Whether an output is one file, to which each step adds."""
         return name != "sink" or self._sink is None
 
     def put(self, step: int) -> None:

@@ -277,7 +277,6 @@ class Publishing(ABC):
     def _certificate(
         self, read_and_written: dict[str, Any], whole: dict[str, Any] | None = None
     ) -> Certificate:
-        """The certificate of all that was published."""
         self.counters.found = self.core.judged()
         return stream_certificate(self.core, self.counters, read_and_written, self._started, whole)
 

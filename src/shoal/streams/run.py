@@ -136,7 +136,6 @@ class RollingFolder:
 
 
 def _day(seconds: float | None = None) -> int:
-    """The day, in UTC, of a time or of now."""
     when = datetime.now(UTC) if seconds is None else datetime.fromtimestamp(seconds, UTC)
     return when.toordinal()
 
@@ -402,7 +401,6 @@ class Run(Publishing):
         self._certify(self.so_far())
 
     def _certify(self, certificate: Certificate) -> None:
-        """Writes the certificate beside the sink."""
         if self._options.place.is_table:
             self.outputs.certify(certificate.to_json())
         elif self.rolling is not None:

@@ -312,7 +312,6 @@ def _commit(session: Session, address: TableAddress, line: ListedRelease) -> Non
 
 
 def _is_there(address: TableAddress, line: ListedRelease) -> bool:
-    """Whether a release was committed though nobody said so."""
     try:
         with opened(address) as session:
             return line in listed_releases(session, session.named(address))
@@ -427,7 +426,6 @@ class TableRows:
 
     @property
     def _names(self) -> list[str]:
-        """The published columns."""
         return [name for name in self.columns if name not in (ROW, RELEASE)]
 
     def are_as_certified(self, line: ListedRelease, first: int) -> bool:

@@ -274,7 +274,6 @@ def names_in(folder: Path) -> set[str]:
 
 
 def _numbers(folder: Path, form: str) -> list[int]:
-    """The numbers that folders in here are named by, rising."""
     if not folder.is_dir():
         return []
     with os.scandir(folder) as entries:  # which knows what is a folder without asking about each

@@ -138,7 +138,6 @@ def _added(chain: Chain) -> list[str]:
 
 
 def _last_readable(chain: Chain) -> LedgerStep:
-    """The last step; an empty one where it can't be read."""
     try:
         return chain.last_step()
     except LedgerError:
@@ -169,7 +168,6 @@ def _link_findings(chain: Chain, release: int, before: str) -> list[str]:
 
 
 def _data_findings(chain: Chain, release: int) -> list[str]:
-    """What is wrong with a release's files against its certificate."""
     content = read_json(chain.folder(release) / CERTIFICATE) or {}
     stated = {
         DATA: mapping_in(content, "output").get("sha256"),
@@ -273,12 +271,10 @@ def _step_findings(
 
 
 def _key_findings(chain: Chain, step: LedgerStep) -> list[str]:
-    """Whether the key is the one that the steps were made with."""
     return [LOST_KEY] if step.number and sha256_of(chain.private / KEY) != step.key else []
 
 
 def _changed_files(chain: Chain, step: LedgerStep, names: Iterable[str]) -> list[str]:
-    """Which of these files of a private step are not as they were."""
     folder = chain.step_folder(step.number)
     return [
         changed(step.number, name)

@@ -267,7 +267,6 @@ def make_keys(name: str) -> tuple[bytes, bytes]:
 
 
 def _cryptography() -> tuple[Any, Any, Any]:
-    """The modules x509, serialization and ec."""
     try:
         from cryptography import x509
         from cryptography.hazmat.primitives import serialization

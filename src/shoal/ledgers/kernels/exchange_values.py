@@ -125,7 +125,6 @@ def _change_places(i, j, points, places, sums):
 
 @inner
 def _squared_error(points):
-    """Of all records as one class."""
     error = 0.0
     for c in range(points.shape[1]):
         mean = points[:, c].mean()

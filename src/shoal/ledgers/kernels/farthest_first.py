@@ -148,7 +148,6 @@ def _rise(held, at, distance, ids):
 
 @inner
 def _fall(held, count, distance, ids):
-    """The record on top of the heap goes down to where it belongs."""
     at = 0
     while 2 * at + 1 < count:
         child = 2 * at + 1

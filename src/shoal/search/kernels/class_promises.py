@@ -282,7 +282,6 @@ def _change_in_tree(first, size, leaving, coming, s, promises):
 
 @inlined
 def _within(begin, end, first, size, s, promises):
-    """How many members have a leaf from `begin` to `end`."""
     values = promises.kept[len(promises.least) + s]
     held = np.int64(0)
     for e in range(first, first + size):

@@ -180,7 +180,6 @@ def _start_of(tile, ends):
 
 @inner
 def _tree(classes, tiles):
-    """The tree over the tiles, from the leaves up."""
     d = classes.lo.shape[1]
     count = len(tiles.ends)
     first = 1

@@ -128,7 +128,6 @@ def rebuild(rows, record, size, loss, boxes, class_of, near, shape, table, tempe
 
 @inner
 def _find_neighbours(i, a, first, end, near, classes, made):
-    """The classes of the records near i, class a left out."""
     found = np.int64(0)
     for t in range(near.shape[1]):
         c = np.int64(classes.class_of[near[i, t]])
@@ -238,7 +237,6 @@ def _dissolve(a, grown, new, classes, made, shape, table):
 
 @inner
 def _undo(classes, made, shape, table):
-    """Takes the moves of an attempt back, the last one first."""
     moves = made.counts[1]
     while moves > 0:
         moves -= 1

@@ -214,7 +214,6 @@ def merge_far(points, labels, classes, codes, layout, prefix_sums, lookup, limit
 
 @inner
 def _farthest_class(excess, sizes):
-    """The class of greatest excess."""
     worst = 0
     for c in range(len(sizes)):
         if sizes[c] > 0 and (sizes[worst] == 0 or excess[c] > excess[worst]):
@@ -224,7 +223,6 @@ def _farthest_class(excess, sizes):
 
 @inner
 def _nearest_class(a, sizes, total):
-    """The class whose mean is nearest to that of class a."""
     best = -1
     least = np.inf
     for c in range(len(sizes)):

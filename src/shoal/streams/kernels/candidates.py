@@ -209,7 +209,6 @@ def _over(node, leaf, trees):
 
 @inner
 def _widen(c, code, clusters, trees):
-    """The box of cluster c grows to hold a record."""
     d = len(code)
     for j in range(d):
         x = code[j]

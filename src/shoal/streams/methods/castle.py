@@ -352,7 +352,6 @@ class CastlePublisher:
         return np.random.default_rng([self._seed, purpose, number])
 
     def _emitted(self, one: Arrivals, kind: int, cluster: int) -> Emissions:
-        """A record that leaves alone."""
         nothing = np.zeros((0, self._space.attributes))
         made = np.zeros(0, np.int64)
         return self._emissions(one, np.array([kind]), np.array([cluster]), made, nothing, nothing)

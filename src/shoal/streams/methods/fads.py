@@ -43,20 +43,7 @@ from shoal.protocols import Promises, StreamMethod, StreamPromises
 from shoal.search.refinement import quick_search, refine
 from shoal.search.refinery import Search
 from shoal.streams.kernels import grown_clusters, nearest_clusters, regroup, stream_distances
-from shoal.streams.methods.emission import (
-    KIND_OF_LEFTOVER,
-    LEFTOVERS,
-    SNAP,
-    Buffer,
-    ReusableClusters,
-    boxes,
-    emissions,
-    matrix_of,
-    people_of,
-    person_codes,
-    repaired,
-    with_effective_delay,
-)
+from shoal.streams.methods import emission
 
 # New clusters of a stream refined as table methods refine their classes, by k alone.
 #
@@ -82,7 +69,7 @@ class _PeopleAlone(Promises):
         quasi: Mapping[str, np.ndarray] | None = None,
         population: Mapping[str, Population] | None = None,
     ) -> np.ndarray:
-        return people_of(self._people, labels, count) >= self.k
+        return emission.people_of(self._people, labels, count) >= self.k
 
 
 def refined(
@@ -97,7 +84,7 @@ def refined(
     """Clusters of the same sizes that lose no more. labels: (n,) int32. effort: of `EFFORTS`."""
     if effort == "none" or count < 2:
         return labels, count
-    matrix = matrix_of(space, records)
+    matrix = emission.matrix_of(space, records)
     search = Search(1, 4, 0.01, 0.005, resizes=False, rebuilds=False, run=64, orders=2)
     if effort == "full":
         search = quick_search(matrix, k, resizes=False)
@@ -149,9 +136,9 @@ class Fads(StreamMethod):
     leftovers: str = parameter(
         "records that fit no cluster: suppressed (star), kept for later, or dropped",
         default="star",
-        choices=LEFTOVERS,
+        choices=emission.LEFTOVERS,
     )
-    snap: int = field(default=0, metadata=SNAP)
+    snap: int = field(default=0, metadata=emission.SNAP)
     preset: str = parameter(
         "paper: as printed, members may share people", default="", choices=("", "paper")
     )
@@ -166,7 +153,7 @@ class Fads(StreamMethod):
 
     def start(self, space: Space, promises: StreamPromises, seed: int) -> "FadsPublisher":
         """An empty buffer."""
-        parameters = with_effective_delay(self, promises.k)
+        parameters = emission.with_effective_delay(self, promises.k)
         if self.neighbour != "knn" and not self.strict:
             raise InputError(
                 f"method 'fads': neighbour={self.neighbour} takes different people always; set"
@@ -188,8 +175,8 @@ class FadsPublisher:
         self._promises = promises
         self._seed = seed
         self._capacity = ceil(parameters.c0 * parameters.delta / promises.k)
-        self._buffer = Buffer(parameters.delta, space.attributes)
-        self._reusable = ReusableClusters(space.attributes)
+        self._buffer = emission.Buffer(parameters.delta, space.attributes)
+        self._reusable = emission.ReusableClusters(space.attributes)
         self._release, self._made, self._now = 0, 0, -1
 
     def push(self, arrivals: Arrivals) -> Iterator[Emissions]:
@@ -216,7 +203,7 @@ class FadsPublisher:
         records = self._buffer.records
         rng = np.random.default_rng([self._seed, 2, self._release])
         lacking = np.isnan(records.values).any(axis=1)
-        kind = np.where(lacking, SUPPRESS, KIND_OF_LEFTOVER[self._parameters.leftovers])
+        kind = np.where(lacking, SUPPRESS, emission.KIND_OF_LEFTOVER[self._parameters.leftovers])
         cluster = np.full(len(records), -1, np.int64)
 
         # first, records that a published cluster covers leave under it
@@ -235,7 +222,7 @@ class FadsPublisher:
             old = np.flatnonzero(waits)[: int(waits.sum()) - self._parameters.delta // 2]
             kind[old], waits[old] = DROP, False
         out = ~waits
-        decided = emissions(
+        decided = emission.emissions(
             records.part(out),
             kind[out],
             cluster[out],
@@ -270,7 +257,7 @@ class FadsPublisher:
         """With `strict_release`, takes back clusters of fewer than k people; whether it did."""
         if not self._parameters.strict_release:
             return False
-        enough = people_of(people, used, len(self._reusable)) >= self._promises.k
+        enough = emission.people_of(people, used, len(self._reusable)) >= self._promises.k
         few = (used >= 0) & ~np.append(enough, False)[used]
         used[few] = -1
         return bool(few.any())
@@ -279,12 +266,12 @@ class FadsPublisher:
         self, records: Arrivals, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Procedure 2: each record's new cluster, else -1; the clusters' numbers and cells."""
-        partition = repaired(
+        partition = emission.repaired(
             self._space, self._promises, records, *self._greedy_condense(records, rng)
         )
         made = self._made + np.arange(partition.count, dtype=np.int64)
         lo, hi, loss = self._space.published_bounds(
-            *boxes(records.values, partition.labels, partition.count)
+            *emission.boxes(records.values, partition.labels, partition.count)
         )
         self._made += partition.count
         again = loss < self._parameters.tau
@@ -297,7 +284,7 @@ class FadsPublisher:
     ) -> tuple[np.ndarray, int]:
         """Function 1: clusters of k people; whoever is left joins where the loss grows least."""
         near, leaf = self._space.scaled_positions(records.values), self._space.leaf(records.values)
-        people, picks = person_codes(records.people), rng.permutation(len(records))
+        people, picks = emission.person_codes(records.people), rng.permutation(len(records))
         k, nobody, costs = self._promises.k, np.zeros(0, np.int32), self._space.costs
         if self._parameters.neighbour == "knn":
             rule = (
