@@ -359,7 +359,6 @@ class TextFeed:
 
     @property
     def sha256(self) -> str:
-        """Of all that was read, unpacked."""
         return self._hash.hexdigest()
 
     def close(self) -> None:
@@ -518,7 +517,6 @@ class TableFeed:
         typed.plain(typed.without_records(schema), f"source '{path}'")
 
     def read(self) -> Piece:
-        """The next records."""
         with self._errors():
             frame = self._table.slice(self._at, SLICE).collect()
             self._require_room(frame.select(typed.long_texts(frame.schema)).item())

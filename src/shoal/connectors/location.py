@@ -41,12 +41,10 @@ class Location(str):
 
     @property
     def is_standard(self) -> bool:
-        """Whether it is standard input or output."""
         return self == STANDARD
 
     @property
     def is_table(self) -> bool:
-        """Whether it is a table in a database."""
         return database.is_address(self)
 
     @property
@@ -55,7 +53,6 @@ class Location(str):
 
     @property
     def is_path(self) -> bool:
-        """Whether it is a file or a folder."""
         return not (self.is_standard or self.is_table or self.is_topic)
 
     @property
@@ -75,7 +72,6 @@ class Location(str):
 
     @property
     def is_packed(self) -> bool:
-        """Whether what is written there is compressed."""
         from shoal.connectors.formats import PACKED
 
         return self.endswith(PACKED)

@@ -131,7 +131,6 @@ def _left_out(folder: Path, parts: Sequence[Part]) -> set[Path]:
 
 
 def hashes(parts: list[Part]) -> list[str]:
-    """The SHA-256 of each file."""
     found = []
     for part in parts:
         with open(part.path, "rb") as file:

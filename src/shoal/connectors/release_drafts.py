@@ -108,7 +108,6 @@ def release_draft(
 
 @contextmanager
 def second_draft(path: str) -> Iterator[ReleaseDraft]:
-    """A draft of the second of two tables."""
     if path == FRAME:
         yield FrameDraft(Path(), Location(path))
         return

@@ -41,7 +41,6 @@ class TablePlaces:
         return self.with_table_as_people(others[0])
 
     def with_table_as_people(self, name: str) -> "TablePlaces":
-        """The places, one of them as that of people."""
         renamed = {PEOPLE if one == name else one: place for one, place in self.places.items()}
         keys = tuple(
             replace(

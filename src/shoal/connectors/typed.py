@@ -104,8 +104,7 @@ def plain(frame: pl.DataFrame, where: str, reading: Reading = AS_FOUND) -> pl.Da
     none, such as lists or bytes, one 0 of numbers, and no value where a number is none (NaN);
     raises InputError where columns that are needed hold what has no one text.
     """
-    if patterns := names_like_patterns(frame.columns, f"{where}: "):
-        raise InputError.from_findings(patterns)
+    InputError.raise_for(names_like_patterns(frame.columns, f"{where}: "))
     found = [
         name
         for name, dtype in frame.schema.items()

@@ -251,7 +251,6 @@ class _Sheet:
         self._has_formula = self._has_value = self._in_value = False
 
     def walk(self, archive: zipfile.ZipFile, part: str) -> None:
-        """Takes in all that it says."""
         _parse(archive, part, self._begun, self._ended, self._said, self._parser)
 
     def _begun(self, name: str, attributes: dict[str, str]) -> None:

@@ -46,7 +46,6 @@ class Recorder:
         self._shares.truncate(_whole(folder / f"{name}.shares"))
 
     def record(self, receiver: str, content: bytes) -> None:
-        """A message of a secure round."""
         _write(self._shares, receiver, MessageKind.SHARES, content)
 
     def close(self, journal: Journal, agreement: Agreement, rows: pl.DataFrame | None) -> None:

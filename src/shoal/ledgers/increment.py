@@ -168,13 +168,11 @@ class CandidateRecords:
         return replace(self.take(np.flatnonzero(kept)), deleted=0)
 
     def take(self, rows: np.ndarray) -> Self:
-        """These records, in this order."""
         named = {field.name: getattr(self, field.name) for field in fields(self)}
         columns = {n: v[rows] for n, v in named.items() if isinstance(v, np.ndarray)}
         return replace(self, table=Table(self.table.frame[rows]), **columns)
 
     def ordered_by(self, columns: list[str]) -> Self:
-        """The records in the order of these columns."""
         order = self.table.frame.select(pl.arg_sort_by(columns, maintain_order=True)).to_series()
         return self.take(order.to_numpy())
 

@@ -101,7 +101,6 @@ class Lattice:
 
     @property
     def nodes(self) -> int:
-        """How many nodes there are."""
         return prod(self.shape)
 
     def floors(self) -> np.ndarray:

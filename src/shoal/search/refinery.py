@@ -396,7 +396,6 @@ class Refinery:
         return Partition.of(found)
 
     def go_back(self) -> None:
-        """Takes the last step back."""
         self._partition = self._before
 
     def _blocks(self, count: int) -> tuple[np.ndarray, int]:

@@ -73,7 +73,6 @@ class StreamCounters:
 
     @property
     def waiting(self) -> int:
-        """How many records are held."""
         return self.read - self.bad - self.decided
 
     @property

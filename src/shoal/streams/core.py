@@ -147,7 +147,6 @@ class StreamCore:
 
     @property
     def waiting(self) -> int:
-        """How many records are held."""
         return self._pending.count
 
     def measure(self, batch: Batch, rows: pl.DataFrame) -> Passed:
@@ -368,7 +367,6 @@ class StreamCore:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Resumes where the snapshot was taken."""
         self.arrived = int(state["arrived"])
         self._first, self.found = state.get("first"), state.get("found", [])
         self._pending.set(state["held_seq"], state["held"])

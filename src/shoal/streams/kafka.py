@@ -146,7 +146,6 @@ class TopicFeed:
         return lines, after, at_end
 
     def read(self) -> Piece:
-        """The next records."""
         lines, after, at_end = self._messages(MOST)
         frame, places, bad, count = rows_of_json(lines, self.names, self._fields, self._new)
         bad = [(self._records + at, why) for at, why in bad]
@@ -419,12 +418,10 @@ def refuse_too_large(producer: Any, topic: Topic, refused: list[int]) -> None:
 
 
 def no_messages(topic: Topic) -> InputError:
-    """Says that a source has no records."""
     return InputError(f"source '{topic}': holds no message with a value; put records into it first")
 
 
 def unreachable(topic: Topic) -> PartyError:
-    """Says that a broker does not answer."""
     return PartyError(
         f"topic '{topic}': its broker does not answer; start it, or correct the address"
     )

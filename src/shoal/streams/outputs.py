@@ -50,7 +50,6 @@ class RowFormat:
         return not self._kind.is_typed
 
     def header(self) -> bytes:
-        """The names of the published columns."""
         names = [attribute.name for attribute in self._schema.published]
         return self.pack(pl.DataFrame(schema=dict.fromkeys(names, pl.String)), header=True)
 
@@ -160,12 +159,10 @@ class Outputs:
             self._sink = TableSink(self._options.place.address, self._published, identity, step)
 
     def certify(self, certificate: str) -> None:
-        """Puts the certificate beside the table that rows go to."""
         assert isinstance(self._sink, TableSink)
         self._sink.certify(certificate)
 
     def close(self) -> None:
-        """Closes what rows go to."""
         if self._sink is not None:
             self._sink.close()
 
@@ -222,7 +219,6 @@ class Outputs:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Goes back to what a snapshot has committed."""
         for name, length in state["lengths"].items():
             output = self[name]
             output.length, output.begun = int(length), str(state.get("paths", {}).get(name, ""))
@@ -382,7 +378,6 @@ class Output:
 
     @property
     def found_length(self) -> int:
-        """How many bytes there are."""
         return sum(path.stat().st_size for path in self.files)
 
     def committed_crc(self) -> int:

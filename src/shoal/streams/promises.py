@@ -219,7 +219,6 @@ class BoundToStream(StreamPromises):
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """All of it as it was."""
         if not self._recheck:
             return
         self._live, self._members = dict(state["live"].iter_rows()), {}

@@ -117,7 +117,6 @@ class RollingFolder:
 
     @property
     def records(self) -> int:
-        """Rows in the files that are committed."""
         return sum(int(entry["records"]) for entry in self._entries)
 
     @property
@@ -126,7 +125,6 @@ class RollingFolder:
         return {"rolled": self._entries, "rolled_until": self._until}
 
     def described(self, render: Render) -> Mapping[str, Any]:
-        """What a certificate says of the folder."""
         path, whole = self._folder.path, digest(self._entries)
         # a folder of one format is described as a file of it
         return {
@@ -300,7 +298,6 @@ class Run(Publishing):
     # working
 
     def run_to_end(self, progress: Progress) -> None:
-        """Steps until the source ends."""
         if self.counters.closed:
             self._require_no_more()
             return

@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 
 from shoal.connectors.feeds import feed_of
-from shoal.connectors.files import umask
+from shoal.connectors.files import file_sha256, umask
 from shoal.connectors.location import MANIFEST, Location
 from shoal.connectors.outputs import draft_beside, remove_stale_signature
 from shoal.data.person_names import names_of
@@ -146,7 +146,6 @@ def new_files(folder: str, taken: Mapping[str, int], most: int) -> tuple[list[Ne
 
 
 def column_names(path: str, fields: Fields) -> list[str]:
-    """The columns of a file, in its order."""
     feed = feed_of(path, fields=fields)
     try:
         return feed.names
@@ -318,12 +317,11 @@ class BatchFolder:
         """Puts a committed file in its place; raises CheckpointError where it was changed."""
         copy = self._draft / str(entry["name"])
         shutil.copyfile(source, copy)
-        with open(copy, "rb") as file:
-            if hashlib.file_digest(file, "sha256").hexdigest() != entry["sha256"]:
-                raise CheckpointError(
-                    f"checkpoint: its file '{source.name}' is damaged; begin a new one in another"
-                    " folder"
-                )
+        if file_sha256(copy) != entry["sha256"]:
+            raise CheckpointError(
+                f"checkpoint: its file '{source.name}' is damaged; begin a new one in another"
+                " folder"
+            )
         self._take_place(copy)
 
     def certify(self, certificate: str) -> None:

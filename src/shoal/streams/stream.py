@@ -85,8 +85,7 @@ class Stream(Figures):
             )
         frame = self.policy.tables.table_given(batch, allow_empty=True).frame
         core = self._begun(frame.columns)
-        nameless = check_people(frame, self.policy.model)
-        InputError.raise_for(nameless)
+        InputError.raise_for(check_people(frame, self.policy.model))
         self._like = batch
         findings = core.unfit_records(frame)
         if findings:

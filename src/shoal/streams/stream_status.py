@@ -117,7 +117,6 @@ class StreamLog:
         }
 
     def content(self) -> dict[str, Any]:
-        """As it is written."""
         return {
             "started": self.started,
             "minutes": self.minutes,

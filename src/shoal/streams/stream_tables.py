@@ -113,9 +113,7 @@ class TableSink:
         findings += column_findings(session, self._names)
         if is_there:
             findings.append("is there already; name a new table, or its stream's checkpoint")
-        if findings:
-            where = f"output '{self._address.shown}'"
-            raise InputError.from_findings([f"{where}: {finding}" for finding in findings])
+        InputError.raise_for(f"output '{self._address.shown}': {finding}" for finding in findings)
 
     @property
     def _changed(self) -> CheckpointError:

@@ -204,9 +204,7 @@ def check_begin(address: TableAddress) -> None:
         findings = target_findings(session, table)
         if session.columns(table) or listed_releases(session, table):
             findings.append("is there already; name a new table, or the ledger that writes it")
-    if findings:
-        where = f"output '{address.shown}'"
-        raise InputError.from_findings([f"{where}: {finding}" for finding in findings])
+    InputError.raise_for(f"output '{address.shown}': {finding}" for finding in findings)
 
 
 def state_of(address: TableAddress, writing: bool = False) -> TableState:
@@ -265,9 +263,7 @@ def _begin(
     if not is_left or (rows.columns and count_rows(session, table) != count):
         raise InputError(f"{where}: somebody else wrote into it meanwhile; run again")
     if before is None:
-        findings = column_findings(session, names)
-        if findings:
-            raise InputError.from_findings([f"{where}: {finding}" for finding in findings])
+        InputError.raise_for(f"{where}: {one}" for one in column_findings(session, names))
         texts = ", ".join(f"{quoted(name)} text" for name in names)
         session.execute(
             f"CREATE TABLE {table.quoted} ({ROW} {session.key_numbers}, {RELEASE} bigint NOT NULL,"

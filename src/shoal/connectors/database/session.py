@@ -168,7 +168,6 @@ def as_declared(frame: pl.DataFrame, columns: Sequence[SqlColumn]) -> pl.DataFra
 
 
 def count_rows(session: Session, table: TableName) -> int:
-    """How many rows a table has."""
     return int(session.query(f"SELECT CAST(count(*) AS text) FROM {table.quoted}").item())
 
 

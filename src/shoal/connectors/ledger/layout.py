@@ -269,7 +269,6 @@ def number_in(path: Path) -> int | None:
 
 
 def names_in(folder: Path) -> set[str]:
-    """The names of everything in a folder."""
     return set(os.listdir(folder)) if folder.is_dir() else set()
 
 

@@ -95,7 +95,6 @@ class Endpoint:
         self._server.start()
 
     def call(self, name: str, method: str, packed: bytes) -> bytes:
-        """The answer of another party to one call."""
         metadata = (("party", self._identity.name),)
         return self._channels[name].unary_unary(_SERVICE + method)(
             packed, timeout=_CALL_TIMEOUT, metadata=metadata
@@ -139,7 +138,6 @@ class Endpoint:
         return f"no answer from {address}"
 
     def close(self) -> None:
-        """Closes all channels at once."""
         for channel in self._channels.values():
             channel.close()
         self._server.stop(0.2)

@@ -203,7 +203,6 @@ class Party:
         return None
 
     def lose(self) -> None:
-        """Undoes the whole plan."""
         self.keep(0)
 
     def propose(self, number: int) -> bytes:
@@ -279,7 +278,6 @@ class Party:
             raise unfit("sent a step that is not in its taxonomy", OTHER_AGREEMENT)
 
     def keep(self, steps: int) -> None:
-        """Undoes what is planned beyond these steps."""
         while len(self.plan) > steps:
             self.candidates.take_back(self.plan.pop())
 

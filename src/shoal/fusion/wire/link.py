@@ -152,7 +152,6 @@ class PartyLink:
                 stream.result(timeout=seconds)
 
     def stop(self) -> None:
-        """Closes all channels at once."""
         self._sessions.leaving = True
         for outbox in self._outbox.values():
             outbox.close()
@@ -307,7 +306,6 @@ class PartyLink:
             yield check
 
     def has_more(self, sender: str) -> bool:
-        """Whether a message of this party waits to be received."""
         with self._state:
             return self._sessions.received[sender] > self._read[sender]
 

@@ -68,7 +68,6 @@ class Castle(StreamMethod):
     tick: int = field(default=1, metadata=TICK)
 
     def start(self, space: Space, promises: StreamPromises, seed: int) -> "CastlePublisher":
-        """No cluster yet."""
         parameters = with_effective_delay(self, promises.k)
         return CastlePublisher(parameters, space, promises, seed)
 
@@ -163,13 +162,11 @@ class CastlePublisher:
             yield Emissions.joined(out)
 
     def expire(self, seq: int) -> Iterator[Emissions]:
-        """The delay of all records up to this one is over."""
         held = np.flatnonzero((self._held["member"] >= 0) & (self._held["seq"] <= seq))
         for slot in held[np.argsort(self._held["seq"][held])].tolist():
             yield from self._delay_constraint(slot)
 
     def flush(self) -> Iterator[Emissions]:
-        """The delay of all records is over."""
         yield from self.expire(self._now)
 
     def _is_held(self, slot: int) -> bool:
@@ -379,7 +376,6 @@ class CastlePublisher:
         return {**held, **own, **self._reusable.snapshot()}
 
     def restore(self, state: State) -> None:
-        """All of it as it was."""
         for name, array in self._held.items():
             array[:] = state[f"held.{name}"]
         self._values = state["values"].copy()

@@ -146,7 +146,6 @@ def emissions(
     hi: np.ndarray,
     live: np.ndarray,
 ) -> Emissions:
-    """All these records in one release."""
     seq, values, people = (column.copy() for column in _columns(records))
     at = np.full(len(seq), now, np.int64)
     return Emissions(

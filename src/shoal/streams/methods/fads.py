@@ -152,7 +152,6 @@ class Fads(StreamMethod):
             object.__setattr__(self, "leftovers", "star")
 
     def start(self, space: Space, promises: StreamPromises, seed: int) -> "FadsPublisher":
-        """An empty buffer."""
         parameters = emission.with_effective_delay(self, promises.k)
         if self.neighbour != "knn" and not self.strict:
             raise InputError(
@@ -195,7 +194,6 @@ class FadsPublisher:
             yield self._release_buffer(at_end=False)
 
     def flush(self) -> Iterator[Emissions]:
-        """The last release."""
         if len(self._buffer):
             yield self._release_buffer(at_end=True)
 
@@ -322,12 +320,10 @@ class FadsPublisher:
         return labels[place], count
 
     def snapshot(self) -> State:
-        """Buffer, reusable clusters and counters."""
         counters = np.array([self._release, self._made, self._now], np.int64)
         return {**self._buffer.snapshot(), **self._reusable.snapshot(), "counters": counters}
 
     def restore(self, state: State) -> None:
-        """Buffer, reusable clusters and counters as they were."""
         self._buffer.restore(state)
         self._reusable.restore(state)
         self._release, self._made, self._now = (int(n) for n in state["counters"])
