@@ -279,11 +279,10 @@ def _take_place(draft: Path, target: Path, output_path: str) -> None:
             path.chmod(0o666 & ~mask)
             sync(path)
         sync(draft)
+        draft.chmod(0o777 & ~mask)
         if target.is_dir() and any(target.iterdir()):
-            draft.chmod(0o777 & ~mask)
             _exchange(draft, target)
         else:
-            draft.chmod(0o777 & ~mask)
             os.rename(draft, target)
         sync(target.parent)
     except OSError as failed:

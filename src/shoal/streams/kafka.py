@@ -10,6 +10,8 @@ Readers must use `isolation.level=read_committed`.
 import re
 import time
 from bisect import bisect_left
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -67,13 +69,8 @@ def client() -> Any:
 def partitions_of_topic(address: str) -> int:
     """How many partitions a topic has, 0 where it is not there."""
     topic = Topic.of(address)
-    consumer = consumer_of(topic, "shoal")
-    try:
+    with closing(consumer_of(topic, "shoal")) as consumer, answering(topic):
         found = consumer.list_topics(topic.name, timeout=WAIT).topics[topic.name]
-    except client().KafkaException:
-        raise unreachable(topic) from None
-    finally:
-        consumer.close()
     return 0 if found.error is not None else len(found.partitions)
 
 
@@ -91,10 +88,8 @@ class TopicFeed:
             )
             raise InputError(f"source '{self._topic}': {what}")
         self._consumer = consumer_of(self._topic, "shoal")
-        try:
+        with answering(self._topic):
             first, end = self._consumer.get_watermark_offsets(self._at(0), timeout=WAIT)
-        except self._kafka.KafkaException:
-            raise unreachable(self._topic) from None
         self._end = None if following else end
         self._offset, self._records = first, 0
         self._created = _identity_of(self._topic)
@@ -208,11 +203,9 @@ class TopicSink:
         self._consumer = consumer_of(self._topic, self._group)
         self._writer = Transactions(self._topic, self._group)
         self._step = kafka.TopicPartition(self._topic.name, 0)
-        try:
+        with answering(self._topic):
             found = self._consumer.committed([self._step], timeout=WAIT)[0].offset
             self._require_as_left(found, step)
-        except kafka.KafkaException:
-            raise unreachable(self._topic) from None
         self._done = max(found, 0)
 
     def _require_as_left(self, found: int, step: int) -> None:
@@ -317,8 +310,7 @@ def _size(message: Any) -> int:
 def first_messages(topic: Topic, partition: int, most: int, group: str) -> Arrived:
     """The first `most` messages of a partition, or all of them."""
     kafka, found = client(), Arrived()
-    consumer = consumer_of(topic, f"{group}:look")
-    try:
+    with closing(consumer_of(topic, f"{group}:look")) as consumer, answering(topic):
         consumer.assign([kafka.TopicPartition(topic.name, partition, kafka.OFFSET_BEGINNING)])
         while len(found.lines) < most:
             message = consumer.poll(WAIT)
@@ -330,10 +322,6 @@ def first_messages(topic: Topic, partition: int, most: int, group: str) -> Arriv
                 break
             else:
                 raise unreachable(topic)
-    except kafka.KafkaException:
-        raise unreachable(topic) from None
-    finally:
-        consumer.close()
     return found
 
 
@@ -352,10 +340,8 @@ class Transactions:
         self._topic, self._kafka = topic, client()
         servers = {"bootstrap.servers": topic.servers, "logger": quiet()}
         self._producer = self._kafka.Producer({**servers, **WRITING, "transactional.id": identity})
-        try:
+        with answering(topic):
             self._producer.init_transactions(WAIT)
-        except self._kafka.KafkaException:
-            raise unreachable(topic) from None
 
     def commit(self, partition: int, rows: bytes, reached: Any, metadata: Any) -> None:
         """Commits all rows of a step with the offset that was reached; or raises TransactionLost.
@@ -425,6 +411,15 @@ def unreachable(topic: Topic) -> PartyError:
     return PartyError(
         f"topic '{topic}': its broker does not answer; start it, or correct the address"
     )
+
+
+@contextmanager
+def answering(topic: Topic) -> Iterator[None]:
+    """Whatever the client library raises in the block means that the broker does not answer."""
+    try:
+        yield
+    except client().KafkaException:
+        raise unreachable(topic) from None
 
 
 def quiet() -> Any:

@@ -76,10 +76,8 @@ class Group:
     def committed(self, partition: int) -> tuple[int, Mark] | None:
         """A partition's offset and mark, None where no step was ever committed."""
         at = self._kafka.TopicPartition(self.source.name, partition)
-        try:
+        with kafka.answering(self.source):
             found = self._reader.committed([at], timeout=kafka.WAIT)[0]
-        except self._kafka.KafkaException:
-            raise kafka.unreachable(self.source) from None
         if found.error is not None:
             raise kafka.unreachable(self.source)
         if found.offset < 0:
@@ -95,10 +93,8 @@ class Group:
     def bounds(self, partition: int) -> tuple[int, int]:
         """The first offset of a source's partition, and the one after its last message."""
         at = self._kafka.TopicPartition(self.source.name, partition)
-        try:
+        with kafka.answering(self.source):
             first, end = self._reader.get_watermark_offsets(at, timeout=kafka.WAIT)
-        except self._kafka.KafkaException:
-            raise kafka.unreachable(self.source) from None
         return first, end
 
     def first_of_source(self, partition: int) -> Arrived:
@@ -158,10 +154,8 @@ class Member:
     def poll(self) -> dict[int, Arrived]:
         """New messages by partition. Takes and gives up partitions as the group decides."""
         found: dict[int, Arrived] = {}
-        try:
+        with kafka.answering(self._topic):
             messages, _ = kafka.arriving(self._consumer, kafka.MOST)
-        except self._kafka.KafkaException:
-            raise kafka.unreachable(self._topic) from None
         if self._failed is not None:
             raise self._failed
         for message in messages:
