@@ -45,7 +45,9 @@ class Part:
 
 
 def parts_of(path: str | Path) -> list[Part]:
-    """The files of a table by name; raises InputError for none, or for all that are no part."""
+    """The files of such a table, by name; raises InputError where there is none, or with every one
+    that is not part of it.
+    """
     path = Path(path)
     for folder in {path} if path.is_dir() else {Path(name).parent for name in glob.glob(str(path))}:
         refuse_versions(folder)

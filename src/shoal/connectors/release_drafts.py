@@ -67,7 +67,10 @@ class ReleaseDraft(WrittenDraft, ABC):
 
 
 def check_output(output_path: str, replace: bool) -> None:
-    """Raises InputError where a release can't be put there. replace: what is there gives way."""
+    """Raises InputError, before any work, where a release can't be put there.
+
+    replace: whether what is there gives way.
+    """
     place = Location(output_path)
     if place.is_folder:
         check_target(output_path, replace)

@@ -53,7 +53,10 @@ class Containment:
             self.wrong.append(what)
 
     def compare(self, j: int, rows: np.ndarray, spans: Span | np.ndarray, who: str = "") -> None:
-        """Demands that rows are published in these cells or wider. spans: one, or (rows, 2)."""
+        """Demands that these rows are published in these cells or wider ones.
+
+        spans: of all rows one, or of each, (rows, 2).
+        """
         final, (first, last) = self.final[j][rows], np.transpose(spans)
         more = int(((final[:, 0] < first) | (last < final[:, 1])).sum())
         self.demand(not more, f"{who}{more} rows of '{self.names[j]}' more than is published")

@@ -24,7 +24,7 @@ class Keys:
         return cls(folder / f"{name}.key", folder / f"{name}.crt")
 
     def make(self, name: str) -> None:
-        """Writes fresh keys; raises InputError where some exist, or the name can be no party's."""
+        """Writes fresh keys; raises InputError where some exist, or the name can't be a party's."""
         InputError.raise_for(name_findings([name]))
         for path in (self.key, self.certificate):
             if path.exists():

@@ -178,7 +178,10 @@ def _recoded_table(
 
 
 def _corners(current: ReleaseReading, new: pl.DataFrame) -> pl.DataFrame:
-    """Two invented records a class: its least and greatest; else as some member is."""
+    """Two invented records for every class: least and greatest in every quasi-identifier.
+
+    In all other columns they are as some member is.
+    """
     classes = current.release.classes
     member = np.zeros(classes.count, dtype=np.int64)
     kept = np.flatnonzero(classes.labels >= 0)

@@ -133,7 +133,10 @@ def republish_file(
     allow_leaks: bool = False,
     progress: Progress = no_progress,
 ) -> Republication[Frame]:
-    """Append a file's records, or what was read of it, as the next release, once."""
+    """Append the records of a file as the next release; a file is not published twice.
+
+    increment: its path, or what was read already.
+    """
     ledger = Ledger(Path(path_text(ledger_path, "ledger")))
     output = None if output is None else path_text(output, "output")
     check_table(output, ledger, increment)

@@ -436,7 +436,9 @@ class Refinery:
         _at_once(search, len(seeds))
 
     def _near_other_rows(self) -> np.ndarray:
-        """For each record, near ones of other rows, (n, DISTINCT) int32: one at random a row."""
+        """For each record near ones whose rows differ, (n, DISTINCT) int32: of each row a random
+        record.
+        """
         drawn = self._rng.permutation(len(self._distinct)).astype(np.int32)
         of_row = np.empty(len(self._near_distinct), dtype=np.int32)
         of_row[self._distinct[drawn]] = drawn

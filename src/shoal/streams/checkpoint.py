@@ -81,7 +81,7 @@ class Checkpoint:
         )
 
     def _remove_unbegun(self) -> None:
-        """Where nothing was committed and nothing stands but what a first step had begun."""
+        """Removes the folder where it holds nothing but what a first step had begun."""
         found = list(self.folder.iterdir())
         if all(
             path.name in ("lock", f"{CURRENT}.tmp") or path.name.startswith("segment-")

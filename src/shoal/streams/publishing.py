@@ -58,7 +58,9 @@ class StreamRequest:
             )
 
     def unsafe_parts(self, parts: str, instead: str) -> list[str]:
-        """Promises that hold in each part, such as `partitions`, not in all. instead: a way out."""
+        """Promises that do not hold for all parts though they hold in each. parts: such as
+        `partitions`. instead: what to do.
+        """
         return [
             f"promise '{promise.model}': may fail where classes of different {parts} show the same"
             f" cells; leave it out, or {instead}"

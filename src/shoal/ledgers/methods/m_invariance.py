@@ -233,7 +233,10 @@ def _exchange(
     view: LedgerView,
     matrix: Matrix,
 ) -> None:
-    """Records change places between classes, in the placement. bucket_of: of each class."""
+    """Records change places between classes, in the labels of the placement.
+
+    bucket_of: the bucket of each class, by the place of its signature.
+    """
     points = points_of(matrix, "range")
     widest = points[int(points.var(axis=1).argmax())]
     placed = np.flatnonzero(placement.labels >= 0)
