@@ -221,7 +221,9 @@ def attackers(
             "The chance to be named in the population, estimated by the weights of the sample."
         )
         own = weighed["own"]
-        rows.append((gettext("Individual risk"), named, [(highest, own["max"]), (mean, own["mean"])]))
+        rows.append(
+            (gettext("Individual risk"), named, [(highest, own["max"]), (mean, own["mean"])])
+        )
     return rows
 
 
