@@ -26,6 +26,7 @@ from shoal.errors import TWICE, CheckpointError, InputError
 from shoal.policy.consistency import OF_STREAMS
 from shoal.policy.policy import Policy
 from shoal.protocols import Source
+from shoal.recoding.recode import require_key
 from shoal.streams.certify import StreamCounters, stream_certificate
 from shoal.streams.checkpoint import UNFIT, Checkpoint
 from shoal.streams.core import Batch, StreamCore, state_below
@@ -49,6 +50,7 @@ class StreamRequest:
     def require_answers(self) -> None:
         """Raises InputError, before data is read, for what the policy leaves open or asks."""
         self.policy.require_answers()
+        require_key(self.policy.model)
         self.policy.check_files("stream")
         rolls = "roll" in self.policy.model.write.model_fields_set
         if rolls and (engines.asked() is not None or not self.options.is_rolling):
