@@ -192,7 +192,7 @@ class _LinkedGround:
         return LinkedSources(kept, {})
 
     def measured(self, setting: _Setting, row: Row, attack: bool) -> Row:
-        """As `_Ground.measured`; of several tables, no attack is measured."""
+        """The row with its release as it is measured, without attacks; raises as `_Ground` does."""
         draft = measured_draft(self.own, setting.policy)
         return replace(row, certificate=draft.audit.certificate, seconds=draft.seconds)
 
