@@ -85,8 +85,9 @@ def test_rows_of_every_table_stand_before_and_after_without_their_links(clinic):
     clinic.get("/result")
     page = clinic.send("rows-form").text
     shown = page[page.index('id="rows"') :]
-    heads = re.findall(r"<h3>(\w+)</h3>.*?<thead><tr><th>Row</th>(.*?)</tr>", shown, re.DOTALL)
+    heads = re.findall(r"<h3>(\w+)</h3>.*?<th class=.figure.>Row</th>(.*?)</tr>", shown, re.DOTALL)
     columns = {name: re.findall("<th>(.*?)</th>", head) for name, head in heads}
+    assert [*columns] == ["people", "visits", "drugs"]
     assert columns["people"] == ["age", "blood"]
     assert columns["visits"] == ["cost", "disease"]
     ages = [str(age) for age in linked_cases.world(60)["people"]["age"].head(10)]
@@ -106,7 +107,8 @@ def test_the_price_of_each_column_and_of_k_is_measured(clinic):
     clinic.send("prices")
     page = clinic.until("/result", "Others, without it")
     assert "With k = 3 instead" in page.words
-    column = re.search(r'id="try-(\d+)".*?without visits.cost', page.text)[1]
+    tries = re.findall(r'id="try-(\d+)".*?"Try a draft without (.*?)"', page.text, re.DOTALL)
+    column = {name: number for number, name in tries}["visits.cost"]
     clinic.send(f"try-{column}")
     clinic.until("/result", "Tried without visits.cost")
 

@@ -7,15 +7,14 @@ import pickle
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Thread
-from typing import Unpack, cast
+from typing import NamedTuple, Unpack, cast
 
 import numpy as np
-import polars as pl
 
 from shoal.advise.comparison import TRIED, Comparison, Row
 from shoal.advise.methods import (
@@ -40,7 +39,7 @@ from shoal.data.linked import PEOPLE
 from shoal.data.matrix import Matrix
 from shoal.data.numba_kernels import always
 from shoal.data.partition import Partition
-from shoal.data.progress import Progress, tell, watched
+from shoal.data.progress import Progress, no_progress, tell, watched
 from shoal.data.table import Table
 from shoal.errors import InfeasibleError, InputError
 from shoal.linked.publish import measured_draft
@@ -92,10 +91,8 @@ def compare(
         raise InputError("compare: needs a policy for a file; give one, or read the file first")
     policy = policy_of_call(cast("Frame", frame), policy, columns)
     policy.refuse_two_tables("compare")
-    if policy.model.is_linked:
-        policy = policy.or_method(usual_method(policy.model))
-        if attack:
-            raise InputError("attack: is for one table; leave it out, and audit a release instead")
+    if attack and policy.model.is_linked:
+        raise InputError("attack: is for one table; leave it out, and audit a release instead")
     # what is asked is judged before a large file is read
     policies = None if methods is None else with_methods(policy, methods)
     asked_ks = checked_ks(ks, policy.required_k, policy.least_k)
@@ -105,28 +102,24 @@ def compare(
     progress("reading the table")
     ground: _Ground | _LinkedGround
     if policy.model.is_linked:
-        ground = _LinkedGround(read_linked(frame, LinkedProblem(policy)), policy)
+        ground = _LinkedGround.of(frame, LinkedProblem(policy))
     else:
-        table, sha256 = _read(cast("Source", frame), policy)
-        progress("checking the data against the policy")
-        ground = _Ground.of(table, policy, sha256)
+        ground = _Ground.of(cast("Source", frame), policy, progress)
     policies = policies or proposed_methods(ground.policy)
-    settings = [(k, own if k == 1 else own.with_k(k)) for k in asked_ks for own in policies]
-    settings = [(k, own) for k, own in settings if (label_of(own), k) not in skip]
-    ground.warm_up({label_of(own): (k, own) for k, own in reversed(settings)}, progress)
+    settings = [_Setting(k, own if k == 1 else own.with_k(k)) for k in asked_ks for own in policies]
+    settings = [setting for setting in settings if (setting.label, setting.k) not in skip]
+    firsts = [*{setting.label: setting for setting in reversed(settings)}.values()][::-1]
+    ground.warm_up(firsts, progress)
     rows = []
-    for number, (k, own) in enumerate(settings):
-        tell(progress, f"k={k} {label_of(own)}", number, len(settings))
-        rows.append(_row(ground, own, k, attack))
+    for number, setting in enumerate(settings):
+        tell(progress, f"k={setting.k} {setting.label}", number, len(settings))
+        rows.append(_row(ground, setting, attack))
         if on_row is not None:
             on_row(rows[-1])
     return Comparison(
         tuple(sorted(rows, key=Row.rank)),
         policy.model.seed,
-        ground.records,
-        ground.people,
-        ground.quasi,
-        ground.sha256,
+        *ground.about,
         policy.required_k,
         label_of(ground.policy),
     )
@@ -135,12 +128,26 @@ def compare(
 # What is measured
 
 
-def _read(frame: Source, policy: Policy) -> tuple[Table, str | None]:
-    """The table, and the hash of its file if it is one."""
-    if not isinstance(frame, str | Path):
-        return policy.tables.table_given(frame), None
-    source = policy.tables.read_original(str(frame))
-    return Table(source.frame), source.sha256
+@dataclass(frozen=True)
+class _Setting:
+    """A method at a k. policy: that asks for both."""
+
+    k: int
+    policy: Policy
+
+    @property
+    def label(self) -> str:
+        """The method as `methods` names it."""
+        return label_of(self.policy)
+
+
+class _About(NamedTuple):
+    """What is said of the data, in the words of `Comparison`."""
+
+    records: int
+    people: int
+    quasi: tuple[str, ...]
+    sha256: str | None
 
 
 @dataclass(frozen=True)
@@ -148,48 +155,47 @@ class _LinkedGround:
     """Linked tables as they were read; policy: with the method that publish takes."""
 
     own: LinkedSources
+    problem: LinkedProblem
     policy: Policy
 
-    @property
-    def records(self) -> int:
-        return sum(table.records for table in self.own.tables.values())
+    @classmethod
+    def of(cls, source: object, problem: LinkedProblem) -> "_LinkedGround":
+        usual = usual_method(problem.model)
+        return cls(read_linked(source, problem), problem, problem.policy.or_method(usual))
 
     @property
-    def people(self) -> int:
-        return self.own.tables[PEOPLE].records
-
-    @property
-    def quasi(self) -> tuple[str, ...]:
-        below = self.policy.model.tables.items()
+    def about(self) -> _About:
+        tables, hashed = self.own.tables, self.own.sha256 if self.own.hashes else None
+        below = self.problem.model.tables.items()
         columns = ((f"{name}.{c}", a) for name, t in below for c, a in t.attributes.items())
-        return (*self.policy.quasi, *(name for name, a in columns if a.role == "quasi"))
+        quasi = (*self.policy.quasi, *(name for name, a in columns if a.role == "quasi"))
+        records = sum(table.records for table in tables.values())
+        return _About(records, tables[PEOPLE].records, quasi, hashed)
 
-    @property
-    def sha256(self) -> str | None:
-        return self.own.sha256 if self.own.hashes else None
+    def warm_up(self, firsts: Sequence[_Setting], progress: Progress) -> None:
+        """Runs the first setting of each method once, on the first people."""
+        few = replace(self, own=self.first(WARM_UP))
+        for setting in firsts:
+            progress(f"warming up {setting.label}")
+            _row(few, setting, attack=False)
 
-    def warm_up(self, firsts: Mapping[str, tuple[int, Policy]], progress: Progress) -> None:
-        """Runs the first of each method once, on some people. firsts: as of `_Ground`."""
-        kept: dict[str, pl.DataFrame] = {}
-        for table in LinkedProblem(self.policy).given:
+    def first(self, people: int) -> LinkedSources:
+        """The first people with all of their rows, as tables of their own."""
+        kept: dict[str, Table] = {}
+        keys = {table.name: table.key for table in self.problem.given}
+        for table in self.problem.given:  # a table stands behind the one that it belongs to
             frame = self.own.tables[table.name].frame
             if table.parent is None:
-                kept[table.name] = frame.head(WARM_UP)
+                frame = frame.head(people)
             else:
-                key = next(
-                    t.key for t in LinkedProblem(self.policy).given if t.name == table.parent
-                )
-                kept[table.name] = frame.join(
-                    kept[table.parent], left_on=table.link, right_on=key, how="semi"
-                )
-        few = LinkedSources({name: Table(frame) for name, frame in kept.items()}, {})
-        for label, (_, policy) in firsts.items():
-            progress(f"warming up {label}")
-            with suppress(InfeasibleError, InputError):  # whoever asks for it gets the reason
-                measured_draft(few, policy)
+                above, key = kept[table.parent].frame, keys[table.parent]
+                frame = frame.join(above, left_on=table.link, right_on=key, how="semi")
+            kept[table.name] = Table(frame)
+        return LinkedSources(kept, {})
 
-    def measured(self, row: Row, policy: Policy, attack: bool) -> Row:
-        draft = measured_draft(self.own, policy)
+    def measured(self, setting: _Setting, row: Row, attack: bool) -> Row:
+        """The row with its release as it is measured, without attacks; raises as `_Ground` does."""
+        draft = measured_draft(self.own, setting.policy)
         return replace(row, certificate=draft.audit.certificate, seconds=draft.seconds)
 
 
@@ -207,7 +213,14 @@ class _Ground:
     sha256: str | None = None
 
     @classmethod
-    def of(cls, table: Table, policy: Policy, sha256: str | None = None) -> "_Ground":
+    def of(cls, source: Source, policy: Policy, progress: Progress = no_progress) -> "_Ground":
+        sha256 = None
+        if isinstance(source, str | Path):
+            original = policy.tables.read_original(str(source))
+            table, sha256 = Table(original.frame), original.sha256
+        else:
+            table = policy.tables.table_given(source)
+        progress("checking the data against the policy")
         bound = bound_table(table, policy)
         rest = table.without([attribute.name for attribute in bound.schema.quasi])
         return cls(rest, bound, *bound.method_input(), sha256)
@@ -218,33 +231,27 @@ class _Ground:
         return self.bound.problem.policy
 
     @property
-    def records(self) -> int:
-        return self.table.records
-
-    @property
-    def people(self) -> int:
-        subjects = self.bound.encoded.subjects
-        return self.records if subjects is None else len(np.unique(subjects))
-
-    @property
-    def quasi(self) -> tuple[str, ...]:
-        return tuple(attribute.name for attribute in self.bound.schema.quasi)
+    def about(self) -> _About:
+        records, subjects = self.table.records, self.bound.encoded.subjects
+        people = records if subjects is None else len(np.unique(subjects))
+        quasi = tuple(attribute.name for attribute in self.bound.schema.quasi)
+        return _About(records, people, quasi, self.sha256)
 
     @property
     def compiled(self) -> bool:
         """Whether all loops are compiled, or only those that can't run without."""
-        return self.records > FEW_RECORDS
+        return self.table.records > FEW_RECORDS
 
-    def warm_up(self, firsts: Mapping[str, tuple[int, Policy]], progress: Progress) -> None:
-        """Runs the first of each method once. firsts: by label, its k and its policy."""
+    def warm_up(self, firsts: Sequence[_Setting], progress: Progress) -> None:
+        """Runs the first setting of each method once, on the first records."""
         if firsts:
-            most = max(k for k, _ in firsts.values())
-            tried = tuple(self.bound.asked.again(own) for _, own in reversed([*firsts.values()]))
-            warm_up(Trial(*self.first(max(WARM_UP, 4 * most)), tried, self.compiled), progress)
+            few = self.first(max(WARM_UP, 4 * max(setting.k for setting in firsts)))
+            tried = tuple(self.bound.asked.again(setting.policy) for setting in firsts)
+            warm_up(Trial(*few, tried, self.compiled), progress)
 
-    def measured(self, row: Row, policy: Policy, attack: bool) -> Row:
+    def measured(self, setting: _Setting, row: Row, attack: bool) -> Row:
         """The row with its release as it is measured; raises InfeasibleError and InputError."""
-        problem = self.bound.asked.again(policy)
+        problem = self.bound.asked.again(setting.policy)
         with always(self.compiled):
             classes, seconds = find_classes(self.matrix, self.whole_table, problem)
             certificate = self.certificate(problem, classes, attack)
@@ -275,12 +282,13 @@ class _Ground:
         return found.extended(attacks=found["attacks"] | {"accept": []})  # only publish withholds
 
 
-def _row(ground: _Ground | _LinkedGround, policy: Policy, k: int, attack: bool) -> Row:
-    """The policy's method at this k; a method that refuses says why."""
-    parameters = policy.parameters_for(verb_of(policy))
-    row = Row(policy.method_name, policy.method_settings, parameters, k)
+def _row(ground: _Ground | _LinkedGround, setting: _Setting, attack: bool) -> Row:
+    """The setting's release as it is measured; a method that refuses says why."""
+    policy = setting.policy
+    parameters = policy.parameters_for(verb_of(policy.model))
+    row = Row(policy.method_name, policy.method_settings, parameters, setting.k)
     try:
-        return ground.measured(row, policy, attack)
+        return ground.measured(setting, row, attack)
     except (InfeasibleError, InputError) as refused:
         return replace(row, reason="; ".join(refused.said))
 

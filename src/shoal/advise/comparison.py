@@ -95,7 +95,7 @@ class Row:
             "least_class": sizes.get("min"),
             "mean_class": sizes.get("mean"),
             "max_class": sizes.get("max"),
-            "suppressed": measured.get("records", {}).get("suppressed"),
+            "suppressed": self.certificate and self.certificate.rows_lost,
             "promises": measured.get("promises", []),
             "faults": measured.get("faults"),
             "seconds": self.seconds,

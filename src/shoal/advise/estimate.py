@@ -149,6 +149,16 @@ def machine_memory() -> int | None:
     return min(found, default=None)
 
 
+def free_memory() -> int | None:
+    """Bytes of memory that nobody uses; None where the system does not say."""
+    with suppress(OSError, ValueError, IndexError):
+        for line in Path("/proc/meminfo").read_text("ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) << 10
+    whole = machine_memory()
+    return None if whole is None else whole // 2
+
+
 def _check(
     records: int, quasi: int, k: int, other: int, values: int | None, cores: int | None
 ) -> None:

@@ -1,8 +1,8 @@
 """Marginal: what each quasi-identifier costs, measured by publishing again without it."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
-from functools import partial
 from typing import Any, NamedTuple, cast
 
 from shoal.auditor.reading import read_release
@@ -15,9 +15,9 @@ from shoal.data.progress import Progress, no_progress, tell
 from shoal.data.release import Release
 from shoal.data.table import Table
 from shoal.errors import InfeasibleError, InputError
-from shoal.linked.publish import measured_draft
+from shoal.linked.publish import MeasuredDraft, measured_draft
 from shoal.policy.binding.files import Source
-from shoal.policy.binding.linked_files import LinkedSource, LinkedSources, read_linked
+from shoal.policy.binding.linked_files import LinkedSource, read_linked
 from shoal.policy.binding.table import bound_table
 from shoal.policy.linked import usual_method
 from shoal.policy.policy import Policy, PolicyLike
@@ -92,12 +92,12 @@ def marginal(
     """
     policy = Policy.of(policy)
     policy.require_answers()
-    measure: Callable[[Policy], _Costs]
     if policy.model.is_linked:
         policy = policy.or_method(usual_method(policy.model))
-        measure = partial(_of_several, read_linked(source, LinkedProblem(policy)))
+        own = read_linked(source, LinkedProblem(policy))
+        trials = _Trials(policy, lambda changed: _costs_of_several(measured_draft(own, changed)))
         progress("publishing as it is")
-        now = measure(policy)
+        now = trials.costs(policy)
     else:
         found = None if release is None else release.found
         table = policy.tables.read_source(cast("Source", source), progress)
@@ -107,27 +107,22 @@ def marginal(
             progress("publishing as it is")
             draft, shown = _released(table, policy)
         policy = draft.asked.again(policy).with_default_method(draft.truth.encoded).policy
-        measure, now = partial(_of_one, table), _costs(shown)
+        trials = _Trials(policy, lambda changed: _costs_of_one(_released(table, changed)[1]))
+        now = _costs_of_one(shown)
     losses, prices = now.losses, []
     for number, name in enumerate(losses, 1):
         stage = f"publishing without column {number} of {len(losses)}"
         tell(progress, stage, number - 1, len(losses) + 1)
-        without, why_not = _without(measure, policy, name) if len(losses) > 1 else (None, ALONE)
+        without, why_not = trials.without(name) if len(losses) > 1 else (None, ALONE)
         others = now.mean(but=name)
         prices.append(ColumnPrice(name, losses[name], now.exact[name], others, without, why_not))
         if on_column is not None:
             on_column(prices[-1])
     tell(progress, "publishing with a smaller k", len(losses), len(losses) + 1)
-    k, smaller_k = policy.required_k, None
-    if k is not None and k > 2:
-        smaller_k = SmallerK(k - 1, _loss_under(measure, lambda: policy.with_k(k - 1))[0])
-    return Marginal(
-        policy.method_name,
-        k,
-        now.mean(),
-        tuple(sorted(prices, key=lambda price: -(price.loss or 0.0))),
-        smaller_k,
-    )
+    k = policy.required_k
+    smaller_k = SmallerK(k - 1, trials.with_k(k - 1)) if k is not None and k > 2 else None
+    prices.sort(key=lambda price: -(price.loss or 0.0))
+    return Marginal(policy.method_name, k, now.mean(), tuple(prices), smaller_k)
 
 
 ALONE = "a promise is about it alone, or it is the only quasi-identifier"
@@ -157,11 +152,7 @@ def _released(table: Table, policy: Policy) -> tuple[RecodedDraft, Release]:
     return draft, read_release(Table(draft.frame), draft.asked, draft.truth)
 
 
-def _of_one(table: Table, policy: Policy) -> _Costs:
-    return _costs(_released(table, policy)[1])
-
-
-def _costs(release: Release) -> _Costs:
+def _costs_of_one(release: Release) -> _Costs:
     losses = GlobalCertaintyPenalty().per_attribute(release)
     exact = {
         column.name: float(release.cell_counts[column.name][column.widths == 0].sum())
@@ -171,11 +162,10 @@ def _costs(release: Release) -> _Costs:
     return _Costs(losses, exact, dict.fromkeys(losses, 1))
 
 
-def _of_several(own: LinkedSources, policy: Policy) -> _Costs:
+def _costs_of_several(draft: MeasuredDraft) -> _Costs:
     """Costs in linked tables, where withheld rows lose all of their cells, and a column weighs as
     much as it has cells.
     """
-    draft = measured_draft(own, policy)
     costs = _Costs({}, {}, {})
     for about in draft.tables.tree.tables:
         records = draft.tables.rows[about.name].count
@@ -188,30 +178,37 @@ def _of_several(own: LinkedSources, policy: Policy) -> _Costs:
     return costs
 
 
-def _without(
-    measure: Callable[[Policy], _Costs], policy: Policy, name: str
-) -> tuple[float | None, str | None]:
-    """The loss of the other columns, or why there is no such release."""
-    fewer = policy.without_quasi(name)
-    if fewer is None:
-        return None, ALONE
-    content = fewer.model.model_dump(exclude_unset=True)
-    table, _, column = name.rpartition(".")
-    if table in content.get("tables", {}):
-        content["tables"][table]["attributes"][column] = {"role": "drop"}
-    else:
-        content["attributes"][name] = {"role": "drop"}
-    return _loss_under(measure, lambda: Policy.from_dict(content, policy.base))
+@dataclass(frozen=True)
+class _Trials:
+    """Releases of the same tables under the policy with one change. costs: of one under a policy.
 
+    What would be lost is None where there is no such release.
+    """
 
-def _loss_under(
-    measure: Callable[[Policy], _Costs], change: Callable[[], Policy]
-) -> tuple[float | None, str | None]:
-    """The loss of a release under another policy, or why there is none."""
-    try:
-        return measure(change()).mean(), None
-    except (InfeasibleError, InputError) as refused:
-        return None, "; ".join(refused.said)
+    policy: Policy
+    costs: Callable[[Policy], _Costs]
+
+    def without(self, name: str) -> tuple[float | None, str | None]:
+        """What the other columns would lose, or why there is no such release."""
+        fewer = self.policy.without_quasi(name)
+        if fewer is None:
+            return None, ALONE
+        content = fewer.model.model_dump(exclude_unset=True)
+        table, _, column = name.rpartition(".")
+        if table in content.get("tables", {}):
+            content["tables"][table]["attributes"][column] = {"role": "drop"}
+        else:
+            content["attributes"][name] = {"role": "drop"}
+        try:
+            return self.costs(Policy.from_dict(content, self.policy.base)).mean(), None
+        except (InfeasibleError, InputError) as refused:
+            return None, "; ".join(refused.said)
+
+    def with_k(self, k: int) -> float | None:
+        """What would be lost with another k."""
+        with suppress(InfeasibleError, InputError):
+            return self.costs(self.policy.with_k(k)).mean()
+        return None
 
 
 # Lattice walk: any levels of a global recoding, and each a step coarser or finer, measured.

@@ -11,6 +11,7 @@ from shoal.policy.consistency import attributes_with_means
 from shoal.policy.from_columns import changed, require_no_data
 from shoal.policy.linked import DEFAULT_METHOD as DEFAULT_OF_LINKED
 from shoal.policy.linked import usual_method
+from shoal.policy.model import PolicyModel
 from shoal.policy.parameters import Parameter, parameters_of
 from shoal.policy.policy import DEFAULT_METHOD, DEFAULT_OVER_HIERARCHIES, Policy
 from shoal.protocols import NamedMethod
@@ -85,9 +86,9 @@ def label(method: str, settings: Mapping[str, Any]) -> str:
 # Methods
 
 
-def verb_of(policy: Policy) -> str:
-    """What methods have to serve under this policy: one table, or linked ones."""
-    return "publish FOLDER" if policy.model.is_linked else "publish"
+def verb_of(model: PolicyModel) -> str:
+    """What methods have to serve: `publish`, or with linked tables `publish FOLDER`."""
+    return "publish FOLDER" if model.is_linked else "publish"
 
 
 def proposed_methods(policy: Policy) -> list[Policy]:
@@ -130,7 +131,7 @@ def with_methods(policy: Policy, methods: Sequence[Asked]) -> list[Policy]:
         methods = [
             name
             for name, method in registry.methods().items()
-            if method.verb == verb_of(policy)
+            if method.verb == verb_of(policy.model)
             and not (method.renders_two_tables or method.is_comparator)
         ]
     policies: list[Policy] = []
@@ -151,7 +152,7 @@ def with_methods(policy: Policy, methods: Sequence[Asked]) -> list[Policy]:
 
 def _identity(policy: Policy) -> tuple[str, Any]:
     """The method with all its parameters, so that two ways to write it are one."""
-    return policy.method_name, policy.build_method(verb_of(policy))
+    return policy.method_name, policy.build_method(verb_of(policy.model))
 
 
 def _with_method(policy: Policy, asked: Asked) -> Policy:

@@ -128,9 +128,9 @@ def compare(
     report: Path | None = option("--report FILE.html", "Write the table and its curves as a page."),
     quiet: bool = NO_PROGRESS,
 ) -> None:
-    """Compare methods and values of k on one table: loss, risk, time and every promise, measured;
-    recommends one of them. Or measure what columns, or levels of a global recoding, cost.
-    Publishes nothing.
+    """Compare methods and values of k on one table or linked ones: loss, risk, time and every
+    promise, measured; recommends one of them. Or measure what columns, or levels of a global
+    recoding, cost. Publishes nothing.
 
     Exit status 1 when a release would break a promise, 3 when no method reaches any k.
     """

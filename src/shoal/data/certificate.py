@@ -191,6 +191,12 @@ class Certificate(Mapping[str, Any]):
         return found
 
     @property
+    def rows_lost(self) -> int:
+        """The rows that are suppressed, or of several tables withheld in all."""
+        withheld = (table["rows"]["withheld"] or 0 for table in self.get("tables") or ())
+        return int(self["records"]["suppressed"]) + sum(withheld)
+
+    @property
     def verdict(self) -> tuple[str, ...]:
         """What its readers see first, and below it the grave findings."""
         first = "Every promise holds" if self.holds else "Not everything holds"

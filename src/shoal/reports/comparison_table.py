@@ -222,7 +222,7 @@ SIZES = (
 SUPPRESSED = FigureColumn(
     gettext("suppr."),
     gettext("Records that show the suppression mark in every quasi-identifier."),
-    lambda row: _whole(row.measured["records"]["suppressed"]),
+    lambda row: _whole(row.as_dict()["suppressed"]),
 )
 SECONDS = FigureColumn(
     gettext("CPU s"),

@@ -199,5 +199,5 @@ FIGURES = (
     (gettext("Named at most"), _largest_risk),
     (gettext("Classes"), lambda c: c["classes"]["count"]),
     (gettext("Smallest class"), lambda c: c["classes"]["min"]),
-    (gettext("Rows suppressed or withheld"), policy_text.rows_lost),
+    (gettext("Rows suppressed or withheld"), lambda c: Certificate(c).rows_lost),
 )

@@ -44,6 +44,7 @@ async def compare_screen(server: Server, method: str, k: str, levels: str = "") 
         "lattice": await lattice_context(server, levels) if rows else None,
         "last_run": server.last_draft(),
         "global_label": None if project.is_several else GLOBAL,
+        "several": project.is_several,
         "once": server.new_once(),
     }
 

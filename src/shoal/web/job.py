@@ -40,7 +40,6 @@ from shoal.web.others import (
     project_key,
     unjudged,
 )
-from shoal.web.policy_text import rows_lost
 from shoal.web.project import CERTIFICATE, DATA, PACK, TABLES, TRACE, certificate_of, data_in
 from shoal.web.sign_off import trace_of
 
@@ -233,14 +232,13 @@ def _compare(asked: Asked, tell: Tell, line: Line) -> Asked:
 def _row(row: Any) -> Asked:
     """What the page shows of a measured release."""
     found = row.as_dict()
-    kept = ("label", "k", "holds", "reason", "classes", "least_class")
+    kept = ("label", "k", "holds", "reason", "classes", "least_class", "suppressed")
     promises = [
         {"text": f"{p['model']} {', '.join(p['attributes'])}", "measured": p["measured"]}
         for p in found["promises"]
         if p["model"] != "k-anonymity"
     ]
-    lost = {"suppressed": row.certificate and rows_lost(row.certificate)}
-    shown = {name: found[name] for name in kept} | lost
+    shown = {name: found[name] for name in kept}
     return {**shown, "loss": row.score("gcp"), "promises": promises}
 
 

@@ -6,7 +6,6 @@ server neither keeps nor logs them. All others answer with counts and names of c
 
 import json
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from shoal.advise.check import check
-from shoal.advise.estimate import machine_memory
+from shoal.advise.estimate import free_memory
 from shoal.auditor.verdict import of_cells
 from shoal.connectors import delimited, files, workbooks
 from shoal.connectors.coded_files import read_sampled
@@ -360,29 +359,17 @@ def before_and_after(
 ) -> Answer:
     """Some rows of a table, each with what it is in a draft; None for one that is not in it.
 
-    source: the columns that are shown. trace: (published,) the row of the table behind each row of
-    the draft.
+    source: the columns that are shown. trace: (published,) of each row of the draft, its own there.
     """
     kept = [row for row in rows if 0 <= row < source.height]
-    place = {row: number for number, row in enumerate(trace.tolist())}
-    shown = cells_of(after.select(source.columns)[[place[row] for row in kept if row in place]])
-    cells = iter(shown)
+    shown, place = after.select(source.columns), np.full(source.height, -1)
+    place[trace] = np.arange(len(trace))
     return {
         "columns": source.columns,
         "rows": kept,
         "before": cells_of(source[kept]),
-        "after": [next(cells) if row in place else None for row in kept],
+        "after": [cells_of(shown[[at]])[0] if at >= 0 else None for at in place[kept].tolist()],
     }
-
-
-def free_memory() -> int | None:
-    """Bytes of memory that nobody uses; None where the system does not say."""
-    with suppress(OSError, ValueError, IndexError):
-        for line in Path("/proc/meminfo").read_text("ascii").splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) << 10
-    whole = machine_memory()
-    return None if whole is None else whole // 2
 
 
 def _tenfold(least: float) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from shoal.advise.check import check
+from shoal.advise.estimate import free_memory
 from shoal.advise.profile import ColumnProfile, profile
 from shoal.auditor.verdict import of_cells
 from shoal.connectors import files
@@ -31,15 +32,7 @@ from shoal.policy.proposal.cells import ColumnCells, as_read
 from shoal.policy.proposal.links import find_links
 from shoal.policy.proposal.roles import advised_step
 from shoal.web.edits import subject_of
-from shoal.web.looks import (
-    MOST_ROWS,
-    Answer,
-    Looks,
-    before_and_after,
-    cells_of,
-    free_memory,
-    plain_finding,
-)
+from shoal.web.looks import MOST_ROWS, Answer, Looks, before_and_after, cells_of, plain_finding
 from shoal.web.several import linking_columns, open_links
 from shoal.web.sign_off import trace_of
 
@@ -293,20 +286,23 @@ class SeveralLooks(Looks):
     def look_show_draft(
         self, table: str, policy: Answer, draft: str, rows: list[int], is_starred: bool = False
     ) -> Answer:
-        """Rows of each table before and after, without the columns that only link them; nothing
-        where it is unknown which row became which.
+        """Rows of each table before and after, people first, without the columns that only link
+        them; nothing where it is unknown which row became which.
         """
         path = trace_of(Path(draft).parent)
         if path is None:
             return {"is_unmatched": True}
-        trace = pl.read_ndjson(path).sort("row")
+        trace = pl.read_ndjson(path)
+        tables = self._tables(table, policy)
+        order = [*trace["table"].unique(maintain_order=True), *tables]
         links = {*linking_columns(policy), *subject_of(policy)}
         shown = []
-        for name, before in self._tables(table, policy).items():
+        for name in sorted(tables, key=order.index):
+            before = tables[name]
             after = files.read(table_places(draft).with_people(policy["tables"]).places[name].path)
             columns = [c for c in before.columns if _named(name, c) not in links]
             columns = [c for c in columns if c in after.frame.columns]
-            own = trace.filter(table=name)["seq"].to_numpy()
+            own = trace.filter(table=name).sort("row")["seq"].to_numpy()
             found = before_and_after(before.select(columns), after.frame, own, rows)
             shown.append({"name": name, **found})
         return {"tables": shown}

@@ -39,14 +39,6 @@ def rows_released(stated: Context) -> int | None:
     return (stated.get("records") or {}).get("out")
 
 
-def rows_lost(stated: Context) -> int:
-    """The rows that a certificate says are suppressed, or of several tables withheld in all."""
-    tables = stated.get("tables") or ()
-    return int(stated["records"]["suppressed"]) + sum(
-        table["rows"]["withheld"] or 0 for table in tables
-    )
-
-
 class NotThere(Exception):
     """No such file that may be read: the page says 404 and not why."""
 

@@ -21,7 +21,7 @@ from shoal.policy.policy import Policy
 @pytest.fixture
 def trial(sample_table, sample_policy) -> Trial:
     policy = Policy.of(sample_policy)
-    ground = compare._Ground.of(policy.tables.table_given(sample_table), policy)
+    ground = compare._Ground.of(sample_table, policy)
     methods = with_methods(ground.bound.problem.policy, ["mondrian", "top-down-greedy", "mdav"])
     return Trial(*ground.first(40), tuple(map(ground.bound.asked.again, methods)))
 
