@@ -74,7 +74,7 @@ def method_as_written(text: str, beside: Mapping[str, Any]) -> tuple[str, Mappin
         for pair in pairs
         if len(pair) < 2 or not pair[0]
     )
-    own = {key: value for key, value in pairs}
+    own = dict(pairs)
     if len(own) < len(pairs) or own.keys() & beside.keys():
         raise InputError(f"method '{text}': sets a parameter twice; set it once")
     return name, own | dict(beside)
