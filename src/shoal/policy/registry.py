@@ -15,7 +15,7 @@ import importlib
 import inspect
 import os
 import pkgutil
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -274,15 +274,11 @@ def _what_failed(broken: BaseException) -> str:
 
 def _line_of(kind: type, broken: BaseException) -> str:
     """Where in the files of a class an error came up; nothing where it came up in none."""
-    codes = [getattr(part, "__code__", None) for base in kind.__mro__ for part in _own(base)]
-    files = {code.co_filename for code in codes if code is not None}
+    bases = [base for base in kind.__mro__ if not base.__module__.startswith("shoal.")]
+    parts = [part for base in bases for part in vars(base).values()]
+    files = {part.__code__.co_filename for part in parts if hasattr(part, "__code__")}
     frames = [one for one in extract_tb(broken.__traceback__) if one.filename in files]
     return f" in line {frames[-1].lineno} of {Path(frames[-1].filename).name}" if frames else ""
-
-
-def _own(base: type) -> Collection[object]:
-    """The parts of a class that is not Shoal's."""
-    return () if base.__module__.startswith("shoal.") else vars(base).values()
 
 
 def socket_of(implementation: type, verb: str) -> type:
