@@ -146,7 +146,7 @@ class Comparison:
             if is_known and row.k >= (self.advised_k or 0):
                 least[row.label] = min(least.get(row.label, row), row, key=lambda one: one.loss)
         known = sorted(least.values(), key=lambda row: row.loss)
-        return recommend(known, self.advised_k)
+        return recommend(known, self.advised_k, len({row.label for row in self.rows}))
 
     @property
     def promise_titles(self) -> tuple[str, ...]:
@@ -281,10 +281,11 @@ class Recommendation:
         return f"take {self.method}{at}: {self.why}"
 
 
-def recommend(ranked: Sequence[Row], k: int | None) -> Recommendation | None:
+def recommend(ranked: Sequence[Row], k: int | None, compared: int) -> Recommendation | None:
     """The method that loses least, or a much faster one that loses hardly more; None of none.
 
-    ranked: by ascending loss, each keeping every promise at this k or a larger one.
+    ranked: by ascending loss, each keeping every promise at this k or a larger one. compared: how
+    many methods there are, those that keep none included.
     """
     if not ranked:
         return None
@@ -296,14 +297,16 @@ def recommend(ranked: Sequence[Row], k: int | None) -> Recommendation | None:
         chosen = min(quick, key=_seconds)
         return Recommendation(chosen.label, chosen.k, _faster(chosen, best))
     larger = "" if best.k == k else f"; it keeps k = {k}, too"
-    return Recommendation(best.label, best.k, _least(best, others) + larger)
+    return Recommendation(best.label, best.k, _least(best, others, compared) + larger)
 
 
 def _seconds(row: Row) -> float:
     return row.seconds or 0.0
 
 
-def _least(best: Row, others: Sequence[Row]) -> str:
+def _least(best: Row, others: Sequence[Row], compared: int) -> str:
+    if compared == 1:
+        return f"nothing else was compared; it loses {_percent(best.loss)} of the detail"
     if not others:
         return f"it alone keeps every promise, and loses {_percent(best.loss)} of the detail"
     return (

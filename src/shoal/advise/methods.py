@@ -109,7 +109,7 @@ def proposed_methods(policy: Policy) -> list[Policy]:
         *OTHERS,
     ]
     found = {_identity(policy): policy}
-    for other in (_with_method(policy, text) for text in wanted):
+    for other in (changed(policy, {"method": text}) for text in wanted):
         if len(found) < MOST_PROPOSED:
             found.setdefault(_identity(other), other)
     return list(found.values())
@@ -139,7 +139,7 @@ def with_methods(policy: Policy, methods: Sequence[Asked]) -> list[Policy]:
     findings: list[str] = []
     for asked in methods:
         try:
-            policies.append(_with_method(policy, asked))
+            policies.append(changed(policy, {"method": asked}))
             if _identity(policies[-1]) in seen:
                 named = label_of(policies[-1])
                 raise InputError(f"methods: '{named}' is asked for twice; name it once")
@@ -153,23 +153,6 @@ def with_methods(policy: Policy, methods: Sequence[Asked]) -> list[Policy]:
 def _identity(policy: Policy) -> tuple[str, Any]:
     """The method with all its parameters, so that two ways to write it are one."""
     return policy.method_name, policy.build_method(verb_of(policy.model))
-
-
-def _with_method(policy: Policy, asked: Asked) -> Policy:
-    if not isinstance(asked, str):
-        return changed(policy, {"method": asked})
-    name, *settings = (part.strip() for part in asked.split(":"))
-    odd = [
-        f"methods: '{setting}' is not PARAM=VALUE; write for instance mondrian:cut=nearest"
-        for setting in settings
-        if not setting.partition("=")[0].strip() or "=" not in setting
-    ]
-    InputError.raise_for(odd)
-    pairs = [setting.partition("=") for setting in settings]
-    given = {key.strip(): value.strip() for key, _, value in pairs}
-    if len(given) < len(pairs):
-        raise InputError(f"methods: '{asked}' sets a parameter twice; set it once")
-    return policy.with_method(name, given)
 
 
 # Values of k

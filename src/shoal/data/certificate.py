@@ -15,7 +15,13 @@ from shoal.data.certificate_shape import SINCE_2, ColumnReport, PromiseReport, s
 from shoal.data.language import printable_lines
 from shoal.data.people import unit
 from shoal.data.regular_files import distinct_keys, readable, require_regular
-from shoal.data.warnings import GRAVE, ReleaseWarning, fault_sentences, with_grave
+from shoal.data.warnings import (
+    CONTROL_IN_ORIGINAL,
+    GRAVE,
+    ReleaseWarning,
+    fault_sentences,
+    with_grave,
+)
 from shoal.errors import InputError
 
 SCHEMA = "shoal.certificate/2"
@@ -100,8 +106,8 @@ class Certificate(Mapping[str, Any]):
         return len(self._content)
 
     def __repr__(self) -> str:
-        """The verb, the method, whether every promise holds and what attacks found, worst first;
-        `to_json` has everything.
+        """The verb, the method, whether every promise holds, what makes attacks doubtful and what
+        they found, worst first; `to_json` has everything.
         """
         method = self.get("method")
         by = f" by {method['name']}" if method else ""
@@ -111,7 +117,8 @@ class Certificate(Mapping[str, Any]):
         failing = [
             "{} of {}: asked {}, measured {}".format(*_promise(promise)[:4]) for promise in broken
         ]
-        return printable_lines([first, *failing, *fault_sentences(self), *self.found])
+        doubts = [f"{one.text}." for one in self.doubts]
+        return printable_lines([first, *failing, *fault_sentences(self), *doubts, *self.found])
 
     def _repr_html_(self) -> str:
         """What holds and what was lost, for a notebook; `to_json` has everything."""
@@ -157,6 +164,11 @@ class Certificate(Mapping[str, Any]):
             *([f"{more} more, less grave, are in certificate['attacks']"] if more else []),
             *([reports.LEGEND] if found else []),
         ]
+
+    @property
+    def doubts(self) -> tuple[ReleaseWarning, ...]:
+        """The findings that make doubtful what attacks found."""
+        return tuple(one for one in self.warnings if one.code == CONTROL_IN_ORIGINAL)
 
     @property
     def grave(self) -> tuple[ReleaseWarning, ...]:

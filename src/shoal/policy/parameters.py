@@ -60,6 +60,26 @@ def build(implementation: type, label: str, given: Mapping[str, Any]) -> Any:
     return implementation(**values)
 
 
+def method_as_written(text: str, beside: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    """The name and parameters of a method written as `name:parameter=value:...`.
+
+    beside: parameters that are given apart. Raises InputError for what is not written like that,
+    and for a parameter that is set twice.
+    """
+    name, *settings = (part.strip() for part in text.split(":"))
+    pairs = [[part.strip() for part in setting.split("=", 1)] for setting in settings]
+    InputError.raise_for(
+        f"method '{text}': '{'='.join(pair)}' is not PARAM=VALUE; write for instance"
+        " mondrian:cut=nearest"
+        for pair in pairs
+        if len(pair) < 2 or not pair[0]
+    )
+    own = dict(pairs)
+    if len(own) < len(pairs) or own.keys() & beside.keys():
+        raise InputError(f"method '{text}': sets a parameter twice; set it once")
+    return name, own | dict(beside)
+
+
 def takes(parameters: Iterable[Parameter], given: Mapping[str, Any]) -> bool:
     """Whether all that is given can be set."""
     known = {p.name: p for p in parameters}

@@ -43,7 +43,7 @@ from shoal.policy.loading import (
     tables_named_in,
 )
 from shoal.policy.model import PolicyModel
-from shoal.policy.parameters import build
+from shoal.policy.parameters import build, method_as_written
 from shoal.protocols import NamedMethod
 
 if TYPE_CHECKING:
@@ -190,8 +190,9 @@ class Policy:
     ) -> Policy:
         """The policy with another method, or with some of its parameters changed.
 
-        name: or a method of the program's own, as an object: the policy then says its name, by
-        which this program alone finds it. Where it names no method and a thorough search is asked
+        name: with parameters if need be (`mondrian:cut=nearest`, as `compare` recommends it); or a
+        method of the program's own, as an object: the policy then says its name, by which this
+        program alone finds it. Where it names no method and a thorough search is asked
         for, that is one which may change the number of classes. Raises InputError where parameters
         do not fit a method that nobody named.
         """
@@ -199,6 +200,8 @@ class Policy:
             raise InputError("method: its parameters are a dict, such as {'cut': 'nearest'}")
         if not is_text([name or "", settings]):
             raise InputError("method: its name and parameters are text; give them in UTF-8")
+        if isinstance(name, str):
+            name, settings = method_as_written(name, settings or {})
         is_thorough = (settings or {}).get("refine") == "thorough"
         default = DEFAULT_OVER_HIERARCHIES if is_thorough else DEFAULT_METHOD
         method = dict(self.model.method or {"name": default})

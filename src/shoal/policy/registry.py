@@ -21,9 +21,14 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint
 from importlib.util import find_spec
+from pathlib import Path
+from traceback import extract_tb
 from types import ModuleType
 from typing import Any, NoReturn, cast
 
+import numpy as np
+
+from shoal.data.partition import Partition
 from shoal.errors import InputError, ShoalError
 from shoal.policy.parameters import Parameter, build, parameters_of, suggestion, takes
 from shoal.policy.plug_ins import (
@@ -178,7 +183,7 @@ def method(name: str, verb: str) -> Method:
         choice = f"choose one of {', '.join(fitting)}"
         if served := verb_of(name):
             raise InputError(f"method '{name}': serves 'shoal {served}' only; {choice}")
-        near = suggestion(name, fitting)
+        near = suggestion(name.partition(":")[0], fitting)
         raise InputError(f"method '{name}': is unknown; {near}{choice}{'' if near else _IF_YOURS}")
     return known[name]
 
@@ -221,7 +226,7 @@ def methods_that_take(settings: Mapping[str, Any], verb: str) -> list[str]:
 @contextmanager
 def blaming_plug_in(name: str, verb: str) -> Iterator[None]:
     """Converts what a method of another package raises into an InputError that names the package;
-    where the program itself has made the method, the trace stays.
+    where the program itself has made the method, that names its line, and the trace stays.
 
     Shoal's own methods raise as they do. SHOAL_DEBUG=1 in the environment keeps the trace.
     """
@@ -232,14 +237,48 @@ def blaming_plug_in(name: str, verb: str) -> Iterator[None]:
         raise
     except (Exception, SystemExit) as broken:
         if name in _made_here:
-            raise InputError(f"method '{name}': failed; correct its class") from broken
+            what = _what_failed(broken) + _line_of(_made_here[name], broken)
+            raise InputError(f"method '{name}': {what}; correct its class") from broken
         if not package or os.environ.get("SHOAL_DEBUG") == "1":
             raise
-        # the error's own text may hold cell values
         raise InputError(
-            f"method '{name}' of '{package}': failed ({type(broken).__name__}); report it to its"
-            " author, with the trace that SHOAL_DEBUG=1 shows, or choose another method"
+            f"method '{name}' of '{package}': {_what_failed(broken)}; report it to its author, with"
+            " the trace that SHOAL_DEBUG=1 shows, or choose another method"
         ) from None
+
+
+class UnfitAnswer(Exception):
+    """What a method returned can't be used; says why, without a value of the data."""
+
+
+def require_partition(answer: object, records: int) -> None:
+    """Raises UnfitAnswer for what is not a `Partition` of so many records."""
+    if not isinstance(answer, Partition):
+        raise UnfitAnswer(f"gave {type(answer).__name__}, not a Partition")
+    labels = np.asarray(answer.labels)
+    if labels.shape != (records,) or labels.dtype.kind not in "iu":
+        raise UnfitAnswer(
+            f"gave labels of type {labels.dtype} and shape {labels.shape}, not a whole number for"
+            f" each of {records} records"
+        )
+    if records and (labels.min() < -1 or labels.max() >= answer.count):
+        raise UnfitAnswer(
+            f"gave labels beyond -1 to {answer.count - 1}; make its Partition by Partition.of"
+        )
+
+
+def _what_failed(broken: BaseException) -> str:
+    """The error's kind: its own text may hold cell values."""
+    return str(broken) if isinstance(broken, UnfitAnswer) else f"failed ({type(broken).__name__})"
+
+
+def _line_of(kind: type, broken: BaseException) -> str:
+    """Where in the files of a class an error came up; nothing where it came up in none."""
+    bases = [base for base in kind.__mro__ if not base.__module__.startswith("shoal.")]
+    parts = [part for base in bases for part in vars(base).values()]
+    files = {part.__code__.co_filename for part in parts if hasattr(part, "__code__")}
+    frames = [one for one in extract_tb(broken.__traceback__) if one.filename in files]
+    return f" in line {frames[-1].lineno} of {Path(frames[-1].filename).name}" if frames else ""
 
 
 def socket_of(implementation: type, verb: str) -> type:

@@ -63,8 +63,7 @@ def find_classes(
                 partition = method.search(matrix, bound, rng, progress)
             else:
                 partition = method.partition(matrix, bound, rng)
-            if len(partition.labels) != matrix.records:
-                raise ValueError("a label for each record")
+            registry.require_partition(partition, matrix.records)
             repaired = repair(matrix, partition, bound)
             classes = replace(partition, labels=repaired.labels, count=repaired.count)
     return classes, time.process_time() - started

@@ -38,7 +38,7 @@ NOTHING, NONE, SOME, MUCH = "nothing beyond chance", "none", "some", "much"
 NO_MORE = "nothing beyond others"  # where a gain is over people who are not in the release
 # of a gain whose interval holds 0 but does not show that there is nothing
 SOME_AT_MOST, TOO_FEW = "some at most", "too few people to tell"
-MORE_PEOPLE = gettext("Try it on more people (--folds 5, --control).")
+MORE_PEOPLE = gettext("Try it on more people (--folds 5, --control; in Python folds=5, control=).")
 NEGLIGIBLE = 0.01  # of a gain
 CONSIDERABLE = 0.10
 NOT_MEASURED = "not measured"

@@ -35,6 +35,9 @@ SETTINGS: Any = {
 }
 
 
+SPREAD = "The release's bars spread each published cell evenly over all values it covers."
+
+
 class NotebookFigure(Figure):
     """A figure that a notebook shows although nobody imported pyplot."""
 
@@ -63,7 +66,10 @@ def figure_of_release(measured: Measured, what: str) -> NotebookFigure:
     drawn = [chart for chart in found if chart is not None]
     if not drawn:
         raise InputError(f"plot '{what}': the release has nothing to draw; all of it is suppressed")
-    return figure_of(drawn)
+    figure = figure_of(drawn)
+    if what == "columns":
+        figure.supxlabel(SPREAD, fontsize=LETTER)
+    return figure
 
 
 def figure_of(charts: Sequence[Chart]) -> NotebookFigure:

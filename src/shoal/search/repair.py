@@ -40,7 +40,7 @@ def repair(matrix: Matrix, partition: Partition, promises: Promises) -> Partitio
     Suppressed records stay suppressed. Raises InfeasibleError when one class of everybody fails.
     """
     partition = merge_failing(matrix, partition, promises.holds)
-    while matrix.subjects is not None and promises.needs_more_than_k:
+    while partition.count and matrix.subjects is not None and promises.needs_more_than_k:
         united = as_read(matrix, partition)
         if united.count == partition.count or promises.holds(united.labels, united.count).all():
             break

@@ -4,6 +4,7 @@ is published exactly as the whole was, for comparison, and nothing is written.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -65,7 +66,8 @@ def attack(
     are left out of a second release, where the policy names its method. external: a list of people.
     others: other releases of the same people, as of `shoal.audit`. trace: as of `shoal.audit`; of a
     stream the file that its `--trace` wrote, with the records in the order in which they were read.
-    Raises InputError where tables, policy and attacks don't fit each other.
+    A control that holds people of the original is a `ReleaseWarning`. Raises InputError where
+    tables, policy and attacks don't fit each other.
     """
     if isinstance(released, Publication):
         policy = Policy.of(released.policy if policy is None else policy)
@@ -85,7 +87,10 @@ def attack(
     if others is not None:
         request = Others.of(others).attacking(policy, request)
     own = OtherRelease(release=released, policy=policy, original=original, trace=trace)
-    return _attacked(audited(own, policy, progress), request, progress)
+    found = _attacked(audited(own, policy, progress), request, progress)
+    for doubt in found.doubts:
+        warnings.warn(doubt, stacklevel=2)
+    return found
 
 
 def attack_file(

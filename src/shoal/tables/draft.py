@@ -385,6 +385,7 @@ def bucketed(table: Table, bound: BoundTable) -> Bucketed:
     with registry.blaming_plug_in(problem.method_name, "publish"):
         method = problem.build_method()
         groups = method.bucketize(matrix, hidden, asked, _secret_rng(table, problem.seed))
+        registry.require_partition(groups, matrix.records)
         groups = repair(matrix, groups, asked)
     seconds = time.process_time() - started
     shown = TwoTables().tables(table, encoded, groups, bound.schema)

@@ -16,7 +16,7 @@ class Ranked:
 
 
 def test_the_least_loss_is_taken_and_the_next_is_named():
-    advice = recommend([Ranked("a", 0.1, 3.0, 10), Ranked("b", 0.12, 0.1, 10)], 10)
+    advice = recommend([Ranked("a", 0.1, 3.0, 10), Ranked("b", 0.12, 0.1, 10)], 10, 3)
     assert (advice.method, advice.k) == ("a", 10)
     assert advice.why == (
         "of 2 methods that keep every promise it loses least, 10.00 % of the detail; next is b"
@@ -26,7 +26,7 @@ def test_the_least_loss_is_taken_and_the_next_is_named():
 
 
 def test_one_that_loses_hardly_more_in_half_the_time_goes_first():
-    advice = recommend([Ranked("a", 0.1, 4.0), Ranked("b", 0.105, 2.0)], 5)
+    advice = recommend([Ranked("a", 0.1, 4.0), Ranked("b", 0.105, 2.0)], 5, 3)
     assert advice.method == "b"
     assert advice.why == (
         "it loses 10.50 % of the detail, hardly more than a with 10.00 %, and takes 2 instead of 4"
@@ -35,21 +35,27 @@ def test_one_that_loses_hardly_more_in_half_the_time_goes_first():
 
 
 def test_a_little_more_loss_or_a_little_less_saved_is_not_enough():
-    assert recommend([Ranked("a", 0.1, 4.0), Ranked("b", 0.1051, 2.0)], 5).method == "a"
-    assert recommend([Ranked("a", 0.1, 4.0), Ranked("b", 0.1, 2.01)], 5).method == "a"
+    assert recommend([Ranked("a", 0.1, 4.0), Ranked("b", 0.1051, 2.0)], 5, 3).method == "a"
+    assert recommend([Ranked("a", 0.1, 4.0), Ranked("b", 0.1, 2.01)], 5, 3).method == "a"
 
 
 def test_milliseconds_decide_nothing():
-    assert recommend([Ranked("a", 0.1, 0.9), Ranked("b", 0.1, 0.001)], 5).method == "a"
+    assert recommend([Ranked("a", 0.1, 0.9), Ranked("b", 0.1, 0.001)], 5, 3).method == "a"
 
 
 def test_the_fastest_of_several_that_are_as_good_is_taken():
     ranked = [Ranked("a", 0.1, 9.0), Ranked("b", 0.101, 4.0), Ranked("c", 0.102, 1.0)]
-    assert recommend(ranked, 5).method == "c"
+    assert recommend(ranked, 5, 3).method == "c"
 
 
 def test_the_only_one_is_said_to_be_alone():
-    assert recommend([Ranked("a", 0.25, 1.0)], 5).why == (
+    assert recommend([Ranked("a", 0.25, 1.0)], 5, 3).why == (
         "it alone keeps every promise, and loses 25.00 % of the detail"
     )
-    assert recommend([], 5) is None
+    assert recommend([], 5, 3) is None
+
+
+def test_the_only_one_that_was_compared_is_not_said_to_beat_others():
+    assert recommend([Ranked("a", 0.25, 1.0)], 5, 1).why == (
+        "nothing else was compared; it loses 25.00 % of the detail"
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import polars as pl
 import pytest
@@ -262,12 +264,36 @@ def test_rows_of_the_original_in_a_control_are_a_warning():
     policy = policy_of({"age": AGE, "d": {"role": "sensitive"}}, 3).with_method("mondrian")
     original = wide_table(0)
     release = shoal.publish(original, policy)
-    codes = []
-    for control in (original[:90], wide_table(1)):
-        tried = shoal.attack(release, original=original, control=control, attacks=["inference"])
-        codes.append([one.code for one in tried.warnings])
-    assert "control-in-original" in codes[0]
-    assert "control-in-original" not in codes[1]
+    asked = {"original": original, "attacks": ["inference"]}
+    said = "90 of 90 rows of the control are equal to rows of the original"
+    with pytest.warns(shoal.ReleaseWarning, match=said) as warned:
+        tried = shoal.attack(release, **asked, control=original[:90])
+    assert [one.message.code for one in warned] == ["control-in-original"]
+    assert said in repr(tried)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", shoal.ReleaseWarning)
+        tried = shoal.attack(release, **asked, control=wide_table(1))
+    assert "control-in-original" not in [one.code for one in tried.warnings]
+
+
+@pytest.mark.parametrize(
+    ("sensitive", "strange", "fits"),
+    [
+        ({"role": "sensitive"}, pl.lit("zzz"), pl.lit("a")),
+        ({"role": "sensitive"}, pl.lit(""), pl.lit("a")),
+        ({"role": "sensitive", "type": "number"}, pl.lit(9000), pl.lit(4.5)),
+    ],
+)
+def test_a_control_whose_sensitive_values_nobody_has_is_refused(sensitive, strange, fits):
+    original = wide_table(0)
+    if "type" in sensitive:
+        original = original.with_columns(d=pl.int_range(pl.len()) % 9)
+    policy = policy_of({"age": AGE, "d": sensitive}, 3).with_method("mondrian")
+    asked = {"original": original, "attacks": ["inference"]}
+    release = shoal.publish(original, policy)
+    with pytest.raises(InputError, match="control: none of its values of 'd' is among those of"):
+        shoal.attack(release, **asked, control=wide_table(1).with_columns(d=strange))
+    shoal.attack(release, **asked, control=wide_table(1).with_columns(d=fits))
 
 
 def test_rows_that_many_people_share_may_be_in_both():

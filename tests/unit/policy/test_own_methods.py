@@ -119,15 +119,53 @@ def test_what_is_no_method_is_refused_and_says_what_is_missing(people, method, t
     assert told in str(refused.value)
 
 
-def test_its_own_error_comes_with_its_trace(people):
-    @dataclass(frozen=True)
-    class Broken(Runs):
-        def partition(self, matrix, promises, rng):
-            return "no partition"
+@dataclass(frozen=True)
+class Answers(Runs):
+    """Answers with whatever it is asked to."""
 
-    with pytest.raises(shoal.InputError, match="'runs': failed; correct its class") as failed:
-        shoal.publish(people, **WORDS, method=Broken())
-    assert isinstance(failed.value.__cause__, AttributeError)
+    answer: str = ""
+
+    def partition(self, matrix, promises, rng):
+        labels = np.zeros(matrix.records, dtype=np.int32)
+        if self.answer == "text":
+            return "no partition"
+        if self.answer == "short":
+            return Partition.of(labels[1:])
+        if self.answer == "fractions":
+            return Partition(labels + 0.5, 1)
+        if self.answer == "beyond":
+            return Partition(labels, 0)
+        if self.answer == "nobody":
+            return Partition.of(labels - 1)
+        return {"a value of the data": 1}[matrix.names[0]]
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ("text", "method 'runs': gave str, not a Partition; correct its class"),
+        ("short", "gave labels of type int32 and shape (199,), not a whole number for each of 200"),
+        ("fractions", "gave labels of type float64"),
+        ("beyond", "gave labels beyond -1 to -1; make its Partition by Partition.of"),
+        ("error", "method 'runs': failed (KeyError) in line LINE of test_own_methods.py; correct"),
+    ],
+)
+def test_its_error_names_its_kind_and_line_in_publish_and_compare(people, answer, said):
+    line = Answers.partition.__code__.co_firstlineno + 12
+    said = said.replace("LINE", str(line))
+    with pytest.raises(shoal.InputError) as failed:
+        shoal.publish(people, **WORDS, method=Answers(answer=answer))
+    assert said in str(failed.value)
+    assert failed.value.__cause__ is not None
+    compared = shoal.compare(people, **WORDS, ks=[5], methods=[Answers(answer=answer)])
+    assert said in compared.rows[0].reason
+
+
+@pytest.mark.parametrize("words", [{}, {"sensitive": "disease", "l": 2}])
+def test_to_withhold_everybody_is_a_grave_finding(people, words):
+    release = shoal.publish(people, **WORDS, **words, method=Answers(answer="nobody"))
+    assert release.certificate["records"]["suppressed"] == 200
+    assert "all-suppressed" in [one.code for one in release.certificate.grave]
 
 
 def test_elsewhere_its_policy_says_how_it_is_found_and_its_release_is_verified(people, tmp_path):
@@ -141,3 +179,35 @@ def test_elsewhere_its_policy_says_how_it_is_found_and_its_release_is_verified(p
     assert shoal.audit(release.data, shoal.Policy.load(tmp_path / "policy.yaml"), original=people)
     with pytest.raises(shoal.InputError, match="if it is your own, install its package, or give"):
         shoal.publish(people, tmp_path / "policy.yaml")
+
+
+@pytest.mark.parametrize("written", ["mondrian:cut=nearest", {"name": "mondrian:cut=nearest"}])
+def test_a_method_is_written_as_compare_recommends_it(people, written):
+    words = WORDS | {"method": written}
+    release = shoal.publish(people, **words)
+    compared = shoal.compare(people, **words, ks=[5], methods=["mondrian:cut=nearest"])
+    assert release.certificate["method"]["parameters"]["cut"] == "nearest"
+    assert compared.recommendation.method == compared.own == "mondrian:cut=nearest"
+    again = shoal.publish(people, release.policy, method=compared.recommendation.method)
+    assert again.data.equals(release.data)
+
+
+@pytest.mark.parametrize(
+    ("method", "said"),
+    [
+        ("mondrian:cut", "method 'mondrian:cut': 'cut' is not PARAM=VALUE"),
+        ({"name": "mondrian:cut=nearest", "cut": "median"}, "sets a parameter twice"),
+        ("mondrain:cut=nearest", "method 'mondrain': is unknown; did you mean 'mondrian'"),
+    ],
+)
+def test_a_method_that_is_written_wrong_is_refused(people, method, said):
+    with pytest.raises(shoal.InputError) as refused:
+        shoal.publish(people, **WORDS, method=method)
+    assert said in str(refused.value)
+
+
+def test_a_name_with_parameters_in_a_policy_is_refused_by_its_own_name(people):
+    content = shoal.Policy.from_columns(people, **WORDS).model.model_dump(exclude_unset=True)
+    content["method"] = {"name": "mondrian:cut=nearest"}
+    with pytest.raises(shoal.InputError, match="did you mean 'mondrian'"):
+        shoal.publish(people, content)

@@ -125,6 +125,8 @@ def test_every_plot_is_a_figure_that_draws_itself(release, tmp_path):
         assert len(figure.axes) == count
         assert figure._repr_svg_().rstrip().endswith("</svg>")
         figure.savefig(tmp_path / f"{what}.png")
+    assert "evenly over all values it covers" in release.plot("columns").get_supxlabel()
+    assert not release.plot("loss").get_supxlabel()
     for each in release.plot("columns").axes[:3]:
         each.figure.draw_without_rendering()
         title, legend = each._left_title.get_window_extent(), each.get_legend().get_window_extent()

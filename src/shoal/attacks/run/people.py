@@ -138,6 +138,13 @@ def ground_of(target: AttackedRelease, control: Table | None) -> Ground:
         {name: column.codes[start:stop].astype(np.int64) for name, column in sensitive.items()}
         for start, stop in pairwise(ends.tolist())
     ]
+    if control is not None:
+        InputError.raise_for(
+            f"control: none of its values of '{name}' is among those of the original; write them as"
+            " in the original"
+            for name, column in sensitive.items()
+            if _is_strange(column, parts[0][name], parts[1][name])
+        )
     by_name = {e.attribute.name: e for e in encoded.attributes}
     points = np.zeros((target.original.records, len(axes)), dtype=np.int32)
     for j, axis in enumerate(axes):
@@ -189,6 +196,16 @@ def _require_columns(control: Table, schema: Schema) -> None:
             " sensitive attributes of the policy",
             [f"control: has no column '{name}'" for name in absent[1:]],
         )
+
+
+def _is_strange(column: SensitiveColumn, original: np.ndarray, control: np.ndarray) -> bool:
+    """Whether no value of the control is one of the original's; of numbers, lies in their span."""
+    own, others = (codes[codes < column.values - column.missing] for codes in (original, control))
+    if not len(own):
+        return False
+    if column.numbers is not None:
+        return not ((own.min() <= others) & (others <= own.max())).any()
+    return not np.isin(others, own).any()
 
 
 def _require_others(control: Table, original: Table, schema: Schema) -> None:
