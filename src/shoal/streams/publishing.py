@@ -19,6 +19,7 @@ from pydantic import TypeAdapter
 
 from shoal.connectors import engines, files
 from shoal.data.certificate import Certificate
+from shoal.data.language import printable
 from shoal.data.schema import Fields
 from shoal.data.stream import KINDS, Piece
 from shoal.data.table import Table
@@ -226,6 +227,9 @@ class Publishing(ABC):
         bad.sort()
         if bad and self._options.stops_at_bad:
             raise _refused(bad)
+        if bad:
+            path, why = self.outputs["dead_letters"].path, printable(bad[-1][1])
+            self.status.last_aside = f" and are listed in '{path}', the last with: {why}"
         lines = [json.dumps({"record": at, "reason": why}) + "\n" for at, why in bad]
         self.outputs["dead_letters"].pending += "".join(lines).encode()
         positions = np.append(piece.position, [at for at, _ in piece.bad]).astype(np.int64)

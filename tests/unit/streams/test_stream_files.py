@@ -29,7 +29,10 @@ STREAM = "stream p.csv -p policy.yaml -q".split()
 AUDIT = "audit out.csv -p policy.yaml --original p.csv --trace t.jsonl --json -q".split()
 LYING = [word.replace("t.jsonl", "lie.jsonl") for word in AUDIT]
 
-CURE = "give it those that the first line names, and quote cells that hold a separator"
+CURE = (
+    "give it those that the first line names, and quote cells that hold a separator; a new column"
+    " needs a new stream, which knows nobody of this one"
+)
 
 
 @pytest.fixture
