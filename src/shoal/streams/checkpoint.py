@@ -120,8 +120,7 @@ class Checkpoint:
     def damaged(self) -> CheckpointError:
         """What is raised where the snapshot can't be understood."""
         return CheckpointError(
-            f"checkpoint '{self.folder}': is damaged or of another version; restore it, or"
-            f" {ANOTHER_STREAM}"
+            f"checkpoint '{self.folder}': is damaged or of another version; {ANOTHER_STREAM}"
         )
 
     def commit(self, state: dict[str, Any]) -> None:

@@ -275,7 +275,7 @@ class Outputs:
 
     def _damaged(self, name: str) -> CheckpointError:
         return CheckpointError(
-            f"checkpoint '{self._checkpoint.folder}': its file '{name}' is damaged; restore it, or"
+            f"checkpoint '{self._checkpoint.folder}': its file '{name}' is damaged;"
             f" {ANOTHER_STREAM}"
         )
 

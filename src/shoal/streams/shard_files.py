@@ -328,8 +328,7 @@ class BatchFolder:
         with open(copy, "rb") as file:
             if hashlib.file_digest(file, "sha256").hexdigest() != entry["sha256"]:
                 raise CheckpointError(
-                    f"checkpoint: its file '{source.name}' is damaged; restore it, or"
-                    f" {ANOTHER_STREAM}"
+                    f"checkpoint: its file '{source.name}' is damaged; {ANOTHER_STREAM}"
                 )
         self._take_place(copy)
 
