@@ -317,9 +317,9 @@ def test_a_member_that_lost_its_partition_commits_nothing(broker, shop):
     try:
         while len(assigned) < 2:  # until then the group may count it, or not yet
             member.poll()
-        old = group.writer(0, member)
+        old = kafka_group.Writer(group, 0, member)
         old.commit(b'{"a": 1}\n', 1, kafka_group.Mark(1, "one", ended=False))
-        new = group.writer(0, member)
+        new = kafka_group.Writer(group, 0, member)
         with pytest.raises(kafka.TransactionLost) as lost:
             old.commit(b'{"a": 2}\n', 2, kafka_group.Mark(2, "old", ended=False))
         assert lost.value.fenced

@@ -37,6 +37,7 @@ from shoal.policy.model import PolicyModel
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.policy.problem import LinkedProblem
 from shoal.privacy.promises import infeasible_promises
+from shoal.recoding.recode import KEY_VARIABLE, keyed_columns
 from shoal.streams.core import StreamCore
 
 
@@ -104,6 +105,14 @@ def _left_of(path: Path, read: Mapping[str, Any] | None) -> tuple[Policy | None,
     if model is None:
         return None, []
     return Policy(model, path.parent), list(contradictions(model)) if is_whole else []
+
+
+def key_remarks(policy: Policy) -> list[str]:
+    """That a publication will need the owner's secret, where it publishes pseudonyms."""
+    return [
+        f"identifier '{name}': publish needs a secret in {KEY_VARIABLE}"
+        for name in keyed_columns(policy.model)
+    ]
 
 
 def remarks(policy: Policy, data_path: str, further: Mapping[str, str] | None = None) -> list[str]:

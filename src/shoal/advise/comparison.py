@@ -52,6 +52,12 @@ class Row:
         return self.certificate or {}
 
     @property
+    def promises(self) -> Mapping[str, PromiseReport]:
+        """The promises of the release by title; a k of 1 asks for one less than other ks."""
+        stated = self.measured.get("promises", [])
+        return dict(zip(promise_titles(stated), stated, strict=True))
+
+    @property
     def k_text(self) -> str:
         """The k that was asked, and the one that was found."""
         return str(self.k) if self.k_found is None else f"{self.k}, found {self.k_found}"
@@ -143,6 +149,11 @@ class Comparison:
         return recommend(known, self.advised_k)
 
     @property
+    def promise_titles(self) -> tuple[str, ...]:
+        """Those of all releases, each once."""
+        return tuple(dict.fromkeys(title for row in self.releases for title in row.promises))
+
+    @property
     def own_choice(self) -> str:
         """Which method publish takes under the policy, and whether that is one of these."""
         absent = "" if self.own in self.methods else ", which is not compared here"
@@ -180,11 +191,15 @@ class Comparison:
         """
         rows = [row.as_dict() for row in self.rows]
         plain = {name: None for row in rows for name in row if name not in NESTED}
-        promises = {title: None for row in rows for title in promise_titles(row["promises"])}
+        absent = dict.fromkeys(self.promise_titles)
+        measured = [
+            absent | {title: p["measured"] for title, p in row.promises.items()}
+            for row in self.rows
+        ]
         return pl.DataFrame(
             [
-                {name: row[name] for name in plain} | promises | _measured_promises(row["promises"])
-                for row in rows
+                {name: row[name] for name in plain} | own
+                for row, own in zip(rows, measured, strict=True)
             ],
             infer_schema_length=None,
         )
@@ -225,11 +240,6 @@ def promise_titles(promises: Sequence[PromiseReport]) -> list[str]:
         count = sum(other == title or other.startswith(f"{title} #") for other in titles)
         titles.append(f"{title} #{count + 1}" if count else title)
     return titles
-
-
-def _measured_promises(promises: Sequence[PromiseReport]) -> dict[str, float | None]:
-    measured = [promise["measured"] for promise in promises]
-    return dict(zip(promise_titles(promises), measured, strict=True))
 
 
 def _html_row(row: Row) -> tuple[str, ...]:

@@ -113,7 +113,7 @@ def check(
     """Validate a policy and, with its data, every hierarchy: lists all findings; exit status 2 if
     there are any.
     """
-    from shoal.advise.check import check_files, remarks
+    from shoal.advise.check import check_files, key_remarks, remarks
     from shoal.policy.loading import json_schema
 
     if schema:
@@ -130,7 +130,10 @@ def check(
     if findings:
         raise typer.Exit(2)
 
+    own = Overrides(read=files.read).policy(policy)
+    said = key_remarks(own)
     if data not in (None, "-"):  # standard input was read already
-        for remark in remarks(Overrides(read=files.read).policy(policy), str(data), files.further):
-            say(f"shoal: {printable(remark)}")
+        said += remarks(own, str(data), files.further)
+    for remark in said:
+        say(f"shoal: {printable(remark)}")
     say("the policy is sound" + ("" if data is None else " and fits the data"))

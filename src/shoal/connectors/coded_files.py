@@ -22,16 +22,8 @@ from shoal.connectors.formats.parquet_arrow import ROW_GROUP
 from shoal.connectors.location import PARQUET, Location
 from shoal.connectors.record_ends import PIECE, Pieces
 from shoal.connectors.typed import plain, require_unfolded, table_errors, without_records
-from shoal.data import cores
+from shoal.data import cores, regular_files
 from shoal.data.coded_table import Blank, CodedTable
-from shoal.data.regular_files import (
-    is_packed,
-    is_pipe,
-    most_unpacked,
-    require_regular,
-    require_room,
-    unchanged,
-)
 from shoal.data.room import Room, blocks, needs_whole, spooled
 from shoal.data.table import Column, Table
 from shoal.errors import InputError, library_errors_as
@@ -51,11 +43,11 @@ def read_coded(path: str | Path, kind: str | None, reading: Reading, room: Room)
         raise needs_whole(f"'{path}': a folder or several files are read")
     if not kind.fits_past_memory:
         raise needs_whole(f"'{path}': files of the format {kind[1:]} are read")
-    require_regular(path, "file")
-    if place.is_standard or is_pipe(path):
+    regular_files.require_regular(path, "file")
+    if place.is_standard or regular_files.is_pipe(path):
         raise needs_whole("what comes from a pipe is read")
     try:
-        with unchanged(path):
+        with regular_files.unchanged(path):
             return _read_regular(path, kind, reading, room)
     except OSError as failed:
         raise files.unreadable(path, failed) from None
@@ -67,7 +59,7 @@ def _read_regular(path: str | Path, kind: Format, reading: Reading, room: Room) 
             require_unfolded([path], kind, f"file '{path}'", reading.unpacked)
             table = _read_parquet(path, room)
             return SourceFile(table, hashed())
-    if not is_packed(path):
+    if not regular_files.is_packed(path):
         return _read_delimited(Path(path), str(path), kind, reading, room)
     with _unpacked(path, room, reading.unpacked) as plain:
         source = _read_delimited(plain, str(path), kind, reading, room)
@@ -77,12 +69,12 @@ def _read_regular(path: str | Path, kind: Format, reading: Reading, room: Room) 
 @contextmanager
 def _unpacked(path: str | Path, room: Room, allowed: int | None) -> Iterator[Path]:
     """A file that is compressed as a plain one, which has no name in any folder."""
-    most = most_unpacked(os.stat(path).st_size, allowed)
+    most = regular_files.most_unpacked(os.stat(path).st_size, allowed)
     with spooled(room.folder) as (plain, named):
         try:
             with gzip.open(path, "rb") as packed:
                 while block := packed.read(1 << 20):
-                    require_room(plain.tell() + len(block), most, f"file '{path}'")
+                    regular_files.require_room(plain.tell() + len(block), most, f"file '{path}'")
                     plain.write(block)
         except (gzip.BadGzipFile, EOFError, zlib.error):
             raise InputError(f"file '{path}': its compression is damaged; fetch it again") from None
@@ -412,7 +404,7 @@ def read_sampled(path: str, every: int, reading: Reading) -> SampledFile:
             with cores.beside(files.file_sha256, path) as hashed:
                 frame, rows = _every(_of_parquet(path), every)
                 return SampledFile(SourceFile(Table(frame), hashed()), rows)
-        if not kind.is_delimited or is_packed(path):
+        if not kind.is_delimited or regular_files.is_packed(path):
             raise InputError(
                 f"file '{path}': is too large to be read as a whole, and only plain delimited text"
                 " and Parquet are sampled; convert it"

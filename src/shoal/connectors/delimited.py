@@ -364,7 +364,6 @@ def _has_plain_quotes(letters: np.ndarray, separator: int) -> bool:
 
 
 def is_utf8(text: bytes) -> bool:
-    """Whether bytes are text."""
     try:
         text.decode()
     except UnicodeDecodeError:

@@ -27,21 +27,11 @@ from typing import Any, BinaryIO
 import numpy as np
 import polars as pl
 
-from shoal.connectors import record_ends
+from shoal.connectors import record_ends, typed
 from shoal.connectors.delimited import is_utf8, with_outer_names
 from shoal.connectors.format import Format
 from shoal.connectors.location import STANDARD, Location
 from shoal.connectors.page_sizes import unpacked_parts
-from shoal.connectors.typed import (
-    INCOMPLETE,
-    beyond_short,
-    is_text,
-    long_texts,
-    plain,
-    scanned,
-    table_errors,
-    without_records,
-)
 from shoal.data.regular_files import RepeatedKey, distinct_keys, most_unpacked
 from shoal.data.schema import Fields
 from shoal.data.stream import Piece
@@ -185,9 +175,7 @@ class TextFeed:
         return found or None
 
     def _require_still_there(self) -> None:
-        """A file that grows only grows: raises InputError where it has become shorter, or another
-        one has its name.
-        """
+        """Raises InputError where a file that grows is shorter than before, or another one."""
         opened, named = os.fstat(self._file.fileno()), None
         with suppress(FileNotFoundError):
             named = os.stat(self._path)
@@ -261,9 +249,7 @@ class TextFeed:
     def _parsed(
         self, text: bytes, found: Found
     ) -> tuple[pl.DataFrame, np.ndarray, list[tuple[int, str]], int]:
-        """Frame, the place of each of its rows among these records, what is bad, and how many
-        records there were.
-        """
+        """Frame, the place of each row among these records, what is bad, how many there were."""
         if self._kind.is_json:
             lines = [line for line in text.split(b"\n") if line.strip()]
             return rows_of_json(lines, self.names, self._fields, self._new)
@@ -295,9 +281,7 @@ class TextFeed:
         return frame, places, bad, int(place[-1]) + 1 if len(place) else 0
 
     def _readable(self, text: bytes, found: Found) -> Found:
-        """The parsed records; those that are not text, or whose odd cells can't be split, are named
-        as such.
-        """
+        """The parsed records; those not text, or whose odd cells can't be split, are named so."""
         kinds = found.kinds.copy()
         try:
             text.decode()
@@ -350,9 +334,7 @@ class TextFeed:
         }
 
     def go_to(self, place: Place) -> None:
-        """Reads up to a place that was reached before; raises CheckpointError where the text
-        differs.
-        """
+        """Reads up to a place reached before; raises CheckpointError where the text differs."""
         left = place["offset"] - self._offset
         ahead, self._rest = self._rest[:left], self._rest[left:] if left <= len(self._rest) else b""
         while True:
@@ -379,7 +361,6 @@ class TextFeed:
 
     @property
     def sha256(self) -> str:
-        """Of all that was read, unpacked."""
         return self._hash.hexdigest()
 
     def close(self) -> None:
@@ -430,7 +411,7 @@ def names_of_json(line: bytes) -> list[str] | None:
         found = json.loads(line.removeprefix(BOM).decode())
     except (ValueError, RecursionError):
         return None
-    return list(found) if isinstance(found, dict) and all(map(is_text, found)) else None
+    return list(found) if isinstance(found, dict) and all(map(typed.is_text, found)) else None
 
 
 def rows_of_json(
@@ -468,7 +449,7 @@ def rows_of_json(
             continue
         unknown = found.keys() - known
         if fields.drops and dropped is not None and len(dropped) < MOST_FIELDS:
-            dropped |= {name for name in unknown if is_text(name)}
+            dropped |= {name for name in unknown if typed.is_text(name)}
         if unknown and not fields.drops:
             lack = "which neither the first record nor the policy has"
             remedy = (
@@ -481,13 +462,15 @@ def rows_of_json(
             bad.append((at, "names its person by a decimal, which is another text for a number"))
         elif any(isinstance(found.get(name), dict | list) for name in names):
             bad.append((at, "holds lists or objects"))
-        elif b"\\u" in line and not all(is_text(found.get(name)) for name in names):
+        elif b"\\u" in line and not all(typed.is_text(found.get(name)) for name in names):
             bad.append((at, "holds null characters or halves of characters"))
         else:
             rows.append([_plain(found.get(name)) for name in names])
             places.append(at)
             if not fields.people and len(beside) < LOOKED_AT:
-                beside.append({name: _short(found[name]) for name in unknown if is_text(name)})
+                beside.append(
+                    {name: _short(found[name]) for name in unknown if typed.is_text(name)}
+                )
     further = list(dict.fromkeys(chain.from_iterable(beside)))[:MOST_LOOKED_AT]
     cells = [[one.get(name) for name in further] for one in beside]
     frame = pl.concat([_frame_of(rows, names), _frame_of(cells, further)], how="horizontal")
@@ -512,7 +495,7 @@ def _plain(value: Any) -> str | None:
 def _short(value: Any) -> str | None:
     """What may number people; no free text, and nothing that no text can hold."""
     text = str(_plain(value) or "")
-    return text if 0 < len(text) <= LONGEST_LOOKED_AT and is_text(text) else None
+    return text if 0 < len(text) <= LONGEST_LOOKED_AT and typed.is_text(text) else None
 
 
 class TableFeed:
@@ -520,27 +503,26 @@ class TableFeed:
 
     def __init__(self, path: str, kind: Format) -> None:
         self._path, self._at = path, 0
-        self._errors = partial(table_errors, path, kind, f"source '{path}'")
-        incomplete = f"source '{path}': {INCOMPLETE.format(kind[1:])}"
+        self._errors = partial(typed.table_errors, path, kind, f"source '{path}'")
+        incomplete = f"source '{path}': {typed.INCOMPLETE.format(kind[1:])}"
         try:
             with self._errors(), open(path, "rb") as file:
-                self._table = scanned(path, kind)
+                self._table = typed.scanned(path, kind)
                 self._most = most_unpacked(os.stat(path).st_size)
                 schema = self._table.collect_schema()
                 self.names = schema.names()
                 for records, unpacked in unpacked_parts(path, kind, incomplete):
-                    self._require_room(beyond_short(unpacked, records, schema))
+                    self._require_room(typed.beyond_short(unpacked, records, schema))
                 self._sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as failed:
             raise _unreadable(path, failed) from None
-        plain(without_records(schema), f"source '{path}'")
+        typed.plain(typed.without_records(schema), f"source '{path}'")
 
     def read(self) -> Piece:
-        """The next records."""
         with self._errors():
             frame = self._table.slice(self._at, SLICE).collect()
-            self._require_room(frame.select(long_texts(frame.schema)).item())
-        frame = plain(frame, f"source '{self._path}'")
+            self._require_room(frame.select(typed.long_texts(frame.schema)).item())
+        frame = typed.plain(frame, f"source '{self._path}'")
         position = np.arange(self._at, self._at + frame.height)
         self._at += frame.height
         return Piece(frame, position, [], not frame.height)

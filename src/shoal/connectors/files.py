@@ -147,10 +147,7 @@ def atomic_write(path: str, is_private: bool = False) -> Iterator[Path]:
 
 
 def check_writable(path: str, replace: bool = True) -> None:
-    """Raises InputError where no file of this name can be written.
-
-    replace: whether a file that is there already gives way.
-    """
+    """Raises InputError where no file can be written. replace: whether one there gives way."""
     place = Location(path)
     if place.is_table:
         raise InputError(
@@ -257,10 +254,7 @@ def write(
 
 
 def write_table(frame: pl.DataFrame, output: str | Path, is_private: bool = False) -> None:
-    """Writes a frame whole to a file or standard output, in the format of its name.
-
-    is_private: it stays its owner's alone.
-    """
+    """Writes a frame whole to a file or `-`, by its name. is_private: its owner's alone."""
     place = Location(output)
     kind = place.kind_to_write
     with atomic_write(place, is_private) as draft:

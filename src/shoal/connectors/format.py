@@ -36,9 +36,7 @@ class SourceFile:
 
 
 class Asked(NamedTuple):
-    """What is read. content: a file, or bytes of text; path: its name in messages. The rest is as
-    in `files.read`.
-    """
+    """What is read. content: a file, or bytes of text, named `path`. Else as in `files.read`."""
 
     content: bytes | Path
     path: str

@@ -101,9 +101,7 @@ def _too_wide(frame: nw.DataFrame[IntoDataFrame]) -> list[str]:
 
 
 def _require_known(failed: BaseException) -> None:
-    """Raises again what no library of frames raised: each has its own ways to fail, and their texts
-    may hold values.
-    """
+    """Raises again what no library of frames raised: texts of theirs may hold values."""
     if not isinstance(failed, Exception) and not is_of_a_library(failed):
         raise failed
 

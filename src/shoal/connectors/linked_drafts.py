@@ -15,7 +15,7 @@ from pathlib import Path
 
 import polars as pl
 
-from shoal.connectors import files
+from shoal.connectors import files, release_drafts
 from shoal.connectors.database.address import SQLITE, names_table, of_table
 from shoal.connectors.database.catalogue import catalogue
 from shoal.connectors.database.tables import check_releases, table_drafts
@@ -24,15 +24,6 @@ from shoal.connectors.files import SourceFile
 from shoal.connectors.formats import named
 from shoal.connectors.location import PARQUET, Location
 from shoal.connectors.outputs import check_not_read, signature_path
-from shoal.connectors.release_drafts import (
-    DatabaseDraft,
-    FileDraft,
-    Proof,
-    ReleaseDraft,
-    WrittenDraft,
-    check_target,
-    folder_draft,
-)
 from shoal.connectors.table_places import place_in_folder, place_of_several
 from shoal.data.certificate import Certificate
 from shoal.errors import InputError
@@ -47,7 +38,7 @@ LONGEST = 31
 class LinkedDraft(ABC):
     """Linked tables that are about to be published, by name."""
 
-    tables: Mapping[str, WrittenDraft]
+    tables: Mapping[str, release_drafts.WrittenDraft]
 
     @abstractmethod
     def write(self, frames: Mapping[str, pl.DataFrame], dialect: Dialect) -> None:
@@ -118,7 +109,7 @@ class LinkedOutput:
             files.check_writable(self.place, replace)
             require_sheets(self.tables)
         else:
-            check_target(self.place, replace, OF_TABLES)
+            release_drafts.check_target(self.place, replace, OF_TABLES)
 
     def _check_database(self, replace: bool) -> None:
         addresses = [name.address for name in self.names.values()]
@@ -140,23 +131,27 @@ class LinkedOutput:
             places = list(self.names.values())
             with table_drafts([place.address for place in places], replace) as tables:
                 each = zip(places, tables, strict=True)
-                drafts = [DatabaseDraft(Path(place), place, table) for place, table in each]
+                drafts = [
+                    release_drafts.DatabaseDraft(Path(place), place, table) for place, table in each
+                ]
                 yield _OfDatabase(dict(zip(self.tables, drafts, strict=True)))
         elif self._is_book:
             with ExitStack() as uncommitted, files.atomic_write(self.place) as path:
-                book = FileDraft(path, self.place, uncommitted)
+                book = release_drafts.FileDraft(path, self.place, uncommitted)
                 yield _OfBook({n: SheetDraft(path, self.place, n) for n in self.tables}, book)
         else:
-            with folder_draft(self.place, replace, OF_TABLES) as folder:
+            with release_drafts.folder_draft(self.place, replace, OF_TABLES) as folder:
                 inside = {n: place_in_folder(folder, n, self.suffix) for n in self.tables}
-                yield _OfFolder({n: FileDraft(Path(p), p) for n, p in inside.items()}, folder)
+                yield _OfFolder(
+                    {n: release_drafts.FileDraft(Path(p), p) for n, p in inside.items()}, folder
+                )
 
 
 @dataclass(frozen=True)
 class _OfEach(LinkedDraft):
     """Each table by itself, a file or a table in a database."""
 
-    tables: Mapping[str, ReleaseDraft]
+    tables: Mapping[str, release_drafts.ReleaseDraft]
 
     def write(self, frames: Mapping[str, pl.DataFrame], dialect: Dialect) -> None:
         for name, frame in frames.items():
@@ -183,7 +178,7 @@ class _OfFolder(_OfEach):
 
 
 @dataclass(frozen=True)
-class SheetDraft(WrittenDraft):
+class SheetDraft(release_drafts.WrittenDraft):
     """A sheet of a workbook."""
 
     sheet: str
@@ -196,7 +191,7 @@ class SheetDraft(WrittenDraft):
 class _OfBook(LinkedDraft):
     """The sheets of a workbook; its certificate lies beside it."""
 
-    book: FileDraft
+    book: release_drafts.FileDraft
 
     def write(self, frames: Mapping[str, pl.DataFrame], dialect: Dialect) -> None:
         from shoal.connectors import workbooks
@@ -239,4 +234,4 @@ def _require_own(folder: Path) -> None:
         )
 
 
-OF_TABLES = Proof(CERTIFICATE, _require_own)
+OF_TABLES = release_drafts.Proof(CERTIFICATE, _require_own)

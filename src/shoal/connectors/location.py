@@ -41,12 +41,10 @@ class Location(str):
 
     @property
     def is_standard(self) -> bool:
-        """Whether it is standard input or output."""
         return self == STANDARD
 
     @property
     def is_table(self) -> bool:
-        """Whether it is a table in a database."""
         return database.is_address(self)
 
     @property
@@ -55,14 +53,11 @@ class Location(str):
 
     @property
     def is_path(self) -> bool:
-        """Whether it is a file or a folder."""
         return not (self.is_standard or self.is_table or self.is_topic)
 
     @property
     def is_folder(self) -> bool:
-        """Whether an output is a folder of Parquet files: its name ends with `/`, or it is a
-        release in one already.
-        """
+        """Whether it is a folder of Parquet files: it ends with `/`, or such a release is there."""
         if self.is_table:
             return False
         require_name(self)
@@ -77,7 +72,6 @@ class Location(str):
 
     @property
     def is_packed(self) -> bool:
-        """Whether what is written there is compressed."""
         from shoal.connectors.formats import PACKED
 
         return self.endswith(PACKED)
@@ -89,10 +83,7 @@ class Location(str):
 
     @property
     def kind(self) -> "Format":
-        """The format by suffix, without compression; standard input and output are CSV.
-
-        Raises InputError where no format has that suffix.
-        """
+        """The format by suffix, CSV for `-`; raises InputError where the suffix is no format's."""
         from shoal.connectors.format import DatabaseFormat, FrameFormat
         from shoal.connectors.formats import SUFFIXES, format_of, named
 

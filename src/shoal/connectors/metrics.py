@@ -27,7 +27,6 @@ _asked = ContextVar("metrics", default=None)
 
 
 def are_asked() -> bool:
-    """Whether what is noted goes to a file."""
     return _asked.get() is not None
 
 

@@ -31,7 +31,6 @@ from shoal.errors import InputError
 
 
 def signature_path(certificate: str | Path) -> str:
-    """Where the signature of a certificate lies."""
     return f"{certificate}.sig"
 
 

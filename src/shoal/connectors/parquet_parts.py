@@ -133,7 +133,6 @@ def _left_out(folder: Path, parts: Sequence[Part]) -> set[Path]:
 
 
 def hashes(parts: list[Part]) -> list[str]:
-    """The SHA-256 of each file."""
     found = []
     for part in parts:
         with open(part.path, "rb") as file:
@@ -170,9 +169,7 @@ def check_alike(schemas: Sequence[Mapping[str, pl.DataType]], parts: list[Part])
 
 
 def joined(frames: list[pl.DataFrame], parts: list[Part]) -> pl.DataFrame:
-    """The records of all files, one file after the other; raises InputError with every file that
-    differs from the first.
-    """
+    """All files' records, in turn; raises InputError with each file unlike the first."""
     check_alike([frame.schema for frame in frames], parts)
     return pl.concat(
         frame.with_columns(pl.lit(value, dtype=pl.String).alias(key) for key, value in part.values)
@@ -234,7 +231,6 @@ def check_named(folder: str | Path, parts: Sequence[Part], hashes: Sequence[str]
 
 
 def _listing(names: Sequence[str]) -> str:
-    """The first three names."""
     return ", ".join(names[:3]) + (", ..." if names[3:] else "")
 
 

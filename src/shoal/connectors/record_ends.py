@@ -182,9 +182,7 @@ def _byte_of(mark: np.uint64) -> np.int64:
 def _one(
     text: np.ndarray, start: int, separator: int, most_lines: int
 ) -> tuple[int, int, int, bool, bool]:
-    """A record: its end (-1 where the text ends before), its lines and cells, whether it is odd or
-    still in quotes.
-    """
+    """A record: its end (-1 if none yet), its lines and cells, whether it is odd, or in quotes."""
     n = len(text)
     i = start
     lines = 1
@@ -277,10 +275,7 @@ class Pieces:
         return self._hash.hexdigest()
 
     def __iter__(self) -> Iterator[bytes]:
-        """The records behind the first one, piece by piece.
-
-        Raises InputError where no record ends within `longest` bytes.
-        """
+        """The records behind the first; raises InputError where none ends within `longest`."""
         self.head, self.size, self._hash = b"", 0, hashlib.sha256()
         rest = b""
         with open(self._content, "rb") as file:

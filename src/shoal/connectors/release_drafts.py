@@ -37,9 +37,7 @@ Metadata = dict[str, str] | None
 
 @dataclass(frozen=True)
 class WrittenDraft:
-    """A table that is about to be published. path: where it is until then. name: the one that its
-    file or table will have.
-    """
+    """A table about to be published. path: where it is. name: of its file or table, afterwards."""
 
     path: Path
     name: Location
@@ -113,7 +111,6 @@ def release_draft(
 
 @contextmanager
 def second_draft(path: str) -> Iterator[ReleaseDraft]:
-    """A draft of the second of two tables."""
     if path == FRAME:
         yield FrameDraft(Path(), Location(path))
         return
@@ -285,11 +282,10 @@ def _take_place(draft: Path, target: Path, output_path: str) -> None:
             path.chmod(0o666 & ~mask)
             sync(path)
         sync(draft)
+        draft.chmod(0o777 & ~mask)
         if target.is_dir() and any(target.iterdir()):
-            draft.chmod(0o777 & ~mask)
             _exchange(draft, target)
         else:
-            draft.chmod(0o777 & ~mask)
             os.rename(draft, target)
         sync(target.parent)
     except OSError as failed:

@@ -39,10 +39,7 @@ class SparkWorkers:
 
     @classmethod
     def started(cls) -> "SparkWorkers":
-        """Those of the session that is there, or of a new one by Spark's own settings.
-
-        Raises InputError where none can be started.
-        """
+        """Those of the session that is there, or a new one; raises InputError where none starts."""
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
         try:

@@ -34,16 +34,13 @@ class TablePlaces:
     foreign_keys: tuple[ForeignKey, ...] = ()
 
     def with_people(self, below: Collection[str]) -> "TablePlaces":
-        """The places, people under their own name: where no table has it, the only one that is none
-        of those below them.
-        """
+        """The places, people under their own name: if no table has it, the one below no other."""
         others = [name for name in self.places if name not in below]
         if PEOPLE in self.places or len(others) != 1:
             return self
         return self.with_table_as_people(others[0])
 
     def with_table_as_people(self, name: str) -> "TablePlaces":
-        """The places, one of them as that of people."""
         renamed = {PEOPLE if one == name else one: place for one, place in self.places.items()}
         keys = tuple(
             replace(
@@ -110,9 +107,7 @@ def place_of_several(name: object) -> Location:
 
 
 def place_of_one(released: str) -> Location:
-    """The place beside which a release has its certificate: of a database without a table named,
-    the table of people.
-    """
+    """Where a release has its certificate: of a database without a table, that of people."""
     place = place_of_several(released)
     is_whole = place.is_table and not names_table(place)
     return Location(of_table(place, PEOPLE) if is_whole else released)

@@ -89,9 +89,7 @@ def beyond_short(unpacked: int, records: int, schema: Mapping[str, pl.DataType])
 
 
 def long_texts(schema: Mapping[str, pl.DataType]) -> pl.Expr:
-    """The bytes of a table's texts beyond `SHORT` each, counted where they are written once for
-    many cells.
-    """
+    """The bytes of texts beyond `SHORT` each, counted where written once for many cells."""
     lengths = [
         by_name(name).str.len_bytes() if dtype == pl.String else by_name(name).cat.len_bytes()
         for name, dtype in schema.items()
@@ -106,8 +104,7 @@ def plain(frame: pl.DataFrame, where: str, reading: Reading = AS_FOUND) -> pl.Da
     none, such as lists or bytes, one 0 of numbers, and no value where a number is none (NaN);
     raises InputError where columns that are needed hold what has no one text.
     """
-    if patterns := names_like_patterns(frame.columns, f"{where}: "):
-        raise InputError.from_findings(patterns)
+    InputError.raise_for(names_like_patterns(frame.columns, f"{where}: "))
     found = [
         name
         for name, dtype in frame.schema.items()
@@ -208,10 +205,7 @@ _KEY = re.compile(rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"\s*:')
 
 
 def check_keys(content: bytes, frame: pl.DataFrame, where: str) -> None:
-    """Raises InputError where a line names a key twice, however the key is spelled.
-
-    frame: the same lines as they were read.
-    """
+    """Raises InputError where a line repeats a key, however spelled. frame: as it was read."""
     texts = content.decode(errors="replace").split("\n")
     lines = pl.DataFrame({"text": texts}).with_row_index("line", offset=1)
     lines = lines.filter(pl.col("text").str.strip_chars() != "")

@@ -150,9 +150,7 @@ def _checked_parts(path: str | Path, allowed: int | None = None) -> list[str]:
 
 
 def foreign_parts(path: str | Path) -> int:
-    """How many parts a workbook has that `write` never makes, such as further sheets, seen or not,
-    comments and pictures.
-    """
+    """How many parts a workbook has that `write` never makes: sheets, comments, pictures."""
     return sum(part not in OWN_PARTS for part in _checked_parts(path))
 
 
@@ -253,7 +251,6 @@ class _Sheet:
         self._has_formula = self._has_value = self._in_value = False
 
     def walk(self, archive: zipfile.ZipFile, part: str) -> None:
-        """Takes in all that it says."""
         _parse(archive, part, self._begun, self._ended, self._said, self._parser)
 
     def _begun(self, name: str, attributes: dict[str, str]) -> None:
@@ -502,7 +499,6 @@ def _parse(
 
 
 def _local(name: str) -> str:
-    """A name without the prefix of its namespace."""
     return name.rpartition(":")[2]
 
 
@@ -634,7 +630,6 @@ def _write_column(sheet: Any, j: int, column: pl.Series, formats: dict[Any, Any]
 
 
 def _too_large(frame: pl.DataFrame) -> Iterator[str]:
-    """What a sheet can't hold of a table."""
     if frame.height > ROWS:
         yield f"output: {frame.height} rows, a sheet holds {ROWS}; write .csv or .parquet"
     if frame.width > COLUMNS:

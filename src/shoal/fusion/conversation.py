@@ -28,7 +28,6 @@ class Conversation:
         return [owner for owner in self.agreement.owners if owner != self.name]
 
     def send_to_owners(self, kind: MessageKind, content: bytes | memoryview) -> None:
-        """Sends a message to every other owner."""
         for owner in self.other_owners:
             self.link.send(owner, kind, content)
 

@@ -49,9 +49,7 @@ def fuse(
     require_together: bool,
     progress: Progress,
 ) -> "Publication[Frame]":
-    """`shoal.fuse`, without its pages and figures; what there is to warn about stands in its
-    certificate.
-    """
+    """`shoal.fuse`, without pages and figures; what it warns about stands in its certificate."""
     from shoal.auditor.verdict import Publication
 
     agreed = Agreement.of(agreement)
@@ -247,7 +245,6 @@ def _release_of(name: str, folder: Path, output: str) -> Path:
 
 
 def _publish(release: Path, output: str) -> Certificate:
-    """Copies the certificate, then the release into place."""
     proof = Path(f"{release}.certificate.json")
     certificate = Certificate.load(proof)
     for source, target in ((proof, f"{output}.certificate.json"), (release, output)):
@@ -321,10 +318,7 @@ def run_to_end(
 
 
 def _restart(party: PartyProcess, status: int) -> str:
-    """What is said about a restart of a party that ended so; empty where it is not started again.
-
-    Its journal has all that it did.
-    """
+    """What is said about a restart of a party that ended so; empty where it is not restarted."""
     said = _last_words(party)
     if status < 0:
         party.restarts += 1
@@ -339,7 +333,6 @@ def _restart(party: PartyProcess, status: int) -> str:
 
 
 def _last_words(party: PartyProcess) -> list[str]:
-    """What a party that has ended said about it."""
     if party.listener is not None:
         party.listener.join(LAST_WORDS)
     return [line.removeprefix(_PREFIX) for line in party.lines if line.startswith(_PREFIX)]

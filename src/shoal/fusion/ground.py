@@ -76,7 +76,6 @@ class Ground:
 
 
 def _least_different(part_of_row: np.ndarray, values: np.ndarray) -> int:
-    """The fewest different values in a part."""
     span = int(values.max()) + 1
     pairs = np.unique(part_of_row.astype(np.int64) * span + values)
     return int(np.unique(pairs // span, return_counts=True)[1].min())

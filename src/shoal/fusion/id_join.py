@@ -271,10 +271,7 @@ def masked_ids(ids: Sequence[str], agreement: bytes, secret: bytes) -> bytes:
 
 
 def masked_again(points: bytes, secret: bytes) -> bytes:
-    """Other parties' points, masked by one more secret.
-
-    Raises PartyError where one is not a point of the group.
-    """
+    """Other parties' points, masked once more; raises PartyError where one is no point."""
     nacl = _nacl()
     from nacl.exceptions import CryptoError
 
@@ -319,7 +316,6 @@ def common_points(sets: Iterable[np.ndarray]) -> np.ndarray:
 
 
 def _are_in(points: np.ndarray, ascending: np.ndarray) -> np.ndarray:
-    """Which points are among others; (n,) bool."""
     is_in = np.zeros(len(points), dtype=bool)
     for start in range(0, len(points) if len(ascending) else 0, _BLOCK):
         block = points[start : start + _BLOCK]

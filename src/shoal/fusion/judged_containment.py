@@ -163,7 +163,6 @@ class Questions:
 
 
 def steps_of(content: bytes) -> tuple[list[Step], bytes]:
-    """The steps of a batch, and the codes behind them."""
     numbers = np.frombuffer(content[: len(content) // 4 * 4], dtype="<u4").tolist()
     steps: list[Step] = []
     at = 1

@@ -24,9 +24,7 @@ class Keys:
         return cls(folder / f"{name}.key", folder / f"{name}.crt")
 
     def make(self, name: str) -> None:
-        """Writes fresh keys; raises InputError where some exist, which must not be lost, or where
-        no party can have the name.
-        """
+        """Writes fresh keys; raises InputError where some exist, or the name can't be a party's."""
         InputError.raise_for(name_findings([name]))
         for path in (self.key, self.certificate):
             if path.exists():
@@ -87,10 +85,7 @@ def check_output(agreement: Agreement, output: str, replace: bool = True) -> Non
 
 
 def make_folder(folder: Path, what: str) -> None:
-    """A folder at this place, made unless it is there; raises InputError where none can be.
-
-    what: the option that names it.
-    """
+    """A folder, made unless it is there; raises InputError. what: the option that names it."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as failed:

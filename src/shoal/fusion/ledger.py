@@ -83,7 +83,6 @@ class PastFusions:
             ) from None
 
     def packed(self) -> bytes:
-        """The file's content."""
         lines = (json.dumps([atom, id_]) + "\n" for id_, atom in sorted(self.atom_of.items()))
         people = "".join(lines).encode()
         about = {
@@ -149,7 +148,6 @@ class Recalled:
         return PastFusions(said.hexdigest(), self.past.fusions + 1, sizes, atom_of)
 
     def facts(self, after: PastFusions) -> dict[str, Any]:
-        """What the certificate says."""
         return {
             "before": self.past.hash,
             "now": after.hash,

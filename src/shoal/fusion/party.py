@@ -136,10 +136,7 @@ def write_release(
 
 
 def groups_by_qid(agreement: Agreement, certificate: Certificate) -> list[dict[str, Any]]:
-    """The groups of people with equal published values, QID by QID.
-
-    The certificate's `classes` are the groups over all QIDs together.
-    """
+    """The groups of people with equal published values, by QID; `classes` are over all QIDs."""
     return [
         {
             "attributes": promise["attributes"] or list(agreement.quasi),

@@ -177,7 +177,6 @@ class PartyProtocol:
         self._link.receive(first_owner, MessageKind.END)
 
     def _fuse(self, party_input: PartyInput, rounds: Rounds | None) -> FusionResult:
-        """An owner's part."""
         phase = self._statistics.phase
         with phase("join"):
             sizes, sender = self._roll(party_input)
@@ -368,7 +367,6 @@ class PartyProtocol:
         )
 
     def _report(self) -> dict[str, Any]:
-        """The run in figures, without a value of the data."""
         agreement = self._agreement
         figures = self._statistics.report(self._link.bytes_sent, self._link.messages_sent)
         return {
@@ -389,10 +387,7 @@ class PartyProtocol:
     # that it refused.
 
     def _require_judged(self, judged: tuple[np.ndarray, int] | None) -> None:
-        """Raises InfeasibleError where all people together have too few values, as the judge says.
-
-        judged: what the judge alone knows.
-        """
+        """Raises InfeasibleError where all people have too few values, as the judge says."""
         if self._agreement.judge is None:
             return
         sensitive = self._agreement.model.sensitive

@@ -35,9 +35,7 @@ _HEAD = struct.Struct("<cHqI")  # kind, number of the other party, MPyC's progra
 
 
 def plain_maximum(bids: Sequence[Sequence[int]]) -> tuple[int, int, int]:
-    """In the clear, the winner, its number of steps, and the second best bid; 0 steps where nobody
-    bids.
-    """
+    """In the clear: winner, its number of steps, second best bid; 0 steps where nobody bids."""
     heads = [plan[0] for plan in bids]
     winner = heads.index(max(heads))
     best_other = max([0, *(head for p, head in enumerate(heads) if p != winner)])

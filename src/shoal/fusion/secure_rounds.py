@@ -171,7 +171,6 @@ class ClearRounds:
         self._conversation = conversation
 
     def maximum(self, bids: Sequence[int]) -> Won:
-        """Who won."""
         own = list(bids)
         received = self._conversation.exchange(MessageKind.BIDS, json.dumps(own).encode())
         by_owner = {owner: json.loads(content) for owner, content in received.items()}

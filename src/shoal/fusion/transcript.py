@@ -46,7 +46,6 @@ class Recorder:
         self._shares.truncate(_whole(folder / f"{name}.shares"))
 
     def record(self, receiver: str, content: bytes) -> None:
-        """A message of a secure round."""
         _write(self._shares, receiver, MessageKind.SHARES, content)
 
     def close(self, journal: Journal, agreement: Agreement, rows: pl.DataFrame | None) -> None:
@@ -71,7 +70,6 @@ def _write(file: BinaryIO, receiver: str, kind: int, content: bytes) -> None:
 
 
 def _end(file: BufferedRandom) -> None:
-    """Writes the last record, and closes the file."""
     file.seek(0)
     digest = hashlib.file_digest(file, "sha256").digest()
     file.seek(0, os.SEEK_END)

@@ -168,13 +168,11 @@ class CandidateRecords:
         return replace(self.take(np.flatnonzero(kept)), deleted=0)
 
     def take(self, rows: np.ndarray) -> Self:
-        """These records, in this order."""
         named = {field.name: getattr(self, field.name) for field in fields(self)}
         columns = {n: v[rows] for n, v in named.items() if isinstance(v, np.ndarray)}
         return replace(self, table=Table(self.table.frame[rows]), **columns)
 
     def ordered_by(self, columns: list[str]) -> Self:
-        """The records in the order of these columns."""
         order = self.table.frame.select(pl.arg_sort_by(columns, maintain_order=True)).to_series()
         return self.take(order.to_numpy())
 
@@ -227,10 +225,7 @@ def collect_candidates(
 
 
 def operations_of(frame: pl.DataFrame, terms: Terms) -> np.ndarray:
-    """insert, update or delete for every record of the increment.
-
-    Raises InputError for others, and where the method can't do them.
-    """
+    """The operation of every record; raises InputError for what the method can't do."""
     name, method = terms.policy.operation, terms.method
     if name is None:
         return np.full(frame.height, INSERT, dtype=object)
@@ -326,10 +321,7 @@ def _check_changes(
 def _after(
     changed: pl.Series, updates: CandidateRecords, before: CandidateRecords
 ) -> CandidateRecords:
-    """Some records of the table after updates and deletions; updated ones come last.
-
-    changed: people who are updated or deleted.
-    """
+    """The table's records after `changed` people's updates, which come last, and deletions."""
     people = before.table.frame[changed.name]
     stays = ~people.is_in(changed.to_list()).fill_null(False).to_numpy()
     newer = updates.only(updates.table.frame[changed.name].is_in(people.to_list()).to_numpy())

@@ -80,10 +80,7 @@ def plan(
 def _plan_new_classes(
     candidates: CandidateRecords, arrivals: tuple[int, ...], terms: Terms, progress: Progress
 ) -> tuple[PlannedRelease | None, DeferredRecords]:
-    """All candidates in new classes; those for which the method finds none wait.
-
-    arrivals: records of the last increments.
-    """
+    """All candidates in new classes; the others wait. arrivals: of the last increments."""
     bound = bound_table(candidates.table, terms.policy)
     matrix, whole_table = bound.method_input()
     obstacles = infeasible_promises(terms.policy.build_promises(), whole_table)

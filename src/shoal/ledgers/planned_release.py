@@ -70,9 +70,7 @@ def current_table(terms: Terms) -> ReleaseReading:
 def place(
     matrix: Matrix, view: LedgerView, whole_table: Classes, terms: Terms
 ) -> tuple[Placement, float]:
-    """The class of every record of the matrix, as the method finds it, -1 where it waits; and the
-    seconds that this took.
-    """
+    """The class of every record by the method, -1 where it waits; and the seconds it took."""
     promises = BoundPromises(terms.policy.build_promises(), whole_table)
     began = time.process_time()
     rng = np.random.default_rng(terms.policy.model.seed)

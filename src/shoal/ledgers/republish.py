@@ -371,10 +371,7 @@ def _note_of(ledger: Ledger) -> TableNote | None:
 
 @dataclass
 class LedgerTable:
-    """The table that a ledger writes, under the ledger's lock.
-
-    last: the last release that the table holds.
-    """
+    """The table that a ledger writes, under its lock. last: the last release in it."""
 
     ledger: Ledger
     address: TableAddress

@@ -20,17 +20,8 @@ from shoal.connectors.ledger.private import (
     PanelState,
     as_numbers,
 )
+from shoal.data import ledger_view
 from shoal.data.findings import counted_rows
-from shoal.data.ledger_view import (
-    CARRIED,
-    CLOSED,
-    LIVE,
-    RETIRED,
-    LedgerView,
-    Panel,
-    PanelChange,
-    Placement,
-)
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
 from shoal.errors import ANOTHER_LEDGER, InputError, PromiseError
@@ -85,7 +76,7 @@ class ReturningPlan:
 
     people: ReturningRecords
     bound: BoundTable
-    placed: Placement
+    placed: ledger_view.Placement
     founded: np.ndarray
     state: PanelState
     stated: Mapping[str, Any]
@@ -133,7 +124,7 @@ def place_returning(
     obstacles = infeasible_promises(terms.policy.build_promises(), bound.whole_table)
     if obstacles:
         return None, people.wait(~people.is_carried, without_ways_out(obstacles), state)
-    view = LedgerView(
+    view = ledger_view.LedgerView(
         panel=state.panel,
         person=people.person,
         is_carried=people.is_carried,
@@ -173,7 +164,7 @@ def _state(terms: Terms) -> PanelState:
             f"method '{terms.method.name}': the ledger's earlier releases are of a method that"
             f" publishes each person once, and keeps no groups; {ANOTHER_LEDGER}"
         )
-    return state or PanelState(Panel(mode))
+    return state or PanelState(ledger_view.Panel(mode))
 
 
 # Who is whom
@@ -266,13 +257,10 @@ def _refuse_strangers(people: ReturningRecords, terms: Terms) -> None:
 def _may_show(
     arriving: pl.DataFrame, person: np.ndarray, state: PanelState, names: list[str]
 ) -> np.ndarray:
-    """(n,) bool: records of newcomers and live people; where values are carried, the same ones.
-
-    names: of the sensitive columns.
-    """
+    """(n,) bool: newcomers and live people; where `names` are carried, with the same values."""
     may_show = person < 0
     known = np.flatnonzero(~may_show)
-    may_show[known] = state.panel.status[person[known]] == LIVE
+    may_show[known] = state.panel.status[person[known]] == ledger_view.LIVE
     if state.values is not None and len(known):
         now = arriving[known].select(pl.col(names).fill_null(""))
         before = state.values[person[known]].select(pl.col(names).fill_null(""))
@@ -306,13 +294,16 @@ def _for_the_absent(
 
 
 def _outcome(
-    people: ReturningRecords, is_shown: np.ndarray, change: PanelChange, state: PanelState
+    people: ReturningRecords,
+    is_shown: np.ndarray,
+    change: ledger_view.PanelChange,
+    state: PanelState,
 ) -> tuple[np.ndarray, dict[str, Any]]:
     """Which records wait, (n,) bool; and what the certificate says of the panel afterwards."""
     after, founded = change.after, change.founded[change.founded >= 0]
     is_known = people.person >= 0
     goes_on = ~is_known
-    goes_on[is_known] = after.status[people.person[is_known]] == LIVE
+    goes_on[is_known] = after.status[people.person[is_known]] == ledger_view.LIVE
     waiting = ~is_shown & ~people.is_carried & goes_on
     groups = after.group[people.person[is_known & is_shown]]
     counts = np.bincount(after.status, minlength=3)
@@ -324,8 +315,8 @@ def _outcome(
         "waiting": int(waiting.sum()),
         "superseded": people.superseded,
         "withheld": people.withheld + int((~is_shown & ~people.is_carried & ~goes_on).sum()),
-        "retired": int(counts[RETIRED]),
-        "closed": int(counts[CLOSED]),
+        "retired": int(counts[ledger_view.RETIRED]),
+        "closed": int(counts[ledger_view.CLOSED]),
         "carried": int((is_shown & people.is_carried).sum()),
     }
 
@@ -338,7 +329,7 @@ def _released(
     """
     kept = found.placed.labels >= 0
     planned = recoded(found.people, found.bound, kept, found.placed, terms)
-    names, is_carried = terms.policy.model.sensitive, found.state.panel.mode == CARRIED
+    names, is_carried = terms.policy.model.sensitive, found.state.panel.mode == ledger_view.CARRIED
     values = planned.originals.select(names) if is_carried else None
     founded = found.founded[kept][planned.truth.rows]
     tokens, records = planned.identities.subjects, planned.identities.records

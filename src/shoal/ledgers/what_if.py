@@ -74,7 +74,6 @@ class Prospect(Figures):
         return "published" if self.certificate.holds and is_safe else "withheld"
 
     def report(self) -> dict[str, Any]:
-        """As JSON states it."""
         c = self.certificate
         return {
             "method": self.method,
@@ -162,7 +161,6 @@ def _prospect(terms: Terms, source: SourceFile, progress: Progress) -> Prospect:
 
 
 def as_json(found: "Sequence[Prospect | Rehearsal]") -> str:
-    """All of it, for programs."""
     return json.dumps([one.report() for one in found], indent=2) + "\n"
 
 
@@ -199,7 +197,6 @@ class Rehearsal(Figures):
         return self.published / self.arrived if self.arrived else 0.0
 
     def report(self) -> dict[str, Any]:
-        """As JSON states it."""
         return {**vars(self), "share": self.share, "over_time": OVER_TIME[self.mode]}
 
 

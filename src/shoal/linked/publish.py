@@ -38,6 +38,7 @@ from shoal.policy.binding.linked_files import (
 from shoal.policy.linked import usual_method
 from shoal.policy.policy import Policy
 from shoal.policy.problem import LinkedProblem
+from shoal.recoding.recode import require_key
 
 VERB = "publish FOLDER"
 WITHHELD = "nothing was written"
@@ -74,6 +75,7 @@ def publish_linked(
     """
     started = time.process_time()
     policy.require_answers()
+    require_key(policy.model)
     policy = policy.or_method(usual_method(policy.model), {})
     problem = LinkedProblem(policy)
     names = [table.name for table in problem.given]

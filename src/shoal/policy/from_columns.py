@@ -33,6 +33,7 @@ DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?")
 PERIODS = ("day", "month", "quarter", "year")
 TYPE_KEYS = ("type", "domain", "order", "hierarchy")
 FEWEST_NUMBERS = 3  # values; two are a category
+OF_SAMPLE = ("global_risk", "household", "individual_risk", "weight")
 MANY_NUMBERS = 10  # of a sensitive column, beyond which it is an amount and not a code
 
 
@@ -71,8 +72,8 @@ def refuse_unknown(words: Iterable[str], known: Collection[str]) -> None:
     unknown = sorted(set(words) - set(known))
     if unknown:
         hint = suggestion(unknown[0], known).rstrip()
-        if unknown[0] in ("household", "weight"):
-            hint = "a sample needs a policy with these roles"
+        if unknown[0] in OF_SAMPLE:
+            hint = "a sample needs a policy with its roles, weight and household, and promises"
         raise TypeError(
             f"unexpected keyword argument '{unknown[0]}'" + (f"; {hint}" if hint else "")
         )

@@ -30,6 +30,7 @@ from shoal.data.truth import Truth
 from shoal.errors import InfeasibleError, InputError
 from shoal.policy import registry
 from shoal.policy.binding.table import BoundTable
+from shoal.policy.model import PolicyModel
 from shoal.policy.problem import Problem
 from shoal.privacy.promises import BoundPromises, infeasible_promises
 from shoal.protocols import SearchingPartitioner
@@ -283,21 +284,40 @@ def recoding_of_whole_table(
 KEY_VARIABLE = "SHOAL_PSEUDONYM_KEY"
 
 
-def pseudonyms(series: pl.Series) -> pl.Series:
-    """32 hexadecimal digits for each identifier: its HMAC-SHA-256 under the owner's key.
+def keyed_columns(model: PolicyModel) -> list[str]:
+    """What a policy publishes by pseudonyms, which need the owner's secret."""
+    named = [name for name, own in model.attributes_of_all.items() if own.pseudonym is not None]
+    return named + (["keys"] if model.is_linked and model.keys == "keyed" else [])
 
-    The key comes from the environment, never from the policy, which is shared. Raises InputError
-    where it is absent or shorter than 16 characters.
+
+def require_key(model: PolicyModel) -> None:
+    """Raises InputError, before data are read, where pseudonyms are asked and no secret is set."""
+    for name in keyed_columns(model)[:1]:
+        _key_for(name)
+
+
+def _key_for(name: str) -> bytes:
+    """The owner's secret, from the environment and never from the policy, which is shared.
+
+    Raises InputError where it is absent or shorter than 16 characters.
     """
     key = os.environ.get(KEY_VARIABLE, "")
     if len(key.strip()) < 16:
         raise InputError(
-            f"identifier '{series.name}': a keyed pseudonym needs a secret; set {KEY_VARIABLE} to"
+            f"identifier '{name}': a keyed pseudonym needs a secret; set {KEY_VARIABLE} to"
             " 16 characters or more, not counting blanks around them"
         )
+    return key.encode()
+
+
+def pseudonyms(series: pl.Series) -> pl.Series:
+    """32 hexadecimal digits for each identifier: its HMAC-SHA-256 under the owner's key.
+
+    Raises InputError where there is no key.
+    """
+    key = _key_for(series.name)
     column = encode_text(as_text(series).alias(series.name))
     tokens = [
-        hmac.new(key.encode(), cell.encode(), hashlib.sha256).hexdigest()[:32]
-        for cell in column.cells
+        hmac.new(key, cell.encode(), hashlib.sha256).hexdigest()[:32] for cell in column.cells
     ]
     return pl.Series(series.name, tokens).gather(column.codes)

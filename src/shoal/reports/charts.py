@@ -22,6 +22,7 @@ from shoal.privacy.reidentification import BINS
 
 WIDTH, LETTER = 340.0, 10.0  # of a chart, and the height of its letters, in points
 TOP, BOTTOM = 18.0, 30.0  # its room above and below the axes
+LEGEND_LINE = 13.0  # from one line of its legend to the next
 NARROW, BROAD = frozenset("fijlrt.,:;'|!()[] "), frozenset("mwMW@%…")
 MOST_LETTERS = 24
 ORIGINAL, RELEASE = gettext("original"), gettext("release")
@@ -131,11 +132,12 @@ class Chart:
         x, y = self.x, self.y
         left = max(map(text_width, y.ticks.values()), default=0) + (20 if y.label else 7)
         right = max(self.room, max(map(text_width, x.ticks.values()), default=0) / 2)
-        extent = np.array([WIDTH - left - right, self.height - TOP - BOTTOM])
+        marks, names, top = self._legend(left)
+        extent = np.array([WIDTH - left - right, self.height - top - BOTTOM])
 
         def placed(points: np.ndarray) -> np.ndarray:
             shares = [x.shares(points[..., 0]), 1 - y.shares(points[..., 1])]
-            return np.round(np.stack(shares, axis=-1) * extent + (left, TOP), 1)
+            return np.round(np.stack(shares, axis=-1) * extent + (left, top), 1)
 
         floor, middle = y.number_at(0), x.number_at(0.5)
         levels = [floor, *(y.ticks if y.has_grid else ())]
@@ -155,15 +157,24 @@ class Chart:
         shapes = [replace(shape, points=placed(shape.points)) for shape in shapes]
         places = placed(np.array([(text.x, text.y) for text in texts]))
         lines = [line for text, at in zip(texts, places, strict=True) for line in _lines(text, *at)]
+        return [*shapes, *marks], [*lines, *names]
+
+    def _legend(self, left: float) -> tuple[list[Shape], list[Text], float]:
+        """The marks and names of the legend on as many lines as they need, and the room above the
+        axes with it.
+        """
         named = [shape for shape in self.shapes if shape.name]
         widths = [text_width(shape.name) + 30 for shape in named]
-        at = max(0.0, min(left, WIDTH - sum(widths)))
+        start = max(0.0, min(left, WIDTH - sum(widths)))
+        marks, names, at, down = [], [], start, 0.0
         for shape, width in zip(named, widths, strict=True):
-            mark = line_of([at, at + 14], [7.0, 7.0])
-            shapes.append(replace(shape, points=mark, width=shape.width or 6.0))
-            lines.append(Text(at + 18, 10.5, shape.name))
+            if at > start and at + width > WIDTH:
+                at, down = start, down + LEGEND_LINE
+            mark = line_of([at, at + 14], [7.0 + down, 7.0 + down])
+            marks.append(replace(shape, points=mark, width=shape.width or 6.0))
+            names.append(Text(at + 18, 10.5 + down, shape.name))
             at += width
-        return shapes, lines
+        return marks, names, TOP + down
 
 
 def _lines(text: Text, x: float, y: float) -> list[Text]:

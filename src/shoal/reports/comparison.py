@@ -106,8 +106,9 @@ def _publish(comparison: Measured) -> str:
         return ""
     name, *settings = advice.method.split(":")
     changes = "".join(f" --set {setting}" for setting in settings)
+    k = f" --k {advice.k}" if advice.k > 1 else ""  # 1 is the policy as it is
     return (
-        f"shoal publish INPUT -p POLICY -o OUTPUT --k {advice.k} --method {name}{changes}"
+        f"shoal publish INPUT -p POLICY -o OUTPUT{k} --method {name}{changes}"
         f" --seed {comparison.seed}"
     )
 

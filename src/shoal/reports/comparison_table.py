@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from shoal.advise.comparison import Comparison, Row, promise_titles
+from shoal.advise.comparison import Comparison, Row
 from shoal.data.language import gettext, printable_lines
 from shoal.data.warnings import fault_sentences
 from shoal.reports.text import MEASURES, table_lines
@@ -24,7 +24,7 @@ class FigureColumn:
 def columns(comparison: Comparison) -> list[FigureColumn]:
     """The figures that methods are chosen by, few enough to stand side by side."""
     loss, risk, attacks = (_known(group, comparison) for group in ([LOSS], [RISK], ATTACKS))
-    promises = _promises(comparison)
+    promises = [_promise(title) for title in comparison.promise_titles]
     if len(promises) > MOST_PROMISES:
         promises = [ALL_PROMISES]
     starred = any(SUPPRESSED.text(row) not in ("0", NONE) for row in comparison.releases)
@@ -33,7 +33,7 @@ def columns(comparison: Comparison) -> list[FigureColumn]:
 
 def more_columns(comparison: Comparison) -> list[FigureColumn]:
     """All other figures that some release has, the promises that `columns` sums up included."""
-    promises = _promises(comparison)
+    promises = [_promise(title) for title in comparison.promise_titles]
     return [
         *_known(OTHERS, comparison),
         *(promises if len(promises) > MOST_PROMISES else []),
@@ -62,7 +62,6 @@ def faults(comparison: Comparison) -> list[str]:
     """Every promise that a release breaks, and every record that does not fit the original."""
     found = []
     for row in comparison.broken:
-        promises = row.measured["promises"]
         found += [
             gettext(
                 "k={k}, {label}: {title} does not hold: asked {asked}, measured {measured}",
@@ -72,7 +71,7 @@ def faults(comparison: Comparison) -> list[str]:
                 asked=_figure(p["asked"]),
                 measured=_figure(p["measured"]),
             )
-            for title, p in zip(promise_titles(promises), promises, strict=True)
+            for title, p in row.promises.items()
             if not p["holds"]
         ]
         found += [f"k={row.k}, {row.label}: {text}" for text in fault_sentences(row.measured)]
@@ -135,15 +134,11 @@ def _size(key: str) -> Callable[[Row], str]:
     return lambda row: _whole(row.measured["classes"][key])
 
 
-def _promises(comparison: Comparison) -> list[FigureColumn]:
-    """One column per promise of the policy; they come in the same order in every certificate."""
-    promises = (row.measured["promises"] for row in comparison.releases)
-    return [_promise(i, title) for i, title in enumerate(promise_titles(next(promises, [])))]
-
-
-def _promise(place: int, title: str) -> FigureColumn:
+def _promise(title: str) -> FigureColumn:
     def text(row: Row) -> str:
-        promise = row.measured["promises"][place]
+        promise = row.promises.get(title)
+        if promise is None:
+            return NONE
         return _figure(promise["measured"]) + ("" if promise["holds"] else " BROKEN")
 
     return FigureColumn(

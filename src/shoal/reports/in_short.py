@@ -14,6 +14,7 @@ from shoal.data.certificate_shape import BesideReport, ColumnReport, PromiseRepo
 from shoal.data.language import gettext, ngettext
 from shoal.data.people import ASSUMED, Unit, span_text, unit
 from shoal.data.warnings import GRAVE, fault_sentences
+from shoal.policy import registry
 from shoal.reports.pages import number_text, percent_text
 from shoal.reports.text import worst_columns
 
@@ -427,7 +428,7 @@ def _worst(promises: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     known = [promise for promise in promises if promise["measured"] is not None]
     if broken or not known:
         return (broken or promises)[0]
-    choose = max if known[0]["model"] == CLOSENESS else min
+    choose = min if registry.models()[known[0]["model"]].higher_is_better else max
     return choose(known, key=lambda promise: promise["measured"])
 
 

@@ -200,27 +200,31 @@ def attackers(
         "Assumed to do as well as the prosecutor: no table of the whole population was"
         " compared, so this is an upper bound."
     )
-    journalist, marketer = risk["journalist_max"], risk["marketer"]
     around = certificate.get("attacks", {}).get("population") or {}
-    if (weighed := certificate.get("individual_risk")) is not None:
-        rests_on = gettext("Estimated by the weights of the sample.")
-        links = f"{links} {rests_on}"
-        journalist, marketer = weighed["own"]["max"], weighed["own"]["mean"]
-    elif around.get("journalist_max") is not None:
+    if around.get("journalist_max") is not None:
         rests_on = gettext(
             "Compared with the population as the policy describes it ({source}).",
             source=around["source"],
         )
     highest, mean = gettext("at most"), gettext("on average")
-    return [
+    rows = [
         (
             gettext("Prosecutor"),
             f"{knows_one} {picks}",
             [(highest, risk["prosecutor_max"]), (mean, risk["prosecutor_mean"])],
         ),
-        (gettext("Journalist"), f"{knows_nobody} {rests_on}", [(highest, journalist)]),
-        (gettext("Marketer"), f"{knows_all} {links}", [(gettext("expected"), marketer)]),
+        (gettext("Journalist"), f"{knows_nobody} {rests_on}", [(highest, risk["journalist_max"])]),
+        (gettext("Marketer"), f"{knows_all} {links}", [(gettext("expected"), risk["marketer"])]),
     ]
+    if (weighed := certificate.get("individual_risk")) is not None:
+        named = gettext(
+            "The chance to be named in the population, estimated by the weights of the sample."
+        )
+        own = weighed["own"]
+        rows.append(
+            (gettext("Individual risk"), named, [(highest, own["max"]), (mean, own["mean"])])
+        )
+    return rows
 
 
 # What it cost

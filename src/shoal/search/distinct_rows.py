@@ -52,10 +52,7 @@ def on_distinct_rows(with_label: bool = False) -> Callable[[CutMethod], CutMetho
 
 @dataclass(frozen=True)
 class DistinctRows:
-    """The distinct rows of a matrix, numbered by their first records.
-
-    row_of: (records,) int32, the row of each record.
-    """
+    """A matrix's distinct rows, by their first records. row_of: (records,) int32."""
 
     matrix: Matrix
     row_of: np.ndarray

@@ -101,7 +101,6 @@ class Lattice:
 
     @property
     def nodes(self) -> int:
-        """How many nodes there are."""
         return prod(self.shape)
 
     def floors(self) -> np.ndarray:
@@ -182,9 +181,7 @@ class Lattice:
         return self._costs.reported(score)
 
     def too_small(self, node: Node, attributes: tuple[int, ...]) -> int:
-        """Records in classes that are too small for the counts over these attributes alone, or over
-        some of them.
-        """
+        """Records in classes too small for the counts over these attributes or some of them."""
         self.judged += 1
         used = np.isin(np.arange(len(node)), attributes)
         classes, _ = self.rolled_up(self.bottom, node, used)
@@ -211,7 +208,6 @@ class Lattice:
     def _measured(
         self, classes: NodeGroups, node: Node, failing: np.ndarray
     ) -> tuple[int, float, float]:
-        """Suppressed records, floor and penalty."""
         suppressed = int(classes.size[failing].sum())
         return suppressed, *self._costs.of(classes, node, failing, suppressed)
 
@@ -349,9 +345,7 @@ def account(
 def levels_given(
     method: str, parameter: str, given: tuple[str, ...], matrix: Matrix
 ) -> Mapping[int, int]:
-    """Levels by attribute from `name:level` texts; raises InputError with every one that doesn't
-    fit.
-    """
+    """Levels by attribute from `name:level`; raises InputError with every one that doesn't fit."""
     found, findings = {}, []
     for text in given:
         name, _, level = text.rpartition(":")

@@ -95,9 +95,7 @@ def _numbered(matrix: Matrix, j: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _dense(matrix: Matrix) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Codes that index short tables, and for each attribute the matrix's code behind each of
-    them.
-    """
+    """Codes that index short tables, and by attribute the matrix's code behind each of them."""
     given = matrix.codes
     if matrix.populations:
         given = np.concatenate([given, *matrix.populations.values()])
@@ -169,9 +167,7 @@ class LatticeCosts:
             self._additive(matrix, tables)
 
     def _additive(self, matrix: Matrix, tables: list[np.ndarray]) -> None:
-        """Costs that add up over the cells: each level has a mean, a suppressed cell costs what the
-        root would.
-        """
+        """Costs that add up over cells: a mean by level; suppressed cells cost as the root."""
         weights = [count / self.records for count in self.levels.present]
         # not a matrix product: its threads cost more than they save, and add up in any order
         spent = [
@@ -284,9 +280,7 @@ def _precision(matrix: Matrix, levels: Levels, j: int) -> np.ndarray:
 
 
 def _entropies(matrix: Matrix, levels: Levels, j: int) -> np.ndarray:
-    """Bits lost by telling only the span (Gionis, Tassa 2009), by how often values occur in the
-    column.
-    """
+    """Bits lost by telling only the span (Gionis, Tassa 2009), by how often values occur."""
     present = levels.present[j].astype(np.float64)
     counts = []
     for level in range(int(matrix.heights[j]) + 1):

@@ -193,9 +193,7 @@ class SearchSpace:
         return np.concatenate([np.array([k, capacity]), self.layout])
 
     def order(self, rows: np.ndarray, run: int, rng: np.random.Generator) -> np.ndarray:
-        """The numbers of some rows so that near ones come together, in runs of `run`; (m,)
-        int32.
-        """
+        """The numbers of some rows, near ones together in runs of `run`; (m,) int32."""
         order = np.arange(len(rows), dtype=np.int32)
         weights = rng.integers(1 << 10, 1 << 12, (DRAWS, self.layout[:2].sum()))
         stack = np.empty((64, 2), dtype=np.int64)
@@ -398,7 +396,6 @@ class Refinery:
         return Partition.of(found)
 
     def go_back(self) -> None:
-        """Takes the last step back."""
         self._partition = self._before
 
     def _blocks(self, count: int) -> tuple[np.ndarray, int]:

@@ -74,9 +74,7 @@ def holds_as_read(matrix: Matrix, partition: Partition, promises: Promises) -> b
 
 
 def as_read(matrix: Matrix, partition: Partition) -> Partition:
-    """Classes that show the same cells as one: equal bounds, or the same node of a hierarchy over
-    them.
-    """
+    """Classes that show the same cells, in bounds or lowest nodes, as one."""
     lo, hi, _ = nearest_class.boxes(matrix.codes, partition.labels, partition.count)
     for j in np.flatnonzero(matrix.base >= 0).tolist():
         lo[:, j] = hi[:, j] = lowest_nodes(matrix, j, lo[:, j], hi[:, j])
@@ -122,9 +120,7 @@ def _merge_round(
 
 
 def _tiles(costs: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The classes in tiles that lie close together, by halving them at the medians of their
-    middles.
-    """
+    """The classes in tiles that lie close together, halved at the medians of their middles."""
     count, d = lo.shape
     rows = np.empty((count, d + 1), dtype=np.int32)
     rows[:, :d] = lo + (hi.astype(np.int64) - lo) // 2

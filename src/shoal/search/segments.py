@@ -39,9 +39,7 @@ def require_people(matrix: Matrix, promises: Promises) -> None:
 
 
 def rows_of(matrix: Matrix) -> np.ndarray:
-    """The records as rows that a kernel may move: codes, record number and, where known, the
-    person.
-    """
+    """Records as rows that a kernel may move: codes, record number and, if known, person."""
     d = matrix.attributes
     rows = np.empty((matrix.records, d + 1 if matrix.subjects is None else d + 2), dtype=np.int32)
     rows[:, :d] = matrix.codes
@@ -52,23 +50,17 @@ def rows_of(matrix: Matrix) -> np.ndarray:
 
 
 def marks_of(matrix: Matrix) -> np.ndarray:
-    """Room for a kernel to mark the people it has counted; empty where every record is its own
-    person.
-    """
+    """Room to mark the people that a kernel counted; empty where each record is its own."""
     return np.zeros(0 if matrix.subjects is None else matrix.people + 1, dtype=np.int64)
 
 
 def loss_of(matrix: Matrix, partition: Partition) -> float:
-    """What the classes lose: the loss of their spans on every attribute, summed over the
-    records.
-    """
+    """What the classes lose: the loss of their spans on all attributes, summed over records."""
     return weighted_sum(partition.sizes(), losses_of(matrix, partition))
 
 
 def losses_of(matrix: Matrix, partition: Partition) -> np.ndarray:
-    """What a record of each class loses: the loss of its spans on every attribute; (count,)
-    float64.
-    """
+    """What a record of each class loses: its spans' loss on all attributes; (count,) float64."""
     lo, hi, _ = nearest_class.boxes(matrix.codes, partition.labels, partition.count)
     loss: np.ndarray = ((hi - lo.astype(np.int64)) * matrix.scale).sum(axis=1)
     for j in np.flatnonzero(matrix.base >= 0).tolist():
@@ -110,9 +102,7 @@ def cut_to_end(
     people: int,
     ties: str = CODES,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Cuts segments of 2 * least rows and more while every side keeps its people; starts and
-    ends.
-    """
+    """Cuts segments of 2 * least rows and more while all sides keep people; starts and ends."""
     ends = np.empty(len(rows) // least + 1, dtype=np.int64)
     count = cuts.split_to_end(
         rows,
@@ -136,9 +126,7 @@ def rule_cutter(
     people: int,
     ties: str = CODES,
 ) -> Cutter:
-    """The next cut by a rule of `kernels.cuts` for each of many segments: the step of
-    `split_by_level`.
-    """
+    """The next cut of many segments by a rule of `kernels.cuts`, for `split_by_level`."""
     costs = costs_of(matrix)
     seen = marks_of(matrix)
     history = history_of(matrix, least, ties)
@@ -236,9 +224,7 @@ def _every_part_holds(
     part_starts: np.ndarray,
     part_ends: np.ndarray,
 ) -> np.ndarray:
-    """For each segment that was cut, whether all its parts keep every promise; (len(parts),)
-    bool.
-    """
+    """For each cut segment, whether all its parts keep every promise; (len(parts),) bool."""
     if not len(parts):
         return np.zeros(0, dtype=bool)
     labels = np.full(matrix.records, -1, dtype=np.int32)

@@ -201,7 +201,6 @@ class Specialization:
         return None
 
     def undo(self, done: Done) -> None:
-        """Undoes the last step."""
         for span in spans_of(done.step):
             del self.rows[done.step.attribute][span]
         self.rows[done.step.attribute][done.step.lo, done.step.hi] = done.rows
@@ -368,7 +367,6 @@ class Candidates:
         return Taken(done, score, before, self.admit(spans_of(candidate), candidate.attribute))
 
     def take_back(self, taken: Taken) -> None:
-        """Undoes the last step."""
         self.state.undo(taken.done)
         self.open = taken.before
 

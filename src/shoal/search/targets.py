@@ -45,7 +45,6 @@ class Targets:
         return self.codes, self.layout, self.prefix_sums, self.lookup, self.limit
 
     def take(self, rows: np.ndarray) -> "Targets":
-        """The targets of some of the records."""
         return replace(self, codes=np.ascontiguousarray(self.codes[rows]))
 
     def too_far(self, labels: np.ndarray, count: int) -> np.ndarray:

@@ -74,7 +74,6 @@ class StreamCounters:
 
     @property
     def waiting(self) -> int:
-        """How many records are held."""
         return self.read - self.bad - self.decided
 
     @property
@@ -156,10 +155,7 @@ class StreamCounters:
             self.history[:] = _joined_in_pairs(self.history)
 
     def history_array(self) -> np.ndarray:
-        """(stretches, 8) float64, in order of leaving.
-
-        Records of each kind, the sums of their loss and of their delay, clusters made.
-        """
+        """(stretches, 8), as they left: records by kind, sums of loss and delay, clusters."""
         return np.array(self.history, dtype=np.float64).reshape(-1, len(KINDS) + 3)
 
     def line(self, rate: float) -> str:

@@ -45,19 +45,14 @@ UNFIT = (*UNREADABLE, pl.exceptions.PolarsError)
 
 
 class Checkpoint:
-    """One folder, held by one process at a time.
-
-    durable: whether a commit also survives the loss of power, not only of the process.
-    """
+    """One folder, held by one process at a time. durable: commits survive the loss of power."""
 
     def __init__(self, folder: Path, durable: bool = True) -> None:
         self.folder, self._durable = folder, durable
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """The folder, made if need be and removed if nothing begins; raises CheckpointError while
-        another holds it.
-        """
+        """The folder, removed if nothing begins; raises CheckpointError while another holds it."""
         is_new = not self.folder.exists()
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -86,9 +81,7 @@ class Checkpoint:
         )
 
     def _remove_unbegun(self) -> None:
-        """A folder in which nothing was committed and nothing stands but what a first step had
-        begun.
-        """
+        """Removes the folder where it holds nothing but what a first step had begun."""
         found = list(self.folder.iterdir())
         if all(
             path.name in ("lock", f"{CURRENT}.tmp") or path.name.startswith("segment-")
@@ -99,9 +92,7 @@ class Checkpoint:
             self.folder.rmdir()
 
     def load(self) -> dict[str, Any] | None:
-        """The last snapshot that was committed, None where there is none; raises CheckpointError if
-        it is damaged.
-        """
+        """The last committed snapshot, if any; raises CheckpointError where it is damaged."""
         try:
             content = (self.folder / CURRENT).read_bytes()
         except FileNotFoundError:

@@ -72,9 +72,7 @@ class StreamCore:
     """A method at work on one stream, under one policy."""
 
     def __init__(self, policy: Policy, names: list[str], reference: Table | None = None) -> None:
-        """Raises InputError with every finding where policy, columns and method don't fit each
-        other.
-        """
+        """Raises InputError with every finding where policy, columns and method don't fit."""
         method = policy.build_method(_VERB)
         bound = names if policy.model.person is None else [*names, policy.model.person]
         if reference is not None:
@@ -149,7 +147,6 @@ class StreamCore:
 
     @property
     def waiting(self) -> int:
-        """How many records are held."""
         return self._pending.count
 
     def measure(self, batch: Batch, rows: pl.DataFrame) -> Passed:
@@ -194,9 +191,7 @@ class StreamCore:
         return self._read(self._typed_as_before(frame))[1]
 
     def _typed_as_before(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """The columns that are published as they are, in the types in which they came first; and
-        the column of people.
-        """
+        """Columns published as they are, and that of people, in the types that came first."""
         frame = self.problem.tables.with_person(Table(frame)).frame
         if not frame.height:
             return frame
@@ -289,9 +284,7 @@ class StreamCore:
     # releasing
 
     def _released(self, releases: Iterator[Emissions], early: bool = False) -> Batch | None:
-        """What is due of these releases and of earlier ones; all of it, where it leaves before its
-        tick.
-        """
+        """What is due of these and earlier releases; all of it, where it leaves before its tick."""
         for one in releases:
             self._promises.settle(one)  # before the next release asks who may join
             self._due.append(one)
@@ -374,7 +367,6 @@ class StreamCore:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Resumes where the snapshot was taken."""
         self.arrived = int(state["arrived"])
         self._first, self.found = state.get("first"), state.get("found", [])
         self._pending.set(state["held_seq"], state["held"])

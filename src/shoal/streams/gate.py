@@ -133,12 +133,10 @@ class Gate:
             raise PromiseError(f"{else_}; the release is withheld, the stream has stopped")
 
     def snapshot(self) -> pl.DataFrame:
-        """What is known."""
         schema = {str(j): pl.String for j in range(len(self.schema.quasi))}
         return pl.DataFrame(sorted(self.known, key=repr), schema=schema, orient="row")
 
     def restore(self, known: pl.DataFrame) -> None:
-        """Resumes with what was known."""
         self.known = set(known.iter_rows())
 
 

@@ -10,6 +10,8 @@ Readers must use `isolation.level=read_committed`.
 import re
 import time
 from bisect import bisect_left
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -67,13 +69,8 @@ def client() -> Any:
 def partitions_of_topic(address: str) -> int:
     """How many partitions a topic has, 0 where it is not there."""
     topic = Topic.of(address)
-    consumer = consumer_of(topic, "shoal")
-    try:
+    with closing(consumer_of(topic, "shoal")) as consumer, answering(topic):
         found = consumer.list_topics(topic.name, timeout=WAIT).topics[topic.name]
-    except client().KafkaException:
-        raise unreachable(topic) from None
-    finally:
-        consumer.close()
     return 0 if found.error is not None else len(found.partitions)
 
 
@@ -91,10 +88,8 @@ class TopicFeed:
             )
             raise InputError(f"source '{self._topic}': {what}")
         self._consumer = consumer_of(self._topic, "shoal")
-        try:
+        with answering(self._topic):
             first, end = self._consumer.get_watermark_offsets(self._at(0), timeout=WAIT)
-        except self._kafka.KafkaException:
-            raise unreachable(self._topic) from None
         self._end = None if following else end
         self._offset, self._records = first, 0
         self._created = _identity_of(self._topic)
@@ -146,7 +141,6 @@ class TopicFeed:
         return lines, after, at_end
 
     def read(self) -> Piece:
-        """The next records."""
         lines, after, at_end = self._messages(MOST)
         frame, places, bad, count = rows_of_json(lines, self.names, self._fields, self._new)
         bad = [(self._records + at, why) for at, why in bad]
@@ -161,9 +155,7 @@ class TopicFeed:
         return {"offset": self._offset, "records": self._records, "topic": self._created}
 
     def go_to(self, place: Place) -> None:
-        """Goes on at an offset; raises CheckpointError where the topic no longer, or not yet,
-        reaches it.
-        """
+        """Goes on at an offset; raises CheckpointError where the topic does not reach it."""
         first, end = self._consumer.get_watermark_offsets(self._at(0), timeout=WAIT)
         is_same = None in (self._created, place.get("topic")) or self._created == place["topic"]
         if not is_same or not first <= place["offset"] <= end:
@@ -211,11 +203,9 @@ class TopicSink:
         self._consumer = consumer_of(self._topic, self._group)
         self._writer = Transactions(self._topic, self._group)
         self._step = kafka.TopicPartition(self._topic.name, 0)
-        try:
+        with answering(self._topic):
             found = self._consumer.committed([self._step], timeout=WAIT)[0].offset
             self._require_as_left(found, step)
-        except kafka.KafkaException:
-            raise unreachable(self._topic) from None
         self._done = max(found, 0)
 
     def _require_as_left(self, found: int, step: int) -> None:
@@ -242,9 +232,7 @@ class TopicSink:
         return bool(first_messages(self._topic, 0, 1, self._group).lines)
 
     def put(self, step: int, rows: bytes) -> None:
-        """All rows of a step, and its number, in one transaction; nothing where the broker has that
-        number.
-        """
+        """All rows of a step, and its number, in one transaction; nothing if the broker has it."""
         if step <= self._done:
             return
         reached = client().TopicPartition(self._topic.name, 0, step)
@@ -322,8 +310,7 @@ def _size(message: Any) -> int:
 def first_messages(topic: Topic, partition: int, most: int, group: str) -> Arrived:
     """The first `most` messages of a partition, or all of them."""
     kafka, found = client(), Arrived()
-    consumer = consumer_of(topic, f"{group}:look")
-    try:
+    with closing(consumer_of(topic, f"{group}:look")) as consumer, answering(topic):
         consumer.assign([kafka.TopicPartition(topic.name, partition, kafka.OFFSET_BEGINNING)])
         while len(found.lines) < most:
             message = consumer.poll(WAIT)
@@ -335,18 +322,11 @@ def first_messages(topic: Topic, partition: int, most: int, group: str) -> Arriv
                 break
             else:
                 raise unreachable(topic)
-    except kafka.KafkaException:
-        raise unreachable(topic) from None
-    finally:
-        consumer.close()
     return found
 
 
 class TransactionLost(Exception):
-    """A step was not committed, or nobody knows whether it was; the partition must be reopened.
-
-    fenced: another process has the partition now.
-    """
+    """A step is perhaps not committed: reopen the partition. fenced: another process has it."""
 
     def __init__(self, fenced: bool) -> None:
         super().__init__("a transaction was lost")
@@ -360,10 +340,8 @@ class Transactions:
         self._topic, self._kafka = topic, client()
         servers = {"bootstrap.servers": topic.servers, "logger": quiet()}
         self._producer = self._kafka.Producer({**servers, **WRITING, "transactional.id": identity})
-        try:
+        with answering(topic):
             self._producer.init_transactions(WAIT)
-        except self._kafka.KafkaException:
-            raise unreachable(topic) from None
 
     def commit(self, partition: int, rows: bytes, reached: Any, metadata: Any) -> None:
         """Commits all rows of a step with the offset that was reached; or raises TransactionLost.
@@ -396,10 +374,7 @@ def names_in(message: bytes, topic: Topic) -> list[str]:
 def produce_rows(
     producer: Any, topic: Topic, partition: int, rows: bytes, refused: list[int]
 ) -> None:
-    """Hands a message for each line to a producer.
-
-    refused: the producer adds the codes of the errors of those that the broker refuses.
-    """
+    """Hands a message for each line to a producer, which adds codes of errors to `refused`."""
 
     def note(error: Any, _: Any) -> None:
         if error is not None:
@@ -429,15 +404,22 @@ def refuse_too_large(producer: Any, topic: Topic, refused: list[int]) -> None:
 
 
 def no_messages(topic: Topic) -> InputError:
-    """Says that a source has no records."""
     return InputError(f"source '{topic}': holds no message with a value; put records into it first")
 
 
 def unreachable(topic: Topic) -> PartyError:
-    """Says that a broker does not answer."""
     return PartyError(
         f"topic '{topic}': its broker does not answer; start it, or correct the address"
     )
+
+
+@contextmanager
+def answering(topic: Topic) -> Iterator[None]:
+    """Whatever the client library raises in the block means that the broker does not answer."""
+    try:
+        yield
+    except client().KafkaException:
+        raise unreachable(topic) from None
 
 
 def quiet() -> Any:

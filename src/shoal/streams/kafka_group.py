@@ -65,7 +65,6 @@ class Group:
         self._reader = kafka.consumer_of(self.source, self.name)
 
     def joined(self, opened: Callable[[int], int], dropped: Callable[[int], None]) -> Member:
-        """Lets this process join the group."""
         more = {
             "session.timeout.ms": SESSION,
             "heartbeat.interval.ms": SESSION // 5,
@@ -74,17 +73,11 @@ class Group:
         consumer = kafka.consumer_of(self.source, self.name, **more)
         return Member(self.source, consumer, opened, dropped)
 
-    def writer(self, partition: int, member: Member) -> Writer:
-        """The only one that may commit steps of a partition from now on."""
-        return Writer(self, partition, member)
-
     def committed(self, partition: int) -> tuple[int, Mark] | None:
         """A partition's offset and mark, None where no step was ever committed."""
         at = self._kafka.TopicPartition(self.source.name, partition)
-        try:
+        with kafka.answering(self.source):
             found = self._reader.committed([at], timeout=kafka.WAIT)[0]
-        except self._kafka.KafkaException:
-            raise kafka.unreachable(self.source) from None
         if found.error is not None:
             raise kafka.unreachable(self.source)
         if found.offset < 0:
@@ -100,10 +93,8 @@ class Group:
     def bounds(self, partition: int) -> tuple[int, int]:
         """The first offset of a source's partition, and the one after its last message."""
         at = self._kafka.TopicPartition(self.source.name, partition)
-        try:
+        with kafka.answering(self.source):
             first, end = self._reader.get_watermark_offsets(at, timeout=kafka.WAIT)
-        except self._kafka.KafkaException:
-            raise kafka.unreachable(self.source) from None
         return first, end
 
     def first_of_source(self, partition: int) -> Arrived:
@@ -111,11 +102,9 @@ class Group:
         return kafka.first_messages(self.source, partition, LOOKED, self.name)
 
     def sink_holds_rows(self, partition: int) -> bool:
-        """Whether a partition of the sink holds any row."""
         return bool(kafka.first_messages(self.sink, partition, 1, self.name).lines)
 
     def close(self) -> None:
-        """Closes the connection to the broker."""
         self._reader.close()
 
 
@@ -165,10 +154,8 @@ class Member:
     def poll(self) -> dict[int, Arrived]:
         """New messages by partition. Takes and gives up partitions as the group decides."""
         found: dict[int, Arrived] = {}
-        try:
+        with kafka.answering(self._topic):
             messages, _ = kafka.arriving(self._consumer, kafka.MOST)
-        except self._kafka.KafkaException:
-            raise kafka.unreachable(self._topic) from None
         if self._failed is not None:
             raise self._failed
         for message in messages:
@@ -192,7 +179,6 @@ class Member:
             raise InputError(f"source '{self._topic}': does not exist any more; restore it")
 
     def seek(self, partition: int, offset: int) -> None:
-        """Continues to read at another offset."""
         self._consumer.seek(self._at(partition, offset))
 
     def pause(self, partition: int) -> None:
@@ -200,7 +186,6 @@ class Member:
         self._consumer.pause([self._at(partition, 0)])
 
     def rejoin(self) -> None:
-        """Leaves the group and comes back as a new member."""
         self._consumer.unsubscribe()
         self._subscribe()
 
@@ -215,7 +200,7 @@ class Member:
 
 
 class Writer:
-    """The transactions of one partition. The next writer of the partition fences this one off."""
+    """The only one that may commit steps of a partition, until its next writer fences it off."""
 
     def __init__(self, group: Group, partition: int, member: Member) -> None:
         self._group, self._partition, self._member = group, partition, member
@@ -229,7 +214,6 @@ class Writer:
 
 
 def gone(topic: Topic, partition: int) -> CheckpointError:
-    """Says that messages were deleted before they were read."""
     return CheckpointError(
         f"source '{topic}': partition {partition} no longer holds the message at which the stream"
         " stopped; name the same topic, and let it keep messages until they are read"

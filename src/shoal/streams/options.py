@@ -47,12 +47,10 @@ class StreamOptions(Request):
 
     @property
     def is_durable(self) -> bool:
-        """Whether a commit survives a loss of power."""
         return self.durability == "power"
 
     @property
     def stops_at_bad(self) -> bool:
-        """Whether a bad record ends the stream."""
         return self.dead_letters == "stop"
 
     @property
@@ -70,7 +68,6 @@ class StreamOptions(Request):
 
     @property
     def place(self) -> Location:
-        """Where rows go."""
         return Location(self.sink)
 
     @property
@@ -85,12 +82,10 @@ class StreamOptions(Request):
 
     @property
     def outputs(self) -> list[Path]:
-        """The files that were named to be written."""
         return _paths_of(self.sink, self.trace, self.named_letters)
 
     @property
     def format(self) -> "Format":
-        """The format in which rows are written."""
         from shoal.connectors.formats import format_of
 
         form = format_of(JSON_LINES) if self.by_transactions else self.place.kind_to_write
@@ -121,7 +116,6 @@ class StreamOptions(Request):
         _ = self.format  # raises where no format has that suffix
 
     def _may_be(self, output: Path) -> bool:
-        """Whether an output can be written there."""
         is_sink = self.is_rolling and output == Path(self.sink).resolve()
         is_free = is_sink or not output.is_dir()
         return is_free and output.parent.is_dir() and os.access(output.parent, os.W_OK)
@@ -192,10 +186,6 @@ def _paths_of(*names: str | None) -> list[Path]:
 
 def unfit_for_engine(options: StreamOptions) -> list[str]:
     """Everything that an engine can't do of what is asked."""
-    return [*_unfit_folders(options), *_unfit_options(options)]
-
-
-def _unfit_folders(options: StreamOptions) -> list[str]:
     source, sink = Path(options.source), Path(options.sink)
     findings = []
     if not (Location(options.source).is_path and source.is_dir()):
@@ -217,7 +207,14 @@ def _unfit_folders(options: StreamOptions) -> list[str]:
         )
     else:
         findings += _nested([source, sink, options.checkpoint])
-    return findings
+    return findings + [
+        f"{name}: is not for a stream by an engine; leave it out: {instead}"
+        for name, is_given, instead in (
+            ("--trace", options.trace is not None, "no trace is written"),
+            ("--deadline", options.deadline is not None, "batches have no clock"),
+        )
+        if is_given
+    ]
 
 
 def _nested(folders: list[Path]) -> list[str]:
@@ -230,14 +227,3 @@ def _nested(folders: list[Path]) -> list[str]:
     ):
         return ["source, output and checkpoint: one lies in another; give each a folder of its own"]
     return []
-
-
-def _unfit_options(options: StreamOptions) -> list[str]:
-    return [
-        f"{name}: is not for a stream by an engine; leave it out: {instead}"
-        for name, is_given, instead in (
-            ("--trace", options.trace is not None, "no trace is written"),
-            ("--deadline", options.deadline is not None, "batches have no clock"),
-        )
-        if is_given
-    ]

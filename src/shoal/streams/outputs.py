@@ -50,7 +50,6 @@ class RowFormat:
         return not self._kind.is_typed
 
     def header(self) -> bytes:
-        """The names of the published columns."""
         names = [attribute.name for attribute in self._schema.published]
         return self.pack(pl.DataFrame(schema=dict.fromkeys(names, pl.String)), header=True)
 
@@ -101,9 +100,7 @@ class RowFormat:
     def join_parts(
         self, folder: Path, nothing: pl.DataFrame, draft: Path, more: bytes = b""
     ) -> None:
-        """Writes one table of all parts, read and written piece by piece. more: packed rows that
-        follow them.
-        """
+        """Writes one table of all parts and of the packed rows `more`, piece by piece."""
         parts = sorted(folder.glob("*.parquet")) if folder.exists() else []
         tables = [pl.scan_parquet(part) for part in parts]
         tables += [self.read_back(more).lazy()] if more else []
@@ -155,21 +152,17 @@ class Outputs:
         return name in self.by_name
 
     def connect(self, identity: str, step: int) -> None:
-        """Opens the topic or table that rows go to, if they go to one. step: the last that was
-        committed.
-        """
+        """Opens the topic or table that rows go to, if any. step: the last that was committed."""
         if self._options.place.is_topic:
             self._sink = kafka.TopicSink(self._options.sink, identity, step)
         if self._options.place.is_table:
             self._sink = TableSink(self._options.place.address, self._published, identity, step)
 
     def certify(self, certificate: str) -> None:
-        """Puts the certificate beside the table that rows go to."""
         assert isinstance(self._sink, TableSink)
         self._sink.certify(certificate)
 
     def close(self) -> None:
-        """Closes what rows go to."""
         if self._sink is not None:
             self._sink.close()
 
@@ -181,9 +174,7 @@ class Outputs:
         sink.pending = self.format.joined(sink.pending, content)
 
     def require_untouched(self) -> None:
-        """Raises CheckpointError where a new stream would go on in a file that has content, or
-        replace it.
-        """
+        """Raises CheckpointError where a new stream would go into a file that has content."""
         what = "is there already; name a new file"
         if self._options.checkpoint is not None:
             what = (
@@ -228,7 +219,6 @@ class Outputs:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Goes back to what a snapshot has committed."""
         for name, length in state["lengths"].items():
             output = self[name]
             output.length, output.begun = int(length), str(state.get("paths", {}).get(name, ""))
@@ -322,7 +312,6 @@ class Outputs:
             raise moved(output.path)
 
     def _grows(self, name: str) -> bool:
-        """Whether an output is one file, to which each step adds."""
         return name != "sink" or self._sink is None
 
     def put(self, step: int) -> None:
@@ -389,7 +378,6 @@ class Output:
 
     @property
     def found_length(self) -> int:
-        """How many bytes there are."""
         return sum(path.stat().st_size for path in self.files)
 
     def committed_crc(self) -> int:

@@ -217,7 +217,7 @@ class Share:
                 " so people have moved between them; begin a new stream, into a new topic"
             )
         self._runs.pop(partition, None)
-        writer = self._group.writer(partition, self._member)
+        writer = Writer(self._group, partition, self._member)
         run = self._run(partition)
         found = self._group.committed(partition)
         first, end = self._group.bounds(partition)
@@ -258,7 +258,6 @@ class Share:
     # working
 
     def work(self, progress: Progress) -> None:
-        """Steps until every partition has ended."""
         while not self._all_ended():
             arrived = self._member.poll()
             for partition in list(self._runs):
@@ -334,9 +333,7 @@ class Share:
                 yield run
 
     def certified(self) -> tuple[Certificate, np.ndarray]:
-        """Writes the certificate of each partition and of all into the checkpoint; returns that of
-        all, and the histories.
-        """
+        """Writes all certificates into the checkpoint; returns that of all, and the histories."""
         runs = list(self._committed(range(self._shared.partitions)))
         for run in runs:
             run.certify()

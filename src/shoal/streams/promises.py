@@ -99,9 +99,7 @@ class BoundToStream(StreamPromises):
     def _hold_as_read(
         self, people: np.ndarray, values: pl.DataFrame, labels: np.ndarray, shown: list[str]
     ) -> np.ndarray:
-        """Whether every promise holds in what readers see as one class: what shows these cells,
-        published or new.
-        """
+        """Whether every promise holds in what readers see as one class, published or new."""
         parts = [(people, values, labels)]
         known = np.ones(len(shown), dtype=bool)
         for number, cell in enumerate(shown):
@@ -117,17 +115,13 @@ class BoundToStream(StreamPromises):
         )
 
     def cells(self, records: Arrivals, labels: np.ndarray, count: int) -> list[str]:
-        """A text for what each of these clusters, `capped`, would show; equal where they show the
-        same.
-        """
+        """A text for what each cluster, `capped`, would show; equal where they show the same."""
         labels = self.capped(records, labels)
         lo, hi, _ = self._space.published_bounds(*boxes(records.values, labels, count))
         return cells_of(lo, hi)
 
     def may_join(self, records: Arrivals, clusters: np.ndarray) -> np.ndarray:
-        """Which records may join: of each cluster those who don't own too much of it, and all of
-        these or none.
-        """
+        """Which records may join: those who don't own too much of their cluster; all or none."""
         allowed = np.ones(len(records), dtype=bool)
         if not self._recheck:
             return allowed
@@ -150,9 +144,7 @@ class BoundToStream(StreamPromises):
         return allowed
 
     def settle(self, decided: Emissions) -> None:
-        """Remembers who is in the clusters that may be used again; of the others, that their cells
-        were published.
-        """
+        """Remembers who is in the clusters to be used again; of others, which cells they showed."""
         if not self._recheck:
             return
         self._joined = set()
@@ -209,9 +201,7 @@ class BoundToStream(StreamPromises):
         return result
 
     def snapshot(self) -> dict[str, Any]:
-        """Members of the clusters that may be used again: one row each, with the cells and the
-        person; and marks.
-        """
+        """Members of reusable clusters, one row each, with cells and person; and marks."""
         if not self._recheck:
             return {}
         parts = [
@@ -229,7 +219,6 @@ class BoundToStream(StreamPromises):
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """All of it as it was."""
         if not self._recheck:
             return
         self._live, self._members = dict(state["live"].iter_rows()), {}

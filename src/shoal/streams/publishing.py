@@ -27,6 +27,7 @@ from shoal.errors import ANOTHER_STREAM, TWICE, CheckpointError, InputError
 from shoal.policy.consistency import OF_STREAMS
 from shoal.policy.policy import Policy
 from shoal.protocols import Source
+from shoal.recoding.recode import require_key
 from shoal.streams.certify import StreamCounters, stream_certificate
 from shoal.streams.checkpoint import UNFIT, Checkpoint
 from shoal.streams.core import Batch, StreamCore, state_below
@@ -48,10 +49,9 @@ class StreamRequest:
     policy: Policy
 
     def require_answers(self) -> None:
-        """Raises InputError, before any data is read, for what the policy leaves open or asks of
-        files.
-        """
+        """Raises InputError, before data is read, for what the policy leaves open or asks."""
         self.policy.require_answers()
+        require_key(self.policy.model)
         self.policy.check_files("stream")
         rolls = "roll" in self.policy.model.write.model_fields_set
         if rolls and (engines.asked() is not None or not self.options.is_rolling):
@@ -86,9 +86,7 @@ class StreamRequest:
         return None if named is None else files.read(named)
 
     def core(self, names: list[str], reference: files.SourceFile | None) -> StreamCore:
-        """A stream of these columns; raises InputError where policy, columns and method don't fit
-        each other.
-        """
+        """A stream of these columns; raises InputError where policy or method don't fit them."""
         return StreamCore(self.policy, names, None if reference is None else Table(reference.frame))
 
     @property
@@ -150,9 +148,7 @@ class Publishing(ABC):
     # stopping and resuming
 
     def _resume_from(self, state: dict[str, Any]) -> None:
-        """Goes on where a snapshot was taken; raises CheckpointError if it belongs to another
-        stream or does not fit.
-        """
+        """Goes on where a snapshot was taken; raises CheckpointError where it does not fit."""
         try:
             are_other = set(state.get("lengths", self.outputs.by_name)) != set(self.outputs.by_name)
             other = ["outputs, such as --trace"] if are_other else []
@@ -289,7 +285,6 @@ class Publishing(ABC):
     def _certificate(
         self, read_and_written: dict[str, Any], whole: dict[str, Any] | None = None
     ) -> Certificate:
-        """The certificate of all that was published."""
         self.counters.found = self.core.judged()
         return stream_certificate(self.core, self.counters, read_and_written, self._started, whole)
 

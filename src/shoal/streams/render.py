@@ -28,7 +28,6 @@ class ClusterTexts:
 
     @property
     def shown(self) -> list[Cells]:
-        """The cells of every cluster that may be shown again."""
         return list(self._of_cluster.values())
 
     def needed(self) -> list[str]:
@@ -157,7 +156,6 @@ class ClusterTexts:
         return pl.DataFrame(columns)
 
     def snapshot(self) -> dict[str, pl.DataFrame]:
-        """All texts, as frames."""
         clusters = pl.Series("of", list(self._of_cluster), pl.Int64)
         cells = pl.Series("of", list(self._first_text), pl.String)
         return {
@@ -166,7 +164,6 @@ class ClusterTexts:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Resumes where the snapshot was taken."""
         self._of_cluster = {row[0]: row[1:] for row in state["cells"].iter_rows()}
         self._first_text = {row[0]: row[1:] for row in state["written_as"].iter_rows()}
 

@@ -107,9 +107,7 @@ class RollingFolder:
         self._folder.certify(certificate.to_json())
 
     def take_up(self, state: Mapping[str, Any]) -> None:
-        """Goes back to what a snapshot has committed; raises CheckpointError where that is older
-        than the folder.
-        """
+        """Goes back to what a snapshot committed; raises CheckpointError if the folder is newer."""
         self._entries, self._until = state["rolled"], int(state["rolled_until"])
         self._folder.require_no_later(self._entries)
 
@@ -119,7 +117,6 @@ class RollingFolder:
 
     @property
     def records(self) -> int:
-        """Rows in the files that are committed."""
         return sum(int(entry["records"]) for entry in self._entries)
 
     @property
@@ -128,7 +125,6 @@ class RollingFolder:
         return {"rolled": self._entries, "rolled_until": self._until}
 
     def described(self, render: Render) -> Mapping[str, Any]:
-        """What a certificate says of the folder."""
         path, whole = self._folder.path, digest(self._entries)
         # a folder of one format is described as a file of it
         return {
@@ -138,7 +134,6 @@ class RollingFolder:
 
 
 def _day(seconds: float | None = None) -> int:
-    """The day, in UTC, of a time or of now."""
     when = datetime.now(UTC) if seconds is None else datetime.fromtimestamp(seconds, UTC)
     return when.toordinal()
 
@@ -303,7 +298,6 @@ class Run(Publishing):
     # working
 
     def run_to_end(self, progress: Progress) -> None:
-        """Steps until the source ends."""
         if self.counters.closed:
             self._require_no_more()
             return
@@ -404,7 +398,6 @@ class Run(Publishing):
         self._certify(self.so_far())
 
     def _certify(self, certificate: Certificate) -> None:
-        """Writes the certificate beside the sink."""
         if self._options.place.is_table:
             self.outputs.certify(certificate.to_json())
         elif self.rolling is not None:

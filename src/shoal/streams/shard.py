@@ -39,7 +39,6 @@ class Rows:
     sha256: str
 
     def entry(self, name: str) -> dict[str, Any]:
-        """What the manifest says of it."""
         return {"name": name, "records": self.records, "bytes": self.size, "sha256": self.sha256}
 
 
@@ -85,9 +84,7 @@ class Step:
 
 @dataclass(frozen=True)
 class ShardTask:
-    """One batch of one shard. number: of the batch. step, digest: of the snapshot to resume from,
-    as in `ShardState`.
-    """
+    """Batch `number` of one shard. step, digest: the snapshot to resume from, as `ShardState`."""
 
     shard: int
     number: int
@@ -98,12 +95,10 @@ class ShardTask:
 
 
 def shard_seed(seed: int, shard: int) -> int:
-    """The seed that a shard's own stream is run with."""
     return int(np.random.default_rng([seed, PURPOSE, shard]).integers(2**63))
 
 
 def shard_folder(checkpoint: Path, shard: int) -> Path:
-    """Where the state of a shard is."""
     return checkpoint / f"shard-{shard:04d}"
 
 
@@ -147,9 +142,7 @@ class ShardRun(Publishing):
         return {"shard": str(self._task.shard)}
 
     def resume(self) -> None:
-        """Resumes from the snapshot that the driver names; raises CheckpointError if it is missing
-        or does not fit.
-        """
+        """Resumes from the snapshot that the driver names; raises CheckpointError if it can't."""
         if not self._task.step:
             return
         self._resume_from(self._shared.load_step(self._task.step, self._task.digest))
@@ -260,9 +253,7 @@ class Committed:
 
     @classmethod
     def load(cls, checkpoint: Checkpoint) -> "Committed | None":
-        """The last commit, None where there is none; raises CheckpointError where the folder is
-        another stream's, or damaged.
-        """
+        """The last commit, if any; raises CheckpointError if it is another stream's, or damaged."""
         content = checkpoint.load()
         if content is None:
             return None
@@ -279,7 +270,6 @@ class Committed:
             raise checkpoint.damaged from None
 
     def packed_values(self) -> dict[str, Any]:
-        """As a checkpoint keeps it."""
         states = [asdict(one) for one in self.states]
         return {**vars(self), "format": FORMAT, "states": states}
 
@@ -299,7 +289,6 @@ class Committed:
 
     @property
     def taken_sizes(self) -> dict[str, int]:
-        """The sizes of the files that were read, by name."""
         return {name: size for name, size, _ in self.taken}
 
     def require_new(self, splits: list[Split], folder: str) -> None:
@@ -323,7 +312,6 @@ class Committed:
     def after(
         self, splits: list[Split], types: dict[str, str], steps: list[Step], at_end: bool
     ) -> "Committed":
-        """What is committed behind another batch."""
         batch = self.batch + 1
         states, entries, pending = list(self.states), list(self.files), {}
         for step in steps:

@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 
 from shoal.connectors.feeds import feed_of
-from shoal.connectors.files import umask
+from shoal.connectors.files import file_sha256, umask
 from shoal.connectors.location import MANIFEST, Location
 from shoal.connectors.outputs import draft_beside, remove_stale_signature
 from shoal.data.person_names import names_of
@@ -50,19 +50,14 @@ class NewFile:
 
 @dataclass(frozen=True)
 class Sharding:
-    """How people are assigned to shards. subject: the column that names them; None where each
-    record is taken to be a person.
-    """
+    """How people are assigned to shards. subject: their column, None if each record is a person."""
 
     subject: str | None
     shards: int
     seed: int
 
     def of(self, frame: pl.DataFrame) -> np.ndarray:
-        """(n,) int64, the shard of each record: HMAC-SHA-256 of the person's name, modulo shards.
-
-        Without a subject, of the record's cells.
-        """
+        """(n,) int64 shards: HMAC-SHA-256 of the person's name, or of all cells, modulo shards."""
         if self.subject is not None:
             names = names_of(frame[self.subject]).fill_null("")
         else:
@@ -151,7 +146,6 @@ def new_files(folder: str, taken: Mapping[str, int], most: int) -> tuple[list[Ne
 
 
 def column_names(path: str, fields: Fields) -> list[str]:
-    """The columns of a file, in its order."""
     feed = feed_of(path, fields=fields)
     try:
         return feed.names
@@ -320,16 +314,13 @@ class BatchFolder:
         return [one for one in self.path.iterdir() if one.is_file()] if self.path.is_dir() else []
 
     def put(self, source: Path, entry: dict[str, Any]) -> None:
-        """Puts a committed file in its place; raises CheckpointError where it is not as it was
-        committed.
-        """
+        """Puts a committed file in its place; raises CheckpointError where it was changed."""
         copy = self._draft / str(entry["name"])
         shutil.copyfile(source, copy)
-        with open(copy, "rb") as file:
-            if hashlib.file_digest(file, "sha256").hexdigest() != entry["sha256"]:
-                raise CheckpointError(
-                    f"checkpoint: its file '{source.name}' is damaged; {ANOTHER_STREAM}"
-                )
+        if file_sha256(copy) != entry["sha256"]:
+            raise CheckpointError(
+                f"checkpoint: its file '{source.name}' is damaged; {ANOTHER_STREAM}"
+            )
         self._take_place(copy)
 
     def certify(self, certificate: str) -> None:

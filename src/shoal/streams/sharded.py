@@ -29,14 +29,7 @@ from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress
 from shoal.data.room import SharedRoom
 from shoal.errors import ANOTHER_STREAM, CheckpointError, InputError
-from shoal.streams.certify import (
-    NOTHING,
-    StreamCounters,
-    all_counted,
-    stream_certificate,
-    union_certificate,
-    write_certificate,
-)
+from shoal.streams import certify, shard_files
 from shoal.streams.checkpoint import Checkpoint
 from shoal.streams.core import StreamCore
 from shoal.streams.options import refuse_table, unfit_for_engine
@@ -52,18 +45,6 @@ from shoal.streams.shard import (
     require_seen,
     shard_folder,
     shard_seed,
-)
-from shoal.streams.shard_files import (
-    BatchFolder,
-    NewFile,
-    Sharding,
-    Split,
-    Splitter,
-    batch_folder,
-    column_names,
-    digest,
-    new_files,
-    shares_of,
 )
 from shoal.streams.stream_status import StatusWriter
 
@@ -100,7 +81,7 @@ def stream_sharded(
         stack.enter_context(sole_writer([Path(sink)]))
         stack.enter_context(checkpoint.held())
         stack.callback(forget_unbegun, checkpoint.folder)
-        output = stack.enter_context(batch_folder(sink))
+        output = stack.enter_context(shard_files.batch_folder(sink))
         run = ShardedRun(request, engine, checkpoint, output)
         run.run_to_end(progress)
         return run.certified(), run.history
@@ -114,7 +95,7 @@ class ShardedRun:
         request: StreamRequest,
         engine: Engine,
         checkpoint: Checkpoint,
-        output: BatchFolder,
+        output: shard_files.BatchFolder,
     ) -> None:
         self._request, self._options = request, request.options
         self._engine, self._checkpoint, self._output = engine, checkpoint, output
@@ -155,12 +136,10 @@ class ShardedRun:
         return self._request.core(self._state.names, self._reference)
 
     def _begun(self) -> Committed:
-        """A new stream's state, once the source has a file; raises InputError where policy, columns
-        and method don't fit.
-        """
+        """A new stream's state, once there is a file; raises InputError where terms don't fit."""
         self._output.require_untouched()
         options = self._options
-        while not (batch := new_files(options.source, {}, BATCH_BYTES)[0]):
+        while not (batch := shard_files.new_files(options.source, {}, BATCH_BYTES)[0]):
             if not options.follow:
                 raise InputError(
                     f"source '{options.source}': holds no file; name a folder of files, or say"
@@ -174,7 +153,7 @@ class ShardedRun:
                 f"engine '{name}': say in how many shards a new stream is published, such as"
                 f" --engine {name}:4"
             )
-        names = column_names(batch[0].path, self._request.fields)
+        names = shard_files.column_names(batch[0].path, self._request.fields)
         self._request.core(names, self._reference)
         for shard in range(shards):  # tasks make none: not all may see this place
             shard_folder(self._checkpoint.folder, shard).mkdir(mode=0o700, exist_ok=True)
@@ -189,13 +168,11 @@ class ShardedRun:
     # working
 
     def run_to_end(self, progress: Progress) -> None:
-        """Batch after batch, until the folder has no new file; raises CheckpointError where files
-        came after the stream had ended.
-        """
+        """Batch after batch; raises CheckpointError where files came after the stream's end."""
         with self._told():
             while True:
                 taken = self._state.taken_sizes
-                batch, has_more = new_files(self._options.source, taken, BATCH_BYTES)
+                batch, has_more = shard_files.new_files(self._options.source, taken, BATCH_BYTES)
                 if self._state.closed:
                     if not batch:
                         return
@@ -220,12 +197,11 @@ class ShardedRun:
                 if at_end:
                     return
 
-    def _do(self, batch: list[NewFile], at_end: bool) -> None:
-        """One batch: sort, publish, commit, put."""
+    def _do(self, batch: list[shard_files.NewFile], at_end: bool) -> None:
         state, request, folder = self._state, self._request, self._room.folder
-        sharding = Sharding(request.subject, state.shards, request.policy.model.seed)
+        sharding = shard_files.Sharding(request.subject, state.shards, request.policy.model.seed)
         assert folder is not None
-        splitter = Splitter(sharding, tuple(state.names), folder, request)
+        splitter = shard_files.Splitter(sharding, tuple(state.names), folder, request)
         splits = self._room.each(splitter, batch)
         try:
             state.require_new(splits, self._options.source)
@@ -239,10 +215,10 @@ class ShardedRun:
                 Path(split.path).unlink(missing_ok=True)
         self._commit(splits, types, steps, at_end)
 
-    def _tasks(self, splits: list[Split], at_end: bool) -> list[ShardTask]:
+    def _tasks(self, splits: list[shard_files.Split], at_end: bool) -> list[ShardTask]:
         """One for each shard that has records, or that ends."""
         state = self._state
-        shares = shares_of(splits, state.records) if splits else [()] * state.shards
+        shares = shard_files.shares_of(splits, state.records) if splits else [()] * state.shards
         number = state.batch + 1
         return [
             ShardTask(shard, number, before.step, before.digest, own, at_end)
@@ -253,7 +229,11 @@ class ShardedRun:
     # committing
 
     def _commit(
-        self, splits: list[Split], types: dict[str, str], steps: list[Step], at_end: bool
+        self,
+        splits: list[shard_files.Split],
+        types: dict[str, str],
+        steps: list[Step],
+        at_end: bool,
     ) -> None:
         for step in steps:
             require_seen(self._checkpoint.folder, step)
@@ -308,8 +288,8 @@ class ShardedRun:
                 raise
 
     @property
-    def _counters(self) -> StreamCounters:
-        return all_counted([one.counters for one in self._state.states])
+    def _counters(self) -> certify.StreamCounters:
+        return certify.all_counted([one.counters for one in self._state.states])
 
     @property
     def history(self) -> np.ndarray:
@@ -327,33 +307,30 @@ class ShardedRun:
         entries = sorted(state.files, key=lambda entry: str(entry["name"]))
         # a folder of one format is described as a file of it
         sink = describe_file(
-            output, f"{output}{PARQUET}", digest(entries), self._core.schema.render
+            output, f"{output}{PARQUET}", shard_files.digest(entries), self._core.schema.render
         )
         read_and_written = {
             "input": {"sha256": state.source_digest if state.closed else None},
             "output": {**sink, "files": entries},
         }
         parts = {shard: one.counters for shard, one in enumerate(state.states)}
-        return union_certificate(parts, self._core, "shard", {}, read_and_written)
+        return certify.union_certificate(parts, self._core, "shard", {}, read_and_written)
 
     def _certify_shards(self) -> None:
-        """Writes the certificate of each shard into its folder."""
         for shard, state in enumerate(self._state.states):
-            certificate = stream_certificate(
+            certificate = certify.stream_certificate(
                 self._core,
                 state.counters,
-                NOTHING,
+                certify.NOTHING,
                 time.process_time(),
                 seed=shard_seed(self._core.problem.seed, shard),
             )
             folder = shard_folder(self._checkpoint.folder, shard)
-            write_certificate(certificate, folder / "certificate.json")
+            certify.write_certificate(certificate, folder / "certificate.json")
 
 
-def _one_kind(splits: list[Split], known: dict[str, str]) -> dict[str, str]:
-    """The types of all columns; raises InputError with every file that has others. known: those
-    that the stream began with, if it did.
-    """
+def _one_kind(splits: list[shard_files.Split], known: dict[str, str]) -> dict[str, str]:
+    """The types of all columns; raises InputError with every file that has others than `known`."""
     wanted = known or (splits[0].types if splits else {})
     other = [split.name for split in splits if split.types != wanted]
     InputError.raise_for(

@@ -85,8 +85,7 @@ class Stream(Figures):
             )
         frame = self.policy.tables.table_given(batch, allow_empty=True).frame
         core = self._begun(frame.columns)
-        nameless = check_people(frame, self.policy.model)
-        InputError.raise_for(nameless)
+        InputError.raise_for(check_people(frame, self.policy.model))
         self._like = batch
         findings = core.unfit_records(frame)
         if findings:
@@ -125,9 +124,7 @@ class Stream(Figures):
         return packed({**state, **core})
 
     def restore(self, snapshot: bytes) -> None:
-        """Resumes where the snapshot was taken, under the same policy; raises CheckpointError
-        otherwise.
-        """
+        """Resumes where the snapshot was taken; raises CheckpointError under another policy."""
         damaged = CheckpointError("stream: the snapshot is damaged; take up an earlier one")
         try:
             state = unpacked(snapshot)

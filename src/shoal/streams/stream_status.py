@@ -117,7 +117,6 @@ class StreamLog:
         }
 
     def content(self) -> dict[str, Any]:
-        """As it is written."""
         return {
             "started": self.started,
             "minutes": self.minutes,
@@ -127,9 +126,7 @@ class StreamLog:
 
 
 def write_status(folder: Path, content: Mapping[str, Any]) -> None:
-    """Replaces the status, whole or not at all. A disk that refuses it stops no stream: the commit
-    itself will say so.
-    """
+    """Replaces the status, or leaves it: where a disk refuses it, the commit itself will say so."""
     draft = folder / f"{NAME}.tmp"
     with suppress(OSError):
         with open(os.open(draft, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "w") as file:
@@ -152,10 +149,7 @@ class Alarm:
 
 @dataclass(frozen=True, repr=False)
 class StreamStatus(Figures):
-    """How a stream is doing, by its last commit.
-
-    content: `status.json`. alarms: what to look at first, first.
-    """
+    """How a stream does, by its last commit. content: `status.json`. alarms: the worst first."""
 
     content: Mapping[str, Any]
     alarms: tuple[Alarm, ...]
@@ -236,9 +230,7 @@ def stream_status(checkpoint: str | Path, *, now: float | None = None) -> Stream
 
 
 def partitions_under(checkpoint: str | Path) -> list[Path]:
-    """The folders of a stream's partitions, each with a status of its own; empty if the stream has
-    only one.
-    """
+    """The folders of a stream's partitions, each with its own status; empty if it has only one."""
     found = [path for path in Path(checkpoint).glob("partition-*") if path.is_dir()]
     return sorted(found, key=lambda path: (len(path.name), path.name))
 
@@ -302,9 +294,7 @@ class StatusWriter:
         self._content: dict[str, Any] = {}
 
     def begin(self, step: int, counters: StreamCounters, at: float | None = None) -> None:
-        """Takes up what an earlier run of the stream left. step: of the last commit, or 0. at: its
-        time, by default now.
-        """
+        """Takes up what an earlier run left. step: of its last commit, or 0. at: its time."""
         is_resumed = step > 0
         now = time.time()
         if is_resumed and self._folder is not None:

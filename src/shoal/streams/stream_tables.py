@@ -113,9 +113,7 @@ class TableSink:
         findings += column_findings(session, self._names)
         if is_there:
             findings.append("is there already; name a new table, or its stream's checkpoint")
-        if findings:
-            where = f"output '{self._address.shown}'"
-            raise InputError.from_findings([f"{where}: {finding}" for finding in findings])
+        InputError.raise_for(f"output '{self._address.shown}': {finding}" for finding in findings)
 
     @property
     def _changed(self) -> CheckpointError:
@@ -125,10 +123,7 @@ class TableSink:
         )
 
     def put(self, step: int, rows: bytes) -> None:
-        """Writes all rows of a step and its number in one transaction, unless the step is there.
-
-        rows: a JSON object a line.
-        """
+        """Writes a step's rows, a JSON object a line, and its number in one transaction, once."""
         with opened(self._address, writing=True) as session:
             table = session.named(self._address)
             kept = _kept(session, table)

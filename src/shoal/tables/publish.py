@@ -37,6 +37,7 @@ from shoal.policy.binding.columns import input_warnings, population_warnings
 from shoal.policy.binding.past_memory import refuse_whole, room_for
 from shoal.policy.binding.table import bound_table
 from shoal.policy.policy import Policy, PolicyLike
+from shoal.recoding.recode import require_key
 from shoal.tables.draft import (
     BOUNDED,
     WITHHELD,
@@ -157,6 +158,7 @@ def publish_file(
     started = time.process_time()
     progress = request.progress
     policy.require_answers()
+    require_key(policy.model)
     tables = policy.tables
     attack = asked_of(policy, request.attack or NO_ATTACK)
     if isinstance(table, str):

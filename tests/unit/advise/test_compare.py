@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -298,6 +299,26 @@ def test_under_a_bound_of_the_risk_of_a_sample_methods_are_compared_without_any_
         assert row.certificate["promises"] == published.certificate["promises"]
         assert row.loss == published.certificate["utility"]["gcp"]
     assert str(found.recommendation).startswith("take risk: of 2 methods")
+
+
+def test_what_was_measured_stands_under_its_promise_though_one_k_asks_for_less():
+    found = compare(*sample_with_weights(), ["risk"], [1, 3])
+    shown = {one.title: [one.text(row) for row in found.rows] for one in columns(found)}
+    for title in ("global-risk", "individual-risk"):
+        assert shown[title] == [f"{measured:.4g}" for measured in found.to_frame()[title]]
+    assert shown["k-anonymity"] == ["-", "3"]
+
+
+def test_the_command_that_is_recommended_without_a_k_is_one_that_publishes(
+    tmp_path, monkeypatch, shoal
+):
+    monkeypatch.chdir(tmp_path)
+    shoal(*"sample survey -n 200 --seed 7 -o survey.csv".split())
+    shoal(*"compare survey.csv -p survey.policy.yaml --methods risk --report page.html".split())
+    command = re.search(r"<pre>shoal (publish .*)</pre>", Path("page.html").read_text())[1]
+    names = {"INPUT": "survey.csv", "POLICY": "survey.policy.yaml", "OUTPUT": "released.csv"}
+    done = shoal(*(names.get(word, word) for word in command.split()))
+    assert (done.status, Path("released.csv").exists()) == (0, True)
 
 
 def test_a_k_is_compared_with_none_only_where_a_bound_hides_people():

@@ -65,10 +65,18 @@ def test_a_name_in_the_compression_is_found(tmp_path):
     assert "a name or a comment in its compression" in output_of(released).text
 
 
-def test_another_description_in_a_parquet_file_is_found(tmp_path):
+@pytest.mark.parametrize(
+    ("forged", "said"),
+    [
+        ({"shoal": json.dumps([SECRET])}, "another description of its columns"),
+        ({"original": SECRET}, "holds 1 entry of metadata beside the table"),
+    ],
+)
+def test_other_metadata_of_a_parquet_file_is_found(tmp_path, forged, said):
     released = published(tmp_path, "o.parquet")
-    pl.read_parquet(released).write_parquet(released, metadata={"shoal": json.dumps([SECRET])})
-    assert "another description of its columns" in output_of(released).text
+    own = {"shoal": pl.read_parquet_metadata(released)["shoal"]}
+    pl.read_parquet(released).write_parquet(released, metadata=own | forged)
+    assert said in output_of(released).text
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
@@ -162,6 +170,12 @@ def test_what_a_workbook_shows_beside_its_cells_is_found(copied, name):
 def test_a_comment_of_the_archive_is_found(copied):
     rewritten(copied, lambda parts: None, comment=SECRET.encode())
     assert "a comment in its archive" in output_of(copied).text
+
+
+def test_a_hidden_sheet_is_found(copied):
+    with zipfile.ZipFile(copied, "a") as archive:
+        archive.writestr("xl/worksheets/sheet2.xml", "<worksheet/>")
+    assert output_of(copied).text.startswith("holds 1 part beside the table")
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")

@@ -112,19 +112,6 @@ def test_what_is_filled_in_is_answered(released):
     assert found["purpose"] == "open"
 
 
-def test_a_file_that_fails_verify_gets_no_dossier(released, tmp_path, shoal):
-    changed = tmp_path / "out.csv"
-    changed.write_text((released / "out.csv").read_text().replace("asthma", "ulcer", 1))
-    proof = released / "out.csv.certificate.json"
-    page = tmp_path / "d.html"
-    context = released / "release.yaml"
-    result = shoal("dossier", changed, proof, "--context", context, "-o", page)
-    assert result.status == 1
-    assert "fails verify, file: is not the one certified" in result.err
-    assert not page.exists()
-    assert not page.with_suffix(".json").exists()
-
-
 @pytest.mark.parametrize("subject", [("who",), ("house", "q0")])
 def test_initial_risk_by_hand(tmp_path, subject):
     """(1,x) and (1,y) are alone, two people are (2,x), one of them with two records."""
@@ -575,12 +562,6 @@ def test_open_questions_are_grouped_by_what_answers_them(released):
         "open  1 question for whoever decides",
         f"open  {len(asked) - 4} questions for the context file",
     ]
-
-
-def test_complete_ends_with_status_1_while_something_is_open(released, shoal):
-    command = ["dossier", released / "out.csv", "--context", released / "release.yaml", "-q"]
-    assert shoal(*command).status == 0
-    assert shoal(*command, "--complete").status == 1
 
 
 def test_a_release_named_as_another_one_is_recognized_by_its_hashes(released):

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
+from sample_policies import content_of
 from shoal.auditor.verdict import of_cells
 from shoal.cli.main import status_of
 from shoal.data.table import Table
@@ -28,13 +29,7 @@ ROWS = 60
 
 def policy(columns: dict, **more) -> dict:
     attributes = {"age": {"role": "quasi", "type": "number", "domain": [0, 100], "round": 10}}
-    return {
-        "version": 1,
-        "attributes": attributes | columns,
-        "promises": [{"model": "k-anonymity", "k": 5}],
-        "method": {"name": "mondrian"},
-        **more,
-    }
+    return content_of(attributes | columns, 5, method={"name": "mondrian"}) | more
 
 
 def people(**columns) -> pl.DataFrame:

@@ -15,8 +15,6 @@ import shoal
 from shoal.auditor.description import policy_identity
 from shoal.auditor.signatures import new_key, open_key
 from shoal.cli.main import status_of
-from shoal.fusion.fuse import fuse_file
-from shoal.policy.agreement import Agreement
 from shoal.policy.policy import Policy
 
 METHODS = {"publish": "mondrian", "stream": "fads", "republish": "crp"}
@@ -96,6 +94,9 @@ def test_an_honest_release_of_every_verb_passes_beside_its_original(honest):
         "republish": "'shoal audit --ledger'",
     }
     assert way_out.get(honest.verb, "") in again.text
+    for kept in honest.folder.glob("ledger/policy.json"):
+        found = shoal.verify(honest.out, honest.proof, policy=kept)
+        assert [check for check in found if check.ok is False] == []
 
 
 def test_an_honest_release_of_every_verb_gets_a_dossier(honest, capsys):
@@ -107,32 +108,6 @@ def test_an_honest_release_of_every_verb_gets_a_dossier(honest, capsys):
     assert f"wrote {page} and {page.with_suffix('.json')}" in capsys.readouterr().err
     initial = json.loads(page.with_suffix(".json").read_text())["initial_risk"]
     assert 0 < initial["alone"] <= 1
-
-
-@pytest.mark.usefixtures("forked_parties")
-def test_a_fusion_passes_beside_its_agreement_and_its_table(tmp_path, capsys):
-    parties = [{"name": "clinic", "table": "clinic.csv", "attributes": {}}]
-    parties[0]["attributes"] = {
-        "age": {"role": "quasi", "type": "number", "domain": [0, 100]},
-        "sex": {"role": "quasi", "hierarchy": {"tree": {"any": ["f", "m"]}}},
-    }
-    table = people().with_columns(person=pl.Series([f"c{i}" for i in range(60)]))
-    table.rename({"person": "id"}).write_csv(tmp_path / "clinic.csv")
-    content = {
-        "version": 1,
-        "join": "id",
-        "label": {"attribute": "disease", "shared": True},
-        "parties": parties,
-        "promises": [{"model": "k-anonymity", "attributes": ["age", "sex"], "k": 3}],
-    }
-    (tmp_path / "parties.json").write_text(json.dumps(content))
-    out = tmp_path / "out.csv"
-    fuse_file(Agreement.load(tmp_path / "parties.json"), str(out))
-    command = ["verify", str(out), "-p", str(tmp_path / "parties.json")]
-    assert status_of(command) == 0, capsys.readouterr().out
-    (tmp_path / "context.yaml").write_text("version: 1\n")
-    command = ["dossier", *command[1:], "--context", str(tmp_path / "context.yaml"), "-q"]
-    assert status_of(command) == 0, capsys.readouterr().err
 
 
 # Where the policy names no method, nobody but the certificate says what made the release

@@ -6,16 +6,12 @@ import polars as pl
 import pytest
 
 import shoal as library
+from sample_policies import content_of
 
 FRAME = pl.DataFrame(
     {"name": [f"n{i}" for i in range(6)], "age": [30, 30, 30, 40, 40, 40], "note": ["x"] * 6}
 )
-POLICY = {
-    "version": 1,
-    "attributes": {"age": {"role": "quasi", "type": "number"}},
-    "other": "drop",
-    "promises": [{"model": "k-anonymity", "k": 3}],
-}
+POLICY = content_of({"age": {"role": "quasi", "type": "number"}}, 3, other="drop")
 
 
 @pytest.mark.parametrize("original", [None, FRAME])

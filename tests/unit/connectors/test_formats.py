@@ -117,6 +117,8 @@ def test_each_is_published_or_refused_before_any_work(kind, in_folder, capsys):
         assert status == (0 if kind.is_written else 2), said
         assert kind.is_written == (in_folder / f"out{kind}").exists()
         assert kind.is_written or f"'out{kind}': {kind.label} is read, and not written" in said
+    if kind.is_written:
+        assert status_of(["audit", f"out{kind}", "-p", "p.yaml", "--original", "t.csv", "-q"]) == 0
 
 
 @of_all

@@ -6,23 +6,14 @@ import polars as pl
 import pytest
 
 import shoal
+from sample_policies import content_of
 
 
 def policy(missing: str, **more) -> shoal.Policy:
-    return shoal.Policy.from_dict(
-        {
-            "version": 1,
-            "attributes": {
-                "age": {"role": "quasi", "type": "number", "domain": [0, 100]},
-                "town": {"role": "quasi"},
-                "ill": {"role": "sensitive"},
-            },
-            "promises": [{"model": "k-anonymity", "k": 3}],
-            "missing": missing,
-            "render": {"order": "input"},
-            **more,
-        }
-    )
+    age = {"role": "quasi", "type": "number", "domain": [0, 100]}
+    attributes = {"age": age, "town": "quasi", "ill": "sensitive"}
+    asked = content_of(attributes, 3, missing=missing, render={"order": "input"}, **more)
+    return shoal.Policy.from_dict(asked)
 
 
 def table(ages: list, ill: list | None = None) -> pl.DataFrame:
@@ -51,12 +42,8 @@ def test_suppress_the_record_stays_and_shows_the_mark_everywhere():
     published = shoal.publish(frame, policy("suppress"))
     assert published.data.select("age", "town").rows()[3:] == [("*", "*")] * 3
     assert published.data["ill"].to_list() == frame["ill"].to_list()
-    assert published.certificate["records"] == {
-        "in": 6,
-        "out": 6,
-        "suppressed": 3,
-        "withheld": 0,
-    }
+    records = {"in": 6, "out": 6, "suppressed": 3, "withheld": 0}
+    assert published.certificate["records"] == records
     assert published.classes.tolist() == [0, 0, 0, 1, 1, 1]
 
 

@@ -12,16 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
+from sample_policies import content_of
 from shoal.cli.main import status_of
 from shoal.connectors import files
 from shoal.connectors.dialect import Reading
 
-POLICY = {
-    "version": 1,
-    "attributes": {"age": {"role": "quasi"}},
-    "other": "drop",
-    "promises": [{"model": "k-anonymity", "k": 2}],
-}
+POLICY = content_of({"age": "quasi"}, other="drop")
 AGES = [1, 1, 2, 2]
 PEOPLE = pd.DataFrame({"age": AGES})
 ODD = {

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-from pathlib import Path
 
 import polars as pl
 import pytest
@@ -35,12 +34,8 @@ def _written(rows: list[list[str]], newline: str) -> bytes:
     ends=st.booleans(),
 )
 def test_the_records_of_all_pieces_are_those_of_the_file(
-    rows: list[list[str]],
-    newline: str,
-    piece: int,
-    ends: bool,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
+    rows, newline, piece, ends, tmp_path_factory
+):
     content = _written(rows, newline)
     if not ends:
         content = content[: -len(newline)]
@@ -58,9 +53,7 @@ def test_the_records_of_all_pieces_are_those_of_the_file(
 
 
 @given(rows=TABLES, piece=st.sampled_from([1, 5, 40]))
-def test_polars_reads_the_same_cells_from_pieces_as_from_the_file(
-    rows: list[list[str]], piece: int, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_polars_reads_the_same_cells_from_pieces_as_from_the_file(rows, piece, tmp_path_factory):
     content = _written(rows, "\n")
     path = tmp_path_factory.getbasetemp() / "polars.csv"
     path.write_bytes(content)
@@ -70,7 +63,7 @@ def test_polars_reads_the_same_cells_from_pieces_as_from_the_file(
     assert pl.concat(read).equals(pl.read_csv(content, infer_schema=False))
 
 
-def test_a_break_inside_quotes_ends_no_record() -> None:
+def test_a_break_inside_quotes_ends_no_record():
     text = b'1,"a\nb"\n2,"c\n'
     assert first_end(text) == len(b'1,"a\nb"\n')
     assert last_end(text) == len(b'1,"a\nb"\n')
@@ -79,7 +72,7 @@ def test_a_break_inside_quotes_ends_no_record() -> None:
     assert last_end(b'1,"say ""x""\n"\n') == len(b'1,"say ""x""\n"\n')
 
 
-def test_a_file_is_read_again_from_its_beginning(tmp_path: Path) -> None:
+def test_a_file_is_read_again_from_its_beginning(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_bytes(b"a,b\n1,2\n3,4\n")
     pieces = Pieces(path, 5)
@@ -88,7 +81,7 @@ def test_a_file_is_read_again_from_its_beginning(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"a,b", b"a,b\n"])
-def test_a_file_without_records_has_no_piece(tmp_path: Path, content: bytes) -> None:
+def test_a_file_without_records_has_no_piece(tmp_path, content):
     path = tmp_path / "rows.csv"
     path.write_bytes(content)
     pieces = Pieces(path)
@@ -96,7 +89,7 @@ def test_a_file_without_records_has_no_piece(tmp_path: Path, content: bytes) -> 
     assert pieces.head == content
 
 
-def test_a_quote_that_is_left_open_is_refused_before_all_is_held(tmp_path: Path) -> None:
+def test_a_quote_that_is_left_open_is_refused_before_all_is_held(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_bytes(b'a,b\n1,"' + b"x\n" * 4_000_000)
     with pytest.raises(InputError, match=r"more than 1 MB; a quote may be left open"):

@@ -31,6 +31,11 @@ CELLS = pl.DataFrame(
 )
 
 
+@pytest.fixture(autouse=True)
+def place(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
 def publish(shoal, *more: str, data: str = "patients.csv", output: str = OUT) -> int:
     return shoal("publish", data, "-p", "policy.yaml", "-o", output, "-q", *more).status
 
@@ -68,8 +73,7 @@ def naive_sha256(frame: pl.DataFrame) -> str:
 
 
 @pytest.mark.parametrize("table", ["t", HOSTILE, "a.b", "select", "%41 +&=#"])
-def test_every_cell_comes_back_as_it_went_in_under_any_name(tmp_path, monkeypatch, table):
-    monkeypatch.chdir(tmp_path)
+def test_every_cell_comes_back_as_it_went_in_under_any_name(table):
     quoted = table.replace("%", "%25").replace("&", "%26").replace("=", "%3D")
     address = f"sqlite:///a b.db?table={quoted}"
     digest = write(CELLS, address)
@@ -85,10 +89,7 @@ def test_the_hash_is_that_of_the_lines_and_no_two_tables_share_one(rows):
     assert rows_sha256(frame) == naive_sha256(frame)
 
 
-def test_cells_are_text_but_for_declared_numbers_and_rows_stand_in_the_order_of_the_key(
-    tmp_path, monkeypatch
-):
-    monkeypatch.chdir(tmp_path)
+def test_cells_are_text_but_for_declared_numbers_and_rows_stand_in_the_order_of_the_key(tmp_path):
     run(
         "CREATE TABLE t (id INTEGER PRIMARY KEY, a, b REAL)",
         "INSERT INTO t VALUES (10, '007', 0.1), (9, 7, 1e300), (2, NULL, 71.5)",
@@ -98,8 +99,7 @@ def test_cells_are_text_but_for_declared_numbers_and_rows_stand_in_the_order_of_
     assert files.read(f"sqlite:///{tmp_path}/in.db?table=t").frame.equals(frame)
 
 
-def test_one_number_is_one_text_in_a_column_of_whole_numbers_and_others(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_one_number_is_one_text_in_a_column_of_whole_numbers_and_others(monkeypatch):
     monkeypatch.setattr("shoal.connectors.database.sqlite.BATCH", 1)
     run(
         "CREATE TABLE t (k INTEGER PRIMARY KEY, a, b REAL)",
@@ -122,10 +122,7 @@ def test_one_number_is_one_text_in_a_column_of_whole_numbers_and_others(tmp_path
         ("CREATE TABLE t (a, shoal_row)", "?table=t", "does not count from 1"),
     ],
 )
-def test_a_table_that_can_not_be_read_is_refused_in_one_line(
-    tmp_path, monkeypatch, made, address, told
-):
-    monkeypatch.chdir(tmp_path)
+def test_a_table_that_can_not_be_read_is_refused_in_one_line(made, address, told):
     run(made, "INSERT INTO t (a) VALUES ('sécret'), ('sécret')")
     with pytest.raises(InputError, match=told) as refused:
         files.read(f"sqlite:///in.db{address}")
@@ -133,8 +130,7 @@ def test_a_table_that_can_not_be_read_is_refused_in_one_line(
 
 
 @pytest.mark.parametrize("value", ["x'00ff'", "CAST(x'736563726574ff' AS TEXT)"])
-def test_what_is_no_text_is_refused_without_being_shown(tmp_path, monkeypatch, value):
-    monkeypatch.chdir(tmp_path)
+def test_what_is_no_text_is_refused_without_being_shown(value):
     run("CREATE TABLE t (id INTEGER PRIMARY KEY, a)", f"INSERT INTO t VALUES (1, {value})")
     with pytest.raises(InputError) as refused:
         files.read("sqlite:///in.db?table=t")
@@ -142,8 +138,7 @@ def test_what_is_no_text_is_refused_without_being_shown(tmp_path, monkeypatch, v
     assert "bytes" in str(refused.value) or "UTF-8" in str(refused.value)
 
 
-def test_files_that_are_not_there_or_no_database_are_refused(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_files_that_are_not_there_or_no_database_are_refused():
     with pytest.raises(InputError, match="no such file"):
         files.read("sqlite:///nowhere.db?table=t")
     assert not Path("nowhere.db").exists()
@@ -157,17 +152,13 @@ def test_files_that_are_not_there_or_no_database_are_refused(tmp_path, monkeypat
 
 
 @pytest.mark.parametrize("order", ["", "&order=rowid"])
-def test_a_table_without_a_key_is_read_in_the_order_of_its_rows(tmp_path, monkeypatch, order):
-    monkeypatch.chdir(tmp_path)
+def test_a_table_without_a_key_is_read_in_the_order_of_its_rows(order):
     run("CREATE TABLE t (a)", "INSERT INTO t VALUES ('b'), ('a'), ('b')")
     assert files.read(f"sqlite:///in.db?table=t{order}").frame["a"].to_list() == ["b", "a", "b"]
 
 
 @pytest.mark.parametrize("address", ["?table=t&order=*", "?table=v"])
-def test_a_view_and_who_asks_for_it_is_read_in_the_order_of_all_columns(
-    tmp_path, monkeypatch, address
-):
-    monkeypatch.chdir(tmp_path)
+def test_a_view_and_who_asks_for_it_is_read_in_the_order_of_all_columns(address):
     run(
         "CREATE TABLE t (a, b)",
         "CREATE VIEW v AS SELECT * FROM t",
@@ -177,8 +168,7 @@ def test_a_view_and_who_asks_for_it_is_read_in_the_order_of_all_columns(
     assert rows == [("1", "y"), ("1", "z"), ("2", "x"), ("2", "x")]
 
 
-def test_a_column_that_is_dropped_may_hold_bytes(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_column_that_is_dropped_may_hold_bytes():
     run(
         "CREATE TABLE t (age INTEGER, photo BLOB)",
         *(f"INSERT INTO t VALUES ({30 + i % 2}, x'00ff')" for i in range(8)),
@@ -192,8 +182,7 @@ def test_a_column_that_is_dropped_may_hold_bytes(tmp_path, monkeypatch):
 # Publishing
 
 
-def test_numbers_days_and_ends_of_intervals_are_columns_of_such_types(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_numbers_days_and_ends_of_intervals_are_columns_of_such_types():
     frame = pl.DataFrame(
         {
             "age": [20 + i for i in range(20)],
@@ -210,12 +199,7 @@ def test_numbers_days_and_ends_of_intervals_are_columns_of_such_types(tmp_path, 
         "sum": {"role": "plain", **number},
         "sex": {"role": "plain"},
     }
-    policy = {
-        "version": 1,
-        "attributes": attributes,
-        "promises": [{"model": "k-anonymity", "k": 5}],
-        "write": {"numbers": ["lo", "hi"]},
-    }
+    policy = content_of(attributes, 5, write={"numbers": ["lo", "hi"]})
     assert library.publish_file("in.csv", policy, OUT).holds
     with closing(sqlite3.connect("out.db")) as connection:
         about = connection.execute("SELECT name, type FROM pragma_table_info('released')")
@@ -231,8 +215,7 @@ def test_numbers_days_and_ends_of_intervals_are_columns_of_such_types(tmp_path, 
     assert library.audit_file(OUT, policy, "in.csv").holds
 
 
-def test_an_output_that_is_there_is_refused_before_anything_is_read(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_an_output_that_is_there_is_refused_before_anything_is_read():
     write(CELLS, OUT)
     with pytest.raises(InputError, match="is there already"):
         library.publish_file("missing.csv", {"version": 1, "attributes": {"a": {"role": "quasi"}},
@@ -306,8 +289,7 @@ def test_what_the_database_holds_is_audited_not_what_was_sent(workplace, shoal, 
         "UPDATE shoal_certificates SET certificate = '{}'",
     ],
 )
-def test_what_a_trigger_changes_after_the_audit_is_not_committed(tmp_path, monkeypatch, changed):
-    monkeypatch.chdir(tmp_path)
+def test_what_a_trigger_changes_after_the_audit_is_not_committed(changed):
     write(CELLS, "sqlite:///out.db?table=first")
     trigger = f"CREATE TRIGGER later AFTER INSERT ON shoal_certificates BEGIN {changed}; END"
     run(trigger, path="out.db")
@@ -325,16 +307,12 @@ def test_what_a_trigger_changes_after_the_audit_is_not_committed(tmp_path, monke
         ("k COLLATE NOCASE, b", [("B", 2), ("b", 1)], "&order=k", ["2", "1"]),
     ],
 )
-def test_rows_have_one_order_whatever_the_table_takes_for_equal(
-    tmp_path, monkeypatch, made, rows, more, expected
-):
-    monkeypatch.chdir(tmp_path)
+def test_rows_have_one_order_whatever_the_table_takes_for_equal(made, rows, more, expected):
     run(f"CREATE TABLE t ({made})", *[f"INSERT INTO t VALUES {row}" for row in rows])
     assert files.read(f"sqlite:///in.db?table=t{more}").frame["b"].to_list() == expected
 
 
-def test_a_primary_key_of_several_nulls_orders_nothing(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_primary_key_of_several_nulls_orders_nothing():
     run("CREATE TABLE t (k TEXT PRIMARY KEY, b)", "INSERT INTO t VALUES (NULL, 1), (NULL, 2)")
     with pytest.raises(InputError, match="2 rows agree in the primary key"):
         files.read("sqlite:///in.db?table=t")
@@ -372,8 +350,7 @@ def test_only_a_release_gives_way_and_only_when_asked(workplace, shoal):
     assert publish(shoal, "--replace", data=OUT) == 2
 
 
-def test_a_release_that_somebody_changed_does_not_give_way(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_release_that_somebody_changed_does_not_give_way():
     write(CELLS, OUT)
     run("ALTER TABLE released ADD COLUMN note", path="out.db")
     with pytest.raises(InputError, match="something other than the release that was certified"):
@@ -388,16 +365,14 @@ def test_views_and_triggers_of_others_call_nothing_unsafe(tmp_path):
         assert session.connection.execute("PRAGMA trusted_schema").fetchone() == (0,)
 
 
-def test_names_that_sqlite_takes_for_one_are_refused(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_names_that_sqlite_takes_for_one_are_refused():
     for names in (["a", "A"], ["shoal_row"], [""]):
         with pytest.raises(InputError, match="name '"):
             write(pl.DataFrame({name: ["x"] for name in names}), OUT)
         assert not Path("out.db").exists()
 
 
-def test_a_writer_waits_for_another_and_then_gives_up(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_writer_waits_for_another_and_then_gives_up(monkeypatch):
     monkeypatch.setattr("shoal.connectors.database.sqlite.PATIENCE", 0.05)
     write(CELLS, OUT)
     with closing(sqlite3.connect("out.db", isolation_level=None)) as other:
@@ -475,8 +450,7 @@ SLOW = f"{ENDLESS} count(*) FROM (SELECT n FROM g LIMIT 99999999999)"
         "TABLE t (id TEXT PRIMARY KEY, x AS (hex(zeroblob(2000000))))",
     ],
 )
-def test_what_a_small_file_computes_without_end_is_refused(tmp_path, monkeypatch, made):
-    monkeypatch.chdir(tmp_path)
+def test_what_a_small_file_computes_without_end_is_refused(monkeypatch, made):
     monkeypatch.setattr(regular_files, "FREE", 1 << 20)
     monkeypatch.setattr(regular_files, "RATIO", 1)
     run(f"CREATE {made}")

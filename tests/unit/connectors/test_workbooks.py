@@ -209,13 +209,6 @@ def test_a_formula_may_give_an_empty_text(tmp_path):
     assert read(path).rows() == [("x", "y"), (None, "5")]
 
 
-@pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"a,b\n1,2\n"])
-def test_what_is_no_workbook_is_refused(tmp_path, content):
-    (tmp_path / "t.xlsx").write_bytes(content)
-    with pytest.raises(InputError, match=r"is not a complete .xlsx workbook"):
-        read(str(tmp_path / "t.xlsx"))
-
-
 def test_a_workbook_that_is_not_there_is_not_called_damaged(tmp_path):
     with pytest.raises(InputError, match=r"can't be read \(No such file or directory\)"):
         read(str(tmp_path / "t.xlsx"))
@@ -296,18 +289,6 @@ def test_what_a_sheet_cannot_hold_is_refused(monkeypatch):
     assert str(refused.value) == (
         "output: 1048576 rows, a sheet holds 1048575; write .csv or .parquet"
     )
-
-
-def test_a_workbook_is_published_as_a_workbook(workplace, shoal, sample_table):
-    (workplace / "in.xlsx").write_bytes(written(sample_table))
-    for number in (1, 2):
-        result = shoal("publish", "in.xlsx", "-p", "policy.yaml", "-o", f"{number}.xlsx")
-        assert result.status == 0, result.err
-    assert (workplace / "1.xlsx").read_bytes() == (workplace / "2.xlsx").read_bytes()
-    result = shoal("audit", "1.xlsx", "-p", "policy.yaml", "--original", "in.xlsx")
-    assert result.status == 0, result.err
-    shoal("publish", "patients.csv", "-p", "policy.yaml", "-o", "3.csv")
-    assert read("1.xlsx").equals(files.read("3.csv").frame)
 
 
 def test_without_the_extra_the_way_to_it_is_said(tmp_path, monkeypatch):

@@ -233,34 +233,6 @@ def test_publish_verifies_with_and_without_the_original(tmp_path, method, order)
             assert both["measured again"] is True
 
 
-@pytest.mark.parametrize("measure", ["whole", "release"])
-def test_a_stream_verifies(tmp_path, measure):
-    source = tmp_path / "in.csv"
-    assert status_of(["sample", "purchases", "-n", "1500", "-o", str(source), "-q"]) == 0
-    content = yaml.safe_load((tmp_path / "in.policy.yaml").read_text())
-    content.pop("method", None)
-    (tmp_path / "p.json").write_text(json.dumps(content))
-    command = ["stream", source, "-p", tmp_path / "p.json", "-o", tmp_path / "out.csv", "-q"]
-    assert status_of([str(part) for part in [*command, "--measure", measure]]) == 0
-    found = assert_verifies(tmp_path / "out.csv", policy=tmp_path / "p.json")
-    assert (found["policy"], found["columns"], found["rows"]) == (True, True, True)
-
-
-def test_the_releases_of_a_ledger_verify_with_its_own_policy(tmp_path):
-    for number in (1, 2):
-        source = tmp_path / f"in{number}.csv"
-        sample = ["sample", "wearables", "-n", "300", "--seed", str(number), "-o", str(source)]
-        assert status_of([*sample, "-q"]) == 0
-        command = ["republish", source, "-p", tmp_path / "in1.policy.yaml", "-q"]
-        command += ["--ledger", tmp_path / "ledger"]
-        assert status_of([str(part) for part in command]) == 0
-    for policy in (tmp_path / "in1.policy.yaml", next((tmp_path / "ledger").glob("policy.*"))):
-        for release in ("0001", "0002"):
-            folder = tmp_path / "ledger" / release
-            found = assert_verifies(folder / "data.csv", folder / "certificate.json", policy=policy)
-            assert (found["policy"], found["columns"]) == (True, True)
-
-
 @pytest.mark.usefixtures("forked_parties")
 def test_a_fusion_is_signed_and_verifies_with_its_agreement(tmp_path, monkeypatch, capsys):
     pytest.importorskip("cryptography")
@@ -273,6 +245,9 @@ def test_a_fusion_is_signed_and_verifies_with_its_agreement(tmp_path, monkeypatc
     agreement = Agreement.load("demo/bank.parties.yaml")
     found = assert_verifies(path, policy=agreement.policy, trust=[tmp_path / "k.pub.pem"])
     assert (found["policy"], found["measured again"], found["signature"]) == (True, True, True)
+    Path("context.yaml").write_text("version: 1\n")
+    told = ["dossier", "out.csv", "-p", "demo/bank.parties.yaml", "--context", "context.yaml", "-q"]
+    assert status_of(told) == 0
     capsys.readouterr()
     assert status_of(["verify", "out.csv", "-p", "demo/bank.parties.yaml"]) == 0
     assert "ok   policy: is the one certified" in capsys.readouterr().out

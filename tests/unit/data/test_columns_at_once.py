@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sample_policies import content_of
 from shoal.data import encoding
 from shoal.data.encoding import EncodedTable
 from shoal.data.matrix import Matrix
@@ -37,16 +38,14 @@ def block(request):
 def encoded_table(rows: list[tuple[str, ...]], missing: str) -> EncodedTable:
     frame = pl.DataFrame([*zip(*rows, strict=True)], schema=["age", "place", "job"])
     policy = Policy.of(
-        {
-            "version": 1,
-            "missing": missing,
-            "attributes": {
+        content_of(
+            {
                 "age": {"role": "quasi", "type": "number"},
                 "place": {"role": "quasi", "order": "frequency"},
                 "job": {"role": "quasi", "order": "frequency"},
             },
-            "promises": [{"model": "k-anonymity", "k": 2}],
-        }
+            missing=missing,
+        )
     )
     bound, findings = bind(Table(frame), policy)
     assert bound is not None, findings

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import shoal
+from sample_policies import content_of
 from shoal.data.cut import Cut
 from shoal.data.matrix import Matrix
 from shoal.policy import registry
@@ -44,12 +45,7 @@ def publish_cut(monkeypatch):
 
 
 def policy(attributes, **more):
-    return {
-        "version": 1,
-        "attributes": attributes,
-        "promises": [{"model": "k-anonymity", "k": 2}],
-        **more,
-    }
+    return content_of(attributes, **more)
 
 
 TREE = {"tree": {"north": ["a", "b"], "south": ["c", "d"]}}

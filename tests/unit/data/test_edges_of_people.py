@@ -125,16 +125,14 @@ def test_a_key_of_very_many_parts_is_refused_before_it_is_read(tmp_path):
 MARKS = ["－", "…", "½", "N/A ", " ? ", "-"]
 """Texts for no value, most of which no person's name equals until it is compared."""
 
-PAIRS = {
-    "version": 1,
-    "subject": ["hh", "m"],
-    "attributes": {
-        "hh": {"role": "identifier"},
-        "m": {"role": "identifier"},
+PAIRS = content_of(
+    {
+        "hh": "identifier",
+        "m": "identifier",
         "age": {"role": "quasi", "type": "number", "domain": [0, 99]},
     },
-    "promises": [{"model": "k-anonymity", "k": 2}],
-}
+    subject=["hh", "m"],
+)
 
 
 def read_known(frame, policy):

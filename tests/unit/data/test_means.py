@@ -22,13 +22,7 @@ AGES = ["20", "22", "27", "31", "33", "64", "64"]
 
 def policy(render: str, k: int = 2, **more) -> library.Policy:
     age = {"role": "quasi", "type": "number", "domain": [0, 100], "render": render}
-    content = {
-        "version": 1,
-        "attributes": {"age": age},
-        "promises": [{"model": "k-anonymity", "k": k}],
-        "render": {"order": "input"},
-        **more,
-    }
+    content = content_of({"age": age}, k, render={"order": "input"}) | more
     return library.Policy.from_dict(content | {"method": more.get("method", {"name": "mdav"})})
 
 

@@ -174,13 +174,7 @@ def test_no_promise_gains_by_a_second_text(distance, rows):
     ],
 )
 def test_an_empty_cell_that_is_not_declared_missing_is_said_to_be_one(cells, says):
-    policy = {
-        "version": 1,
-        "attributes": {"a": {"role": "quasi"}},
-        "other": "plain",
-        "missing_values": ["n/a"],
-        "promises": [{"model": "k-anonymity", "k": 2}],
-    }
+    policy = content_of({"a": "quasi"}, other="plain", missing_values=["n/a"])
     with pytest.raises(InputError) as refused:
         # a row without any value would be nobody
         shoal.publish(pl.DataFrame({"a": cells, "b": ["y"] * len(cells)}), policy)

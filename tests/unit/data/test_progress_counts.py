@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shoal
+from sample_policies import content_of
 from shoal.data.progress import no_progress, tell, watched
 
 
@@ -28,12 +29,9 @@ def test_a_comparison_counts_its_points():
             said.append((done, total))
 
     frame = shoal.sample("patients", 60, 3)
-    policy = {
-        "version": 1,
-        "attributes": {"age": {"role": "quasi", "type": "number", "domain": [0, 100]}},
-        "other": "drop",
-        "promises": [{"model": "k-anonymity", "k": 3}],
-    }
+    policy = content_of(
+        {"age": {"role": "quasi", "type": "number", "domain": [0, 100]}}, 3, other="drop"
+    )
     shoal.compare(frame, policy, ["mondrian"], ks=[3, 5], progress=progress)
     assert said == [(0, 2), (1, 2)]
 

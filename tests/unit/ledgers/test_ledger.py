@@ -41,12 +41,6 @@ def files_of(folder: Path) -> list[Path]:
     return sorted(p for p in folder.rglob("*") if p.is_file() and p.name != "lock")
 
 
-def test_a_whole_ledger_verifies(ledger):
-    releases, head = verify_ledger(ledger)
-    assert releases == 3
-    assert len(head) == 64
-
-
 def test_every_changed_byte_of_every_file_is_found(ledger):
     for folder in (ledger, ledger.with_name("L.private")):
         for path in files_of(folder):
@@ -297,29 +291,12 @@ def test_nothing_is_appended_without_the_private_part(ledger):
     assert not ledger.with_name("L.private").exists()  # a copy can be moved to where it was
 
 
-def test_published_files_of_earlier_releases_never_change(tmp_path):
-    ledger = grown(tmp_path / "L", releases=1)
-    before = {path: path.read_bytes() for path in files_of(ledger)}
-    for seed in (2, 3, 4):
-        append(ledger, wearers(25, seed))
-    assert {path: path.read_bytes() for path in before} == before
-
-
 def test_a_folder_with_other_things_is_no_ledger(tmp_path):
     (tmp_path / "L").mkdir()
     (tmp_path / "L" / "notes.txt").write_text("mine")
     with pytest.raises(InputError, match="holds other things"):
         append(tmp_path / "L", wearers(30, 1))
     assert [p.name for p in (tmp_path / "L").iterdir()] == ["notes.txt"]
-
-
-def test_certificates_link_to_the_one_before(ledger):
-    links = [
-        json.loads((ledger / f"000{n}" / "certificate.json").read_text())["ledger"]
-        for n in (1, 2, 3)
-    ]
-    assert [link["release"] for link in links] == [1, 2, 3]
-    assert len({link["previous"] for link in links}) == 3
 
 
 def test_nothing_is_appended_to_a_private_part_that_is_damaged(ledger):

@@ -112,23 +112,6 @@ def test_the_table_and_the_chain_can_be_asked_for(tmp_path):
             ask(tmp_path / "L")
 
 
-@pytest.mark.parametrize("ask", [shoal.verify_ledger, shoal.ledger_table, shoal.audit_ledger])
-def test_what_is_no_path_is_reported(ask):
-    with pytest.raises(shoal.InputError, match="a path is needed, this is of type int"):
-        ask(7)
-
-
-@pytest.mark.long
-def test_what_if_asks_every_method_and_publishes_nothing(tmp_path):
-    shoal.republish(wearers(40, 1), policy("static-2"), tmp_path / "L")
-    before = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
-    prospects = {p.method: p for p in shoal.what_if(wearers(40, 2), policy(), tmp_path / "L")}
-    assert {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()} == before
-    assert prospects["static-2"].outcome == "withheld"
-    assert prospects["crp"].outcome == "published"
-    assert prospects["crp"].certificate["records"]["out"] == 40
-
-
 @pytest.mark.long
 def test_what_if_runs_every_method_before_it_times_one(tmp_path, monkeypatch):
     """Else the seconds of the first would be those of compiling."""

@@ -129,6 +129,19 @@ def test_keyed_pseudonyms_link_records_without_naming_anybody(monkeypatch):
     assert shoal.publish(frame, policy).data["name"].to_list() != first
 
 
+def test_the_secret_of_pseudonyms_is_asked_for_before_a_table_is_read(tmp_path, monkeypatch, shoal):
+    monkeypatch.delenv("SHOAL_PSEUDONYM_KEY", raising=False)
+    monkeypatch.chdir(tmp_path)
+    keyed, quasi = {"role": "identifier", "pseudonym": "keyed"}, {"role": "quasi"}
+    Path("p.yaml").write_text(yaml.safe_dump(content_of({"name": keyed, "town": quasi}, 2)))
+    checked = shoal("policy", "check", "p.yaml")
+    assert checked.status == 0
+    assert "identifier 'name': publish needs a secret in SHOAL_PSEUDONYM_KEY" in checked.err
+    refused = shoal(*"publish absent.csv -p p.yaml -o out.csv".split())
+    assert refused.status == 2
+    assert "identifier 'name': a keyed pseudonym needs a secret" in refused.err
+
+
 def test_proposal_for_the_sample_is_sound_and_publishes():
     frame = patients.generate(400, 2)
     text = propose(Table(frame), 5)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -16,7 +17,7 @@ from sample_policies import content_of
 from shoal.auditor.ledger.history import LedgerAudit
 from shoal.connectors.ledger import Ledger
 from shoal.data.certificate import Certificate
-from shoal.reports.in_short import in_short, ledger_in_short
+from shoal.reports.in_short import in_short, ledger_in_short, published_table
 
 MEASURES = re.compile(r"\b(gcp|discernibility|penalty|prosecutor|quasi|generalized|equivalence)\b")
 
@@ -181,6 +182,18 @@ def test_a_ledger_whose_releases_reveal_more_together_says_so(tmp_path):
     lines = dict(ledger_in_short(found))
     assert lines["Published"].startswith("60 records of 60 people")
     assert "Not kept: the releases together reveal more" in lines["Protected"]
+
+
+@pytest.mark.parametrize(("model", "worst"), [("individual-risk", 0.2), ("l-diversity", 0.1)])
+def test_of_two_releases_the_one_with_least_left_of_a_promise_counts(certificate, model, worst):
+    promise = {**certificate["promises"][0], "model": model, "holds": True}
+    releases = [
+        SimpleNamespace(
+            certificate=certificate.extended(covers=covers, promises=[{**promise, "measured": m}])
+        )
+        for covers, m in (("table", 0.2), ("increment", 0.1))
+    ]
+    assert published_table(releases)["promises"][0]["measured"] == worst
 
 
 def test_nothing_is_claimed_of_a_damaged_ledger(tmp_path):

@@ -21,6 +21,7 @@ from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy.binding.table import bound_release
 from shoal.policy.policy import Policy
+from shoal.reports.charts import WIDTH, risks_chart, text_width
 from shoal.reports.distributions import (
     MOST_DRAWN,
     NO_VALUE,
@@ -31,8 +32,8 @@ from shoal.reports.distributions import (
     round_edges,
     spread_over_intervals,
 )
-from shoal.reports.pages import Heading, measured_of, percent_text
-from shoal.reports.release import write_report
+from shoal.reports.pages import Heading, measured_of
+from shoal.reports.release import attackers, write_report
 from shoal.samples import patients, survey
 from shoal.tables.publish import Outcome, publish_file
 from shoal.tables.request import PublishRequest
@@ -684,15 +685,26 @@ def test_a_k_over_some_columns_stands_below_what_is_left_by_all(tmp_path, shoal,
     assert by_all < page.index("Whoever knows sex of a person finds a class of at least 2")
 
 
-def test_attackers_who_do_not_know_the_sample_are_measured_by_its_weights(tmp_path):
+def test_the_risk_by_the_weights_of_a_sample_has_a_name_of_its_own(tmp_path):
+    certificate = Release(
+        tmp_path, survey.generate(600, 7), yaml.safe_load(survey.POLICY)
+    ).outcome.certificate
+    risk, own = certificate["risk"], certificate["individual_risk"]["own"]
+    assert risk["journalist_max"] > 2 * own["max"]
+    shown = {name: [figure for _, figure in figures] for name, _, figures in attackers(certificate)}
+    assert shown["Journalist"] == [risk["journalist_max"]]
+    assert shown["Marketer"] == [risk["marketer"]]
+    assert shown["Individual risk"] == [own["max"], own["mean"]]
+
+
+def test_the_legend_of_the_risks_stays_in_the_chart_and_names_both_bounds(tmp_path):
     found = Release(tmp_path, survey.generate(600, 7), yaml.safe_load(survey.POLICY))
-    risk = found.page.text
-    own = found.outcome.certificate["individual_risk"]["own"]
-    assert found.outcome.certificate["risk"]["journalist_max"] > 2 * own["max"]
-    for chance in (own["max"], own["mean"]):
-        assert percent_text(chance) in risk
-    assert risk.count("Estimated by the weights of the sample") == 2
-    assert "if it is known who is in the sample" in found.page.text
+    chart = risks_chart(found.outcome.certificate)
+    names = [shape.name for shape in chart.shapes if shape.name]
+    assert names[2:] == ["mean, at most 0.03", "each, at most 0.2"]
+    placed = {text.words: text for text in chart.on_page()[1] if text.words in names}
+    assert list(placed) == names
+    assert max(text.x + text_width(name) for name, text in placed.items()) <= WIDTH
 
 
 def test_a_promise_of_a_sample_is_reported_in_words_and_both_bounds_are_drawn(tmp_path):

@@ -25,15 +25,19 @@ from stream_cases import stop_at
 STREAM = "stream p.parquet -p policy.yaml -o out.csv --checkpoint state -q".split()
 
 
-@pytest.fixture
-def stopped(tmp_path, monkeypatch, shoal) -> Path:
-    """A folder with a stream that was stopped in its third step, and the shell standing in it."""
+@pytest.fixture(autouse=True)
+def shop(tmp_path, monkeypatch):
+    """A folder with a few purchases and their policy, and the shell standing in it."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("shoal.connectors.feeds.SLICE", 20)
     purchases.generate(60, 1).write_parquet("p.parquet")
-    Path("policy.yaml").write_text(
-        PURCHASES.replace("delta: 1000", "delta: 15").replace("k: 10", "k: 3")
-    )
+    asked = PURCHASES.replace("delta: 1000", "delta: 15").replace("k: 10", "k: 3")
+    Path("policy.yaml").write_text(asked)
+
+
+@pytest.fixture
+def stopped(tmp_path, monkeypatch, shoal) -> Path:
+    """The folder once its stream was stopped in its third step."""
     stop_at(monkeypatch, 3)
     assert shoal(*STREAM, "--trace", "t.jsonl").status == 130
     return tmp_path
@@ -140,12 +144,8 @@ def test_a_private_file_that_is_shorter_or_gone_is_refused(resume):
 
 
 @pytest.mark.parametrize("left", [0, 30])
-def test_an_output_that_was_cut_after_its_first_step_is_missed(tmp_path, monkeypatch, shoal, left):
-    monkeypatch.chdir(tmp_path)
+def test_an_output_that_was_cut_after_its_first_step_is_missed(monkeypatch, shoal, left):
     purchases.generate(60, 1).write_csv("p.csv")
-    Path("policy.yaml").write_text(
-        PURCHASES.replace("delta: 1000", "delta: 15").replace("k: 10", "k: 3")
-    )
     command = [word.replace("p.parquet", "p.csv") for word in STREAM]
     monkeypatch.setattr("shoal.streams.run.time.sleep", Mock(side_effect=KeyboardInterrupt))
     assert shoal(*command, "--follow").status == 130
@@ -159,13 +159,7 @@ def test_an_output_that_was_cut_after_its_first_step_is_missed(tmp_path, monkeyp
     assert shoal(*command).status == 0
 
 
-def test_an_output_that_was_moved_after_its_first_step_is_missed(tmp_path, monkeypatch, shoal):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("shoal.connectors.feeds.SLICE", 20)
-    purchases.generate(60, 1).write_parquet("p.parquet")
-    Path("policy.yaml").write_text(
-        PURCHASES.replace("delta: 1000", "delta: 15").replace("k: 10", "k: 3")
-    )
+def test_an_output_that_was_moved_after_its_first_step_is_missed(monkeypatch, shoal):
     stop_at(monkeypatch, 2)
     assert shoal(*STREAM).status == 130
     rows = Path("out.csv").rename("rotated.csv").read_bytes()
@@ -206,15 +200,10 @@ def test_the_command_says_it_in_one_line(stopped, shoal):
     assert Path("out.csv").read_bytes() == before
 
 
-def test_a_stream_that_was_stopped_and_resumed_checks_what_both_runs_wrote(
-    tmp_path, monkeypatch, shoal
-):
+def test_a_stream_that_was_stopped_and_resumed_checks_what_both_runs_wrote(monkeypatch, shoal):
     """The checksum runs on over a resume, or the second resume would refuse a whole file."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("shoal.connectors.feeds.SLICE", 20)
-    table = purchases.generate(300, 1)
     Path("policy.yaml").write_text(PURCHASES.replace("delta: 1000", "delta: 30"))
-    table.write_parquet("p.parquet")
+    purchases.generate(300, 1).write_parquet("p.parquet")
     stop_at(monkeypatch, 4, 9)
     assert [shoal(*STREAM).status for _ in range(3)] == [130, 130, 0]
     whole = Path("out.csv").read_bytes()

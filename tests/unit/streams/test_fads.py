@@ -12,16 +12,7 @@ from shoal.data.stream import Arrivals, Space
 from shoal.policy.binding.table import bind_stream
 from shoal.streams.kernels import grown_clusters, nearest_clusters, regroup
 from shoal.streams.methods.fads import NEIGHBOURS, PROBES, REACH, ROUNDS, TRIES, Fads
-from stream_cases import broken_rules, policy_of, run, stream_of
-
-
-class KAlone:
-    """k-anonymity and nothing else."""
-
-    needs_more_than_k = False
-
-    def __init__(self, k: int) -> None:
-        self.k = k
+from stream_cases import OnlyK, broken_rules, policy_of, run, stream_of
 
 
 def space() -> Space:
@@ -113,7 +104,7 @@ def test_regrouping_is_what_plain_python_finds_and_loses_no_more(case, tries, ro
 def test_the_clusters_of_a_release_are_what_plain_python_finds(neighbour, case):
     values, people, _, k = case
     own, n = space(), len(values)
-    publisher = Fads(delta=max(n, k), neighbour=neighbour).start(own, KAlone(k), 5)
+    publisher = Fads(delta=max(n, k), neighbour=neighbour).start(own, OnlyK(k), 5)
     who = people.astype(np.int64) if len(people) else np.arange(n)
     released = [*publisher.push(Arrivals(np.arange(n), values, who)), *publisher.flush()]
     rng = np.random.default_rng([5, 2, 0])
@@ -152,25 +143,6 @@ def test_a_missing_number_that_suppresses_is_covered_by_nothing():
     ).tolist() == [-1]
 
 
-def test_nobody_waits_longer_than_delta():
-    found = run(policy_of(delta=20), stream_of(130))
-    assert max(t["emitted"] - t["arrival"] for t in found.trace) <= 19
-
-
-def test_a_record_that_a_cluster_covers_is_published_under_the_one_of_least_loss():
-    frame = stream_of(200, people=200)
-    found = run(policy_of(delta=40, tau=1.0), frame)
-    kinds = [t["kind"] for t in found.trace]
-    assert kinds.count("reuse") > 20
-    assert broken_rules(found, frame, k=3) == []
-
-
-def test_no_cluster_of_tau_or_more_is_used_again():
-    assert not any(
-        t["kind"] == "reuse" for t in run(policy_of(delta=40, tau=0.0), stream_of(200)).trace
-    )
-
-
 def test_the_paper_lets_members_share_people_and_strict_does_not():
     """Reading D3: with few people, some cluster of the paper's has fewer than k of them."""
     from shoal.errors import PromiseError
@@ -193,15 +165,6 @@ def test_strict_release_reuses_a_cluster_only_for_k_people_at_once():
     assert any(told["kind"] == "reuse" for told in found.trace)
 
 
-def test_a_residue_of_fewer_than_k_people_is_starred_held_or_dropped():
-    frame = stream_of(60, people=2)
-    kinds = {
-        how: {t["kind"] for t in run(policy_of(delta=20, leftovers=how), frame).trace}
-        for how in ("star", "hold", "drop")
-    }
-    assert kinds == {"star": {"suppress"}, "hold": {"hold", "drop"}, "drop": {"drop"}}
-
-
 @pytest.mark.parametrize("effort", ["light", "full"])
 def test_refining_loses_less_and_keeps_sizes_and_people(effort):
     """In one release: as many clusters of the same sizes, of k people each, with less loss."""
@@ -212,7 +175,7 @@ def test_refining_loses_less_and_keeps_sizes_and_people(effort):
     for people in (np.arange(300), rng.integers(0, 120, 300)):
         found = {}
         for refine in ("none", effort):
-            publisher = Fads(delta=300, refine=refine).start(own, KAlone(5), 1)
+            publisher = Fads(delta=300, refine=refine).start(own, OnlyK(5), 1)
             (release,) = publisher.push(Arrivals(np.arange(300), values, people))
             loss = own.published_bounds(release.lo, release.hi)[2]
             sizes = np.bincount(release.cluster[release.cluster >= 0])

@@ -84,9 +84,7 @@ def streamed(
 
 
 @pytest.mark.parametrize("name", long_where(lambda name: name != "fads", METHODS))
-def test_each_shard_publishes_what_a_local_run_of_its_records_does(
-    tmp_path: Path, name: str
-) -> None:
+def test_each_shard_publishes_what_a_local_run_of_its_records_does(tmp_path, name):
     frame, policy = stream_of(900, seed=4, people=400, missing=0.02), METHODS[name]
     form = ".parquet" if name == "castle" else ".csv"
     source(tmp_path / "in", frame, form=form)
@@ -102,7 +100,7 @@ def test_each_shard_publishes_what_a_local_run_of_its_records_does(
     assert {path.name for path in tmp_path.iterdir()} == {"in", "out", "state"}
 
 
-def test_the_release_can_be_audited_and_verified(tmp_path: Path) -> None:
+def test_the_release_can_be_audited_and_verified(tmp_path):
     policy = METHODS["fads"]
     source(tmp_path / "in", stream_of(600, people=300))
     streamed(tmp_path, policy)
@@ -116,7 +114,7 @@ def test_the_release_can_be_audited_and_verified(tmp_path: Path) -> None:
     assert each["seed"] != policy.model.seed
 
 
-def test_nobody_is_in_two_shards_however_the_name_is_written() -> None:
+def test_nobody_is_in_two_shards_however_the_name_is_written():
     names = ["p7", " p7", "p7 ", "ｐ7", "p\u200b7"]
     frame = pl.DataFrame({"who": names})
     assert len(set(Sharding("who", 50, 0).of(frame).tolist())) == 1
@@ -124,7 +122,7 @@ def test_nobody_is_in_two_shards_however_the_name_is_written() -> None:
     assert np.bincount(spread).min() > 900
 
 
-def test_without_a_subject_equal_records_share_a_shard() -> None:
+def test_without_a_subject_equal_records_share_a_shard():
     frame = stream_of(300, people=300)
     sharding = Sharding(None, 4, 0)
     twice = sharding.of(
@@ -161,9 +159,7 @@ def kill(folder: Path, place: str, call: int) -> None:
 
 
 @pytest.mark.parametrize("place", long_but("tasks done", PLACES))
-def test_killed_anywhere_and_resumed_it_writes_the_same_bytes(
-    place: str, tmp_path: Path, undisturbed: Path
-) -> None:
+def test_killed_anywhere_and_resumed_it_writes_the_same_bytes(place, tmp_path, undisturbed):
     begun(tmp_path)
     kill(tmp_path, place, 5 if place == "rows put" else 2)
     if place == "rows put":
@@ -201,7 +197,7 @@ def interrupted(folder: Path, policy: Policy, records: pl.DataFrame) -> None:
 
 
 @pytest.mark.long
-def test_a_followed_folder_is_resumed_with_the_files_that_came_meanwhile(tmp_path: Path) -> None:
+def test_a_followed_folder_is_resumed_with_the_files_that_came_meanwhile(tmp_path):
     frame, policy = stream_of(900, seed=4, people=400), METHODS["fads"]
     interrupted(tmp_path, policy, frame[:500])
     assert not Certificate.load(tmp_path / "out" / MANIFEST)["stream"]["closed"]
@@ -218,7 +214,7 @@ def test_a_followed_folder_is_resumed_with_the_files_that_came_meanwhile(tmp_pat
         streamed(tmp_path, policy)
 
 
-def test_an_older_copy_of_the_checkpoint_publishes_nobody_twice(tmp_path: Path) -> None:
+def test_an_older_copy_of_the_checkpoint_publishes_nobody_twice(tmp_path):
     frame, policy = stream_of(900, seed=4, people=400), METHODS["fads"]
     interrupted(tmp_path, policy, frame[:500])
     shutil.copytree(tmp_path / "state", tmp_path / "older")
@@ -233,7 +229,7 @@ def test_an_older_copy_of_the_checkpoint_publishes_nobody_twice(tmp_path: Path) 
     assert {one.name: one.read_bytes() for one in (tmp_path / "out").iterdir()} == before
 
 
-def test_a_file_that_was_read_is_refused_under_another_name(tmp_path: Path) -> None:
+def test_a_file_that_was_read_is_refused_under_another_name(tmp_path):
     frame, policy = stream_of(500, seed=4, people=400), METHODS["fads"]
     interrupted(tmp_path, policy, frame)
     read, renamed = tmp_path / "in" / "001.csv", tmp_path / "in" / "archived.csv"
@@ -249,8 +245,8 @@ def test_a_file_that_was_read_is_refused_under_another_name(tmp_path: Path) -> N
 @pytest.mark.long
 @pytest.mark.parametrize("is_open", [False, True], ids=["before", "meanwhile"])
 def test_a_file_that_grows_while_it_is_read_is_refused_and_read_once_it_is_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_open: bool
-) -> None:
+    tmp_path, monkeypatch, is_open
+):
     """Else its new records were read, but the checkpoint knew the file by its former size."""
     frame, policy = stream_of(500, seed=4, people=400), METHODS["fads"]
     source(tmp_path / "in", frame[:490], files=3)
@@ -270,7 +266,7 @@ def test_a_file_that_grows_while_it_is_read_is_refused_and_read_once_it_is_whole
     assert streamed(tmp_path, policy)["records"]["in"] == 500
 
 
-def test_a_file_whose_name_is_not_utf8_is_refused_before_anything_is_read(tmp_path: Path) -> None:
+def test_a_file_whose_name_is_not_utf8_is_refused_before_anything_is_read(tmp_path):
     source(tmp_path / "in", stream_of(300), files=3)
     name = os.fsencode(tmp_path / "in") + b"/\xff.csv"
     try:
@@ -283,7 +279,7 @@ def test_a_file_whose_name_is_not_utf8_is_refused_before_anything_is_read(tmp_pa
     assert streamed(tmp_path, METHODS["fads"])["records"]["in"] == 300
 
 
-def test_another_stream_is_not_resumed(tmp_path: Path) -> None:
+def test_another_stream_is_not_resumed(tmp_path):
     frame, policy = stream_of(300), METHODS["fads"]
     source(tmp_path / "in", frame, files=3)
     streamed(tmp_path, policy)
@@ -311,7 +307,7 @@ def test_another_stream_is_not_resumed(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_files_that_differ_are_refused_and_nothing_of_them_is_committed(tmp_path: Path) -> None:
+def test_files_that_differ_are_refused_and_nothing_of_them_is_committed(tmp_path):
     frame, policy = stream_of(300), METHODS["fads"]
     source(tmp_path / "in", frame, files=3)
     write(frame.drop("note"), tmp_path / "in" / "zz.csv")
@@ -332,7 +328,7 @@ def test_files_that_differ_are_refused_and_nothing_of_them_is_committed(tmp_path
         streamed(other, policy)
 
 
-def test_bad_records_are_listed_by_their_number_in_the_stream(tmp_path: Path) -> None:
+def test_bad_records_are_listed_by_their_number_in_the_stream(tmp_path):
     frame = stream_of(300).with_columns(
         who=pl.when(pl.int_range(300) == 250).then(None).otherwise(pl.col("who"))
     )
@@ -347,9 +343,7 @@ def test_bad_records_are_listed_by_their_number_in_the_stream(tmp_path: Path) ->
     assert sorted(json.loads(line)["record"] for line in lines) == [133, 251]
 
 
-def test_a_broken_promise_withholds_the_batch(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_broken_promise_withholds_the_batch(tmp_path, monkeypatch):
     source(tmp_path / "in", stream_of(400), files=4)
     usual = Gate.measure
 
@@ -370,7 +364,7 @@ def test_a_broken_promise_withholds_the_batch(
     assert before.items() <= contents(tmp_path / "out").items()
 
 
-def test_a_release_without_rows_still_names_its_columns(tmp_path: Path) -> None:
+def test_a_release_without_rows_still_names_its_columns(tmp_path):
     (tmp_path / "in").mkdir()
     write(stream_of(3)[:0], tmp_path / "in" / "a.csv")
     certificate = streamed(tmp_path, METHODS["fads"])
@@ -394,9 +388,7 @@ def test_a_release_without_rows_still_names_its_columns(tmp_path: Path) -> None:
         ({"sink": "{folder}/none/out/"}, "does not exist"),
     ],
 )
-def test_what_an_engine_cannot_do_is_refused(
-    more: dict[str, Any], message: str, tmp_path: Path
-) -> None:
+def test_what_an_engine_cannot_do_is_refused(more, message, tmp_path):
     source(tmp_path / "in", stream_of(30), files=1)
     placed = {
         name: type(value)(str(value).format(folder=tmp_path))
@@ -414,7 +406,7 @@ CLOSE = [{"model": "t-closeness", "t": 0.4, "attributes": ["ill"]}]
 
 
 @pytest.mark.long
-def test_closeness_needs_a_table_that_all_shards_compare_with(tmp_path: Path) -> None:
+def test_closeness_needs_a_table_that_all_shards_compare_with(tmp_path):
     frame = stream_of(400)
     source(tmp_path / "in", frame, files=2)
     policy = policy_of("fads", k=4, delta=60, more=CLOSE)
@@ -428,12 +420,12 @@ def test_closeness_needs_a_table_that_all_shards_compare_with(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("shards", ["", "0", "4097", "-1", "two", "10000"])
-def test_what_is_no_number_of_shards_is_refused(shards: str) -> None:
+def test_what_is_no_number_of_shards_is_refused(shards):
     with pytest.raises(InputError, match="a number of shards from 1 to 4096"):
         engines.using(f"spark:{shards}").__enter__()
 
 
-def test_an_engine_rolls_no_files_and_divides_no_table(tmp_path: Path) -> None:
+def test_an_engine_rolls_no_files_and_divides_no_table(tmp_path):
     source(tmp_path / "in", stream_of(30), files=1)
     with pytest.raises(InputError, match="without --engine"):
         streamed(tmp_path, METHODS["fads"].with_files({}, {"roll": "day"}))
@@ -442,9 +434,7 @@ def test_an_engine_rolls_no_files_and_divides_no_table(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_program_streams_as_the_command_does(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_program_streams_as_the_command_does(tmp_path, monkeypatch):
     frame, policy = stream_of(500, people=200), METHODS["fads"]
     source(tmp_path / "in", frame)
     monkeypatch.setattr(engines, "_start_spark", lambda ending: Careless())
@@ -463,9 +453,7 @@ def test_a_program_streams_as_the_command_does(
     assert local["records"]["out"] == 200
 
 
-def test_workers_who_do_not_see_the_checkpoint_commit_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_workers_who_do_not_see_the_checkpoint_commit_nothing(tmp_path, monkeypatch):
     source(tmp_path / "in", stream_of(300), files=3)
     elsewhere = tmp_path / "elsewhere"
     for shard in range(SHARDS):
@@ -485,7 +473,7 @@ def test_workers_who_do_not_see_the_checkpoint_commit_nothing(
     assert streamed(tmp_path, METHODS["fads"])["records"]["out"] == 300
 
 
-def test_a_report_is_drawn_of_all_shards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_report_is_drawn_of_all_shards(tmp_path, monkeypatch):
     frame, policy = stream_of(400, people=150), METHODS["fads"]
     source(tmp_path / "in", frame, files=3, form=".parquet")
     monkeypatch.setattr(engines, "_start_spark", lambda ending: Careless())

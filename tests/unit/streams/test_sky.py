@@ -7,19 +7,14 @@ from fractions import Fraction
 import polars as pl
 import pytest
 
+from sample_policies import content_of
 from shoal.policy.policy import Policy
 from stream_cases import policy_of, run, stream_of
 
 
 def policy(k, attributes, **parameters):
     return Policy.from_dict(
-        {
-            "version": 1,
-            "attributes": attributes,
-            "promises": [{"model": "k-anonymity", "k": k}],
-            "method": {"name": "sky", **parameters},
-            "missing": "reject",
-        }
+        content_of(attributes, k, method={"name": "sky", **parameters}, missing="reject")
     )
 
 

@@ -81,6 +81,15 @@ def adversarial(kind, n):
     return own.encode(frame)[0], people
 
 
+def assert_decided_alike(method, twin, case, chunk, neighbour=None, **more):
+    """The method decides as its plain twin, which has a parameter less: neighbour."""
+    values, people, k, delta, _, seed = case
+    own, more = the_space(), {"delta": delta, **more}
+    beside = {} if neighbour is None else {"neighbour": neighbour}
+    found = decisions(method, own, values, people, k, seed, chunk, **more, **beside)
+    assert found == twin(own, values, people.tolist(), k, **more, seed=seed)
+
+
 @settings(max_examples=100, deadline=None)
 @given(
     case=cases(),
@@ -91,20 +100,14 @@ def adversarial(kind, n):
     chunk=st.integers(1, 30),
 )
 def test_fads_decides_as_plain_python(case, tau, c0, strict_release, leftovers, chunk):
-    values, people, k, delta, _, seed = case
-    own, more = the_space(), {"delta": delta, "tau": tau, "c0": c0}
-    more |= {"strict_release": strict_release, "leftovers": leftovers}
-    found = decisions("fads", own, values, people, k, seed, chunk, neighbour="knn", **more)
-    assert found == naive_windows.fads(own, values, people.tolist(), k, **more, seed=seed)
+    more = {"tau": tau, "c0": c0, "strict_release": strict_release, "leftovers": leftovers}
+    assert_decided_alike("fads", naive_windows.fads, case, chunk, neighbour="knn", **more)
 
 
 @settings(max_examples=80, deadline=None)
 @given(case=cases(), lifetime=st.integers(0, 15), chunk=st.integers(1, 30))
 def test_fads_tuple_decides_as_plain_python(case, lifetime, chunk):
-    values, people, k, delta, _, seed = case
-    own, more = the_space(), {"delta": delta, "lifetime": lifetime}
-    found = decisions("fads-tuple", own, values, people, k, seed, chunk, **more)
-    assert found == naive_windows.fads_tuple(own, values, people.tolist(), k, **more, seed=seed)
+    assert_decided_alike("fads-tuple", naive_windows.fads_tuple, case, chunk, lifetime=lifetime)
 
 
 @settings(max_examples=120, deadline=None)
@@ -117,19 +120,8 @@ def test_fads_tuple_decides_as_plain_python(case, lifetime, chunk):
     chunk=st.integers(1, 30),
 )
 def test_faanst_decides_as_plain_python(case, tau, delay, rounds, keep, chunk):
-    values, people, k, delta, _, seed = case
-    own, more = (
-        the_space(),
-        {
-            "delta": delta,
-            "tau": tau,
-            "delay": delay,
-            "rounds": rounds,
-            "keep": keep,
-        },
-    )
-    found = decisions("faanst", own, values, people, k, seed, chunk, **more)
-    assert found == naive_windows.faanst(own, values, people.tolist(), k, **more, seed=seed)
+    more = {"tau": tau, "delay": delay, "rounds": rounds, "keep": keep}
+    assert_decided_alike("faanst", naive_windows.faanst, case, chunk, **more)
 
 
 @settings(max_examples=100, deadline=None)
@@ -140,19 +132,13 @@ def test_faanst_decides_as_plain_python(case, tau, delay, rounds, keep, chunk):
     chunk=st.integers(1, 30),
 )
 def test_swaf_decides_as_plain_python(case, c0, split, chunk):
-    values, people, k, delta, _, seed = case
-    own, more = the_space(), {"delta": delta, "c0": c0, "split": split}
-    found = decisions("swaf", own, values, people, k, seed, chunk, **more)
-    assert found == naive_waiting.swaf(own, values, people.tolist(), k, **more, seed=seed)
+    assert_decided_alike("swaf", naive_waiting.swaf, case, chunk, c0=c0, split=split)
 
 
 @settings(max_examples=80, deadline=None)
 @given(case=cases(), mu=st.integers(1, 4), chunk=st.integers(1, 30))
 def test_zhou_decides_as_plain_python(case, mu, chunk):
-    values, people, k, delta, _, seed = case
-    own, more = the_space(), {"delta": delta, "c0": 1.0, "mu": mu}
-    found = decisions("zhou", own, values, people, k, seed, chunk, **more)
-    assert found == naive_waiting.swaf(own, values, people.tolist(), k, **more, seed=seed)
+    assert_decided_alike("zhou", naive_waiting.swaf, case, chunk, c0=1.0, mu=mu)
 
 
 @settings(max_examples=100, deadline=None)
@@ -163,42 +149,19 @@ def test_zhou_decides_as_plain_python(case, mu, chunk):
     chunk=st.integers(1, 30),
 )
 def test_sky_decides_as_plain_python(case, c0, cut, chunk):
-    values, people, k, delta, _, seed = case
-    own, more = the_space(), {"delta": delta, "c0": c0, "cut": cut}
-    found = decisions("sky", own, values, people, k, seed, chunk, **more)
-    assert found == naive_waiting.sky(own, values, people.tolist(), k, **more, seed=seed)
+    assert_decided_alike("sky", naive_waiting.sky, case, chunk, c0=c0, cut=cut)
 
 
 @pytest.mark.parametrize("kind", sorted(set(ADVERSARIAL) - {"missing"}))
 def test_adversarial_streams_are_decided_as_plain_python_does(kind):
-    own = the_space()
+    buffer = {"tau": 0.5, "c0": 1.0, "strict_release": False, "leftovers": "star"}
+    window = {"tau": 0.5, "rounds": 5, "keep": 6}
     for n, delta in ((50, 12), (12, 12), (13, 12), (30, 3)):
-        values, people = adversarial(kind, n)
-        tuple_, window = (
-            {"delta": delta, "lifetime": 9},
-            {
-                "delta": delta,
-                "tau": 0.5,
-                "rounds": 5,
-                "keep": 6,
-            },
-        )
-        buffer = {
-            "delta": delta,
-            "tau": 0.5,
-            "c0": 1.0,
-            "strict_release": False,
-            "leftovers": "star",
-        }
-        found = decisions("fads", own, values, people, 3, 1, 7, **buffer, neighbour="knn")
-        assert found == naive_windows.fads(own, values, people.tolist(), 3, **buffer, seed=1)
-        found = decisions("fads-tuple", own, values, people, 3, 1, 7, **tuple_)
-        assert found == naive_windows.fads_tuple(own, values, people.tolist(), 3, **tuple_, seed=1)
+        case = (*adversarial(kind, n), 3, delta, None, 1)
+        assert_decided_alike("fads", naive_windows.fads, case, 7, neighbour="knn", **buffer)
+        assert_decided_alike("fads-tuple", naive_windows.fads_tuple, case, 7, lifetime=9)
         for delay in ("none", "passive", "proactive"):
-            found = decisions("faanst", own, values, people, 3, 1, 7, **window, delay=delay)
-            assert found == naive_windows.faanst(
-                own, values, people.tolist(), 3, **window, delay=delay, seed=1
-            )
+            assert_decided_alike("faanst", naive_windows.faanst, case, 7, **window, delay=delay)
 
 
 @pytest.mark.parametrize("method", comparators_long(METHODS))

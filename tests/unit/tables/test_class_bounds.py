@@ -147,13 +147,9 @@ def test_the_certificate_states_it_and_no_release_is_above(adult, more, bound):
     declared = {"age": {"role": "quasi", "type": "number", "domain": [17, 90]}}
     declared["education-num"] = {"role": "quasi", "type": "number", "domain": [1, 16]}
     declared["occupation"] = {"role": "sensitive"}
-    content = {
-        "version": 1,
-        "other": "drop",
-        "attributes": declared,
-        "promises": [{"model": "k-anonymity", "k": 10}, *more],
-        "method": {"name": "rounded-partition", "refine": "none"},
-    }
+    content = content_of(
+        declared, 10, *more, other="drop", method={"name": "rounded-partition", "refine": "none"}
+    )
     classes = shoal.publish(adult, content).certificate["classes"]
     assert classes.get("bound") == bound
     assert bound is None or classes["count"] <= bound
@@ -247,14 +243,11 @@ def test_a_large_share_and_many_even_values_are_cut_as_before(adult):
 
 @pytest.mark.long
 def test_adult_has_as_many_classes_as_the_prototype_found(adult):
-    content = {
-        "version": 1,
-        "other": "drop",
-        "attributes": adult_cases.declared(),
-        "promises": [
-            {"model": "k-anonymity", "k": 10},
-            {"model": "l-diversity", "attribute": "occupation", "l": 5},
-        ],
-        "method": {"name": "rounded-partition", "count": "most", "refine": "none"},
-    }
+    content = content_of(
+        adult_cases.declared(),
+        10,
+        {"model": "l-diversity", "attribute": "occupation", "l": 5},
+        other="drop",
+        method={"name": "rounded-partition", "count": "most", "refine": "none"},
+    )
     assert shoal.publish(adult, content).certificate["classes"]["count"] >= 0.9 * 2760

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,8 +9,7 @@ import pytest
 import shoal
 from shoal.connectors.location import FRAME
 from shoal.data import room
-from shoal.errors import InputError, MissingExtraError
-from unit.connectors.test_spread import folder
+from shoal.errors import InputError
 from unit.tables.test_past_memory import LIMITS, METHODS, certified, rows, tiny
 
 __all__ = ["tiny"]
@@ -69,14 +67,6 @@ def test_what_no_size_and_no_engine_is_called_is_refused(table: Path, tmp_path: 
         shoal.publish_file(table, ASKED, tmp_path / "out.csv", engine="flink")
     with pytest.raises(InputError, match="is not made of Parquet files"):
         shoal.audit_file(table, ASKED, engine="spark")
-
-
-def test_an_engine_is_asked_for_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "shoal.connectors.spark", None)
-    source = folder(tmp_path / "in", rows())
-    with pytest.raises(MissingExtraError, match="PySpark"):
-        shoal.publish_file(source, ASKED, f"{tmp_path}/out/", engine="spark")
-    assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
 
 def test_a_file_is_never_released_into_memory_alone(tmp_path):

@@ -19,7 +19,7 @@ from peer_cases import SHARED, matrices
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.hierarchies.table import read_hierarchy
 from shoal.data.matrix import Matrix
-from shoal.errors import InfeasibleError, InputError
+from shoal.errors import InputError
 from shoal.protocols import Promises
 from shoal.tables.methods import lattice_peeling
 from shoal.tables.methods.lattice_peeling import (
@@ -161,12 +161,6 @@ def test_keys_that_64_bits_cannot_hold_are_scrambled_and_group_the_same():
     assert sorted(partition(matrix, 3).sizes().tolist()) == [3] * 120
 
 
-def test_two_records_of_one_subject_count_once_towards_k():
-    codes = np.array([[0], [0], [0], [1], [1]])
-    matrix = Matrix.from_columns(codes, [1.0], subjects=np.array([0, 0, 0, 1, 2]))
-    assert partition(matrix, 2).count == 1
-
-
 # The method
 
 
@@ -212,12 +206,6 @@ def test_refining_never_loses_more():
         for refine in ("none", "full")
     }
     assert loss["full"] <= loss["none"]
-
-
-def test_fewer_subjects_than_k_are_refused():
-    matrix = Matrix.from_columns(np.zeros((3, 1)), [1.0])
-    with pytest.raises(InfeasibleError, match="the table has 3 subjects"):
-        partition(matrix, 4)
 
 
 def test_a_policy_without_quasi_identifiers_is_refused():

@@ -49,27 +49,10 @@ def test_permuting_the_records_only_permutes_the_classes(matrix, k, method, rand
     }
 
 
-def test_equal_records_are_never_parted():
-    matrix = Matrix.from_columns(np.zeros((40, 2), dtype=int), [0.0, 5.0])
-    assert run(Mondrian(), matrix, JustK(matrix, 2)).tolist() == [0] * 40
-
-
-def test_a_constant_attribute_is_passed_over():
-    matrix = Matrix.from_columns(np.array([[3, 0], [3, 0], [3, 9], [3, 9]]), [0.0, 9.0])
-    assert run(Mondrian(), matrix, JustK(matrix, 2)).tolist() == [0, 0, 1, 1]
-
-
 def test_a_common_value_at_the_upper_end_blocks_the_baseline_but_not_the_nearest_cut():
     matrix = Matrix.from_columns(np.array([[0], [0], [1], [1], [1]]), [1.0])
     assert run(Mondrian(), matrix, JustK(matrix, 2)).tolist() == [0] * 5
     assert run(Mondrian(cut="nearest"), matrix, JustK(matrix, 2)).tolist() == [0, 0, 1, 1, 1]
-
-
-def test_two_records_of_one_person_count_once_towards_k():
-    matrix = Matrix.from_columns(
-        np.array([[0], [0], [9], [9]]), [9.0], subjects=np.array([0, 0, 1, 2])
-    )
-    assert run(Mondrian(), matrix, JustK(matrix, 2)).tolist() == [0] * 4
 
 
 def test_a_hierarchy_is_cut_into_all_children_of_the_node_that_covers_the_segment():

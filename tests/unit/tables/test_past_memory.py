@@ -127,6 +127,13 @@ def published(table: Path, asked: Policy, out: Path, limit: int | None = None) -
     return out.read_bytes(), certified(certificate)
 
 
+def audits(out: Path, asked: Policy, table: Path) -> list[Any]:
+    """The certificates of an audit beside the original, and of one of the file alone."""
+    known = ((str(table), f"{out}.trace"), (None, None))
+    found = [audit_file(str(out), asked, one, trace_path=trace) for one, trace in known]
+    return [one.certificate for one in found]
+
+
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
     path = tmp_path / "in.csv"
@@ -138,9 +145,7 @@ def table(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     "name", long_where(lambda name: name not in ("rounded", "mondrian"), METHODS)
 )
-def test_any_limit_gives_the_same_bytes_and_the_same_certificate(
-    name: str, table: Path, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+def test_any_limit_gives_the_same_bytes_and_the_same_certificate(name, table, tmp_path, request):
     limits = LIMITS if name == "rounded" else LIMITS[1:2]
     if name in ("full-domain", "tds", "datafly"):  # which search rows that several records share
         pl.concat([rows()] * 4).write_csv(table)
@@ -155,8 +160,8 @@ def test_any_limit_gives_the_same_bytes_and_the_same_certificate(
 
 
 def test_what_the_input_s_order_gives_away_is_found_within_a_limit_and_by_every_audit(
-    table: Path, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+    table, tmp_path, request
+):
     rows().sort(pl.col("cost").cast(pl.Int64)).write_csv(table)
     asked, out = METHODS["input"], tmp_path / "out.csv"
     _, whole = published(table, asked, out)
@@ -182,9 +187,7 @@ def test_what_the_input_s_order_gives_away_is_found_within_a_limit_and_by_every_
 @pytest.mark.long
 @pytest.mark.parametrize("out", ["out.csv.gz", "out.tsv", "out.parquet"])
 @pytest.mark.parametrize("kind", ["in.csv.gz", "in.parquet"])
-def test_other_formats_in_and_out(
-    kind: str, out: str, table: Path, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+def test_other_formats_in_and_out(kind, out, table, tmp_path, request):
     source = tmp_path / kind
     frame = rows().with_columns(pl.col("cost").cast(pl.Int64) - 3)
     if kind == "in.parquet":
@@ -199,9 +202,7 @@ def test_other_formats_in_and_out(
 
 
 @pytest.mark.parametrize("few", [1, 2, 3, 30])
-def test_records_without_a_value_are_suppressed_alike(
-    few: int, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+def test_records_without_a_value_are_suppressed_alike(few, tmp_path, request):
     """With fewer than k of them, their sensitive values are hidden, too."""
     frame = rows().with_columns(
         age=pl.when(pl.int_range(pl.len()) % (400 // few) == 7).then(None).otherwise(pl.col("age"))
@@ -212,17 +213,12 @@ def test_records_without_a_value_are_suppressed_alike(
     for out in ("out.csv", "out.parquet"):
         whole = published(source, asked, tmp_path / out)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(past_memory, "BASE", 0)
-            patch.setattr(past_memory, "RECORD_BYTES", 0)
-            patch.setattr(past_memory, "HELD_BYTES", 1e9)
-            patch.setattr(room, "BLOCK", 70)
+            make_every_table_too_large(patch)
             assert published(source, asked, tmp_path / out, LIMITS[1]) == whole
 
 
 @pytest.mark.parametrize("count", [3, 5, 6])
-def test_tables_of_one_class_and_of_two(
-    count: int, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+def test_tables_of_one_class_and_of_two(count, tmp_path, request):
     source = tmp_path / "in.csv"
     rows(count).write_csv(source)
     whole = published(source, METHODS["rounded"], tmp_path / "out.csv")
@@ -230,7 +226,7 @@ def test_tables_of_one_class_and_of_two(
     assert published(source, METHODS["rounded"], tmp_path / "out.csv", LIMITS[0]) == whole
 
 
-def test_too_few_people_are_refused_alike(tiny: None, tmp_path: Path, table: Path) -> None:
+def test_too_few_people_are_refused_alike(tiny, tmp_path, table):
     rows(2).write_csv(table)
     with pytest.raises(InfeasibleError, match="k = 3 asked, 2 subjects"):
         published(table, METHODS["rounded"], tmp_path / "out.csv", LIMITS[1])
@@ -259,8 +255,8 @@ def audited_policy(person: str) -> Policy:
 @pytest.mark.parametrize("person", long_but("subject", ["drop", "subject"]))
 @pytest.mark.parametrize("faulty", [False, True], ids=["honest", "planted"])
 def test_an_audit_within_a_limit_finds_what_any_audit_finds(
-    person: str, faulty: bool, table: Path, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+    person, faulty, table, tmp_path, request
+):
     out = tmp_path / "out.csv"
     published(table, METHODS["rounded"], out)
     if faulty:  # one cell that does not cover the truth, one changed value, one record alone
@@ -271,46 +267,34 @@ def test_an_audit_within_a_limit_finds_what_any_audit_finds(
             out
         )
     asked = audited_policy(person)
-    known = ((str(table), f"{out}.trace"), (None, None))
-    whole = [
-        certified(audit_file(str(out), asked, one, trace_path=trace).certificate)
-        for one, trace in known
-    ]
+    whole = [certified(one) for one in audits(out, asked, table)]
     assert bool(sum(whole[0]["faults"].values())) == faulty
     request.getfixturevalue("tiny")
     for limit in LIMITS[:2]:
         with room.using(limit):
-            found = [audit_file(str(out), asked, one, trace_path=trace) for one, trace in known]
-        assert [certified(one.certificate) for one in found] == whole
-        assert found[0].certificate["scale"]["parts"] > 1
+            found = audits(out, asked, table)
+        assert [certified(one) for one in found] == whole
+        assert found[0]["scale"]["parts"] > 1
 
 
 @pytest.mark.parametrize("shown", ["mean", "both"])
-def test_means_are_compared_with_all_values_within_a_limit(
-    shown: str, table: Path, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+def test_means_are_compared_with_all_values_within_a_limit(shown, table, tmp_path, request):
     asked = _changed(age={"role": "quasi", "domain": [0, 100], "render": shown})
     out = tmp_path / "out.csv"
     published(table, asked, out)
     frame = pl.read_csv(out, infer_schema=False)
     frame[0, "age"] = "99"
     frame.write_csv(out)
-    known = ((str(table), f"{out}.trace"), (None, None))
-    whole = [
-        certified(audit_file(str(out), asked, one, trace_path=trace).certificate)
-        for one, trace in known
-    ]
+    whole = [certified(one) for one in audits(out, asked, table)]
     assert whole[0]["faults"]["uncovered"]
     request.getfixturevalue("tiny")
     with room.using(LIMITS[1]):
-        found = [audit_file(str(out), asked, one, trace_path=trace) for one, trace in known]
-    assert found[0].certificate["scale"]["parts"] > 1
-    assert [certified(one.certificate) for one in found] == whole
+        found = audits(out, asked, table)
+    assert found[0]["scale"]["parts"] > 1
+    assert [certified(one) for one in found] == whole
 
 
-def test_people_whom_several_columns_name_are_counted_within_a_limit(
-    tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+def test_people_whom_several_columns_name_are_counted_within_a_limit(tmp_path, request):
     frame = rows().with_columns(floor=(pl.int_range(pl.len()) % 3).cast(pl.String))
     frame = frame.with_columns(storey=pl.col("floor") + " ")
     frame.write_csv(tmp_path / "in.csv")
@@ -330,9 +314,7 @@ def test_people_whom_several_columns_name_are_counted_within_a_limit(
         assert found.certificate["scale"]["parts"] > 1
 
 
-def test_verify_within_a_limit_checks_what_it_always_checks(
-    table: Path, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+def test_verify_within_a_limit_checks_what_it_always_checks(table, tmp_path, request):
     out, asked = tmp_path / "out.csv", METHODS["rounded"]
     published(table, asked, out)
     known = {"policy": asked, "original": table, "trace": f"{out}.trace"}
@@ -348,8 +330,8 @@ def test_verify_within_a_limit_checks_what_it_always_checks(
 
 
 def test_what_joins_rows_or_households_is_found_within_a_limit_as_without(
-    tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, request, monkeypatch
+):
     monkeypatch.setenv("SHOAL_PSEUDONYM_KEY", "a secret of this test")
     person = [int(name[1:]) for name in rows()["person"]]
     of_people = {"home": [f"h{n // 3}" for n in person], "weight": [1 + n % 7 for n in person]}
@@ -388,8 +370,8 @@ def test_what_joins_rows_or_households_is_found_within_a_limit_as_without(
 
 
 def test_a_sample_published_within_a_limit_is_measured_and_verified_as_without(
-    table: Path, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+    table, tmp_path, request
+):
     rows().with_columns(weight=2.5 + pl.int_range(pl.len()) % 9).write_csv(table)
     asked = _changed(weight={"role": "weight"}, person={"role": "household"})
     out = tmp_path / "out.csv"
@@ -427,9 +409,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("why", REFUSED)
-def test_what_needs_the_whole_table_is_refused_by_name(
-    why: str, tiny: None, table: Path, tmp_path: Path
-) -> None:
+def test_what_needs_the_whole_table_is_refused_by_name(why, tiny, table, tmp_path):
     with pytest.raises(InputError, match=f"memory: .*{why}"):
         published(table, REFUSED[why], tmp_path / "out.csv", LIMITS[1])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.csv"]
@@ -440,16 +420,14 @@ OF_THE_DATA = ("people who have several records", "different rows", "refine: aut
 
 @pytest.mark.parametrize("why", [why for why in REFUSED if why not in OF_THE_DATA])
 def test_what_the_policy_says_is_refused_before_anything_is_read(
-    why: str, tiny: None, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    why, tiny, table, tmp_path, monkeypatch
+):
     monkeypatch.setattr(coded_files, "read_coded", lambda *_: pytest.fail("it was read"))
     with pytest.raises(InputError, match=r"whole table in memory; .* or allow [0-9]+ MB or more$"):
         published(table, REFUSED[why], tmp_path / "out.csv", LIMITS[1])
 
 
-def test_a_limit_that_is_too_small_is_refused_with_the_figure(
-    monkeypatch: pytest.MonkeyPatch, table: Path, tmp_path: Path
-) -> None:
+def test_a_limit_that_is_too_small_is_refused_with_the_figure(monkeypatch, table, tmp_path):
     monkeypatch.setattr(past_memory, "HELD_BYTES", 1e9)
     with pytest.raises(InputError, match=r"memory: 200 MB is too little .* allow 300 MB or more"):
         published(table, METHODS["rounded"], tmp_path / "out.csv", 200_000_000)
@@ -466,14 +444,12 @@ def test_a_limit_that_is_too_small_is_refused_with_the_figure(
         (1_500_000_000, 1.6001e9, "1.5 GB is too little for this table; allow 1601 MB or more"),
     ],
 )
-def test_a_limit_is_said_in_its_own_unit_and_what_is_asked_is_enough(
-    limit: int, needed: float, said: str
-) -> None:
+def test_a_limit_is_said_in_its_own_unit_and_what_is_asked_is_enough(limit, needed, said):
     with pytest.raises(InputError, match=f"^memory: {said}$"):
         past_memory.require_memory(limit, needed)
 
 
-def test_a_column_of_too_many_texts_is_refused_by_name(tiny: None, tmp_path: Path) -> None:
+def test_a_column_of_too_many_texts_is_refused_by_name(tiny, tmp_path):
     frame = rows(2_000).with_columns(ward=pl.int_range(pl.len()).cast(pl.String))
     frame.write_csv(tmp_path / "in.csv")
     with pytest.raises(InputError, match=r"memory: column 'ward' has \d+ different texts"):
@@ -481,8 +457,8 @@ def test_a_column_of_too_many_texts_is_refused_by_name(tiny: None, tmp_path: Pat
 
 
 def test_cells_and_rows_that_are_wrong_are_reported_with_the_numbers_of_the_whole_file(
-    tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+    tmp_path, request
+):
     source, told = tmp_path / "in.csv", []
     ages = ["x" if i in (3, 250) else str(i % 50) for i in range(400)]
     for content in (
@@ -501,9 +477,7 @@ def test_cells_and_rows_that_are_wrong_are_reported_with_the_numbers_of_the_whol
     assert told[2] == told[3]
 
 
-def test_a_full_disk_leaves_nothing(
-    tiny: None, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_leaves_nothing(tiny, table, tmp_path, monkeypatch):
     def full(*given: Any) -> None:
         raise OSError(errno.ENOSPC, "no room")
 
@@ -516,7 +490,7 @@ def test_a_full_disk_leaves_nothing(
 @pytest.mark.parametrize(
     "stage", long_but("finding classes", ["finding classes", "measuring range by range"])
 )
-def test_a_killed_run_leaves_nothing_to_read(stage: str, table: Path, tmp_path: Path) -> None:
+def test_a_killed_run_leaves_nothing_to_read(stage, table, tmp_path):
     place = tmp_path / "place"
     place.mkdir()
     (tmp_path / "policy.yaml").write_text(
@@ -554,7 +528,7 @@ def test_a_killed_run_leaves_nothing_to_read(stage: str, table: Path, tmp_path: 
     assert not (tmp_path / "out.csv.certificate.json").exists()
 
 
-def test_ranges_hold_whole_classes_in_the_order_of_their_records() -> None:
+def test_ranges_hold_whole_classes_in_the_order_of_their_records():
     rng = np.random.default_rng(3)
     shown = [rng.integers(0, 4, 1_000).astype(np.uint8) for _ in range(2)]
     number = np.arange(1_000)
@@ -577,19 +551,17 @@ def test_ranges_hold_whole_classes_in_the_order_of_their_records() -> None:
     ("size", "count"),
     [("700MB", 700_000_000), ("2GiB", 2 << 30), ("1.5 gb", 1_500_000_000), ("64", 64)],
 )
-def test_sizes(size: str, count: int) -> None:
+def test_sizes(size, count):
     assert room.bytes_of(size) == count
 
 
 @pytest.mark.parametrize("size", ["", "many", "-1GB", "1XB", "5%"])
-def test_what_is_no_size_is_refused(size: str) -> None:
+def test_what_is_no_size_is_refused(size):
     with pytest.raises(InputError, match="is not a size"):
         room.bytes_of(size)
 
 
-def test_the_verbs_take_the_option(
-    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture
-) -> None:
+def test_the_verbs_take_the_option(table, tmp_path, capsys):
     content = json.loads(METHODS["rounded"].model.model_dump_json(exclude_unset=True))
     asked = tmp_path / "policy.yaml"
     asked.write_text(yaml.safe_dump(content))
@@ -604,9 +576,7 @@ def test_the_verbs_take_the_option(
     assert "200 MB is too little for this table; allow 300 MB" in capsys.readouterr().err
 
 
-def test_a_release_past_memory_is_summed_up(
-    tiny: None, table: Path, tmp_path: Path, capsys: pytest.CaptureFixture
-) -> None:
+def test_a_release_past_memory_is_summed_up(tiny, table, tmp_path, capsys):
     asked, out = tmp_path / "policy.json", str(tmp_path / "out.csv")
     asked.write_text(METHODS["rounded"].model.model_dump_json(exclude_unset=True))
     more = ["-p", str(asked), "--memory", "200KB"]
@@ -617,8 +587,8 @@ def test_a_release_past_memory_is_summed_up(
 
 
 def test_what_reads_a_whole_table_is_refused_before_anything_is_written(
-    tiny: None, table: Path, tmp_path: Path, capsys: pytest.CaptureFixture
-) -> None:
+    tiny, table, tmp_path, capsys
+):
     content = json.loads(METHODS["rounded"].model.model_dump_json(exclude_unset=True))
     asked = tmp_path / "policy.yaml"
     asked.write_text(yaml.safe_dump(content))

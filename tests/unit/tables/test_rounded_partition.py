@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from naive_partition import cheapest_cut_in_two, paper_classes, total_loss
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
-from shoal.errors import InfeasibleError, InputError
+from shoal.errors import InputError
 from shoal.protocols import Promises
 from shoal.search.kernels import rounded_cut
 from shoal.search.kernels.sorted_cut import MOST_TRIED
@@ -190,14 +190,6 @@ def test_explicit_parameters_override_the_preset():
 def test_an_unknown_choice_is_an_input_error_that_lists_the_choices():
     with pytest.raises(InputError, match="'dimension' must be one of widest, in-turn, best"):
         RoundedPartition(dimension="longest")
-
-
-def test_fewer_subjects_than_k_is_infeasible():
-    subjects = np.repeat(np.arange(4, dtype=np.int32), 5)
-    with pytest.raises(InfeasibleError, match="4 subjects"):
-        RoundedPartition().partition(
-            linear(np.arange(20)[:, None], subjects), OnlyK(5, subjects), np.random.default_rng(0)
-        )
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
+from sample_policies import content_of
 from shoal.reports.comparison_table import as_text
 from shoal.reports.text import summary
 from shoal.samples import survey
@@ -19,13 +20,7 @@ from shoal.samples import survey
 
 def policy(names, k=2, **attributes):
     quasi = {name: {"role": "quasi"} | attributes.get(name, {}) for name in names}
-    return {
-        "version": 1,
-        "attributes": quasi,
-        "promises": [{"model": "k-anonymity", "k": k}],
-        "method": {"name": "suppress-cells"},
-        "render": {"order": "input"},
-    }
+    return content_of(quasi, k, method={"name": "suppress-cells"}, render={"order": "input"})
 
 
 def suppressed(frame, **more):

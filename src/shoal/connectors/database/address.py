@@ -121,12 +121,10 @@ def parse(text: str) -> TableAddress:
 
 
 def of_file(path: str) -> str:
-    """How to name an SQLite file, without a table."""
     return f"sqlite:///{quote(path)}"
 
 
 def names_table(text: str) -> bool:
-    """Whether the address of a database names a table in it."""
     return any(name == "table" for name, _ in _parted(text)[3])
 
 

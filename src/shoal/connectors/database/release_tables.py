@@ -177,9 +177,7 @@ def list_release(session: Session, table: TableName, line: ListedRelease) -> Non
 
 @dataclass(frozen=True)
 class TableState:
-    """What a table holds. is_there: whether there is such a table. damage: what is not as it was
-    put, each in a line.
-    """
+    """What a table holds. is_there: whether it exists. damage: what is not as put, by line."""
 
     is_there: bool
     releases: Sequence[ListedRelease] = ()
@@ -206,9 +204,7 @@ def check_begin(address: TableAddress) -> None:
         findings = target_findings(session, table)
         if session.columns(table) or listed_releases(session, table):
             findings.append("is there already; name a new table, or the ledger that writes it")
-    if findings:
-        where = f"output '{address.shown}'"
-        raise InputError.from_findings([f"{where}: {finding}" for finding in findings])
+    InputError.raise_for(f"output '{address.shown}': {finding}" for finding in findings)
 
 
 def state_of(address: TableAddress, writing: bool = False) -> TableState:
@@ -259,10 +255,7 @@ def _begin(
     before: ListedRelease | None,
     names: Sequence[str],
 ) -> int:
-    """Makes a new table, or checks that the one that is there can take the next release.
-
-    Returns how many rows it has.
-    """
+    """Makes a new table, or checks that the old one takes the release; its number of rows."""
     where = f"output '{address.shown}'"
     listed, rows = listed_releases(session, table), TableRows.of(session, table)
     is_left = (listed[-1] if listed else None) == before and bool(rows.columns) == bool(before)
@@ -270,9 +263,7 @@ def _begin(
     if not is_left or (rows.columns and count_rows(session, table) != count):
         raise InputError(f"{where}: somebody else wrote into it meanwhile; run again")
     if before is None:
-        findings = column_findings(session, names)
-        if findings:
-            raise InputError.from_findings([f"{where}: {finding}" for finding in findings])
+        InputError.raise_for(f"{where}: {one}" for one in column_findings(session, names))
         texts = ", ".join(f"{quoted(name)} text" for name in names)
         session.execute(
             f"CREATE TABLE {table.quoted} ({ROW} {session.key_numbers}, {RELEASE} bigint NOT NULL,"
@@ -317,7 +308,6 @@ def _commit(session: Session, address: TableAddress, line: ListedRelease) -> Non
 
 
 def _is_there(address: TableAddress, line: ListedRelease) -> bool:
-    """Whether a release was committed though nobody said so."""
     try:
         with opened(address) as session:
             return line in listed_releases(session, session.named(address))
@@ -432,14 +422,10 @@ class TableRows:
 
     @property
     def _names(self) -> list[str]:
-        """The published columns."""
         return [name for name in self.columns if name not in (ROW, RELEASE)]
 
     def are_as_certified(self, line: ListedRelease, first: int) -> bool:
-        """Whether a release has the rows, and these the numbers, that it was put with.
-
-        first: how many rows of the table are before it.
-        """
+        """Whether a release has the rows and numbers it was put with, behind `first` others."""
         row = cell_of(ROW)
         frame = self._cells(line, f"{row} > {first} AND {row} <= {first + max(line.rows, 0)}")
         # first: the list may state more rows than any memory holds numbers

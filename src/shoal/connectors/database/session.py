@@ -99,9 +99,7 @@ class Session(Protocol):
         """Its columns in their order; none where there is no such table."""
 
     def key(self, table: TableName) -> list[str]:
-        """The columns of its primary key, or what else tells its rows apart; none where nothing
-        does.
-        """
+        """The columns of its primary key, or what else tells its rows apart; else none."""
 
     def name_findings(self, names: Sequence[str]) -> list[str]:
         """What is wrong with names of tables or columns."""
@@ -170,7 +168,6 @@ def as_declared(frame: pl.DataFrame, columns: Sequence[SqlColumn]) -> pl.DataFra
 
 
 def count_rows(session: Session, table: TableName) -> int:
-    """How many rows a table has."""
     return int(session.query(f"SELECT CAST(count(*) AS text) FROM {table.quoted}").item())
 
 

@@ -75,8 +75,7 @@ def rows_of_table(
         hint = "; a schema is named by &schema=NAME" if "." in table.name else "; check its name"
         raise InputError(f"{address.where}: there is no such table{hint}")
     names = [column.name for column in columns]
-    if patterns := names_like_patterns(names, f"{address.where}: "):
-        raise InputError.from_findings(patterns)
+    InputError.raise_for(names_like_patterns(names, f"{address.where}: "))
     columns = [column if reading.needs(column.name) else column.of_any_type for column in columns]
     odd = [
         f"column '{column.name}' is of type {column.unfit}" for column in columns if column.unfit
@@ -101,9 +100,7 @@ def rows_of_table(
 def _order(
     session: Session, address: TableAddress, table: TableName, columns: list[SqlColumn]
 ) -> dict[str, str]:
-    """The columns that a table is sorted by, with the SQL for it: all, where nothing tells its rows
-    apart, since equal rows may change places.
-    """
+    """The columns that a table is sorted by, with SQL: all, if nothing tells its rows apart."""
     by_name = {column.name: column.in_order for column in columns}
     if ROW in by_name:
         return {ROW: by_name[ROW]}
@@ -143,10 +140,7 @@ def _check_numbers(numbers: pl.Series, address: TableAddress) -> None:
 
 @dataclass
 class TableDraft:
-    """A release in a transaction that is open: nobody else sees it.
-
-    table: what it will be called. unnamed: what it is called until then.
-    """
+    """A release in an open transaction. table: its name afterwards. unnamed: until then."""
 
     session: Session
     address: TableAddress
@@ -157,15 +151,13 @@ class TableDraft:
 
     def write(self, frame: pl.DataFrame) -> None:
         """Puts all records; whatever is neither number nor day as text."""
-        findings = column_findings(self.session, frame.columns)
-        InputError.raise_for(findings)
+        InputError.raise_for(column_findings(self.session, frame.columns))
         typed = selectors.by_dtype(pl.Int64, pl.Float64, pl.Date)
         frame = frame.with_columns((~typed).cast(pl.String))
         create_release(self.session, self.unnamed, frame.schema)
         self.session.insert(self.unnamed, numbered(frame))
 
     def read(self) -> tuple[pl.DataFrame, str]:
-        """What the database holds now."""
         frame, self.sha256 = rows_of_table(self.session, self.address, self.unnamed)
         return frame, self.sha256
 
@@ -322,7 +314,6 @@ BATCH = 1 << 16
 
 
 def rows_sha256(frame: pl.DataFrame) -> str:
-    """The hash of a frame of text."""
     digest = hashlib.sha256()
     digest.update(_line(frame.columns).encode())
     for first in range(0, frame.height, BATCH):

@@ -70,7 +70,6 @@ def find_lines(text, begin, ends, spans, line_of, keys, slot, shift, factors, kn
 
 @inlined
 def _is_same(text, at, size, spans, other):
-    """Whether a line is the same as one of those that are known."""
     begun = np.uint64(spans[other, 0])
     if np.uint64(spans[other, 1]) - begun != size:
         return False

@@ -16,34 +16,7 @@ from typing import IO
 
 import numpy as np
 
-from shoal.connectors.ledger import verify
-from shoal.connectors.ledger.layout import (
-    CERTIFICATE,
-    DRAFT,
-    GENESIS,
-    INPUTS,
-    KEY,
-    LOCK,
-    MARK,
-    PRIVATE_SCHEMA,
-    RUN,
-    STATE,
-    TABLE,
-    Chain,
-    LedgerStep,
-    PolicyFiles,
-    ReleaseDraft,
-    draft_of,
-    is_draft,
-    json_text,
-    names_in,
-    number_in,
-    number_line,
-    sha256_of,
-    sha256_of_names,
-    sha256_of_state,
-    write_once,
-)
+from shoal.connectors.ledger import layout, verify
 from shoal.data.regular_files import path_text, sync
 from shoal.errors import ANOTHER_LEDGER, STOPS, InputError, LedgerError, os_errors_as_input_errors
 
@@ -54,10 +27,10 @@ _STEP_FOLDER = re.compile("[0-9]{6,}")
 
 
 @dataclass
-class Ledger(Chain):
+class Ledger(layout.Chain):
     """A folder of releases, and its private part beside it."""
 
-    _last: LedgerStep | None = field(default=None, init=False, repr=False, compare=False)
+    _last: layout.LedgerStep | None = field(default=None, init=False, repr=False, compare=False)
     """Under the lock, the last step: nobody else can append another."""
     _is_locked: bool = field(default=False, init=False, repr=False, compare=False)
     _runs: dict[int, np.ndarray] = field(
@@ -86,16 +59,16 @@ class Ledger(Chain):
                 f" {ANOTHER_LEDGER}"
             )
 
-    def begin(self, policy_files: PolicyFiles) -> None:
+    def begin(self, policy_files: layout.PolicyFiles) -> None:
         """Begin the ledger under these policy files, as a whole or not at all."""
         self.check_can_begin()
-        draft = draft_of(self.path.parent, self.path.name)
+        draft = layout.draft_of(self.path.parent, self.path.name)
         try:
             draft.mkdir(mode=0o700)
             for name, content in policy_files.files.items():
                 (draft / name).parent.mkdir(exist_ok=True)
                 (draft / name).write_bytes(content)
-            (draft / GENESIS).write_text(policy_files.genesis)
+            (draft / layout.GENESIS).write_text(policy_files.genesis)
             open_to_readers(draft)
             move_into_place(draft, self.path)
         except OSError as failed:
@@ -108,19 +81,16 @@ class Ledger(Chain):
 
     # Reading
 
-    def last_step(self) -> LedgerStep:
+    def last_step(self) -> layout.LedgerStep:
         """The last step that was committed; an empty one where none was."""
         return super().last_step() if self._last is None else self._last
 
-    def step_for(self, digest: str) -> LedgerStep | None:
-        """The step that an increment of this hash led to, None where it is new.
-
-        Raises LedgerError where that step is lost.
-        """
+    def step_for(self, digest: str) -> layout.LedgerStep | None:
+        """The step that this increment led to, None if it is new; LedgerError where it is lost."""
         note = self.note(digest)
         if not note.exists():
             return None
-        number = number_in(note)
+        number = layout.number_in(note)
         step = None if number is None else self.step(number)
         if step is None or step.input != digest:
             raise verify.damaged(self.verify())
@@ -129,11 +99,11 @@ class Ledger(Chain):
     @property
     def key(self) -> bytes:
         """The key of the subject tokens, made once; raises LedgerError where it is lost."""
-        path = self.private / KEY
+        path = self.private / layout.KEY
         if not path.exists():
             if self.steps():
                 raise verify.damaged([verify.LOST_KEY])
-            write_once(path, secrets.token_bytes(KEY_BYTES), self.private)
+            layout.write_once(path, secrets.token_bytes(KEY_BYTES), self.private)
         return path.read_bytes()
 
     def runs(self) -> dict[int, np.ndarray]:
@@ -145,9 +115,9 @@ class Ledger(Chain):
         for number, digest in self.last_step().runs:
             if number in self._runs:
                 continue
-            run = _mapped(self.step_folder(number) / RUN)
+            run = _mapped(self.step_folder(number) / layout.RUN)
             if run is None or hashlib.sha256(run.data).hexdigest() != digest:
-                raise verify.damaged([verify.changed(number, RUN)])
+                raise verify.damaged([verify.changed(number, layout.RUN)])
             self._runs[number] = run
         return {number: self._runs[number] for number, _ in self.last_step().runs}
 
@@ -165,11 +135,11 @@ class Ledger(Chain):
     def unmarked(self) -> list[str]:
         """A last step that was committed and bears no mark: no damage, a kill leaves it."""
         last = self.last_step().number
-        if not last or (self.step_folder(last) / MARK).exists():
+        if not last or (self.step_folder(last) / layout.MARK).exists():
             return []
         return [
-            f"private step {last:06d}: its mark '{MARK}' is missing: an append is running or was"
-            " stopped at its end, or somebody removed it; the next append sets it again"
+            f"private step {last:06d}: its mark '{layout.MARK}' is missing: an append is running or"
+            " was stopped at its end, or somebody removed it; the next append sets it again"
         ]
 
     def check_whole(self) -> None:
@@ -179,10 +149,7 @@ class Ledger(Chain):
             raise verify.damaged(findings)
 
     def check_end(self) -> None:
-        """Raises LedgerError where the last release is not the one that the private part remembers.
-
-        Costs the same however long the ledger is.
-        """
+        """Raises LedgerError unless the last release is the remembered one, at constant cost."""
         findings = verify.damage_at_end(self)
         if findings == []:
             return
@@ -210,29 +177,29 @@ class Ledger(Chain):
                 self._remove_empty_folders()
 
     @contextmanager
-    def draft(self) -> Iterator[ReleaseDraft]:
+    def draft(self) -> Iterator[layout.ReleaseDraft]:
         """Two folders for the next step; removed if they were not committed."""
         home = self.path if self.exists else self.path.parent
         # named before they are there, so that no signal leaves one
-        published = draft_of(home, f"{self.path.name}.release")
-        private = draft_of(self.private, "step")
+        published = layout.draft_of(home, f"{self.path.name}.release")
+        private = layout.draft_of(self.private, "step")
         try:
             published.mkdir(mode=0o700)
             private.mkdir(mode=0o700)
-            yield ReleaseDraft(published, private)
+            yield layout.ReleaseDraft(published, private)
         finally:
             shutil.rmtree(published, ignore_errors=True)
             shutil.rmtree(private, ignore_errors=True)
 
     def commit(
         self,
-        draft: ReleaseDraft,
+        draft: layout.ReleaseDraft,
         digest: str,
         records: int,
         transient_files: tuple[str, ...],
         runs: tuple[int, ...],
         publishes: bool,
-    ) -> tuple[LedgerStep, str]:
+    ) -> tuple[layout.LedgerStep, str]:
         """Move the draft into place: with its release, or as a step whose records wait.
 
         digest: hash of the increment. records: how many the ledger has published then.
@@ -243,26 +210,34 @@ class Ledger(Chain):
         """
         before = self.last_step()
         number = before.number + 1
-        files = {path.name: sha256_of(path) for path in sorted(draft.private.iterdir())}
+        files = {path.name: layout.sha256_of(path) for path in sorted(draft.private.iterdir())}
         kept_runs = [(earlier, run) for earlier, run in before.runs if earlier in runs]
-        own_run = [(number, files[RUN])] if RUN in files else []
-        step = LedgerStep(
+        own_run = [(number, files[layout.RUN])] if layout.RUN in files else []
+        step = layout.LedgerStep(
             number=number,
-            previous=sha256_of(self.state_file(before.number)) if before.number else before.head,
+            previous=layout.sha256_of(self.state_file(before.number))
+            if before.number
+            else before.head,
             release=before.releases + 1 if publishes else None,
             releases=before.releases + int(publishes),
-            head=sha256_of(draft.published / CERTIFICATE) if publishes else before.head,
+            head=layout.sha256_of(draft.published / layout.CERTIFICATE)
+            if publishes
+            else before.head,
             records=records,
             input=digest,
             files=files,
             transient_files=transient_files,
             runs=(*kept_runs, *own_run),
-            inputs=sha256_of_names(names_in(self.private / INPUTS) | {digest}),
-            key=sha256_of(self.private / KEY),
+            inputs=layout.sha256_of_names(layout.names_in(self.private / layout.INPUTS) | {digest}),
+            key=layout.sha256_of(self.private / layout.KEY),
         )
         content = json.loads(json.dumps(vars(step)))
-        content = {"schema": PRIVATE_SCHEMA, **content, "sha256": sha256_of_state(content)}
-        (draft.private / STATE).write_text(json_text(content))
+        content = {
+            "schema": layout.PRIVATE_SCHEMA,
+            **content,
+            "sha256": layout.sha256_of_state(content),
+        }
+        (draft.private / layout.STATE).write_text(layout.json_text(content))
         # there as soon as the step counts: a release, or else the step itself
         place = self.folder(step.release) if step.release else self.state_file(number)
         refused = ""
@@ -280,27 +255,31 @@ class Ledger(Chain):
         self._last = step
         return step, refused
 
-    def _finish(self, step: LedgerStep) -> None:
+    def _finish(self, step: layout.LedgerStep) -> None:
         """Note and mark a committed step, and remove the files that it replaces."""
-        write_once(self.note(step.input), number_line(step.number), self.private)
-        write_once(self.step_folder(step.number) / MARK, b"", self.private)
+        layout.write_once(self.note(step.input), layout.number_line(step.number), self.private)
+        layout.write_once(self.step_folder(step.number) / layout.MARK, b"", self.private)
         if step.number < 2:
             return
         before = self.step(step.number - 1)
         kept = {number for number, _ in step.runs}
         replaced = [self.step_folder(before.number) / name for name in before.transient_files]
-        replaced += [self.step_folder(old) / RUN for old, _ in before.runs if old not in kept]
+        replaced += [
+            self.step_folder(old) / layout.RUN for old, _ in before.runs if old not in kept
+        ]
         for path in replaced:
             path.unlink(missing_ok=True)
 
-    def _sweep(self) -> LedgerStep:
+    def _sweep(self) -> layout.LedgerStep:
         """Remove drafts and an uncommitted last step; finish and return the last committed one."""
-        names = {folder: names_in(folder) for folder in (self.path, self.private)}
-        drafts = [folder / name for folder in names for name in names[folder] if is_draft(name)]
+        names = {folder: layout.names_in(folder) for folder in (self.path, self.private)}
+        drafts = [
+            folder / name for folder in names for name in names[folder] if layout.is_draft(name)
+        ]
         # drafts from before the ledger's folder was there; another ledger's name may begin like
         # this one's
         own = re.compile(
-            rf"\.{re.escape(self.path.name)}(\.release)?\.[0-9a-f]{{16}}{re.escape(DRAFT)}"
+            rf"\.{re.escape(self.path.name)}(\.release)?\.[0-9a-f]{{16}}{re.escape(layout.DRAFT)}"
         )
         drafts += [path for path in self.path.parent.iterdir() if own.fullmatch(path.name)]
         for path in drafts:
@@ -309,7 +288,7 @@ class Ledger(Chain):
         last = max(steps, default=0)
         if last and not self.is_committed(last):
             # renamed first: half a folder must not look like a step
-            removed = self.private / f".{last:06d}{DRAFT}"
+            removed = self.private / f".{last:06d}{layout.DRAFT}"
             os.rename(self.step_folder(last), removed)
             shutil.rmtree(removed)
             return self.last_step()
@@ -329,14 +308,16 @@ class Ledger(Chain):
             with suppress(FileNotFoundError):  # removed between two of these lines
                 lock = self._opened_lock()
                 fcntl.flock(lock, fcntl.LOCK_EX)
-                if os.path.samestat(os.fstat(lock.fileno()), os.stat(self.private / LOCK)):
+                if os.path.samestat(os.fstat(lock.fileno()), os.stat(self.private / layout.LOCK)):
                     return lock
         raise InputError(
             f"ledger '{self.path}': its folder keeps being removed; name one that stays"
         )
 
     def _opened_lock(self) -> IO[str]:
-        if any((folder / GENESIS).is_file() for folder in (self.private, *self.private.parents)):
+        if any(
+            (folder / layout.GENESIS).is_file() for folder in (self.private, *self.private.parents)
+        ):
             raise InputError(
                 f"ledger '{self.path}': would lie in another ledger; name a folder elsewhere"
             )
@@ -352,7 +333,7 @@ class Ledger(Chain):
                 sync(path.parent)
             if self.private.stat().st_mode & 0o077:
                 self.private.chmod(0o700)  # somebody else may have made it, so as to read it
-            return open(self.private / LOCK, "a")
+            return open(self.private / layout.LOCK, "a")
         except FileNotFoundError:
             raise
         except OSError as failed:
@@ -368,8 +349,8 @@ class Ledger(Chain):
 
         with ExitStack() as held:
             with suppress(OSError):
-                if (self.private / LOCK).is_file():
-                    fcntl.flock(held.enter_context(open(self.private / LOCK)), fcntl.LOCK_SH)
+                if (self.private / layout.LOCK).is_file():
+                    fcntl.flock(held.enter_context(open(self.private / layout.LOCK)), fcntl.LOCK_SH)
             yield
 
     def _os_errors_as_input_errors(self) -> AbstractContextManager[None]:
@@ -383,9 +364,9 @@ class Ledger(Chain):
         if self.exists or self.steps():
             return
         with suppress(OSError):
-            for name in (KEY, TABLE):
+            for name in (layout.KEY, layout.TABLE):
                 (self.private / name).unlink(missing_ok=True)
-            (self.private / LOCK).unlink(missing_ok=True)
+            (self.private / layout.LOCK).unlink(missing_ok=True)
             self.private.rmdir()  # only if it holds nothing else
 
 

@@ -85,9 +85,7 @@ class PolicyFiles:
 
 @dataclass
 class Chain:
-    """The releases of a ledger and the private steps that led to them, read and never written;
-    whether or not anything is there yet.
-    """
+    """A ledger's releases and its private steps, read and never written, where there are any."""
 
     path: Path
 
@@ -271,12 +269,10 @@ def number_in(path: Path) -> int | None:
 
 
 def names_in(folder: Path) -> set[str]:
-    """The names of everything in a folder."""
     return set(os.listdir(folder)) if folder.is_dir() else set()
 
 
 def _numbers(folder: Path, form: str) -> list[int]:
-    """The numbers that folders in here are named by, rising."""
     if not folder.is_dir():
         return []
     with os.scandir(folder) as entries:  # which knows what is a folder without asking about each
@@ -307,10 +303,7 @@ def write_once(path: Path, content: bytes, private: Path) -> None:
 
 
 def write_anew(path: Path, content: bytes, drafts: Path) -> None:
-    """A small file of the private part in place of an earlier one, by one rename.
-
-    drafts: the folder in which it is written first.
-    """
+    """Replaces a small file of the private part by one rename. drafts: where it is written."""
     draft = draft_of(drafts, path.name)
     try:
         draft.touch(mode=0o600)

@@ -86,7 +86,6 @@ class Identities:
         return np.zeros(len(self.records), dtype=bool) if self.changed is None else self.changed
 
     def take(self, rows: np.ndarray) -> Identities:
-        """The identities of some of the rows, in that order."""
         return replace(self, **{name: part[rows] for name, part in self._known.items()})
 
     def numbered(self, following: int) -> Identities:

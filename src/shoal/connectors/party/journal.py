@@ -185,7 +185,6 @@ def _is_head(head: bytes) -> bool:
 
 
 def _has_head(content: bytes) -> bool:
-    """Whether a whole head is somewhere in it."""
     at = content.find(_MARK)
     while at >= 0:
         if _is_head(content[at : at + _HEAD_SIZE]):

@@ -53,10 +53,7 @@ class Identity:
 
 
 class Endpoint:
-    """The address where a party listens, and its channels to the others.
-
-    most: bytes of a message, beyond which its channel breaks.
-    """
+    """Where a party listens, and its channels to others. most: bytes of a message they take."""
 
     def __init__(self, identity: Identity, peers: Sequence[Peer], most: int) -> None:
         self.grpc = _grpc()
@@ -98,7 +95,6 @@ class Endpoint:
         self._server.start()
 
     def call(self, name: str, method: str, packed: bytes) -> bytes:
-        """The answer of another party to one call."""
         metadata = (("party", self._identity.name),)
         return self._channels[name].unary_unary(_SERVICE + method)(
             packed, timeout=_CALL_TIMEOUT, metadata=metadata
@@ -142,7 +138,6 @@ class Endpoint:
         return f"no answer from {address}"
 
     def close(self) -> None:
-        """Closes all channels at once."""
         for channel in self._channels.values():
             channel.close()
         self._server.stop(0.2)
@@ -270,7 +265,6 @@ def make_keys(name: str) -> tuple[bytes, bytes]:
 
 
 def _cryptography() -> tuple[Any, Any, Any]:
-    """The modules x509, serialization and ec."""
     try:
         from cryptography import x509
         from cryptography.hazmat.primitives import serialization

@@ -51,21 +51,8 @@ from shoal.fusion.ground import (
     unpack_all,
 )
 from shoal.protocols import FusionMethod
+from shoal.search import specialization
 from shoal.search.kernels import specialize
-from shoal.search.specialization import (
-    FINE_UNIT,
-    MOST_CHILDREN,
-    SCORES,
-    UNIT,
-    Candidate,
-    Candidates,
-    Done,
-    Specialization,
-    Step,
-    Taken,
-    child_of_cell,
-    spans_of,
-)
 
 MOST_LABELS = 1 << 16
 MOST_AHEAD, USUAL_AHEAD = 64, 8
@@ -75,7 +62,7 @@ _STEP = struct.Struct("<4I")  # attribute, lo, hi, children
 NOTHING = _NUMBER.pack(0)  # the batch of a winner whose first step is refused
 SCORE = {
     "help": "what makes a specialization good: the paper's gain ratio, or gain",
-    "choices": SCORES[:2],
+    "choices": specialization.SCORES[:2],
 }
 PAPER = (
     "Yang, Wang. Research on data fusion algorithm for multi-party based on k-anonymity. "
@@ -99,14 +86,14 @@ class TdsRule:
 
     def worth_bits(self, attributes: int) -> int:
         """Bits that hold every bid and its sign: no gain is above log2 of the number of labels."""
-        unit = FINE_UNIT if self.score == "gain-per-loss" else UNIT
+        unit = specialization.FINE_UNIT if self.score == "gain-per-loss" else specialization.UNIT
         most = MOST_LABELS.bit_length() * unit * attributes + attributes
         return most.bit_length() + 1
 
     def most_batch(self, records: int, cells: Mapping[int, int]) -> int:
         """The most bytes of a batch on these attributes of this number of rows."""
-        starts = min(MOST_CHILDREN, max(cells.values(), default=0))
-        codes = len(cells) * packed_size(records, MOST_CHILDREN)
+        starts = min(specialization.MOST_CHILDREN, max(cells.values(), default=0))
+        codes = len(cells) * packed_size(records, specialization.MOST_CHILDREN)
         return _NUMBER.size + MOST_AHEAD * (_STEP.size + 4 * starts) + codes
 
     def most_batches(self, records: int, nodes: int) -> int:
@@ -158,15 +145,15 @@ class Party:
         ]
         cells = [t.cells for t in ground.taxonomies]
         keeps = _kept_by(ground) if ground.needs_more_than_k else None
-        self.state = Specialization(codes, cells, ground.qids, None, keeps)
-        self.candidates = Candidates(
+        self.state = specialization.Specialization(codes, cells, ground.qids, None, keeps)
+        self.candidates = specialization.Candidates(
             self.state, {j: ground.taxonomies[j] for j in sorted(own)}, ground.classes, rule.score
         )
         # steps of a batch at least; none where all may be refused
         self._fewest = 1 if ground.judge is None else 0
-        self.plan: list[Taken] = []
-        self._judged: list[Done] = []
-        self.steps: list[Step] = []
+        self.plan: list[specialization.Taken] = []
+        self._judged: list[specialization.Done] = []
+        self.steps: list[specialization.Step] = []
 
     @property
     def touched(self) -> int:
@@ -179,7 +166,7 @@ class Party:
         for j, taxonomy in enumerate(self._taxonomies):
             starts = taxonomy.children.get(taxonomy.root, np.array([0, 1]))
             if self.state.cut(j) == [taxonomy.root]:
-                self.state.step(Step(j, *taxonomy.root, tuple(starts.tolist())))
+                self.state.step(specialization.Step(j, *taxonomy.root, tuple(starts.tolist())))
 
     def hulls(self) -> bytes | None:
         """Nothing: a node is what all rows under it show."""
@@ -211,12 +198,11 @@ class Party:
             self.plan.append(taken)
         return taken is not None
 
-    def eligible(self) -> list[Candidate] | None:
+    def eligible(self) -> list[specialization.Candidate] | None:
         """What the next step is chosen among; None for all candidates."""
         return None
 
     def lose(self) -> None:
-        """Undoes the whole plan."""
         self.keep(0)
 
     def propose(self, number: int) -> bytes:
@@ -260,7 +246,7 @@ class Party:
                 raise unfit("sent a step that breaks a promise", BREAKS_OFF)
         self.steps += steps
 
-    def _place(self, steps: Sequence[Step], packed: bytes | bytearray) -> None:
+    def _place(self, steps: Sequence[specialization.Step], packed: bytes | bytearray) -> None:
         """Puts rows under the deepest nodes of a batch; raises PartyError where that can't be."""
         roots = batch_roots(steps)
         rows = [self._rows_under(root) for root in roots]
@@ -269,11 +255,11 @@ class Party:
         for i, codes in enumerate(unpack_all(packed, sizes)):
             self.state.codes[roots[i].attribute][rows[i]] = first_cells[i][codes]
 
-    def _rows_under(self, step: Step) -> np.ndarray:
+    def _rows_under(self, step: specialization.Step) -> np.ndarray:
         self._check(step)
         return self.state.rows[step.attribute][step.lo, step.hi]
 
-    def _check(self, step: Step) -> None:
+    def _check(self, step: specialization.Step) -> None:
         known = step.attribute < len(self._taxonomies) and step.attribute not in self._own
         if not known or (step.lo, step.hi) not in self.state.rows[step.attribute]:
             raise unfit(NOT_OWN)
@@ -292,15 +278,11 @@ class Party:
             raise unfit("sent a step that is not in its taxonomy", OTHER_AGREEMENT)
 
     def keep(self, steps: int) -> None:
-        """Undoes what is planned beyond these steps."""
         while len(self.plan) > steps:
             self.candidates.take_back(self.plan.pop())
 
-    def worth(self, taken: Taken) -> int:
-        """A positive whole number that orders all candidates of all parties.
-
-        The attribute decides among equal scores.
-        """
+    def worth(self, taken: specialization.Taken) -> int:
+        """A positive whole number that orders all candidates; among equals the attribute does."""
         attributes = len(self._taxonomies)
         return taken.score * attributes + attributes - taken.done.step.attribute
 
@@ -317,7 +299,9 @@ def _kept_by(ground: Ground) -> Callable[[np.ndarray, np.ndarray], bool]:
 
 
 def encoded(
-    steps: Sequence[Step], rows: Mapping[Step, np.ndarray], codes: Sequence[np.ndarray]
+    steps: Sequence[specialization.Step],
+    rows: Mapping[specialization.Step, np.ndarray],
+    codes: Sequence[np.ndarray],
 ) -> bytes:
     numbers = [len(steps)]
     for step in steps:
@@ -325,9 +309,9 @@ def encoded(
     packed = []
     for root in batch_roots(steps):
         first_cells = final_nodes(root, steps)
-        whole = Step(root.attribute, root.lo, root.hi, tuple(first_cells.tolist()))
+        whole = specialization.Step(root.attribute, root.lo, root.hi, tuple(first_cells.tolist()))
         child_codes = specialize.children_of(
-            rows[root], codes[root.attribute], root.lo, child_of_cell(whole)
+            rows[root], codes[root.attribute], root.lo, specialization.child_of_cell(whole)
         )
         packed.append(pack(child_codes, len(first_cells)))
     return np.array(numbers, dtype="<u4").tobytes() + b"".join(packed)
@@ -335,7 +319,7 @@ def encoded(
 
 def decode_steps(
     batch: bytes | bytearray, most: int = MOST_AHEAD, fewest: int = 1
-) -> tuple[list[Step], bytes | bytearray]:
+) -> tuple[list[specialization.Step], bytes | bytearray]:
     """The steps of a batch, and the packed codes after them.
 
     Raises PartyError where it has fewer than `fewest` or more than `most`, or where one is not a
@@ -349,25 +333,25 @@ def decode_steps(
             raise ValueError
         for _ in range(count):
             attribute, lo, hi, children = _STEP.unpack_from(batch, at)
-            if not 1 <= children <= MOST_CHILDREN:
+            if not 1 <= children <= specialization.MOST_CHILDREN:
                 raise ValueError
             starts = struct.unpack_from(f"<{children}I", batch, at + _STEP.size)
             if starts[0] != lo or any(a >= b for a, b in pairwise((*starts, hi + 1))):
                 raise ValueError
-            steps.append(Step(attribute, lo, hi, starts))
+            steps.append(specialization.Step(attribute, lo, hi, starts))
             at += _STEP.size + 4 * children
     except (ValueError, struct.error):
         raise unfit(NO_BATCH) from None
     return steps, batch[at:]
 
 
-def batch_roots(steps: Sequence[Step]) -> list[Step]:
+def batch_roots(steps: Sequence[specialization.Step]) -> list[specialization.Step]:
     """The steps on nodes that existed before the batch."""
-    made = {(step.attribute, *span) for step in steps for span in spans_of(step)}
+    made = {(step.attribute, *span) for step in steps for span in specialization.spans_of(step)}
     return [step for step in steps if (step.attribute, step.lo, step.hi) not in made]
 
 
-def final_nodes(root: Step, steps: Sequence[Step]) -> np.ndarray:
+def final_nodes(root: specialization.Step, steps: Sequence[specialization.Step]) -> np.ndarray:
     """First cells of the nodes that the batch leaves under one of its roots, ascending."""
     inside = [
         s for s in steps if s.attribute == root.attribute and root.lo <= s.lo and s.hi <= root.hi

@@ -12,19 +12,8 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
+from shoal.connectors.party import messages
 from shoal.connectors.party.journal import Journal
-from shoal.connectors.party.messages import (
-    DONE,
-    FRAME_HEAD,
-    LENGTH,
-    NOT_JOURNALED,
-    PIECE,
-    LinkLost,
-    MessageKind,
-    pack_frame,
-    refused,
-    unpack_head,
-)
 from shoal.connectors.party.tls import Endpoint, Identity, Peer
 from shoal.errors import PartyError
 from shoal.fusion.wire.parser import Parser, Terms
@@ -92,7 +81,7 @@ class PartyLink:
         parser = Parser(name, terms.limits.get(name, {}))
         for number in range(self._sessions.received[name]):
             frame = self._journal.get(b"R", name, number) or b""
-            parser.take(unpack_head(frame)[1], frame[FRAME_HEAD:])
+            parser.take(messages.unpack_head(frame)[1], frame[messages.FRAME_HEAD :])
         return parser
 
     # Sessions
@@ -123,7 +112,7 @@ class PartyLink:
 
     def finish(self) -> None:
         """Waits until the others have everything, and leaves. Raises LinkLost if one does not."""
-        self.leave(DONE)
+        self.leave(messages.DONE)
         until = time.monotonic() + self._patience.seconds
         try:
             for name, stream in self._streams.items():
@@ -133,7 +122,7 @@ class PartyLink:
         except Exception:
             self._sessions.leaving = False
             self._sessions.lose()
-            raise LinkLost from None
+            raise messages.LinkLost from None
         with self._state:
             deadline = time.monotonic() + 5
             while len(self._closed) < len(self._peers) and time.monotonic() < deadline:
@@ -143,7 +132,7 @@ class PartyLink:
     def leave(self, why: bytes = b"", seconds: float = 0) -> None:
         """Says goodbye, so that nobody waits for more; allows some seconds for it to arrive."""
         self._sessions.leaving = True
-        goodbye = pack_frame(self._agreement, MessageKind.BYE, 0, why)
+        goodbye = messages.pack_frame(self._agreement, messages.MessageKind.BYE, 0, why)
         for outbox in self._outbox.values():
             outbox.put(goodbye)
             outbox.close()
@@ -152,7 +141,6 @@ class PartyLink:
                 stream.result(timeout=seconds)
 
     def stop(self) -> None:
-        """Closes all channels at once."""
         self._sessions.leaving = True
         for outbox in self._outbox.values():
             outbox.close()
@@ -196,21 +184,21 @@ class PartyLink:
 
     # Sending
 
-    def send(self, to: str, kind: MessageKind, content: bytes | memoryview) -> None:
+    def send(self, to: str, kind: messages.MessageKind, content: bytes | memoryview) -> None:
         """Sends a message, once in all sessions; perhaps in pieces, its length before it."""
         if kind not in self._in_pieces:
             self._send(to, kind, bytes(content))
             return
-        self._send(to, kind, LENGTH.pack(len(content)))
-        for start in range(0, len(content), PIECE):
-            self._send(to, kind, bytes(content[start : start + PIECE]))
+        self._send(to, kind, messages.LENGTH.pack(len(content)))
+        for start in range(0, len(content), messages.PIECE):
+            self._send(to, kind, bytes(content[start : start + messages.PIECE]))
 
-    def _send(self, to: str, kind: MessageKind, content: bytes) -> None:
+    def _send(self, to: str, kind: messages.MessageKind, content: bytes) -> None:
         number = self._sent[to]
         self._sent[to] += 1
         frame = self._journal.get(b"S", to, number)
         if frame is None:
-            frame = pack_frame(self._agreement, kind, number, content)
+            frame = messages.pack_frame(self._agreement, kind, number, content)
             self._journal.append(b"S", frame, to, number)
         self._count(kind, len(frame))
         if not self._put(to, number, frame):
@@ -240,19 +228,19 @@ class PartyLink:
     def send_shares(self, to: str, content: bytes) -> None:
         """Sends a message of a secure round; it is lost if the session breaks."""
         self._record(to, content)
-        frame = pack_frame(self._agreement, MessageKind.SHARES, 0, content)
-        self._count(MessageKind.SHARES, len(frame))
+        frame = messages.pack_frame(self._agreement, messages.MessageKind.SHARES, 0, content)
+        self._count(messages.MessageKind.SHARES, len(frame))
         with self._state:
             if self._sessions.stands() and to in self._outbox:
                 self._outbox[to].put(frame)
 
-    def _count(self, kind: MessageKind, size: int) -> None:
+    def _count(self, kind: messages.MessageKind, size: int) -> None:
         self.bytes_sent[kind.name.lower()] += size
         self.messages_sent[kind.name.lower()] += 1
 
     # Receiving
 
-    def receive(self, sender: str, kind: MessageKind) -> bytes | bytearray:
+    def receive(self, sender: str, kind: messages.MessageKind) -> bytes | bytearray:
         """The next message of a party, which must be of this kind; waits for it.
 
         One that comes in pieces is as long as the parser found. Raises LinkLost where the session
@@ -263,11 +251,11 @@ class PartyLink:
         if kind not in self._in_pieces:
             return first
         content = bytearray()
-        while len(content) < LENGTH.unpack(first)[0]:
+        while len(content) < messages.LENGTH.unpack(first)[0]:
             content += self._receive(sender, kind)
         return content
 
-    def _receive(self, sender: str, kind: MessageKind) -> bytes:
+    def _receive(self, sender: str, kind: messages.MessageKind) -> bytes:
         number = self._read[sender]
         with self._patience.waiting(f"party '{sender}'") as go_on:
             while not self._has_come(sender, number):
@@ -275,9 +263,13 @@ class PartyLink:
         self._read[sender] += 1
         frame = self._journal.get(b"R", sender, number)
         assert frame is not None
-        if unpack_head(frame)[1] != kind:
-            raise refused(sender, MessageKind(unpack_head(frame)[1]), "is not what comes next")
-        return frame[FRAME_HEAD:]
+        if messages.unpack_head(frame)[1] != kind:
+            raise messages.refused(
+                sender,
+                messages.MessageKind(messages.unpack_head(frame)[1]),
+                "is not what comes next",
+            )
+        return frame[messages.FRAME_HEAD :]
 
     def _has_come(self, sender: str, number: int) -> bool:
         """Whether there is a message of this number; waits a moment for it."""
@@ -307,7 +299,6 @@ class PartyLink:
             yield check
 
     def has_more(self, sender: str) -> bool:
-        """Whether a message of this party waits to be received."""
         with self._state:
             return self._sessions.received[sender] > self._read[sender]
 
@@ -324,11 +315,11 @@ class PartyLink:
         try:
             for frame in frames:
                 # the iterator also just stops when the sender died: only a goodbye is an end
-                ended = self._hear(name, session, frame) == MessageKind.BYE
+                ended = self._hear(name, session, frame) == messages.MessageKind.BYE
         except PartyError as wrong:
             self._sessions.fail(wrong)
             context.abort(status.FAILED_PRECONDITION, "refused")
-        except LinkLost:
+        except messages.LinkLost:
             context.abort(status.ABORTED, "another session")
         finally:
             with self._state:
@@ -342,19 +333,19 @@ class PartyLink:
 
     def _hear(self, name: str, session: str, frame: bytes) -> int:
         """Takes the next message of this session and agreement in order; returns its kind."""
-        if len(frame) < FRAME_HEAD:
+        if len(frame) < messages.FRAME_HEAD:
             raise PartyError(
                 f"party '{name}': sent something that is not a message; run the same version"
                 " everywhere"
             )
-        agreement, kind, number = unpack_head(frame)
+        agreement, kind, number = messages.unpack_head(frame)
         if agreement != self._agreement:
             raise PartyError(f"party '{name}': sent a message of another agreement; the run ends")
-        content = frame[FRAME_HEAD:]
+        content = frame[messages.FRAME_HEAD :]
         with self._state:
             if not self._sessions.is_current(session):
-                raise LinkLost
-            is_journaled = kind not in NOT_JOURNALED
+                raise messages.LinkLost
+            is_journaled = kind not in messages.NOT_JOURNALED
             if is_journaled and number != self._sessions.received[name]:
                 raise PartyError(
                     f"party '{name}': sent a message out of order or a second time; the run ends"
@@ -364,9 +355,9 @@ class PartyLink:
                 self._journal.append(b"R", frame, name, number)
                 self._sessions.received[name] += 1
                 self._state.notify_all()
-        if kind == MessageKind.SHARES:
+        if kind == messages.MessageKind.SHARES:
             self._hear_shares(name, session, content)
-        if kind == MessageKind.BYE and content == DONE:
+        if kind == messages.MessageKind.BYE and content == messages.DONE:
             self._sessions.note(LEFT, name)
         return int(kind)
 
@@ -380,7 +371,9 @@ class PartyLink:
             if session != self._opened:
                 kept = [entry for entry in self._early_shares if entry[0] == session]
                 if len(kept) >= _MOST_EARLY:
-                    raise refused(name, MessageKind.SHARES, "come before their session stands")
+                    raise messages.refused(
+                        name, messages.MessageKind.SHARES, "come before their session stands"
+                    )
                 self._early_shares = [*kept, (session, name, content)]
                 return
             on_shares = self.on_shares  # of this session, whatever comes after the lock

@@ -156,7 +156,6 @@ class Sessions:
         return self._accepted is not None
 
     def is_current(self, session: str) -> bool:
-        """Whether this session's messages are taken."""
         return self._accepted == session
 
     def lose(self, session: str | None = None) -> None:
@@ -175,7 +174,6 @@ class Sessions:
             self.state.notify_all()
 
     def is_done(self, name: str) -> bool:
-        """Whether this party has said that it is done."""
         return (LEFT, name, 0) in self._journal
 
     def note(self, mark: bytes, name: str) -> None:

@@ -64,9 +64,7 @@ def exchange(points, values, labels, home, bucket_of, signatures, is_open):
 
 @inner
 def _best_partner(i, points, places, sums, sizes, least):
-    """The record whose exchange with i saves most, the first of several; -1 where none saves more
-    than `least`.
-    """
+    """Whose exchange with i saves most, more than `least`; the first of several, else -1."""
     best = least
     found = -1
     a = places.labels[i]
@@ -127,7 +125,6 @@ def _change_places(i, j, points, places, sums):
 
 @inner
 def _squared_error(points):
-    """Of all records as one class."""
     error = 0.0
     for c in range(points.shape[1]):
         mean = points[:, c].mean()

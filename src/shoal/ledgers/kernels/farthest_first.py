@@ -121,9 +121,7 @@ def _reach_of_k(distance, ids, subject_ids, left, best, k, held):
 
 @inner
 def _is_met(i, distance, ids, subject_ids, held, count):
-    """Whether a record of the same person, as near, is held; the lower record then stands for the
-    person.
-    """
+    """Whether the same person, as near, is held: the lower record stands for the person."""
     for at in range(count):
         other = held[at]
         if subject_ids[ids[other]] == subject_ids[ids[i]]:
@@ -150,7 +148,6 @@ def _rise(held, at, distance, ids):
 
 @inner
 def _fall(held, count, distance, ids):
-    """The record on top of the heap goes down to where it belongs."""
     at = 0
     while 2 * at + 1 < count:
         child = 2 * at + 1

@@ -83,10 +83,7 @@ class MInvariance(Republisher):
     def publish(
         self, increment: Matrix, view: LedgerView, promises: Promises, rng: np.random.Generator
     ) -> Placement:
-        """Classes by signature; new records that fit nowhere wait.
-
-        increment: all records of the table.
-        """
+        """Classes by signature of the table's records; new ones that fit nowhere wait."""
         self._check(view)
         rows = -(-promises.k // self.m)  # of each value, so that a class of m values holds k people
         waiting = _by_value(view, np.flatnonzero(~view.earlier), increment)

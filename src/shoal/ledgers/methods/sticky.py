@@ -297,7 +297,6 @@ def in_company(rounds: np.ndarray, k: int) -> np.ndarray:
 
 
 def _rows_by_group(view: LedgerView) -> list[tuple[int, np.ndarray]]:
-    """The records of each group that has any, by its number."""
     rows = np.flatnonzero(view.person >= 0)
     if not len(rows):
         return []

@@ -262,9 +262,7 @@ def _tree_cost(size, s, promises):
 
 @inlined
 def _change_in_tree(first, size, leaving, coming, s, promises):
-    """How the cost changes when a member at one leaf is replaced by one at another: at the nodes
-    over one of the two.
-    """
+    """How the cost changes when a member moves from one leaf to another: at nodes over just one."""
     change = np.int64(0)
     if leaving == coming:
         return change
@@ -284,7 +282,6 @@ def _change_in_tree(first, size, leaving, coming, s, promises):
 
 @inlined
 def _within(begin, end, first, size, s, promises):
-    """How many members have a leaf from `begin` to `end`."""
     values = promises.kept[len(promises.least) + s]
     held = np.int64(0)
     for e in range(first, first + size):

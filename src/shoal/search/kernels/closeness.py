@@ -81,10 +81,7 @@ def unit_cost(size, s, targets):
 
 @inner
 def run_cost(level, crossing, begin, end, size, s, targets):
-    """Sum over the values begin..end-1 of |pairs * level - size * G|.
-
-    crossing: the value from which on pairs * level is the lesser one, see `crossing_value`.
-    """
+    """Sum of |pairs * level - size * G| over values begin..end-1. crossing: `crossing_value`."""
     layout, prefix_sums = targets.layout, targets.prefix_sums
     crossing = min(max(crossing, begin), end)
     first = layout[s, FIRST]
@@ -275,10 +272,7 @@ def _sort_values(members, start, c, s, runs, targets):
 
 @inner
 def sort_in_place(keys, order):
-    """Sorts n int64 keys by Shell's sort, and fills in which one came to each place.
-
-    order: int64, room for n or more.
-    """
+    """Sorts n int64 keys by Shell's sort; `order`: int64, which one came to each place."""
     n = len(keys)
     for at in range(n):
         order[at] = at

@@ -182,7 +182,6 @@ def _tight(by, local, counts, positions, l):
 
 @inner
 def _losses(node, by, codes, positions, costs):
-    """What both sides lose at each position."""
     m, d = len(by), codes.shape[1]
     losses = np.zeros(len(positions))
     for backward in (False, True):

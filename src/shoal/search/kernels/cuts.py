@@ -68,9 +68,7 @@ class Scratch(NamedTuple):
 
 
 def _passes(rows, d):
-    """Of cutting segments that have all rows together once: the bounds, then the halving of a
-    range.
-    """
+    """Of cutting segments of all rows together once: the bounds, then the halving of a range."""
     return len(rows) * (2 * d + HALVINGS)
 
 
@@ -164,9 +162,7 @@ def _scratch(rows, d, costs):
 
 @inner
 def _cut(rows, start, end, attempt, asked, costs, seen, history, cuts, scratch):
-    """Makes the first cut from `attempt` on that leaves k people on every side: (parts, next
-    attempt).
-    """
+    """Makes the first cut from `attempt` on that leaves k people a side: (parts, next attempt)."""
     m = end - start
     if m < 2 * asked.least:
         return 0, attempt
@@ -233,9 +229,7 @@ def _widest_first(rows, start, end, costs, scratch):
 
 @inner
 def _take_turns(depth, scratch):
-    """Into `order`: the attributes from that of this depth on, in turn; those that tell nothing
-    apart come last.
-    """
+    """Into `order`: attributes from this depth's on, in turn; last those that part nothing."""
     bounds = scratch.bounds
     d = len(scratch.order)
     place = 0
@@ -305,9 +299,7 @@ def _part_by_rank(rows, start, end, j, rank, settled_by, scratch, cuts):
 
 @inner
 def _columns_in_turn(j, settled_by, scratch):
-    """Into key[0]: j, the attributes that settle ties, the record number; returns how many they
-    are.
-    """
+    """Into key[0]: j, the attributes that settle ties, the record number; returns their count."""
     key = scratch.key
     key[0, 0] = j
     columns = 1

@@ -195,9 +195,7 @@ def summed(codes, first, size, failing, values, place):
 
 @outer
 def multiplied(codes, first, size, failing, values, place):
-    """Sums over all, and over failing classes, of size * the product of the attributes'
-    values[place[j] + code].
-    """
+    """Sums, over all and over failing classes, size * product of values[place[j] + code]."""
     total = 0.0
     failed = 0.0
     for i in range(first.shape[0]):

@@ -60,9 +60,7 @@ class Unpaired(NamedTuple):
 
 
 def boxes(codes, labels, count):
-    """Bounds and sizes of classes: lo, hi (count, d) int32; sizes (count,) int64. -1 is in no
-    class.
-    """
+    """Bounds and sizes of classes: lo, hi (count, d) int32; sizes (count,). -1 is in no class."""
     lo, hi = np.empty((2, count, codes.shape[1]), np.int32)
     sizes = np.zeros(count, np.int64)
     _fill(codes, labels, lo, hi, sizes)
@@ -182,7 +180,6 @@ def _start_of(tile, ends):
 
 @inner
 def _tree(classes, tiles):
-    """The tree over the tiles, from the leaves up."""
     d = classes.lo.shape[1]
     count = len(tiles.ends)
     first = 1

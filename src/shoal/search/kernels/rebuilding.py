@@ -128,7 +128,6 @@ def rebuild(rows, record, size, loss, boxes, class_of, near, shape, table, tempe
 
 @inner
 def _find_neighbours(i, a, first, end, near, classes, made):
-    """The classes of the records near i, class a left out."""
     found = np.int64(0)
     for t in range(near.shape[1]):
         c = np.int64(classes.class_of[near[i, t]])
@@ -158,9 +157,7 @@ def _move(s, a, b, classes, made, shape, table):
 
 @inner
 def _grow(s, a, new, classes, made, shape, table):
-    """Slot s of class a starts class `new`, which grows to k members; False where none is left to
-    take.
-    """
+    """Slot s of class a starts class `new`, which grows to k members; False if none is left."""
     size = classes.size
     loss = classes.loss
     growth = made.growth
@@ -215,9 +212,7 @@ def _price_relief(t, classes, made, shape, table):
 
 @inner
 def _dissolve(a, grown, new, classes, made, shape, table):
-    """Every member of class a goes to the neighbour that it costs least; False where all are
-    full.
-    """
+    """Every member of class a goes where it costs least nearby; False where all are full."""
     size = classes.size
     while size[a] > 0:
         s = a * shape[CAPACITY] + size[a] - 1
@@ -242,7 +237,6 @@ def _dissolve(a, grown, new, classes, made, shape, table):
 
 @inner
 def _undo(classes, made, shape, table):
-    """Takes the moves of an attempt back, the last one first."""
     moves = made.counts[1]
     while moves > 0:
         moves -= 1

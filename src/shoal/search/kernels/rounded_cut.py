@@ -141,9 +141,7 @@ def cut_once(columns, begin, end, attempt, k, quota, rules, sample, costs):
 
 
 def _room(size):
-    """What parting nodes of up to `size` records needs: the side of each record, and a column's
-    values on the high.
-    """
+    """For parting nodes of up to `size` records: each record's side, a column's high values."""
     return np.empty(size, dtype=np.int8), np.empty(size, dtype=np.int32)
 
 
@@ -286,9 +284,7 @@ def propose_cuts(
 
 @inner
 def _between_values(columns, a, b, dim, share, sample, space):
-    """Rows on the low side of a sampled cut: its share of the node, or between values all rows up
-    to the lower.
-    """
+    """Rows on a sampled cut's low side: its share, or between values all up to the lower."""
     below = space.codes[dim, space.lists[dim, share - 1]]
     c = share * (b - a) // sample
     if below < space.codes[dim, space.lists[dim, share]]:

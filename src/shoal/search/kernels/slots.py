@@ -155,9 +155,7 @@ NOISE_BITS = 10
 
 
 class SlotClasses(NamedTuple):
-    """The classes as they are now. Class c owns the slots c * capacity and on, the first are
-    filled.
-    """
+    """The classes now. Class c owns the slots from c * capacity on; the first ones are filled."""
 
     rows: np.ndarray  # (slots, columns) int32
     record: np.ndarray  # (slots,) int32

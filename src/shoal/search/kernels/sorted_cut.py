@@ -221,9 +221,7 @@ def span_losses(columns, a, b, attributes, costs):
 
 @inner
 def tie_order(attributes, ties, order):
-    """Columns that decide between tied rows: the widest attributes first, then the record number;
-    how many.
-    """
+    """Columns that decide ties: the widest attributes, then the record number; how many."""
     d = attributes.shape[0]
     used = 0
     if ties == TIES_LEXICOGRAPHIC:

@@ -37,9 +37,7 @@ def children_of(rows, codes, lo, child_of_cell):
 @uncompiled_up_to(lambda rows, child, weights, children, *_: len(rows) * (1 + children))
 @outer
 def tally(rows, child, weights, children, labels, place, seen, counts):
-    """Counts the rows by group and child, into `seen` and `counts`; returns how many groups
-    occur.
-    """
+    """Counts rows by group and child, into `seen` and `counts`; returns how many groups occur."""
     found = 0
     weighted = weights.shape[0] > 0
     for i in range(rows.shape[0]):
@@ -104,9 +102,7 @@ def relabel(rows, child, labels, place, seen, found, counts, sizes, fresh):
 @uncompiled_up_to(lambda rows, *_: 2 * len(rows))
 @outer
 def part(rows, child, children):
-    """The rows in the order of their children, and where each child's rows begin: (m,) int32 and
-    (children + 1,) int64.
-    """
+    """Rows by child, (m,) int32, and where each child's begin, (children + 1,) int64."""
     starts = np.zeros(children + 1, dtype=np.int64)
     for i in range(rows.shape[0]):
         starts[child[i] + 1] += 1

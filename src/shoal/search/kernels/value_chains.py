@@ -119,10 +119,7 @@ def measure_chains(begin, end, head, later, sizes, counts, excess, targets):
 
 @inner
 def cost_in_order(head, later, extra, size, s, targets):
-    """The cost of a chain on ordered attribute s, together with record `extra` unless it is -1.
-
-    size: how many records they are, `extra` among them.
-    """
+    """The cost of a chain of `size` on ordered attribute s, with record `extra` unless -1."""
     codes = targets.codes
     cost = np.int64(0)
     level = np.int64(0)
@@ -217,7 +214,6 @@ def merge_far(points, labels, classes, codes, layout, prefix_sums, lookup, limit
 
 @inner
 def _farthest_class(excess, sizes):
-    """The class of greatest excess."""
     worst = 0
     for c in range(len(sizes)):
         if sizes[c] > 0 and (sizes[worst] == 0 or excess[c] > excess[worst]):
@@ -227,7 +223,6 @@ def _farthest_class(excess, sizes):
 
 @inner
 def _nearest_class(a, sizes, total):
-    """The class whose mean is nearest to that of class a."""
     best = -1
     least = np.inf
     for c in range(len(sizes)):

@@ -209,7 +209,6 @@ def _over(node, leaf, trees):
 
 @inner
 def _widen(c, code, clusters, trees):
-    """The box of cluster c grows to hold a record."""
     d = len(code)
     for j in range(d):
         x = code[j]
@@ -221,9 +220,7 @@ def _widen(c, code, clusters, trees):
 
 @inner
 def _enter(slot, c, person, number, people, slots):
-    """Puts a record into a slot; whether an earlier record of the same person is in the same
-    cluster.
-    """
+    """Puts a record into a slot; whether the same person is in the same cluster already."""
     slots.subject_ids[slot] = person
     slots.seq[slot] = number
     slots.member[slot] = c
@@ -268,9 +265,7 @@ def _too_full(people):
 
 @inner
 def _rebuild(people, slots, beginning):
-    """The table of those who are held alone, in order of arrival; the slot after `beginning` is the
-    oldest.
-    """
+    """The table of those held alone, by arrival; the slot after `beginning` is the oldest."""
     names = people.names
     latest = people.latest
     latest[:] = NONE

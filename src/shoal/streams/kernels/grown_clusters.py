@@ -205,7 +205,6 @@ def swap_rows(a, b, pool):
 
 @inner
 def _least(total, ids, count):
-    """The row of the least total; of equals the earlier record."""
     best = np.int64(0)
     for begin in range(0, count, STEP):
         end = min(begin + STEP, count)

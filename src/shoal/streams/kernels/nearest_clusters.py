@@ -256,7 +256,6 @@ def _push(heap, size, key):
 
 @inner
 def _replace_top(heap, size, key):
-    """Replaces the greatest key by a lower one."""
     at = np.int64(0)
     while True:
         child = 2 * at + 1

@@ -219,10 +219,7 @@ def _pool_both(subject_ids, mine, theirs, pool, seen_in, pair):
 
 @inner
 def _divide(pool, a, box, points, boxes, losses, trees):
-    """Moves the record farthest from box a, and those it grows by, into the pool's second half.
-
-    box: work space.
-    """
+    """Moves the record farthest from box a, and those it grows by, into the second half."""
     ids, copies = pool.ids, pool.points
     for i in range(len(ids)):
         for j in range(copies.near.shape[0]):

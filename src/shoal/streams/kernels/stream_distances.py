@@ -158,7 +158,6 @@ def node_over(node, first_leaf, last_leaf, trees):
 
 @inner
 def empty_boxes(count, points):
-    """So many empty boxes."""
     linear = points.near.shape[0]
     return Boxes(
         np.full((count, linear), FAR, np.int32),
@@ -170,7 +169,6 @@ def empty_boxes(count, points):
 
 @inner
 def empty_box(c, boxes):
-    """Makes box c empty."""
     for j in range(boxes.lo.shape[1]):
         boxes.lo[c, j] = FAR
         boxes.hi[c, j] = -FAR
@@ -180,7 +178,6 @@ def empty_box(c, boxes):
 
 @inner
 def set_box_to(i, c, points, boxes, trees):
-    """Makes box c that of record i alone."""
     for j in range(points.near.shape[0]):
         boxes.lo[c, j] = points.near[j, i]
         boxes.hi[c, j] = points.near[j, i]

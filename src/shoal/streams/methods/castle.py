@@ -68,16 +68,12 @@ class Castle(StreamMethod):
     tick: int = field(default=1, metadata=TICK)
 
     def start(self, space: Space, promises: StreamPromises, seed: int) -> "CastlePublisher":
-        """No cluster yet."""
         parameters = with_effective_delay(self, promises.k)
         return CastlePublisher(parameters, space, promises, seed)
 
 
 class CastlePublisher:
-    """Candidate clusters, good published ones, and the records that wait.
-
-    full: people from which on a candidate takes no more, 0 for no end.
-    """
+    """Candidates, good clusters, and who waits. full: most people of a candidate, 0: any."""
 
     full = 0
 
@@ -166,13 +162,11 @@ class CastlePublisher:
             yield Emissions.joined(out)
 
     def expire(self, seq: int) -> Iterator[Emissions]:
-        """The delay of all records up to this one is over."""
         held = np.flatnonzero((self._held["member"] >= 0) & (self._held["seq"] <= seq))
         for slot in held[np.argsort(self._held["seq"][held])].tolist():
             yield from self._delay_constraint(slot)
 
     def flush(self) -> Iterator[Emissions]:
-        """The delay of all records is over."""
         yield from self.expire(self._now)
 
     def _is_held(self, slot: int) -> bool:
@@ -225,9 +219,7 @@ class CastlePublisher:
         )
 
     def _covering(self, one: Arrivals) -> int:
-        """A random one of the good clusters that cover the record and that it may join; -1 where
-        none.
-        """
+        """A random one of the good clusters that cover the record and take it; -1 where none."""
         good = self._reusable
         fits = np.flatnonzero(((good.lo <= one.values[0]) & (one.values[0] <= good.hi)).all(axis=1))
         if not len(fits):
@@ -357,7 +349,6 @@ class CastlePublisher:
         return np.random.default_rng([self._seed, purpose, number])
 
     def _emitted(self, one: Arrivals, kind: int, cluster: int) -> Emissions:
-        """A record that leaves alone."""
         nothing = np.zeros((0, self._space.attributes))
         made = np.zeros(0, np.int64)
         return self._emissions(one, np.array([kind]), np.array([cluster]), made, nothing, nothing)
@@ -385,7 +376,6 @@ class CastlePublisher:
         return {**held, **own, **self._reusable.snapshot()}
 
     def restore(self, state: State) -> None:
-        """All of it as it was."""
         for name, array in self._held.items():
             array[:] = state[f"held.{name}"]
         self._values = state["values"].copy()

@@ -101,9 +101,7 @@ def repaired(
 
 
 def codes_of(space: Space, values: np.ndarray) -> np.ndarray:
-    """Positions in units of loss and leaves of all attributes, (n, d) int32; of records that lack a
-    value, anything.
-    """
+    """Positions in units of loss and leaves, (n, d) int32; anything where a value is missing."""
     values = np.nan_to_num(values)
     is_tree = np.array([tree is not None for tree in space.trees])
     codes = np.empty(values.shape, np.int32)
@@ -148,7 +146,6 @@ def emissions(
     hi: np.ndarray,
     live: np.ndarray,
 ) -> Emissions:
-    """All these records in one release."""
     seq, values, people = (column.copy() for column in _columns(records))
     at = np.full(len(seq), now, np.int64)
     return Emissions(
@@ -273,9 +270,7 @@ class ReusableClusters:
             self.keep(slice(len(self) - most, None))
 
     def covering(self, values: np.ndarray, draws: np.ndarray) -> np.ndarray:
-        """The place of the covering cluster of least loss, -1 where none; ties by draw. (n,)
-        int64
-        """
+        """The place of the covering cluster of least loss, -1 where none; ties by draw: (n,)."""
         if not len(self) or not len(values):
             return np.full(len(values), -1, dtype=np.int64)
         order, lo, hi, loss = self._by_loss

@@ -43,20 +43,7 @@ from shoal.protocols import Promises, StreamMethod, StreamPromises
 from shoal.search.refinement import quick_search, refine
 from shoal.search.refinery import Search
 from shoal.streams.kernels import grown_clusters, nearest_clusters, regroup, stream_distances
-from shoal.streams.methods.emission import (
-    KIND_OF_LEFTOVER,
-    LEFTOVERS,
-    SNAP,
-    Buffer,
-    ReusableClusters,
-    boxes,
-    emissions,
-    matrix_of,
-    people_of,
-    person_codes,
-    repaired,
-    with_effective_delay,
-)
+from shoal.streams.methods import emission
 
 # New clusters of a stream refined as table methods refine their classes, by k alone.
 #
@@ -82,7 +69,7 @@ class _PeopleAlone(Promises):
         quasi: Mapping[str, np.ndarray] | None = None,
         population: Mapping[str, Population] | None = None,
     ) -> np.ndarray:
-        return people_of(self._people, labels, count) >= self.k
+        return emission.people_of(self._people, labels, count) >= self.k
 
 
 def refined(
@@ -94,13 +81,10 @@ def refined(
     effort: str,
     rng: np.random.Generator,
 ) -> tuple[np.ndarray, int]:
-    """Clusters that lose no more, of the same sizes and numbers of people.
-
-    labels: (n,) int32, every record in some cluster. effort: one of `EFFORTS`.
-    """
+    """Clusters of the same sizes that lose no more. labels: (n,) int32. effort: of `EFFORTS`."""
     if effort == "none" or count < 2:
         return labels, count
-    matrix = matrix_of(space, records)
+    matrix = emission.matrix_of(space, records)
     search = Search(1, 4, 0.01, 0.005, resizes=False, rebuilds=False, run=64, orders=2)
     if effort == "full":
         search = quick_search(matrix, k, resizes=False)
@@ -152,9 +136,9 @@ class Fads(StreamMethod):
     leftovers: str = parameter(
         "records that fit no cluster: suppressed (star), kept for later, or dropped",
         default="star",
-        choices=LEFTOVERS,
+        choices=emission.LEFTOVERS,
     )
-    snap: int = field(default=0, metadata=SNAP)
+    snap: int = field(default=0, metadata=emission.SNAP)
     preset: str = parameter(
         "paper: as printed, members may share people", default="", choices=("", "paper")
     )
@@ -168,8 +152,7 @@ class Fads(StreamMethod):
             object.__setattr__(self, "leftovers", "star")
 
     def start(self, space: Space, promises: StreamPromises, seed: int) -> "FadsPublisher":
-        """An empty buffer."""
-        parameters = with_effective_delay(self, promises.k)
+        parameters = emission.with_effective_delay(self, promises.k)
         if self.neighbour != "knn" and not self.strict:
             raise InputError(
                 f"method 'fads': neighbour={self.neighbour} takes different people always; set"
@@ -191,8 +174,8 @@ class FadsPublisher:
         self._promises = promises
         self._seed = seed
         self._capacity = ceil(parameters.c0 * parameters.delta / promises.k)
-        self._buffer = Buffer(parameters.delta, space.attributes)
-        self._reusable = ReusableClusters(space.attributes)
+        self._buffer = emission.Buffer(parameters.delta, space.attributes)
+        self._reusable = emission.ReusableClusters(space.attributes)
         self._release, self._made, self._now = 0, 0, -1
 
     def push(self, arrivals: Arrivals) -> Iterator[Emissions]:
@@ -211,7 +194,6 @@ class FadsPublisher:
             yield self._release_buffer(at_end=False)
 
     def flush(self) -> Iterator[Emissions]:
-        """The last release."""
         if len(self._buffer):
             yield self._release_buffer(at_end=True)
 
@@ -219,7 +201,7 @@ class FadsPublisher:
         records = self._buffer.records
         rng = np.random.default_rng([self._seed, 2, self._release])
         lacking = np.isnan(records.values).any(axis=1)
-        kind = np.where(lacking, SUPPRESS, KIND_OF_LEFTOVER[self._parameters.leftovers])
+        kind = np.where(lacking, SUPPRESS, emission.KIND_OF_LEFTOVER[self._parameters.leftovers])
         cluster = np.full(len(records), -1, np.int64)
 
         # first, records that a published cluster covers leave under it
@@ -238,7 +220,7 @@ class FadsPublisher:
             old = np.flatnonzero(waits)[: int(waits.sum()) - self._parameters.delta // 2]
             kind[old], waits[old] = DROP, False
         out = ~waits
-        decided = emissions(
+        decided = emission.emissions(
             records.part(out),
             kind[out],
             cluster[out],
@@ -254,9 +236,7 @@ class FadsPublisher:
         return decided
 
     def _output_with_work_cluster(self, records: Arrivals, draws: np.ndarray) -> np.ndarray:
-        """Procedure 1: the place among the reusable clusters of the one that publishes each record,
-        else -1.
-        """
+        """Procedure 1: the place of the reusable cluster that publishes each record, else -1."""
         # a published cluster already holds k subjects, so one more is safe (section 3.2); NaN is
         # covered by nothing
         used = self._reusable.covering(records.values, draws)
@@ -272,12 +252,10 @@ class FadsPublisher:
         return used
 
     def _drop_few(self, people: np.ndarray, used: np.ndarray) -> bool:
-        """With `strict_release`, takes clusters back from fewer than k people; whether there were
-        any.
-        """
+        """With `strict_release`, takes back clusters of fewer than k people; whether it did."""
         if not self._parameters.strict_release:
             return False
-        enough = people_of(people, used, len(self._reusable)) >= self._promises.k
+        enough = emission.people_of(people, used, len(self._reusable)) >= self._promises.k
         few = (used >= 0) & ~np.append(enough, False)[used]
         used[few] = -1
         return bool(few.any())
@@ -285,15 +263,13 @@ class FadsPublisher:
     def _output_with_condensation(
         self, records: Arrivals, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Procedure 2: the new cluster of each record, else -1; the clusters' numbers and what they
-        publish.
-        """
-        partition = repaired(
+        """Procedure 2: each record's new cluster, else -1; the clusters' numbers and cells."""
+        partition = emission.repaired(
             self._space, self._promises, records, *self._greedy_condense(records, rng)
         )
         made = self._made + np.arange(partition.count, dtype=np.int64)
         lo, hi, loss = self._space.published_bounds(
-            *boxes(records.values, partition.labels, partition.count)
+            *emission.boxes(records.values, partition.labels, partition.count)
         )
         self._made += partition.count
         again = loss < self._parameters.tau
@@ -304,11 +280,9 @@ class FadsPublisher:
     def _greedy_condense(
         self, records: Arrivals, rng: np.random.Generator
     ) -> tuple[np.ndarray, int]:
-        """Function 1: clusters of k people, and everybody left over in the cluster whose loss grows
-        least.
-        """
+        """Function 1: clusters of k people; whoever is left joins where the loss grows least."""
         near, leaf = self._space.scaled_positions(records.values), self._space.leaf(records.values)
-        people, picks = person_codes(records.people), rng.permutation(len(records))
+        people, picks = emission.person_codes(records.people), rng.permutation(len(records))
         k, nobody, costs = self._promises.k, np.zeros(0, np.int32), self._space.costs
         if self._parameters.neighbour == "knn":
             rule = (
@@ -346,12 +320,10 @@ class FadsPublisher:
         return labels[place], count
 
     def snapshot(self) -> State:
-        """Buffer, reusable clusters and counters."""
         counters = np.array([self._release, self._made, self._now], np.int64)
         return {**self._buffer.snapshot(), **self._reusable.snapshot(), "counters": counters}
 
     def restore(self, state: State) -> None:
-        """Buffer, reusable clusters and counters as they were."""
         self._buffer.restore(state)
         self._reusable.restore(state)
         self._release, self._made, self._now = (int(n) for n in state["counters"])

@@ -12,6 +12,7 @@ import pytest
 
 import linked_cases
 import shoal as library
+from sample_policies import content_of
 from shoal.auditor.checks import Stated, consistency
 from shoal.auditor.verify import verify
 from shoal.data.certificate import Certificate
@@ -93,19 +94,17 @@ def dated(tmp_path_factory) -> Path:
     pl.DataFrame({"patient": names[::2]}).write_csv(folder / "clinic" / "people.csv")
     visits = pl.DataFrame({"patient": names, "day": dates})
     visits.write_csv(folder / "clinic" / "visits.csv")
-    policy = {
-        "version": 1,
-        "attributes": {"patient": {"role": "subject"}},
-        "tables": {
+    policy = content_of(
+        {"patient": "subject"},
+        tables={
             "visits": {
                 "parent": {"people": "patient"},
                 "attributes": {"day": {"role": "quasi", "type": "date"}},
             }
         },
-        "anchor": {"first": "visits.day", "gaps": "exact"},
-        "assume": ["one-date-known"],
-        "promises": [{"model": "k-anonymity", "k": 2}],
-    }
+        anchor={"first": "visits.day", "gaps": "exact"},
+        assume=["one-date-known"],
+    )
     (folder / "policy.json").write_text(json.dumps(policy))
     library.publish(folder / "clinic", policy, output=folder / "out")
     return folder
