@@ -37,12 +37,13 @@ UNREADABLE = (
 )
 """What is raised where content is taken apart that is not what it should be."""
 
-TWICE = (
-    "it knows nobody of the old one, and whoever compares what both publish of a person may single"
-    " them out"
-)
+COMPARED = "whoever compares what both publish of a person may single them out"
+"""The danger of publishing the same people in two places."""
+TWICE = f"the new one knows nobody of the old one, and {COMPARED}"
 """The danger of beginning again where the same people come again."""
 ANOTHER_LEDGER = f"begin another ledger, but {TWICE}"
+"""A way out, with its danger."""
+ANOTHER_STREAM = f"begin a new stream, with another checkpoint and output, but {TWICE}"
 """A way out, with its danger."""
 
 _STOPS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM")

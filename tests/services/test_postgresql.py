@@ -173,6 +173,8 @@ def test_no_number_is_no_value_in_numbers_of_any_form_and_domain(pg):
             "2 rows agree",
         ),
         ("CREATE TABLE t (a text)", "&order=b", "names column 'b'"),
+        ("CREATE TABLE t (a text)", "&order=rowid", "or say order=* for all of them"),
+        ("CREATE TABLE t (a text)", "&schema=nope", "there is no such schema; check its name"),
         ("CREATE TABLE u (a text)", "", "there is no such table"),
         ("CREATE TABLE t (a text)", "&nonsense=1", "option that the client library does not know"),
     ],

@@ -192,12 +192,14 @@ class TextFeed:
         self._hash.update(text)
 
     def _read_a_line(self) -> None:
-        """Waits for the end of the first line, or of the text."""
+        """Waits for the end of the first line, or of a text that is not followed."""
         while b"\n" not in self._rest:
             fresh = self._fresh(1 << 16)
             self._rest += fresh or b""
             if fresh == b"":
-                break
+                if not self._following:
+                    break
+                time.sleep(PATIENCE)
 
     def _header(self) -> None:
         self._read_a_line()
@@ -241,9 +243,8 @@ class TextFeed:
             if (first := names_of_json(line)) is not None:
                 self.names, self._first = self._fields.names(first), frozenset(first)
                 return
-        raise InputError(
-            f"source '{self._path}': its first line is not a JSON object; write one object a line"
-        )
+        what = "its first line is not a JSON object" if self._rest.strip() else "is empty"
+        raise InputError(f"source '{self._path}': {what}; write one object a line")
 
     def _parsed(
         self, text: bytes, found: Found
@@ -264,7 +265,8 @@ class TextFeed:
         for i in np.flatnonzero(~np.isin(found.kinds, fine)):
             ragged = (
                 f"has {found.cells[i]} cells, not {len(self.names)}; give it those that the first"
-                " line names, and quote cells that hold a separator"
+                " line names, and quote cells that hold a separator; a new column needs a new"
+                " stream, which knows nobody of this one"
             )
             bad.append((int(place[i]), reasons.get(int(found.kinds[i]), ragged)))
         whole, odd = (

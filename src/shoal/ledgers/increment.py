@@ -229,13 +229,8 @@ def operations_of(frame: pl.DataFrame, terms: Terms) -> np.ndarray:
     name, method = terms.policy.operation, terms.method
     if name is None:
         return np.full(frame.height, INSERT, dtype=object)
+    check_operations(frame[name])
     cells = frame[name].fill_null(INSERT)
-    unknown = (~cells.is_in([INSERT, UPDATE, DELETE])).arg_true().to_numpy()
-    if len(unknown):
-        raise InputError(
-            f"attribute '{name}': records whose operation is not insert, update or"
-            f" delete: {counted_rows(unknown)}; correct them"
-        )
     changes = (cells != INSERT).arg_true().to_numpy()
     if len(changes) and not method.changes:
         raise InputError(
@@ -244,6 +239,17 @@ def operations_of(frame: pl.DataFrame, terms: Terms) -> np.ndarray:
             " change, or leave these records out"
         )
     return cells.to_numpy()
+
+
+def check_operations(cells: pl.Series) -> None:
+    """Raises InputError for operations other than insert, update, delete and none."""
+    known = cells.cast(pl.String).fill_null(INSERT).is_in([INSERT, UPDATE, DELETE])
+    unknown = (~known).arg_true().to_numpy()
+    if len(unknown):
+        raise InputError(
+            f"attribute '{cells.name}': records whose operation is not insert, update or"
+            f" delete: {counted_rows(unknown)}; correct them"
+        )
 
 
 def _published(columns: list[str], terms: Terms) -> CandidateRecords:

@@ -39,7 +39,7 @@ from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import path_text
 from shoal.data.table import Table, texts_of
 from shoal.errors import InputError, LedgerError, PromiseError
-from shoal.ledgers.increment import DELETE, UPDATE, Terms
+from shoal.ledgers.increment import DELETE, UPDATE, Terms, check_operations
 from shoal.ledgers.next_release import plan, write_and_audit
 from shoal.policy.binding.columns import check_increment, input_warnings
 from shoal.policy.binding.files import PolicyTables
@@ -147,8 +147,7 @@ def republish_file(
         source = policy.tables.read_original(source, allow_empty=True)
     started = time.process_time()
     policy.require_answers()
-    if lacking := policy.tables.absent_from(source.frame.columns):
-        source = _with_empty(source, policy.operation, lacking)
+    source = with_deletions_filled(source, policy)
     policy = with_its_method(policy, ledger).with_shuffled_rows()
     terms = Terms(policy, policy.build_method("republish"), ledger)
     check_policy(policy, terms.method)
@@ -273,12 +272,17 @@ def _for_its_promises(policy: Policy) -> Policy:
     return policy.with_method(None, {"m": m}) if m > LEAST_M else policy
 
 
-def _with_empty(
-    source: files.SourceFile, operation: str | None, lacking: Sequence[str]
-) -> files.SourceFile:
-    """The increment; where it only deletes people, columns that it leaves out are empty."""
-    frame = source.frame
-    if operation not in frame.columns or not (frame[operation] == DELETE).all():
+def with_deletions_filled(source: files.SourceFile, policy: Policy) -> files.SourceFile:
+    """The increment; where it only deletes people, columns that it leaves out are empty.
+
+    Raises InputError for operations that there are not.
+    """
+    frame, operation = source.frame, policy.operation
+    lacking = policy.tables.absent_from(frame.columns)
+    if not lacking or operation not in frame.columns:
+        return source
+    check_operations(frame[operation])
+    if not (frame[operation] == DELETE).all():
         return source
     empty = [pl.lit(None, pl.String).alias(column) for column in lacking]
     return replace(source, table=Table(frame.with_columns(empty)))

@@ -33,7 +33,13 @@ from shoal.errors import InputError, ShoalError
 from shoal.ledgers.increment import INSERT, Terms, tokens_of
 from shoal.ledgers.methods.sticky import Sticky
 from shoal.ledgers.next_release import plan, write_and_audit
-from shoal.ledgers.republish import check_ledger, increment_of, republish_file, with_its_method
+from shoal.ledgers.republish import (
+    check_ledger,
+    increment_of,
+    republish_file,
+    with_deletions_filled,
+    with_its_method,
+)
 from shoal.ledgers.returning import ReturningPlan, in_order_of_names, place_returning, records_of
 from shoal.policy import registry
 from shoal.policy.binding.columns import check_increment
@@ -104,6 +110,7 @@ def prospects(
 ) -> list[Prospect]:
     """What each method of re-publication would do with records that were read already."""
     ledger = Ledger(ledger_path)
+    source = with_deletions_filled(source, policy)
     policy = with_its_method(policy, ledger).with_shuffled_rows()
     check_increment(source.frame, policy.tables)
     with tempfile.TemporaryDirectory(prefix="shoal-what-if-") as folder:

@@ -390,7 +390,7 @@ def status_lines(status: StreamStatus) -> Iterator[str]:
     wait, recent = status["wait"], status["recent"]
     allowed = "" if wait["allowed"] is None else f", {wait['allowed']:,} allowed"
     if status.is_mostly_aside:
-        yield f"{status['mostly_aside']}: the source may have changed"
+        yield f"the source may have changed: {status['mostly_aside']}"
     yield f"{status['state']}, last commit {_time(status['at'])}"
     yield f"{verdict_text}: {verdict['releases']:,} releases"
     yield (
@@ -403,7 +403,7 @@ def status_lines(status: StreamStatus) -> Iterator[str]:
     yield f"loss {_percent(recent['loss'])} lately, {_percent(status['loss'])} since the start"
     yield f"longest wait {wait['longest']:,} records{allowed}"
     yield f"joined an earlier class: {_percent(status['reuse'])}"
-    for alarm in status.alarms:
+    for alarm in status.alarms[status.is_mostly_aside :]:  # that one was said first
         since = "" if alarm.since is None else f", {_time(alarm.since)}"
         yield f"look at this: {alarm.kind}{since}: {alarm.text}"
 

@@ -23,6 +23,7 @@ from shoal.data.schema import Render
 from shoal.data.stream import KINDS, NEW
 from shoal.data.table import Table
 from shoal.data.warnings import FIELDS_DROPPED, MOSTLY_ASIDE, ReleaseWarning
+from shoal.errors import ANOTHER_STREAM
 from shoal.streams.core import Batch, StreamCore
 from shoal.streams.gate import Passed
 from shoal.streams.options import StreamOptions
@@ -109,7 +110,7 @@ class StreamCounters:
     @property
     def fields_dropped(self) -> ReleaseWarning:
         """What readers of the release must know of fields that came later."""
-        text = f"{self.dropped}; name them if they are to be published"
+        text = f"{self.dropped}; to publish them, name them in the policy, and {ANOTHER_STREAM}"
         return ReleaseWarning(FIELDS_DROPPED, text)
 
     @property

@@ -29,7 +29,7 @@ import numpy as np
 import polars as pl
 
 from shoal.data.regular_files import sync
-from shoal.errors import TWICE, UNREADABLE, CheckpointError
+from shoal.errors import ANOTHER_STREAM, TWICE, UNREADABLE, CheckpointError
 
 try:
     import fcntl
@@ -111,8 +111,7 @@ class Checkpoint:
     def damaged(self) -> CheckpointError:
         """What is raised where the snapshot can't be understood."""
         return CheckpointError(
-            f"checkpoint '{self.folder}': is damaged or of another version; begin a new one in"
-            " another folder"
+            f"checkpoint '{self.folder}': is damaged or of another version; {ANOTHER_STREAM}"
         )
 
     def commit(self, state: dict[str, Any]) -> None:
@@ -162,7 +161,7 @@ def moved(output: Path, begun: str = "") -> CheckpointError:
     return CheckpointError(
         f"output '{output}': was moved, shortened or changed since the stream wrote it{where}; put"
         " it back, and the same command resumes. A new checkpoint publishes from the beginning:"
-        f" {TWICE}. For files that rotate, name a folder: -o NAME/"
+        f" {TWICE}. Shoal rotates files itself: -o FOLDER/ --write roll=day"
     )
 
 

@@ -22,7 +22,7 @@ import polars as pl
 from shoal.connectors.dialect import default_dialect
 from shoal.connectors.location import Location
 from shoal.data.schema import Role, Schema
-from shoal.errors import TWICE, CheckpointError, PromiseError
+from shoal.errors import ANOTHER_STREAM, COMPARED, TWICE, CheckpointError, PromiseError
 from shoal.protocols import Sink
 from shoal.streams import kafka
 from shoal.streams.checkpoint import Checkpoint, SharedCheckpoint, moved
@@ -265,8 +265,8 @@ class Outputs:
 
     def _damaged(self, name: str) -> CheckpointError:
         return CheckpointError(
-            f"checkpoint '{self._checkpoint.folder}': its file '{name}' is damaged; begin a new one"
-            " in another folder"
+            f"checkpoint '{self._checkpoint.folder}': its file '{name}' is damaged;"
+            f" {ANOTHER_STREAM}"
         )
 
     def require_as_put(self) -> None:
@@ -367,7 +367,7 @@ class Output:
         if self.begun and begun.exists() and begun != self.path.resolve():
             raise CheckpointError(
                 f"output '{self.path}': is a copy of '{self.begun}', which is still there; resume"
-                f" the stream there, or remove that file. Two copies of a stream: {TWICE}"
+                f" the stream there, or remove that file. Where two copies go on, {COMPARED}"
             )
 
     @property

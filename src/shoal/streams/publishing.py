@@ -19,10 +19,11 @@ from pydantic import TypeAdapter
 
 from shoal.connectors import engines, files
 from shoal.data.certificate import Certificate
+from shoal.data.language import printable
 from shoal.data.schema import Fields
 from shoal.data.stream import KINDS, Piece
 from shoal.data.table import Table
-from shoal.errors import TWICE, CheckpointError, InputError
+from shoal.errors import ANOTHER_STREAM, TWICE, CheckpointError, InputError
 from shoal.policy.consistency import OF_STREAMS
 from shoal.policy.policy import Policy
 from shoal.protocols import Source
@@ -222,6 +223,9 @@ class Publishing(ABC):
         bad.sort()
         if bad and self._options.stops_at_bad:
             raise _refused(bad)
+        if bad:
+            path, why = self.outputs["dead_letters"].path, printable(bad[-1][1])
+            self.status.last_aside = f" and are listed in '{path}', the last with: {why}"
         lines = [json.dumps({"record": at, "reason": why}) + "\n" for at, why in bad]
         self.outputs["dead_letters"].pending += "".join(lines).encode()
         positions = np.append(piece.position, [at for at, _ in piece.bad]).astype(np.int64)
@@ -348,10 +352,12 @@ def check_terms(
         )
     if not known:
         raise CheckpointError(
-            f"checkpoint '{folder}': was made by an early build, which kept one hash of the policy,"
-            " the full paths of checkpoint and outputs, and the versions of Shoal and Polars, so it"
-            " can't be said which of them differs; put the folder back where it was begun, and end"
-            " the stream by the build that began it, without --follow"
+            f"checkpoint '{folder}': was made before 0.1.0 was released, under one hash of the"
+            " policy, the full paths of checkpoint and outputs, and the versions of Shoal and"
+            " Polars, and one of them differs; put the folders back and give the policy and"
+            f" versions that began it, or keep the output and {ANOTHER_STREAM}. Give that only the"
+            " records behind those that stream-status counts as come; those that it counts as"
+            " waiting stay unpublished"
         )
     keys = [name.removeprefix(POLICY_KEY) for name in differing if name.startswith(POLICY_KEY)]
     named = {*differing, *(["policy"] if keys else [])}

@@ -39,7 +39,7 @@ from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress
 from shoal.data.room import bytes_of
 from shoal.data.schema import Render
-from shoal.errors import TWICE, CheckpointError, os_errors_as_input_errors
+from shoal.errors import ANOTHER_STREAM, TWICE, CheckpointError, os_errors_as_input_errors
 from shoal.policy.policy import Policy
 from shoal.protocols import Source
 from shoal.streams import kafka
@@ -319,8 +319,8 @@ class Run(Publishing):
         if len(more.position) or more.bad:
             raise CheckpointError(
                 f"checkpoint '{self._checkpoint.folder}': its stream has ended, and the source has"
-                " grown since; begin a new one for the new records, and use --follow for a source"
-                " that grows"
+                f" grown since; for the new records alone {ANOTHER_STREAM}. A source that grows is"
+                " given with --follow"
             )
 
     # committing

@@ -29,7 +29,7 @@ from shoal.data.room import new_file
 from shoal.data.schema import Fields
 from shoal.data.stream import Piece
 from shoal.data.table import Table, as_text
-from shoal.errors import TWICE, CheckpointError, InputError
+from shoal.errors import ANOTHER_STREAM, TWICE, CheckpointError, InputError
 from shoal.streams.publishing import StreamRequest
 
 PLACE = "\0place"
@@ -294,7 +294,7 @@ class BatchFolder:
         if changed:
             raise CheckpointError(
                 f"output '{self.path}': {changed} of its files changed or went since the stream"
-                " wrote them; put them back, or begin a new checkpoint and a new folder"
+                f" wrote them; put them back, or {ANOTHER_STREAM}"
             )
 
     def require_no_later(self, entries: list[dict[str, Any]]) -> None:
@@ -306,8 +306,8 @@ class BatchFolder:
         if later:
             raise CheckpointError(
                 f"output '{self.path}': holds {later} files of batches that the checkpoint does not"
-                " know, so that is an older copy; restore the newest one, or begin a new checkpoint"
-                " and a new folder"
+                " know, so that is an older copy; restore the newest one, or"
+                f" {ANOTHER_STREAM}"
             )
 
     def _content(self) -> list[Path]:
@@ -319,8 +319,7 @@ class BatchFolder:
         shutil.copyfile(source, copy)
         if file_sha256(copy) != entry["sha256"]:
             raise CheckpointError(
-                f"checkpoint: its file '{source.name}' is damaged; begin a new one in another"
-                " folder"
+                f"checkpoint: its file '{source.name}' is damaged; {ANOTHER_STREAM}"
             )
         self._take_place(copy)
 

@@ -28,7 +28,7 @@ from shoal.connectors.outputs import describe_file, sole_writer
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress
 from shoal.data.room import SharedRoom
-from shoal.errors import CheckpointError, InputError
+from shoal.errors import ANOTHER_STREAM, CheckpointError, InputError
 from shoal.streams import certify, shard_files
 from shoal.streams.checkpoint import Checkpoint
 from shoal.streams.core import StreamCore
@@ -178,8 +178,8 @@ class ShardedRun:
                         return
                     raise CheckpointError(
                         f"checkpoint '{self._checkpoint.folder}': its stream has ended, and the"
-                        " source has new files since; begin a new one for them, and use --follow"
-                        " for a folder that grows"
+                        f" source has new files since; for these {ANOTHER_STREAM}. A folder that"
+                        " grows is given with --follow"
                     )
                 if not batch and self._options.follow:
                     self._status.waits()

@@ -287,6 +287,8 @@ class StatusWriter:
         self._done = dict.fromkeys(COUNTS, 0.0)
         self._bad = 0
         self.longest = 0.0
+        self.last_aside = ""
+        """Which file lists records that were set aside, and why the last of them was."""
         self.unfiled: int | None = None
         """Rows that wait for a file of the folder that they go to."""
         self._content: dict[str, Any] = {}
@@ -383,7 +385,7 @@ class StatusWriter:
                 "set_aside": counters.bad,
                 "unfiled": self.unfiled,
             },
-            "mostly_aside": counters.mostly_aside,
+            "mostly_aside": counters.mostly_aside and counters.mostly_aside + self.last_aside,
             "dropped": counters.dropped,
             "clusters": counters.clusters,
             "loss": counters.mean_loss,

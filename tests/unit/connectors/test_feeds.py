@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from shoal.connectors import feeds
 from shoal.data.schema import Fields
+from shoal.errors import InputError
 
 
 def read(path, piece, lines, again=False):
@@ -116,3 +117,20 @@ def test_an_object_too_deep_to_be_read_is_no_first_object(tmp_path, deep):
     feed = feeds.feed_of(str(path))
     assert feed.names == ["age", "d"]
     assert feed.read().bad == [(0, "is not a JSON object")]
+
+
+@pytest.mark.parametrize(("suffix", "line"), [("csv", "a,b\n"), ("jsonl", '{"a": 1, "b": 2}\n')])
+def test_an_empty_file_that_is_followed_is_waited_for(tmp_path, monkeypatch, suffix, line):
+    path, parts = tmp_path / f"in.{suffix}", [line[:3], line[3:]]
+    path.touch()
+    with pytest.raises(InputError, match="is empty"):
+        feeds.feed_of(str(path))
+
+    def come(_):
+        with path.open("a") as file:
+            file.write(parts.pop(0))
+
+    monkeypatch.setattr(feeds.time, "sleep", come)
+    feed = feeds.feed_of(str(path), following=True)
+    assert (feed.names, parts) == (["a", "b"], [])
+    feed.close()

@@ -178,6 +178,14 @@ def test_the_command_says_how_many_rows_are_invented_and_how_many_people_were_de
     (change(gone, "delete").select("change", subject).write_csv("i.csv"))
     third = shoal(*run)
     assert third.status == 0, third.err
+    change(left.tail(2), "delete").select("change", subject).write_csv("i.csv")
+    asked = json.loads(shoal(*run, "--what-if", "--json", "-q").out)
+    assert {one["method"]: one["outcome"] for one in asked}["m-invariance"] == "published"
+    change(left.tail(2), "Delete").select("change", subject).write_csv("i.csv")
+    for more in ((), ("--what-if",)):
+        wrong = shoal(*run, *more)
+        said = "not insert, update or delete: 2 (rows 1, 2)"
+        assert (wrong.status, said in wrong.err) == (2, True), wrong.err
     assert "shoal: 2 people were deleted\n" in third.err
     assert Path("L/0003/data.csv").read_text().splitlines()[0] == header
     change(moved, "update").write_csv("i.csv")

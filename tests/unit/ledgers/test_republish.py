@@ -14,7 +14,7 @@ from republish_cases import POLICY, append, grown, policy, wearers
 from shoal.attacks.run.attack import audit_ledger
 from shoal.auditor.ledger.export import export_table
 from shoal.cli.main import status_of
-from shoal.errors import InputError, PromiseError
+from shoal.errors import ANOTHER_LEDGER, InputError, PromiseError
 from shoal.policy.policy import Policy
 from shoal.reports.history import write_history_report
 from shoal.samples import wearables
@@ -127,6 +127,15 @@ def test_a_ledger_keeps_the_method_of_its_last_release_and_its_parameters(next_r
 def test_a_column_of_operations_means_m_invariance(next_release):
     """A ledger that began by `crp` could never delete what its policy says may be deleted."""
     assert next_release(OPERATED)["name"] == "m-invariance"
+
+
+def test_a_ledger_without_operations_says_how_people_may_leave(next_release):
+    """It said to use the ledger's own policy, which knows no deletions."""
+    plain = POLICY | {"attributes": DROPPED | {"change": {"role": "drop"}}}
+    assert next_release(plain)["name"] == "crp"
+    said = next_release(OPERATED)
+    assert "without the operation column 'change'" in said
+    assert f"m-invariance, which takes deletions: with this policy {ANOTHER_LEDGER}" in said
 
 
 def test_a_last_release_whose_method_was_changed_by_hand_is_damage(next_release, tmp_path):

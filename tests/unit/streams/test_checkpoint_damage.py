@@ -195,7 +195,7 @@ def test_the_command_says_it_in_one_line(stopped, shoal):
     before = Path("out.csv").read_bytes()
     done = shoal(*STREAM, "--trace", "t.jsonl")
     assert done.status == 2
-    expected = "checkpoint 'state': its file 'people' is damaged; begin a new one in another folder"
+    expected = "checkpoint 'state': its file 'people' is damaged; begin a new stream"
     assert expected in done.err
     assert Path("out.csv").read_bytes() == before
 

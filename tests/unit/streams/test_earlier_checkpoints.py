@@ -6,12 +6,14 @@ then Ctrl-C.
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
 import polars as pl
 import pytest
 
+from shoal.errors import ANOTHER_STREAM
 from shoal.policy.policy import Policy
 from shoal.samples import purchases
 from shoal.streams.checkpoint import Checkpoint
@@ -49,3 +51,21 @@ def test_a_stream_of_an_earlier_version_goes_on(stopped, shoal, monkeypatch):
     assert pl.read_csv("out.csv").height == 400
     audited = shoal("verify", "out.csv", "-q")
     assert audited.status == 0, audited.err
+
+
+def test_a_copy_of_an_earlier_stream_is_refused_with_what_is_left_to_do(stopped, shoal):
+    """Its one hash names a folder that is gone: the cure was to find the build that wrote it."""
+    run = ("stream", "in.csv", "-p", "policy.yaml", "-q")
+    refused = shoal(*run, "-o", "out.csv", "--checkpoint", "state")
+    assert refused.status == 2
+    assert "was made before 0.1.0 was released" in refused.err
+    assert ANOTHER_STREAM in refused.err
+    came = json.loads(shoal("stream-status", "state", "--json").out)["records"]["came"]
+    assert f"{came} records came" in shoal("stream-status", "state").out
+    header = Path("in.csv").read_text().splitlines(keepends=True)[0]
+    assert came == len(Path("in.csv").read_text().splitlines()) - 1
+    purchases.generate(400, 3).tail(400 - came).write_csv("more.csv")
+    assert Path("more.csv").read_text().startswith(header)
+    begun = ("stream", "more.csv", *run[2:], "-o", "more-out.csv", "--checkpoint", "new")
+    done = shoal(*begun)
+    assert done.status == 0, done.err

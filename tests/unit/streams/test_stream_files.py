@@ -19,6 +19,7 @@ import shoal
 from sample_policies import PURCHASES, content_of
 from shoal.auditor.verify import verify
 from shoal.cli.main import status_of
+from shoal.errors import ANOTHER_STREAM
 from shoal.samples import purchases
 from shoal.streams.checkpoint import FORMAT
 from shoal.streams.run import Run
@@ -30,7 +31,10 @@ STREAM = "stream p.csv -p policy.yaml -q".split()
 AUDIT = "audit out.csv -p policy.yaml --original p.csv --trace t.jsonl --json -q".split()
 LYING = [word.replace("t.jsonl", "lie.jsonl") for word in AUDIT]
 
-CURE = "give it those that the first line names, and quote cells that hold a separator"
+CURE = (
+    "give it those that the first line names, and quote cells that hold a separator; a new column"
+    " needs a new stream, which knows nobody of this one"
+)
 
 
 @pytest.fixture
@@ -745,6 +749,7 @@ def test_records_behind_the_end_of_a_stream_are_not_passed_over_in_silence(shop,
     found = shoal(*run)
     assert found.status == 2
     assert "has ended, and the source has grown since" in found.err
+    assert ANOTHER_STREAM in found.err
     assert (shop / "out.csv").read_bytes() == before
 
 
@@ -847,6 +852,7 @@ def test_a_stream_whose_folder_was_moved_goes_on_and_no_copy_does(
     monkeypatch.chdir(there)
     said = shoal(*run)
     assert (said.status, "which is still there" in said.err) == (2, True)
+    assert "Where two copies go on, whoever compares what both publish" in said.err
     shutil.rmtree(here)
     done = shoal(*run)
     assert done.status == 0, done.err
@@ -984,6 +990,8 @@ def test_a_folder_may_get_a_file_a_day_and_verifies_at_any_time(
     assert sum(entry["records"] for entry in manifest["output"]["files"]) == 3000
     assert shoal(*run).status == 0, "it has ended: the manifest is written again"
     assert shoal("audit", "out", "-p", "policy.yaml", "-q").status == 0
+    next(Path("out").glob("*.parquet")).unlink()
+    assert f"put them back, or {ANOTHER_STREAM}" in shoal(*run).err
 
 
 @pytest.mark.parametrize("sink", ["out.csv", "out/", "sqlite:///s.db?table=rows"])

@@ -14,7 +14,7 @@ import pytest
 
 from sample_policies import content_of
 from shoal.cli.main import status_of
-from shoal.errors import CheckpointError, PromiseError
+from shoal.errors import ANOTHER_STREAM, CheckpointError, PromiseError
 from shoal.streams import run as running
 from shoal.streams import stream_status as stream_statuses
 from shoal.streams.stream_status import NAME, StreamLog, stream_status
@@ -281,6 +281,7 @@ def test_a_new_field_is_named_and_dropped_or_set_aside_with_its_cure(place, shoa
     found = shoal(*run, "--checkpoint", "st")
     assert found.status == 0
     said = "dropped 'no\N{REPLACEMENT CHARACTER}te', which the first record lacks"
+    assert f"to publish them, name them in the policy, and {ANOTHER_STREAM}" in found.err
     assert found.err.count(said) == 1
     assert "visit" not in found.err
     assert [alarm.kind for alarm in stream_status("st").alarms] == ["new fields"]
@@ -294,6 +295,18 @@ def test_a_new_field_is_named_and_dropped_or_set_aside_with_its_cure(place, shoa
     aside = json.loads(Path("b.csv.dead-letters.jsonl").read_text())
     assert aside["record"] == 31
     assert "add 'other: drop' to the policy" in aside["reason"]
+
+
+def test_most_records_set_aside_are_said_once_with_file_field_and_cure(place, shoal):
+    first, *rest = records(80).write_ndjson().splitlines()
+    text = "\n".join([first, *(line[:-1] + ', "note": "canary"}' for line in rest)])
+    Path("in.jsonl").write_text(text)
+    shoal("stream", "in.jsonl", "-p", "p.json", "-o", "out.csv", "-q", "--checkpoint", "st")
+    said = shoal("stream-status", "st").out
+    assert said.count("79 of the last 80 records were set aside") == 1
+    assert "out.csv.dead-letters.jsonl', the last with: has 'note'" in said
+    assert "add 'other: drop' to the policy" in said
+    assert "canary" not in said + Path("out.csv.certificate.json").read_text()
 
 
 @pytest.mark.parametrize("refused", [("--k", "5"), ("--read", "record_lines=3")])

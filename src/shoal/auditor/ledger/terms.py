@@ -17,7 +17,7 @@ from shoal.data.regular_files import readable
 from shoal.data.release import is_withheld
 from shoal.data.schema import Kind
 from shoal.data.table import Table
-from shoal.errors import TWICE, InputError
+from shoal.errors import ANOTHER_LEDGER, TWICE, InputError
 from shoal.policy.binding.files import PolicyTables
 from shoal.policy.model import PolicyModel
 from shoal.policy.policy import Policy
@@ -119,11 +119,24 @@ def check_same(tables: PolicyTables, ledger: Ledger) -> None:
         differing.remove("attributes")
         names = _differing(given["attributes"], own["attributes"])
         differing += [f"attribute '{name}'" for name in names]
+    added = _operations(given) - _operations(own)
+    if added:
+        raise InputError(
+            f"ledger '{ledger.path}': was begun under a policy without the operation column"
+            f" '{min(added)}', so nobody can be updated or deleted in it; go on under"
+            f" its own policy, {ledger.path / POLICY}, with insertions alone, or, for people who"
+            f" leave, use m-invariance, which takes deletions: with this policy {ANOTHER_LEDGER}"
+        )
     if differing:
         raise InputError(
             f"ledger '{ledger.path}': was begun under a policy with other {', '.join(differing)};"
             f" use the ledger's own, {ledger.path / POLICY}. Another ledger begins anew: {TWICE}"
         )
+
+
+def _operations(content: Mapping[str, Any]) -> set[str]:
+    attributes = content["attributes"].items()
+    return {name for name, attribute in attributes if attribute["role"] == "operation"}
 
 
 def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:

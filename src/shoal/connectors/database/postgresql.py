@@ -60,7 +60,7 @@ _STATES = {
     "25P02": "is not read, as another table could not be",
     "25006": "is read-only; name a server that accepts writes",
     "2BP01": "other objects, such as views, depend on the table that is replaced; drop them first",
-    "3F000": "there is no such schema; make it first",
+    "3F000": "there is no such schema; check its name, or make it first",
     "40001": "somebody else published into it meanwhile; run again",
     "42501": "this user lacks a right on it, or may see a part of its rows only; ask its owner",
     "42P06": "somebody else published into it meanwhile; run again",

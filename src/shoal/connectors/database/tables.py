@@ -71,6 +71,7 @@ def rows_of_table(
     """
     columns = session.columns(table)
     if not columns:
+        session.lacking(table, ["SELECT"])  # refuses a schema that is not there
         hint = "; a schema is named by &schema=NAME" if "." in table.name else "; check its name"
         raise InputError(f"{address.where}: there is no such table{hint}")
     names = [column.name for column in columns]
@@ -111,7 +112,8 @@ def _order(
     unknown = [name for name in names if name not in hidden | by_name]
     if unknown:
         raise InputError(
-            f"{address.where}: 'order' names column '{unknown[0]}', which is not there"
+            f"{address.where}: 'order' names column '{unknown[0]}', which is not there;"
+            " name columns that tell its rows apart, or say order=* for all of them"
         )
     return {name: (hidden | by_name)[name] for name in names}
 

@@ -39,7 +39,9 @@ def damaged(findings: Sequence[str]) -> LedgerError:
     """The error that names this damage, as an append raises it."""
     first, *more = findings or ["the ledger: is not as its private part remembers it"]
     return LedgerError(
-        f"ledger is damaged: {first}; restore it from a copy, nothing was appended", more
+        f"ledger is damaged: {first}; restore it from a copy, nothing was appended. To"
+        " withdraw a release, take back the copies that readers have: the ledger keeps its own",
+        more,
     )
 
 
