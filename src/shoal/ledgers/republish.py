@@ -147,7 +147,8 @@ def republish_file(
         source = policy.tables.read_original(source, allow_empty=True)
     started = time.process_time()
     policy.require_answers()
-    source = with_deletions_filled(source, policy)
+    if policy.tables.absent_from(source.frame.columns):
+        source = with_deletions_filled(source, policy)
     policy = with_its_method(policy, ledger).with_shuffled_rows()
     terms = Terms(policy, policy.build_method("republish"), ledger)
     check_policy(policy, terms.method)

@@ -252,7 +252,7 @@ class UnfitAnswer(Exception):
 
 
 def require_partition(answer: object, records: int) -> None:
-    """Raises UnfitAnswer for what is not a `Partition` of so many records."""
+    """Raises UnfitAnswer for what is not a `Partition` with one class a record."""
     if not isinstance(answer, Partition):
         raise UnfitAnswer(f"gave {type(answer).__name__}, not a Partition")
     labels = np.asarray(answer.labels)
