@@ -158,7 +158,7 @@ class Ledger(Chain):
         with self._os_errors_as_input_errors():
             findings = verify.damage(self)
             if findings and not self._is_locked:
-                with self._appends_held_off():
+                with self.appends_held_off():
                     findings = verify.damage(self)
             return findings
 
@@ -362,7 +362,7 @@ class Ledger(Chain):
             ) from None
 
     @contextmanager
-    def _appends_held_off(self) -> Iterator[None]:
+    def appends_held_off(self) -> Iterator[None]:
         """No append is half-way meanwhile, where the lock can be had."""
         import fcntl
 
