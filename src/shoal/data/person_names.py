@@ -295,6 +295,8 @@ def bare(names: pl.Series) -> pl.Series:
     odd = names.filter(names.str.contains("[^ -~]"))
     found = odd.str.extract_all(r"[\p{Nd}--[0-9]]").explode().drop_nulls() if len(odd) else odd
     digits = found.unique().to_list()
+    if len(odd):  # 'ß' has capitals, too, and Turkish two kinds of 'i'
+        names = names.str.to_uppercase().str.replace_all("I\u0307|\u0130", "I")
     if digits:
         names = names.str.replace_many(digits, [str(unicodedata.decimal(one)) for one in digits])
     found = names.str.to_lowercase().str.replace(r"(\d)\.0+$", "${1}").str.strip_chars_start("0")

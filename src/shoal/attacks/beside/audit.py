@@ -427,8 +427,9 @@ def check_spelling(releases: Sequence[ReleaseBeside]) -> None:
         taken = taken_for_others(_column(second.subjects), _column(first.subjects))
         refuse_spelling(first.what, second.what, taken)
     for ledger in releases:
-        for other in named if ledger.taken is not None else ():
-            refuse_spelling(ledger.what, other.what, ledger.taken(_column(other.subjects)))
+        if ledger.taken is not None:
+            for other in named:
+                refuse_spelling(ledger.what, other.what, ledger.taken(_column(other.subjects)))
 
 
 def _column(names: Iterable[str]) -> pl.Series:
