@@ -5,7 +5,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial, reduce
-from itertools import combinations, product
+from itertools import chain, combinations, islice, product
 from operator import add
 
 import numpy as np
@@ -250,23 +250,44 @@ def refuse_spelling(first: str, second: str, taken: int) -> None:
         )
 
 
-def taken_for_others(names: pl.Series, are_known: Callable[[pl.Series], np.ndarray]) -> int:
-    """How many are known under another spelling alone.
+def taken_for_others(names: pl.Series, known: pl.Series) -> int:
+    """How many are known under another spelling alone; both distinct.
 
-    Two that stand among these names side by side are two people. names: distinct. are_known: (n,)
-    bool, whether somebody of exactly each name is known.
+    Two that stand among these names side by side are two people.
     """
-    strange = names.filter(pl.Series(~are_known(names)))
-    taken = np.zeros(len(strange), dtype=bool)
-    for spelled in _spellings(strange):
-        rows = np.flatnonzero((~spelled.is_in(names.implode())).to_numpy() & ~taken)
+    strange = bare_names(names.filter(~names.is_in(known.implode())))
+    absent = bare_names(known.filter(~known.is_in(names.implode())))
+    return int(strange.is_in(absent.implode()).sum())
+
+
+def are_spelled_otherwise(
+    names: pl.Series, are_known: Callable[[pl.Series], np.ndarray]
+) -> np.ndarray:
+    """(n,) bool, which of these strangers somebody is who is known by a hash of the exact name.
+
+    Finds the usual spellings alone: ledgers of earlier versions keep no bare names. are_known: (n,)
+    bool, whether somebody of exactly each name is known and none of `names`.
+    """
+    taken = np.zeros(len(names), dtype=bool)
+    for spelled in _spellings(names):
+        rows = np.flatnonzero(~taken)
         taken[rows] = are_known(spelled.gather(rows))
-    return int(taken.sum())
+    return taken
 
 
 def bare_names(names: pl.Series) -> pl.Series:
     """Names without capitals, zeros in front and `.0`; of several columns, of each."""
-    return _joined_columns([bare(part) for part in _columns_of(names)])
+    rows = names.str.contains(f"^{_LENGTH.pattern}").arg_true()
+    parts = [_columns_in(name) for name in names.gather(rows).to_list()]
+    found = iter(bare(pl.Series([*chain.from_iterable(parts)], dtype=pl.String)))
+    each = [[*islice(found, len(part))] for part in parts]
+    return bare(names).scatter(rows, [joined(part) if part[1:] else part[0] for part in each])
+
+
+def _columns_in(name: str) -> list[str]:
+    """The names that are `joined` in it where they are several; else the name itself."""
+    parts = parted(name)
+    return parts if len(parts) > 1 else [name]
 
 
 def bare(names: pl.Series) -> pl.Series:
@@ -274,6 +295,8 @@ def bare(names: pl.Series) -> pl.Series:
     odd = names.filter(names.str.contains("[^ -~]"))
     found = odd.str.extract_all(r"[\p{Nd}--[0-9]]").explode().drop_nulls() if len(odd) else odd
     digits = found.unique().to_list()
+    if len(odd):  # 'ß' has capitals, too, and Turkish two kinds of 'i'
+        names = names.str.to_uppercase().str.replace_all("I\u0307|\u0130", "I")
     if digits:
         names = names.str.replace_many(digits, [str(unicodedata.decimal(one)) for one in digits])
     found = names.str.to_lowercase().str.replace(r"(\d)\.0+$", "${1}").str.strip_chars_start("0")

@@ -112,9 +112,8 @@ class Recalled:
     @classmethod
     def of(cls, past: PastFusions, ids: list[str], k: int) -> "Recalled":
         """Raises InputError where people come again under ids that are spelled otherwise."""
-        known = pl.Series([*past.atom_of], dtype=pl.String).implode()
-        people = pl.Series(ids, dtype=pl.String)
-        taken = taken_for_others(people, lambda names: names.is_in(known).to_numpy())
+        known, people = (pl.Series([*names], dtype=pl.String) for names in (past.atom_of, ids))
+        taken = taken_for_others(people, known)
         refuse_spelling("earlier fusions", "this fusion", taken)
         atoms = np.array([past.atom_of.get(id_, 0) for id_ in ids], dtype=np.int64)
         return cls(past, ids, atoms, may_be_published(atoms, past.sizes, k))

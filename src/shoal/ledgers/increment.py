@@ -17,6 +17,7 @@ from shoal.connectors.ledger.private import (
     DeferredRecords,
     Identities,
     KnownPeople,
+    NamedPeople,
     as_numbers,
     read_originals,
     token_of,
@@ -28,7 +29,6 @@ from shoal.data.person_names import (
     names_of_nobody,
     person_name,
     refuse_spelling,
-    taken_for_others,
 )
 from shoal.data.table import Table
 from shoal.errors import ANOTHER_LEDGER, TWICE, InfeasibleError, InputError, PromiseError
@@ -195,7 +195,7 @@ def collect_candidates(
     People are tokens. Raises InputError for operations that the method can't do, PromiseError for
     people whom it has published before.
     """
-    frame, subject = with_tokens(frame, deferred, terms), terms.policy.subject
+    frame, subject = with_tokens(frame, terms), terms.policy.subject
     operations = operations_of(frame, terms)
     is_new = pl.Series(operations == INSERT)
     arriving = CandidateRecords.of(frame.filter(is_new), subject, rows=is_new.arg_true().to_numpy())
@@ -335,33 +335,33 @@ def _after(
 # People, by keyed tokens and never by name.
 
 
-def with_tokens(frame: pl.DataFrame, deferred: DeferredRecords, terms: Terms) -> pl.DataFrame:
-    """The subject column, which is text, as tokens under the ledger's key.
+def people_of(frame: pl.DataFrame, deferred: DeferredRecords, terms: Terms) -> NamedPeople:
+    """Everybody in the increment, or who waits.
 
     Raises InputError where people who are published or wait come again under ids that are spelled
     otherwise.
     """
     subject = terms.policy.subject
+    if subject is None:
+        return NamedPeople()
+    key = terms.ledger.key
+    waiting = as_numbers(deferred.frame_like(frame)[subject].drop_nulls())
+    known = KnownPeople(terms.ledger)
+    known.add_and_count_known(waiting, deferred.named)
+    names = names_of(frame[subject]).unique()
+    names = names.filter(~names.is_in(names_of_nobody(terms.policy.model.no_names)))
+    named = NamedPeople.of(names, key)
+    taken = known.taken_for_others(names, named, key)
+    refuse_spelling("earlier increments", "increment", taken)
+    return named.joined(deferred.named.only(waiting))
+
+
+def with_tokens(frame: pl.DataFrame, terms: Terms) -> pl.DataFrame:
+    """The subject column, which is text, as tokens under the ledger's key."""
+    subject = terms.policy.subject
     if subject is None or not frame.height:
         return frame
-    _refuse_other_spellings(frame, subject, deferred, terms.ledger)
     return tokens_of(frame, subject, terms.policy.model.no_names, terms.ledger.key)
-
-
-def _refuse_other_spellings(
-    frame: pl.DataFrame, subject: str, deferred: DeferredRecords, ledger: Ledger
-) -> None:
-    """Raises InputError where people who are published or wait are spelled otherwise here."""
-    known = KnownPeople(ledger)
-    known.add_and_count_known(as_numbers(deferred.frame_like(frame)[subject].drop_nulls()))
-
-    def are_known(names: pl.Series) -> np.ndarray:
-        tokens = [token_of(name, ledger.key) for name in names.to_list()]
-        return known.holds(as_numbers(pl.Series(tokens, dtype=pl.String)))
-
-    people = names_of(frame[subject]).unique()
-    taken = taken_for_others(people.filter(people != ""), are_known)
-    refuse_spelling("earlier increments", "increment", taken)
 
 
 def tokens_of(frame: pl.DataFrame, subject: str, no_names: list[str], key: bytes) -> pl.DataFrame:

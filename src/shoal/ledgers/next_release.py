@@ -32,7 +32,13 @@ from shoal.data.schema import Attribute, Role, Schema
 from shoal.data.table import Table
 from shoal.data.truth import Truth, faults
 from shoal.errors import InputError
-from shoal.ledgers.increment import NO_ROOM, CandidateRecords, Terms, collect_candidates
+from shoal.ledgers.increment import (
+    NO_ROOM,
+    CandidateRecords,
+    Terms,
+    collect_candidates,
+    people_of,
+)
 from shoal.ledgers.planned_release import (
     PlannedRelease,
     current_table,
@@ -56,6 +62,7 @@ def plan(
     deferred = DeferredRecords.of(terms.ledger)
     arrivals = deferred.arrivals_with(frame.height)
     progress("checking the data against the policy")
+    named = people_of(frame, deferred, terms)
     if terms.returns_people:
         planned, waiting = plan_returning(frame, deferred, terms, progress)
     else:
@@ -74,7 +81,7 @@ def plan(
             raise
     if terms.is_priced:
         waiting = waiting.after(terms.method.deadline, arrivals)
-    return planned, waiting
+    return planned, replace(waiting, named=named)
 
 
 def _plan_new_classes(

@@ -95,7 +95,7 @@ def plan_returning(
     assert subject is not None  # checked with the policy
     operations_of(frame, terms)  # nothing but new records
     arriving, rows = in_order_of_names(frame, subject)
-    arriving = with_tokens(arriving, deferred, terms)
+    arriving = with_tokens(arriving, terms)
     people = records_of(arriving, rows, deferred, state, terms.policy.model)
     _refuse_strangers(people, terms)
     arrivals = deferred.arrivals_with(frame.height)

@@ -401,6 +401,20 @@ def test_people_of_a_ledger_are_not_taken_for_others_where_a_column_is_spelled_o
         together((release.data, named, other, release.trace), tmp_path / "L")
 
 
+@pytest.mark.parametrize("of_ledger", ["Ann.Lee{}@x.org", "00{}.0ann.lee@X", "00000000000000{}"])
+def test_people_of_a_ledger_are_not_taken_for_others_however_it_spells_them(tmp_path, of_ledger):
+    form = of_ledger.lower().lstrip("0")
+    by_ledger, by_table = (
+        wearers(30, 1).with_columns(who=pl.Series([spelled.format(i) for i in range(100, 130)]))
+        for spelled in (of_ledger, form)
+    )
+    append(tmp_path / "L", by_ledger)
+    asked = policy("rounded-partition", k=4)
+    release = shoal.publish(by_table, asked)
+    with pytest.raises(InputError, match="30 of its people are those of others, release 1"):
+        together((release.data, asked, by_table, release.trace), tmp_path / "L")
+
+
 def ledger_classes(folder):
     """Token -> class, from the published files and the private rows; names by their tokens."""
     from shoal.connectors.ledger import Ledger

@@ -95,9 +95,11 @@ def test_one_newcomer_alone_is_withheld():
     assert Recalled.of(past, ["a", "b", "c"], 2).published.tolist() == [True, True, False]
 
 
-def test_people_who_come_again_under_another_spelling_are_refused():
-    past = PastFusions(atom_of={"C1": 1, "C2": 1}, sizes=np.array([0, 2]))
-    assert Recalled.of(past, ["C1", "C2", "d3", "d4"], 2).withheld == 0
+@pytest.mark.parametrize("known", ["C{}", "00C{}.0", "٠c{}"])
+def test_people_who_come_again_under_another_spelling_are_refused(known):
+    known = [known.format(i) for i in (1, 2)]
+    past = PastFusions(atom_of=dict.fromkeys(known, 1), sizes=np.array([0, 2]))
+    assert Recalled.of(past, [*known, "d3", "d4"], 2).withheld == 0
     with pytest.raises(InputError, match="2 of its people are those of earlier fusions"):
         Recalled.of(past, ["c1", "c2", "d3", "d4"], 2)
 

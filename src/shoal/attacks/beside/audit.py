@@ -18,7 +18,6 @@ from shoal.auditor.audit import AuditResult
 from shoal.auditor.sharing import Links, fitting
 from shoal.data.certificate_shape import BesideReport, OtherRelease
 from shoal.data.person_names import (
-    bare_names,
     person_name,
     refuse_spelling,
     taken_for_others,
@@ -77,6 +76,7 @@ class ReleaseBeside:
     k, least_values: what its policy asks, the latter by sensitive attribute.
     holds: whether it keeps its own promises. sha256: of its file, or of a ledger its last hash.
     audited: what its own audit found; None for a ledger.
+    taken: of a ledger, how many of distinct names are its people under another spelling alone.
     together: the columns that name its people together, none where one does; None if not known.
     """
 
@@ -94,6 +94,7 @@ class ReleaseBeside:
     sha256: str | None = None
     audited: AuditResult | None = None
     token: Callable[[str], str] | None = None
+    taken: Callable[[pl.Series], int] | None = None
     together: tuple[str, ...] | None = None
 
     @property
@@ -423,30 +424,13 @@ def check_spelling(releases: Sequence[ReleaseBeside]) -> None:
             )
     named = [release for release in releases if release.token is None]
     for first, second in combinations(named, 2):
-        taken = _of_tables(set(first.subjects), set(second.subjects))
+        taken = taken_for_others(_column(second.subjects), _column(first.subjects))
         refuse_spelling(first.what, second.what, taken)
     for ledger in releases:
-        for other in named if ledger.token is not None else ():
-            refuse_spelling(ledger.what, other.what, _of_ledger(ledger, set(other.subjects)))
+        if ledger.taken is not None:
+            for other in named:
+                refuse_spelling(ledger.what, other.what, ledger.taken(_column(other.subjects)))
 
 
-def _of_tables(ours: set[str], theirs: set[str]) -> int:
-    """How many are taken for others."""
-    alike = ours & theirs
-    one, other = (set(bare_names(_column(names - alike)).to_list()) for names in (ours, theirs))
-    return len(one & other)
-
-
-def _of_ledger(ledger: ReleaseBeside, names: set[str]) -> int:
-    """How many of a table are taken for others, beside a ledger, whose names are hidden."""
-    assert ledger.token is not None
-    token, known = ledger.token, set(ledger.subjects)
-
-    def are_known(names: pl.Series) -> np.ndarray:
-        return np.array([token(name) in known for name in names.to_list()], dtype=bool)
-
-    return taken_for_others(_column(names), are_known)
-
-
-def _column(names: set[str]) -> pl.Series:
+def _column(names: Iterable[str]) -> pl.Series:
     return pl.Series(list(names), dtype=pl.String)

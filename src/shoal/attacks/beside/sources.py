@@ -13,7 +13,7 @@ from shoal.auditor.ledger.history import audit_releases
 from shoal.auditor.ledger.release_view import ReleaseReading
 from shoal.auditor.sharing import Links, fitting_pairs, profiles_of
 from shoal.connectors.ledger import Ledger, sha256_of
-from shoal.connectors.ledger.private import token_of
+from shoal.connectors.ledger.private import KnownPeople, NamedPeople, token_of
 from shoal.data.person_names import same_value
 from shoal.data.schema import REMOVED, Role
 from shoal.data.table import Table
@@ -71,6 +71,8 @@ def of_ledger(path: str | Path, what: str) -> ReleaseBeside:
         raise InputError(
             f"{what}: its private part, which knows whose row is whose, is missing; restore it"
         )
+    with ledger.appends_held_off():
+        known = KnownPeople(ledger)
     head = sha256_of(ledger.last)  # before all else: a release that comes meanwhile is not judged
     audited = audit_releases(path)
     if audited.damage:
@@ -102,6 +104,7 @@ def of_ledger(path: str | Path, what: str) -> ReleaseBeside:
         audited.holds,
         head,
         token=lambda name: token_of(name, key),
+        taken=lambda names: known.taken_for_others(names, NamedPeople.of(names, key), key),
         together=policy.model.together,
     )
 

@@ -16,7 +16,7 @@ marked afterwards. So a step without release, note and mark was never committed,
 without its release means that the release was taken away.
 
 An append lists both folders, and reads the end of the chain and every list of people that it looks
-people up in: it hashes 8 bytes for everybody who was ever published, and costs the same otherwise,
+people up in: it hashes 16 bytes for everybody who was ever published, and costs the same otherwise,
 however long the ledger is. `verify` checks every byte.
 
     layout.py    where everything lies, the chain as it is read, and small files

@@ -128,7 +128,7 @@ class Ledger(layout.Chain):
         with self._os_errors_as_input_errors():
             findings = verify.damage(self)
             if findings and not self._is_locked:
-                with self._appends_held_off():
+                with self.appends_held_off():
                     findings = verify.damage(self)
             return findings
 
@@ -343,7 +343,7 @@ class Ledger(layout.Chain):
             ) from None
 
     @contextmanager
-    def _appends_held_off(self) -> Iterator[None]:
+    def appends_held_off(self) -> Iterator[None]:
         """No append is half-way meanwhile, where the lock can be had."""
         import fcntl
 

@@ -23,7 +23,7 @@ SIGNATURE = f"{CERTIFICATE}.sig"  # if anybody signed; no hash names it, it spea
 STATE, MARK, KEY, LOCK, INPUTS = "state.json", "published", "key", "lock", "inputs"
 TABLE = "table.json"
 RUN = "run.bin"
-"""Sorted tokens of people, 64 bits each."""
+"""Sorted tokens of people's names and bare names, 64 bits each."""
 RELEASE_NAME, STEP_NAME = "{:04d}", "{:06d}"
 
 

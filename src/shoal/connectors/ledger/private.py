@@ -17,6 +17,7 @@ import polars as pl
 from shoal.connectors.ledger import RUN, Ledger
 from shoal.data.ledger_view import LIVE, Panel
 from shoal.data.numbers import places_among
+from shoal.data.person_names import are_spelled_otherwise, bare_names
 from shoal.errors import LedgerError
 
 # Tables of a ledger's private part, each in a file of its own.
@@ -153,9 +154,9 @@ def carry_over(ledger: Ledger, folder: Path) -> None:
 class KnownPeople:
     """Everybody published so far.
 
-    In sorted runs of tokens that are merged when they are of like size, so that looking up stays
-    cheap, and each token is seldom written again: an increment writes the same however many people
-    a ledger holds.
+    In sorted runs of tokens, of each name and of each bare name, that are merged when they are of
+    like size, so that looking up stays cheap, and each token is seldom written again: an increment
+    writes the same however many people a ledger holds.
     """
 
     def __init__(self, ledger: Ledger | None = None) -> None:
@@ -170,24 +171,81 @@ class KnownPeople:
             known |= run[index] == people
         return known
 
-    def add_and_count_known(self, subjects: np.ndarray) -> int:
-        """Add these tokens; how many of them were known before."""
+    def add_and_count_known(self, subjects: np.ndarray, named: NamedPeople | None = None) -> int:
+        """Add these tokens; how many of them were known before. named: who may be among them."""
         people = np.unique(subjects)
         is_known = self.holds(people)
         fresh = people[~is_known]
+        if named is not None:
+            fresh = np.sort(np.concatenate([fresh, named.only(fresh).bare]))
         while self.runs and len(self.runs[-1]) <= len(fresh):
             fresh = np.sort(np.concatenate([self.runs.pop(), fresh]), kind="stable")
         if len(fresh):
             self.runs.append(fresh)
         return int(is_known.sum())
 
+    def taken_for_others(self, names: pl.Series, named: NamedPeople, key: bytes) -> int:
+        """How many are known under another spelling alone.
 
-def write_known(ledger: Ledger, identities: Identities, folder: Path) -> tuple[int, ...]:
+        Of people who are known, as many are spelled otherwise as there are with the bare name, less
+        those who stand here under their own. names: distinct, `named` by the key.
+        """
+        is_known = self.holds(named.tokens)
+        strange, here = named.bare[~is_known], np.sort(named.bare[is_known])
+        known = sum(_times(run, strange) for run in self.runs)
+        taken = known > _times(here, strange)
+        others, own = names.filter(~is_known).filter(~taken), np.sort(named.tokens)
+
+        def are_known(spelled: pl.Series) -> np.ndarray:
+            tokens = _tokens(spelled, key)
+            return self.holds(tokens) & (places_among(own, tokens) < 0)
+
+        return int(taken.sum() + are_spelled_otherwise(others, are_known).sum())
+
+
+def _times(ascending: np.ndarray, asked: np.ndarray) -> np.ndarray:
+    """(n,) how often each stands among ascending numbers."""
+    ends = (np.searchsorted(ascending, asked, side) for side in ("right", "left"))
+    return np.subtract(*ends)
+
+
+_BARE = "\0"
+"""Begins what the token of a bare name is made of, and no name: nobody sees it."""
+
+
+@dataclass(frozen=True)
+class NamedPeople:
+    """The people of an increment, and those who wait.
+
+    tokens: (n,) uint64, by which each is known. bare: (n,) uint64, those of their `bare_names`.
+    """
+
+    tokens: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
+    bare: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
+
+    @classmethod
+    def of(cls, names: pl.Series, key: bytes) -> NamedPeople:
+        return cls(_tokens(names, key), _tokens(_BARE + bare_names(names), key))
+
+    def only(self, tokens: np.ndarray) -> NamedPeople:
+        """Those of them who have one of these tokens."""
+        rows = np.isin(self.tokens, tokens)
+        return NamedPeople(self.tokens[rows], self.bare[rows])
+
+    def joined(self, other: NamedPeople) -> NamedPeople:
+        """All of both, once each."""
+        tokens, first = np.unique(np.concatenate([self.tokens, other.tokens]), return_index=True)
+        return NamedPeople(tokens, np.concatenate([self.bare, other.bare])[first])
+
+
+def write_known(
+    ledger: Ledger, identities: Identities, named: NamedPeople, folder: Path
+) -> tuple[int, ...]:
     """Adds the release's people to those ever published; the steps whose runs stay in use."""
     if identities.subjects is None:
         return ()
     known = KnownPeople(ledger)
-    known.add_and_count_known(identities.subjects[identities.is_real])
+    known.add_and_count_known(identities.subjects[identities.is_real], named)
     stay = [n for n, run in ledger.runs().items() if any(run is kept for kept in known.runs)]
     if len(stay) < len(known.runs):
         known.runs[-1].astype("<u8", copy=False).tofile(folder / RUN)
@@ -203,6 +261,10 @@ def as_numbers(tokens: pl.Series) -> np.ndarray:
     """(n,) uint64 of sixteen hexadecimal digits each; 0 for none."""
     text = tokens.fill_null("0" * 16).to_list()
     return np.frombuffer(bytes.fromhex("".join(text)), dtype=">u8").astype(np.uint64)
+
+
+def _tokens(names: pl.Series, key: bytes) -> np.ndarray:
+    return as_numbers(pl.Series([token_of(name, key) for name in names], dtype=pl.String))
 
 
 # People who are published again and again.
@@ -311,6 +373,7 @@ def _with_room(rounds: np.ndarray, release: int) -> np.ndarray:
 
 
 PENDING, WAITED, ARRIVALS = "pending.parquet", "waited.parquet", "arrivals.parquet"
+NAMED = "named.parquet"
 LAST_INCREMENTS = 4
 """Increments by which it is judged how many records the next one has."""
 
@@ -323,6 +386,7 @@ class DeferredRecords:
     again; None with methods that publish everybody once.
     waited: (n,) int32, how many increments each has waited through. arrivals: records of the last
     increments, where that matters. left_out: records that waited too long, and are gone.
+    named: of the last increment and of those who waited before; earlier versions kept none.
     """
 
     frame: pl.DataFrame | None = None
@@ -332,16 +396,20 @@ class DeferredRecords:
     waited: np.ndarray | None = None
     arrivals: tuple[int, ...] = ()
     left_out: int = 0
+    named: NamedPeople = field(default_factory=NamedPeople)
 
     @classmethod
     def of(cls, ledger: Ledger) -> DeferredRecords:
         """Those of the last step."""
         folder = ledger.last_folder
         waited, arrivals = read_table(folder / WAITED), read_table(folder / ARRIVALS)
+        named = read_table(folder / NAMED)
+        columns = () if named is None else (column.to_numpy() for column in named)
         return cls(
             read_table(folder / PENDING),
             waited=None if waited is None else waited["waited"].to_numpy(),
             arrivals=() if arrivals is None else tuple(arrivals["records"].to_list()),
+            named=NamedPeople(*columns),
         )
 
     @property
@@ -375,13 +443,14 @@ class DeferredRecords:
     def write_pending(self, folder: Path) -> None:
         if self.frame is not None and self.frame.height:
             write_table(self.frame, folder / PENDING)
+            write_table(pl.DataFrame(vars(self.named)), folder / NAMED)
         if self.arrivals:
             waited = pl.DataFrame({"waited": self.increments_waited})
             write_table(waited, folder / WAITED)
             write_table(pl.DataFrame({"records": self.arrivals}), folder / ARRIVALS)
 
 
-REPLACED = (PENDING, ORIGINALS, WAITED, ARRIVALS, MEMBERS, GROUPS, CARRIED_VALUES)
+REPLACED = (PENDING, NAMED, ORIGINALS, WAITED, ARRIVALS, MEMBERS, GROUPS, CARRIED_VALUES)
 """Each step has its own, and those of the step before are removed: whole records are kept only
 while they wait, and by methods that publish the whole table anew.
 """
@@ -407,4 +476,4 @@ def write_private_state(
     identities.write_rows(folder)
     if originals is not None:
         write_originals(originals, identities, folder)
-    return write_known(ledger, identities, folder)
+    return write_known(ledger, identities, waiting.named, folder)
