@@ -48,7 +48,7 @@ from shoal.data.table import Column, Table
 from shoal.data.truth import Truth, with_contradicted
 from shoal.data.two_tables import GROUP, sensitive_path
 from shoal.errors import InputError
-from shoal.policy.binding.columns import check_columns
+from shoal.policy.binding.columns import check_columns, population_warnings
 from shoal.policy.binding.past_memory import room_for
 from shoal.policy.binding.table import bind_original, bound_release
 from shoal.policy.from_columns import listed, named_twice, promises_of
@@ -190,7 +190,8 @@ def audit_file(
     trace = None if trace_path is None else traced_rows(trace_path)
     policy = as_certified(policy, released_path, released.sha256)
     result = audit_table(released.table, policy, truth, progress, downstream, trace)
-    certificate = with_contradicted(result.certificate, released.contradicted).extended(
+    result = noted(result, policy, released.contradicted)
+    certificate = result.certificate.extended(
         input=None if original is None else {"sha256": original.sha256},
         output=describe_file(
             released_path,
@@ -203,6 +204,15 @@ def audit_file(
         | described_second(None if second is None else Path(sensitive_path(released_path)), second),
     )
     return replace(result, certificate=certificate)
+
+
+def noted(result: AuditResult, policy: Policy, contradicted: int | None) -> AuditResult:
+    """What was audited, with what else its tables say: how many cells contradict the column that
+    they were derived from, and whom a population seems to count.
+    """
+    certificate = with_contradicted(result.certificate, contradicted)
+    warned = certificate.warned(*population_warnings(policy.tables))
+    return replace(result, certificate=warned)
 
 
 def as_certified(policy: Policy, released_path: str, sha256: str) -> Policy:

@@ -331,8 +331,11 @@ def run() -> NoReturn:
 
     def leave() -> None:
         """Ends at once: taking every library apart costs more than publishing a small table."""
-        for open_end in filter(None, (sys.stdout, sys.stderr)):
-            open_end.flush()
+        if sys.stdout:
+            sys.stdout.flush()
+        with suppress(OSError):  # what standard error does not take changes no status
+            if sys.stderr:
+                sys.stderr.flush()
         os._exit(status)
 
     # the first that is registered runs last, after all that libraries clean up
@@ -443,7 +446,7 @@ def _say(arguments: list[str], status: int, lines: list[str]) -> None:
     from shoal.cli.progress import say, using
 
     is_log_json = "--log=json" in arguments or ("--log", "json") in pairwise(arguments)
-    with suppress(BrokenPipeError):  # nobody reads it; the exit status says as much
+    with suppress(OSError):  # nobody can read it; the exit status says as much
         with using("json" if is_log_json else "plain"):
             for line in lines:
                 say(f"shoal: {line}", "error")

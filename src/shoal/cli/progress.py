@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -113,14 +113,19 @@ def using(log: str) -> Iterator[None]:
 
 
 def say(text: str, level: str = "info") -> None:
-    """A line, or several, on standard error; as JSON if that was asked."""
-    if not _Log.is_json:
-        typer.echo(text, err=True)
-        return
-    for line in text.splitlines():
-        said = re.sub("^(shoal|progress): ", "", line)
-        entry = {"time": datetime.now(UTC).isoformat(), "level": level, "message": said}
-        typer.echo(json.dumps(entry, ensure_ascii=False), err=True)
+    """A line, or several, on standard error; as JSON if that was asked.
+
+    Where standard error takes nothing, as on a full disk, the command goes on without it.
+    """
+    lines = [text]
+    if _Log.is_json:
+        now = datetime.now(UTC).isoformat()
+        said = [re.sub("^(shoal|progress): ", "", line) for line in text.splitlines()]
+        entries = [{"time": now, "level": level, "message": line} for line in said]
+        lines = [json.dumps(entry, ensure_ascii=False) for entry in entries]
+    with suppress(OSError):
+        for line in lines:
+            typer.echo(line, err=True)
 
 
 def say_found(text: str, quiet: bool) -> None:

@@ -4,6 +4,7 @@ import inspect
 import sys
 import weakref
 from collections.abc import Callable
+from contextlib import suppress
 
 COMPILING = "compiling for this machine, once ('shoal warmup' does it beforehand)"
 
@@ -46,7 +47,8 @@ class _ToStandardError:
         weakref.finalize(self, event.unregister, "numba:compile", listener)
 
     def __call__(self, stage: str) -> None:
-        print(f"progress: {stage}", file=sys.stderr, flush=True)
+        with suppress(OSError):  # the work goes on where nobody can watch it
+            print(f"progress: {stage}", file=sys.stderr, flush=True)
 
 
 def tell(progress: Progress, stage: str, done: int, total: int) -> None:

@@ -747,15 +747,6 @@ def test_a_table_in_the_place_of_an_agreement_is_reported_as_such(workplace, sho
     )
 
 
-def test_the_exit_status_stays_where_nobody_reads_the_message(monkeypatch):
-    class Closed:
-        def write(self, text):
-            raise BrokenPipeError
-
-    monkeypatch.setattr(sys, "stderr", Closed())
-    assert status_of(["no-such-command"]) == 2
-
-
 def test_a_table_in_the_place_of_a_policy_is_asked_about(workplace, shoal):
     Path("latin.csv").write_bytes(b"\xfc;b\n")
     for table in ("patients.csv", "latin.csv"):

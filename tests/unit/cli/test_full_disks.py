@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import subprocess
+import sys
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -56,3 +58,25 @@ def test_other_failures_are_no_full_disk():
     assert system_error(OSError("Permission denied (os error 13)")) == errno.EACCES
     for other in (OSError("odd"), OSError(errno.EACCES, "no"), ValueError(POLARS)):
         assert not is_full(other)
+
+
+@pytest.mark.parametrize("failed", [OSError(errno.ENOSPC, "no room"), BrokenPipeError()])
+def test_messages_that_find_no_room_change_no_status(workplace, monkeypatch, failed):
+    class Refusing:
+        def write(self, text):
+            raise failed
+
+    monkeypatch.setattr(sys, "stderr", Refusing())
+    publish = ["publish", "patients.csv", "-p", "policy.yaml", "-o", "out.csv"]
+    assert main.status_of(publish) == 0
+    assert main.status_of(["audit", "out.csv", "-p", "policy.yaml"]) == 0
+    assert main.status_of(publish) == 2  # the file is there
+    assert Path("out.csv.certificate.json").exists()
+
+
+def test_a_process_whose_messages_find_no_room_ends_with_its_status(tmp_path):
+    if not Path("/dev/full").exists():
+        pytest.skip("needs /dev/full")
+    audit = [sys.executable, "-m", "shoal", "audit", "no.csv", "-p", "no.yaml"]
+    with open("/dev/full", "wb") as full:
+        assert subprocess.run(audit, stderr=full, cwd=tmp_path, timeout=300).returncode == 2

@@ -193,6 +193,20 @@ def test_a_number_of_which_people_have_several_is_asked_about(episodes, verdict)
     assert others == [{"first_name", "last_name", "birth_date"}] * (episodes > 1)
 
 
+@pytest.mark.parametrize("name", ["patient_id", "user_id", "member_no"])
+@pytest.mark.parametrize("people", [12, 28, 60])
+def test_typing_errors_in_a_nearly_constant_column_make_no_row_a_person(name, people):
+    rng = np.random.default_rng(people)
+    number = rng.permutation(np.repeat(np.arange(people), 4))
+    wrong = rng.permutation(np.arange(4 * people) < round(0.08 * 4 * people))
+    sex = np.where(wrong, "m", "f")
+    frame = pl.DataFrame({name: [f"P{1001 + one}" for one in number], "sex": sex})
+    frame = frame.with_columns(
+        district=pl.Series(number % 9), visit=rng.integers(0, 3, len(number))
+    )
+    assert candidates(frame) == [(name,)]
+
+
 @pytest.mark.parametrize("name", ["person", "person_id", "patient_id", "customer_id"])
 def test_the_number_of_a_person_is_asked_about_though_births_contradict_it(name):
     rows = np.arange(200)

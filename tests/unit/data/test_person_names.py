@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from shoal.data.person_names import names_of, person_name, same_value, same_values
 
 UNSEEN = (
-    "\0\x1b\x7f\x9f\u034f\u180b\u200b\u2065\u2800\u3164\uffa0\ufeff\ufff9\ufffb\U000e0001\U000e007f"
+    "\0\x1b\x7f\x9f\u034f\u180b\u200b\u2065\u2800\u3164\uffa0\ufeff\ufff9\ufffb\ufffe\uffff"
+    "\U00016fe4\U0001d159\U0001fffe\U0009ffff\U000e0001\U000e007f\U0010fffe\U0010ffff"
 )
 
 

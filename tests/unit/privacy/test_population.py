@@ -114,13 +114,20 @@ def test_the_people_of_a_population_may_be_its_rows_or_named_in_full(tmp_path):
         ([], ["P1", "P2"] * 4, "column 'who': 8 records carry 2"),
     ],
 )
-def test_who_may_be_one_person_of_a_population_is_warned_of(tmp_path, columns, names, said):
+def test_who_may_be_one_person_of_a_population_is_warned_of(
+    tmp_path, monkeypatch, columns, names, said
+):
+    monkeypatch.chdir(tmp_path)
     column = "who" if columns == ["who"] else "patient"
     asked = named_by(tmp_path, columns, **{column: names})
     original = FRAME.with_columns(pl.Series(name, [*"xyz"]) for name in columns)
     said = f"population 'people.csv': {said.replace('who', column)}"
     with pytest.warns(shoal.ReleaseWarning, match=re.escape(said)):
-        shoal.publish(original, asked)
+        released = shoal.publish(original, asked).data
+    released.write_csv("released.csv")
+    for audited in ("released.csv", released):
+        found = shoal.audit(audited, asked).warnings
+        assert any(said in one.text for one in found)
 
 
 @pytest.mark.parametrize("method", ["rounded-partition", "mdav", "full-domain"])

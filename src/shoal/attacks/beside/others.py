@@ -24,6 +24,7 @@ from shoal.auditor.audit import (
     as_certified,
     audit_file,
     audit_table,
+    noted,
     policy_or_columns,
 )
 from shoal.auditor.linked.audit import audit_linked
@@ -38,7 +39,6 @@ from shoal.data import cores
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
-from shoal.data.truth import with_contradicted
 from shoal.errors import InputError
 from shoal.policy.binding.files import PolicyTables, Source
 from shoal.policy.binding.linked_files import LinkedSource
@@ -360,8 +360,7 @@ def audited(
         table, contradicted = named.published(policy.tables)
         rows = None if trace is None else rows_given(trace)
         result = audit_table(table, policy, source, progress, downstream, rows)
-        certificate = with_contradicted(result.certificate, contradicted)
-        result = replace(result, certificate=certificate)
+        result = noted(result, policy, contradicted)
     return Audited(result, named, policy)
 
 

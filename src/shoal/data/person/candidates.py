@@ -25,6 +25,7 @@ MOST_PAIRS = 8  # of one value
 FEWEST_PAIRS = 5
 MOST_CROSSINGS = 200  # pairs of columns that are tried
 COMMON = 0.9  # chance above which agreeing says nothing
+NEARLY_CONSTANT = 0.8  # chance above which a few typing errors look like other people
 STEADY = 0.9
 CONFIRMED, CONTRADICTED = 0.8, 0.5
 CROSSING = 1.2  # times as many pairs of values as the richer of two columns has
@@ -36,12 +37,14 @@ class Evidence:
     """What other columns say of a candidate.
 
     personal, steady: by column, how steady each personal and each steady column is.
+    nearly_constant: personal columns in which a few typing errors look like other people.
     crossing: steady columns that cross. is_dominated: whether a coarser profile is as steady.
     foreign: what is said of animals, or of firms, accounts and machines, where it does not differ.
     """
 
     personal: dict[str, float] = field(default_factory=dict)
     steady: dict[str, float] = field(default_factory=dict)
+    nearly_constant: set[str] = field(default_factory=set)
     crossing: tuple[str, ...] = ()
     is_dominated: bool = False
     foreign: set[str] = field(default_factory=set)
@@ -50,6 +53,11 @@ class Evidence:
     def is_contradicted(self) -> bool:
         """Whether records of one value are of different people."""
         return bool(self.personal) and max(self.personal.values()) < CONTRADICTED
+
+    @property
+    def may_be_errors(self) -> bool:
+        """Whether what contradicts it may be typing errors alone."""
+        return self.is_contradicted and self.personal.keys() <= self.nearly_constant
 
     @property
     def is_confirmed(self) -> bool:
@@ -120,6 +128,8 @@ def evidence_for(
             continue
         if is_personal:
             evidence.personal[column.title] = steadiness
+            if _chance(codes[has_value]) > NEARLY_CONSTANT:
+                evidence.nearly_constant.add(column.title)
         # a column that determines the number is another name of the same
         number, held = sample.number[has_value], codes[has_value]
         if steadiness >= STEADY and (is_personal or distinct(number, held) > distinct(held)):
