@@ -36,6 +36,14 @@ TRIED = 2_000
 CHOICES = 1_000
 """Choices of known rows that are tried of one person; of more, as many are drawn."""
 
+CHOICES_BELOW = 20
+"""The same where some hang from rows that have to be matched first, which takes longer."""
+
+PLACEMENTS = 50
+"""Ways to match rows above known ones; where there are more, what is known below them is left out,
+so that the attack may find less, and never too little of whom somebody fits.
+"""
+
 
 @dataclass(frozen=True)
 class Matched:
@@ -135,9 +143,11 @@ class _Attack:
         """The rows that may be known of a person: as many as may be, by table and value."""
         known = [(name, row) for name, shown in self.chosen.items() for row in shown.rows(person)]
         size = min(self.release.tree.known_rows or 0, len(known))
-        if comb(len(known), size) <= CHOICES:
+        is_below = any(self.release.tree[name].parent != PEOPLE for name, _ in known)
+        most = CHOICES_BELOW if is_below else CHOICES
+        if comb(len(known), size) <= most:
             return set(combinations(known, size))
-        drawn = (self.rng.choice(len(known), size, replace=False) for _ in range(CHOICES))
+        drawn = (self.rng.choice(len(known), size, replace=False) for _ in range(most))
         return {tuple(known[place] for place in sorted(places.tolist())) for places in drawn}
 
     def _fitting(self, known: tuple[Row, ...], person: int, alike: list[int], enough: int) -> int:
@@ -200,7 +210,10 @@ class _Attack:
         fits = self._pairs(name, row, published)
         asked = [place for place, own in enumerate(rows.tolist()) if (name, own) in above]
         options = [[None, *np.flatnonzero(fits[:, place]).tolist()] for place in asked]
-        for chosen in product(*options):
+        for number, chosen in enumerate(product(*options)):
+            if number == PLACEMENTS:
+                yield {}
+                return
             taken = [slot for slot in chosen if slot is not None]
             rest = np.delete(np.delete(fits, taken, axis=0), asked, axis=1)
             if len(set(taken)) < len(taken) or not is_saturated(rest):
