@@ -49,6 +49,7 @@ from shoal.data.truth import Truth, with_contradicted
 from shoal.data.two_tables import GROUP, sensitive_path
 from shoal.errors import InputError
 from shoal.policy.binding.columns import check_columns, population_warnings
+from shoal.policy.binding.files import PolicyTables
 from shoal.policy.binding.past_memory import room_for
 from shoal.policy.binding.table import bind_original, bound_release
 from shoal.policy.from_columns import listed, named_twice, promises_of
@@ -190,7 +191,7 @@ def audit_file(
     trace = None if trace_path is None else traced_rows(trace_path)
     policy = as_certified(policy, released_path, released.sha256)
     result = audit_table(released.table, policy, truth, progress, downstream, trace)
-    result = noted(result, policy, released.contradicted)
+    result = noted(result, policy.tables, released.contradicted)
     certificate = result.certificate.extended(
         input=None if original is None else {"sha256": original.sha256},
         output=describe_file(
@@ -206,12 +207,12 @@ def audit_file(
     return replace(result, certificate=certificate)
 
 
-def noted(result: AuditResult, policy: Policy, contradicted: int | None) -> AuditResult:
+def noted(result: AuditResult, tables: PolicyTables, contradicted: int | None) -> AuditResult:
     """What was audited, with what else its tables say: how many cells contradict the column that
     they were derived from, and whom a population seems to count.
     """
     certificate = with_contradicted(result.certificate, contradicted)
-    warned = certificate.warned(*population_warnings(policy.tables))
+    warned = certificate.warned(*population_warnings(tables))
     return replace(result, certificate=warned)
 
 

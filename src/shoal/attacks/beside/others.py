@@ -360,7 +360,7 @@ def audited(
         table, contradicted = named.published(policy.tables)
         rows = None if trace is None else rows_given(trace)
         result = audit_table(table, policy, source, progress, downstream, rows)
-        result = noted(result, policy, contradicted)
+        result = noted(result, policy.tables, contradicted)
     return Audited(result, named, policy)
 
 
