@@ -22,7 +22,7 @@ CEILINGS = {
     "logical lines": 70_500,
     "modules of more than 3 lines": 436,
     "lines of imports": 7_100,
-    "percent of the biggest package": 10,
+    "percent of the biggest package": 11,
     "files that name a format or scheme": 23,
     "parameters annotated with Policy": 80,
     "dict[str, Any] and dict[str, object]": 127,

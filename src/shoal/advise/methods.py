@@ -126,7 +126,7 @@ def with_methods(policy: Policy, methods: Sequence[Asked]) -> list[Policy]:
         raise InputError(
             "methods: must be a list of methods; name at least one, 'shoal methods' lists them"
         )
-    if list(methods) == [EVERY]:
+    if len(methods) == 1 and isinstance(methods[0], str) and methods[0] == EVERY:
         # two tables keep no k, and lose nothing that is compared here
         methods = [
             name

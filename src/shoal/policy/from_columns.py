@@ -174,6 +174,7 @@ def changed(policy: P, asked: Columns) -> P:
     if k is not None:
         policy = policy.with_k(k)
     if method is not None:
+        require_no_data("method", method)
         given = dict(method) if isinstance(method, Mapping) else {"name": method}
         policy = policy.with_method(given.pop("name", None), given)
     return policy if seed is None else policy.with_seed(seed)

@@ -257,8 +257,8 @@ def _is_rejected(one: Candidate) -> bool:
     """Whether the cells say that a named column does not number people."""
     found = one.evidence
     if found.is_contradicted:
-        is_many = not one.is_weak and one.people.distinct > ENOUGH
-        is_person = one.kind == "person" and (is_many or found.may_be_errors)
+        has_enough = not one.is_weak and one.people.distinct > ENOUGH
+        is_person = one.kind == "person" and (has_enough or found.may_be_errors)
         return not (is_person or one.kind in ("civil", "contact"))
     if one.kind != "name" or found.personal or found.steady:
         return False
