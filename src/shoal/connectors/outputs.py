@@ -290,40 +290,45 @@ def draft_beside(target: Path, output: str, is_folder: bool = False) -> Iterator
     """
     with suppress(OSError):  # a folder that may be written to, but not listed
         sweep(target.parent)
-    draft, lock = _locked_draft(target, output, is_folder)
-    try:
-        yield draft
-    finally:
-        if is_folder:
-            shutil.rmtree(draft, ignore_errors=True)  # or what stood there before
-        else:
-            draft.unlink(missing_ok=True)
-        os.close(lock)
-
-
-def _locked_draft(target: Path, output: str, is_folder: bool) -> tuple[Path, int]:
-    """A new draft and the descriptor whose lock says that its writer lives."""
-    while True:
-        # a fresh name that nobody could have prepared
+    lock = None
+    while lock is None:
+        # a fresh name that nobody could have prepared; who is stopped after its making deletes it
         draft = target.parent / f".{target.name}.{secrets.token_hex(DRAFT_BYTES)}.part"
         try:
+            lock = _made_and_locked(draft, output, is_folder)
+            if lock is not None:
+                yield draft
+        finally:
             if is_folder:
-                draft.mkdir(mode=0o700)
-                lock = os.open(draft, os.O_RDONLY)
+                shutil.rmtree(draft, ignore_errors=True)  # or what stood there before
             else:
-                lock = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-        except OSError as failed:
-            raise InputError(
-                f"output '{output}': writing failed ({failed.strerror or 'no room or no right'})"
-                + ("; name another place" if is_folder else "")
-            ) from None
-        if fcntl is None:
-            return draft, lock
-        with suppress(OSError):  # a file system without locks
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if draft.exists():
-            return draft, lock
-        os.close(lock)  # swept away by another run between its making and its lock
+                draft.unlink(missing_ok=True)
+            if lock is not None:
+                os.close(lock)
+
+
+def _made_and_locked(draft: Path, output: str, is_folder: bool) -> int | None:
+    """Makes a draft; the descriptor whose lock says that its writer lives, None where another run
+    has swept the draft away before it was locked.
+    """
+    try:
+        if is_folder:
+            draft.mkdir(mode=0o700)
+        kind = os.O_RDONLY if is_folder else os.O_CREAT | os.O_EXCL | os.O_WRONLY
+        lock = os.open(draft, kind, 0o600)
+    except OSError as failed:
+        raise InputError(
+            f"output '{output}': writing failed ({failed.strerror or 'no room or no right'})"
+            + ("; name another place" if is_folder else "")
+        ) from None
+    if fcntl is None:
+        return lock
+    with suppress(OSError):  # a file system without locks
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    if draft.exists():
+        return lock
+    os.close(lock)
+    return None
 
 
 def sweep(folder: Path) -> None:
