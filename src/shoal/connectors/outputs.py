@@ -302,7 +302,8 @@ def draft_beside(target: Path, output: str, is_folder: bool = False) -> Iterator
             if is_folder:
                 shutil.rmtree(draft, ignore_errors=True)  # or what stood there before
             else:
-                draft.unlink(missing_ok=True)
+                with suppress(OSError):  # none was made: that is said, not this
+                    draft.unlink()
             if lock is not None:
                 os.close(lock)
 

@@ -176,3 +176,10 @@ def test_a_run_that_is_stopped_leaves_what_another_has_certified_meanwhile(tmp_p
 def test_a_certificate_whose_release_has_not_come_is_removed(tmp_path):
     stopped(str(tmp_path / "out.csv"), lambda draft: draft.certify("{}"))
     assert not list(tmp_path.iterdir())
+
+
+def test_a_name_too_long_for_a_draft_is_said_by_its_output(tmp_path):
+    long = str(tmp_path / f"{'x' * 240}.csv")
+    with pytest.raises(InputError, match=r"output '.*': writing failed"), files.atomic_write(long):
+        pass
+    assert list(tmp_path.iterdir()) == []
