@@ -93,7 +93,9 @@ def accepting(label: str, number: int) -> str:
 
 def acceptances(page: str) -> dict[str, str]:
     """Words that accept each point of a page, by its field."""
-    asked = re.findall(r'<label class="field">((?:(?!<label).)*)<textarea name="(accept-\d+)"', page)
+    asked = re.findall(
+        r'<label class="field">((?:(?!<label).)*)<textarea name="(accept-\d+)"', page
+    )
     said = [(field, unescape(re.sub("<[^>]+>", "", label))) for label, field in asked]
     return {field: accepting(text, number) for number, (field, text) in enumerate(said, ord("a"))}
 
