@@ -82,8 +82,8 @@ def rows_of_table(
     ]
     if odd:
         raise InputError(
-            f"{address.where}: {', '.join(odd)}; give plain values, such as in a"
-            " view, or give the column the role 'drop'"
+            f"{address.where}: {', '.join(odd)}; give plain values, such as in a view, or a policy"
+            " that drops the column (role: drop)"
         )
     require_rights(session, {table: ["SELECT"]})
     order = _order(session, address, table, columns)
