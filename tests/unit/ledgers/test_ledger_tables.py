@@ -171,6 +171,20 @@ def test_the_chain_in_the_table_is_verified_without_the_ledger(shoal):
     assert shoal(*more).status == 0, "as the message says"
 
 
+def test_a_dropped_table_is_written_anew_from_the_ledger_as_the_refusals_say():
+    for seed in (1, 2):
+        grow(seed)
+    run("DROP TABLE releases")
+    with pytest.raises(LedgerError, match=r"the table is missing.* or .* delete its lines in 'sho"):
+        grow(3)
+    Path("L.private/table.json").unlink()
+    with pytest.raises(InputError, match="is gone, but 'shoal_releases' still lists it; delete"):
+        grow(3)
+    run("DELETE FROM shoal_releases WHERE name = 'releases'")
+    assert grow(3).caught_up == 2
+    assert_in_step()
+
+
 def test_an_increment_is_read_from_a_table_and_published_into_another(shoal):
     Path("p.json").write_text(json.dumps(POLICY))
     frame = wearers(N, 1)

@@ -269,6 +269,13 @@ def target_findings(session: Session, table: TableName) -> list[str]:
     return findings if own is None else [*findings, f"is where {own} are kept"]
 
 
+def taken_finding(is_there: bool, kept: str, owner: str) -> str:
+    """Why nothing can begin in a table. kept: the list that names it. owner: who may write it."""
+    if is_there:
+        return f"is there already; name a new table, or {owner}"
+    return f"is gone, but '{kept}' still lists it; delete its lines there, or name a new table"
+
+
 def _is_as_certified(session: Session, address: TableAddress, table: TableName) -> bool:
     known = kept_line(session, table.beside(CERTIFICATES), _ABOUT, table.name)
     try:
