@@ -448,7 +448,11 @@ def test_a_wrong_address_says_what_to_check(pg):
     for address, error, told in (
         (pg.url("t", base="nowhere"), InputError, "no such database"),
         (pg.url("t", user="nobody"), InputError, "does not know this user"),
-        ("postgresql://127.0.0.1:1/d?table=t", PartyError, "no server answers"),
+        (
+            "postgresql://127.0.0.1:1/d?table=t",
+            PartyError,
+            "no server answers at 127.0.0.1, port 1; check",
+        ),
         ("postgresql:///?service=nowhere&table=t", InputError, "service is not defined"),
     ):
         with pytest.raises(error, match=told):
