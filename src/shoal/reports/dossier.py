@@ -348,10 +348,13 @@ def _measured_facts(found: Dossier, certificate: Certificate) -> Iterator[tuple[
         ),
     )
     dialect = (certificate.get("output") or {}).get("dialect") or {}
-    order = gettext("as in the original, which may tell who is who")
-    if dialect.get("order") == "content":
-        order = gettext("by what they show, so it tells nothing more")
-    yield gettext("order of rows"), order
+    orders = {
+        "input": gettext("as in the original, which may tell who is who"),
+        "content": gettext("by what they show, so it tells nothing more"),
+    }
+    order = dialect.get("order", "input")
+    if order is not None:  # an audit that found neither
+        yield gettext("order of rows"), orders[order]
     known = _text(found.content["context"]["other_releases"])
     beside = certificate.get("beside")
     judged = gettext("not judged together")

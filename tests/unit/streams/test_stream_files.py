@@ -33,7 +33,7 @@ LYING = [word.replace("t.jsonl", "lie.jsonl") for word in AUDIT]
 
 CURE = (
     "give it those that the first line names, and quote cells that hold a separator; a new column"
-    " needs a new stream, which knows nobody of this one"
+    " needs a new stream (whoever is in both may be singled out)"
 )
 
 
