@@ -199,15 +199,12 @@ def audit_file(
     )
     if render.order == "content" and not is_in_order(released.table, policy.quasi, render):
         output["dialect"]["order"] = None  # such as a stream's, sorted within each release
-    output |= described_second(
-        None if second is None else Path(sensitive_path(released_path)), second
+    second_path = None if second is None else Path(sensitive_path(released_path))
+    certificate = result.certificate.extended(
+        input=None if original is None else {"sha256": original.sha256},
+        output=output | described_second(second_path, second),
     )
-    return replace(
-        result,
-        certificate=result.certificate.extended(
-            input=None if original is None else {"sha256": original.sha256}, output=output
-        ),
-    )
+    return replace(result, certificate=certificate)
 
 
 def noted(result: AuditResult, tables: PolicyTables, contradicted: int | None) -> AuditResult:

@@ -348,19 +348,19 @@ def _measured_facts(found: Dossier, certificate: Certificate) -> Iterator[tuple[
         ),
     )
     dialect = (certificate.get("output") or {}).get("dialect") or {}
-    orders = {
-        "input": gettext("as in the original, which may tell who is who"),
-        "content": gettext("by what they show, so it tells nothing more"),
-    }
-    order = dialect.get("order", "input")
-    if order is not None:  # an audit that found neither
-        yield gettext("order of rows"), orders[order]
-    known = _text(found.content["context"]["other_releases"])
+    order = gettext("as in the original, which may tell who is who")
+    if dialect.get("order") == "content":
+        order = gettext("by what they show, so it tells nothing more")
+    if dialect.get("order", "input") is not None:  # an audit that found neither
+        yield gettext("order of rows"), order
     beside = certificate.get("beside")
     judged = gettext("not judged together")
     if beside is not None:
         judged = gettext("together they hold") if beside["holds"] else gettext("together they fail")
-    yield gettext("other releases"), f"{known}; {judged}"
+    yield (
+        gettext("other releases"),
+        f"{_text(found.content['context']['other_releases'])}; {judged}",
+    )
     signature = next((check.text for check in found.checks if check.name == "signature"), "")
     yield gettext("signature by a key"), signature
     if not found.content["context"]["sign_off"]:
