@@ -353,14 +353,11 @@ def _measured_facts(found: Dossier, certificate: Certificate) -> Iterator[tuple[
         order = gettext("by what they show, so it tells nothing more")
     if dialect.get("order", "input") is not None:  # an audit that found neither
         yield gettext("order of rows"), order
-    beside = certificate.get("beside")
+    known = _text(found.content["context"]["other_releases"])
     judged = gettext("not judged together")
-    if beside is not None:
+    if (beside := certificate.get("beside")) is not None:
         judged = gettext("together they hold") if beside["holds"] else gettext("together they fail")
-    yield (
-        gettext("other releases"),
-        f"{_text(found.content['context']['other_releases'])}; {judged}",
-    )
+    yield gettext("other releases"), f"{known}; {judged}"
     signature = next((check.text for check in found.checks if check.name == "signature"), "")
     yield gettext("signature by a key"), signature
     if not found.content["context"]["sign_off"]:
