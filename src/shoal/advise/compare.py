@@ -95,7 +95,8 @@ def compare(
         raise InputError("attack: is for one table; leave it out, and audit a release instead")
     # what is asked is judged before a large file is read
     policies = None if methods is None else with_methods(policy, methods)
-    ks = columns.get("k") if ks is None else ks
+    if ks is None and columns.get("k") is not None:
+        ks = [columns["k"]]
     asked_ks = checked_ks(ks, policy.required_k, policy.least_k)
     if not isinstance(frame, str | Path):
         for warning in open_question_warnings(policy.open_questions()):

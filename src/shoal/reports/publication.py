@@ -251,7 +251,7 @@ def publish(
     )
     with cores.using(threads):
         done = job.publication(cast("FrameT", frame), policy, request, columns)
-    signs = []
+    signs: list[ReleaseWarning] = []
     if policy is None:
         signs = signs_of_no_value(
             done.policy.tables.table_given(frame), as_it_is(done.data).columns
