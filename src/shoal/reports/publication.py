@@ -253,9 +253,8 @@ def publish(
         done = job.publication(cast("FrameT", frame), policy, request, columns)
     signs: list[ReleaseWarning] = []
     if policy is None:
-        signs = signs_of_no_value(
-            done.policy.tables.table_given(frame), as_it_is(done.data).columns
-        )
+        original = done.policy.tables.table_given(cast("FrameT", frame))
+        signs = signs_of_no_value(original, as_it_is(done.data).columns)
     _warn(done.certificate, signs)
     return Publication(**vars(done))
 
