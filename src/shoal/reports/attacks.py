@@ -100,8 +100,8 @@ class Row:
         said = [f"{who}, {_of_100(one)}" for who, one in beside if _parts(one)[0] is not None]
         tried = self.member.get("of") if isinstance(self.member, Mapping) else None
         is_of_tries = self.among == TRIES and isinstance(tried, int)
-        in_all = gettext(", {count:,} in all", count=tried) if is_of_tries else ""
-        found = "" if self.member is None else f"{_of_100(self.member)} {self.among}{in_all}: "
+        made = gettext(" ({count:,} were made)", count=tried) if is_of_tries else ""
+        found = "" if self.member is None else f"{_of_100(self.member)} {self.among}{made}: "
         return f"{found}{'; '.join([self.sentence, *said])}"
 
     @property

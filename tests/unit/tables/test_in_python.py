@@ -190,7 +190,7 @@ def tried(people, release):
 def test_the_number_of_tries_stands_in_print_and_in_a_notebook(tried):
     certificate = tried.extended(attacks=too_few(tried["attacks"], "singling-out"))
     for shown in (repr(certificate), certificate._repr_html_()):
-        assert "30 of 100 tries, 84 in all: " in shown
+        assert "30 of 100 tries (84 were made): " in shown
 
 
 def test_an_attack_says_whether_rows_were_matched(people, release, tried):
