@@ -47,7 +47,7 @@ class ColumnPrice(Figures):
     others_without: float | None
     why_not: str | None = None
 
-    def _figures(self) -> dict[str, object]:
+    def _figures(self) -> Mapping[str, object]:
         return {
             "column": self.name,
             "its loss (gcp)": self.loss,
@@ -231,7 +231,7 @@ class LatticeWalk(Figures):
         self._matrix, self._problem = matrix, problem
         self._bound = BoundPromises(problem.promises, whole_table)
 
-    def _figures(self) -> dict[str, object]:
+    def _figures(self) -> Mapping[str, object]:
         return {"heights": ", ".join(f"{name} {height}" for name, height in self.heights.items())}
 
     @property

@@ -71,7 +71,7 @@ class Risk(notebook.Figures):
     by_weight: SampleReport | None = None
     alone_by_weight: np.ndarray | None = None
 
-    def _figures(self) -> dict[str, object]:
+    def _figures(self) -> Mapping[str, object]:
         return {"lone": self.lone, **notebook.figures_of(self)}
 
     def _repr_html_(self) -> str:

@@ -157,7 +157,7 @@ class StreamStatus(Figures):
     def __getitem__(self, key: str) -> Any:
         return self.content[key]
 
-    def _figures(self) -> dict[str, object]:
+    def _figures(self) -> Mapping[str, object]:
         state, alarms = self.content["state"], len(self.alarms)
         return {"state": state, "holds": self.holds, "alarms": alarms}
 
