@@ -29,7 +29,7 @@ BY_RECORDS = (*BY_CELLS, "gcp", "generalized_loss", "classification")
 SIZES = ("min", "mean", "max")
 FROM_POLICY = ("role", "type", "technique", "round", "derived_from")
 FROM_FILE = ("distinct_out", "loss")
-FROM_PEOPLE = ("alone_if_known",)
+FROM_PEOPLE = ("alone_if_known", "in_several")
 FROM_ORIGINAL = ("distinct_in", "alone_in", "single_ends")
 COUNTS_VALUES = ("l-diversity", "distinct")
 
