@@ -35,7 +35,7 @@ FORMS = {
 PERSONAL_FORMS = ("e-mail", "phone", "iban")
 COULD_OTHERS_KNOW = "could others know it already? if so, give it the role 'quasi'"
 TOO_PRECISE = "most of its numbers are one record's alone; can they be rounded or left out?"
-MEAN_NOTHING = "{} cells hold what is written where nothing is known; does it mean no value?"
+MEAN_NOTHING = "{} cells hold what is often written for no value; does it mean that here?"
 NAME_PEOPLE = "it holds sentences; can one of them name or describe a person? if so, leave it out"
 IS_IT_KNOWN = "nothing looks like what others may know; is it this?"
 
