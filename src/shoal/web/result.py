@@ -459,9 +459,9 @@ async def attacker(request: Request) -> Response:
     asked_of = {**server.asked_of(run), "draft": str(run.data)}
     view = await server.desk.look("show_attacker", **asked_of, row=row)
     fish = pictures.school(int(view["people"]), 300, 84)
-    first, cells = whole(one(form, "first")), None
-    if first is not None:  # rows that are shown stay
-        cells = await _rows_of(server, run, first, bool(one(form, "starred")))
+    first, is_starred = whole(one(form, "first")), bool(one(form, "starred"))
+    # rows that are shown stay
+    cells = None if first is None else await _rows_of(server, run, first, is_starred)
     context = await result_screen(server, run.name, cells)
     return page(request, context | {"view": view, "view_fish": fish})
 
