@@ -76,8 +76,7 @@ def propose_policy(
         guesses["column_1"] = Guess({"role": "identifier"}, reason)
     for name, question in found.questions.items():
         guesses[name] = guesses[name].asking(question)
-    for name, column in columns.items():
-        guesses[name] = replace(guesses[name], doubtful=column.doubtful)
+    guesses = _asking_what_means_nothing(guesses, columns)
     subject = _subject_of(found.answer, guesses)
     quasi = [name for name, guess in guesses.items() if guess.role == "quasi"]
     codes = {name: table.column(name).codes for name in quasi}
@@ -101,6 +100,20 @@ def propose_policy(
         SinglingOut(codes, people).order(progress) if explain else None,
         subject,
     )
+
+
+def _asking_what_means_nothing(
+    guesses: Mapping[str, Guess], columns: Mapping[str, ColumnCells]
+) -> dict[str, Guess]:
+    """The guesses with the cells that may mean no value; among texts each is asked about once."""
+    found, asked = dict(guesses), set[str]()
+    for name in sorted(columns, key=lambda name: columns[name].are_texts):
+        doubtful, guess = columns[name].doubtful, found[name]
+        if columns[name].are_texts:
+            doubtful = {text: count for text, count in doubtful.items() if text not in asked}
+        found[name] = replace(guess, doubtful=doubtful)
+        asked |= doubtful.keys() if found[name].asks_what_means_nothing else set()
+    return found
 
 
 @dataclass(frozen=True)

@@ -251,6 +251,7 @@ class TogetherReport(TypedDict):
     below: int | None
     people: int
     alone_if_known: NotRequired[int | None]
+    in_several: NotRequired[int]
 
 
 class MethodReport(TypedDict):

@@ -30,6 +30,13 @@ from shoal.data.warnings import SIGN_OF_NO_VALUE, ReleaseWarning
 
 NO_VALUE = ("", "?", "*", "NA", "N/A", "n/a", "NULL", "null", "nan", "NaN")
 NO_NUMBER = ("None", "-")  # among numbers and dates; elsewhere they may be answers
+NO_ANSWER = (
+    *("k.a.", "k. a.", "keine angabe", "keine angaben", "ohne angabe", "n.a.", "n. a.", "#n/a"),
+    *("#nv", "n/d", "n.d.", "n. d.", "s/d", "sin datos", "no data", "not available", "not stated"),
+)
+"""Texts, in small letters, that are asked about among texts, too. Words that may be an answer, such
+as `unknown`, `unbekannt` or `none`, are not among them.
+"""
 MOST_PLACEHOLDERS = 3
 PLACEHOLDERS = [sign * (10**n - 1) for n in (5, 4, 3, 2, 1) for sign in (-1, 1)] + [-1, -88, -77]
 FEWEST = 10  # distinct numbers or dates beside which another cell is in doubt
@@ -87,11 +94,11 @@ class ColumnCells:
             if numbers is not None:
                 far = values.filter(fewer).filter(pl.Series(_far(numbers)))
                 is_doubtful |= values.is_in(far.implode())
-            is_value &= ~is_doubtful
             odd = 0
         else:
-            is_doubtful &= False
+            is_doubtful = values.str.to_lowercase().is_in(NO_ANSWER)
             odd = int(counts[(fewer & ~_form_of_most(values, fewer)).to_numpy()].sum())
+        is_value &= ~is_doubtful
         doubtful = {cells[i]: int(counts[i]) for i in is_doubtful.arg_true()}
         filled = int(counts[is_value.to_numpy()].sum())
         absent = tuple(cells.filter(~is_value & (values != "*")).to_list())
@@ -128,6 +135,11 @@ class ColumnCells:
     def are_whole(self) -> bool:
         """Whether they are numbers without fractions."""
         return self.numbers is not None and bool((self.numbers == np.rint(self.numbers)).all())
+
+    @property
+    def are_texts(self) -> bool:
+        """Whether they are neither numbers nor dates."""
+        return self.numbers is None and not self.are_iso_days
 
     @property
     def are_iso_days(self) -> bool:
