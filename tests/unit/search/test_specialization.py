@@ -19,7 +19,6 @@ from shoal.search.specialization import (
     SCORES,
     Specialization,
     Step,
-    best_split,
     spans_of,
     without_implied,
 )
@@ -95,18 +94,6 @@ def test_a_step_reads_the_rows_under_its_node_alone():
     before = state.touched
     assert state.step(Step(0, 1, 2, (1, 2)))
     assert state.touched - before == 10
-
-
-@pytest.mark.parametrize(
-    ("counts", "cells", "split"),
-    [
-        # cells 0 and 3 are in use: the lowest of equally good values that occur
-        ([[0, 0], [3, 0], [3, 0], [3, 0], [3, 3], [3, 3]], (0, 4), (0, 3)),
-        ([[0, 0], [0, 0], [5, 2], [5, 2]], (0, 2), None),  # one value
-    ],
-)
-def test_where_a_number_is_split(counts, cells, split):
-    assert best_split(np.array(counts), *cells)[0] == split
 
 
 def test_a_qid_within_another_of_no_smaller_k_is_dropped():

@@ -17,7 +17,7 @@ from naive_peers import (
     relaxed_mondrian,
     strict_mondrian,
 )
-from peer_cases import adult, discernibility, gcp, hierarchy_of, matrices, run
+from peer_cases import adult, discernibility, gcp, matrices, run
 from shoal.data.matrix import Matrix
 from shoal.search.repair import repair
 from shoal.search.segments import costs_of, marks_of, rows_of
@@ -115,35 +115,6 @@ def test_the_order_of_the_records_changes_no_cell(method, matrix, k, data):
         return sorted(sorted(given.codes[members].tolist()) for members in classes_of(labels))
 
     assert shown(replace(matrix, codes=matrix.codes[order])) == shown(matrix)
-
-
-@every_method
-@pytest.mark.parametrize("n", [5, 9])
-def test_fewer_than_two_classes_worth_of_records_are_one_class(method, n):
-    matrix = Matrix.from_columns(np.arange(n)[:, None], [8.0])
-    assert run(method(), matrix, JustK(matrix, 5)).tolist() == [0] * n
-
-
-TREE = hierarchy_of([[None, None], [None, None], [None, None]])
-
-
-@pytest.mark.parametrize(
-    ("method", "k", "codes", "domain", "labels"),
-    [
-        (Mondrian(), 2, [0, 0, 1, 1, 1], 1.0, [0, 0, 0, 0, 0]),
-        (Mondrian(cut="nearest"), 2, [0, 0, 1, 1, 1], 1.0, [0, 0, 1, 1, 1]),
-        (Mondrian(trees="children"), 2, [0, 1, 2, 2, 4, 5], TREE, [0, 0, 1, 1, 2, 2]),
-        (Mondrian(trees="order"), 3, [0, 1, 2, 2, 4, 5], TREE, [0] * 6),
-        (BottomUp(), 3, [0, 100, 1, 101, 2, 102], 102.0, [0, 1, 0, 1, 0, 1]),
-        (TopDownGreedy(), 2, [0, 1, 2, 3, 50, 1000], 1000.0, [0, 0, 1, 1, 2, 2]),
-        # three times a power of two: half as many classes again would do
-        (MondrianRelaxed(), 2, range(24), 23.0, [i // 3 for i in range(24)]),
-    ],
-    ids=lambda value: type(value).__name__,
-)
-def test_by_hand(method, k, codes, domain, labels):
-    matrix = Matrix.from_columns(np.array(codes)[:, None], [domain])
-    assert run(method, matrix, JustK(matrix, k)).tolist() == labels
 
 
 # Top-down greedy, split by split
