@@ -136,16 +136,22 @@ def test_what_hides_a_value(cells, dtype, expected):
 
 
 @pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "parquet", "arrow"])
-def test_hidden_numbers_are_hidden_in_every_format(tmp_path, monkeypatch, shoal, kind):
+def test_hidden_values_are_nowhere_in_a_file_of_any_format(tmp_path, monkeypatch, shoal, kind):
+    """Not in a dictionary either, which typed formats carry along."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "p.yaml").write_text(yaml.safe_dump(policy(K2, L2)))
-    frame = pl.DataFrame({"age": [20, 20, 30, 30, None], "ill": [1, 2, 1, 2, 7]})
+    roles = {"age": AGE, "dose": {"role": "sensitive", "type": "number"}}
+    (tmp_path / "p.yaml").write_text(yaml.safe_dump(policy(K2, L2, quasi=roles)))
+    ill = pl.Series(["flu", "cold"] * 2 + ["SECRET"], dtype=pl.Enum(["flu", "cold", "SECRET"]))
+    frame = pl.DataFrame({"age": [20, 20, 30, 30, None], "dose": [1, 2, 1, 2, 7], "ill": ill})
     frame.write_parquet("in.parquet")
-    assert shoal("publish", "in.parquet", "-p", "p.yaml", "-o", f"out.{kind}", "-q").status == 0
-    audit = ("audit", f"out.{kind}", "-p", "p.yaml", "--original", "in.parquet", "--json", "-q")
-    done = shoal(*audit)
+    out = f"out.{kind}"
+    assert shoal("publish", "in.parquet", "-p", "p.yaml", "-o", out, "-q").status == 0
+    assert b"SECRET" not in (tmp_path / out).read_bytes()
+    done = shoal("audit", out, "-p", "p.yaml", "--original", "in.parquet", "--json", "-q")
     assert done.status == 0
     assert json.loads(done.out)["records"]["withheld"] == 1
+    if kind == "csv":
+        assert (tmp_path / out).read_text().splitlines()[-1] == "*,*,*"
 
 
 def test_loss_charges_starred_rows_whether_they_are_a_class_or_withheld():

@@ -167,9 +167,15 @@ def test_numbers_in_place_of_intervals(release):
         release.numbers("middle")
 
 
-@pytest.mark.parametrize("words", [{"plain": ["visits", "cost", "code"]}, {"other": "plain"}])
-@pytest.mark.parametrize("numbers", ["published", "mid", "interval"])
-def test_plain_numbers_of_a_frame_come_back_as_numbers_and_texts_as_texts(tmp_path, words, numbers):
+@pytest.mark.parametrize(
+    ("numbers", "words"),
+    [
+        ("published", {"plain": ["visits", "cost", "code"]}),
+        ("mid", {"other": "plain"}),
+        ("interval", {"other": "plain"}),
+    ],
+)
+def test_plain_numbers_of_a_frame_come_back_as_numbers_and_texts_as_texts(tmp_path, numbers, words):
     rows = pl.int_range(60, eager=True)
     frame = pl.DataFrame({"age": rows, "visits": rows % 7, "cost": rows / 4})
     frame = frame.with_columns(code=pl.lit("79098"))

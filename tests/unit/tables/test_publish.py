@@ -197,23 +197,6 @@ def test_a_report_that_can_not_be_written_is_refused_before_anything_is_publishe
         assert not (workplace / "out.csv").exists()
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".arrow", ".jsonl"])
-def test_withheld_values_are_nowhere_in_the_file(workplace, shoal, suffix):
-    """Not in a dictionary either, which typed formats carry along."""
-    kinds = pl.Enum(["flu", "cold", "SECRET"])
-    ill = pl.Series(["flu", "cold"] * 30 + ["SECRET", "SECRET"], dtype=kinds)
-    frame = pl.DataFrame({"age": [str(20 + i % 30) for i in range(60)] + [None, None], "ill": ill})
-    frame.write_parquet("t.parquet")
-    roles = {"age": {"role": "quasi", "type": "number"}, "ill": "sensitive"}
-    diverse = {"model": "l-diversity", "attribute": "ill", "l": 2}
-    content = content_of(roles, 5, diverse, missing="suppress")
-    (workplace / "p.yaml").write_text(yaml.safe_dump(content))
-    assert shoal("publish", "t.parquet", "-p", "p.yaml", "-o", f"o{suffix}").status == 0
-    assert b"SECRET" not in (workplace / f"o{suffix}").read_bytes()
-    if suffix == ".csv":
-        assert (workplace / "o.csv").read_text().splitlines()[-2:] == ["*,*"] * 2
-
-
 def test_a_policy_may_be_given_as_dicts_or_by_its_path(workplace, sample_table, sample_policy):
     one = library.publish(sample_table, sample_policy).data
     assert one.equals(library.publish(sample_table, "policy.yaml").data)
