@@ -196,6 +196,7 @@ def test_a_policy_without_quasi_identifiers_is_refused():
 def test_parameters_outside_their_range_are_refused(parameters):
     with pytest.raises(InputError, match="must be"):
         LatticePeeling(**parameters)
+    assert LatticePeeling(vectors=1).vectors == 1
 
 
 ADULT = ("age workclass education marital-status occupation race sex native-country").split()
