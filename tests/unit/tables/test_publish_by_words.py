@@ -275,3 +275,26 @@ def test_what_needs_a_method_is_refused_until_one_is_named(sample_table, tmp_pat
 def test_what_is_of_files_or_of_linked_tables_is_refused_of_a_frame(sample_table, asked):
     with pytest.raises(InputError, match=r"^output, trace, replace: are of linked tables"):
         shoal.publish(sample_table, **asked, quasi="age", other="drop", k=5)
+
+
+def test_a_usual_sign_for_no_value_that_is_published_earns_a_warning():
+    frame = pl.DataFrame({"job": ["?", "cook"] * 4, "left": ["NA", "x"] * 4, "age": [1, 2] * 4})
+    words = {"sensitive": "job", "drop": "left", "k": 2}
+    with pytest.warns(shoal.ReleaseWarning) as caught:
+        shoal.publish(frame, quasi="age", **words)
+    (sign,) = [one.message for one in caught if one.message.code == "sign-of-no-value"]
+    assert sign.column == "job"
+    assert "stands in 4 records" in sign.text
+    assert "?" not in sign.text
+    policy = shoal.Policy.from_columns(frame, quasi="age", **words)
+    with pytest.warns(shoal.ReleaseWarning) as caught:
+        shoal.publish(frame, policy)
+    assert not [one for one in caught if one.message.code == "sign-of-no-value"]
+
+
+def test_a_publication_prints_its_verdict_and_no_table(sample_table):
+    release = shoal.publish(sample_table, quasi="age", other="drop", k=5)
+    shown = repr(release)
+    assert "k-anonymity: asked 5, measured" in shown
+    assert shown.startswith("Publication: 600 rows, 1 column\n")
+    assert len(shown.splitlines()) < 10
