@@ -27,7 +27,8 @@ from shoal.policy.loading import one_line, read_options
 from shoal.policy.model import ReadOptions
 from shoal.policy.parameters import build
 from shoal.policy.policy import Policy
-from shoal.policy.proposal.cells import ColumnCells, as_read, notation_in
+from shoal.policy.proposal.cells import ColumnCells
+from shoal.policy.proposal.notation import as_read, notation_in
 from shoal.policy.proposal.roles import (
     IS_IT_KNOWN,
     Guess,

@@ -15,7 +15,7 @@ from shoal.data.language import gettext, ngettext
 from shoal.data.people import ASSUMED, KNOWN, UNITS, Unit, span_text, unit
 from shoal.data.warnings import GRAVE, fault_sentences
 from shoal.policy import registry
-from shoal.reports.pages import number_text, percent_text
+from shoal.reports.pages import listed, number_text, percent_text
 from shoal.reports.text import worst_columns
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 BY_RELEASE = "release by release"  # how a stream is measured that is not read again as a whole
 K_ANONYMITY, CLOSENESS = "k-anonymity", "t-closeness"
 ALL = gettext("all that an attacker could know")
-MOST_NAMED = 6  # columns in one line
 ROLES = {
     "quasi": gettext("quasi-identifier"),
     "plain": gettext("plain, no promise"),
@@ -370,18 +369,6 @@ def _open(certificate: Certificate) -> Iterator[str]:
 
 def _columns(certificate: Certificate) -> list[ColumnReport]:
     return certificate.get("columns") or []
-
-
-def listed(names: Sequence[str]) -> str:
-    """Names as a sentence has them; many are cut short."""
-    if len(names) > MOST_NAMED:
-        names = [
-            *names[: MOST_NAMED - 1],
-            gettext("{count} more", count=len(names) - MOST_NAMED + 1),
-        ]
-    return gettext(" and ").join(
-        part for part in (", ".join(names[:-1]), "".join(names[-1:])) if part
-    )
 
 
 def _sentences(texts: Iterator[str]) -> str:
