@@ -154,41 +154,6 @@ def test_a_file_that_can_no_longer_be_parsed_fails_and_does_not_end_the_checks(c
     assert found["input"].ok is True
 
 
-@pytest.mark.parametrize(
-    "path_and_value",
-    [
-        ("promises", 0, "measured", 2),
-        ("promises", 0, "measured", 99),
-        ("promises", 0, "classes", "min", 50),
-        ("promises", 0, "risk", "max", 0.01),
-        ("classes", "min", 60),
-        ("classes", "mean", 80.5),
-        ("classes", "count", 1),
-        ("risk", "prosecutor_max", 0.001),
-        ("risk", "marketer", None),
-        ("utility", "gcp", 0.01),
-        ("utility", "gcp", None),
-        ("utility", "discernibility", 1),
-        ("subjects", 79),
-        ("people", "assumed"),
-        ("together", "min", 50),
-        ("records", "withheld", 3),
-        ("records", "suppressed", 1),
-        ("starred", {"age": 1}),
-        ("columns", 0, "loss", 0.0),
-        ("columns", 0, "role", "plain"),
-        ("columns", 0, "technique", "as-is"),
-        ("columns", 0, "distinct_out", 72),
-        ("columns", 0, "distinct_in", 2),
-        ("columns", 0, "alone_in", 0.0),
-    ],
-    ids=lambda parts: " ".join(map(str, parts)),
-)
-def test_every_figure_that_a_forger_changes_is_found_by_measuring_again(copied, path_and_value):
-    forge(copied, setting(*path_and_value))
-    assert "measured again" in failed(checked(copied))
-
-
 def test_the_hash_of_a_policy_is_that_of_what_it_says_not_of_how_or_where(tmp_path):
     def hashed(folder, name, leaves, turn=list):
         (tmp_path / folder).mkdir(exist_ok=True)
