@@ -10,7 +10,7 @@ of time or crashed is counted apart, as is one that no test reaches.
 Changes of wording are left out, as tests do not fix the wording of messages: a text of several
 words, what an error is raised with, and the names that parameters are refused under.
 
---sample N draws so many of each room at random (the others of a smaller room are all tried); the
+--sample N draws N of each room at random (the others of a smaller room are all tried); the
 intervals are Wilson's, of 95 %.
 
 The report with the diff of every mutant that was not killed goes to mutants/report.txt. `--keep`

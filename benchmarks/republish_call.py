@@ -3,7 +3,7 @@
 python republish_call.py series POLICY METHOD RECORDS RELEASES [LEDGER]
     CPU seconds of each append, imports and kernels warm; to a new ledger, or to one that is there
 python republish_call.py kills POLICY LEDGER KILLS
-    what is left of a ledger after so many kills
+    what is left of a ledger after a number of kills
 """
 
 from __future__ import annotations

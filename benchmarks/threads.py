@@ -21,7 +21,7 @@ CLAIM = (
     "The rounded partition's cut of 4 million records (k = 10), by two threads over one: CPU"
     " seconds of the whole process, turn by turn, on few values (six quasi-identifiers like"
     " Adult's) and on many (8, with up to 40,000 values). The speed-up is that of the schedule: the"
-    " tasks with the CPU time that each of them took, given to so many cores, the largest first."
+    " tasks with the CPU time that each of them took, given to the cores, the largest first."
 )
 ROWS = 4_000_000
 K = 10
@@ -147,7 +147,7 @@ def tasks_of(kernel: Any) -> Iterator[dict[tuple[int, int], float]]:
 
 
 def schedule(tasks: dict[tuple[int, int], float], rows: int, cores: int) -> float:
-    """Seconds until the last task is done on so many cores; a node waits for the one it is of."""
+    """Seconds until the last task is done on these cores; a node waits for the one it is of."""
     ends_of: dict[int, list[int]] = {}
     for begin, end in tasks:
         ends_of.setdefault(begin, []).append(end)

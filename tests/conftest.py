@@ -39,7 +39,7 @@ settings.load_profile("shoal")
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A property that asks for a number of examples of its own asks for so many of a hundred.
+    """A property that asks for a number of examples of its own asks for that percentage of them.
 
     Tests that wait for other processes come first in the shares of two workers, so that these wait
     while others calculate.

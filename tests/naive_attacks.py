@@ -268,7 +268,7 @@ def tight_ends(release, points, j):
 
 
 def most_in_small_parts(people, parts, k):
-    """At most so many of a class's people stand in parts of fewer than k, by trying every way."""
+    """How many of a class's people stand at most in parts of fewer than k, by trying every way."""
     best = 0
     for ways in splits(people, parts):
         best = max(best, sum(size for size in ways if size < k))

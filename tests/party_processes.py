@@ -91,7 +91,7 @@ class World:
                 process.join()
 
     def die_again_and_again(self, name: str, entries: int = 1) -> int:
-        """Starts a party that is killed when it has added so many entries to its journal, until it
+        """Starts a party that is killed when its journal has a number of entries, until it
         ends by itself; its lives.
         """
         lives = 0
@@ -111,7 +111,7 @@ class World:
 def _party(
     folder: str, agreement: str, name: str, die_at: int | None, patience: float, lie: str | None
 ) -> None:
-    """One party in its process; killed after so many entries of its journal, or one that lies."""
+    """One party in its process; killed after `die_at` entries of its journal, or one that lies."""
     WarmInterpreters().replace_by_forks_of_this()
     from shoal.connectors.party.journal import Journal
     from shoal.errors import ShoalError

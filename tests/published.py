@@ -44,7 +44,7 @@ hierarchies = st.recursive(
 
 @st.composite
 def sensitive_columns(draw, records, name="s", distance=None):
-    """One sensitive attribute of so many records, over few values, so that there are ties."""
+    """One sensitive attribute of `records` records, over few values, so that there are ties."""
     kind = draw(st.sampled_from(DISTANCES)) if distance is None else distance
     tree = draw(hierarchies) if kind == "hierarchical" else None
     places = draw(st.integers(1, 5)) if tree is None else tree.leaves

@@ -45,7 +45,7 @@ def policy_of(
 
 
 def stream_of(n, seed=0, people=None, constant=False, missing=0.0) -> pl.DataFrame:
-    """n records of so many people."""
+    """n records of `people` people."""
     rng = np.random.default_rng(seed)
     who = rng.integers(0, people or max(1, n // 2), n)
     age, pay = rng.integers(0, 101, n), rng.integers(-50, 51, n) / 10

@@ -17,7 +17,7 @@ METHODS = sorted(method.name for method in registry.methods().values() if method
 def killed_at_work(
     start: Callable[[], subprocess.Popen], checkpoint: Path, times: int, seed: int = 5
 ) -> None:
-    """Kills a stream so many times at most, each time soon after it has committed another step, and
+    """Kills a stream at most `times` times, each time soon after it has committed another step, and
     lets it end at last.
 
     It is killed once at least.

@@ -16,7 +16,7 @@ LONG = os.environ.get("SHOAL_LONG") == "1"
 
 
 def every(step: int, cases: Iterable[Case], first: int = 0) -> list[Case]:
-    """Every so many'th case, from `first` on; all of them with SHOAL_LONG=1."""
+    """Every `step`th case, from `first` on; all of them with SHOAL_LONG=1."""
     return list(cases) if LONG else list(cases)[first % step :: step]
 
 

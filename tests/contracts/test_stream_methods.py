@@ -43,7 +43,7 @@ VARIANTS = [(method, variant) for method in METHODS for variant in variants(meth
 
 
 def cases(by_default, otherwise):
-    """A method and a case in so many of the adversarial streams, each time others; long are those
+    """A method and one case in several of the adversarial streams, each time others; long are those
     of a choice, and of a comparator all but the first.
     """
     names, found, quick = sorted(ADVERSARIAL), [], []

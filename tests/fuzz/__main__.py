@@ -1,4 +1,4 @@
-"""`python -m fuzz`: so many random tables, streams and ledgers; `python -m fuzz FOLDER`: one again.
+"""`python -m fuzz`: random tables, streams and ledgers; `python -m fuzz FOLDER`: one again.
 
 Ends with status 1 where publish, an audit, `verify` and the checker disagree, or something breaks.
 """

@@ -13,7 +13,7 @@ KEPT = ("row id",)
 
 
 def shrunk(case: Case, fails: Callable[[Case], bool]) -> Case:
-    """The case without whatever it fails without, as far as so many tries go."""
+    """The case without whatever it fails without, in at most MOST_TRIES tries."""
     tries = iter(range(MOST_TRIES))
 
     def still(smaller: Case) -> bool:

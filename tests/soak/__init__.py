@@ -1,7 +1,7 @@
 """Streams, ledgers, fusions and runs past memory, killed, damaged and lied to at random.
 
     python -m soak --minutes 10 --seed 3           (with src and tests on PYTHONPATH; or: make soak)
-    python -m soak --only kills --trials 500       one room, so many trials
+    python -m soak --only kills --trials 500       one room, this number of trials
     python -m soak --only kills --seed 3 --first 17 --trials 1       one trial again
 
 A trial draws all it does from its seed, its room and its number. What a kill meets depends on the

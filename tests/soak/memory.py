@@ -118,7 +118,7 @@ def trial(rng: random.Random, folder: Path) -> str:
 
 
 def killed(folder: Path, nameless: Path, after: float) -> tuple[int, float]:
-    """Publishes in another process and kills it so many seconds after it began; how it ended, and
+    """Publishes in another process and kills it `after` seconds; how it ended, and
     when.
     """
     paths = os.pathsep.join(path for path in sys.path if path)

@@ -72,7 +72,7 @@ def _run(folder: str, error: str, arguments: tuple[str, ...]) -> None:
 
 
 def killed(start: Callable[[], Command], rng: random.Random, usual: float, kills: int) -> int:
-    """Starts a command again and again, killed so many times; how it ended at last."""
+    """Starts a command again and again, killed `kills` times; how it ended at last."""
     for _ in range(kills):
         command = start()
         if command.ended_within(rng.uniform(0, usual)):

@@ -71,7 +71,7 @@ def walk(tab, server, table: str, k: str) -> Iterator[str]:
     for field in tab.query_selector_all("#answers [name^=why]"):
         field.fill("needed for the purpose")
     for number, field in enumerate(tab.query_selector_all("#accept label"), ord("a")):
-        field.query_selector("input").fill(accepting(field.inner_text().strip(), number))
+        field.query_selector("textarea").fill(accepting(field.inner_text().strip(), number))
     tab.click("#answers button.main")
     tab.wait_for_selector("#gate tr:has-text('A reason for every column') .ok")
     tab.fill("#sign-form [name=name]", "Ada Byron")
@@ -93,7 +93,9 @@ def accepting(label: str, number: int) -> str:
 
 def acceptances(page: str) -> dict[str, str]:
     """Words that accept each point of a page, by its field."""
-    asked = re.findall(r'<label class="field">((?:(?!<label).)*)<input name="(accept-\d+)"', page)
+    asked = re.findall(
+        r'<label class="field">((?:(?!<label).)*)<textarea name="(accept-\d+)"', page
+    )
     said = [(field, unescape(re.sub("<[^>]+>", "", label))) for label, field in asked]
     return {field: accepting(text, number) for number, (field, text) in enumerate(said, ord("a"))}
 

@@ -14,6 +14,7 @@ from shoal.data.table import Table
 from shoal.data.warnings import (
     HIERARCHY_REPEATS,
     HOUSEHOLD_JOINED,
+    MISSING_COUNTED,
     OF_CELLS,
     ORDER_KEPT,
     PLAIN_SINGLES_OUT,
@@ -236,6 +237,8 @@ class Comparison:
         own += [SINGLE_ENDS, ORDER_KEPT] if self.has_truth else []
         found: dict[str, list[ReleaseWarning]] = {code: [] for code in own}
         for warning in self.found.warnings:
+            if warning.code == MISSING_COUNTED and not exactly:
+                continue  # shares of values, of people where they are stated and of rows here
             if self.has_policy or warning.code in own:
                 found.setdefault(warning.code, []).append(warning)
         for code, given in {**found, **self.warnings}.items():

@@ -655,7 +655,7 @@ def with_answers(
         raise InputError("other releases: none is named; name their certificates, one a line")
     kept = given.get("accepted") or {}
     typed = {
-        finding: one(form, name)
+        finding: " ".join(one(form, name).split())
         for number, point in enumerate(points, 1)
         if (name := f"accept-{number}") in form
         for finding in point.findings

@@ -293,7 +293,7 @@ def _repeats(profile: Context | None, name: str) -> str:
     for candidate in (profile or {}).get("candidates", ()):
         if list(candidate["columns"]) == [name]:
             return gettext(
-                "{repeated:,} with 2 to {most_rows} rows",
+                "{repeated:,} with several rows, at most {most_rows}",
                 repeated=candidate["repeated"],
                 most_rows=candidate["most_rows"],
             )

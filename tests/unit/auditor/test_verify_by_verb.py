@@ -11,6 +11,7 @@ import pytest
 
 import shoal
 from certified_cases import failed, with_new_hash
+from sample_policies import content_of
 from shoal.auditor.description import policy_identity
 from shoal.auditor.signatures import new_key, open_key
 from shoal.cli.main import status_of
@@ -194,3 +195,17 @@ def test_no_verb_hides_that_cells_were_exchanged(forged, name):
     checks = forged.checked()
     assert checks["file"].ok is True
     assert failed(checks), [str(check) for check in checks.values()]
+
+
+def test_shares_of_values_by_rows_contradict_no_finding_about_people(tmp_path, monkeypatch):
+    # the person of two rows weighs once where people are counted, and twice where rows are
+    monkeypatch.chdir(tmp_path)
+    cells = ["x", None, "y", "y", None, "z"]
+    table = pl.DataFrame({"age": [1] * 6, "d": cells, "who": ["a", "b", "c", "c", "d", "e"]})
+    attributes = {"age": {"role": "quasi", "type": "number"}, "d": {"role": "sensitive"}}
+    asked = {"model": "alpha-k-anonymity", "attribute": "d", "alpha": 0.7, "k": 3}
+    policy = content_of(attributes | {"who": {"role": "subject"}}, 3, asked, missing="value")
+    table.write_csv("t.csv")
+    shoal.publish_file("t.csv", policy, "o.csv")
+    checks = {check.name: check.ok for check in shoal.verify("o.csv", policy=policy)}
+    assert checks["measured again"] is not False

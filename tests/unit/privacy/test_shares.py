@@ -34,7 +34,7 @@ def occupied(classes):
 
 
 def one_class(inside, outside):
-    """Class 0 with so many records of each value, class 1 with the others of the table."""
+    """Class 0 with these numbers of records of the values, class 1 with the others of the table."""
     codes = np.concatenate(
         [np.repeat(np.arange(len(part)), part) for part in (inside, outside)]
     ).astype(np.int32)
