@@ -79,6 +79,18 @@ def test_publishing_states_attacks_in_the_certificate_and_changes_nothing_publis
     run("verify", "new.csv", expect=1)
 
 
+def test_an_audit_compares_with_an_earlier_release_and_a_list(folder):
+    run("publish", "patients.csv", "-p", "policy.yaml", "-o", "old.csv", "--k", 15, "-q")
+    Path("others.yaml").write_text("releases: [{release: old.csv}]")
+    arguments = ["--others", "others.yaml", "--external", "patients.csv", "-o", "certificate.json"]
+    original = ["--original", "patients.csv", "--attack", "intersection,linkability"]
+    run("attack", "out.csv", "-p", "policy.yaml", *original, *arguments, "-q")
+    found = section()
+    assert found["intersection"]["linked"]["below_k"]["share"] > 0
+    assert found["linkability"]["order"][0]["agree"]["share"] == 1
+    assert found["linkability"]["external"]["success"]["share"] > 0
+
+
 def test_a_release_on_which_an_attack_finds_too_much_is_withheld_with_advice(folder, capsys):
     limits = {"charge": 0.001, "ward": 0.0001, "disease": 0.0001}
     strict = policy_with(accept={"alone": limits, "homogeneous": {"disease": 1}})

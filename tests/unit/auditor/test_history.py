@@ -30,8 +30,6 @@ from shoal.auditor.ledger.release_view import (
 )
 from shoal.connectors.ledger.private import KnownPeople
 
-MOST = 8  # records of the second release: every mapping is enumerated
-
 
 def view(release, records, labels, boxes, rest, subjects=None, **more) -> ReleaseView:
     lo = np.array([[lo for lo, _ in box] for box in boxes], dtype=float)
