@@ -225,6 +225,14 @@ def test_words_are_compared_as_they_are_published(sample_table):
         front_door.compare("people.csv", quasi=["age"], k=10)
 
 
+def test_ks_stand_for_k_and_so_do_the_usual_ones(sample_table):
+    words = {"quasi": ["age", "postcode"], "other": "drop", "methods": ["mondrian"]}
+    assert compare(sample_table, ks=[7, 4], **words).ks == (4, 7)
+    assert compare(sample_table, **words).ks == (5, 10, 25, 50)
+    with pytest.raises(InputError, match=r"^compare: no quasi-identifier"):
+        compare(sample_table, ks=[4])
+
+
 def test_the_least_k_is_advised_about_where_the_policys_is_not_compared(compared):
     assert compared.asked_k == 10
     assert compared.recommendation.k == 5
