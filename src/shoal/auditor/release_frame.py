@@ -272,9 +272,10 @@ def _shows_spans(cells: pl.Series, render: Render) -> bool:
 def _spans_of_labels(column: Column, ends: Mapping[str, tuple[float, float]]) -> Spans:
     """An open end, and the middle of an open span, are empty."""
     pairs = [ends.get(cell, (np.nan, np.nan)) for cell in column.cells]
-    parts = zip(*((low, high, (low + high) / 2) for low, high in pairs), strict=True)
-    texts = [[number_text(end) if np.isfinite(end) else "" for end in part] for part in parts]
-    return Spans(*texts, [""] * len(pairs))
+    values = [(low, high, (low + high) / 2) for low, high in pairs]
+    texts = [[number_text(one) if np.isfinite(one) else "" for one in row] for row in values]
+    lo, hi, mid = map(list, zip(*texts, strict=True))
+    return Spans(lo, hi, mid, [""] * len(pairs))
 
 
 def _floats(texts: Sequence[str]) -> pl.Series:
