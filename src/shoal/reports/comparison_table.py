@@ -3,9 +3,10 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from shoal.advise.comparison import Comparison, Row
+from shoal.advise.comparison import Comparison, Row, most_gained
 from shoal.data.language import gettext, printable_lines
 from shoal.data.warnings import fault_sentences
+from shoal.reports.attacks import interval_text
 from shoal.reports.text import MEASURES, table_lines
 
 NONE = "-"
@@ -146,6 +147,11 @@ def _ends(row: Row) -> str:
     return gain if tries is None or gain == NONE else f"{gain} of {tries:,}"
 
 
+def _gain(row: Row) -> str:
+    gain = None if row.certificate is None else most_gained(row.certificate)
+    return NONE if gain is None else interval_text(gain)
+
+
 def _size(key: str) -> Callable[[Row], str]:
     return lambda row: _whole(row.measured["classes"][key])
 
@@ -175,14 +181,13 @@ RISK = _measure(
     gettext("The chance to pick a person's record out of its class, on average over all people."),
 )
 ATTACKS = (
-    _measure(
+    FigureColumn(
         gettext("gain"),
-        "inference_gain",
-        percent,
         gettext(
             "How much more often the best attacker guesses a sensitive value of people in the"
-            " release than of people who were left out."
+            " release than of people who were left out, with its interval at 95 %."
         ),
+        _gain,
     ),
     FigureColumn(
         gettext("ends"),
