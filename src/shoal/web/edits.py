@@ -4,6 +4,7 @@ Nothing is decided here that a policy file could not say; whether it is sound is
 """
 
 import copy
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -173,8 +174,10 @@ def about(promise: Mapping[str, Any]) -> list[str]:
 def question_of(ask: Any) -> str | None:
     """A column's open question, with the page's word for the role that it names."""
     asked = question_in_words(ask)
-    chosen = gettext("choose “{role}”", role=ROLES["quasi"].title)
-    return asked and asked.replace("give it the role 'quasi'", chosen)
+    if asked is None:
+        return None
+    asked = asked.replace("give it the role", gettext("choose"))
+    return re.sub(r"'(quasi|sensitive|drop)'", lambda role: f"“{ROLES[role[1]].title}”", asked)
 
 
 def _without_stale_promises(policy: Content) -> Content:
