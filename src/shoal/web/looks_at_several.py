@@ -127,13 +127,7 @@ class SeveralLooks(Looks):
         """How large the tables are and what their columns are called; raises InputError where they
         may not fit into memory.
         """
-        paths = {place.path for place in table_places(table).places.values()}
-        needed, free = sum(map(memory_of, paths)), free_memory()
-        if free and needed > free / 2:
-            raise InputError(
-                "tables: may take more than half of the memory that is free; publish them from a"
-                " shell, 'shoal policy init' and 'shoal publish'"
-            )
+        paths = _small_enough(table)
         raw = self._raw(table, read)
         names = {name: raw[place] for name, place in table_places(table).places.items()}
         hashes = {name: source.sha256 for name, source in names.items()}
@@ -145,9 +139,12 @@ class SeveralLooks(Looks):
         }
 
     def look_show_beginning(self, table: str, read: Answer) -> Answer:
-        """Every table with its columns and its rows, before they are opened."""
+        """Every table with its columns and its rows, and whether all belong together, before they
+        are opened.
+        """
         answer: Answer = {"sheets": [], "lines": [], "read": read, "columns": []}
         try:
+            _small_enough(table)
             raw = self._raw(table, read)
             named = table_places(table).places
             answer["tables"] = [
@@ -155,6 +152,8 @@ class SeveralLooks(Looks):
                 for name, one in named.items()
             ]
             answer["sheets"] = [name for name, one in named.items() if one.sheet]
+            found = find_links({name: Table(raw[one].frame) for name, one in named.items()})
+            answer["belong_together"] = all(found.links[name] for name in {*named} - {found.people})
         except InputError as refused:
             answer["trouble"] = list(refused.said)
         return answer
@@ -321,6 +320,18 @@ class SeveralLooks(Looks):
                 for name, frame in shown.items()
             ],
         }
+
+
+def _small_enough(table: str) -> set[str]:
+    """The files of all tables; raises InputError where they may not fit into memory."""
+    paths = {place.path for place in table_places(table).places.values()}
+    needed, free = sum(map(memory_of, paths)), free_memory()
+    if free and needed > free / 2:
+        raise InputError(
+            "tables: may take more than half of the memory that is free; publish them from a"
+            " shell, 'shoal policy init' and 'shoal publish'"
+        )
+    return paths
 
 
 def _named(table: str, column: str) -> str:
