@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from shoal.auditor.verdict import remedy
+from shoal.auditor.verdict import NONE_ON_LINKED, remedy
 from shoal.data.attack_scene import Findings
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import AcceptedReport, is_number
@@ -388,9 +388,9 @@ def _matched(certificate: Certificate) -> Iterator[Row]:
         sentence = gettext(
             "whoever knows all that the policy says of a person in every table, and tries every"
             " published person with all their rows, is left with fewer than {k} who fit; the fewest"
-            " were {least:,}",
+            " were {least:,}; tried for {tried:,} of {people:,} people",
             k=certificate["together"]["asked"],
-            least=found["least"],
+            **found,
         )
         share = found["below"] / found["tried"]
         yield Row(QUESTIONS[1], gettext("matching people with all their rows"), sentence, share)
@@ -586,12 +586,15 @@ def page_content(certificate: Certificate, always: bool = False) -> list[Content
 
     Where nothing was tried it is empty, or, `always`, says so to each question.
     """
-    rows = rows_of(certificate)
+    rows, tried = rows_of(certificate), QUESTIONS[1]
+    why = dict.fromkeys(QUESTIONS, NOT_ASKED)
+    if certificate.get("linked"):
+        why = dict.fromkeys(QUESTIONS, gettext(NONE_ON_LINKED)) | {tried: NOT_ASKED}
     return [
         {
             "question": question,
             "rows": [_cells(certificate, row) for row in rows if row.question == question]
-            or [_cells(certificate, Row(question, gettext("not tried"), "", why=NOT_ASKED))],
+            or [_cells(certificate, Row(question, gettext("not tried"), "", why=why[question]))],
         }
         for question in (QUESTIONS if rows or always else ())
     ]
