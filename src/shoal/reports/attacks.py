@@ -586,18 +586,22 @@ def page_content(certificate: Certificate, always: bool = False) -> list[Content
 
     Where nothing was tried it is empty, or, `always`, says so to each question.
     """
-    rows, tried = rows_of(certificate), QUESTIONS[1]
-    why = dict.fromkeys(QUESTIONS, NOT_ASKED)
-    if certificate.get("linked"):
-        why = dict.fromkeys(QUESTIONS, gettext(NONE_ON_LINKED)) | {tried: NOT_ASKED}
+    rows = rows_of(certificate)
     return [
         {
             "question": question,
             "rows": [_cells(certificate, row) for row in rows if row.question == question]
-            or [_cells(certificate, Row(question, gettext("not tried"), "", why=why[question]))],
+            or [_cells(certificate, _not_tried(certificate, question))],
         }
         for question in (QUESTIONS if rows or always else ())
     ]
+
+
+def _not_tried(certificate: Certificate, question: str) -> Row:
+    """What is said where nothing was tried; of linked tables, people are matched alone."""
+    is_never = certificate.get("linked") and question != QUESTIONS[1]
+    why = NONE_ON_LINKED if is_never else NOT_ASKED
+    return Row(question, gettext("not tried"), "", why=why)
 
 
 def _cells(certificate: Certificate, row: Row) -> Content:
