@@ -96,7 +96,11 @@ def edited(kind: str, form: Form, policy: Content, columns: Sequence[str]) -> tu
     if kind not in EDITS:
         raise InputError("edit: there is none of this name; load the page again")
     content, said = EDITS[kind](form, flat(copy.deepcopy(policy)), columns)
-    return folded(content), said
+    after = folded(content)
+    for name, table in (after.get("tables") or {}).items():
+        if table.get("rows") != content["tables"][name].get("rows"):
+            said += gettext("; all rows of {name} are known then", name=name)
+    return after, said
 
 
 # Columns

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from shoal.data.findings import some_named
 from shoal.data.language import gettext
 from shoal.data.linked import PEOPLE
 from shoal.errors import InputError
@@ -117,11 +118,37 @@ def with_known(policy: Context, name: str, known: str) -> tuple[Context, str]:
         raise InputError("table: there is none of this name; load the page again")
     if known not in KNOWN:
         raise InputError("known rows: choose one of the list")
+    if why := why_not_known(policy, name).get(known):
+        raise InputError(f"known rows of {name}: can't be “{known_text(known)}”, since {why}")
     table = dict(policy["tables"][name])
     value = int(known) if known.isdigit() else known
     table["rows"] = {**(table.get("rows") or {}), "known": value}
     said = gettext("{name}: known {what}", name=name, what=known_text(value))
     return {**policy, "tables": {**policy["tables"], name: table}}, said
+
+
+def why_not_known(policy: Context, name: str) -> dict[str, str]:
+    """What can't be said of the rows of a table, of the ways of `KNOWN`, each with why not and what
+    to change first. policy: as `flat` makes it.
+    """
+    columns = [
+        column
+        for column, own in policy["attributes"].items()
+        if own.get("role") == "quasi" and column.partition(".")[0] == name
+    ]
+    if columns:
+        why = gettext(
+            "others could know {columns}; first say under Columns that they could not",
+            columns=some_named(columns),
+        )
+        return dict.fromkeys(("count", "none"), why)
+    if policy.get("keys") == "none" or "counts-unknown" in (policy.get("assume") or ()):
+        return {}
+    why = gettext(
+        "keys say how many rows a person has; first write “keys: none” or “assume:"
+        " [counts-unknown]” into the policy, by “Edit as text”"
+    )
+    return {"none": why}
 
 
 # The picture.
