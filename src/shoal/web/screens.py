@@ -32,7 +32,15 @@ from shoal.web.pictures import compared_points
 from shoal.web.policy_text import Context
 from shoal.web.project import Run
 from shoal.web.server import Server
-from shoal.web.several import ALL_SHEETS, KNOWN, entities, linking_columns, open_links
+from shoal.web.several import (
+    ALL_SHEETS,
+    KNOWN,
+    entities,
+    flat,
+    linking_columns,
+    open_links,
+    why_not_known,
+)
 from shoal.web.work import Refused
 
 PER_PAGE = 50
@@ -147,17 +155,16 @@ async def columns_screen(server: Server, search: str, page: int) -> Context:
         for number, name in enumerate(project.columns, 1)
         if name not in links and search.lower() in name.lower()
     ]
+    for at, column in enumerate(found):
+        column["page"] = at // PER_PAGE + 1
     alone = sorted((c for c in found if c["alone"]), key=lambda column: -column["alone"])
     pages = max(1, -(-len(found) // PER_PAGE))
     page = min(max(page, 1), pages)
     return {
         **context,
         "columns": found[(page - 1) * PER_PAGE : page * PER_PAGE],
-        "doubts": [
-            {**column, "page": at // PER_PAGE + 1}
-            for at, column in enumerate(found)
-            if column["ask"] or column["remarks"]
-        ],
+        "asked": [column for column in found if column["ask"]],
+        "remarked": [column for column in found if column["remarks"] and not column["ask"]],
         # not one that singles out few beside the first
         "most_alone": [c["name"] for c in alone[:2] if 2 * c["alone"] >= alone[0]["alone"]],
         "found": len(found),
@@ -207,7 +214,11 @@ def several_context(server: Server, profile: Context | None) -> Context | None:
         ],
         "is_open": bool(unlinked),
         "known": [
-            {"name": name, "known": str((table.get("rows") or {}).get("known", "all"))}
+            {
+                "name": name,
+                "known": str((table.get("rows") or {}).get("known", "all")),
+                "why_not": why_not_known(flat(project.policy), name),
+            }
             for name, table in below.items()
         ],
     }
@@ -464,8 +475,17 @@ def _private(server: Server, profile: Context | None) -> list[Context]:
                     {"index": index, "key": key, "value": promise.get(key or ""), "text": text}
                 )
         number = server.project.numbers.get(name, 0)
+        is_of_rows = any(one["key"] != "share" for one in own) and server.project.is_several
         none = missing.get(name) if any(one["key"] in COUNT_VALUES for one in own) else 0
-        found.append({"name": name, "number": number, "promises": own, "missing": none})
+        found.append(
+            {
+                "name": name,
+                "table": name.rpartition(".")[0] if is_of_rows else "",
+                "number": number,
+                "promises": own,
+                "missing": none,
+            }
+        )
     return found
 
 
