@@ -33,7 +33,7 @@ from shoal.policy.proposal.links import find_links
 from shoal.policy.proposal.roles import advised_step
 from shoal.web.edits import subject_of
 from shoal.web.looks import MOST_ROWS, Answer, Looks, before_and_after, cells_of, plain_finding
-from shoal.web.several import linking_columns, open_links
+from shoal.web.several import linking_columns, open_links, people_among
 from shoal.web.sign_off import trace_of
 
 WHO = "whose row this is"
@@ -285,14 +285,15 @@ class SeveralLooks(Looks):
     def look_show_draft(
         self, table: str, policy: Answer, draft: str, rows: list[int], is_starred: bool = False
     ) -> Answer:
-        """Rows of each table before and after, people first, without the columns that only link
-        them; nothing where it is unknown which row became which.
+        """Rows of each table before and after, people first, under the names that their owner gave
+        them, without the columns that only link them; nothing where it is unknown which row became
+        which.
         """
         path = trace_of(Path(draft).parent)
         if path is None:
             return {"is_unmatched": True}
-        trace = pl.read_ndjson(path)
-        tables = self._tables(table, policy)
+        trace, named = pl.read_ndjson(path), table_places(table).places
+        tables, people = self._tables(table, policy), people_among([*named], policy) or PEOPLE
         order = [*trace["table"].unique(maintain_order=True), *tables]
         links = {*linking_columns(policy), *subject_of(policy)}
         shown = []
@@ -303,7 +304,7 @@ class SeveralLooks(Looks):
             columns = [c for c in columns if c in after.frame.columns]
             own = trace.filter(table=name).sort("row")["seq"].to_numpy()
             found = before_and_after(before.select(columns), after.frame, own, rows)
-            shown.append({"name": name, **found})
+            shown.append({"name": people if name == PEOPLE else name, **found})
         return {"tables": shown}
 
     def look_show_rows(self, table: str, read: Answer, first: int = 0) -> Answer:
