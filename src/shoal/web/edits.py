@@ -14,7 +14,7 @@ from shoal.errors import InputError
 from shoal.policy.proposal.roles import MEAN_NOTHING
 from shoal.tables.request import PublishOptions
 from shoal.web.policy_text import read
-from shoal.web.several import flat, folded, with_known, with_parent
+from shoal.web.several import LINK, flat, folded, with_known, with_parent
 
 Content = dict[str, Any]
 Form = Mapping[str, list[str]]
@@ -45,8 +45,6 @@ KEPT = {
 }
 """What a column keeps by its new role; one that is left out may come back."""
 ROWS = "rows"
-LINK = "\t"
-"""What stands between the parts of a link in a form."""
 APART = "-"
 """What stands between the numbers of columns that name the person together."""
 

@@ -8,17 +8,15 @@ from pathlib import Path
 from shoal.connectors.formats import SUFFIXES
 from shoal.data.certificate import Certificate
 from shoal.data.language import gettext
-from shoal.data.linked import PEOPLE
 from shoal.data.person.decision import asks_who
 from shoal.data.warnings import GRAVE
 from shoal.policy.proposal.roles import MANY
-from shoal.reports.linked import entity_picture, exposure_text, known_text
+from shoal.reports.linked import exposure_text, known_text
 from shoal.reports.release import attackers
 from shoal.web import pictures, policy_text
 from shoal.web.edits import (
     APART,
     COUNT_VALUES,
-    LINK,
     ROLES,
     SETTINGS,
     about,
@@ -32,15 +30,7 @@ from shoal.web.pictures import compared_points
 from shoal.web.policy_text import Context
 from shoal.web.project import Run
 from shoal.web.server import Server
-from shoal.web.several import (
-    ALL_SHEETS,
-    KNOWN,
-    entities,
-    flat,
-    linking_columns,
-    open_links,
-    why_not_known,
-)
+from shoal.web.several import ALL_SHEETS, KNOWN, linking_columns, several_context
 from shoal.web.work import Refused
 
 PER_PAGE = 50
@@ -173,7 +163,7 @@ async def columns_screen(server: Server, search: str, page: int) -> Context:
         "search": search,
         "roles": {role: shown.title for role, shown in ROLES.items()},
         "person": _person(server, profile),
-        "several": several_context(server, profile),
+        "several": _several(server, profile),
         "quasi": project.quasi,
         "waits": context["waits"] or (profile is None and trouble is None),
         "trouble": trouble,
@@ -181,50 +171,12 @@ async def columns_screen(server: Server, search: str, page: int) -> Context:
     }
 
 
-def several_context(server: Server, profile: Context | None) -> Context | None:
-    """How several tables hang together, and what is still to be said of it; None of one table."""
+def _several(server: Server, profile: Context | None) -> Context | None:
+    """How several tables hang together; None of one table."""
     project = server.project
     if not project.is_several:
         return None
-    counted, people = (profile or {}).get("tables") or [], project.people_name
-    unlinked, links = open_links(project.policy), linking_columns(project.policy)
-    below = project.policy["tables"]
-    return {
-        "picture": entity_picture(entities(counted, people)) if counted else None,
-        "people": people,
-        "links": [name for name in project.columns if name in links],
-        "questions": [
-            {
-                "name": name,
-                "is_open": name in unlinked,
-                "is_counted": profile is not None,
-                "links": [
-                    {
-                        **link,
-                        "value": LINK.join(link[part] for part in LINK_PARTS),
-                        "to_shown": people if link["to_table"] == PEOPLE else link["to_table"],
-                        "is_chosen": below[name].get("parent")
-                        == {link["to_table"]: link["column"]},
-                    }
-                    for link in (profile or {}).get("links") or ()
-                    if link["table"] == name
-                ],
-            }
-            for name in below
-        ],
-        "is_open": bool(unlinked),
-        "known": [
-            {
-                "name": name,
-                "known": str((table.get("rows") or {}).get("known", "all")),
-                "why_not": why_not_known(flat(project.policy), name),
-            }
-            for name, table in below.items()
-        ],
-    }
-
-
-LINK_PARTS = ("table", "column", "to_table", "to_column")
+    return several_context(project.policy, project.columns, project.people_name, profile)
 
 
 async def _profile(server: Server) -> tuple[Context | None, str | None]:
@@ -418,7 +370,7 @@ async def promises_screen(server: Server) -> Context:
         "method": method,
         "private": _private(server, (await _profile(server))[0]),
         "plain": [name for name, own in project.attributes.items() if own.get("role") == "plain"],
-        "several": several_context(server, (await _profile(server))[0]),
+        "several": _several(server, (await _profile(server))[0]),
         "exposed": exposed_lines(risk, k),
         "ways_to_know": {known: known_text(known) for known in KNOWN},
         "others": [

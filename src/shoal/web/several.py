@@ -11,9 +11,11 @@ from shoal.data.findings import some_named
 from shoal.data.language import gettext
 from shoal.data.linked import PEOPLE
 from shoal.errors import InputError
-from shoal.reports.linked import Entity, known_text
+from shoal.reports.linked import Entity, entity_picture, known_text
 from shoal.web.policy_text import Context
 
+LINK = "\t"
+"""What stands between the parts of a link in a form."""
 ALL_SHEETS = "*"
 """What Open sends in place of a sheet's name, which never has this sign."""
 
@@ -171,3 +173,53 @@ def entities(found: Sequence[Mapping[str, Any]], people: str) -> list[Entity]:
         parent = people if one["parent"] == PEOPLE else one["parent"]
         drawn.append(Entity(one["name"], parent, lines))
     return drawn
+
+
+# What Columns and Promises show of them.
+
+
+def several_context(
+    policy: Context, columns: Sequence[str], people: str, profile: Context | None
+) -> Context:
+    """How several tables hang together, and what is still to be said of it. people: the name of
+    their table. profile: what was counted, if it was.
+    """
+    counted = (profile or {}).get("tables") or []
+    unlinked, links = open_links(policy), linking_columns(policy)
+    below = policy["tables"]
+    return {
+        "picture": entity_picture(entities(counted, people)) if counted else None,
+        "people": people,
+        "links": [name for name in columns if name in links],
+        "questions": [
+            {
+                "name": name,
+                "is_open": name in unlinked,
+                "is_counted": profile is not None,
+                "links": [
+                    {
+                        **link,
+                        "value": LINK.join(link[part] for part in LINK_PARTS),
+                        "to_shown": people if link["to_table"] == PEOPLE else link["to_table"],
+                        "is_chosen": below[name].get("parent")
+                        == {link["to_table"]: link["column"]},
+                    }
+                    for link in (profile or {}).get("links") or ()
+                    if link["table"] == name
+                ],
+            }
+            for name in below
+        ],
+        "is_open": bool(unlinked),
+        "known": [
+            {
+                "name": name,
+                "known": str((table.get("rows") or {}).get("known", "all")),
+                "why_not": why_not_known(flat(policy), name),
+            }
+            for name, table in below.items()
+        ],
+    }
+
+
+LINK_PARTS = ("table", "column", "to_table", "to_column")
