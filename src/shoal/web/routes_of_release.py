@@ -408,7 +408,7 @@ def gate(server: Server, run: Run) -> list[Context]:
         (gettext("Other releases of these people"), is_safe, beside, elsewhere),
         (signing, bool(signer), signed_by, "#sign"),
     ]
-    is_broken = not (stated.get("beside") or {"holds": True})["holds"]
+    is_broken = not (run.certificate.get("beside") or {"holds": True})["holds"]
     return [
         {
             "text": text,
