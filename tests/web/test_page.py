@@ -346,7 +346,7 @@ def test_rows_of_columns_stay_where_they_are_when_a_role_is_chosen(opened):
     opened.edit("role", column=number, role="plain")
     page = opened.until("/columns", "recode it, or drop it")
     assert rows() == before
-    assert f'p=1#column-{number}">age</a>' in page.text.partition('id="doubts"')[2]
+    assert f'p=1#column-{number}">age</a>' in page.text.partition('id="remarked"')[2]
 
 
 def test_a_tile_of_the_result_says_for_whom_it_does_not_hold(opened):

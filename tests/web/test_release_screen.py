@@ -238,8 +238,15 @@ def test_a_second_release_of_the_same_people_is_judged_together_with_the_first(o
     assert re.search(r"[\d-]{10} 300 275 dossier , report", listed)
     assert '<a class="button" href="/open">Open another table</a>' in page.text
     assert "republish" not in opened.get("/help").words
-    (kept,) = opened.server.released_people().iterdir()
+    (kept,) = opened.server.released_people().glob("*.npz")
     assert kept.stat().st_mode & 0o777 == 0o600
+    # a draft with the same bytes is not released because another one was
+    draft(opened)
+    one, other = opened.server.project.runs
+    assert one.data.read_bytes() == other.data.read_bytes()
+    assert "✓ Released:" not in opened.get("/release").words
+    assert "It is not released yet" in opened.get("/result").words
+    assert "It was released as" in opened.get(f"/result/{other.name}").words
     opened.edit("k", k="3")
     draft(opened)
     page = opened.get("/release")

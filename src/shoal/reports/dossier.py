@@ -337,16 +337,16 @@ def _measured_facts(found: Dossier, certificate: Certificate) -> Iterator[tuple[
     yield gettext("one person"), f"{one or gettext('every record')}: {people}, {records}"
     yield gettext("can rows of one person be linked?"), linked_rows(certificate)
     hidden = certificate["records"]["suppressed"]
-    yield (
-        gettext("suppressed"),
-        "; ".join(
-            [
-                gettext("{some} of {all} records", some=hidden, all=out),
-                *single_cells(certificate),
-                gettext("who lost most: see the report"),
-            ]
-        ),
-    )
+    lost = [gettext("{some} of {all} records", some=hidden, all=out), *single_cells(certificate)]
+    if tables:  # whose report names nobody who lost most
+        lost = [
+            gettext("{some:,} of {all:,} rows of {name} withheld", some=some, all=n["in"], name=t)
+            for t, n in ((one["name"], one["rows"]) for one in tables)
+            if (some := n["withheld"]) is not None
+        ]
+    else:
+        lost.append(gettext("who lost most: see the report"))
+    yield gettext("suppressed"), "; ".join(lost)
     dialect = (certificate.get("output") or {}).get("dialect") or {}
     order = gettext("as in the original, which may tell who is who")
     if dialect.get("order") == "content":

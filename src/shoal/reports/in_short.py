@@ -99,7 +99,7 @@ def _protected(certificate: Certificate) -> Iterator[str]:
         elif promise["model"] == K_ANONYMITY:
             yield _alike(certificate, promise, promise["attributes"] or quasi)
         elif promise["measured"] is not None or certificate.get("measured") == BY_RELEASE:
-            yield _of_sensitive(promise)
+            yield _of_sensitive(certificate, promise)
     if certificate.get("beside"):
         yield _beside(certificate["beside"])
 
@@ -226,15 +226,28 @@ def _alike(certificate: Certificate, promise: Mapping[str, Any], known: Sequence
     )
 
 
-def _of_sensitive(promise: PromiseReport) -> str:
+def is_of_rows_alike(certificate: Certificate, promise: Mapping[str, Any]) -> bool:
+    """Whether a promise is about rows below people, measured among those of a class that show the
+    same: a class without such rows shows nothing of them.
+    """
+    below = tuple(f"{table['name']}." for table in (certificate.get("tables") or ())[1:])
+    by_rows = promise["model"] != "holder-share"
+    return by_rows and any(name.startswith(below) for name in promise["attributes"])
+
+
+def _of_sensitive(certificate: Certificate, promise: PromiseReport) -> str:
     about, found = listed(promise["attributes"]), promise["measured"]
+    among = gettext("Among them")
+    if is_of_rows_alike(certificate, promise):
+        among = gettext("Among those of their rows that look alike, where a class has such rows")
     found = promise["asked"] if found is None else found  # which held in every release
     model, kind = promise["model"], promise.get("kind")
     if model == "p-sensitive-k-anonymity" or (model, kind) == ("l-diversity", "distinct"):
         return ngettext(
-            "Among them, {about} has at least {found} values",
-            "Among them, {about} have at least {found} values each",
+            "{among}, {about} has at least {found} values",
+            "{among}, {about} have at least {found} values each",
             len(promise["attributes"]),
+            among=among,
             about=about,
             found=number_text(found),
         )
@@ -243,7 +256,8 @@ def _of_sensitive(promise: PromiseReport) -> str:
         if promise.get("to") == "reference":
             whole = gettext("the reference table")
         return gettext(
-            "Among them, {about} is spread as in {whole}, but for at most {found}",
+            "{among}, {about} is spread as in {whole}, but for at most {found}",
+            among=among,
             about=about,
             whole=whole,
             found=percent_text(found),
