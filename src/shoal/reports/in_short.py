@@ -135,38 +135,6 @@ def several_classes(certificate: Certificate) -> str:
     return "" if count == 0 else open_to
 
 
-KEYS = {
-    "release": gettext("yes, by random numbers that are new in this release"),
-    "keyed": gettext("yes, by pseudonyms that are the same in each release"),
-    "none": gettext("no: the release has no keys"),
-}
-
-
-def linked_rows(certificate: Certificate) -> str:
-    """Whether the rows of one person stay linkable, and by what."""
-    if certificate.get("linked"):
-        return KEYS[certificate["linked"]["keys"]]
-    columns, records = _columns(certificate), certificate["records"]["out"]
-    if certificate.get("people") == ASSUMED or certificate["counted"] == "rows":
-        return gettext("not measured: every row is taken to be a person")
-    marks = {c["name"]: c["role"] for c in columns if c["technique"] == "pseudonym"}
-    if marks:
-        whom = gettext("households") if {*marks.values()} == {"household"} else gettext("people")
-        return gettext("yes, by {names}: pseudonyms of {whom}", names=listed([*marks]), whom=whom)
-    alone = alone_if_known(certificate)
-    plain = [c["name"] for c in columns if c["role"] == "plain" and alone.get(c["name"], 1)]
-    if plain:
-        return gettext("yes, by {names}, published as they are", names=listed(plain))
-    if certificate["subjects"] == records:
-        return gettext("everybody has one row")
-    return gettext(
-        "the column that marks them is removed; who has several rows ({rows:,} rows of {people:,}"
-        " people) can be linked only by what the rows show",
-        rows=records,
-        people=certificate["subjects"],
-    )
-
-
 def _all_together(found: Mapping[str, Any], counted: Unit) -> str:
     """What is left of everybody where promises are about some columns each."""
     least, alone, people = (number_text(found[key]) for key in ("min", "alone", "people"))
