@@ -331,6 +331,42 @@ def test_keyed_keys_join_and_are_the_same_again(tmp_path, monkeypatch):
     assert min(Counter(read_bundles(tmp_path / "one", SENSITIVE)).values()) >= 4
 
 
+def test_equal_keys_of_two_tables_have_pseudonyms_that_nobody_can_join(tmp_path, monkeypatch):
+    monkeypatch.setenv("SHOAL_PSEUDONYM_KEY", "a secret of the owner's")
+    named = {"role": "identifier", "pseudonym": "keyed"}
+    content = json.loads(json.dumps(POLICY))
+    content["attributes"]["name"] = content["tables"]["visits"]["attributes"]["name"] = named
+    frames = {
+        name: frame.with_columns(pl.col("^patient|person|visit$").str.slice(1))
+        for name, frame in world().items()
+    }
+    frames["people"] = frames["people"].with_columns(name="patient")
+    frames["visits"] = frames["visits"].with_columns(name="person")
+    asked = shoal.Policy.from_dict({**content, "keys": "keyed"})
+    shoal.publish(frames, asked, output=tmp_path / "out")
+    people, visits = (rows_of(tmp_path / "out", name) for name in ("people", "visits"))
+    keys = [{p["patient"] for p in people}, {v["visit"] for v in visits}]
+    names = {p["patient"]: p["name"] for p in people}
+    assert not keys[0] & keys[1]
+    assert not {*names.values()} & (keys[0] | keys[1])
+    assert all(names[visit["person"]] == visit["name"] for visit in visits)
+
+
+@pytest.mark.parametrize("known", ["all", "count"])
+def test_a_table_without_a_column_is_published_as_the_rows_of_people(tmp_path, known):
+    bare = {"parent": {"people": "person"}, "rows": {"known": known}, "attributes": {}}
+    tables = {"visits": {**bare, "attributes": {"day": {"role": "drop"}}}}
+    visits = world()["visits"].select("person", "day")
+    given = {"people": world()["people"], "visits": visits}
+    asked = policy(tables=tables, anchor=None)
+    shoal.publish(given, asked, output=tmp_path / "out")
+    (found,) = {tuple(row) for row in rows_of(tmp_path / "out", "visits")}
+    assert found == ("person",)
+    tables["visits"]["attributes"] = {}
+    given["visits"] = visits.select("person")
+    assert shoal.publish(given, policy(tables=tables, anchor=None), output=tmp_path / "b")
+
+
 def test_without_keys_no_table_says_whose_its_rows_are(tmp_path):
     shoal.publish(world(), policy(keys="none", anchor=None), output=tmp_path / "out")
     assert not {"patient", "visit", "person"} & {
