@@ -462,9 +462,9 @@ def _warnings(model: PolicyModel) -> list[ReleaseWarning]:
     said = []
     if model.keys == "none":
         said.append(
-            "keys are none, so rows can't be joined with people: k was measured on people's own"
-            " cells and counts, and on rows that show the same, which are not known to be of"
-            " different people"
+            "keys are none, so no key joins rows with people: k was measured on people's own cells"
+            " and counts, and on rows that show the same, which are not known to be of different"
+            " people"
         )
     if model.anchor is not None and model.anchor.gaps == "exact":
         said.append("gaps between dates are exact: whoever knows two dates of a person undoes it")
