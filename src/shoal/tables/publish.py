@@ -23,7 +23,7 @@ from shoal.connectors.frames import Frame, FrameT, like, table_of
 from shoal.connectors.location import FRAME, Location
 from shoal.connectors.outputs import check_not_read, described_second, second_output
 from shoal.connectors.release_drafts import FrameDraft, check_output, release_draft, second_draft
-from shoal.connectors.traces import write_trace
+from shoal.connectors.traces import trace_draft, write_trace
 from shoal.data.certificate import Certificate
 from shoal.data.coded_table import CodedTable, ShownTable
 from shoal.data.formulas import unescaped
@@ -193,6 +193,7 @@ def publish_file(
     remarks += population_warnings(policy.tables)
     del source  # the quasi-identifiers' cells are no longer needed
     with ExitStack() as outputs:
+        traced = outputs.enter_context(trace_draft(request.trace))
         first_file = outputs.enter_context(release_draft(output, request.replace, second))
         # moved into place first
         second_file = None if second is None else outputs.enter_context(second_draft(second))
@@ -227,8 +228,8 @@ def publish_file(
             certificate, WITHHELD, request.require_together or policy.model.require_together
         )
         _save_plan(draft.plan, request.plan)
-        if request.trace is not None:  # whose row is whose, for the owner alone
-            write_trace(draft.truth.trace, request.trace)
+        if traced is not None:  # whose row is whose, for the owner alone
+            write_trace(draft.truth.trace, traced)
         first_file.certify(certificate.to_json())
     frames = [one.held[0] for one in (first_file, second_file) if isinstance(one, FrameDraft)]
     return Outcome(certificate, measured.held, draft, frames)

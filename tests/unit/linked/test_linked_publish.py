@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import json
 import sqlite3
 from collections import Counter
@@ -18,6 +19,7 @@ from python_calamine import CalamineWorkbook
 
 import naive_items
 import shoal
+from shoal.connectors import linked_drafts
 from shoal.data.warnings import ReleaseWarning
 from shoal.errors import InputError, PromiseError
 from shoal.linked import publish as job
@@ -26,6 +28,7 @@ from shoal.linked.templates import LinkedPromises, bundles_of
 from shoal.policy.binding.linked import bound_linked
 from shoal.policy.binding.linked_files import read_linked
 from shoal.policy.problem import LinkedProblem
+from shoal.reports import linked
 
 POLICY = {
     "version": 1,
@@ -422,6 +425,24 @@ def test_a_release_that_a_bug_has_spoilt_is_withheld_whole(tmp_path, monkeypatch
     assert not list(tmp_path.iterdir())
 
 
+def test_a_publication_without_room_leaves_the_release_and_the_trace_before(tmp_path, monkeypatch):
+    def fail(*_):
+        raise OSError(errno.ENOSPC, "no room")
+
+    given = {"output": tmp_path / "out", "trace": tmp_path / "trace"}
+    monkeypatch.setattr(linked_drafts._OfFolder, "certify", fail)
+    with pytest.raises(OSError, match="no room"):
+        shoal.publish(world(), policy(), **given)
+    assert not list(tmp_path.iterdir())
+    monkeypatch.undo()
+    shoal.publish(world(), policy(), **given)
+    files = {path: path.read_bytes() for path in tmp_path.glob("**/*") if path.is_file()}
+    monkeypatch.setattr(linked_drafts._OfFolder, "certify", fail)
+    with pytest.raises(OSError, match="no room"):
+        shoal.publish(world(), policy(), seed=5, replace=True, **given)
+    assert {p: p.read_bytes() for p in tmp_path.glob("**/*") if p.is_file()} == files
+
+
 def as_read(place, names=("people", "visits", "drugs")):
     """The cells of every table at a place, by plain readers."""
     if place.suffix == ".sqlite":
@@ -728,6 +749,22 @@ def test_options_of_one_table_are_refused_for_several(tmp_path):
         shoal.publish(world(), policy())
     with pytest.raises(InputError, match="are of linked tables"):
         shoal.publish(world()["people"], quasi=["age"], k=2, output=tmp_path / "out")
+
+
+def test_a_report_without_room_says_that_the_release_is_out(tmp_path, monkeypatch, shoal):
+    def fail(*_):
+        raise OSError(errno.ENOSPC, "no room")
+
+    monkeypatch.chdir(tmp_path)
+    for name, frame in world().items():
+        frame.write_csv(f"{name}.csv")
+    Path("p.json").write_text(json.dumps(POLICY))
+    monkeypatch.setattr(linked, "write_page", fail)
+    tables = [f"--table={name}={name}.csv" for name in ("visits", "drugs")]
+    done = shoal("publish", "people.csv", *tables, *"-p p.json -o out --report r.html".split())
+    assert done.status == 2
+    assert "'out' is published; what is written beside it failed" in done.err
+    assert (tmp_path / "out" / "certificate.json").exists()
 
 
 def test_the_command_publishes_files_and_refuses_what_is_of_one_table(tmp_path, request):
