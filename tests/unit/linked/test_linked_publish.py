@@ -284,6 +284,26 @@ def test_rows_of_which_nobody_knows_anything_are_all_published(tmp_path):
     assert "drugs.rows" not in rows_of(tmp_path / "out", "visits")[0]
 
 
+def test_nobody_is_withheld_who_is_like_somebody_with_rows_that_nobody_knows(tmp_path):
+    people = pl.DataFrame({"patient": range(10), "job": [f"j{i}" for i in range(10)]})
+    frames = {"people": people, "calls": pl.DataFrame({"patient": [1, 2], "disease": ["a", "b"]})}
+    calls = {
+        "parent": {"people": "patient"},
+        "rows": {"known": "none"},
+        "attributes": {"disease": {"role": "sensitive"}},
+    }
+    asked = policy(
+        attributes={"patient": {"role": "subject"}, "job": {"role": "quasi"}},
+        tables={"calls": calls},
+        anchor=None,
+        assume=["counts-unknown"],
+    )
+    done = shoal.publish(frames, asked, output=tmp_path / "out")
+    assert {person["job"] for person in rows_of(tmp_path / "out", "people")} == {"*"}
+    assert done.certificate["promises"][0]["measured"] == 10
+    assert done.certificate["records"]["withheld"] == 0
+
+
 def test_people_who_show_nothing_but_counts_are_published(tmp_path):
     own = {"patient": {"role": "subject"}}
     tables = {"visits": POLICY["tables"]["visits"]}

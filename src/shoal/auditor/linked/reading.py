@@ -124,6 +124,9 @@ def read_linked_tables(
     release = LinkedRelease(
         tree, reader.found, reader.withheld(), reader.faults, reader.moved, reader.loose
     )
+    if release.withheld.any():  # who is like somebody who shows rows that nobody knows is not
+        shows = np.isin(release.view.labels, release.view.labels[~release.withheld])
+        release = replace(release, withheld=release.withheld & ~shows)
     faults = {
         **release.faults,
         "extra_rows": sum(extra_rows(release, one) for one in release.tables.values()),
