@@ -344,6 +344,19 @@ def test_a_set_may_have_any_name(tmp_path):
     assert "row" in rows_of(tmp_path / "out", "people")[0]
 
 
+@pytest.mark.parametrize("separator", [",", " ", "||", "*"])
+def test_a_separator_that_stands_in_what_an_element_may_become_is_refused(tmp_path, separator):
+    tree = {"lo, w": ["1", "2"], "h||": ["3", "4"]}
+    given = {"role": "quasi", "type": "set", "separator": separator, "hierarchy": {"tree": tree}}
+    asked = policy(attributes={**POLICY["attributes"], "wards": given}, anchor=None)
+    people = world()["people"].with_columns(wards=pl.lit(f"1{separator}3"))
+    with pytest.raises(InputError, match="attribute 'wards': its separator stands in 1 of"):
+        bound_linked(
+            read_linked(world() | {"people": people}, LinkedProblem(asked)).tables,
+            LinkedProblem(asked),
+        )
+
+
 def test_keyed_keys_join_and_are_the_same_again(tmp_path, monkeypatch):
     monkeypatch.setenv("SHOAL_PSEUDONYM_KEY", "a secret of the owner's")
     for name in ("one", "two"):
