@@ -125,6 +125,7 @@ _INSTEAD = {
     " FOLDER'",
     "republish": "a ledger compares single tables; publish each round by itself with 'shoal publish"
     " FOLDER', of people who are in no other round",
+    "attack": "'shoal audit FOLDER --original FOLDER' tries to find everybody in several",
 }
 """What to do with linked tables instead, by verb."""
 
