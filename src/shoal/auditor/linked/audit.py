@@ -12,7 +12,7 @@ import numpy as np
 
 from shoal.auditor.description import build, column_roles, date, policy_identity
 from shoal.auditor.linked.known_dates import KnownDates
-from shoal.auditor.linked.labels import MOST_SETS, exposures, view_of
+from shoal.auditor.linked.labels import exposures, view_of
 from shoal.auditor.linked.matching import matching_attack
 from shoal.auditor.linked.reading import LinkedRelease, read_linked_tables
 from shoal.auditor.verdict import missing_counted, of_cells
@@ -287,7 +287,7 @@ class _PeopleClasses:
         subjects = np.arange(len(shown.labels)) if shown.subjects is None else shown.subjects
         levels = [0] if is_by_person else view.asked_levels(name)
         for size in range(1, min(self.release.tree.known_rows or 0, MOST_ASKED) + 1):
-            sets = view.known_sets(size, MOST_SETS)
+            sets = view.known_sets(size)
             for level in levels:
                 owner = subjects if level == 0 else view.path(name)[level]
                 by, known = view.known_rows(sets, level)
