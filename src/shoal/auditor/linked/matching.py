@@ -114,7 +114,16 @@ class _Attack:
             for table in release.tree.tables
             if not isinstance(table.known, Known)
         }
+        self._days: dict[int, set[float]] = {}  # of anchors, by the label that people fit
         self._pairs = lru_cache(maxsize=10_000)(self._pairs_below)
+        self._fit = lru_cache(maxsize=100_000)(self._children_fit)
+        # rows that are alike with all that hangs from them are compared once
+        views = release.view, self.truth.knowing_all
+        self._first_alike = {
+            name: [_first_alike(view.row_labels(name)) for view in views]
+            for name in names
+            if name != PEOPLE and release.tree.below(name)
+        }
 
     def candidates(self, person: int, enough: int) -> int:
         """How many published people the person fits, at most `enough`."""
@@ -279,9 +288,17 @@ class _Attack:
             cells = column.codes[slots]
             fits &= spans_cover(column.lo[cells][:, None], column.hi[cells][:, None], values[rows])
         if self.release.tree.below(name):
+            first_shown, first_own = self._first_alike[name]
+            shown, own = first_shown[slots].tolist(), first_own[rows].tolist()
             for i, j in np.argwhere(fits).tolist():
-                fits[i, j] = self._children_fit(name, int(slots[i]), int(rows[j]))
+                fits[i, j] = self._fit(name, shown[i], own[j])
         return fits
+
+
+def _first_alike(labels: np.ndarray) -> np.ndarray:
+    """(n,) the first row with the label of each row."""
+    _, first, number = np.unique(labels, return_index=True, return_inverse=True)
+    return first[number]
 
 
 class _Shown:
