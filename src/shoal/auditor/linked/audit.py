@@ -156,6 +156,8 @@ def measure_linked(
         found = matching_attack(release, truth, k, rng, dates)
         measured["matching"] = found.report()
         faults["matched"] = found.below
+        if release.moved is not None:
+            faults["odd_days"] += found.unmoved
     certificate = Certificate(
         {
             "shoal": VERSION,
