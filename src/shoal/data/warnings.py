@@ -34,6 +34,7 @@ ORDER_KEPT = "order-kept"
 LEDGER_UNJUDGED = "ledger-unjudged"
 CONTROL_IN_ORIGINAL = "control-in-original"
 NOT_NUMBERS = "not-numbers"
+SIGN_OF_NO_VALUE = "sign-of-no-value"
 
 
 OF_CELLS = (

@@ -157,6 +157,10 @@ class StreamStatus(Figures):
     def __getitem__(self, key: str) -> Any:
         return self.content[key]
 
+    def _figures(self) -> Mapping[str, object]:
+        state, alarms = self.content["state"], len(self.alarms)
+        return {"state": state, "holds": self.holds, "alarms": alarms}
+
     @property
     def holds(self) -> bool:
         """Whether every release so far keeps every promise."""
