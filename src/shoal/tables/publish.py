@@ -122,7 +122,7 @@ def save(
     released, _ = tables.published_table(table_of(publication.data, allow_empty=True))
     frame = tables.written_frame(released.frame, place.kind_to_write)
     dialect = tables.output_dialect(path, None, path)
-    with release_draft(path, overwrite) as draft:
+    with trace_draft(trace) as traced, release_draft(path, overwrite) as draft:
         draft.write(frame, dialect)
         back = tables.read_draft(draft, dialect)
         if tables.model.write.formulas == "escape" and place.kind.is_delimited:
@@ -138,8 +138,8 @@ def save(
         render, notation = tables.cells.render, tables.model.read.notation.written
         described = draft.described(back.sha256, render, dialect, notation)
         certificate = publication.certificate.extended(output=described)
-        if trace is not None and publication.trace is not None:
-            write_trace(publication.trace, trace)
+        if traced is not None and publication.trace is not None:
+            write_trace(publication.trace, traced)
         draft.certify(certificate.to_json())
     return certificate
 
