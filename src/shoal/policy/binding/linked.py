@@ -72,9 +72,9 @@ def _parted_cells(declared: DeclaredTable, bound: BoundTable) -> Iterator[str]:
     if declared.separator is None:
         return
     (encoded,), render = bound.encoded.attributes, bound.schema.render
-    reach = encoded.reach
-    is_tree = isinstance(reach, Hierarchy)
-    shown = {render.suppressed, *(reach.labels[reach.leaves :] if is_tree else render.parts)}
+    reach, shown = encoded.reach, {render.suppressed, *render.parts}
+    if isinstance(reach, Hierarchy):
+        shown = {render.suppressed, *reach.labels[reach.leaves :]}
     if parted := sum(declared.separator in text for text in shown):
         yield (
             f"attribute '{declared.name}': its separator stands in {parted} of the cells that an"
