@@ -112,7 +112,7 @@ class PolicyTables:
             source = self._read_past_memory(path, reading_of(self.model.read), room)
             require_people(source.table, self.model)
             return source
-        reading = self._reading()
+        reading = self.reading_of(self.model.read)
         source = files.read(path, self._categorical(), allow_empty=allow_empty, reading=reading)
         if source.table.different is not source.table and self._is_plain(source.table.different):
             return source
@@ -149,17 +149,18 @@ class PolicyTables:
         source = read_past_memory(path, reading, room, kind)
         return replace(source, table=self.with_person(source.table))
 
-    def _reading(self) -> Reading:
+    def reading_of(self, read: ReadOptions) -> Reading:
+        """What is said about a table, and which of its columns the policy needs."""
         declared = self.model.attributes
         return replace(
-            reading_of(self.model.read),
+            reading_of(read),
             dropped=frozenset(name for name, one in declared.items() if one.role == "drop"),
             kept=frozenset(declared) if self.model.other == "drop" else None,
         )
 
     def table_given(self, frame: Frame | Table, allow_empty: bool = False) -> Table:
         """The frame that a policy is for, as a table; raises InputError."""
-        return table_of(frame, allow_empty, self._reading())
+        return table_of(frame, allow_empty, self.reading_of(self.model.read))
 
     def read_beside(self, path: str, what: str) -> Table:
         """Another table of people, written as the policy's input or in UTF-8; raises InputError.
@@ -481,10 +482,11 @@ def read_undeclared(
 ) -> tuple[Table, Dialect | None]:
     """A table as it is written, and the dialect of a delimited file; raises InputError.
 
-    known: of a policy that says what the columns of a frame are needed for.
+    known: of a policy that says which columns are needed.
     """
     if not isinstance(source, (str, Path)):
         return table_of(source) if known is None else known.table_given(source), None
     progress("reading the table")
-    file = files.read(str(source), reading=reading_of(read))
+    reading = reading_of(read) if known is None else known.reading_of(read)
+    file = files.read(str(source), reading=reading)
     return file.table, file.dialect
