@@ -197,7 +197,7 @@ def test_days_of_few_people_that_were_not_moved_are_found_beside_the_original(hu
     del content["attributes"]["blood"], content["tables"]["drugs"]
     content["tables"]["visits"] = {
         "parent": {"people": "patient"},
-        "attributes": {"day": DATED["day"]},
+        "attributes": {"day": {"role": "quasi", "type": "date"}},
     }
     asked = Policy.from_dict(content)
     true = ["2020-03-01", "2020-03-09", "2020-04-02", "2020-05-20"]
