@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from shoal.data.linked import PEOPLE, Known, LinkedTable
 from shoal.data.regular_files import Json
-from shoal.data.schema import Schema, Shown
+from shoal.data.schema import REMOVED, Schema, Shown
 from shoal.policy.model import AttributePolicy, KnownRows, PolicyModel, RowsPolicy
 from shoal.policy.parameters import suggestion
 
@@ -125,6 +125,7 @@ _INSTEAD = {
     " FOLDER'",
     "republish": "a ledger compares single tables; publish each round by itself with 'shoal publish"
     " FOLDER', of people who are in no other round",
+    "attack": "'shoal audit FOLDER --original FOLDER' tries to find everybody in several",
 }
 """What to do with linked tables instead, by verb."""
 
@@ -152,6 +153,8 @@ def linked_findings(model: PolicyModel) -> Iterator[str]:
     for table in declared_tables(model):
         yield from _table_findings(table, model)
     yield from _knowledge_findings(model)
+    if model.keys == "none":
+        yield from _keyless_findings(model)
     yield from _anchor_findings(model)
     yield from _promise_findings(model)
     yield from _unserved(model)
@@ -280,6 +283,34 @@ def _knowledge_findings(model: PolicyModel) -> Iterator[str]:
             " has, and linked files show it; say 'known: count', 'keys: none', or 'assume:"
             " [counts-unknown]'"
         )
+
+
+def _keyless_findings(model: PolicyModel) -> Iterator[str]:
+    """What would join rows that have no keys, or what nobody could measure or publish of them."""
+    tables = declared_tables(model)
+    for table in tables:
+        for name, attribute in table.attributes.items():
+            if table.parent is not None and attribute.pseudonym is not None:
+                yield (
+                    f"attribute '{table.name}.{name}': with 'keys: none' a pseudonym would join"
+                    " rows again; say 'keys: release', or leave out 'pseudonym'"
+                )
+        counted = any(t.parent == table.name and t.rows.known != "none" for t in tables)
+        if not (counted or any(map(_is_published, table.attributes.values()))):
+            yield (
+                f"table '{table.name}': with 'keys: none' nothing of it is published; say 'keys:"
+                " release', or give a column a role that is published"
+            )
+        is_set = table.separator is not None
+        if is_set and "." in table.name and table.rows.known != "all":
+            yield (
+                f"attribute '{table.name}': with 'keys: none' nobody can measure what some"
+                " elements of a set tell; say 'known: all', or 'keys: release'"
+            )
+
+
+def _is_published(attribute: AttributePolicy) -> bool:
+    return attribute.role not in REMOVED or attribute.pseudonym is not None
 
 
 def _anchor_findings(model: PolicyModel) -> Iterator[str]:

@@ -129,6 +129,17 @@ def test_keyed_pseudonyms_link_records_without_naming_anybody(monkeypatch):
     assert shoal.publish(frame, policy).data["name"].to_list() != first
 
 
+def test_equal_identifiers_of_two_columns_have_pseudonyms_that_nobody_can_join(monkeypatch):
+    monkeypatch.setenv("SHOAL_PSEUDONYM_KEY", "a secret of the owner")
+    frame = pl.DataFrame({"name": ["7"] * 3, "room": ["7"] * 3, "age": ["1", "2", "3"]})
+    keyed = {"role": "identifier", "pseudonym": "keyed"}
+    age = {"role": "quasi", "type": "number"}
+    policy = Policy.from_dict(content_of({"name": keyed, "room": keyed, "age": age}, 3))
+    shown = shoal.publish(frame, policy).data
+    assert shown["name"].n_unique() == shown["room"].n_unique() == 1
+    assert shown["name"][0] != shown["room"][0]
+
+
 def test_the_secret_of_pseudonyms_is_asked_for_before_a_table_is_read(tmp_path, monkeypatch, shoal):
     monkeypatch.delenv("SHOAL_PSEUDONYM_KEY", raising=False)
     monkeypatch.chdir(tmp_path)

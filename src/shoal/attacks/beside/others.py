@@ -44,6 +44,7 @@ from shoal.policy.binding.files import PolicyTables, Source
 from shoal.policy.binding.linked_files import LinkedSource
 from shoal.policy.checked import checked
 from shoal.policy.from_columns import given_words
+from shoal.policy.linked import one_table_findings
 from shoal.policy.loading import read_mapping
 from shoal.policy.model import _Strict
 from shoal.policy.policy import Policy, PolicyLike
@@ -341,6 +342,7 @@ def audited(
     downstream: bool = False,
 ) -> Audited:
     """A release, audited alone, with its original if that is given."""
+    InputError.raise_for(one_table_findings(policy.model, "attack"))
     original, trace = named.original, named.trace
     if named.is_stream:
         if policy.model.method is None:
