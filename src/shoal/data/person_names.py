@@ -361,27 +361,27 @@ def rows_of_nobody(frame: pl.DataFrame, missing_values: Sequence[str]) -> np.nda
 
 
 def without_nobody(
-    frame: pl.DataFrame, missing_values: Sequence[str] = (), dropped: Sequence[str] = ()
+    frame: pl.DataFrame, missing_values: Sequence[str] = (), silent: Sequence[str] = ()
 ) -> tuple[pl.DataFrame, tuple[ReleaseWarning, ...]]:
     """The rows that have a value in some column: others are nobody, as a spreadsheet saves rows
-    whose cells were cleared. dropped: columns that don't count, such as a counter of rows.
+    whose cells were cleared. silent: columns that don't count, such as a counter of rows.
     """
-    empty = rows_of_nobody(frame.drop(dropped), missing_values)
+    empty = rows_of_nobody(frame.drop(silent), missing_values)
     if not len(empty):
         return frame, ()
     kept = np.ones(frame.height, dtype=bool)
     kept[empty] = False
     below = int(kept[empty[0] :].sum())
-    return frame.filter(pl.Series(kept)), nobody(len(empty), below, bool(dropped))
+    return frame.filter(pl.Series(kept)), nobody(len(empty), below, bool(silent))
 
 
-def nobody(empty: int, below: int, has_dropped: bool = False) -> tuple[ReleaseWarning, ...]:
-    """What there is to say of rows without any value, and of rows below one. has_dropped: whether
+def nobody(empty: int, below: int, has_silent: bool = False) -> tuple[ReleaseWarning, ...]:
+    """What there is to say of rows without any value, and of rows below one. has_silent: whether
     some columns don't count.
     """
     said = []
     if empty:
-        but = ", but in dropped columns," if has_dropped else ""
+        but = ", but in removed columns," if has_silent else ""
         has, are = ("1 row has", "is") if empty == 1 else (f"{empty} rows have", "are")
         text = f"{has} no value{but} and {are} left out"
         text += ": such rows are nobody, and no message or trace numbers them"
