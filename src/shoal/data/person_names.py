@@ -101,6 +101,12 @@ def alike_values(column: Column, is_person: bool, missing_values: list[str]) -> 
     return sum(alike), len(alike)
 
 
+_COUNTED = {
+    "subject": "and each of them counts as a person",
+    "household": "and each of them counts as a household",
+}
+
+
 def spelled_apart(
     column: Column, role: str, missing_values: list[str], is_listed: bool = False
 ) -> list[ReleaseWarning]:
@@ -108,12 +114,12 @@ def spelled_apart(
 
     is_listed: whether a hierarchy lists each of them.
     """
-    values, texts = alike_values(column, role == "subject", missing_values)
+    what = _COUNTED.get(role)
+    values, texts = alike_values(column, what is not None, missing_values)
     if values == texts:
         return []
-    signs, what = "blanks", "but records with them are taken to differ"
-    if role == "subject":
-        signs, what = "zeros in front, '.0'", "and each of them counts as a person"
+    signs = "zeros in front, '.0'" if what else "blanks"
+    what = what or "but records with them are taken to differ"
     if role == "sensitive":
         what = "but its hierarchy lists each" if is_listed else "and l counts them so"
     text = (
@@ -139,6 +145,16 @@ def unlisted_values(column: Column, is_person: bool, missing_values: list[str]) 
         stands_for_none |= names_of(cells).str.to_lowercase().is_in(often)
     stands_for_none &= ~cells.is_in(missing_values)
     return int(column.counts()[stands_for_none.to_numpy()].sum())
+
+
+def values_for_none(column: Column, missing_values: list[str]) -> int:
+    """As how many values texts count of which each often stands for none; 0 where a policy lists
+    all that there are. Those that it lists are one.
+    """
+    used = pl.Series(column.cells, dtype=pl.String).filter(column.counts() > 0)
+    listed = used.is_in(missing_values)
+    often = {*OFTEN_NOBODY} & {*same_values(used.filter(~listed).to_list())}
+    return len(often) + bool(often and listed.any())
 
 
 def values_of(column: Column) -> np.ndarray:

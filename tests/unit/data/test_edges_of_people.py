@@ -452,6 +452,37 @@ def test_a_dropped_column_without_a_value_numbers_nobody():
     assert done.data.height == 119
 
 
+def codes_of_people(certificate) -> list[str]:
+    return [
+        one.code for one in certificate.warnings if one.code in ("people-assumed", "written-alike")
+    ]
+
+
+@pytest.mark.parametrize("is_named", [False, True])
+def test_an_audit_warns_of_people_as_the_publication_does(is_named, tmp_path):
+    """Patients are counted by rows, or each of them is spelled in three ways."""
+    rows, roles = visits(), VISITS["attributes"]
+    if is_named:
+        spelled = ["p{}", "P{}", "0P{}"]
+        names = [way.format(n) for way in spelled for n in range(40)]
+        rows = rows.with_columns(patient_id=pl.Series(names))
+        roles = roles | {"patient_id": {"role": "subject"}}
+    policy = shoal.Policy.of(VISITS | {"attributes": roles})
+    done = shoal.publish(rows, policy)
+    expected = ["written-alike" if is_named else "people-assumed"]
+    assert codes_of_people(done.certificate) == expected
+    assert codes_of_people(shoal.audit(done.data, policy, rows, trace=done.trace)) == expected
+    rows.write_csv(tmp_path / "rows.csv")
+    done.data.write_csv(tmp_path / "out.csv")
+    given = [tmp_path / name for name in ("out.csv", "rows.csv")]
+    assert codes_of_people(shoal.audit(given[0], policy, given[1])) == expected
+    assert codes_of_people(shoal.audit(done.data, policy)) == []
+    shown = done.data.with_columns(patient_id=rows["patient_id"])
+    subject = "patient_id" if is_named else None
+    by_columns = shoal.audit(shown, quasi=["age", "sex"], k=3, subject=subject)
+    assert codes_of_people(by_columns) == expected
+
+
 def test_a_ledger_warns_that_records_are_counted(tmp_path):
     done = shoal.republish(visits(), VISITS, tmp_path / "ledger")
     assert codes(done.certificate) == ["people-assumed"]

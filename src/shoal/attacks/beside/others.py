@@ -40,6 +40,7 @@ from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
 from shoal.errors import InputError
+from shoal.policy.binding.columns import audit_warnings
 from shoal.policy.binding.files import PolicyTables, Source
 from shoal.policy.binding.linked_files import LinkedSource
 from shoal.policy.checked import checked
@@ -360,7 +361,7 @@ def audited(
         table, contradicted = named.published(policy.tables)
         rows = None if trace is None else rows_given(trace)
         result = audit_table(table, policy, source, progress, downstream, rows)
-        result = noted(result, policy.tables, contradicted)
+        result = noted(result, contradicted, audit_warnings(table, source, policy.tables))
     return Audited(result, named, policy)
 
 
