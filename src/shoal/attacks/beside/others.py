@@ -204,8 +204,10 @@ class Others(Question):
 
     @property
     def files(self) -> list[str]:
-        """All files that are read."""
-        return [name for release in self.releases for name in release.files]
+        """All files that are read, those of the releases' policies as well."""
+        policies = [Policy.of(one.policy) for one in self.releases if one.policy is not None]
+        own = [name for release in self.releases for name in release.files]
+        return [*own, *(name for policy in policies for name in policy.files)]
 
     def read(
         self, policy: Policy, request: AttackRequest, progress: Progress = no_progress
