@@ -425,9 +425,10 @@ def test_a_dropped_column_of_any_type_may_number_people(number, tmp_path):
     policy = shoal.Policy.of(VISITS)
     assert codes(shoal.publish(given, policy).certificate) == ["people-assumed"]
     done = publish_file(str(tmp_path / "t.parquet"), policy, str(tmp_path / "o.csv"))
+    assert codes(done.certificate) == ["people-assumed"]
     # lists that nobody needs are not read from files, where a few bytes may hold very long ones
     is_list = "List" in str(given.schema["patient_id"])
-    assert codes(done.certificate) == ([] if is_list else ["people-assumed"])
+    assert is_list == any("lists, which are not read" in str(w) for w in done.certificate.warnings)
     assert "_id" not in (tmp_path / "o.csv").read_text()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -37,7 +37,7 @@ from shoal.data.regular_files import unpacked
 from shoal.data.room import Room
 from shoal.data.table import Table
 from shoal.data.two_tables import sensitive_path
-from shoal.data.warnings import FORMULA_CELLS, ReleaseWarning
+from shoal.data.warnings import FORMULA_CELLS, PEOPLE_ASSUMED, ReleaseWarning
 from shoal.errors import InputError
 from shoal.policy.binding.notation import CellNotation, translated_columns
 from shoal.policy.binding.past_memory import read_past_memory, require_people, require_readable
@@ -121,7 +121,21 @@ class PolicyTables:
         if not frame.height and not allow_empty:
             raise InputError(f"file '{path}': holds no records, only empty rows; give it some")
         table = Table(self.original_frame(frame))
-        return replace(source, table=table, remarks=(*source.remarks, *remarks))
+        remarks = (*source.remarks, *remarks, *self._unread(source.unread))
+        return replace(source, table=table, remarks=remarks)
+
+    def _unread(self, columns: Iterable[str]) -> list[ReleaseWarning]:
+        """That columns may number people, but nobody has looked, where no subject is named."""
+        return [
+            ReleaseWarning(
+                PEOPLE_ASSUMED,
+                f"column '{name}': holds lists, which are not read; if they number people, give"
+                " these in plain values, and the column the role 'subject'",
+                name,
+            )
+            for name in columns
+            if not self.model.subject_columns
+        ]
 
     def nobody(self, names: list[str], other: str | None = None) -> tuple[list[str], list[str]]:
         """By what `without_nobody` knows the rows of nobody: texts for no value, and columns that
