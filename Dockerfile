@@ -38,8 +38,8 @@ RUN groupadd --gid 10001 shoal \
     && install --directory --owner shoal --group shoal /data
 COPY --from=build /opt/shoal /opt/shoal
 USER 10001:10001
-# no run waits for the compiler on a processor like the one that built the image; another one compiles once, and whoever
-# --user is then has to write beside these kernels
+# no run waits for the compiler on a processor like the one that built the image; another kind compiles in each container
+# anew, unless a volume keeps what it compiled, and whoever --user is then has to write beside these kernels
 RUN shoal warmup --quiet \
     && find /var/cache/shoal/kernels -type d -user shoal -exec chmod 0777 {} +
 WORKDIR /data

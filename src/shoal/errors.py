@@ -37,13 +37,11 @@ UNREADABLE = (
 )
 """What is raised where content is taken apart that is not what it should be."""
 
-COMPARED = "whoever compares what both publish of a person may single them out"
+TWICE = "whoever is in both may be singled out"
 """The danger of publishing the same people in two places."""
-TWICE = f"the new one knows nobody of the old one, and {COMPARED}"
-"""The danger of beginning again where the same people come again."""
-ANOTHER_LEDGER = f"begin another ledger, but {TWICE}"
+ANOTHER_LEDGER = f"begin another ledger ({TWICE})"
 """A way out, with its danger."""
-ANOTHER_STREAM = f"begin a new stream, with another checkpoint and output, but {TWICE}"
+ANOTHER_STREAM = f"begin a new stream, with another checkpoint and output ({TWICE})"
 """A way out, with its danger."""
 
 _STOPS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM")

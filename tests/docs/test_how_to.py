@@ -143,10 +143,11 @@ def test_an_asset_that_can_t_be_made_fails_without_a_retry_and_leaves_none(asset
 def test_what_the_container_is_asked_for_runs_in_order(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = "\n".join(block.text for block in blocks(HOW_TO / "container.md"))
-    asked = re.findall(r"^docker run .*? shoal (.+)$", text, re.MULTILINE)
-    assert [command.split()[0] for command in asked] == ["sample", "publish", "verify"]
+    asked = re.findall(r"^(?:docker run .*?|   ) shoal (.+)$", text, re.MULTILINE)
+    verbs = ["sample", "publish", "verify", "sample", "stream"]
+    assert [command.split()[0] for command in asked] == verbs
     for command in asked:
-        assert status_of(shlex.split(command)) == 0
+        assert status_of(shlex.split(command.replace(" --follow", ""))) == 0
 
 
 def test_every_file_of_a_how_to_is_shown_on_its_page():

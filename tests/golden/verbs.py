@@ -547,7 +547,7 @@ def publish_attacked(at: Recorder) -> None:
     original = "-p patients.policy.yaml --original patients.csv --trace t.jsonl"
     at.run(f"attack out.csv {original} --attack singling-out,linkability --control others.csv")
     at.run(f"attack out.csv {original} --attack inference:tolerance=0.1 --folds 2")
-    options = "--control others.csv --external others.csv --folds 2 --others others.yaml"
+    options = "--control others.csv --external others.csv --others others.yaml"
     at.run(f"attack out.csv {original} {options} --report audit.html")
     at.run(f"attack out.csv {original} --attack no-such", said=False)
     at.run(f"attack out.csv {original} --person most-exposed")

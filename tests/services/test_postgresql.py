@@ -198,6 +198,18 @@ def test_a_table_without_a_key_and_a_dropped_column_of_any_type_are_read(pg, ord
     assert files.read(pg.url("t", more=order), reading=reading).frame["a"].to_list() == [*"xyy"]
 
 
+def test_a_profile_reads_no_column_that_its_policy_drops(pg, shoal, tmp_path):
+    pg.run("CREATE TABLE t (a text, b json)", "INSERT INTO t VALUES ('x', '{}'), ('x', '[]')")
+    table, asked = pg.url("t"), tmp_path / "p.yaml"
+    refused = shoal("policy", "init", table)
+    assert "column 'b' is of type json; give plain values, such as in a view, or a" in refused.err
+    asked.write_text(
+        "version: 1\nattributes: {a: {role: quasi}}\nother: drop\n"
+        "promises: [{model: k-anonymity, k: 2}]\n"
+    )
+    assert shoal("profile", table, "-p", asked).status == 0
+
+
 def test_a_part_of_a_table_is_never_taken_for_the_whole(pg):
     pg.run(
         "CREATE TABLE t (id int PRIMARY KEY)",
@@ -436,7 +448,11 @@ def test_a_wrong_address_says_what_to_check(pg):
     for address, error, told in (
         (pg.url("t", base="nowhere"), InputError, "no such database"),
         (pg.url("t", user="nobody"), InputError, "does not know this user"),
-        ("postgresql://127.0.0.1:1/d?table=t", PartyError, "no server answers"),
+        (
+            "postgresql://127.0.0.1:1/d?table=t",
+            PartyError,
+            "no server answers at 127.0.0.1, port 1; check",
+        ),
         ("postgresql:///?service=nowhere&table=t", InputError, "service is not defined"),
     ):
         with pytest.raises(error, match=told):

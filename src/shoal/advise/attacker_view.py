@@ -21,7 +21,7 @@ from shoal.auditor.verdict import Publication
 from shoal.connectors.frames import table_of
 from shoal.connectors.traces import rows_given
 from shoal.data.classes import Classes
-from shoal.data.notebook import Figures, figures_of
+from shoal.data.notebook import Figures
 from shoal.data.people import UNITS, people_key
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import PublishedColumn, Release, spans_cover
@@ -66,7 +66,11 @@ class Learnt(Figures):
 
     def _figures(self) -> dict[str, object]:
         share = None if self.best is None else self.best.share
-        return {**figures_of(self), "share of the likeliest": share}
+        return {
+            "attribute": self.attribute,
+            "the truth is possible": self.is_possible,
+            "share of the likeliest": share,
+        }
 
     @property
     def best(self) -> PossibleValue | None:

@@ -78,9 +78,9 @@ def compare(
     `shoal.publish`; or k, method and seed beside one. methods: `name` or `name:parameter=value`,
     several parameters parted by colons, or a dict with its `name` and parameters; `["all"]` for
     every one that publishes a table; by default about four that suit the policy. Its own method
-    keeps its parameters. ks: by default 5, 10, 25, 50 and the policy's; 1, which is the policy as
-    it is, where that bounds the risk of a sample and asks no k. A
-    promise that is broken and a k that can't be reached are rows of the table, not errors; raises
+    keeps its parameters. ks: by default the `k` of this call, else 5, 10, 25, 50 and the policy's;
+    1, which is the policy as it is, where that bounds the risk of a sample and asks no k. A promise
+    that is broken and a k that can't be reached are rows of the table, not errors; raises
     InputError for what can't be read or asked. attack: also how much guessing, ends of intervals
     and lists of names gain on each release. on_row: called with each row as it is measured; what it
     raises ends the comparison. skip: labels of methods and ks that are measured already;
@@ -95,6 +95,8 @@ def compare(
         raise InputError("attack: is for one table; leave it out, and audit a release instead")
     # what is asked is judged before a large file is read
     policies = None if methods is None else with_methods(policy, methods)
+    if ks is None and columns.get("k") is not None:
+        ks = [columns["k"]]
     asked_ks = checked_ks(ks, policy.required_k, policy.least_k)
     if not isinstance(frame, str | Path):
         for warning in open_question_warnings(policy.open_questions()):

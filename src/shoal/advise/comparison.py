@@ -8,7 +8,6 @@ from typing import Any
 import polars as pl
 
 from shoal.advise.methods import label
-from shoal.data import notebook
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import PromiseReport
 from shoal.policy import registry
@@ -204,18 +203,6 @@ class Comparison:
             infer_schema_length=None,
         )
 
-    def _repr_html_(self) -> str:
-        """The recommendation and the main figures, for a notebook."""
-        advice = self.recommendation
-        nothing = f"No method keeps every promise at k = {self.advised_k}"
-        heads = ("k", "method", "loss (gcp)", "mean risk", "classes", "CPU s", "")
-        own = [notebook.sentence(f"{self.own_choice}.")] if self.own else []
-        return notebook.section(
-            notebook.sentence(f"{nothing if advice is None else advice}."),
-            notebook.table(heads, [_html_row(row) for row in self.rows]),
-            *own,
-        )
-
     def to_json(self) -> str:
         advice = self.recommendation
         content = {
@@ -242,26 +229,15 @@ def promise_titles(promises: Sequence[PromiseReport]) -> list[str]:
     return titles
 
 
-def _html_row(row: Row) -> tuple[str, ...]:
-    if row.certificate is None:
-        return str(row.k), row.label, "", "", "", "", "no release"
-    risk = row.score("prosecutor_mean")
-    return (
-        row.k_text,
-        row.label,
-        "" if row.score("gcp") is None else f"{100 * row.loss:.2f} %",
-        "" if risk is None else f"{100 * risk:.2f} %",
-        f"{row.certificate['classes']['count']:,}",
-        "" if row.seconds is None else f"{row.seconds:.3f}",
-        "" if row.holds else "breaks a promise",
-    )
-
-
 # Which of the compared methods to take, and why, in words.
 
 
 NEAR = 0.005  # of loss (gcp): less than most readers can notice
 HALF = 0.5  # of the CPU seconds
+NOTHING_LEFT = (
+    "; but nothing is left to analyse: its release is one class of everybody; ask for less (a"
+    " smaller k, a larger t), or publish fewer quasi-identifiers"
+)
 NOTICED = 1.0  # CPU seconds; below, nobody waits, and which method is faster is chance
 
 
@@ -295,9 +271,12 @@ def recommend(ranked: Sequence[Row], k: int | None, compared: int) -> Recommenda
     quick = [other for other in near if _seconds(other) <= HALF * _seconds(best)]
     if quick:
         chosen = min(quick, key=_seconds)
-        return Recommendation(chosen.label, chosen.k, _faster(chosen, best))
-    larger = "" if best.k == k else f"; it keeps k = {k}, too"
-    return Recommendation(best.label, best.k, _least(best, others, compared) + larger)
+        why = _faster(chosen, best)
+    else:
+        chosen, larger = best, "" if best.k == k else f"; it keeps k = {k}, too"
+        why = _least(best, others, compared) + larger
+    is_one_class = chosen.measured.get("classes", {}).get("count") == 1
+    return Recommendation(chosen.label, chosen.k, why + (NOTHING_LEFT if is_one_class else ""))
 
 
 def _seconds(row: Row) -> float:
@@ -332,13 +311,14 @@ def _percent(share: float) -> str:
 
 
 TRIED = ("singling-out", "linkability", "inference")
-FIGURES = ("inference_gain", "ends_gain", "linkage")
+FIGURES = ("inference_gain", "ends_gain", "ends_tries", "linkage")
 
 
 def attack_figures(certificate: Mapping[str, Any]) -> dict[str, float | None]:
     """By name, null where it could not be measured; empty where nothing was tried.
 
-    inference_gain: of the best attacker on the attribute that it gains most on.
+    inference_gain: of the best attacker on the attribute that it gains most on. ends_tries: ends
+    that were looked at, None of few people.
     """
     found = certificate.get("attacks")
     if not found or not all(name in found for name in TRIED):
@@ -348,6 +328,7 @@ def attack_figures(certificate: Mapping[str, Any]) -> dict[str, float | None]:
     return {
         "inference_gain": max(known) if known else None,
         "ends_gain": _share(found["singling-out"]["gain"]),
+        "ends_tries": found["singling-out"]["isolate"]["of"],
         "linkage": _share(found["linkability"]["success"]),
     }
 

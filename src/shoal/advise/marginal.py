@@ -31,7 +31,7 @@ SCHEMA = "shoal.marginal/1"
 
 
 @dataclass(frozen=True)
-class ColumnPrice:
+class ColumnPrice(Figures):
     """A quasi-identifier of a release. Losses are means of cell widths (gcp), None where a width
     can't be told.
 
@@ -46,6 +46,16 @@ class ColumnPrice:
     others: float | None
     others_without: float | None
     why_not: str | None = None
+
+    def _figures(self) -> Mapping[str, object]:
+        return {
+            "column": self.name,
+            "its loss (gcp)": self.loss,
+            "share of true values": self.exact,
+            "loss of the others": self.others,
+            "loss of the others without it": self.others_without,
+            "why that is not known": self.why_not,
+        }
 
 
 @dataclass(frozen=True)
@@ -221,7 +231,7 @@ class LatticeWalk(Figures):
         self._matrix, self._problem = matrix, problem
         self._bound = BoundPromises(problem.promises, whole_table)
 
-    def _figures(self) -> dict[str, object]:
+    def _figures(self) -> Mapping[str, object]:
         return {"heights": ", ".join(f"{name} {height}" for name, height in self.heights.items())}
 
     @property

@@ -71,6 +71,9 @@ class Risk(notebook.Figures):
     by_weight: SampleReport | None = None
     alone_by_weight: np.ndarray | None = None
 
+    def _figures(self) -> Mapping[str, object]:
+        return {"lone": self.lone, **notebook.figures_of(self)}
+
     def _repr_html_(self) -> str:
         """Who is alone, and by which column, for a notebook."""
         rows = [(name, self.alone[name], self.without[name]) for name in self.quasi]

@@ -43,6 +43,7 @@ from shoal.data.encoding import EncodedTable, encode
 from shoal.data.numbers import is_long, parse_numbers
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release, shows_nothing
+from shoal.data.row_order import is_in_order
 from shoal.data.schema import Attribute, Kind, Role, Schema
 from shoal.data.table import Column, Table
 from shoal.data.truth import Truth, with_contradicted
@@ -193,17 +194,16 @@ def audit_file(
     result = audit_table(released.table, policy, truth, progress, downstream, trace)
     warnings = audit_warnings(released.table, truth, policy.tables)
     result = noted(result, released.contradicted, warnings)
+    render, notation = result.problem.schema.render, result.problem.notation
+    output = describe_file(
+        released_path, released_path, released.sha256, render, released.dialect, notation
+    )
+    if render.order == "content" and not is_in_order(released.table, policy.quasi, render):
+        output["dialect"]["order"] = None  # such as a stream's, sorted within each release
+    second_path = None if second is None else Path(sensitive_path(released_path))
     certificate = result.certificate.extended(
         input=None if original is None else {"sha256": original.sha256},
-        output=describe_file(
-            released_path,
-            released_path,
-            released.sha256,
-            result.problem.schema.render,
-            released.dialect,
-            result.problem.notation,
-        )
-        | described_second(None if second is None else Path(sensitive_path(released_path)), second),
+        output=output | described_second(second_path, second),
     )
     return replace(result, certificate=certificate)
 

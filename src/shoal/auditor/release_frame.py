@@ -11,7 +11,7 @@ import polars as pl
 
 from shoal.connectors import files
 from shoal.connectors.dialect import reading_as_stated
-from shoal.connectors.frames import FrameT, table_of
+from shoal.connectors.frames import FrameT, as_it_is
 from shoal.connectors.location import Location
 from shoal.connectors.outputs import certificate_beside
 from shoal.connectors.parquet_parts import check_released
@@ -51,16 +51,12 @@ class ReleaseFrame(notebook.Figures, Generic[FrameT]):
     certificate: Certificate | None
 
     def _figures(self) -> dict[str, int]:
-        rows, columns = self._published.shape
+        rows, columns = as_it_is(self.data).shape
         return {"rows": rows, "columns": columns}
 
     def _repr_html_(self) -> str:
         """The first rows, for a notebook."""
-        return notebook.section(notebook.first_rows(self._published))
-
-    @property
-    def _published(self) -> pl.DataFrame:
-        return table_of(self.data, allow_empty=True).frame
+        return notebook.section(notebook.first_rows(as_it_is(self.data)))
 
 
 @overload

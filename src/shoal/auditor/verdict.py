@@ -13,7 +13,7 @@ from typing import Any, Generic, Protocol
 
 import numpy as np
 
-from shoal.connectors.frames import FrameT, table_of
+from shoal.connectors.frames import FrameT, as_it_is, table_of
 from shoal.data import notebook
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import AcceptedReport
@@ -315,8 +315,8 @@ class Publication(Generic[FrameT]):
 
     def _repr_html_(self) -> str:
         """The certificate at a glance and the first published rows, for a notebook."""
-        published = table_of(self.data, allow_empty=True).frame
-        return self.certificate._repr_html_() + notebook.section(notebook.first_rows(published))
+        published = notebook.first_rows(as_it_is(self.data))
+        return self.certificate._repr_html_() + notebook.section(published)
 
 
 TOLERATED, GRAVE_ABOVE = 0.01, 0.2

@@ -65,7 +65,8 @@ def profile(
     with shown(figures.quiet) as progress:
         source: Source = input_path
         if asked is not None and input_path == "-":  # which can be read once
-            source = read_undeclared(input_path, asked.model.read, progress)[0].frame
+            read = asked.model.read
+            source = read_undeclared(input_path, read, progress, asked.tables)[0].frame
         found = profiled(
             source, read=read_as, policy=asked, quasi=quasi, k=k or 10, progress=progress
         )

@@ -287,6 +287,8 @@ NOTHING_WRITTEN = "interrupted; nothing was written"
 BLAS_THREADS = "OPENBLAS_NUM_THREADS"
 YOUNG_OBJECTS = 250_000  # more than the imports of a short command leave
 SOON = 0.05  # seconds until a stop is tried again
+COMPILES = ("shoal.data.kernel_cache", "_compile_core")
+"""The module and function in which kernels are compiled, and not only loaded."""
 
 app = typer.Typer(
     name="shoal",
@@ -348,13 +350,18 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     """Ctrl-C; a little later where something is being compiled, since the compiler loses it, or
     breaks by it.
     """
-    at = frame
-    while at is not None and hasattr(signal, "setitimer"):
-        if at.f_globals.get("__name__", "").startswith(("numba.", "llvmlite.")):
-            _interrupt_soon()
-            return
-        at = at.f_back
-    raise KeyboardInterrupt
+    running = []
+    while frame is not None:
+        running.append((frame.f_globals.get("__name__", ""), frame.f_code.co_name))
+        frame = frame.f_back
+    in_compiler = any(module.startswith(("numba.", "llvmlite.")) for module, _ in running)
+    if not in_compiler or not hasattr(signal, "setitimer"):
+        raise KeyboardInterrupt
+    if COMPILES in running and number != signal.SIGALRM:
+        from shoal.cli.progress import say
+
+        say("shoal: stops once what is being compiled is on disk; if killed, it is compiled again")
+    _interrupt_soon()
 
 
 def _interrupt_soon() -> None:

@@ -16,7 +16,7 @@ import typer
 from shoal.data.certificate import Certificate
 from shoal.data.language import printable, printable_lines
 from shoal.data.option import Request, option
-from shoal.data.progress import COMPILING, Progress, watched_compiler
+from shoal.data.progress import COMPILING, Progress, counted, watched_compiler
 from shoal.data.warnings import GRAVE
 from shoal.errors import InputError, ShoalError
 
@@ -53,8 +53,7 @@ class _Watcher(threading.Thread):
         self._compiling: Callable[[], int] | None = None
 
     def enter(self, stage: str, done: int | None = None, total: int | None = None) -> None:
-        is_said = total is None or done is None or " of " in stage
-        self._stage = stage if is_said else f"{stage}, {done} of {total} done"
+        self._stage = counted(stage, done, total)
 
     def stop(self) -> None:
         self._over.set()

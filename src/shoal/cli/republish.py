@@ -185,7 +185,7 @@ def republish(
     for count, became in ((done.deleted, "deleted"), (done.updated, "updated")):
         if count:
             people = "1 person was" if count == 1 else f"{count} people were"
-            say(f"shoal: {people} {became}")
+            say(f"{people} {became}")
     if done.left_out:
         what = "1 record" if done.left_out == 1 else f"{done.left_out} records"
         say(f"shoal: {what} waited to the deadline and can't be published: left out")

@@ -266,7 +266,7 @@ class TextFeed:
             ragged = (
                 f"has {found.cells[i]} cells, not {len(self.names)}; give it those that the first"
                 " line names, and quote cells that hold a separator; a new column needs a new"
-                " stream, which knows nobody of this one"
+                f" stream ({TWICE})"
             )
             bad.append((int(place[i]), reasons.get(int(found.kinds[i]), ragged)))
         whole, odd = (

@@ -201,18 +201,24 @@ def ordered_categories(frame: Frame) -> dict[str, list[str]]:
     }
 
 
+def as_it_is(frame: Frame) -> nw.DataFrame[IntoDataFrame]:
+    """The frame to be looked at, whatever its cells hold; raises TypeError for another thing."""
+    import narwhals as nw
+
+    if isinstance(frame, ArrowStream) and not nw.dependencies.is_into_dataframe(frame):
+        frame = pl.DataFrame(frame)
+    return nw.from_native(cast("IntoDataFrame", frame), eager_only=True)
+
+
 def _eager(frame: Frame) -> nw.DataFrame[IntoDataFrame]:
     import narwhals as nw
 
     try:
-        known = nw.from_native(frame, eager_only=True, pass_through=True)
-        if isinstance(known, nw.DataFrame):
-            if not known.implementation.is_pandas():
-                return known
-            _require_all_in_columns(known.to_native())
-            return nw.from_native(_as_shown(known.to_native()))
-        if isinstance(frame, ArrowStream):
-            return nw.from_native(pl.DataFrame(frame), eager_only=True)
+        known = as_it_is(frame)
+        if not known.implementation.is_pandas():
+            return known
+        _require_all_in_columns(known.to_native())
+        return nw.from_native(_as_shown(known.to_native()))
     except nw.exceptions.DuplicateError:
         _check_names([*getattr(frame, "column_names", getattr(frame, "columns", ()))])
         raise InputError("frame: a column name occurs twice; rename one") from None

@@ -92,7 +92,7 @@ class Location(str):
     def kind(self) -> "Format":
         """The format by suffix, CSV for `-`; raises InputError where the suffix is no format's."""
         from shoal.connectors.format import DatabaseFormat, FrameFormat
-        from shoal.connectors.formats import SUFFIXES, format_of, named
+        from shoal.connectors.formats import PACKED, SUFFIXES, format_of, named
 
         if self.is_standard:
             return format_of(".csv")
@@ -116,7 +116,13 @@ class Location(str):
                 f"file '{self}': is named like a database; name a table in it, such as"
                 f" '{database.of_file(self)}?table=NAME'"
             )
-        raise InputError(f"file '{self}': unknown format; use one of {', '.join(SUFFIXES)}")
+        kinds = {suffix: format_of(suffix.removesuffix(PACKED)) for suffix in SUFFIXES}
+        written = [suffix for suffix, kind in kinds.items() if kind.is_written]
+        others = [suffix for suffix in kinds if suffix not in written]
+        raise InputError(
+            f"file '{self}': unknown format; use one of {', '.join(written)}, or to read only"
+            f" {', '.join(others)}"
+        )
 
     @property
     def kind_to_write(self) -> "Format":

@@ -152,7 +152,7 @@ class Certificate(Mapping[str, Any]):
     @property
     def found(self) -> list[str]:
         """What attacks found, worst first: how much, in which attempt, and what helps; then how
-        many findings more `attacks` has, and what the words mean.
+        many findings more `attacks` has, what the words mean, and whether rows were matched.
         """
         if not self.get("attacks"):
             return []
@@ -162,7 +162,7 @@ class Certificate(Mapping[str, Any]):
         return [
             *found,
             *([f"{more} more, less grave, are in certificate['attacks']"] if more else []),
-            *([reports.LEGEND] if found else []),
+            *([reports.LEGEND, *reports.alignment(self)] if found else []),
         ]
 
     @property

@@ -332,7 +332,7 @@ class DialectReport(TypedDict):
     dates: str | None
     intervals: Annotated[str, _INTERVALS] | None
     mark: str | None
-    order: NotRequired[Annotated[str, one_of("content", "input")]]
+    order: NotRequired[Annotated[str, one_of("content", "input")] | None]
 
 
 class OutputReport(TypedDict):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.data.language import readable
 
 if TYPE_CHECKING:  # certificates are read by commands that need no table
-    import polars as pl
+    import narwhals as nw
 
 MOST_ROWS = 10
 MOST_LETTERS = 80  # of a cell
@@ -21,8 +21,8 @@ MOST_LETTERS = 80  # of a cell
 class Figures:
     """A result that shows its figures: in a line, and as tables in a notebook.
 
-    Of a collection it is how many there are; in a notebook, one of dataclasses is a table of their
-    figures. A field of `repr=False` is never shown, so that no value of the data is.
+    A collection is none; in a notebook, one of dataclasses is a table of their figures. A field of
+    `repr=False` is never shown, so that no value of the data is.
     """
 
     def _figures(self) -> Mapping[str, object]:
@@ -41,11 +41,9 @@ class Figures:
 
 
 def figures_of(held: object) -> dict[str, object]:
-    """The figures of a dataclass by the names of its fields, of a collection how many there are."""
+    """The figures of a dataclass by the names of its fields."""
     return {
-        name: len(value) if isinstance(value, list | tuple | dict | set) else value
-        for name, value in _held(held)
-        if isinstance(value, int | float | str | list | tuple | dict | set | None)
+        name: value for name, value in _held(held) if isinstance(value, int | float | str | None)
     }
 
 
@@ -65,7 +63,8 @@ def _are_data(value: object) -> bool:
 
 def _figures_table(rows: Sequence[Mapping[str, object]]) -> str:
     heads = [*dict.fromkeys(name for row in rows for name in row)]
-    return table(heads, [[_short(row.get(name)) for name in heads] for row in rows])
+    shown = [name.replace("_", " ") for name in heads]
+    return table(shown, [[_short(row.get(name)) for name in heads] for row in rows])
 
 
 def _short(value: object) -> object:
@@ -93,15 +92,16 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def first_rows(frame: "pl.DataFrame") -> str:
+def first_rows(frame: "nw.DataFrame[Any]") -> str:
     """The first rows of what was published, and how many there are."""
     shown = frame.head(MOST_ROWS)
-    size = f"{frame.height:,} rows, {frame.width:,} columns"
-    caption = size if shown.height == frame.height else f"The first {MOST_ROWS} of {size}"
+    rows, columns = frame.shape
+    size = f"{rows:,} rows, {columns:,} columns"
+    caption = size if rows <= MOST_ROWS else f"The first {MOST_ROWS} of {size}"
     return sentence(f"{caption}.") + table(frame.columns, shown.rows())
 
 
 def _cell(value: object) -> str:
-    text = "" if value is None else str(value)
-    text = readable(text)
+    is_missing = type(value).__name__ in ("NoneType", "NAType", "NaTType") or value != value
+    text = "" if is_missing else readable(str(value))
     return escape(text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 1]}…")

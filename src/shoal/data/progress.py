@@ -46,9 +46,9 @@ class _ToStandardError:
         event.register("numba:compile", listener)
         weakref.finalize(self, event.unregister, "numba:compile", listener)
 
-    def __call__(self, stage: str) -> None:
+    def __call__(self, stage: str, done: int | None = None, total: int | None = None) -> None:
         with suppress(OSError):  # the work goes on where nobody can watch it
-            print(f"progress: {stage}", file=sys.stderr, flush=True)
+            print(f"progress: {counted(stage, done, total)}", file=sys.stderr, flush=True)
 
 
 def tell(progress: Progress, stage: str, done: int, total: int) -> None:
@@ -57,6 +57,12 @@ def tell(progress: Progress, stage: str, done: int, total: int) -> None:
         progress(stage, done=done, total=total)  # type: ignore[call-arg]
     else:
         progress(stage)
+
+
+def counted(stage: str, done: int | None, total: int | None) -> str:
+    """The stage with how much of it is done, where that is known and it does not say so."""
+    is_said = total is None or done is None or " of " in stage
+    return stage if is_said else f"{stage}, {done} of {total} done"
 
 
 def _takes_counts(progress: Progress) -> bool:

@@ -34,6 +34,7 @@ ORDER_KEPT = "order-kept"
 LEDGER_UNJUDGED = "ledger-unjudged"
 CONTROL_IN_ORIGINAL = "control-in-original"
 NOT_NUMBERS = "not-numbers"
+SIGN_OF_NO_VALUE = "sign-of-no-value"
 
 
 OF_CELLS = (
@@ -106,6 +107,15 @@ class ReleaseWarning(UserWarning):
         said = {"code": self.code, "severity": self.severity, "text": self.text}
         more = {"column": self.column, "figures": self.figures}
         return said | {key: value for key, value in more.items() if value is not None}
+
+
+def unread_lists(column: str) -> ReleaseWarning:
+    """That a column of a file may number people, but nobody has looked."""
+    text = (
+        f"column '{column}': holds lists, which are not read; if they number people, give these in"
+        " plain values, and the column the role 'subject'"
+    )
+    return ReleaseWarning(PEOPLE_ASSUMED, text, column)
 
 
 def _numbers(text: str) -> list[str]:

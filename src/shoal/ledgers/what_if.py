@@ -23,7 +23,7 @@ from shoal.connectors.ledger import Ledger
 from shoal.connectors.ledger.private import DeferredRecords, PanelState
 from shoal.data.certificate import Certificate
 from shoal.data.ledger_view import CARRIED, LOCKSTEP, TOGETHER, Panel
-from shoal.data.notebook import Figures
+from shoal.data.notebook import Figures, figures_of
 from shoal.data.numba_kernels import always
 from shoal.data.partition import Partition
 from shoal.data.progress import Progress, no_progress
@@ -64,6 +64,9 @@ class Prospect(Figures):
     findings: Sequence[HistoryFinding] = ()
     waiting: int = 0
     told: Sequence[str] = ()
+
+    def _figures(self) -> dict[str, object]:
+        return {**figures_of(self), "outcome": self.outcome}
 
     @property
     def outcome(self) -> str:

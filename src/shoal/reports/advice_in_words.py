@@ -391,7 +391,9 @@ def status_lines(status: StreamStatus) -> Iterator[str]:
     allowed = "" if wait["allowed"] is None else f", {wait['allowed']:,} allowed"
     if status.is_mostly_aside:
         yield f"the source may have changed: {status['mostly_aside']}"
-    yield f"{status['state']}, last commit {_time(status['at'])}"
+    alive = _time(status.content.get("alive", status["at"]))
+    state = f"silent since {alive}" if status.is_silent else status["state"]
+    yield f"{state}, last commit {_time(status['at'])}"
     yield f"{verdict_text}: {verdict['releases']:,} releases"
     yield (
         f"{records['came']:,} records came, {records['published']:,} published,"

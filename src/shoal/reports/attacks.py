@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from shoal.attacks.run.request import MOST_FOLDS, NEEDS_CONTROL
 from shoal.auditor.verdict import remedy
 from shoal.data.attack_scene import Findings
 from shoal.data.certificate import Certificate
@@ -38,10 +39,13 @@ NOTHING, NONE, SOME, MUCH = "nothing beyond chance", "none", "some", "much"
 NO_MORE = "nothing beyond others"  # where a gain is over people who are not in the release
 # of a gain whose interval holds 0 but does not show that there is nothing
 SOME_AT_MOST, TOO_FEW = "some at most", "too few people to tell"
-MORE_PEOPLE = gettext("Try it on more people (--folds 5, --control; in Python folds=5, control=).")
+MORE_PEOPLE = gettext("Try it on more people (--folds 5 or --control; folds=5 or control=).")
+A_CONTROL = gettext("Try it on more people: give more who are not in the release (--control).")
+NO_MORE_TRIES = gettext("This release allows no more tries; no option changes that.")
 NEGLIGIBLE = 0.01  # of a gain
 CONSIDERABLE = 0.10
 NOT_MEASURED = "not measured"
+TRIES = gettext("tries")
 
 NOT_ASKED = gettext("not asked for")
 ALL_PLAIN = "all plain columns"
@@ -94,7 +98,10 @@ class Row:
         others = self.others or gettext("for people who are not in the release")
         beside = ((others, self.control), (gettext("by chance"), self.chance))
         said = [f"{who}, {_of_100(one)}" for who, one in beside if _parts(one)[0] is not None]
-        found = "" if self.member is None else f"{_of_100(self.member)} {self.among}: "
+        tried = self.member.get("of") if isinstance(self.member, Mapping) else None
+        is_of_tries = self.among == TRIES and isinstance(tried, int)
+        made = gettext(" ({count:,} were made)", count=tried) if is_of_tries else ""
+        found = "" if self.member is None else f"{_of_100(self.member)} {self.among}{made}: "
         return f"{found}{'; '.join([self.sentence, *said])}"
 
     @property
@@ -223,6 +230,19 @@ def attack_lines(certificate: Certificate) -> Iterator[str]:
         yield f"{row.line} [{gettext(verdict(certificate, row))}]"
 
 
+ALIGNED = gettext("Published rows were matched with the original's, by the trace or their order.")
+NOT_ALIGNED = gettext(
+    "Published rows were not matched with the original's, since no trace was given: attacks that"
+    " need it were left out, and each row counts as another person's."
+)
+
+
+def alignment(certificate: Certificate) -> list[str]:
+    """Whether attacks knew which published row is whose; earlier certificates do not state it."""
+    known = certificate["attacks"].get("aligned")
+    return [] if known is None else [ALIGNED if known else NOT_ALIGNED]
+
+
 MOST_RANKED = 7
 PLACES = {MUCH: 0, TOO_FEW: 1, SOME: 1, SOME_AT_MOST: 1, NOT_MEASURED: 3}
 PLACES |= dict.fromkeys((NONE, NOTHING, NO_MORE), 2)
@@ -310,9 +330,18 @@ def _finding(certificate: Certificate, row: Row, accepted: Collection[str] | Non
     if row.word not in (MUCH, SOME, TOO_FEW) or state == "accepted":
         return Finding(row.word, said, "", state, row.attack)
     if row.word == TOO_FEW:
-        return Finding(row.word, said, MORE_PEOPLE, state, row.attack)
+        return Finding(row.word, said, _more_tries(certificate, row), state, row.attack)
     helps = remedy(certificate, row.measure or row.helps, row.attribute)
     return Finding(row.word, said, f"{helps[:1].upper()}{helps[1:]}.", state, row.attack)
+
+
+def _more_tries(certificate: Certificate, row: Row) -> str:
+    """What would try an attack more often on this release."""
+    if row.attack not in NEEDS_CONTROL:
+        return NO_MORE_TRIES
+    control = certificate["attacks"].get("control")
+    folds = control.get("folds") if isinstance(control, Mapping) else None
+    return MORE_PEOPLE if folds in range(1, MOST_FOLDS) else A_CONTROL
 
 
 def _singled_out(found: Findings) -> Iterator[Row]:
@@ -322,17 +351,20 @@ def _singled_out(found: Findings) -> Iterator[Row]:
     values, chance = attack["univariate"], attack["univariate_baseline"]
     sentence = gettext(
         "whoever looks in one column that others could know for its least or greatest value, or one"
-        " shown by itself, meets exactly one person"
+        " shown by itself, finds exactly one person"
     )
-    label, tries = gettext("one value alone"), gettext("tries")
+    label = gettext("one value alone")
     found_share, by_chance = _parts(values)[0], _parts(chance)[0]
     gain = None if found_share is None or by_chance is None else found_share - by_chance
-    how: Findings = {"chance": chance, "gain": gain, "helps": "ends_gain", "among": tries}
+    how: Findings = {"chance": chance, "gain": gain, "helps": "ends_gain", "among": TRIES}
     yield Row(QUESTIONS[0], label, sentence, values, **how)
-    sentence = gettext("whoever looks in a class for an end of its range meets exactly one person")
+    sentence = gettext(
+        "whoever looks for somebody at the least or greatest value that a class shows finds exactly"
+        " one person"
+    )
     label, why = gettext("the end of a range"), attack.get("why")
     shares = attack["isolate"], attack["control"], attack["interior"], attack["gain"]
-    yield Row(QUESTIONS[0], label, sentence, *shares, "ends_gain", why=why, among=tries)
+    yield Row(QUESTIONS[0], label, sentence, *shares, "ends_gain", why=why, among=TRIES)
     for name, share in attack["alone"].items():
         sentence = gettext(
             "whoever also knows their {name} finds them, as the only ones of their class with it",
@@ -432,8 +464,8 @@ def _inferred(found: Findings) -> Iterator[Row]:
         shares = member, control, one["baseline"], one["gain"]
         yield Row(QUESTIONS[2], label, sentence, *shares, "inference_gain", name, one.get("why"))
         sentence = gettext(
-            "whoever finds their class is nearly certain of their {name}, which at least 90 % of it"
-            " share{near}",
+            "whoever finds their class is nearly certain of their {name}: at least 90 % of the"
+            " class have the same{near}",
             name=name,
             near=near.rstrip(","),
         )

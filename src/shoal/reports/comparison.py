@@ -17,9 +17,19 @@ import numpy as np
 from shoal.advise import comparison
 from shoal.advise.compare import compare as measure_all
 from shoal.advise.comparison import Row
+from shoal.data import notebook
 from shoal.data.language import gettext
 from shoal.reports import charts
-from shoal.reports.comparison_table import as_text, columns, faults, more_columns, percent, reasons
+from shoal.reports.comparison_table import (
+    as_text,
+    columns,
+    faults,
+    more_columns,
+    notes,
+    percent,
+    reasons,
+    table_of,
+)
 from shoal.reports.pages import Content, render_template, write_page
 from shoal.version import VERSION
 
@@ -36,6 +46,12 @@ class Comparison(comparison.Comparison):
     def __repr__(self) -> str:
         """The table of `shoal compare`."""
         return as_text(self)
+
+    def _repr_html_(self) -> str:
+        """The same table and notes, for a notebook."""
+        heads, *rows = table_of(self)
+        below = [notebook.sentence(f"{note}.") for note in notes(self)]
+        return notebook.section(notebook.table(heads, rows), *below)
 
     def plot(self) -> "Figure":
         """A figure of Matplotlib: what each method loses, leaves at risk and takes, over k."""

@@ -10,6 +10,7 @@ from shoal.reports.text import MEASURES, table_lines
 
 NONE = "-"
 MOST_PROMISES = 3  # with a column of their own
+FIGURES = "a promise's column shows what was measured; CPU s counts the method alone"
 
 
 @dataclass(frozen=True)
@@ -79,31 +80,41 @@ def faults(comparison: Comparison) -> list[str]:
 
 
 def as_text(comparison: Comparison) -> str:
-    """The table in aligned columns, and below it what loses least, what is broken and what can't be
-    reached.
-    """
+    """The table in aligned columns, and the notes below it."""
+    table = table_lines(table_of(comparison), left=1)
+    return printable_lines([*table, "", *notes(comparison)]) + "\n"
+
+
+def table_of(comparison: Comparison) -> list[list[str]]:
+    """The heads of the table, and a row for each method and k."""
     shown = columns(comparison)
     lines = [["method", "k", *(column.title for column in shown)]]
     for row in comparison.rows:
         figures = [NONE if row.certificate is None else column.text(row) for column in shown]
         lines.append([row.label, row.k_text, *figures])
-    table = table_lines(lines, left=1)
+    return lines
+
+
+def notes(comparison: Comparison) -> list[str]:
+    """What loses least, what to take, what is broken, what can't be reached, and what the figures
+    are.
+    """
     ranked = [(k, rows[0]) for k in comparison.ks if (rows := comparison.ranked(k))]
     best = [f"k={k}: {row.label} {percent(row.score('gcp'))}" for k, row in ranked]
     advice = comparison.recommendation
-    notes = ["least loss (gcp) " + "; ".join(best)] if best else []
-    notes += [str(advice)] if advice is not None else []
-    notes += [comparison.own_choice] if comparison.own else []
-    notes += [f"BROKEN {fault}" for fault in faults(comparison)]
-    notes += [f"no release at {reason}" for reason in reasons(comparison)]
-    return printable_lines([*table, "", *notes]) + "\n"
+    said = ["least loss (gcp) " + "; ".join(best)] if best else []
+    said += [str(advice)] if advice is not None else []
+    said += [comparison.own_choice] if comparison.own else []
+    said += [f"BROKEN {fault}" for fault in faults(comparison)]
+    said += [f"no release at {reason}" for reason in reasons(comparison)]
+    return [*said, FIGURES] if comparison.releases else said
 
 
 # Figures in words
 
 
 def percent(share: float | None) -> str:
-    return NONE if share is None else f"{100 * share:.2f}%"
+    return NONE if share is None else f"{100 * share:.2f} %"
 
 
 def _whole(value: float | None) -> str:
@@ -128,6 +139,11 @@ def _measure(
     title: str, name: str, show: Callable[[float | None], str], means: str
 ) -> FigureColumn:
     return FigureColumn(title, means, lambda row: show(row.score(name)))
+
+
+def _ends(row: Row) -> str:
+    gain, tries = percent(row.score("ends_gain")), row.score("ends_tries")
+    return gain if tries is None or gain == NONE else f"{gain} of {tries:,}"
 
 
 def _size(key: str) -> Callable[[Row], str]:
@@ -168,14 +184,13 @@ ATTACKS = (
             " release than of people who were left out."
         ),
     ),
-    _measure(
+    FigureColumn(
         gettext("ends"),
-        "ends_gain",
-        percent,
         gettext(
             "How much more often an interval's end points at one person in the release than left"
-            " out."
+            " out, and how many ends were tried."
         ),
+        _ends,
     ),
     _measure(
         gettext("linked"),

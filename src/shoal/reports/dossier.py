@@ -351,11 +351,11 @@ def _measured_facts(found: Dossier, certificate: Certificate) -> Iterator[tuple[
     order = gettext("as in the original, which may tell who is who")
     if dialect.get("order") == "content":
         order = gettext("by what they show, so it tells nothing more")
-    yield gettext("order of rows"), order
+    if dialect.get("order", "input") is not None:  # an audit that found neither
+        yield gettext("order of rows"), order
     known = _text(found.content["context"]["other_releases"])
-    beside = certificate.get("beside")
     judged = gettext("not judged together")
-    if beside is not None:
+    if (beside := certificate.get("beside")) is not None:
         judged = gettext("together they hold") if beside["holds"] else gettext("together they fail")
     yield gettext("other releases"), f"{known}; {judged}"
     signature = next((check.text for check in found.checks if check.name == "signature"), "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack, cast, overload
@@ -12,17 +12,19 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, cast, overload
 from shoal.attacks.run.request import Asked, AttackRequest, asked_attacks
 from shoal.auditor import verdict
 from shoal.auditor.release_frame import numbers_of
-from shoal.connectors.frames import FrameT, like, table_of
+from shoal.connectors.frames import FrameT, as_it_is, like, table_of
 from shoal.data import cores
 from shoal.data.certificate import Certificate
 from shoal.data.language import printable
 from shoal.data.progress import Progress, no_progress, watched
 from shoal.data.regular_files import path_text
+from shoal.data.warnings import ReleaseWarning
 from shoal.errors import InputError
 from shoal.policy.agreement import AgreementLike
 from shoal.policy.from_columns import Columns, columns_among, refuse_unknown
 from shoal.policy.parameters import with_keywords
 from shoal.policy.policy import Policy, PolicyLike
+from shoal.policy.proposal.cells import signs_of_no_value
 from shoal.reports.text import summary
 from shoal.tables import publish as job
 from shoal.tables.request import (
@@ -62,7 +64,7 @@ class Publication(verdict.Publication[FrameT]):
 
     def __repr__(self) -> str:
         """The verdict, and where to find what."""
-        rows, columns = table_of(self.data, allow_empty=True).frame.shape
+        rows, columns = as_it_is(self.data).shape
         return "\n".join(
             (
                 f"Publication: {rows} rows, {columns} column{'s' if columns != 1 else ''}",
@@ -73,13 +75,17 @@ class Publication(verdict.Publication[FrameT]):
             )
         )
 
-    def save(self, path: str | Path, overwrite: bool = False) -> Certificate:
+    def save(
+        self, path: str | Path, overwrite: bool = False, trace: str | Path | None = None
+    ) -> Certificate:
         """Writes the release and its certificate, as `shoal publish` does, and returns the latter.
 
-        path: of any format, a folder or a table in a database; what is there is refused unless
-        `overwrite` is true. Raises InputError, and then nothing is written.
+        path: of any format, a folder or a table in a database. trace: a private file that says
+        which row was whose, for `shoal.attack`, `audit` and `verify`. What is there is refused
+        unless `overwrite` is true. Raises InputError, and then nothing is written.
         """
-        return job.save(self, path_text(path, "output"), overwrite)
+        private = None if trace is None else path_text(trace, "trace")
+        return job.save(self, path_text(path, "output"), overwrite, private)
 
     def numbers(self, how: Literal["interval", "mid", "mean"] = "mid") -> FrameT:
         """The published frame with numbers in place of intervals, as `read_release` gives them:
@@ -233,7 +239,8 @@ def publish(
     if output is not None or asked.options_given.keys() & OutputOptions.options():
         raise InputError(
             f"output, {', '.join(OutputOptions.options())}: are of linked tables (a policy with"
-            " 'tables'); 'shoal.publish_file' writes one table"
+            " 'tables'); of one table 'save(path, trace=...)' of what comes back writes both, and"
+            " 'shoal.publish_file' goes from file to file"
         )
     request = PublishRequest(
         **vars(asked),
@@ -244,7 +251,11 @@ def publish(
     )
     with cores.using(threads):
         done = job.publication(cast("FrameT", frame), policy, request, columns)
-    _warn(done.certificate)
+    signs: list[ReleaseWarning] = []
+    if policy is None:
+        original = done.policy.tables.table_given(cast("FrameT", frame))
+        signs = signs_of_no_value(original, as_it_is(done.data).columns)
+    _warn(done.certificate, signs)
     return Publication(**vars(done))
 
 
@@ -293,7 +304,7 @@ def fuse(
     return Publication(**vars(done))
 
 
-def _warn(certificate: Certificate) -> None:
-    """Warns who called the public function of what the certificate warns about."""
-    for warning in certificate.warnings:
+def _warn(certificate: Certificate, more: Iterable[ReleaseWarning] = ()) -> None:
+    """Warns who called the public function of what the certificate warns about, and of more."""
+    for warning in (*certificate.warnings, *more):
         warnings.warn(warning, stacklevel=3)

@@ -161,7 +161,7 @@ def moved(output: Path, begun: str = "") -> CheckpointError:
     return CheckpointError(
         f"output '{output}': was moved, shortened or changed since the stream wrote it{where}; put"
         " it back, and the same command resumes. A new checkpoint publishes from the beginning:"
-        f" {TWICE}. Shoal rotates files itself: -o FOLDER/ --write roll=day"
+        f" {TWICE}. To rotate files, begin a stream with -o FOLDER/ --write roll=day"
     )
 
 

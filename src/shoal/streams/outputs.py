@@ -22,7 +22,7 @@ import polars as pl
 from shoal.connectors.dialect import default_dialect
 from shoal.connectors.location import Location
 from shoal.data.schema import Role, Schema
-from shoal.errors import ANOTHER_STREAM, COMPARED, TWICE, CheckpointError, PromiseError
+from shoal.errors import ANOTHER_STREAM, TWICE, CheckpointError, PromiseError
 from shoal.protocols import Sink
 from shoal.streams import kafka
 from shoal.streams.checkpoint import Checkpoint, SharedCheckpoint, moved
@@ -367,7 +367,7 @@ class Output:
         if self.begun and begun.exists() and begun != self.path.resolve():
             raise CheckpointError(
                 f"output '{self.path}': is a copy of '{self.begun}', which is still there; resume"
-                f" the stream there, or remove that file. Where two copies go on, {COMPARED}"
+                f" the stream there, or remove that file. Where two copies go on, {TWICE}"
             )
 
     @property

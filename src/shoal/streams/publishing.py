@@ -150,8 +150,13 @@ class Publishing(ABC):
     def _resume_from(self, state: dict[str, Any]) -> None:
         """Goes on where a snapshot was taken; raises CheckpointError where it does not fit."""
         try:
-            are_other = set(state.get("lengths", self.outputs.by_name)) != set(self.outputs.by_name)
-            other = ["outputs, such as --trace"] if are_other else []
+            now = {*self.outputs.by_name}
+            begun = {*state.get("lengths", now)}
+            differing = [
+                f"{'with' if name in begun else 'without'} {BY_OUTPUT.get(name, name)}"
+                for name in sorted(begun ^ now)
+            ]
+            other = [f"outputs ({', '.join(differing)})"] if differing else []
             check_terms(self._checkpoint.folder, state.get("policy"), self._terms, other)
             self._take_up(state)
         except UNFIT:
@@ -321,6 +326,8 @@ DIFFERENT = {
     "table": "another output table",
     "version": "another version of Shoal",
 }
+BY_OUTPUT = {"trace": "--trace", "people": "a subject"}
+"""What decides whether there is an output."""
 
 
 def settled(terms: Mapping[str, Any]) -> str:
@@ -351,13 +358,18 @@ def check_terms(
             " partitions; name another folder"
         )
     if not known:
+        differs = (
+            "one hash of the policy, the full paths of checkpoint and outputs, and the versions of"
+            " Shoal and Polars, which does not say what of them differs"
+        )
+        if other:
+            differs = " and ".join(f"other {one}" for one in other)
         raise CheckpointError(
-            f"checkpoint '{folder}': was made before 0.1.0 was released, under one hash of the"
-            " policy, the full paths of checkpoint and outputs, and the versions of Shoal and"
-            " Polars, and one of them differs; put the folders back and give the policy and"
-            f" versions that began it, or keep the output and {ANOTHER_STREAM}. Give that only the"
-            " records behind those that stream-status counts as come; those that it counts as"
-            " waiting stay unpublished"
+            f"checkpoint '{folder}': was made before 0.1.0 was released, under {differs}; put the"
+            " folders back and give the policy and versions that began it. Or keep the output,"
+            " which gets its certificate from 'shoal audit OUTPUT -p POLICY -o CERTIFICATE', and"
+            f" {ANOTHER_STREAM}, only for the records behind those that stream-status counts as"
+            " come; those that it counts as waiting stay unpublished"
         )
     keys = [name.removeprefix(POLICY_KEY) for name in differing if name.startswith(POLICY_KEY)]
     named = {*differing, *(["policy"] if keys else [])}

@@ -157,6 +157,10 @@ class StreamStatus(Figures):
     def __getitem__(self, key: str) -> Any:
         return self.content[key]
 
+    def _figures(self) -> Mapping[str, object]:
+        state, alarms = self.content["state"], len(self.alarms)
+        return {"state": state, "holds": self.holds, "alarms": alarms}
+
     @property
     def holds(self) -> bool:
         """Whether every release so far keeps every promise."""
@@ -259,7 +263,7 @@ def _alarms(content: Mapping[str, Any], now: float) -> list[Alarm]:
     if content.get("dropped"):
         found.append(Alarm("new fields", None, str(content["dropped"])))
     bad = [event for event in events if event["kind"] == "set aside"]
-    if bad:
+    if bad and state != ENDED:  # the count of all stays
         count = sum(event["count"] for event in bad)
         found.append(Alarm("bad records", bad[-1]["at"], f"{count} set aside lately"))
     return found
@@ -411,6 +415,7 @@ def refusals_noted(folder: Path) -> Iterator[None]:
             content = json.loads((folder / NAME).read_text(encoding="utf-8"))
             if content["state"] in (RUNNING, STOPPED):
                 content |= {"state": FAILED, "error": " ".join(refused.said)}
+                content["log"]["events"].append({"at": time.time(), "kind": FAILED})
                 write_status(folder, content)
                 metrics.note(_figures(content))
         raise

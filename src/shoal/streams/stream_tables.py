@@ -41,6 +41,7 @@ from shoal.connectors.database.tables import (
     keep_certificate,
     numbered,
     rows_of_table,
+    taken_finding,
     target_findings,
 )
 from shoal.errors import CheckpointError, InputError
@@ -86,7 +87,11 @@ class TableSink:
         require_rights(session, {table: ("SELECT", "INSERT"), **dict.fromkeys(lists, KEEPING)})
         kept, is_there = _kept(session, table), bool(session.columns(table))
         if step == 0:
-            self._require_new(session, table, is_there or kept is not None)
+            findings = target_findings(session, table) + column_findings(session, self._names)
+            if is_there or kept is not None:
+                findings.append(taken_finding(is_there, STREAMS, "its stream's checkpoint"))
+            where = f"output '{self._address.shown}'"
+            InputError.raise_for(f"{where}: {finding}" for finding in findings)
         elif kept is None:
             if step > 1 or is_there:  # step 1 may be in the checkpoint and not yet in the table
                 raise self._changed
@@ -106,14 +111,6 @@ class TableSink:
     def _has_own_columns(self, session: Session, table: TableName) -> bool:
         """Whether readers see what was measured, and no column beside it."""
         return [column.name for column in session.columns(table)] == [ROW, *self._names]
-
-    def _require_new(self, session: Session, table: TableName, is_there: bool) -> None:
-        """Raises InputError with every reason why no stream can begin in the table."""
-        findings = target_findings(session, table)
-        findings += column_findings(session, self._names)
-        if is_there:
-            findings.append("is there already; name a new table, or its stream's checkpoint")
-        InputError.raise_for(f"output '{self._address.shown}': {finding}" for finding in findings)
 
     @property
     def _changed(self) -> CheckpointError:

@@ -100,7 +100,9 @@ def policy_and_words(policy: PolicyLike, columns: Columns) -> Policy:
     return changed(Policy.of(policy), given)
 
 
-def save(publication: Publication[Any], path: str, overwrite: bool) -> Certificate:
+def save(
+    publication: Publication[Any], path: str, overwrite: bool, trace: str | None
+) -> Certificate:
     """Writes a release that is a frame, and the certificate of what was written; see
     `Publication.save`.
     """
@@ -115,6 +117,8 @@ def save(publication: Publication[Any], path: str, overwrite: bool) -> Certifica
             " a copy"
         )
     check_output(path, overwrite)
+    if trace is not None:
+        _check_trace(publication, path, overwrite, trace)
     released, _ = tables.published_table(table_of(publication.data, allow_empty=True))
     frame = tables.written_frame(released.frame, place.kind_to_write)
     dialect = tables.output_dialect(path, None, path)
@@ -134,8 +138,25 @@ def save(publication: Publication[Any], path: str, overwrite: bool) -> Certifica
         render, notation = tables.cells.render, tables.model.read.notation.written
         described = draft.described(back.sha256, render, dialect, notation)
         certificate = publication.certificate.extended(output=described)
+        if trace is not None and publication.trace is not None:
+            write_trace(publication.trace, trace)
         draft.certify(certificate.to_json())
     return certificate
+
+
+def _check_trace(publication: Publication[Any], path: str, overwrite: bool, trace: str) -> None:
+    """Raises InputError where a publication has no trace, or it can't be put there."""
+    if publication.trace is None:
+        raise InputError(
+            "trace: a publication that was stored or copied has none; save it before it is stored"
+        )
+    place = Location(path)
+    taken = [Path(name).resolve() for name in (path, place.certificate) if place.is_path]
+    if Path(trace).resolve() in taken:
+        raise InputError(
+            f"trace '{trace}': is also the release or its certificate; name a file of its own"
+        )
+    files.check_writable(trace, overwrite)
 
 
 def _texts(frame: pl.DataFrame) -> Table:

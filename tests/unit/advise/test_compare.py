@@ -164,7 +164,20 @@ def test_the_usual_ks_and_the_policys_are_compared_when_none_is_named():
     assert checked_ks(None, 25) == [5, 10, 25, 50]
 
 
+def test_a_k_that_is_a_word_of_the_call_is_the_only_one_compared(sample_table, sample_policy):
+    words = {"quasi": ["age"], "other": "drop", "methods": ["mondrian"]}
+    assert compare(sample_table, k=7, **words).ks == (7,)
+    assert compare(sample_table, sample_policy, ["mondrian"], k=7).ks == (7,)
+    assert compare(sample_table, k=7, ks=[5], **words).ks == (5,)
+
+
 # What is recommended
+
+
+def test_a_recommendation_of_one_class_says_that_nothing_is_left(sample_table):
+    words = {"quasi": ["age"], "other": "drop", "methods": ["mondrian"]}
+    assert "nothing is left" in str(compare(sample_table, k=600, **words).recommendation)
+    assert "nothing is left" not in str(compare(sample_table, k=5, **words).recommendation)
 
 
 def test_rows_come_by_k_and_then_by_loss_with_refusals_last(sample_table, sample_policy):
@@ -247,10 +260,15 @@ def test_two_promises_of_one_kind_are_told_apart():
     assert titles == ["l-diversity(disease)", "k-anonymity", "l-diversity(disease) #2"]
 
 
-def test_a_notebook_shows_the_recommendation_and_every_row(compared):
+def test_a_notebook_shows_what_is_printed_and_every_row(sample_table, sample_policy):
+    compared = front_door.compare(sample_table, sample_policy, MONDRIANS, [5, 20])
     page = Page(compared._repr_html_())
     assert compared.recommendation.why in page.text
     assert page.tags.count("tr") == 1 + len(compared.rows)
+    heads = re.findall("<th>(.*?)</th>", compared._repr_html_())
+    assert re.split("  +", repr(compared).splitlines()[0].strip()) == heads
+    assert "largest" in heads
+    assert "CPU s counts the method alone" in page.text
     assert not {"script", "style", "link", "img"} & set(page.tags)
 
 
@@ -260,7 +278,7 @@ def test_a_comparison_shows_its_table_and_what_publish_takes(sample_table, sampl
         found = front_door.compare(sample_table, policy, ["mondrian"], [10])
         assert f"publish under this policy takes {says}" in repr(found).splitlines()
         assert f"publish under this policy takes {says}." in Page(found._repr_html_()).text
-        assert f"{100 * found.rows[0].loss:.2f}%" in repr(found)
+        assert f"{100 * found.rows[0].loss:.2f} %" in repr(found)
 
 
 def test_the_policys_own_method_keeps_the_policys_parameters(sample_table, sample_policy):

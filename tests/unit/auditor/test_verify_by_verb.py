@@ -100,6 +100,16 @@ def test_an_honest_release_of_every_verb_passes_beside_its_original(honest):
         assert [check for check in found if check.ok is False] == []
 
 
+def test_the_certificate_of_an_audit_verifies_whatever_verb_ordered_the_rows(honest):
+    found = honest.folder / "audited.json"
+    command = ["audit", honest.out, "-p", honest.policy, "-o", found, "-q"]
+    assert status_of([str(part) for part in command]) == 0
+    order = json.loads(found.read_text())["output"]["dialect"]["order"]
+    assert order == (None if honest.verb == "stream" else "content")
+    checks = shoal.verify(honest.out, found, honest.policy)
+    assert [check for check in checks if check.ok is False] == []
+
+
 def test_an_honest_release_of_every_verb_gets_a_dossier(honest, capsys):
     context, page = honest.folder / "context.yaml", honest.folder / "dossier.html"
     context.write_text("version: 1\n")

@@ -27,9 +27,31 @@ class Stop:
 """
 
 
+COMPILING = """
+def compile_kernel():
+    from shoal.data import kernel_cache
+    lines = "def a_pass(): os.kill(os.getpid(), signal.SIGTERM); time.sleep(0.2); print('kept')"
+    numbas = {"__name__": "numba.core", "os": os, "signal": signal, "time": time}
+    exec(lines, numbas)
+    kernel_cache.CompilerBase._compile_core = lambda _: numbas["a_pass"]()
+    object.__new__(kernel_cache._KernelCompiler)._compile_core()
+"""
+
+
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="Windows has no timers of signals")
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_a_stop_is_never_lost(script):
     command = [sys.executable, "-c", STOP + script]
     run = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert (run.returncode, run.stderr) == (130, "shoal: interrupted; nothing was written\n")
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="Windows has no timers of signals")
+def test_a_stop_waits_for_the_compiler_and_says_so():
+    script = "main.app = lambda *_, **__: (compile_kernel(), time.sleep(300)); main.run()"
+    command = [sys.executable, "-c", STOP + COMPILING + script]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert (run.returncode, run.stdout) == (130, "kept\n")
+    waits, stopped = run.stderr.splitlines()
+    assert waits.startswith("shoal: stops once what is being compiled is on disk")
+    assert stopped == "shoal: interrupted; nothing was written"

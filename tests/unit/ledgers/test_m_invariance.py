@@ -171,7 +171,7 @@ def test_the_command_says_how_many_rows_are_invented_and_how_many_people_were_de
     invented = json.loads(Path("L/0002/certificate.json").read_text())["counterfeits"]["records"]
     assert invented > 1
     assert f"\n{invented} of these rows are invented\n" in second.err
-    assert "shoal: 5 people were deleted\n" in second.err
+    assert "\n5 people were deleted\n" in second.err
     left = frame.filter(pl.col("activity") != "walk")
     subject = policy().subject
     gone, moved = left.head(2), left.tail(1)
@@ -186,10 +186,10 @@ def test_the_command_says_how_many_rows_are_invented_and_how_many_people_were_de
         wrong = shoal(*run, *more)
         said = "not insert, update or delete: 2 (rows 1, 2)"
         assert (wrong.status, said in wrong.err) == (2, True), wrong.err
-    assert "shoal: 2 people were deleted\n" in third.err
+    assert "\n2 people were deleted\n" in third.err
     assert Path("L/0003/data.csv").read_text().splitlines()[0] == header
     change(moved, "update").write_csv("i.csv")
-    assert "shoal: 1 person was updated\n" in shoal(*run).err
+    assert "\n1 person was updated\n" in shoal(*run).err
     change(gone, "delete").select("change").write_csv("i.csv")
     assert shoal(*run).status == 2
 

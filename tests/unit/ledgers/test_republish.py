@@ -135,7 +135,7 @@ def test_a_ledger_without_operations_says_how_people_may_leave(next_release):
     assert next_release(plain)["name"] == "crp"
     said = next_release(OPERATED)
     assert "without the operation column 'change'" in said
-    assert f"m-invariance, which takes deletions: with this policy {ANOTHER_LEDGER}" in said
+    assert f"or with this one {ANOTHER_LEDGER}" in said
 
 
 def test_a_last_release_whose_method_was_changed_by_hand_is_damage(next_release, tmp_path):

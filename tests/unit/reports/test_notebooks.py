@@ -98,6 +98,79 @@ def test_a_broken_certificate_says_so_and_what_is_wrong(release):
     assert "<td>NO</td>" in html
 
 
+@pytest.mark.parametrize("to", ["polars", "pandas", "pyarrow"])
+@pytest.mark.parametrize("numbers", ["published", "interval", "mid", "mean"])
+def test_a_release_that_was_read_shows_itself_whatever_its_cells_are(
+    tmp_path, release, numbers, to
+):
+    release.save(tmp_path / "release.csv")
+    found = shoal.read_release(tmp_path / "release.csv", numbers=numbers, to=to)
+    assert repr(found) == "<ReleaseFrame rows=300, columns=4>"
+    assert "The first 10 of 300 rows, 4 columns." in shown(found)
+
+
+def test_a_publication_whose_frame_was_changed_shows_itself():
+    frame = shoal.sample("patients", n=50, seed=3).to_pandas()
+    release = shoal.publish(frame, quasi="age", other="drop", k=5)
+    release.data["more"] = [[1]] * 50
+    release.data.index = [7] * 50
+    assert "50 rows, 2 columns" in repr(release)
+    assert "50 rows, 2 columns" in shown(release)
+
+
+@pytest.fixture(scope="module")
+def results(release, tmp_path_factory):
+    """Every kind of result that a public function returns, by its name."""
+    folder = tmp_path_factory.mktemp("results")
+    table, policy = shoal.sample("patients", n=300, seed=3), release.policy
+    (folder / "sex.csv").write_text("female;*\nmale;*\ndiverse;*\n")
+    release.save(folder / "release.csv")
+    return {
+        "Publication": release,
+        "Certificate": release.certificate,
+        "Policy": policy,
+        "ReleaseFrame": shoal.read_release(folder / "release.csv"),
+        "Check": shoal.verify(folder / "release.csv")[0],
+        "Comparison": shoal.compare(table, policy, ["mondrian"], [5]),
+        "Risk": shoal.risk(table, policy),
+        "Profile": shoal.profile(table),
+        "Proposal": shoal.propose_policy(table, k=5),
+        "Marginal": shoal.marginal(table, policy, release=release),
+        "AttackerView": shoal.attacker_view(release, policy, table, 1),
+        "HierarchyMatch": shoal.match_hierarchies(table, folder)[0],
+        "Stream": shoal.stream(policy, method="fads", delta=10),
+        "LatticeWalk": shoal.lattice_walk(table, policy.with_method("full-domain")),
+        "Republication": shoal.Republication(1, release.certificate, 3, reasons=["few"]),
+        "Prospect": shoal.Prospect("crp", None, told=["few"]),
+        "Rehearsal": shoal.Rehearsal("any", 2, None, 10, 8, 0.5, None),
+        "LedgerAudit": shoal.LedgerAudit([]),
+        "StreamStatus": shoal.StreamStatus({"state": "ended", "verdict": {"holds": True}}, ()),
+    }
+
+
+RESULTS = (
+    "Publication Certificate Policy ReleaseFrame Check Comparison Risk Profile Proposal Marginal"
+    " AttackerView HierarchyMatch Stream LatticeWalk Republication Prospect Rehearsal LedgerAudit"
+    " StreamStatus"
+)
+
+
+@pytest.mark.parametrize("name", RESULTS.split())
+def test_every_result_shows_itself_in_a_line_and_in_a_notebook(results, name):
+    result = results[name]
+    assert type(result).__name__ == name
+    assert repr(result)
+    assert shown(result)
+
+
+def test_a_line_shows_figures_and_no_lengths_of_collections(results):
+    risk = results["Risk"]
+    assert repr(risk).startswith(f"<Risk lone={risk.lone}, rows=300, people={risk.people}, ")
+    for name, fields in (("Risk", "alone without"), ("AttackerView", "known learnt")):
+        assert not any(f" {field}=" in repr(results[name]) for field in fields.split())
+    assert " fits=" not in repr(results["HierarchyMatch"])
+
+
 def test_a_release_that_was_read_shows_its_rows(tmp_path, release):
     release.data.write_csv(tmp_path / "release.csv")
     found = shoal.read_release(tmp_path / "release.csv", check=False)

@@ -60,6 +60,12 @@ def test_a_copy_of_an_earlier_stream_is_refused_with_what_is_left_to_do(stopped,
     assert refused.status == 2
     assert "was made before 0.1.0 was released" in refused.err
     assert ANOTHER_STREAM in refused.err
+    told = shoal(*run, "-o", "out.csv", "--checkpoint", "state", "--trace", "t.jsonl").err
+    assert "was released, under other outputs (without --trace); put" in told
+    assert "gets its certificate from 'shoal audit OUTPUT -p POLICY -o CERTIFICATE'" in told
+    proof = ("out.csv", "-p", "policy.yaml", "-o", "out.csv.certificate.json", "-q")
+    assert shoal("audit", *proof).status == 0
+    assert shoal("verify", *proof[:3], "-q").status == 0
     came = json.loads(shoal("stream-status", "state", "--json").out)["records"]["came"]
     assert f"{came} records came" in shoal("stream-status", "state").out
     header = Path("in.csv").read_text().splitlines(keepends=True)[0]

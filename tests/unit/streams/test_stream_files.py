@@ -33,7 +33,7 @@ LYING = [word.replace("t.jsonl", "lie.jsonl") for word in AUDIT]
 
 CURE = (
     "give it those that the first line names, and quote cells that hold a separator; a new column"
-    " needs a new stream, which knows nobody of this one"
+    " needs a new stream (whoever is in both may be singled out)"
 )
 
 
@@ -402,9 +402,9 @@ def test_a_checkpoint_of_another_policy_is_refused(shop, shoal, monkeypatch):
         (("--read", "record_lines=7"), "another --read record_lines"),
         (
             ("--k", "20", "--trace", "t.jsonl"),
-            "another policy (promises), other outputs, such as --trace",
+            "another policy (promises), other outputs (without --trace)",
         ),
-        (("--trace", "t.jsonl"), "other outputs, such as --trace"),
+        (("--trace", "t.jsonl"), "other outputs (without --trace)"),
         (("-p", "named.yaml"), "another policy (reference), other hierarchies, another reference"),
     ):
         found = shoal(*run, *more)
@@ -412,7 +412,7 @@ def test_a_checkpoint_of_another_policy_is_refused(shop, shoal, monkeypatch):
         assert f"was made under {differing}; resume with what it was begun with" in found.err
     told = shoal(*run, "-o", "other.csv").err
     assert f"since the stream wrote it as '{shop / 'out.csv'}'; put it back" in told
-    assert "may single them out" in told
+    assert "whoever is in both may be singled out" in told
     assert shoal(*run).status == 0  # finished: the certificate is written again, nothing else
     for version, status in (("0.1.9", 0), ("0.2.0", 2)):
         monkeypatch.setattr("shoal.streams.publishing.VERSION", version)
@@ -852,7 +852,7 @@ def test_a_stream_whose_folder_was_moved_goes_on_and_no_copy_does(
     monkeypatch.chdir(there)
     said = shoal(*run)
     assert (said.status, "which is still there" in said.err) == (2, True)
-    assert "Where two copies go on, whoever compares what both publish" in said.err
+    assert "Where two copies go on, whoever is in both may be singled" in said.err
     shutil.rmtree(here)
     done = shoal(*run)
     assert done.status == 0, done.err

@@ -15,6 +15,7 @@ import pytest
 from sample_policies import content_of
 from shoal.cli.main import status_of
 from shoal.errors import ANOTHER_STREAM, CheckpointError, PromiseError
+from shoal.reports.advice_in_words import status_lines
 from shoal.streams import run as running
 from shoal.streams import stream_status as stream_statuses
 from shoal.streams.stream_status import NAME, StreamLog, stream_status
@@ -73,9 +74,7 @@ def test_it_says_what_the_certificate_says_and_no_value(place):
     assert status["verdict"]["releases"] == certificate["stream"]["releases"]
     assert status["loss"] == pytest.approx(certificate["utility"]["gcp"])
     assert [event["kind"] for event in status["log"]["events"]] == ["begun", "set aside", "ended"]
-    assert [(alarm.kind, alarm.text) for alarm in status.alarms] == [
-        ("bad records", "3 set aside lately")
-    ]
+    assert status.alarms == ()
     written = Path("st", NAME).read_text()
     assert "canary" not in written
     assert os.stat(Path("st", NAME)).st_mode & 0o777 == 0o600
@@ -222,6 +221,9 @@ def content(**more: object) -> dict:
     }
 
 
+ASIDE = {"events": [{"at": 990.0, "kind": "set aside", "count": 3}]}
+
+
 @pytest.mark.parametrize(
     ("more", "now", "kinds"),
     [
@@ -231,13 +233,18 @@ def content(**more: object) -> dict:
         ({"usual_gap": None}, 1006, ["silent"]),
         ({"alive": 1010.0}, 1013, []),
         ({"state": "ended"}, 9999, []),
+        ({"log": ASIDE}, 1000, ["bad records"]),
+        ({"log": ASIDE, "state": "ended"}, 1000, []),
         ({"recent": {"loss": 0.26}}, 1000, ["rising loss"]),
         ({"state": "failed", "recent": {"loss": 0.5}}, 1000, ["failed", "rising loss"]),
     ],
 )
 def test_alarms_come_in_the_order_of_what_matters(tmp_path, more, now, kinds):
     (tmp_path / NAME).write_text(json.dumps(content(**more)))
-    assert [alarm.kind for alarm in stream_status(tmp_path, now=now).alarms] == kinds
+    status = stream_status(tmp_path, now=now)
+    assert [alarm.kind for alarm in status.alarms] == kinds
+    first = next(status_lines(status))
+    assert first.startswith("silent since 1970-01-01 00:16:40") == (kinds == ["silent"])
 
 
 def test_minutes_add_up_and_the_log_stays_short():
@@ -316,10 +323,13 @@ def test_a_restart_that_is_refused_shows_in_status_and_metrics(place, shoal, mon
     run = ("stream", "in.csv", "-p", "p.json", "-o", "out.csv", "-q", "--checkpoint", "st")
     assert shoal(*run, "--follow").status == 130
     status = json.loads(Path("st", NAME).read_text())
-    Path("st", NAME).write_text(json.dumps(status | {"state": "running"}))  # as a kill leaves it
+    status |= {"state": "running", "at": 1000.0}  # as a kill leaves it
+    Path("st", NAME).write_text(json.dumps(status))
+    began = time.time()
     found = shoal(*run, "--metrics", "m.prom", *refused)
     assert (found.status, "was made under another" in found.err) == (2, True)
-    assert [alarm.kind for alarm in stream_status("st").alarms][:1] == ["failed"]
+    failed = stream_status("st").alarms[0]
+    assert (failed.kind, failed.since >= began) == ("failed", True)
     assert "was made under another" in shoal("stream-status", "st").out
     assert re.search('shoal_stream_state.*state="failed".* 1', Path("m.prom").read_text())
 

@@ -185,6 +185,9 @@ def test_what_is_not_as_the_stream_left_it_is_refused(expected, shoal, monkeypat
     assert "is there already" not in stream(shoal, "--checkpoint", "ck").err
     assert "is there already" in stream(shoal, "--checkpoint", "ck2").err
     shutil.copy("out.db", "whole.db")
+    run("DROP TABLE released")
+    assert "is gone, but 'shoal_streams' still" in stream(shoal, "--checkpoint", "ck2").err
+    shutil.copy("whole.db", "out.db")
     for change in (
         "DELETE FROM released WHERE shoal_row = 2500",
         "DELETE FROM shoal_streams",

@@ -14,7 +14,7 @@ import shoal
 from sample_policies import content_of
 from shoal.data.notebook import Figures
 from shoal.errors import InputError
-from shoal.reports.attacks import MOST_RANKED, worst_first
+from shoal.reports.attacks import MOST_RANKED, TOO_FEW, ranked, worst_first
 
 TREE = {"female": "any", "male": "any", "diverse": "any"}
 LEVELS = pl.DataFrame({"value": [*TREE], "top": ["any"] * 3})
@@ -146,7 +146,85 @@ def test_an_attack_on_a_publication_takes_its_policy_method_and_trace(people, re
         shoal.attack(release)
 
 
+def test_folds_beside_a_control_are_refused_as_they_would_do_nothing(people, release):
+    control = shoal.sample("patients", n=50, seed=8)
+    with pytest.raises(InputError, match="folds: nobody is set aside where other people are given"):
+        shoal.attack(release, original=people, attacks="inference", control=control, folds=5)
+
+
+def too_few(attacks, name, **control):
+    """A certificate whose attack of this name found too little to tell."""
+    few = {"share": 0.25, "of": 84, "ci": [-0.05, 0.5], "how": "newcombe"}
+    number = {"share": 0.3, "of": 84, "ci": [0.2, 0.4], "how": "wilson"}
+    found = dict(attacks) | {"control": dict(attacks["control"]) | control}
+    if name == "singling-out":
+        found[name] = dict(found[name]) | {"isolate": number, "gain": few}
+    else:
+        one = dict(found[name]["disease"]) | {"gain": few}
+        attacker = {"member": number, "control": number, "gain": few}
+        found[name] = {"disease": one | {"attackers": {"cover": attacker}}}
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "control", "advice"),
+    [
+        ("singling-out", {"kind": "republished", "folds": 1}, "This release allows no more tries"),
+        ("singling-out", {"kind": "given", "folds": 0}, "This release allows no more tries"),
+        ("inference", {"kind": "republished", "folds": 1}, "folds=5 or control="),
+        ("inference", {"kind": "republished", "folds": 5}, "give more who are not in the release"),
+        ("inference", {"kind": "given", "folds": 0}, "give more who are not in the release"),
+    ],
+)
+def test_advice_to_try_an_attack_again_is_what_can_help_it(tried, name, control, advice):
+    certificate = tried.extended(attacks=too_few(tried["attacks"], name, **control))
+    (finding,) = [one for one in ranked(certificate) if (one.word, one.attack) == (TOO_FEW, name)]
+    assert advice in finding.remedy
+
+
+@pytest.fixture(scope="module")
+def tried(people, release):
+    return shoal.attack(release, original=people, attacks=["singling-out", "inference"])
+
+
+def test_the_number_of_tries_stands_in_print_and_in_a_notebook(tried):
+    certificate = tried.extended(attacks=too_few(tried["attacks"], "singling-out"))
+    for shown in (repr(certificate), certificate._repr_html_()):
+        assert "30 of 100 tries (84 were made): " in shown
+
+
+def test_an_attack_says_whether_rows_were_matched(people, release, tried):
+    assert "Published rows were matched with the original" in repr(tried)
+    bare = shoal.attack(release.data, release.policy, people, "homogeneity")
+    assert "since no trace was given" in repr(bare)
+    assert "since no trace was given" in bare._repr_html_()
+
+
 # Results
+
+
+def test_a_saved_trace_serves_an_attack_and_an_audit_after_a_restart(people, release, tmp_path):
+    path, trace = tmp_path / "o.csv", tmp_path / "o.trace.jsonl"
+    release.save(path, trace=trace)
+    audited = shoal.audit(path, release.policy, original=people, trace=trace)
+    assert audited["faults"] == {"uncovered": 0, "changed": 0}
+    asked = {"original": people, "attacks": "homogeneity"}
+    again = shoal.attack(path, release.policy, trace=trace, **asked)
+    now = shoal.attack(release, **asked)
+    assert again["attacks"]["homogeneity"] == now["attacks"]["homogeneity"]
+    assert trace.stat().st_mode & 0o077 == 0
+
+
+def test_a_trace_that_is_not_there_or_is_in_the_way_leaves_no_file(release, tmp_path):
+    path, trace = tmp_path / "o.csv", tmp_path / "o.trace.jsonl"
+    with pytest.raises(InputError, match="trace: a publication that was stored or copied has none"):
+        copy.copy(release).save(path, trace=trace)
+    trace.write_text("")
+    with pytest.raises(InputError, match="already"):
+        release.save(path, trace=trace)
+    with pytest.raises(InputError, match="is also the release"):
+        release.save(path, trace=path)
+    assert [one.name for one in tmp_path.iterdir()] == [trace.name]
 
 
 @pytest.mark.parametrize("name", OUTPUTS)

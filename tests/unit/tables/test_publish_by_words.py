@@ -303,6 +303,21 @@ def test_what_is_of_files_or_of_linked_tables_is_refused_of_a_frame(sample_table
             shoal.publish(sample_table, **asked, **words)
 
 
+def test_a_usual_sign_for_no_value_that_is_published_earns_a_warning():
+    frame = pl.DataFrame({"job": ["?", "cook"] * 4, "left": ["NA", "x"] * 4, "age": [1, 2] * 4})
+    words = {"sensitive": "job", "drop": "left", "k": 2}
+    with pytest.warns(shoal.ReleaseWarning) as caught:
+        shoal.publish(frame, quasi="age", **words)
+    (sign,) = [one.message for one in caught if one.message.code == "sign-of-no-value"]
+    assert sign.column == "job"
+    assert "stands in 4 records" in sign.text
+    assert "?" not in sign.text
+    policy = shoal.Policy.from_columns(frame, quasi="age", **words)
+    with pytest.warns(shoal.ReleaseWarning) as caught:
+        shoal.publish(frame, policy)
+    assert not [one for one in caught if one.message.code == "sign-of-no-value"]
+
+
 def test_a_publication_prints_its_verdict_and_no_table(sample_table):
     release = shoal.publish(sample_table, quasi="age", other="drop", k=5)
     shown = repr(release)

@@ -145,6 +145,7 @@ def _head(scene: AttackScene) -> Findings:
         "people": people_in(scene.release),
         "control": vars(scene.control),
         "blind": list(scene.blind),
+        "aligned": scene.is_aligned,
     }
 
 

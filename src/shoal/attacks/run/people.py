@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
-from shoal.attacks.run.request import points_of
+from shoal.attacks.run.request import NEEDS_CONTROL, points_of
 from shoal.auditor.audit import AuditResult
 from shoal.data.attack_scene import (
     Axis,
@@ -257,7 +257,6 @@ def control_warnings(
 # People who are not in a release, so that an attack shows what being in it costs.
 
 
-NEEDS_CONTROL = ("inference", "membership")
 NEEDS_HALVES = ("singling-out",)
 LARGEST = 20_000  # people who are set aside
 FEWEST = 10  # people set aside, so that there is anything to compare

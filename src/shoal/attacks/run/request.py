@@ -40,6 +40,7 @@ LACKING = {
     ),
 }
 MOST_FOLDS = 5  # a fifth of the people is set aside for each
+NEEDS_CONTROL = ("inference", "membership")  # tried on people who are set aside or given
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,11 @@ class AttackRequest:
             raise InputError(
                 f"folds: {self.folds} sets of other people can't be set aside; give 1 to"
                 f" {MOST_FOLDS}"
+            )
+        if self.folds > 1 and self.control is not None:
+            raise InputError(
+                "folds: nobody is set aside where other people are given as the control; leave out"
+                " one of the two"
             )
 
     @property

@@ -7,7 +7,7 @@ import polars as pl
 
 from shoal.connectors import files
 from shoal.connectors.database import release_tables
-from shoal.connectors.database.address import parse
+from shoal.connectors.database.address import RELEASES, parse
 from shoal.connectors.database.release_tables import TableState, state_of
 from shoal.connectors.ledger import CERTIFICATE, DATA, Ledger, TableNote, sha256_of
 from shoal.connectors.location import Location
@@ -118,6 +118,13 @@ def table_as_of(ledger: Ledger, number: int) -> pl.DataFrame:
 # What a table in a database lacks, or holds otherwise than the ledger that writes it.
 
 
+ANEW = (
+    f"or have the ledger write it anew: drop the table, delete its lines in '{RELEASES}' and the"
+    " private part's table.json, and append"
+)
+"""A way out, from the ledger's own files."""
+
+
 def table_damage(ledger: Ledger, table: str) -> list[str]:
     """What a table lacks or holds otherwise than its ledger; empty where they are the same."""
     state = release_tables.state_of(parse(table))
@@ -148,14 +155,14 @@ def disagreements(ledger: Ledger, state: TableState, note: TableNote | None) -> 
     if note is not None and len(state.releases) < note.releases:
         return [
             f"release {note.releases:04d}: was in the table and is not there any more; the database"
-            " is an older copy, or another table was named; restore a newer copy"
+            f" is an older copy, or another table was named; restore a newer copy, {ANEW}"
         ]
     if note is not None and note.head != sha256_of(ledger.predecessor(note.releases + 1)):
         return ["private part: notes other releases of the table; restore it from a copy"]
     if state.releases and not state.is_there:
-        return ["the table is missing; restore it from a copy"]
+        return [f"the table is missing; restore it from a copy, {ANEW}"]
     return [
         f"the table is not as it was left: {finding}; restore the database from a copy that was"
-        " made after the last release"
+        f" made after the last release, {ANEW}"
         for finding in state.damage
     ]

@@ -178,7 +178,8 @@ class LedgerAudit(Figures):
         return not self.damage and alone and bool(self.beside.get("holds", True))
 
     def _figures(self) -> dict[str, object]:
-        return {"holds": self.holds, **figures_of(self)}
+        found = {"releases": len(self.releases), "damage": len(self.damage)}
+        return {"holds": self.holds, **found, **figures_of(self)}
 
     def report(self) -> Mapping[str, Any]:
         """As JSON states it."""

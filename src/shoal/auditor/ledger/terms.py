@@ -122,10 +122,9 @@ def check_same(tables: PolicyTables, ledger: Ledger) -> None:
     added = _operations(given) - _operations(own)
     if added:
         raise InputError(
-            f"ledger '{ledger.path}': was begun under a policy without the operation column"
-            f" '{min(added)}', so nobody can be updated or deleted in it; go on under"
-            f" its own policy, {ledger.path / POLICY}, with insertions alone, or, for people who"
-            f" leave, use m-invariance, which takes deletions: with this policy {ANOTHER_LEDGER}"
+            f"ledger '{ledger.path}': was begun without the operation column '{min(added)}', so it"
+            f" takes no updates or deletions; use its own policy, {ledger.path / POLICY}, or with"
+            f" this one {ANOTHER_LEDGER}"
         )
     if differing:
         raise InputError(

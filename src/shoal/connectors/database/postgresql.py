@@ -39,6 +39,7 @@ _HOLDS: dict[str, type[pl.Int64 | pl.Date | pl.String]] = {
     **dict.fromkeys(("int2", "int4", "int8"), pl.Int64),
     "date": pl.Date,
 }
+_TRIED = re.compile(r'connection to server (?:at|on socket) "([^"]+)"(?: \([^)]*\))?(, port \d+)?')
 _STATE = re.compile(r"SQLSTATE:? (\w{5})")
 _CONNECTING = {
     "the database system is": "the server is starting or stopping; try again once it has started",
@@ -51,7 +52,7 @@ _CONNECTING = {
     "definition of service": "the service is not defined; check PGSERVICEFILE",
     "URI query parameter": "its address has an option that the client library does not know",
     "SSL": "no secure connection could be made; check sslmode and the certificates",
-    "": "no server answers; check the host and port, and that it is running",
+    "": "no server answers{tried}; check the host and port, and that it is running",
 }
 _NO_SERVER = ("the database system is", "could not translate host name", "")
 _STATES = {
@@ -142,7 +143,9 @@ class PostgresSession:
         except driver.Error as failed:
             said = str(failed)
             sign = next(sign for sign in _CONNECTING if sign in said)
-            raise DatabaseRefusal(_CONNECTING[sign], is_lost=sign in _NO_SERVER) from None
+            tried = " and ".join(dict.fromkeys("".join(found) for found in _TRIED.findall(said)))
+            why = _CONNECTING[sign].format(tried=tried and f" at {tried}")
+            raise DatabaseRefusal(why, is_lost=sign in _NO_SERVER) from None
         session = cls(connection, connection.cursor())
         try:
             access = "" if writing else ", READ ONLY"

@@ -53,6 +53,7 @@ from shoal.connectors.database.tables import (
     numbered,
     rows_of_table,
     rows_sha256,
+    taken_finding,
     target_findings,
 )
 from shoal.connectors.dialect import Reading, default_dialect
@@ -202,8 +203,9 @@ def check_begin(address: TableAddress) -> None:
     with opened(address, writing=True) as session:
         table = session.named(address)
         findings = target_findings(session, table)
-        if session.columns(table) or listed_releases(session, table):
-            findings.append("is there already; name a new table, or the ledger that writes it")
+        is_there = bool(session.columns(table))
+        if is_there or listed_releases(session, table):
+            findings.append(taken_finding(is_there, RELEASES, "the ledger that writes it"))
     InputError.raise_for(f"output '{address.shown}': {finding}" for finding in findings)
 
 

@@ -82,8 +82,8 @@ def rows_of_table(
     ]
     if odd:
         raise InputError(
-            f"{address.where}: {', '.join(odd)}; give plain values, such as in a"
-            " view, or give the column the role 'drop'"
+            f"{address.where}: {', '.join(odd)}; give plain values, such as in a view, or a policy"
+            " that drops the column (role: drop)"
         )
     require_rights(session, {table: ["SELECT"]})
     order = _order(session, address, table, columns)
@@ -267,6 +267,13 @@ def target_findings(session: Session, table: TableName) -> list[str]:
         RELEASES: "the releases of ledgers",
     }.get(table.name.lower())
     return findings if own is None else [*findings, f"is where {own} are kept"]
+
+
+def taken_finding(is_there: bool, kept: str, owner: str) -> str:
+    """Why nothing can begin in a table. kept: the list that names it. owner: who may write it."""
+    if is_there:
+        return f"is there already; name a new table, or {owner}"
+    return f"is gone, but '{kept}' still lists it; delete its lines there, or name a new table"
 
 
 def _is_as_certified(session: Session, address: TableAddress, table: TableName) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -28,16 +28,13 @@ from shoal.connectors.release_drafts import WrittenDraft
 from shoal.data.certificate import Certificate
 from shoal.data.coded_table import CodedTable
 from shoal.data.formulas import escaped, formula_sentences, unescaped
-from shoal.data.person_names import (
-    named_together,
-    without_nobody,
-)
+from shoal.data.person_names import named_together, without_nobody
 from shoal.data.progress import Progress
 from shoal.data.regular_files import unpacked
 from shoal.data.room import Room
 from shoal.data.table import Table
 from shoal.data.two_tables import sensitive_path
-from shoal.data.warnings import FORMULA_CELLS, PEOPLE_ASSUMED, ReleaseWarning
+from shoal.data.warnings import FORMULA_CELLS, ReleaseWarning, unread_lists
 from shoal.errors import InputError
 from shoal.policy.binding.notation import CellNotation, translated_columns
 from shoal.policy.binding.past_memory import read_past_memory, require_people, require_readable
@@ -113,7 +110,7 @@ class PolicyTables:
             source = self._read_past_memory(path, reading_of(self.model.read), room)
             require_people(source.table, self.model)
             return source
-        reading = self._reading()
+        reading = self.reading_of(self.model.read)
         source = files.read(path, self._categorical(), allow_empty=allow_empty, reading=reading)
         if source.table.different is not source.table and self._is_plain(source.table.different):
             return source
@@ -121,21 +118,8 @@ class PolicyTables:
         if not frame.height and not allow_empty:
             raise InputError(f"file '{path}': holds no records, only empty rows; give it some")
         table = Table(self.original_frame(frame))
-        remarks = (*source.remarks, *remarks, *self._unread(source.unread))
-        return replace(source, table=table, remarks=remarks)
-
-    def _unread(self, columns: Iterable[str]) -> list[ReleaseWarning]:
-        """That columns may number people, but nobody has looked, where no subject is named."""
-        return [
-            ReleaseWarning(
-                PEOPLE_ASSUMED,
-                f"column '{name}': holds lists, which are not read; if they number people, give"
-                " these in plain values, and the column the role 'subject'",
-                name,
-            )
-            for name in columns
-            if not self.model.subject_columns
-        ]
+        unread = [] if self.model.subject_columns else map(unread_lists, source.unread)
+        return replace(source, table=table, remarks=(*source.remarks, *remarks, *unread))
 
     def nobody(self, names: list[str], other: str | None = None) -> tuple[list[str], list[str]]:
         """By what `without_nobody` knows the rows of nobody: texts for no value, and columns that
@@ -167,17 +151,18 @@ class PolicyTables:
         source = read_past_memory(path, reading, room, kind)
         return replace(source, table=self.with_person(source.table))
 
-    def _reading(self) -> Reading:
+    def reading_of(self, read: ReadOptions) -> Reading:
+        """What is said about a table, and which of its columns the policy needs."""
         declared = self.model.attributes
         return replace(
-            reading_of(self.model.read),
+            reading_of(read),
             dropped=frozenset(name for name, one in declared.items() if one.role == "drop"),
             kept=frozenset(declared) if self.model.other == "drop" else None,
         )
 
     def table_given(self, frame: Frame | Table, allow_empty: bool = False) -> Table:
         """The frame that a policy is for, as a table; raises InputError."""
-        return table_of(frame, allow_empty, self._reading())
+        return table_of(frame, allow_empty, self.reading_of(self.model.read))
 
     def read_beside(self, path: str, what: str) -> Table:
         """Another table of people, written as the policy's input or in UTF-8; raises InputError.
@@ -502,10 +487,11 @@ def read_undeclared(
 ) -> tuple[Table, Dialect | None]:
     """A table as it is written, and the dialect of a delimited file; raises InputError.
 
-    known: of a policy that says what the columns of a frame are needed for.
+    known: of a policy that says which columns are needed.
     """
     if not isinstance(source, (str, Path)):
         return table_of(source) if known is None else known.table_given(source), None
     progress("reading the table")
-    file = files.read(str(source), reading=reading_of(read))
+    reading = reading_of(read) if known is None else known.reading_of(read)
+    file = files.read(str(source), reading=reading)
     return file.table, file.dialect

@@ -25,7 +25,8 @@ from shoal.data.numbers import (
     PublishedNumbers,
     map_cells,
 )
-from shoal.data.table import Column, Table
+from shoal.data.table import Column, Table, as_text
+from shoal.data.warnings import SIGN_OF_NO_VALUE, ReleaseWarning
 
 NO_VALUE = ("", "?", "*", "NA", "N/A", "n/a", "NULL", "null", "nan", "NaN")
 NO_NUMBER = ("None", "-")  # among numbers and dates; elsewhere they may be answers
@@ -36,6 +37,22 @@ NEARLY_ALL = 0.9  # share of texts that have a form
 _ISO = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?$"
 _DIGITS = r"^\d+$"
 _CELL = "cell"
+
+
+def signs_of_no_value(table: Table, names: Iterable[str]) -> list[ReleaseWarning]:
+    """The columns of these names where a usual sign for no value is taken for a value."""
+    found = []
+    for name in names:
+        cells = table.frame[name]
+        signs = [] if cells.dtype.is_numeric() else [sign for sign in NO_VALUE if sign]
+        if records := int(as_text(cells).is_in(signs).sum()):
+            text = (
+                f"'{name}': a usual sign for no value stands in {records} records, and is published"
+                " as a value; read such cells as missing (na_values= in pandas, null_values= in"
+                " Polars), or list them under 'missing_values' in a policy"
+            )
+            found.append(ReleaseWarning(SIGN_OF_NO_VALUE, text, name))
+    return found
 
 
 @dataclass(frozen=True)
