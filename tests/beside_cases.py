@@ -59,6 +59,16 @@ def people(n: int, seed: int, ids: range) -> tuple[pl.DataFrame, pl.DataFrame]:
     return hospital, shop
 
 
+def out_of(original: pl.DataFrame, asked: dict = HOSPITAL, k: int | None = None) -> tuple:
+    """A release that is out, with its policy and what is behind it. k: another one."""
+    asked = asked if k is None else with_k(asked, k)
+    return shoal.publish(original, asked).data, asked, original
+
+
+def with_k(asked: dict, k: int) -> dict:
+    return asked | {"promises": [{"model": "k-anonymity", "k": k}]}
+
+
 def classes(released: pl.DataFrame, names, quasi) -> dict:
     """Person -> the set of their classes, by nothing of Shoal's audit."""
     found: dict = {}

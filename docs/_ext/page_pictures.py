@@ -62,7 +62,7 @@ def prepared(visitor) -> None:
     visitor.until("/result", "Every promise holds", 300)
     visitor.get("/compare")
     visitor.send("compare-form")
-    visitor.until("/compare", "Go on, or look", 300)
+    visitor.until("/compare", "Measure what is missing", 300)
 
 
 def shown(tab, server, screen: str) -> None:

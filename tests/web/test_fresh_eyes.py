@@ -7,6 +7,7 @@ import re
 import polars as pl
 import pytest
 
+from shoal.web.checked import proved
 from shoal.web.frame import in_fields
 from web.test_page import draft
 from web.visitor import Visitor
@@ -48,7 +49,9 @@ def test_people_with_several_rows_are_spoken_of_and_a_draft_is_no_release(opened
     assert said in opened.until("/promises", "Yes : 300 rows allow").words
     draft(opened)
     words = Visitor.words_of(opened.last.text.partition('id="verdict"')[2])
-    assert said in words
+    said = "have rows in several classes: somebody who knows in which ones may intersect their"
+    assert re.search(rf"\d+ of \d+ people {said} values", words)
+    assert said in Visitor.words_of(opened.get("/release").text.partition("Not promised:")[2])
     assert "It is not released yet: don’t send it to anybody." in words
     assert re.search(r"\d+ values, shown in \d+ ways", words)
 
@@ -71,12 +74,24 @@ def test_the_next_table_of_a_form_keeps_how_the_first_was_read(visitor, tables):
     assert visitor.server.read_options == read | {"unpacked": "1GB"}
 
 
+@pytest.mark.parametrize(
+    ("ok", "said"), [(True, "were measured again"), (None, "Not that its"), (False, "wrong")]
+)
+def test_a_check_proves_promises_only_where_they_were_measured_again(ok, said):
+    checks = [{"name": "file", "ok": True}, {"name": "promises", "ok": ok}]
+    lines = " ".join(proved(checks))
+    assert said in lines
+    assert ("That its promises hold" in lines) == (ok is True)
+
+
 def test_a_finding_names_the_field_of_the_page_and_not_an_option(visitor, tables):
     (tables / "t.csv").write_text("Visits,,\nward,age,sex\nA,1,f\n")
     visitor.get("/open")
     page = visitor.send("table-form", path="t.csv")
     assert "Line 2 names the columns; what stands above it was left out" in page.words
     assert visitor.server.read_options == {"header": 2}
+    opened = visitor.get("/open").words
+    assert "Line 2 names the columns; what stands above it was left out" in opened
     assert in_fields("correct it, or say --read decimal=., or --read delimiter=, if so") == (
         "correct it, or say “Decimal mark” . under Open, or “Between cells” , under Open if so"
     )

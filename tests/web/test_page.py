@@ -209,7 +209,7 @@ def test_a_comparison_stops_keeps_what_is_there_and_goes_on(opened):
     assert kept >= 1
     opened.get("/compare")
     opened.send("compare-form")
-    page = opened.until("/compare", "Go on, or look", 300)
+    page = opened.until("/compare", "Measure what is missing", 300)
     assert len(rows_now(opened.server)) > kept or kept > 30
     row = next(r for r in rows_now(opened.server) if r["holds"] and r["k"] == 5)
     page = opened.get(f"/compare?m={row['label']}&k=5")
@@ -326,13 +326,13 @@ def test_no_way_between_roles_loses_how_amounts_are_rounded_or_repeats_a_finding
         visitor.until("/columns", "are the only one")
         visitor.send("role-form-1", role=role)
         # it is offered once the column's values are counted
-        said = "are the only one" if role == "drop" else "publish ranges"
+        said = "are the only one" if role == "drop" else "Publish these ranges"
         page = visitor.until("/columns", said)
         assert "may name people" not in page.words
-        assert ("publish ranges" in page.words) == (role != "drop")
+        assert ("Publish these ranges" in page.words) == (role != "drop")
         visitor.send("role-form-1", role="quasi")
         assert visitor.server.project.policy["attributes"]["Erlös"] == first
-        assert "publish ranges" not in visitor.until("/columns", "are the only one").words
+        assert "Publish these ranges" not in visitor.until("/columns", "are the only one").words
     visitor.send("role-form-1", round="25")  # of a column that others could know, too
     assert visitor.server.project.policy["attributes"]["Erlös"] == {**first, "round": 25}
     assert visitor.server.project.policy["promises"] == [{"model": "k-anonymity", "k": 10}]

@@ -73,7 +73,8 @@ def test_a_release_leaves_whole_after_every_condition_and_a_touched_file_shuts_t
     answered(opened)
     assert [text for text, met in gate(opened).items() if not met] == ["Signed off not yet"]
     said = next(text for text in gate(opened) if text.startswith("Attacks tried"))
-    assert "3 of 10 attacks were tried; not tried: homogeneity, " in said
+    assert "3 of 10 attacks were tried, and one may find several things" in said
+    assert "not tried: homogeneity, " in said
     assert "skewness (not asked for); intersection (needs another release of" in said
     # a refusal is kept, and shuts the gate; an approval over the same bytes opens it
     opened.send("sign-form", name="Ada", role="data protection", decision="reject")
@@ -196,6 +197,8 @@ def test_a_release_leaves_whole_after_every_condition_and_a_touched_file_shuts_t
     assert "shoal verify releases/" in page.words
     assert "policy.yaml" in page.text.partition('id="command"')[2].partition("</pre>")[0]
     assert "Policy is the one certified" in page.words
+    assert "Not that its promises hold: that is stated, and was not measured again" in page.words
+    assert "Not who made it" in page.words
     (place / "data.csv").write_bytes(whole + b"\n")
     page = opened.get("/check")
     assert "A file has changed since it was checked" in page.words
@@ -229,6 +232,7 @@ def test_a_second_release_of_the_same_people_is_judged_together_with_the_first(o
     assert re.search("disabled>Releasing …</button>", page.text)
     page = opened.until("/release", "✓ Released:")
     assert "<button data-opens>Release it once more</button>" in page.text
+    assert 'id="undo"' not in page.text  # a sign-off can't be undone
     assert len(re.findall('/(?:dossier|report)" target="_blank"', page.text)) >= 2
     listed = Visitor.words_of(page.text.partition('id="releases"')[2].partition("</table>")[0])
     assert re.search(r"[\d-]{10} 300 275 dossier , report", listed)
@@ -240,6 +244,7 @@ def test_a_second_release_of_the_same_people_is_judged_together_with_the_first(o
     draft(opened)
     page = opened.get("/release")
     assert "people of this draft are in it" in page.words
+    assert "other_releases" not in context_of(opened.server.project)
     assert 'value="none"' not in page.text  # "nothing that we know of" would be false
     state = next(text for text in gate(opened) if text.startswith("Other releases"))
     assert "try attacks to judge them together" in state
@@ -501,10 +506,12 @@ def test_one_reason_serves_several_columns_and_what_the_table_shows_is_filled_in
     rated = page.text.partition('name="available-1"')[2].partition("</select>")[0]
     assert '"high" selected' in rated  # others could know it, as Columns says
     same = {f"same-{number}": "on" for number in range(2, 8)}
-    opened.send("answers", **{"why-1": "needed", "replicable-1": "low"}, **same)
+    own = {"why-1": "needed", "replicable-1": "low", "available-2": "medium"}
+    opened.send("answers", **own, **same)
     given = context_of(opened.server.project)["attributes"]
     assert len(given) == 7
     assert {(one["why"], one["replicable"]) for one in given.values()} == {("needed", "low")}
+    assert [one["available"] for one in given.values()][:2] == ["high", "medium"]
     before = opened.get("/release").text.partition('<div id="why">')[0]
     assert before.rpartition("<details")[2].startswith(' class="card">')  # answered, so folded
     assert gate(opened)["A reason for every column"]

@@ -27,7 +27,8 @@ from shoal.policy.loading import one_line, read_options
 from shoal.policy.model import ReadOptions
 from shoal.policy.parameters import build
 from shoal.policy.policy import Policy
-from shoal.policy.proposal.cells import ColumnCells, as_read, notation_in
+from shoal.policy.proposal.cells import ColumnCells
+from shoal.policy.proposal.notation import as_read, notation_in
 from shoal.policy.proposal.roles import (
     IS_IT_KNOWN,
     Guess,
@@ -76,8 +77,7 @@ def propose_policy(
         guesses["column_1"] = Guess({"role": "identifier"}, reason)
     for name, question in found.questions.items():
         guesses[name] = guesses[name].asking(question)
-    for name, column in columns.items():
-        guesses[name] = replace(guesses[name], doubtful=column.doubtful)
+    guesses = _asking_what_means_nothing(guesses, columns)
     subject = _subject_of(found.answer, guesses)
     quasi = [name for name, guess in guesses.items() if guess.role == "quasi"]
     codes = {name: table.column(name).codes for name in quasi}
@@ -101,6 +101,20 @@ def propose_policy(
         SinglingOut(codes, people).order(progress) if explain else None,
         subject,
     )
+
+
+def _asking_what_means_nothing(
+    guesses: Mapping[str, Guess], columns: Mapping[str, ColumnCells]
+) -> dict[str, Guess]:
+    """The guesses with the cells that may mean no value; among texts each is asked about once."""
+    found, asked = dict(guesses), set[str]()
+    for name in sorted(columns, key=lambda name: columns[name].are_texts):
+        doubtful, guess = columns[name].doubtful, found[name]
+        if columns[name].are_texts:
+            doubtful = {text: count for text, count in doubtful.items() if text not in asked}
+        found[name] = replace(guess, doubtful=doubtful)
+        asked |= doubtful.keys() if found[name].asks_what_means_nothing else set()
+    return found
 
 
 @dataclass(frozen=True)

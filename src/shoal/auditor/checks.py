@@ -421,8 +421,8 @@ def _together(stated: Stated) -> Iterator[str]:
     total = groups["count"] * (groups["mean"] or 0)
     if not (groups["max"] or 0) <= people <= total * (1 + CLOSE):
         yield "'together.people' are fewer than the largest class has, or more than all classes"
-    if found["alone"] > people or (found["below"] or 0) > people:
-        yield "'together' counts more people alone, or below, than there are"
+    if max(found["alone"], found["below"] or 0, found.get("in_several", 0)) > people:
+        yield "'together' counts more people alone, below, or in several classes than there are"
     if (found["alone"] > 0) != (least == 1):
         yield "'together.alone' is not what 'together.min' says"
     if found["asked"] is None or found["below"] is None:

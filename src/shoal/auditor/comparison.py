@@ -30,6 +30,7 @@ SIZES = ("min", "mean", "max")
 FROM_POLICY = ("role", "type", "technique", "round", "derived_from")
 FROM_FILE = ("distinct_out", "loss")
 FROM_PEOPLE = ("alone_if_known",)
+STATED_LATELY = (*FROM_PEOPLE, "in_several")
 FROM_ORIGINAL = ("distinct_in", "alone_in", "single_ends")
 COUNTS_VALUES = ("l-diversity", "distinct")
 
@@ -126,10 +127,10 @@ class Comparison:
             self._bound(found[key], *path, key)
 
     def _figures(self, found: Mapping[str, Any], keys: Iterable[str], *path: str | int) -> None:
-        """Compares these figures of what stands there; earlier versions state no FROM_PEOPLE."""
+        """Compares these figures of what stands there; earlier versions lack STATED_LATELY."""
         stated = self.stated.at(*path) or {}
         for key in keys:
-            if key in stated or key not in FROM_PEOPLE:
+            if key in stated or key not in STATED_LATELY:
                 self.stated.compare(found.get(key), *path, key)
 
     def _starred(self) -> None:

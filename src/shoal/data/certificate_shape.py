@@ -1,7 +1,7 @@
 """What a certificate must look like: every key of both schemas and of every verb, in one place.
 
-The types of its parts say what they hold, to whoever reads this and to the checks. A later version
-or a plug-in may add keys that are not named here; `verify` lists them as not measured again.
+The types of its parts say what they hold, to readers and to the checks. `verify` lists the keys
+that a later version or a plug-in adds as not measured again.
 """
 
 import codecs
@@ -15,7 +15,6 @@ from shoal.data.people import ASSUMED, KNOWN, UNKNOWN
 from shoal.data.warnings import SEVERITIES
 
 # What a value of JSON must be, said once: all findings at once, each naming the key and no value.
-#
 # A rule takes a value and the path of keys to it, and yields a finding for all that does not fit.
 
 
@@ -251,6 +250,7 @@ class TogetherReport(TypedDict):
     below: int | None
     people: int
     alone_if_known: NotRequired[int | None]
+    in_several: NotRequired[int]
 
 
 class MethodReport(TypedDict):

@@ -623,10 +623,17 @@ def page_content(certificate: Certificate, always: bool = False) -> list[Content
         {
             "question": question,
             "rows": [_cells(certificate, row) for row in rows if row.question == question]
-            or [_cells(certificate, Row(question, gettext("not tried"), "", why=NOT_ASKED))],
+            or [_cells(certificate, _not_tried(certificate, question))],
         }
         for question in (QUESTIONS if rows or always else ())
     ]
+
+
+def _not_tried(certificate: Certificate, question: str) -> Row:
+    """The row of a question that no attack was tried on."""
+    reasons = _reasons(certificate)
+    whys = (reasons[name] for of, name in OF if of == question and name in reasons)
+    return Row(question, gettext("not tried"), "", why=next(whys, NOT_ASKED))
 
 
 def _cells(certificate: Certificate, row: Row) -> Content:
@@ -714,19 +721,29 @@ def which_tried(certificate: Certificate) -> str:
             "People were matched with all their rows; not tried on linked tables: {others}.",
             others=", ".join(name.replace("-", " ") for name in sorted(registry.attacks())),
         )
-    known = registry.attacks() if found else {}
-    beside = gettext("judged by itself, with the other releases of these people")
-    unasked = UNASKED | ({"earlier": beside} if certificate.get("beside") else {})
     lacking: dict[str, list[str]] = {}
-    for name in sorted({*known} - {*found}):
-        needs = (unasked[need] for need in known[name].needs if need in unasked)
-        why = found.get("skipped", {}).get(name) or next(needs, NOT_ASKED)
+    for name, why in _reasons(certificate).items():
         lacking.setdefault(why, []).append(name.replace("-", " "))
     if not lacking:
         return ""
+    known = registry.attacks()
     return gettext(
-        "{tried} of {all} attacks were tried; not tried: {lacking}.",
+        "{tried} of {all} attacks were tried, and one may find several things; not tried:"
+        " {lacking}.",
         tried=len({*known} & {*found}),
         all=len(known),
         lacking="; ".join(f"{', '.join(names)} ({why})" for why, names in lacking.items()),
     )
+
+
+def _reasons(certificate: Certificate) -> dict[str, str]:
+    """Why each attack that was not tried was not, by its name; empty where none was tried."""
+    found = certificate.get("attacks") or {}
+    known = registry.attacks() if found else {}
+    beside = gettext("judged by itself, with the other releases of these people")
+    unasked = UNASKED | ({"earlier": beside} if certificate.get("beside") else {})
+    reasons = {}
+    for name in sorted({*known} - {*found}):
+        needs = (unasked[need] for need in known[name].needs if need in unasked)
+        reasons[name] = found.get("skipped", {}).get(name) or next(needs, NOT_ASKED)
+    return reasons

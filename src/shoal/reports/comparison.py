@@ -48,7 +48,7 @@ class Comparison(comparison.Comparison):
         return as_text(self)
 
     def _repr_html_(self) -> str:
-        """The same table and notes, for a notebook."""
+        """The table and its notes, for a notebook."""
         heads, *rows = table_of(self)
         below = [notebook.sentence(f"{note}.") for note in notes(self)]
         return notebook.section(notebook.table(heads, rows), *below)

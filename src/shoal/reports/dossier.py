@@ -42,9 +42,9 @@ from shoal.reports.attacks import (
     worst_of,
 )
 from shoal.reports.charts import risks_chart
-from shoal.reports.in_short import ROLES, alone_if_known, in_short, linked_rows, listed
+from shoal.reports.in_short import ROLES, alone_if_known, in_short, linked_rows
 from shoal.reports.linked import entities_of, entity_picture
-from shoal.reports.pages import percent_text
+from shoal.reports.pages import listed, percent_text
 from shoal.reports.text import single_cells
 
 RISKS = {

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import BesideReport, ColumnReport, PromiseReport
 from shoal.data.language import gettext, ngettext
-from shoal.data.people import ASSUMED, Unit, span_text, unit
+from shoal.data.people import ASSUMED, KNOWN, UNITS, Unit, span_text, unit
 from shoal.data.warnings import GRAVE, fault_sentences
 from shoal.policy import registry
-from shoal.reports.pages import number_text, percent_text
+from shoal.reports.pages import listed, number_text, percent_text
 from shoal.reports.text import worst_columns
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 BY_RELEASE = "release by release"  # how a stream is measured that is not read again as a whole
 K_ANONYMITY, CLOSENESS = "k-anonymity", "t-closeness"
 ALL = gettext("all that an attacker could know")
-MOST_NAMED = 6  # columns in one line
 ROLES = {
     "quasi": gettext("quasi-identifier"),
     "plain": gettext("plain, no promise"),
@@ -109,6 +108,31 @@ def alone_if_known(certificate: Certificate) -> dict[str, int]:
     """The columns that no promise covers, and how many people whoever knows one finds alone."""
     found = {c["name"]: c.get("alone_if_known") for c in _columns(certificate)}
     return {name: count for name, count in found.items() if count is not None}
+
+
+def several_classes(certificate: Certificate) -> str:
+    """What the promises leave open of people with rows in several classes; empty where nobody has.
+
+    How many they are stands in it where it was measured.
+    """
+    people, records = certificate["subjects"], certificate["records"]["out"]
+    if certificate.get("linked") or unit(certificate) != UNITS[KNOWN] or people == records:
+        return ""
+    count = (certificate.get("together") or {}).get("in_several")
+    who = gettext("Whoever has several rows may be in several classes")
+    if count is not None:
+        who = ngettext(
+            "{count:,} of {people:,} people has rows in several classes",
+            "{count:,} of {people:,} people have rows in several classes",
+            count,
+            people=people,
+        )
+    open_to = gettext(
+        "{who}: somebody who knows in which ones may intersect their values, and the promises hold"
+        " for one class at a time. If that matters, publish one row of each person",
+        who=who,
+    )
+    return "" if count == 0 else open_to
 
 
 KEYS = {
@@ -307,6 +331,8 @@ def _not_promised(certificate: Certificate) -> Iterator[str]:
     plain = [c["name"] for c in columns if c["role"] == "plain"]
     if plain:
         yield gettext("Published as in the table, and not protected: {plain}", plain=listed(plain))
+    if several := several_classes(certificate):
+        yield several
     yield gettext(
         "Whoever knows more or has another release of the same people may recognise somebody"
     )
@@ -343,18 +369,6 @@ def _open(certificate: Certificate) -> Iterator[str]:
 
 def _columns(certificate: Certificate) -> list[ColumnReport]:
     return certificate.get("columns") or []
-
-
-def listed(names: Sequence[str]) -> str:
-    """Names as a sentence has them; many are cut short."""
-    if len(names) > MOST_NAMED:
-        names = [
-            *names[: MOST_NAMED - 1],
-            gettext("{count} more", count=len(names) - MOST_NAMED + 1),
-        ]
-    return gettext(" and ").join(
-        part for part in (", ".join(names[:-1]), "".join(names[-1:])) if part
-    )
 
 
 def _sentences(texts: Iterator[str]) -> str:

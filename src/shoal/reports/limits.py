@@ -9,7 +9,7 @@ from shoal.data.language import gettext
 from shoal.data.release import PublishedColumn, Release
 from shoal.data.schema import Role, Shown
 from shoal.data.true_values import TrueValues
-from shoal.reports.in_short import linked_rows
+from shoal.reports.in_short import linked_rows, several_classes
 from shoal.reports.pages import Measured
 
 ORDERS = {
@@ -55,6 +55,8 @@ def limits(measured: Measured) -> Iterator[tuple[str, str]]:
                 " hides among fewer others than the figures say."
             ),
         )
+    if several := several_classes(certificate):
+        yield gettext("One person, several rows."), f"{several}."
     yield from _sensitive_limits(measured)
     intersect = gettext("Anyone with another release about the same people can intersect the two.")
     judged = gettext("This report looks at this one alone.")

@@ -1,6 +1,6 @@
 """Pages for people, written whole or not at all, and what the page of a release is drawn from."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
@@ -12,7 +12,7 @@ from shoal.auditor.verdict import Found
 from shoal.connectors import files
 from shoal.data import language
 from shoal.data.certificate import Certificate
-from shoal.data.language import readable
+from shoal.data.language import gettext, readable
 from shoal.data.release import Release
 from shoal.data.schema import Schema
 from shoal.data.truth import Truth
@@ -150,3 +150,15 @@ def percent_text(share: float | None) -> str:
     if share is None:
         return language.gettext("not known")
     return f"{100 * share:.1f} %" if share == 0 or abs(share) >= 0.01 else f"{100 * share:.2g} %"
+
+
+MOST_NAMED = 6  # columns in one line
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names as a sentence has them; many are cut short."""
+    if len(names) > MOST_NAMED:
+        more = gettext("{count} more", count=len(names) - MOST_NAMED + 1)
+        names = [*names[: MOST_NAMED - 1], more]
+    parts = ", ".join(names[:-1]), "".join(names[-1:])
+    return gettext(" and ").join(filter(None, parts))

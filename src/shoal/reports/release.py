@@ -34,12 +34,13 @@ from shoal.reports.distributions import (
     shares,
     sizes_chart,
 )
-from shoal.reports.in_short import alone_if_known, in_short, listed
+from shoal.reports.in_short import alone_if_known, in_short
 from shoal.reports.limits import hidden_from, limits, who_pays
 from shoal.reports.pages import (
     Content,
     Heading,
     Measured,
+    listed,
     measured_of,
     number_text,
     percent_text,

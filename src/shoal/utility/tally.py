@@ -10,7 +10,7 @@ import numpy as np
 
 from shoal.data.certificate_shape import SizesReport, TogetherReport
 from shoal.data.classes import Classes, Sizes
-from shoal.data.people import UNKNOWN
+from shoal.data.people import KNOWN, UNKNOWN
 from shoal.data.release import Release
 from shoal.data.schema import Schema
 from shoal.data.single_ends import Ends, shares_of_ends, single_ends
@@ -51,10 +51,47 @@ class Crowd:
     def absorb(self, other: "Crowd") -> None:
         """All people of another crowd, numbered alike."""
         self._records += other._records
-        self.add_people(np.flatnonzero(other._met))
+        self.add_people(other.numbers())
+
+    def met(self, people: np.ndarray) -> np.ndarray:
+        """Those of these people, (m,) int32 numbers, who are in the crowd."""
+        people = people[people < len(self._met)]
+        return people[self._met[people]]
+
+    def numbers(self) -> np.ndarray:
+        """Its people, ascending, but for those without a number."""
+        return np.flatnonzero(self._met)
 
     def __len__(self) -> int:
         return self._records + int(np.count_nonzero(self._met))
+
+
+class Several:
+    """People with records in several classes, over parts that hold whole classes."""
+
+    def __init__(self) -> None:
+        self.people, self._placed = Crowd(), Crowd()
+
+    def add(self, classes: Classes) -> None:
+        """Those of a part; nobody where each record is its own person."""
+        if classes.subjects is None:
+            return
+        kept = classes.labels >= 0
+        people, labels = classes.subjects[kept], classes.labels[kept]
+        # of all classes of a person one is known; whichever is another says that there are several
+        known = np.zeros(int(people.max(initial=-1)) + 1, dtype=labels.dtype)
+        known[people] = labels
+        self.people.add_people(people[known[people] != labels])
+        self._add_placed(people)
+
+    def absorb(self, other: "Several") -> None:
+        """Those of other classes, people numbered alike."""
+        self.people.absorb(other.people)
+        self._add_placed(other._placed.numbers())
+
+    def _add_placed(self, people: np.ndarray) -> None:
+        self.people.add_people(self._placed.met(people))
+        self._placed.add_people(people)
 
 
 class Tally:
@@ -72,6 +109,7 @@ class Tally:
         self._sizes: list[Sizes] = []
         self._everybody, self._withheld_people, self.found_by_order = Crowd(), Crowd(), Crowd()
         self._together = {name: Crowd() for name in ("alone", "below", "people")}
+        self._in_several = Several()
         each = {(name,): Crowd() for name in not_promised}
         self._alone_if_known = each | {tuple(not_promised): Crowd()}
         self._metrics = dict(metrics)
@@ -105,6 +143,7 @@ class Tally:
             self._everybody.add_people(classes.subjects)
         left_out = classes.labels < 0
         self._withheld_people.add(classes.subjects, left_out)
+        self._in_several.add(classes)
         self._add_together(classes)
         alone = np.zeros(release.records, dtype=bool)
         for names, crowd in self._alone_if_known.items():
@@ -139,6 +178,7 @@ class Tally:
         self._everybody.absorb(other._everybody)
         self._withheld_people.absorb(other._withheld_people)
         self.found_by_order.absorb(other.found_by_order)
+        self._in_several.absorb(other._in_several)
         for name, crowd in other._together.items():
             self._together[name].absorb(crowd)
         for names, crowd in other._alone_if_known.items():
@@ -173,10 +213,11 @@ class Tally:
 
         people: whose the records are, as a certificate states it.
         asked: the largest k that is asked over any of them. alone, below: people in a class of one
-        person, and of fewer than asked.
+        person, and of fewer than asked. in_several: people with records in several classes, where
+        somebody has several records.
         """
         found = {name: len(crowd) for name, crowd in self._together.items()}
-        return {
+        stated: TogetherReport = {
             "attributes": self._names,
             "asked": self.required_k,
             "min": Sizes.joined(self._sizes).least,
@@ -185,6 +226,9 @@ class Tally:
             "people": found["people"],
             "alone_if_known": None if people == UNKNOWN else self._alone_with_all(),
         }
+        if people == KNOWN and self.subjects < self.records:
+            stated["in_several"] = len(self._in_several.people)
+        return stated
 
     def _alone_with_all(self) -> int:
         return len(self._alone_if_known[max(self._alone_if_known, key=len)])

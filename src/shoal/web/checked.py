@@ -58,11 +58,40 @@ async def check_screen(server: Server) -> Context:
         "once": server.new_once(),
         "checked": asked.get("named"),
         "checks": checks,
+        "proved": proved(checks),
         "is_good": checks is not None and all(check["ok"] is not False for check in checks),
         "trouble": job.result if job and job.state in ("refused", "failed") else None,
         "has_changed": bool(job) and not is_same,
         "is_running": job is not None and not job.is_over,
     }
+
+
+def proved(checks: list[Context] | None) -> list[str]:
+    """What checks have proved, and what it would take to prove the rest; without checks, what
+    they can.
+    """
+    if checks is None:
+        return [
+            gettext(
+                "That the file was not changed since it was measured; with its policy and the"
+                " table it was made of, that its promises hold; with a public key, who signed it."
+            )
+        ]
+    if any(check["ok"] is False for check in checks):
+        return [gettext("That something is wrong: what is marked ✗.")]
+    done = {check["name"] for check in checks if check["ok"]}
+    return [
+        gettext("That the file was not changed since it was measured."),
+        gettext("That its promises hold: they were measured again.")
+        if "promises" in done
+        else gettext(
+            "Not that its promises hold: that is stated, and was not measured again in full. It"
+            " takes the policy and, to count people, the table it was made of."
+        ),
+        gettext("Who signed it: the owner of the key.")
+        if "signature" in done
+        else gettext("Not who made it: that takes a signature, and a public key to check it by."),
+    ]
 
 
 def released_below(start: Path) -> list[str]:

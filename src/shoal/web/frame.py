@@ -19,12 +19,12 @@ from shoal.data.language import gettext, ngettext, printable
 from shoal.data.person.decision import asks_who
 from shoal.data.warnings import GRAVE
 from shoal.reports.pages import translate
+from shoal.web import sign_off
 from shoal.web.edits import said_of, subject_of
 from shoal.web.pictures import rows_now
 from shoal.web.policy_text import Context
 from shoal.web.server import Server
 from shoal.web.several import open_links
-from shoal.web.sign_off import released_as
 from shoal.web.work import Job, Refused
 
 SHOWN_CHANGES = 12
@@ -59,7 +59,7 @@ async def frame(
         "table": table_line(server, risk),
         "has_table": server.table_key() is not None,
         "saved": entries[-1].time if entries else "",
-        "undoes": project.history.last(),
+        "undoes": sign_off.undoable(project),
         "steps": steps(server, checked),
         "policy_lines": lines,
         "policy_changed": changed,
@@ -259,7 +259,7 @@ def release_note(server: Server) -> tuple[str, bool]:
     tried, run = release_tried(server), server.last_draft()
     if tried is not None and tried.is_over:
         return gettext("nothing was released"), False
-    if run is None or not released_as(server.project, run):
+    if run is None or not sign_off.released_as(server.project, run):
         return "", False
     return gettext("draft {number} released", number=run.number), True
 

@@ -31,7 +31,8 @@ from shoal.policy import registry
 from shoal.policy.binding.past_memory import memory_of
 from shoal.policy.loading import read_options, reading_of
 from shoal.policy.policy import Policy
-from shoal.policy.proposal.cells import ColumnCells, as_read
+from shoal.policy.proposal.cells import ColumnCells
+from shoal.policy.proposal.notation import as_read
 from shoal.policy.proposal.roles import advised_step
 from shoal.web.sign_off import trace_of
 

@@ -28,8 +28,9 @@ from shoal.policy.binding.past_memory import memory_of
 from shoal.policy.loading import read_options, reading_of
 from shoal.policy.policy import Policy
 from shoal.policy.problem import LinkedProblem
-from shoal.policy.proposal.cells import ColumnCells, as_read
+from shoal.policy.proposal.cells import ColumnCells
 from shoal.policy.proposal.links import find_links
+from shoal.policy.proposal.notation import as_read
 from shoal.policy.proposal.roles import advised_step
 from shoal.web.edits import subject_of
 from shoal.web.looks import MOST_ROWS, Answer, Looks, before_and_after, cells_of, plain_finding

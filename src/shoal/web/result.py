@@ -16,6 +16,7 @@ from shoal.data.findings import some_named
 from shoal.data.language import gettext, ngettext
 from shoal.errors import InputError
 from shoal.reports.charts import risks_chart
+from shoal.reports.in_short import several_classes
 from shoal.reports.linked import entities_of, entity_picture, table_findings
 from shoal.reports.text import explanation_sentences
 from shoal.web import pictures, policy_text, sign_off
@@ -96,6 +97,7 @@ async def _measured(server: Server, run: Run) -> Context:
         "sentences": [_sentence(promise) for promise in stated["promises"]],
         "holds": all(promise["holds"] for promise in stated["promises"]),
         "light": Certificate(stated).light,
+        "several_classes": several_classes(Certificate(stated)),
         "before": before,
         "alone_after": (stated.get("together") or {}).get("alone"),
         "if_known": _if_known(stated),
@@ -238,8 +240,9 @@ def _drawn(one: Context) -> Context:
         step = max(1, count // 5)
         ticks = [(300 * i / count, f"{edges[i]:g}") for i in range(0, count + 1, step)]
     else:
-        labels = one["labels"][:count] if count <= MOST_LABELS else []
-        ticks = [(300 * (i + 0.5) / count, label) for i, label in enumerate(labels)]
+        step = 1 if count <= MOST_LABELS else math.ceil(count / 4)  # and the last one
+        named = dict.fromkeys([*range(0, count - step // 2, step), count - 1]) if count else ()
+        ticks = [(300 * (i + 0.5) / count, one["labels"][i]) for i in named]
     # labels that are wider than their bars stand on several lines
     room = 300 / max(len(ticks), 1) / LETTER
     lines = min(math.ceil(max((len(text) for _, text in ticks), default=1) / room), MOST_LINES)
@@ -426,19 +429,23 @@ async def rows(request: Request) -> Response:
     first = whole(one(form, "first")) or 0
     if one(form, "run"):
         run = server.project.run(one(form, "run"))
-        listed = list(range(first, first + ROWS_OF_DRAFT))
-        cells = await server.desk.look(
-            "show_draft",
-            **key,
-            policy=run.policy,
-            draft=str(run.data),
-            rows=listed,
-            is_starred=bool(one(form, "starred")),
-        )
-        context = await result_screen(server, run.name, {**cells, "first": first})
-        return page(request, context)
+        cells = await _rows_of(server, run, first, bool(one(form, "starred")))
+        return page(request, await result_screen(server, run.name, cells))
     cells = await server.desk.look("show_rows", **key, read=server.read_options, first=first)
     return page(request, await frame(server, "rows", gettext("Rows")) | {"cells": cells})
+
+
+async def _rows_of(server: Server, run: Run, first: int, is_starred: bool) -> Context:
+    """Rows of a draft from this one on, before and after."""
+    cells = await server.desk.look(
+        "show_draft",
+        **server.require_table(),
+        policy=run.policy,
+        draft=str(run.data),
+        rows=list(range(first, first + ROWS_OF_DRAFT)),
+        is_starred=is_starred,
+    )
+    return {**cells, "first": first, "starred": is_starred}
 
 
 async def attacker(request: Request) -> Response:
@@ -452,7 +459,10 @@ async def attacker(request: Request) -> Response:
     asked_of = {**server.asked_of(run), "draft": str(run.data)}
     view = await server.desk.look("show_attacker", **asked_of, row=row)
     fish = pictures.school(int(view["people"]), 300, 84)
-    context = await result_screen(server, run.name)
+    first, is_starred = whole(one(form, "first")), bool(one(form, "starred"))
+    # rows that are shown stay
+    cells = None if first is None else await _rows_of(server, run, first, is_starred)
+    context = await result_screen(server, run.name, cells)
     return page(request, context | {"view": view, "view_fish": fish})
 
 

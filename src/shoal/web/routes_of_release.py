@@ -36,6 +36,7 @@ from shoal.data.findings import some_named
 from shoal.data.language import gettext
 from shoal.errors import InputError, ShoalError
 from shoal.reports.attacks import LEGEND, ranked, rows_of, which_tried
+from shoal.reports.in_short import several_classes
 from shoal.web import policy_text
 from shoal.web.edits import Form, lines_of, one
 from shoal.web.frame import frame, person_answered, release_tried, shell, shows
@@ -499,6 +500,7 @@ async def release_screen(server: Server) -> Context:
         "stated": stated,
         "given": given,
         "gate": conditions,
+        "several_classes": several_classes(stated),
         "met": sum(1 for condition in conditions if condition["is_met"]),
         "open": sum(1 for condition in conditions if not condition["is_met"]),
         "kinds": KINDS,
@@ -680,8 +682,9 @@ def with_answers(
         rated = reasons.get(name) or {}
         asked = {key: f"{key}-{number}" for key in ("why", *RATINGS)}
         more = {key: one(form, field) or None for key, field in asked.items() if field in form}
-        above = above if one(form, f"same-{number}") else more
-        more = above
+        if one(form, f"same-{number}"):
+            more = {key: more.get(key) or above.get(key) for key in above | more}
+        above = more
         changed = [key for key, value in more.items() if rated.get(key) != value]
         if changed:
             reasons[name] = {**rated, **more}

@@ -115,6 +115,7 @@ async def open_screen(server: Server, below: str) -> Context:
         "start": str(project.start),
         "about": project.about,
         "read": server.read_options,
+        "header": server.read_options.get("header"),
         "missing": project.policy.get("missing_values") or [""],
         "ways": WAYS,
         "fields": FIELDS,

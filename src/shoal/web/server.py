@@ -201,6 +201,7 @@ class Server:
         if (known := self.was_sent(once)) is not None:
             return known
         self.require_whole()
+        sign_off.ask_for_releases(self.project)
         run = self.project.new_run()
         policy_text.write(run.folder / "policy.yaml", text)
         sign_off.take(self.project, run.folder)

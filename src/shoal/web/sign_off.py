@@ -13,10 +13,11 @@ from typing import NamedTuple
 from shoal.data.certificate import Certificate
 from shoal.data.language import gettext
 from shoal.data.warnings import GRAVE, PLAIN_SINGLES_OUT
+from shoal.errors import InputError
 from shoal.policy.loading import tables_named_in
 from shoal.reports.attacks import ALL_PLAIN, must_be_accepted
 from shoal.web import policy_text
-from shoal.web.policy_text import Context, read, sha256
+from shoal.web.policy_text import Context, Entry, read, sha256, written
 from shoal.web.project import ASKED, CERTIFICATE, RELEASE, TRACE, Project, Run, tables_in
 
 SIGNED, UNSIGNED = "signed.json", "unsigned.json"
@@ -100,6 +101,16 @@ def carried_over(project: Project) -> Context:
     }
 
 
+def ask_for_releases(project: Project) -> None:
+    """Asks anew whether there is any other release, where the last draft has become one."""
+    last = next((run for run in project.runs if run.state == "done"), None)
+    given = context_of(project)
+    if given.get("other_releases") == "none-known" and last and released_as(project, last):
+        others = {key: value for key, value in given.items() if key != "other_releases"}
+        said = gettext("other releases: open again, now that draft {last} is one", last=last.number)
+        project.edit(said, {RELEASE: written(others)}, None)
+
+
 def signed(run: Run) -> list[Context]:
     """Every decision about a draft, over which hashes."""
     return policy_text.json_of(run.folder / SIGNED, [])
@@ -107,7 +118,7 @@ def signed(run: Run) -> list[Context]:
 
 def hashes(project: Project, run: Run) -> Context:
     """What a decision is over: all that is released or was decided by, but for the decisions."""
-    answers = {key: value for key, value in context_of(project).items() if key != "sign_off"}
+    answers = _answers(context_of(project))
     return {
         "data": _sha(run.data),
         **{what: _sha(run.folder / name) for what, name in MEASURED.items()},
@@ -116,6 +127,11 @@ def hashes(project: Project, run: Run) -> Context:
         "table": run.about.get("table_sha"),
         "answers": sha256(json.dumps(answers, sort_keys=True, default=str)),
     }
+
+
+def _answers(given: Context) -> Context:
+    """What release.yaml says but for the decisions."""
+    return {key: value for key, value in given.items() if key != "sign_off"}
 
 
 def digest(own: Context) -> str:
@@ -135,6 +151,19 @@ def is_accepted(project: Project, run: Run) -> bool:
     """
     found = decisions(project, run)
     return bool(found) and found[-1]["decision"] == ACCEPT and not is_own(project, found[-1])
+
+
+def undoable(project: Project) -> Entry | None:
+    """The last change, where undo would take something back: a sign-off stays with its draft."""
+    last = project.history.last()
+    if last is None or {*last.files} != {RELEASE}:
+        return last
+    try:
+        before = project.history.way_back(project.texts(), last.parent)[RELEASE]
+    except InputError:  # said by whoever undoes
+        return last
+    is_sign_off = _answers(read(before or "version: 1", RELEASE)) == _answers(context_of(project))
+    return None if is_sign_off else last
 
 
 def is_own(project: Project, one: Context) -> bool:

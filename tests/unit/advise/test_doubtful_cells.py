@@ -48,6 +48,7 @@ def test_a_cell_that_may_mean_no_value_is_asked_about(text, cells):
         ["yes", "no"] * 60,
         [str(i % 200 - 100) for i in range(120)],
         [*(str(900 + i % 98) for i in range(114)), *["999"] * 6],
+        ["unbekannt", "unknown", "none", "ledig", "-", "missing"] * 20,
     ],
 )
 def test_others_are_not_asked_about(cells):
@@ -56,6 +57,27 @@ def test_others_are_not_asked_about(cells):
 
 def _asks(proposal: shoal.Proposal) -> list:
     return [own.get("ask") for own in proposal.content["attributes"].values()]
+
+
+@pytest.mark.parametrize("text", ["k.A.", "k. A.", "Keine Angabe", "n.a.", "#N/A", "n/d"])
+@pytest.mark.parametrize("role", ["quasi", "sensitive"])
+def test_among_texts_a_well_known_text_for_no_value_is_asked_about(text, role):
+    codes = [f"{'EFIJ'[i % 4]}{10 + i % 9}.{i % 7}" for i in range(114)]
+    cells = codes if role == "sensitive" else [f"ward {'abc'[i % 3]}" for i in range(114)]
+    found = proposed([*cells, *[text] * 6])
+    own = found.content["attributes"]["x"]
+    assert (own["role"], own["ask"]["values"]) == (role, {text: 6})
+    assert found.content["missing_values"] == ["", text]
+    no, _ = edited("value", {"column": ["1"]}, found.content, ["x", "sex"])
+    assert no["missing_values"] == [""]
+
+
+def test_a_text_for_no_value_in_several_columns_of_texts_is_asked_about_once():
+    cells = [*["a", "b"] * 57, *["k.A."] * 6]
+    asked = _asks(proposed(cells, cells))
+    assert [ask["values"] for ask in asked if ask] == [{"k.A.": 6}]
+    asked = _asks(proposed(cells, [*AGES[:-6], *["k.A."] * 6]))
+    assert [ask and ask["values"] for ask in asked] == [None, None, {"k.A.": 6}]
 
 
 def test_a_number_that_is_a_value_elsewhere_is_asked_about_but_stays_one():

@@ -19,7 +19,7 @@ from shoal.advise.propose import propose_policy
 from shoal.data.table import Table
 from shoal.data.warnings import ReleaseWarning
 from shoal.policy.loading import one_line
-from shoal.policy.proposal.cells import (
+from shoal.policy.proposal.notation import (
     DECIMAL_OR_GROUPS,
     OTHER_FORM,
     POINT_OR_GROUPS,

@@ -4,7 +4,6 @@ sampled ones within two.
 
 from __future__ import annotations
 
-import json
 from functools import cache
 
 import polars as pl
@@ -284,31 +283,6 @@ def test_the_same_method_with_another_k_gives_less_away(adult, data_folder):
     joint = found["attacks"]["intersection"]["linked"]
     shares = joint["alone"]["share"], joint["attributes"]["occupation"]["certain"]["share"]
     assert shares == pytest.approx((0.022, 0.039), abs=EXACT)
-
-
-def test_a_stream_of_the_same_records_is_joined_by_its_trace(adult, data_folder, tmp_path, shoal):
-    policy = of_b(data_folder / "adult" / "hierarchies_arx", 3)
-    names = {"table": policy, "stream": policy.with_method("fads", {"delta": 5000})}
-    adult.write_csv(tmp_path / "in.csv")
-    for name, asked in names.items():
-        content = asked.model.model_dump(mode="json", exclude_unset=True)
-        (tmp_path / f"{name}.json").write_text(json.dumps(content))
-    files = {name: tmp_path / f"{name}.csv" for name in names}
-    trace, certificate = tmp_path / "t.jsonl", tmp_path / "c.json"
-    table = ("publish", tmp_path / "in.csv", "-p", tmp_path / "table.json")
-    assert shoal(*table, "-o", files["table"], "-q").status == 0
-    stream = ("stream", tmp_path / "in.csv", "-p", tmp_path / "stream.json", "--trace", trace)
-    assert shoal(*stream, "-o", files["stream"], "-q").status == 0
-    attack = ("attack", files["table"], "-p", tmp_path / "table.json", "--attack", "intersection")
-    other = {"release": "stream.csv", "policy": "stream.json", "trace": "t.jsonl"}
-    (tmp_path / "others.json").write_text(json.dumps({"releases": [other]}))
-    given = ("--original", tmp_path / "in.csv", "--others", tmp_path / "others.json")
-    assert shoal(*attack, *given, "-o", certificate, "-q").status == 0
-    joint = json.loads(certificate.read_text())["attacks"]["intersection"]
-    values = [joint[key]["attributes"]["occupation"]["certain"] for key in ("linked", "unlinked")]
-    shares = [joint["linked"]["alone"]["share"], *(value["share"] for value in values)]
-    assert joint["aligned_by"] == "trace"
-    assert shares == pytest.approx([0.047, 0.066, 0.0], abs=EXACT)
 
 
 def test_the_whole_population_halves_the_marketers_risk(adult, data_folder, tmp_path):

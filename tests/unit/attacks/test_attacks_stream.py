@@ -61,10 +61,10 @@ def test_shares_of_people_count_people_not_purchases(shop, shoal):
 def test_frames_of_a_stream_are_audited_by_the_default_method_as_its_files_are(shop):
     policy = yaml.safe_load(Path("policy.yaml").read_text())
     del policy["method"]
-    tables = pl.read_csv("out.csv", infer_schema=False), pl.read_csv("p.csv", infer_schema=False)
+    out, source = (pl.read_csv(name, infer_schema=False) for name in ("out.csv", "p.csv"))
     by_file = package.audit("out.csv", policy, "p.csv", trace="t.jsonl")
-    by_frame = package.audit(tables[0], policy, tables[1], trace="t.jsonl")
     assert by_file.holds
+    by_frame = package.audit(out, policy, source, trace="t.jsonl")
     assert by_frame["faults"] == by_file["faults"]
 
 

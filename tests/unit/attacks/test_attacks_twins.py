@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import naive_attacks as naive
@@ -21,6 +21,7 @@ from shoal.attacks.population import Population
 from shoal.attacks.scores import ATTACKERS, Attackers, covering_pairs, people_fitting
 from shoal.attacks.singling_out import Ends, alone, isolated, owned_ends
 from shoal.attacks.skewness import LIFTED, Skewness
+from shoal.auditor.order_kept import nearest_to_place
 from shoal.data.attack_scene import (
     AttackScene,
     Axis,
@@ -79,19 +80,22 @@ def normalised(row):
     return np.array(row) / sum(row)
 
 
-@settings(max_examples=60, deadline=None)
-@given(scenes(), st.tuples(*(st.integers(0, size - 1) for size in AXES)))
-def test_attackers_score_as_their_twins(case, point):
+POINTS = st.tuples(*(st.integers(0, size - 1) for size in AXES))
+
+
+@given(scenes(), POINTS)
+def test_attackers_and_membership_score_as_their_twins(case, point):
     scene, plain = case
-    counts = class_values(scene.release, "s")
-    found = Attackers.on(scene.release.boxes, counts)._scores(np.array([point], dtype=np.int32))
+    boxes, points = scene.release.boxes, np.array([point], dtype=np.int32)
+    found = Attackers.on(boxes, class_values(scene.release, "s"))._scores(points)
     truth = [naive.scores(plain, AXES, point, value) for value in range(3)]
     for i, attacker in enumerate(ATTACKERS):
         expected = normalised([row[i] for row in truth])
         assert normalised(found[attacker][0]) == pytest.approx(expected, abs=1e-9)
+    member = membership_scores(boxes, points)[0]
+    assert member == pytest.approx(naive.membership(plain, AXES, point), abs=1e-8)
 
 
-@settings(max_examples=60, deadline=None)
 @given(scenes(), st.sampled_from([(0,), (1,), (0, 1)]))
 def test_a_list_picks_as_its_twin(case, known):
     scene, plain = case
@@ -123,26 +127,28 @@ def test_all_pairs_of_a_person_and_a_covering_class_are_found_in_order(classes):
         assert list(zip(person.tolist(), label.tolist(), strict=True)) == expected
 
 
-@settings(max_examples=60, deadline=None)
-@given(scenes(), st.tuples(*(st.integers(0, size - 1) for size in AXES)))
-def test_membership_scores_as_its_twin(case, point):
-    scene, plain = case
-    found = membership_scores(scene.release.boxes, np.array([point], dtype=np.int32))[0]
-    assert found == pytest.approx(naive.membership(plain, AXES, point), abs=1e-8)
-
-
-@settings(max_examples=60, deadline=None)
 @given(scenes())
-def test_lifts_are_those_of_the_twin(case):
+def test_counted_figures_are_those_of_the_twins_and_count_people(case):
     scene, plain = case
-    found = Skewness().run(scene)["s"]
+    everybody = len(naive.everybody_in(plain))
+    rare = Skewness().run(scene)["s"]
     lifts = naive.lifts(plain)
-    assert found["max"] == pytest.approx(max(lift for lift, _ in lifts))
+    assert rare["max"] == pytest.approx(max(lift for lift, _ in lifts))
     supported = [lift for lift, count in lifts if count >= 2]
-    assert found["supported"] == (pytest.approx(max(supported)) if supported else None)
+    assert rare["supported"] == (pytest.approx(max(supported)) if supported else None)
+    same = naive.in_such(plain, lambda members, _: len({value for _, value in members}) == 1)
+    for found, expected in (
+        (rare["lifted"], naive.lifted(plain, LIFTED)),
+        (Homogeneity().run(scene)["s"]["people"], same),
+        (alone(scene.release)["s"], naive.alone_with(plain)),
+    ):
+        assert (found["of"], found["share"]) == (everybody, pytest.approx(expected))
+    guessed = Inference().run(scene)["s"]
+    names = ("baseline", "class", "certain", "certain_right")
+    for name, share in zip(names, naive.guesses(plain), strict=True):
+        assert guessed[name]["share"] == (share if share is None else pytest.approx(share)), name
 
 
-@settings(max_examples=30, deadline=None)
 @given(scenes(shared=False))
 def test_the_chance_of_one_value_is_that_of_dealing_values_out(case):
     scene, plain = case
@@ -154,34 +160,17 @@ def test_the_chance_of_one_value_is_that_of_dealing_values_out(case):
     assert found["people"]["share"] == pytest.approx(alone / len(values))
 
 
-@settings(max_examples=60, deadline=None)
-@given(scenes())
-def test_owned_ends_are_those_of_the_twin(case):
-    scene, plain = case
-    people = scene.people
-    points = [
-        [
-            (int(people.persons[i]), people.points[i].tolist())
-            for i in np.flatnonzero(people.classes == label)
-        ]
-        for label in range(len(plain))
-    ]
-    for j in range(2):
-        found = owned_ends(scene.release.boxes, people, people.classes, [j])
-        assert found[:2] == naive.owned(plain, points, j)
-
-
-@settings(max_examples=60, deadline=None)
 @given(scenes(), st.integers(0, 1), st.integers(0, 5))
-def test_an_end_isolates_whom_its_twin_isolates(case, j, place):
+def test_ends_are_owned_by_and_isolate_whom_their_twins_say(case, j, place):
     scene, plain = case
-    people = scene.people
-    labels = np.arange(len(plain))
-    ends = Ends(labels, np.full(len(labels), j), np.zeros(len(labels), dtype=bool))
-    found = isolated(scene.release.boxes, ends, people, np.full(len(labels), place))
+    people, boxes = scene.people, scene.release.boxes
     points = list(zip(people.persons.tolist(), people.points.tolist(), strict=True))
-    expected = [naive.isolated(cells, j, place, points) for cells, _ in plain]
-    assert found.tolist() == expected
+    labels = np.arange(len(plain))
+    members = [[points[i] for i in np.flatnonzero(people.classes == label)] for label in labels]
+    assert owned_ends(boxes, people, people.classes, [j])[:2] == naive.owned(plain, members, j)
+    ends = Ends(labels, np.full(len(labels), j), np.zeros(len(labels), dtype=bool))
+    found = isolated(boxes, ends, people, np.full(len(labels), place))
+    assert found.tolist() == [naive.isolated(cells, j, place, points) for cells, _ in plain]
 
 
 def rows_of(scene, labels=None):
@@ -205,7 +194,6 @@ def drawn_labels(data, scene):
     return np.array(data.draw(st.lists(st.integers(0, 2), min_size=n, max_size=n)))
 
 
-@settings(max_examples=60, deadline=None)
 @given(scenes(), st.data())
 def test_releases_give_away_what_the_twin_finds_where_rows_do_not_link(case, data):
     scene, _ = case
@@ -220,7 +208,6 @@ def test_releases_give_away_what_the_twin_finds_where_rows_do_not_link(case, dat
     assert (found["certain"]["share"], found["right"]["share"]) == pytest.approx(expected)
 
 
-@settings(max_examples=60, deadline=None)
 @given(scenes(), st.data())
 def test_releases_give_away_what_the_twin_finds_where_rows_link(case, data):
     scene, _ = case
@@ -233,33 +220,7 @@ def test_releases_give_away_what_the_twin_finds_where_rows_link(case, data):
     assert [share["share"] for share in shares] == pytest.approx(naive.linked(joint, 2))
 
 
-@settings(max_examples=60, deadline=None)
-@given(scenes())
-def test_counted_guesses_are_those_of_the_twin(case):
-    scene, plain = case
-    found = Inference().run(scene)["s"]
-    names = ("baseline", "class", "certain", "certain_right")
-    expected = naive.guesses(plain)
-    for name, share in zip(names, expected, strict=True):
-        assert found[name]["share"] == (share if share is None else pytest.approx(share)), name
-
-
-@settings(max_examples=60, deadline=None)
-@given(scenes())
-def test_shares_of_people_count_people(case):
-    scene, plain = case
-    everybody = len(naive.everybody_in(plain))
-    rare, one = Skewness().run(scene)["s"]["lifted"], Homogeneity().run(scene)["s"]["people"]
-    by_value = alone(scene.release)["s"]
-    assert rare["of"] == one["of"] == by_value["of"] == everybody
-    assert rare["share"] == pytest.approx(naive.lifted(plain, LIFTED))
-    assert by_value["share"] == pytest.approx(naive.alone_with(plain))
-    homogeneous = naive.in_such(plain, lambda members, _: len({v for _, v in members}) == 1)
-    assert one["share"] == pytest.approx(homogeneous)
-
-
-@settings(max_examples=60, deadline=None)
-@given(scenes(), st.lists(st.tuples(*(st.integers(0, a - 1) for a in AXES)), max_size=30))
+@given(scenes(), st.lists(POINTS, max_size=30))
 def test_a_population_fits_as_its_twin(case, crowd):
     scene, plain = case
     points = np.array(crowd, dtype=np.int32).reshape(-1, len(AXES))
@@ -276,14 +237,12 @@ def test_a_population_fits_as_its_twin(case, crowd):
     assert found["marketer"]["share"] == pytest.approx(sum(shares) / sum(sizes))
 
 
-@settings(max_examples=20, deadline=None)
 @given(st.integers(1, 30), st.sampled_from([0.2, 0.5, 0.9, 1.0]))
 def test_the_expected_inverse_is_the_sum_of_its_terms(people, fraction):
     found = individual_risk(np.array([people]), np.array([people / fraction]))[0]
     assert found == pytest.approx(naive.expected_inverse(people, fraction), rel=1e-6)
 
 
-@settings(max_examples=60, deadline=None)
 @given(scenes())
 def test_tight_cells_imply_what_the_twin_finds(case):
     scene, plain = case
@@ -299,9 +258,23 @@ def test_tight_cells_imply_what_the_twin_finds(case):
         assert found["implied"]["share"] == (pytest.approx(implied / cells) if cells else None)
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(2, 4), st.integers(0, 6), st.integers(1, 3))
 def test_so_many_can_at_most_stand_in_small_parts(k, more, parts):
     people = k + more
     found = most_in_small_parts(np.array([people]), np.array([parts]), k)[0]
     assert found == naive.most_in_small_parts(people, parts, k)
+
+
+@given(st.data())
+def test_a_row_is_found_that_no_other_of_its_class_is_as_near_to_its_place_as(data):
+    n = data.draw(st.integers(1, 30))
+    labels = data.draw(st.lists(st.integers(-1, 4), min_size=n, max_size=n))
+    place = data.draw(st.lists(st.integers(0, 2 * n), min_size=n, max_size=n))
+
+    def is_found(row):
+        rivals = [other for other in range(n) if labels[other] == labels[row] and other != row]
+        own = abs(row - place[row] / 2)
+        return labels[row] >= 0 and all(own < abs(other - place[row] / 2) for other in rivals)
+
+    found = nearest_to_place(np.array(labels), np.array(place) / 2)
+    assert found.tolist() == [is_found(row) for row in range(n)]

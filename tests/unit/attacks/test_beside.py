@@ -12,11 +12,13 @@ import yaml
 
 import naive_beside as naive
 import shoal
-from beside_cases import HOSPITAL, SALES, classes, expected, people, together, values
+from beside_cases import HOSPITAL, SALES, classes, expected, out_of, people, together, values
 from republish_cases import append, grown, policy, wearers
+from shoal import publish
 from shoal.auditor.ledger.export import verify_ledger
+from shoal.connectors.ledger import Ledger
+from shoal.connectors.ledger.private import Identities, token_of
 from shoal.errors import InputError
-from shoal.policy.policy import Policy
 from shoal.reports.text import beside_lines
 
 COUNTS = ("people", "below_k", "alone", "least")
@@ -24,12 +26,14 @@ H_QUASI, S_QUASI = ["age", "town"], ["age", "income"]
 SAME = "disease=diagnosis"
 
 
+def pair(frames=None, policies=(HOSPITAL, SALES)):
+    """Two tables that were published, each as an audit takes it: by default those of FADS."""
+    return [out_of(*one) for one in zip(frames or (TABLE, BOUGHT), policies, strict=True)]
+
+
 def released(n=40, seed=0, ids=range(50)):
-    """A hospital and a shop that published; each as an audit takes it."""
-    hospital, shop = people(n, seed, ids)
-    one = shoal.publish(hospital, HOSPITAL)
-    other = shoal.publish(shop, SALES)
-    return (one.data, HOSPITAL, hospital), (other.data, SALES, shop)
+    """A hospital and a shop that published."""
+    return pair(people(n, seed, ids))
 
 
 def placed(hospital, shop):
@@ -38,6 +42,10 @@ def placed(hospital, shop):
         classes(hospital[0], hospital[2]["person"], H_QUASI),
         classes(shop[0], shop[2]["customer"], S_QUASI),
     ]
+
+
+def counted(found):
+    return {name: found[name] for name in COUNTS}
 
 
 # The example of the FADS paper, section 2.1
@@ -83,31 +91,22 @@ def listed(*releases, **asked):
     Path("others.yaml").write_text(yaml.safe_dump({"releases": [*releases], **asked}))
 
 
-def test_john_stands_alone_in_two_three_anonymous_releases(john, shoal):
-    alone = shoal(*OWN)
-    assert alone.status == 0
+def test_john_stands_alone_in_two_three_anonymous_releases(john, shoal, monkeypatch):
+    assert shoal(*OWN).status == 0
     listed(BOUGHT_RELEASE | {"original": "bought.csv"}, same=[SAME])
     found = shoal(*OWN, *OTHER, "--json", "-o", "c.json")
     assert found.status == 1
     measured = json.loads(Path("c.json").read_text())["beside"]
     assert json.loads(found.out)["beside"] == measured
-    assert {name: measured[name] for name in COUNTS} == {
-        "people": 1,
-        "below_k": 1,
-        "alone": 1,
-        "least": 1,
-    }
+    assert counted(measured) == dict.fromkeys(COUNTS, 1)
     (disease,) = measured["attributes"]
     assert (disease["certain"], disease["least"], disease["none"]) == (1, 1, 0)
     assert not measured["holds"]
     assert "John" not in found.out
-
-
-def test_paths_are_relative_to_the_file(john, shoal, monkeypatch):
     (john / "elsewhere").mkdir()
-    monkeypatch.chdir("elsewhere")
-    words = ["audit", "../table-out.csv", "-p", "../table.yaml", "--original", "../table.csv"]
-    found = shoal(*words, "--others", "../others.yaml", "--k", "2")
+    monkeypatch.chdir("elsewhere")  # paths are relative to the file
+    words = [f"../{word}" if "." in word else word for word in (*OWN, *OTHER)]
+    found = shoal(*words, "--k", "2")
     assert found.status == 1
     assert "1 person in several: 1 left among fewer than 2, 1 of these alone" in found.err
 
@@ -145,21 +144,13 @@ def test_a_file_of_others_is_judged_as_a_whole(john, shoal, releases, asked, sai
     assert "secret" not in found.err
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ([*OWN[:4], *OTHER], "give it with --original"),
-        (
-            ["audit", "table-out.csv", "--column", "quasi=age", "--k", "2", *OTHER],
-            "takes no --others",
-        ),
-    ],
-)
-def test_what_can_not_be_judged_is_refused_with_a_way_out(john, shoal, words, said):
-    found = shoal(*words)
-    assert found.status == 2
-    assert said in found.err
-    assert len(found.err.splitlines()) == 1
+def test_what_can_not_be_judged_is_refused_with_a_way_out(john, shoal):
+    columns = ["audit", "table-out.csv", "--column", "quasi=age", "--k", "2"]
+    for words, said in ((OWN[:4], "give it with --original"), (columns, "takes no --others")):
+        found = shoal(*words, *OTHER)
+        assert found.status == 2
+        assert said in found.err
+        assert len(found.err.splitlines()) == 1
 
 
 def test_attacks_use_every_release_and_those_with_an_original_are_judged(john, shoal):
@@ -181,37 +172,26 @@ def test_attacks_use_every_release_and_those_with_an_original_are_judged(john, s
 @pytest.mark.parametrize("which", [0, 1])
 def test_without_subject_ids_nobody_can_be_found_again(which):
     asked = [copy.deepcopy(HOSPITAL), copy.deepcopy(SALES)]
-    subject = ("person", "customer")[which]
-    asked[which]["attributes"][subject]["role"] = "drop"
-    given_ = [
-        (shoal.publish(frame, own).data, own, frame)
-        for frame, own in zip((TABLE, BOUGHT), asked, strict=True)
-    ]
-    with pytest.raises(
-        InputError, match=("released", "others, release 1")[which] + ".*names no 'subject'"
-    ):
-        together(*given_)
+    asked[which]["attributes"][("person", "customer")[which]]["role"] = "drop"
+    where = ("released", "others, release 1")[which]
+    with pytest.raises(InputError, match=where + ".*names no 'subject'"):
+        together(*pair(policies=asked))
 
 
 @pytest.mark.parametrize("written", ["P1 P2 P3", "0p1 0p2 0p3", "p1.0 p2.0 p3.0", "p1 p2 P3"])
 def test_ids_that_are_written_otherwise_are_not_taken_for_others(written):
     names = ["p1", "p2", "p3"]
-    table, again = (TABLE.with_columns(person=pl.Series(n)) for n in (names, written.split()))
-    pair = [(shoal.publish(one, HOSPITAL).data, HOSPITAL, one) for one in (table, again)]
+    frames = [TABLE.with_columns(person=pl.Series(n)) for n in (names, written.split())]
     others = len({*written.split()} - {*names})
     said = f"others, release 1: {others} of its people are those of released"
     with pytest.raises(InputError, match=said):
-        together(*pair)
+        together(*pair(frames, (HOSPITAL, HOSPITAL)))
 
 
-def test_shuffled_rows_are_refused():
+def test_rows_that_can_not_be_matched_and_an_original_of_another_release_are_refused():
     shuffled = SALES | {"render": {"order": "shuffled"}}
-    one = (shoal.publish(TABLE, HOSPITAL).data, HOSPITAL, TABLE)
     with pytest.raises(InputError, match="can't be matched"):
-        together(one, (shoal.publish(BOUGHT, shuffled).data, shuffled, BOUGHT))
-
-
-def test_an_original_of_another_release_is_refused():
+        together(*pair(policies=(HOSPITAL, shuffled)))
     hospital, shop = released()
     wrong = hospital[2].with_columns(pl.col("age").reverse())
     with pytest.raises(InputError, match="not a true release of its original"):
@@ -226,7 +206,7 @@ def test_counts_are_those_of_a_plain_intersection(seed, k):
     hospital, shop = released(30, seed, range(40))
     found = together(hospital, shop, k=k, l=2, same=[SAME])
     plain = placed(hospital, shop)
-    assert {name: found[name] for name in COUNTS} == expected(plain, k)
+    assert counted(found) == expected(plain, k)
     shown = {
         (number, label): own
         for number, frame, quasi, name in (
@@ -275,57 +255,45 @@ def test_people_who_are_in_one_release_only_lose_nothing():
 def test_a_third_release_never_helps_and_is_told_apart_by_pairs():
     hospital, shop = released(40, 3, range(50))
     third = released(40, 4, range(50))[1]
-    two = together(hospital, shop)
-    three = together(hospital, shop, third)
+    two, three = together(hospital, shop), together(hospital, shop, third)
     assert three["below_k"] >= two["below_k"]
     assert [pair["releases"] for pair in three["pairs"]] == [[1, 2], [1, 3], [2, 3]]
-    assert {name: three["pairs"][0][name] for name in COUNTS} == {
-        name: two[name] for name in COUNTS
-    }
+    assert counted(three["pairs"][0]) == counted(two)
 
 
 def test_the_least_k_and_l_that_policies_ask_are_asked_together():
-    hospital, shop = released(40, 5)
-    strict = HOSPITAL | {
-        "promises": [
-            {"model": "k-anonymity", "k": 6},
-            {"model": "l-diversity", "attribute": "disease", "l": 2},
-        ]
-    }
-    one = (shoal.publish(hospital[2], strict).data, strict, hospital[2])
-    found = together(one, shop, same=[SAME])
-    assert found["k"] == 3
-    assert found["attributes"][0]["asked"] == 2
+    diverse = {"model": "l-diversity", "attribute": "disease", "l": 2}
+    strict = HOSPITAL | {"promises": [{"model": "k-anonymity", "k": 6}, diverse]}
+    found = together(*pair(people(40, 5, range(50)), (strict, SALES)), same=[SAME])
+    assert (found["k"], found["attributes"][0]["asked"]) == (3, 2)
 
 
 # Streams and ledgers
 
 
-def test_a_stream_is_one_release_with_several_records_of_a_person(tmp_path, monkeypatch):
+def test_a_stream_is_one_release_with_several_records_of_a_person(tmp_path, monkeypatch, shoal):
     monkeypatch.chdir(tmp_path)
     hospital, shop = people(40, 6, range(50))
     bought = pl.concat([shop, shop.sample(30, seed=1)])
     bought.write_csv("bought.csv")
     Path("sales.yaml").write_text(yaml.safe_dump(SALES | {"method": {"name": "fads", "delta": 20}}))
-    from shoal.cli.main import status_of
-
-    done = status_of("stream bought.csv -p sales.yaml -o out.csv --trace t.jsonl -q".split())
-    assert done == 0
+    stream = "stream bought.csv -p sales.yaml -o out.csv --trace t.jsonl -q"
+    assert shoal(*stream.split()).status == 0
     out, trace = pl.read_csv("out.csv", infer_schema=False), pl.read_ndjson("t.jsonl").sort("row")
     names = bought["customer"].gather(trace["seq"])
-    table = shoal.publish(hospital, HOSPITAL).data
+    table = publish(hospital, HOSPITAL).data
     plain = [classes(table, hospital["person"], H_QUASI), classes(out, names, S_QUASI)]
     assert max(len(own) for own in plain[1].values()) > 1
     found = together((table, HOSPITAL, hospital), (out, "sales.yaml", bought, "t.jsonl"))
     assert found["releases"][1]["kind"] == "stream"
-    assert {name: found[name] for name in COUNTS} == expected(plain, 3)
+    assert counted(found) == expected(plain, 3)
     table.write_csv("table-out.csv")
     hospital.write_csv("table.csv")
     Path("table.yaml").write_text(yaml.safe_dump(HOSPITAL))
     listed(
         {"release": "out.csv", "policy": "sales.yaml", "original": "bought.csv", "trace": "t.jsonl"}
     )
-    assert status_of([*OWN, *OTHER, "-o", "c.json", "-q"]) == 1
+    assert shoal(*OWN, *OTHER, "-o", "c.json", "-q").status == 1
     assert json.loads(Path("c.json").read_text())["beside"]["alone"] == found["alone"]
 
 
@@ -339,10 +307,8 @@ def test_a_ledger_is_one_release_by_the_classes_of_all_its_increments(tmp_path):
     found = together(one, folder)
     assert found["people"] == 60
     assert found["releases"][1]["sha256"] == verify_ledger(folder)[1]
-    quasi = ["age", "height", "sex"]
-    labels = classes(release.data, names, quasi)
-    shown = ledger_classes(folder)
-    assert {name: found[name] for name in COUNTS} == expected([labels, shown], 4)
+    labels = classes(release.data, names, ["age", "height", "sex"])
+    assert counted(found) == expected([labels, ledger_classes(folder)], 4)
     (activity,) = found["attributes"]
     assert activity["names"] == ["activity", "activity"]
     assert activity["none"] == 0
@@ -379,7 +345,7 @@ def test_people_of_several_columns_are_found_again_in_whatever_order_policies_li
     one = (hospital[0], *by_two(hospital[2], HOSPITAL, ORDERED))
     other = (shop[0], *by_two(shop[2], SALES, SWAPPED))
     found = together(one, other)
-    assert {name: found[name] for name in COUNTS} == expected(placed(hospital, shop), 3)
+    assert counted(found) == expected(placed(hospital, shop), 3)
 
 
 @pytest.mark.parametrize("house", ["0{}", "{}.0", "٠{}"])
@@ -389,16 +355,6 @@ def test_people_of_several_columns_are_not_taken_for_others_where_one_is_spelled
     other = (shop[0], *by_two(shop[2], SALES, ORDERED, house))
     with pytest.raises(InputError, match="would be taken for others"):
         together(one, other)
-
-
-def test_people_of_a_ledger_are_not_taken_for_others_where_a_column_is_spelled_otherwise(tmp_path):
-    asked = policy("rounded-partition", k=4).model.model_dump(mode="json", exclude_unset=True)
-    named, frame = by_two(wearers(30, 1), asked, ORDERED)
-    append(tmp_path / "L", frame, Policy.from_dict(named).with_method("crp", {}))
-    release = shoal.publish(wearers(30, 1), asked)
-    _, other = by_two(wearers(30, 1), asked, ORDERED, "0{}")
-    with pytest.raises(InputError, match="30 of its people are those of others, release 1"):
-        together((release.data, named, other, release.trace), tmp_path / "L")
 
 
 @pytest.mark.parametrize("of_ledger", ["Ann.Lee{}@x.org", "00{}.0ann.lee@X", "00000000000000{}"])
@@ -416,16 +372,10 @@ def test_people_of_a_ledger_are_not_taken_for_others_however_it_spells_them(tmp_
 
 
 def ledger_classes(folder):
-    """Token -> class, from the published files and the private rows; names by their tokens."""
-    from shoal.connectors.ledger import Ledger
-    from shoal.connectors.ledger.private import Identities, token_of
-
+    """Name -> class, from the published files and the private rows."""
     ledger = Ledger.at(folder)
-    name_of = {
-        int(token_of(name, ledger.key), 16): name
-        for seed in (1, 2)
-        for name in wearers(30, seed)["who"]
-    }
+    names = pl.concat([wearers(30, seed) for seed in (1, 2)])["who"]
+    name_of = {int(token_of(name, ledger.key), 16): name for name in names}
     found = {}
     for number in ledger.releases():
         frame = pl.read_csv(folder / f"{number:04d}" / "data.csv", infer_schema=False)
@@ -435,58 +385,40 @@ def ledger_classes(folder):
     return found
 
 
-def test_a_ledger_may_come_first(tmp_path, shoal):
+def test_a_ledger_may_come_first(tmp_path, shoal, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     folder = grown(tmp_path / "L", 1, 30)
-    again = wearers(30, 1)
-    again.write_csv(tmp_path / "again.csv")
-    (tmp_path / "p.yaml").write_text(
-        yaml.safe_dump(
-            policy("rounded-partition", k=4).model.model_dump(mode="json", exclude_unset=True)
-        )
-    )
-    words = ("-p", tmp_path / "p.yaml", "-o", tmp_path / "o.csv", "--trace", tmp_path / "t.jsonl")
-    assert shoal("publish", tmp_path / "again.csv", *words).status == 0
-    other = {"release": "o.csv", "policy": "p.yaml", "original": "again.csv", "trace": "t.jsonl"}
-    (tmp_path / "others.yaml").write_text(yaml.safe_dump({"releases": [other]}))
-    found = shoal("audit", "--ledger", folder, "--others", tmp_path / "others.yaml", "--json")
+    wearers(30, 1).write_csv("again.csv")
+    asked = policy("rounded-partition", k=4).model.model_dump(mode="json", exclude_unset=True)
+    Path("p.yaml").write_text(yaml.safe_dump(asked))
+    done = shoal(*"publish again.csv -p p.yaml -o o.csv --trace t.jsonl".split())
+    assert done.status == 0
+    listed({"release": "o.csv", "policy": "p.yaml", "original": "again.csv", "trace": "t.jsonl"})
+    found = shoal("audit", "--ledger", folder, *OTHER, "--json")
     report = json.loads(found.out)
     assert found.status == (0 if report["beside"]["holds"] else 1)
     assert report["beside"]["people"] == 30
     assert report["holds"] == report["beside"]["holds"]
 
 
-def test_a_page_says_what_is_left_beside_other_releases():
-    from shoal.reports.in_short import in_short
-
-    hospital, shop = released(40, 5)
-    certificate = shoal.audit(*hospital)
-    found = together(hospital, shop)
-    text = str(in_short(certificate.extended(beside=found)))
-    assert f"{found['below_k']} are left among fewer than 3" in text
-    assert "stay hidden by all of them" in str(
-        in_short(certificate.extended(beside=found | {"holds": True}))
-    )
-
-
-@pytest.mark.parametrize("subject", [["customer", "shop"], "customer"])
-def test_people_whom_other_columns_name_together_are_refused(subject):
+@pytest.mark.parametrize("several", [True, False])
+def test_people_whom_other_columns_name_together_are_refused(several):
     (_, asked, hospital), _ = released()
-    asked = copy.deepcopy(asked) | {"subject": ["person", "ward"]}
-    asked["attributes"] |= {name: {"role": "identifier"} for name in ("person", "ward")}
     hospital = hospital.with_columns(ward=pl.lit("w"))
-    one = shoal.publish(hospital, asked)
-    other = copy.deepcopy(asked)
-    if isinstance(subject, str):
-        del other["subject"], other["attributes"]["ward"], other["attributes"]["person"]
-        other["attributes"]["customer"] = {"role": "subject"}
-    else:
-        other["subject"] = subject
-        renamed = zip(["person", "ward"], subject, strict=True)
-        other["attributes"] |= {new: other["attributes"].pop(old) for old, new in renamed}
+    attributes = {name: one for name, one in asked["attributes"].items() if name != "person"}
+
+    def named_by(*names):
+        if len(names) == 1:
+            return asked | {"attributes": attributes | {names[0]: {"role": "subject"}}}
+        parts = {name: {"role": "identifier"} for name in names}
+        return asked | {"subject": [*names], "attributes": attributes | parts}
+
+    mine = named_by("person", "ward")
+    other = named_by("customer", "shop") if several else named_by("customer")
     shop = hospital.rename({"person": "customer", "ward": "shop"})
-    shop = shop if isinstance(subject, list) else shop.drop("shop")
-    two = shoal.publish(shop, other)
-    others = [shoal.OtherRelease(release=one.data, policy=asked, original=hospital)]
+    shop = shop if several else shop.drop("shop")
+    one, two = shoal.publish(hospital, mine), shoal.publish(shop, other)
+    others = [shoal.OtherRelease(release=one.data, policy=mine, original=hospital)]
     for call in (
         lambda: shoal.audit(two.data, other, shop, others=others),
         lambda: shoal.publish(shop, other, others=others),

@@ -13,7 +13,17 @@ import yaml
 
 import naive_beside as naive
 import shoal
-from beside_cases import HOSPITAL, SALES, classes, expected, others_of, people, together
+from beside_cases import (
+    HOSPITAL,
+    SALES,
+    classes,
+    expected,
+    others_of,
+    out_of,
+    people,
+    together,
+    with_k,
+)
 from republish_cases import grown, policy, wearers
 from shoal.attacks.beside.guard import BesideGuard, OldCells
 from shoal.attacks.beside.sharing import ABSENT
@@ -21,15 +31,14 @@ from shoal.errors import InfeasibleError, InputError
 
 H_QUASI, S_QUASI = ["age", "town"], ["age", "income"]
 NONE = np.zeros(0, dtype=np.int64)
-WIDE = HOSPITAL | {"promises": [{"model": "k-anonymity", "k": 8}]}
+WIDE = with_k(HOSPITAL, 8)
 
 
 def published(seed, strict=False, asked=SALES, ids=range(90), n=70, again=0):
     """A hospital of wide classes, and a shop beside it. again: patients with two records."""
     hospital, shop = people(n, seed, ids)
     later = people(n, seed + 50, ids)[0].filter(pl.col("person").is_in([*hospital["person"]]))
-    hospital = pl.concat([hospital, later[:again]])
-    out = (shoal.publish(hospital, WIDE).data, WIDE, hospital)
+    out = out_of(pl.concat([hospital, later[:again]]), WIDE)
     return out, (shoal.publish(shop, asked, others=others_of(out, strict=strict)), asked, shop)
 
 
@@ -89,7 +98,7 @@ def test_beside_releases_of_other_people_nothing_changes(attacker):
     strict = attacker == "presence"
     hospital, _ = people(60, 1, range(60))
     _, shop = people(60, 2, range(100, 160))
-    out = (shoal.publish(hospital, WIDE).data, WIDE, hospital)
+    out = out_of(hospital, WIDE)
     beside = shoal.publish(shop, SALES, others=others_of(out, strict=strict, attacker=attacker))
     assert beside.data.equals(shoal.publish(shop, SALES).data)
     assert beside.certificate["beside"] | {"releases": []} == {
@@ -99,8 +108,7 @@ def test_beside_releases_of_other_people_nothing_changes(attacker):
 
 
 def test_shuffled_rows_are_checked_by_whose_they_are():
-    asked = SALES | {"render": {"order": "shuffled"}}
-    _, (release, *_) = published(3, asked=asked)
+    _, (release, *_) = published(3, asked=SALES | {"render": {"order": "shuffled"}})
     assert release.certificate["beside"]["holds"]
     assert release.certificate["beside"]["least"] >= 3
 
@@ -184,15 +192,14 @@ def test_what_can_not_be_aligned_is_refused(folder, shoal, words, said):
 
 def test_a_release_that_breaks_its_own_promises_is_no_ground(folder):
     hospital, shop = pl.read_csv("h.csv"), pl.read_csv("s.csv")
-    broken = WIDE | {"promises": [{"model": "k-anonymity", "k": 60}]}
-    out = (pl.read_csv("h-out.csv", infer_schema=False), broken, hospital)
+    out = pl.read_csv("h-out.csv", infer_schema=False), with_k(WIDE, 60), hospital
     with pytest.raises(InputError, match="does not keep its own promises"):
         shoal.publish(shop, SALES, others=others_of(out))
 
 
 def test_people_of_several_records_and_tables_without_subjects_are_refused():
     hospital, shop = people(60, 1, range(60))
-    out = (shoal.publish(hospital, WIDE).data, WIDE, hospital)
+    out = out_of(hospital, WIDE)
     with pytest.raises(InputError, match="2 people have several records"):
         shoal.publish(pl.concat([shop, shop[:2]]), SALES, others=others_of(out))
     unnamed = copy.deepcopy(SALES)
@@ -205,20 +212,17 @@ def test_people_of_several_records_and_tables_without_subjects_are_refused():
 def test_no_k_is_said_to_hold_that_is_counted_without_the_withheld(attacker):
     """With a smaller k others are withheld."""
     hospital, shop = people(60, 1, range(90))
-    out = (shoal.publish(hospital, HOSPITAL).data, HOSPITAL, hospital)
-    asked = SALES | {"promises": [{"model": "k-anonymity", "k": 40}]}
+    out = out_of(hospital)
     with pytest.raises(InfeasibleError, match=r"withheld beside .* left are") as refused:
-        shoal.publish(shop, asked, others=others_of(out, attacker=attacker))
+        shoal.publish(shop, with_k(SALES, 40), others=others_of(out, attacker=attacker))
     assert "nearest" not in str(refused.value)
 
 
 def test_nothing_is_published_where_no_old_class_has_k_people_left():
     hospital, shop = people(60, 1, range(60))
-    out = (shoal.publish(hospital, HOSPITAL).data, HOSPITAL, hospital)
+    out = out_of(hospital)
     with pytest.raises(InfeasibleError, match="publish both on one grouping"):
-        shoal.publish(
-            shop, SALES | {"promises": [{"model": "k-anonymity", "k": 20}]}, others=others_of(out)
-        )
+        shoal.publish(shop, with_k(SALES, 20), others=others_of(out))
 
 
 @pytest.mark.parametrize(("newcomers", "holds"), [(0, True), (1, False), (2, True)])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import naive_beside as naive
 import shoal
-from beside_cases import HOSPITAL, SALES, classes, others_of, people, together
+from beside_cases import SALES, classes, others_of, out_of, people, together, with_k
 from republish_cases import grown, policy, wearers
 from shoal.errors import InfeasibleError, InputError
 from thorough import LONG
@@ -24,15 +24,10 @@ TREE = {
 }
 
 
-def asked_of(policy, k):
-    return copy.deepcopy(policy) | {"promises": [{"model": "k-anonymity", "k": k}]}
-
-
-def world(seed, n=40, old_k=12, ids=range(50), asked=SALES):
+def world(seed, n=40, old_k=12, ids=range(50)):
     """A hospital's release that is out, with what is behind it, and a shop."""
     hospital, shop = people(n, seed, ids)
-    wide = asked_of(HOSPITAL, old_k)
-    return (shoal.publish(hospital, wide).data, wide, hospital), shop
+    return out_of(hospital, k=old_k), shop
 
 
 def own(out, shop, asked=SALES):
@@ -75,8 +70,8 @@ def test_nobody_is_left_among_fewer_than_k_by_plain_search(seed, old_k):
     method=st.sampled_from(["rounded-partition", "mondrian", "k-member"]),
 )
 def test_what_is_published_passes_the_joint_audit(seed, n, k, old_k, order, method):
-    asked = asked_of(SALES, k) | {"method": {"name": method}, "render": {"order": order}}
-    out, shop = world(seed, n, old_k, asked=asked)
+    asked = with_k(SALES, k) | {"method": {"name": method}, "render": {"order": order}}
+    out, shop = world(seed, n, old_k)
     try:
         release = own(out, shop, asked)
     except InfeasibleError:
@@ -92,7 +87,7 @@ def test_what_is_published_passes_the_joint_audit(seed, n, k, old_k, order, meth
 
 def test_where_enough_people_fit_already_nothing_changes():
     out, shop = world(1, old_k=40)  # one class of everybody
-    wide = asked_of(SALES, 20)
+    wide = with_k(SALES, 20)
     assert own(out, shop, wide).data.equals(shoal.publish(shop, wide).data)
 
 
@@ -108,16 +103,14 @@ def test_hierarchies_are_judged_by_the_nodes_that_are_shown():
     tree = copy.deepcopy(SALES)
     tree["attributes"]["income"] = TREE
     shop = shop.with_columns((pl.col("income") % 4).cast(pl.String))
-    release = own(out, shop, tree)
-    judged = release.data, tree, shop
+    judged = own(out, shop, tree).data, tree, shop
     assert together(out, judged, attacker="own")["holds"]
 
 
 def test_several_releases_may_be_out():
     out, shop = world(3)
     again = out[2].with_columns(age=pl.col("age"), town=pl.col("town").reverse())
-    wide = asked_of(HOSPITAL, 20)
-    second = (shoal.publish(again, wide).data, wide, again)
+    second = out_of(again, k=20)
     release = shoal.publish(shop, SALES, others=others_of(out, second, attacker="own"))
     assert release.certificate["beside"]["holds"]
     assert len(release.certificate["beside"]["releases"]) == 2
@@ -127,23 +120,18 @@ def test_several_releases_may_be_out():
 # What is refused
 
 
-def test_ledgers_keep_no_original_so_they_are_refused(tmp_path):
-    folder = grown(tmp_path / "L", 2, 40)
+def test_ledgers_that_keep_no_original_are_refused(tmp_path):
+    others = others_of(grown(tmp_path / "L", 2, 40), attacker="own")
     with pytest.raises(InputError, match="keeps no original"):
-        shoal.publish(wearers(40, 1), policy("rounded-partition", k=4), 
-                      others=others_of(folder, attacker="own"))  # fmt: skip
+        shoal.publish(wearers(40, 1), policy("rounded-partition", k=4), others=others)
 
 
-def test_means_tell_nobody_who_fits_so_they_are_refused():
+def test_means_and_two_tables_tell_nobody_who_fits_so_they_are_refused():
     out, shop = world(1)
     means = copy.deepcopy(SALES)
     means["attributes"]["income"]["render"] = "mean"
     with pytest.raises(InputError, match="shows one value of 'income'"):
         own(out, shop, means)
-
-
-def test_two_tables_have_no_boxes_so_they_are_refused():
-    out, shop = world(1)
     asked = {"model": "alpha-k-anonymity", "attribute": "diagnosis", "alpha": 0.5, "k": 2}
     two = SALES | {"promises": [asked], "method": {"name": "anatomy", "l": 2}, "render": {}}
     with pytest.raises(InputError, match="beside"):
@@ -167,7 +155,7 @@ def test_what_can_not_be_asked_is_refused(given, said):
 def test_nothing_is_published_where_nobody_could_hide():
     out, shop = world(1, old_k=3, ids=range(40))  # everybody is in both
     with pytest.raises(InfeasibleError, match="publish both on one grouping"):
-        own(out, shop, asked_of(SALES, 35))
+        own(out, shop, with_k(SALES, 35))
 
 
 def test_a_check_counts_who_fits_and_not_only_members():

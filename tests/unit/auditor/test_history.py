@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +16,6 @@ from shoal.auditor.ledger.comparison import (
     Mappings,
     compare,
     compare_boxes,
-    narrower,
     shared_values,
     too_frequent,
     values_shown,
@@ -30,17 +30,29 @@ from shoal.auditor.ledger.release_view import (
 )
 from shoal.connectors.ledger.private import KnownPeople
 
-MOST = 8  # records of the second release: every mapping is enumerated
 
-
-def view(release, records, labels, boxes, rest, subjects=None) -> ReleaseView:
+def view(release, records, labels, boxes, rest, subjects=None, **more) -> ReleaseView:
     lo = np.array([[lo for lo, _ in box] for box in boxes], dtype=float)
     hi = np.array([[hi for _, hi in box] for box in boxes], dtype=float)
     labels, rest = np.array(labels, dtype=np.int32), np.array(rest, dtype=np.uint64)
     shown = values_shown(labels, rest, len(boxes))
     records, changed = np.array(records), np.zeros(len(labels), dtype=bool)
     people = records if subjects is None else subjects
-    return ReleaseView(release, records, labels, lo, hi, rest, shown, changed, people)
+    made = ReleaseView(release, records, labels, lo, hi, rest, shown, changed, people)
+    return replace(made, **more)
+
+
+def alike(release, rest, **more) -> ReleaseView:
+    """A release of one class that shows these values, a record each."""
+    return view(release, range(len(rest)), [0] * len(rest), [((0, 9),)], rest, **more)
+
+
+def found_by(past, made, k, guards=CELLS, least=1):
+    """The findings by their checks. past: a history, or the only release before."""
+    if isinstance(past, ReleaseView):
+        past, first = RecordHistory(), past
+        past.append(first)
+    return {one.check: one for one in compare(past, made, at_least(k), k, guards, least)}
 
 
 def at_least(k):
@@ -49,84 +61,43 @@ def at_least(k):
 
 @st.composite
 def two_releases(draw):
-    """Records at places on a line, in two tables: the second holds all of the first. Boxes cover
-    their records.
+    """Two tables of records at places on a line; the second holds all of the first. Boxes cover
+    their records. The releases of both, and their rows as the enumeration takes them.
     """
     old, new = draw(st.integers(1, 5)), draw(st.integers(0, 3))
     n = old + new
     place = draw(st.lists(st.integers(0, 5), min_size=n, max_size=n))
     rest = draw(st.lists(st.integers(0, 2), min_size=n, max_size=n))
-    releases = []
-    for size in (old, n):
+    views, plain = [], []
+    for release, size in enumerate((old, n), start=1):
         labels = draw(st.lists(st.integers(0, 2), min_size=size, max_size=size))
         labels = np.unique(labels, return_inverse=True)[1].tolist()
         boxes = []
         for c in range(max(labels) + 1):
             members = [place[i] for i in range(size) if labels[i] == c]
-            boxes.append(
-                ((min(members) - draw(st.integers(0, 1)), max(members) + draw(st.integers(0, 1))),)
-            )
-        releases.append((labels, boxes))
-    return rest, releases
-
-
-def rows(labels, boxes, rest):
-    return [(label, boxes[label], value) for label, value in zip(labels, rest, strict=False)]
+            low, high = draw(st.integers(0, 1)), draw(st.integers(0, 1))
+            boxes.append(((min(members) - low, max(members) + high),))
+        views.append(view(release, range(size), labels, boxes, rest[:size]))
+        plain.append([(c, boxes[c], value) for c, value in zip(labels, rest, strict=False)])
+    return views, plain
 
 
 @settings(max_examples=60)
 @given(two_releases())
-def test_forward_and_cross_never_claim_more_than_every_mapping_shows(drawn):
-    rest, ((labels1, boxes1), (labels2, boxes2)) = drawn
-    first, second = rows(labels1, boxes1, rest), rows(labels2, boxes2, rest)
+def test_flows_say_exactly_what_every_mapping_shows_and_counts_never_claim_more(drawn):
+    (one, two), (first, second) = drawn
     assert any(True for _ in mappings(first, second)), "the truth is one of them"
-    pairs = sorted({(a, b) for a, b in zip(labels1, labels2, strict=False)})
-    values = np.array(rest, dtype=np.uint64)
-    shared = shared_values(
-        (np.array(labels1), values[: len(labels1)]), (np.array(labels2), values), np.array(pairs)
-    )
-    for (g1, g2), claimed in zip(pairs, shared.tolist(), strict=True):
-        assert claimed >= forward_and_cross(first, second, g1, g2)
-
-
-@settings(max_examples=60)
-@given(two_releases())
-def test_backward_never_claims_more_than_every_mapping_shows(drawn):
-    rest, ((labels1, boxes1), (labels2, boxes2)) = drawn
-    first, second = rows(labels1, boxes1, rest), rows(labels2, boxes2, rest)
-    values = np.array(rest, dtype=np.uint64)
-    one, two = (
-        view(1, range(len(labels1)), labels1, boxes1, rest[: len(labels1)]),
-        view(2, range(len(labels2)), labels2, boxes2, rest),
-    )
+    shown = (one.labels, one.rest), (two.labels, two.rest)
     meeting = comparison.overlapping(one.lo, one.hi, two.lo, two.hi)
-    classes = np.unique(labels2)
-    cracked = comparison.backward(
-        (np.array(labels1), values[: len(labels1)]), (np.array(labels2), values), meeting, classes
-    )
-    for g2, claimed in zip(classes.tolist(), cracked.tolist(), strict=True):
-        assert claimed <= backward(first, second, g2)
-
-
-@settings(max_examples=60)
-@given(two_releases())
-def test_flows_say_exactly_what_every_mapping_shows(drawn):
-    rest, ((labels1, boxes1), (labels2, boxes2)) = drawn
-    first, second = rows(labels1, boxes1, rest), rows(labels2, boxes2, rest)
-    values = np.array(rest, dtype=np.uint64)
-    one = view(1, range(len(labels1)), labels1, boxes1, rest[: len(labels1)])
-    two = view(2, range(len(labels2)), labels2, boxes2, rest)
-    meeting = comparison.overlapping(one.lo, one.hi, two.lo, two.hi)
-    flows = Mappings(
-        (np.array(labels1), values[: len(labels1)]), (np.array(labels2), values), meeting
-    )
-    pairs, classes = np.array(sorted(set(zip(labels1, labels2, strict=False)))), np.unique(labels2)
-    assert flows.most_shared(pairs).tolist() == [
-        forward_and_cross(first, second, g1, g2) for g1, g2 in pairs.tolist()
-    ]
-    assert flows.fewest_old(classes).tolist() == [
-        backward(first, second, g2) for g2 in classes.tolist()
-    ]
+    flows = Mappings(*shown, meeting)
+    pairs = sorted({*zip(one.labels.tolist(), two.labels.tolist(), strict=False)})
+    shared = [forward_and_cross(first, second, *pair) for pair in pairs]
+    assert flows.most_shared(np.array(pairs)).tolist() == shared
+    assert (shared_values(*shown, np.array(pairs)) >= shared).all()
+    classes = np.unique(two.labels)
+    cracked = [backward(first, second, label) for label in classes.tolist()]
+    assert flows.fewest_old(classes).tolist() == cracked
+    assert (comparison.backward(*shown, meeting, classes) <= cracked).all()
 
 
 def test_backward_claims_what_has_no_other_place():
@@ -134,13 +105,8 @@ def test_backward_claims_what_has_no_other_place():
     is old.
     """
     pairs = np.array([(0, 0), (0, 1)])
-    first, second = (
-        (np.zeros(2, int), np.zeros(2, np.uint64)),
-        (
-            np.array([0, 0, 1]),
-            np.zeros(3, np.uint64),
-        ),
-    )
+    first = np.zeros(2, int), np.zeros(2, np.uint64)
+    second = np.array([0, 0, 1]), np.zeros(3, np.uint64)
     assert comparison.backward(first, second, pairs, np.array([0])).tolist() == [1]
 
 
@@ -158,74 +124,35 @@ def histories(draw):
     return tables, k
 
 
+def of_table(release, table):
+    """A release of records by their class, all in one box."""
+    labels = np.unique(list(table.values()), return_inverse=True)[1].tolist()
+    boxes = [((0, 1),)] * (max(labels) + 1)
+    return view(release, list(table), labels, boxes, [0] * len(table))
+
+
 @given(histories())
 def test_cells_are_those_of_exhaustive_enumeration(drawn):
     tables, k = drawn
-    past, found = RecordHistory(), []
-    for release, table in enumerate(tables, start=1):
-        records = list(table)
-        labels = np.unique(list(table.values()), return_inverse=True)[1].tolist()
-        made = view(release, records, labels, [((0, 1),)] * (max(labels) + 1), [0] * len(records))
-        if release == 1:
-            past.append(made)
-        else:
-            found.append(compare(past, made, at_least(k), k, CELLS))
+    past = RecordHistory()
+    past.append(of_table(1, tables[0]))
     for release in (2, 3):
-        by_check = {finding.check: finding for finding in found[release - 2]}
+        found = found_by(past, of_table(release, tables[release - 1]), k)
         for check, span in (
             ("cells", tables[release - 2 : release]),
             ("all cells", tables[:release]),
         ):
             small = [members for members in cells(span).values() if len(members) < k]
-            assert by_check[check].people == sum(map(len, small)), check
-            assert by_check[check].more["cells"] == len(small)
-            assert by_check[check].is_violation == bool(small)
+            assert found[check].people == sum(map(len, small)), check
+            assert found[check].more["cells"] == len(small)
+            assert found[check].is_violation == bool(small)
 
 
-@given(histories())
-def test_who_leaves_is_counted_by_class(drawn):
-    tables, k = drawn
-    before, after = tables[2], {i: c for i, c in tables[2].items() if i % 2}
-    assume(after)
-    past = RecordHistory()
-    for release, table in ((1, before), (2, after)):
-        labels = np.unique(list(table.values()), return_inverse=True)[1].tolist()
-        made = view(release, list(table), labels, [((0, 1),)] * (max(labels) + 1), [0] * len(table))
-        if release == 1:
-            past.append(made)
-        else:
-            found = {f.check: f for f in compare(past, made, at_least(k), k, CELLS)}
-    gone: dict[int, int] = {}
-    for i, c in before.items():
-        gone[c] = gone.get(c, 0) + (i not in after)
-    assert found["departures"].people == sum(many for many in gone.values() if many < k)
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "is_narrower"),
-    [
-        ((0, 9), (0, 9), False),
-        ((0, 9), (0, 8), True),
-        ((0, 9), (1, 10), False),
-        ((3, 3), (0, 9), False),
-    ],
-)
-def test_a_later_span_leaks_if_it_is_a_proper_part(old, new, is_narrower):
-    spans = [np.array([[float(end)]]) for end in (*old, *new)]
-    assert narrower(*spans).tolist() == [[is_narrower]]
-
-
-def test_classes_that_gather_several_earlier_ones_are_not_nested():
-    assert comparison.unnested(np.array([0, 0, 1, 1, 2]), np.array([0, 0, 1, 1, 1])) == 1
-
-
-def test_rows_that_change_what_they_show_are_found():
-    past = RecordHistory()
-    past.append(view(1, range(4), [0] * 4, [((0, 9),)], [1, 2, 3, 4]))
-    found = compare(
-        past, view(2, range(4), [0] * 4, [((0, 9),)], [1, 2, 3, 5]), at_least(2), 2, "cells"
-    )
-    assert {f.check: (f.people, f.is_violation) for f in found}["unchanged"] == (1, True)
+def test_updates_may_change_what_they_show_and_are_no_mapping():
+    updated = alike(2, [1, 3, 2, 2], changed=np.array([False, True, False, False]))
+    found = found_by(alike(1, [1, 1, 2, 2]), updated, 2)
+    assert (found["unchanged"].people, found["unchanged"].is_violation) == (0, False)
+    assert not found["backward"].more["exact"]
 
 
 @given(st.lists(st.tuples(st.integers(-1, 3), st.integers(0, 3)), min_size=1, max_size=20))
@@ -235,22 +162,10 @@ def test_classes_show_the_sets_of_their_values(pairs):
     assert found == [frozenset(v for c, v in pairs if c == label) for label in range(4)]
 
 
-def test_who_shows_fewer_values_in_common_than_m_is_found():
-    """A class of three values, then two classes that share two of them with it, and one of them."""
-    past = RecordHistory()
-    past.append(view(1, range(6), [0] * 6, [((0, 9),)], [1, 1, 2, 2, 3, 3]))
-    second = view(2, range(6), [0, 0, 0, 0, 1, 1], [((0, 9),)] * 2, [1, 1, 2, 2, 3, 3])
-    found = {f.check: f for f in compare(past, second, at_least(2), 2, "signatures", 2)}
-    assert (found["signatures"].people, found["signatures"].is_violation) == (2, True)
-    assert found["signatures"].more == {"least": 1}
-
-
 def test_no_value_has_more_than_one_row_in_m():
-    labels, values = (
-        np.array([0, 0, 1, 1, 1, 2, 2]),
-        np.array([7, 8, 8, 7, 7, 7, 7], dtype=np.uint64),
-    )
-    assert too_frequent(labels, values, 3, 2).tolist() == [False, True, True]
+    values = np.array([7, 8, 8, 7, 7, 7, 7], dtype=np.uint64)
+    found = too_frequent(np.array([0, 0, 1, 1, 1, 2, 2]), values, 3, 2)
+    assert found.tolist() == [False, True, True]
 
 
 @given(st.lists(st.lists(st.integers(0, 20), min_size=1, max_size=8), max_size=8))
@@ -320,7 +235,7 @@ def test_every_check_counts_people_as_plain_loops_over_records_do(guards, drawn,
         if release == 1:
             past.append(made)
             continue
-        found = {f.check: f for f in compare(past, made, at_least(k), k, guards, least=2)}
+        found = found_by(past, made, k, guards, 2)
 
         bare = {i for i in now if len(in_common[i]) < 2}
         assert found["signatures"].people == len({who(i) for i in bare})
@@ -363,62 +278,37 @@ def test_every_check_counts_people_as_plain_loops_over_records_do(guards, drawn,
 @given(two_releases(), st.integers(1, 3), st.booleans())
 def test_what_releases_correspond_in_is_counted_exactly_while_everybody_stays(drawn, k, is_exact):
     """Counts, as of large releases, never report more than the exact figure of small ones."""
-    rest, ((labels1, boxes1), (labels2, boxes2)) = drawn
-    first, second = rows(labels1, boxes1, rest), rows(labels2, boxes2, rest)
-    past = RecordHistory()
-    past.append(view(1, range(len(labels1)), labels1, boxes1, rest[: len(labels1)]))
-    made = view(2, range(len(labels2)), labels2, boxes2, rest)
+    (one, two), (first, second) = drawn
     with pytest.MonkeyPatch.context() as patch:
         if not is_exact:
             patch.setattr(comparison, "MOST_EXACT", 0)
-        found = {f.check: f for f in compare(past, made, at_least(k), k, CELLS)}
-    shared = [
-        forward_and_cross(first, second, a, b) for a, b in zip(labels1, labels2, strict=False)
-    ]
-    cracked = [
-        sum(c == label for c in labels2) - backward(first, second, label)
-        for label in labels2[len(labels1) :]
-    ]
-    for check, exactly in (
-        ("forward and cross", sum(number < k for number in shared)),
-        ("backward", sum(number < k for number in cracked)),
-    ):
+        found = found_by(one, two, k)
+    old, new = one.labels.tolist(), two.labels.tolist()
+    shared = [forward_and_cross(first, second, a, b) for a, b in zip(old, new, strict=False)]
+    cracked = [new.count(c) - backward(first, second, c) for c in new[len(old) :]]
+    for check, numbers in (("forward and cross", shared), ("backward", cracked)):
+        exactly = sum(number < k for number in numbers)
         assert found[check].more["exact"] == is_exact
         assert found[check].people == exactly or (not is_exact and found[check].people < exactly)
         assert found[check].is_violation == (found[check].people > 0)
         assert found[check].releases == (1, 2)
 
 
-def test_updates_may_change_what_they_show_and_are_no_mapping():
-    past = RecordHistory()
-    past.append(view(1, range(4), [0] * 4, [((0, 9),)], [1, 1, 2, 2]))
-    second = view(2, range(4), [0] * 4, [((0, 9),)], [1, 3, 2, 2])
-    second = replace(second, changed=np.array([False, True, False, False]))
-    found = {f.check: f for f in compare(past, second, at_least(2), 2, CELLS)}
-    assert (found["unchanged"].people, found["unchanged"].is_violation) == (0, False)
-    assert not found["backward"].more["exact"]
-
-
 @given(two_releases(), st.integers(1, 3))
 def test_boxes_that_share_few_rows_are_found_without_knowing_who_is_who(drawn, k):
-    rest, ((labels1, boxes1), (labels2, boxes2)) = drawn
+    (one, two), (first, second) = drawn
     past = RecordHistory()
-    past.append(view(1, range(len(labels1)), labels1, boxes1, rest[: len(labels1)]))
-    start = len(labels1)
-    made = view(2, range(start, start + len(labels2)), labels2, boxes2, rest)
-    (finding,) = compare_boxes(past, made, k)
-    shared = [
-        sum(
-            min(
-                sum(c == a and v == value for c, v in zip(labels1, rest, strict=False)),
-                sum(c == b and v == value for c, v in zip(labels2, rest, strict=True)),
-            )
-            for value in set(rest)
-        )
-        for a, (old,) in enumerate(boxes1)
-        for b, (new,) in enumerate(boxes2)
-        if old[0] <= new[1] and new[0] <= old[1]
-    ]
+    past.append(one)
+    (finding,) = compare_boxes(past, replace(two, records=two.records + len(first)), k)
+    shared = []
+    for old, (low1, high1) in {(c, box) for c, (box,), _ in first}:
+        for new, (low2, high2) in {(c, box) for c, (box,), _ in second}:
+            if low1 <= high2 and low2 <= high1:
+                counts = [
+                    Counter(value for label, _, value in rows if label == c)
+                    for rows, c in ((first, old), (second, new))
+                ]
+                shared.append((counts[0] & counts[1]).total())
     few = [number for number in shared if 0 < number < k]
     assert (finding.people, finding.more) == (sum(few), {"pairs": len(few)})
     assert finding.is_violation == bool(few)
@@ -438,11 +328,7 @@ def test_groups_of_equal_keys_get_numbers_of_their_own(pairs):
 def test_texts_for_no_value_are_one_value_that_classes_have_in_common():
     """Both of a record's classes show 0, 1 and 2; where 0 and 1 stand for none, two values."""
     for no_value, values in ((frozenset(), 3), (frozenset({0, 1}), 2), (frozenset({1}), 3)):
+        first, second = (alike(release, [0, 1, 2], no_value=no_value) for release in (1, 2))
         past = RecordHistory()
-        rest = [0, 1, 2]
-        first, second = (
-            replace(view(r, [0, 1, 2], [0] * 3, [[(0, 1)]], rest), no_value=no_value)
-            for r in (1, 2)
-        )
         past.append(first)
         assert past.narrow(second, second.kept).tolist() == [values] * 3

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import polars as pl
 import pytest
-import yaml
-from typer.testing import CliRunner
 
 import shoal as library
-from shoal.cli.main import app
+from certified_cases import publish, run
+from sample_policies import content_of
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.errors import InputError
 from shoal.policy.policy import Policy
@@ -22,53 +23,32 @@ VALUES = np.array([0, 1, 2, 2, 2, 2, 2, 2], dtype=np.int32)
 CLASSES = Classes(LABELS, 1, None, {"s": SensitiveColumn("s", VALUES, 3, labels=("u", "v", "w"))})
 
 
-def test_t_compares_with_the_kept_records_or_with_all():
-    """Half u, half v, beside 1/8 u, 1/8 v and 6/8 w: three quarters have to move."""
-    assert TCloseness("s", 0.1).measure(CLASSES).tolist() == [0.0]
-    assert TCloseness("s", 0.1, reference="input").measure(CLASSES).tolist() == [0.75]
-    assert TCloseness("s", 0.75, reference="input").holds(CLASSES).all()
-
-
-def test_beta_compares_with_the_kept_records_or_with_all():
-    """u is four times as frequent in the class as in the input: a gain of 3."""
-    assert BetaLikeness("s", 3, "basic").measure(CLASSES).tolist() == [0.0]
-    asked = BetaLikeness("s", 3, "basic", reference="input")
-    assert asked.measure(CLASSES).tolist() == [3.0]
+@pytest.mark.parametrize(
+    ("promise", "of_input"),
+    [
+        (TCloseness, 0.75),  # half u, half v, beside 1/8 u, 1/8 v and 6/8 w: 3/4 have to move
+        (partial(BetaLikeness, kind="basic"), 3.0),  # u is 4 times as frequent as in the input
+    ],
+)
+def test_a_class_is_compared_with_the_kept_records_or_with_all(promise, of_input):
+    assert promise("s", of_input).measure(CLASSES).tolist() == [0.0]
+    asked = promise("s", of_input, reference="input")
+    assert asked.measure(CLASSES).tolist() == [of_input]
     assert asked.holds(CLASSES).all()
-    assert not BetaLikeness("s", 2.9, "basic", reference="input").holds(CLASSES).any()
-
-
-def test_what_is_not_asked_is_not_stated():
-    assert "reference" not in TCloseness("s", 0.1).report(CLASSES)
-    assert TCloseness("s", 0.1, reference="input").report(CLASSES)["reference"] == "input"
-    assert "reference" not in BetaLikeness("s", 1).settings
+    assert not promise("s", of_input - 0.1, reference="input").holds(CLASSES).any()
 
 
 def policy(reference, **more):
     tree = {"Any": {"North": ["a", "b"], "South": ["c", "d"]}}
     promise = {"model": "t-closeness", "attributes": ["ill"], "t": 0.45} | reference
-    return {
-        "version": 1,
-        "attributes": {
-            "town": {"role": "quasi", "hierarchy": {"tree": tree}},
-            "ill": {"role": "sensitive"},
-        },
-        "promises": [{"model": "k-anonymity", "k": 2}, promise],
-        "method": {"name": "full-domain", "suppression": 0.6},
-        **more,
-    }
+    columns = {"town": {"role": "quasi", "hierarchy": {"tree": tree}}, "ill": "sensitive"}
+    return content_of(columns, 2, promise) | {"method": METHOD} | more
 
 
 ROWS = pl.DataFrame({"town": list("aabbccdd") * 2, "ill": list("xyxyzzzz") + list("xyxyzzxz")})
 
 
-def published(tmp_path, content):
-    ROWS.write_csv(tmp_path / "rows.csv")
-    (tmp_path / "policy.yaml").write_text(yaml.safe_dump(content))
-    names = ("rows.csv", "policy.yaml", "out.csv")
-    rows, rules, out = (str(tmp_path / name) for name in names)
-    done = CliRunner().invoke(app, ["publish", rows, "-p", rules, "-o", out])
-    return done, rows, rules, out
+METHOD = {"name": "full-domain", "suppression": 0.6}
 
 
 @pytest.mark.parametrize("reference", [{}, {"reference": "input"}])
@@ -83,24 +63,19 @@ def test_a_search_is_proven_only_where_what_is_kept_changes_nothing(reference):
     assert asked.get("reference") == reference.get("reference")
 
 
-def test_withheld_records_count_and_the_audit_needs_the_original_for_them(tmp_path):
+def test_withheld_records_count_and_the_audit_needs_the_original_for_them(tmp_path, capsys):
     """With town a..d shown, classes of c and d are too far; they are suppressed and withheld."""
-    content = policy({"reference": "input"})
-    content["method"] |= {"maximum": ["town:0"]}
-    content["render"] = {"order": "input"}
-    done, rows, rules, out = published(tmp_path, content)
-    assert done.exit_code == 0, done.output
-    audit = ["audit", out, "-p", rules]
-    with_it = CliRunner().invoke(app, [*audit, "--original", rows])
-    assert with_it.exit_code == 0, with_it.output
-    assert "*" in pl.read_csv(out)["ill"].to_list()
-    alone = CliRunner().invoke(app, audit)
-    assert isinstance(alone.exception, InputError)
-    assert "give the original" in str(alone.exception)
-    verified = CliRunner().invoke(app, ["verify", out, "--policy", rules, "--original", rows])
-    assert verified.exit_code == 0, verified.output
-    unsure = CliRunner().invoke(app, ["verify", out, "--policy", rules])
-    assert "give the original" in unsure.output
+    method = METHOD | {"maximum": ["town:0"]}
+    asked = policy({"reference": "input"}, method=method, render={"order": "input"})
+    publish(tmp_path, ROWS, asked)
+    assert "*" in pl.read_csv(tmp_path / "out.csv")["ill"].to_list()
+    for verb, without in (("audit", 2), ("verify", 0)):
+        command = f"{verb} out.csv -p policy.yaml"
+        assert run(tmp_path, f"{command} --original in.csv") == 0
+        capsys.readouterr()
+        assert run(tmp_path, command) == without
+        said = capsys.readouterr()
+        assert "give the original" in said.out + said.err
 
 
 def test_it_is_refused_where_records_are_missing_or_come_one_after_another():

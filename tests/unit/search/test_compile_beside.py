@@ -41,14 +41,16 @@ def test_kernels_are_compiled_for_the_types_of_a_call(method, monkeypatch):
         monkeypatch.setattr(MODULES[module], name, call)
 
     monkeypatch.setattr(compile_beside, "begin", lambda: None)
-    for module, name, _ in compile_beside.KERNELS:
+    expected = {(m, n): normalize_signature(types)[0] for m, n, types in compile_beside.KERNELS}
+    for module, name in expected:
         watched(module, name)
+    refined(method)
+    assert called == expected
+
+
+def refined(method):
     matrix = some(60)
     method(refine="full").partition(matrix, OnlyK(matrix, 3), np.random.default_rng(1))
-    assert called == {
-        (module, name): normalize_signature(types)[0]
-        for module, name, types in compile_beside.KERNELS
-    }
 
 
 @pytest.fixture
@@ -68,22 +70,19 @@ def started(monkeypatch):
     return processes
 
 
-def test_a_process_of_its_own_compiles_and_ends_with_this_one(started):
-    with cores.using(2):
-        compile_beside.begin()
-    (process,) = started
-    assert process.command[0] == sys.executable
-    assert process.command[-1] == compile_beside.__name__
-    assert process.done == ["kill", "wait"]
-
-
-def test_nobody_is_asked_on_one_core_or_where_all_is_compiled(started, monkeypatch):
+def test_a_process_of_its_own_compiles_on_two_cores_and_ends_with_this_one(started, monkeypatch):
     with cores.using(1):
         compile_beside.begin()
-    monkeypatch.setattr(compile_beside, "_is_compiled", lambda kernel: True)
+    assert started == []
     with cores.using(2):
         compile_beside.begin()
-    assert started == []
+        (process,) = started
+        assert process.command[0] == sys.executable
+        assert process.command[-1] == compile_beside.__name__
+        assert process.done == ["kill", "wait"]
+        monkeypatch.setattr(compile_beside, "_is_compiled", lambda kernel: True)
+        compile_beside.begin()
+    assert len(started) == 1
 
 
 @pytest.mark.parametrize(
@@ -98,8 +97,7 @@ def test_it_is_begun_only_for_tables_that_are_annealed(records, asked, started):
 
 
 def test_a_kernel_that_was_called_is_compiled():
-    matrix = some(60)
-    RoundedPartition(refine="full").partition(matrix, OnlyK(matrix, 3), np.random.default_rng(1))
+    refined(RoundedPartition)
     assert compile_beside._is_compiled(rebuilding.anneal_within)
     assert compile_beside._is_compiled(len)
 

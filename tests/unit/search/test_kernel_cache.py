@@ -30,13 +30,11 @@ OF_PAPERS = Path(kernels.__file__).parent
 HOW_TO_COMPILE = ("shoal.data.numba_kernels", "shoal.data.numba_kernels")
 
 
-def test_a_writable_home_or_package_is_enough(tmp_path):
-    assert not needs_cache_place(tmp_path, Path("/nonexistent"))
-    assert not needs_cache_place(Path("/nonexistent"), tmp_path)
-
-
-def test_without_either_a_place_is_needed():
-    assert needs_cache_place(Path("/nonexistent"), Path("/nonexistent/home"))
+def test_a_place_is_needed_where_neither_home_nor_package_is_writable(tmp_path):
+    nowhere = Path("/nonexistent")
+    assert not needs_cache_place(tmp_path, nowhere)
+    assert not needs_cache_place(nowhere, tmp_path)
+    assert needs_cache_place(nowhere, nowhere / "home")
 
 
 def test_progress_watches_the_compiler_however_late_it_is_loaded(monkeypatch):
@@ -71,6 +69,15 @@ def test_progress_tells_that_a_function_is_compiled_and_nothing_when_it_is_calle
     assert compiling() == 0
 
 
+KERNELS = {
+    "between": "from shoal.kernels import helper\nfrom shoal.data.numba_kernels import inner\n\n"
+    "@inner\ndef twice(value):\n    return helper.step(helper.step(value))\n",
+    "caller": "from shoal.kernels.between import twice\n"
+    "from shoal.data.numba_kernels import outer\n\n"
+    "@outer\ndef call(value):\n    return twice(value)\n",
+}
+
+
 def kernels_in(folder):
     """A copy of the package with a kernel `caller` that reaches `helper` through `between`."""
     package = folder / "shoal"
@@ -80,38 +87,41 @@ def kernels_in(folder):
     for module in (numba_kernels, kernel_cache):
         shutil.copy(module.__file__, package / "data")
     write_helper(folder, "    return value + 1")
-    (package / "kernels" / "between.py").write_text(
-        "from shoal.kernels import helper\nfrom shoal.data.numba_kernels import inner\n\n"
-        "@inner\ndef twice(value):\n    return helper.step(helper.step(value))\n"
-    )
-    (package / "kernels" / "caller.py").write_text(
-        "from shoal.kernels.between import twice\nfrom shoal.data.numba_kernels import outer\n\n"
-        "@outer\ndef call(value):\n    return twice(value)\n"
-    )
+    for name, text in KERNELS.items():
+        (package / "kernels" / f"{name}.py").write_text(text)
     return folder
 
 
-def write_helper(folder, body):
+def write_helper(folder, body, imports=""):
     (folder / "shoal" / "kernels" / "helper.py").write_text(
-        f"from shoal.data.numba_kernels import inner\n\n@inner\ndef step(value):\n{body}\n"
+        f"{imports}from shoal.data.numba_kernels import inner\n\n@inner\ndef step(value):\n{body}\n"
     )
 
 
-def run_caller(folder, **environment):
-    """What `caller.call(0)` answers in a fresh process, and whether its code came from disk."""
-    script = (
-        "from shoal.kernels.caller import call\n"
-        "print(call(0), sum(call.stats.cache_hits.values()), sum(call.stats.cache_misses.values()))"
-    )
+def printed(script, folder, **environment) -> list[str]:
+    """The lines that a script prints in a fresh process, which imports from this folder first."""
     inherited = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    own = {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
     run = subprocess.run(
         [sys.executable, "-c", script],
-        env=inherited | {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"} | environment,
+        env=inherited | own | environment,
         capture_output=True,
         text=True,
         check=True,
     )
-    answer, hits, misses = map(int, run.stdout.split())
+    return run.stdout.splitlines()
+
+
+COUNTED = """
+from shoal.kernels.caller import call
+print(call(0), sum(call.stats.cache_hits.values()), sum(call.stats.cache_misses.values()))
+"""
+
+
+def run_caller(folder, **environment):
+    """What `caller.call(0)` answers in a fresh process, and whether its code came from disk."""
+    (line,) = printed(COUNTED, folder, **environment)
+    answer, hits, misses = map(int, line.split())
     assert hits + misses == 1
     return answer, "hit" if hits else "miss"
 
@@ -151,9 +161,8 @@ def test_a_class_that_an_old_index_names_may_be_gone(tmp_path):
 def test_code_from_disk_runs_without_the_compiler_which_still_loads_when_asked(tmp_path):
     """It allocates and calls functions of mathematics; then another kernel is compiled."""
     folder = kernels_in(tmp_path)
-    write_helper(folder, "    return np.full(3, value + 1)[0] + int(np.log(value + 1.0))")
-    helper = folder / "shoal" / "kernels" / "helper.py"
-    helper.write_text("import numpy as np\n" + helper.read_text())
+    body = "    return np.full(3, value + 1)[0] + int(np.log(value + 1.0))"
+    write_helper(folder, body, "import numpy as np\n")
     assert run_caller(folder) == (2, "miss")
     script = (
         "import sys, numba\n"
@@ -161,26 +170,12 @@ def test_code_from_disk_runs_without_the_compiler_which_still_loads_when_asked(t
         "print(call(0), 'numba.typed.dictimpl' in sys.modules)\n"
         "print(numba.njit(lambda value: call(value) + 1)(0), 'numba.typed.dictimpl' in sys.modules)"
     )
-    run = subprocess.run(
-        [sys.executable, "-c", script],
-        env=os.environ | {"PYTHONPATH": str(folder)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert run.stdout.splitlines() == ["2 False", "3 True"]
+    assert printed(script, folder) == ["2 False", "3 True"]
 
 
 def test_without_the_compiler_kernels_are_plain_functions(tmp_path):
     script = "from shoal.kernels.caller import call; print(type(call).__name__, call(0))"
-    run = subprocess.run(
-        [sys.executable, "-c", script],
-        env=os.environ | {"PYTHONPATH": str(kernels_in(tmp_path)), "NUMBA_DISABLE_JIT": "1"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert run.stdout == "function 2\n"
+    assert printed(script, kernels_in(tmp_path), NUMBA_DISABLE_JIT="1") == ["function 2"]
 
 
 @pytest.mark.parametrize(
@@ -216,14 +211,8 @@ def test_a_comparators_kernel_is_compiled_again_when_one_of_shoals_changes(tmp_p
         f" caller = Path({str(folder / 'caller.py')!r}); (inside,) = of(caller);"
         " print(inside.name, *(path.name for path in of(inside)))"
     )
-    run = subprocess.run(
-        [sys.executable, "-c", script],
-        env=os.environ | {"PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert run.stdout == "inside.py spans.py\n"
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    assert printed(script, path) == ["inside.py spans.py"]
 
 
 def test_compiled_code_of_the_comparators_is_kept_on_disk():
@@ -238,16 +227,11 @@ def names_in(kernel) -> set[str]:
     waiting, found, names = [kernel], [], set()
     while waiting:
         called = waiting.pop()
-        if called in found:
-            continue
-        found.append(called)
-        names |= set(called.py_func.__code__.co_names)
-        known = called.py_func.__globals__
-        waiting += [
-            known[name]
-            for name in called.py_func.__code__.co_names
-            if name in known and hasattr(known[name], "py_func")
-        ]
+        if called not in found:
+            found.append(called)
+            own, known = set(called.py_func.__code__.co_names), called.py_func.__globals__
+            names |= own
+            waiting += [known[name] for name in own if hasattr(known.get(name), "py_func")]
     return names
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from naive_peers import JustK, classes_of
@@ -25,12 +25,16 @@ from shoal.search.refinery import Search, mean_loss
 from shoal.search.segments import loss_of
 from shoal.tables.methods.lattice_peeling import LatticePeeling
 from shoal.tables.methods.rounded_partition import RoundedPartition
-from unit.search.test_refinement import PLACES, classed
+from unit.search.test_refinement import PLACES, classed, searched
 
 
 @pytest.fixture
 def all_are_many(monkeypatch):
     monkeypatch.setattr(refinement, "MANY_RECORDS", 0)
+
+
+# two classes of the same cells, another pure one, and one that loses something
+CROWDED = Partition.of(np.array([0, 0, 1, 1, 1, 2, 2, 3, 3]))
 
 
 def crowded(n: int = 600, seed: int = 0) -> Matrix:
@@ -48,16 +52,9 @@ def wide(records: int, trees: bool = False) -> Matrix:
 # Which classes are searched
 
 
-def test_of_classes_with_the_same_cells_the_largest_is_searched():
-    codes = [0, 0, 0, 0, 0, 1, 1, 2, 3]
-    labels = np.array([0, 0, 1, 1, 1, 2, 2, 3, 3])
-    matrix = Matrix.from_columns(np.array(codes)[:, None], [3.0])
-    found = worth_searching(matrix, Partition(labels.astype(np.int32), 4))
-    assert found.tolist() == [False, True, True, True]
-
-
 @settings(max_examples=100)
 @given(case=classed())
+@example((Matrix.from_columns(np.array([[0]] * 5 + [[1], [1], [2], [3]]), [3.0]), 2, CROWDED))
 def test_classes_worth_searching_are_those_of_plain_python(case):
     matrix, _, partition = case
     members = classes_of(partition.labels)
@@ -81,9 +78,8 @@ def test_a_search_of_the_losing_classes_loses_no_more_and_keeps_k(case, seed, re
     matrix, k, partition = case
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(refinement, "MANY_RECORDS", 0)
-        found = refine_quickly(
-            matrix, partition, JustK(matrix, k), resizes, np.random.default_rng(seed)
-        )
+        rng = np.random.default_rng(seed)
+        found = refine_quickly(matrix, partition, JustK(matrix, k), resizes, rng)
     assert sorted(set(found.labels.tolist())) == list(range(found.count))
     assert found.sizes().min() >= min(k, partition.sizes().min())
     assert loss_of(matrix, found) <= loss_of(matrix, partition) + 1e-9
@@ -93,27 +89,16 @@ def test_a_search_of_the_losing_classes_loses_no_more_and_keeps_k(case, seed, re
 
 @pytest.mark.parametrize("method", [LatticePeeling, RoundedPartition])
 def test_the_losing_classes_of_a_crowded_table_are_refined(method, all_are_many):
-    matrix = crowded()
-    losses = [
-        loss_of(
-            matrix,
-            method(refine=refine).partition(matrix, JustK(matrix, 5), np.random.default_rng(0)),
-        )
-        for refine in ("none", "full")
-    ]
-    assert losses[1] < losses[0]
+    none, full = (searched(crowded(), refine, method=method) for refine in ("none", "full"))
+    assert loss_of(crowded(), full) < loss_of(crowded(), none)
 
 
 def test_the_order_of_many_records_changes_no_cell(all_are_many):
-    matrix = crowded()
     shown = []
     for order in (np.arange(600), np.random.default_rng(1).permutation(600)):
-        given_so = matrix.take(order)
-        found = LatticePeeling(refine="full").partition(
-            given_so, JustK(given_so, 5), np.random.default_rng(0)
-        )
-        classes = (sorted(map(tuple, given_so.codes[c])) for c in classes_of(found.labels))
-        shown.append(sorted(map(str, classes)))
+        matrix = crowded().take(order)
+        classes = classes_of(searched(matrix, "full").labels)
+        shown.append(sorted(sorted(matrix.codes[of].tolist()) for of in classes))
     assert shown[0] == shown[1]
 
 

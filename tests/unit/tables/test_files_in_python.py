@@ -10,9 +10,9 @@ import shoal
 from shoal.connectors.location import FRAME
 from shoal.data import room
 from shoal.errors import InputError
-from unit.tables.test_past_memory import LIMITS, METHODS, certified, rows, tiny
+from small_memory import make_every_table_too_large
+from unit.tables.test_past_memory import LIMITS, METHODS, certified, rows
 
-__all__ = ["tiny"]
 ASKED = METHODS["rounded"]
 
 
@@ -23,13 +23,13 @@ def table(tmp_path: Path) -> Path:
 
 
 def test_a_limit_changes_neither_the_release_nor_what_is_measured(
-    table: Path, tmp_path: Path, request: pytest.FixtureRequest
+    table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out, small = tmp_path / "out.csv", tmp_path / "small.csv"
     whole = shoal.publish_file(table, ASKED, out, threads=1)
     audited = certified(shoal.audit_file(out, ASKED, table))
     checks = shoal.verify(out, policy=ASKED, original=table)
-    request.getfixturevalue("tiny")
+    make_every_table_too_large(monkeypatch)
     within = shoal.publish_file(table, ASKED, small, memory=LIMITS[1])
     assert small.read_bytes() == out.read_bytes()
     assert certified(within) == certified(whole)
@@ -60,15 +60,14 @@ def test_warnings_are_python_warnings_too(table: Path, tmp_path: Path) -> None:
     assert {one.filename for one in told} == {__file__}
 
 
-def test_what_no_size_and_no_engine_is_called_is_refused(table: Path, tmp_path: Path) -> None:
+def test_what_no_size_no_engine_and_no_file_is_called_is_refused(
+    table: Path, tmp_path: Path
+) -> None:
     with pytest.raises(InputError, match="is not a size"):
         shoal.audit_file(table, ASKED, memory="much")
     with pytest.raises(InputError, match="engine 'flink': is not known"):
         shoal.publish_file(table, ASKED, tmp_path / "out.csv", engine="flink")
     with pytest.raises(InputError, match="is not made of Parquet files"):
         shoal.audit_file(table, ASKED, engine="spark")
-
-
-def test_a_file_is_never_released_into_memory_alone(tmp_path):
-    with pytest.raises(shoal.InputError, match="null character"):
-        shoal.publish_file(tmp_path / "in.csv", ASKED, FRAME)
+    with pytest.raises(InputError, match="null character"):
+        shoal.publish_file(table, ASKED, FRAME)

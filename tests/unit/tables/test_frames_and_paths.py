@@ -36,17 +36,14 @@ def test_attacks_and_audits_take_frames_and_paths_in_any_mix(case):
     with chdir(folder):
         one = shoal.attack(released, policy, frame, control=frame, trace="t.jsonl")
         assert one["attacks"]["control"]["kind"] == "given"
-        for given, original, control in (
-            ("r.csv", frame, "o.csv"), (released, "o.csv", frame), ("r.csv", "o.csv", "o.csv")
-        ):  # fmt: skip
-            found = shoal.attack(given, "p.yaml", original, control=control, trace="t.jsonl")
+        given = (("r.csv", frame, "o.csv"), (released, "o.csv", frame), ("r.csv", "o.csv", "o.csv"))
+        for shown, original, control in given:
+            found = shoal.attack(shown, "p.yaml", original, control=control, trace="t.jsonl")
             assert attacked(found) == attacked(one)
-            audited = shoal.audit(given, policy, original, trace="t.jsonl")
+            audited = shoal.audit(shown, policy, original, trace="t.jsonl")
             assert audited["faults"] == {"uncovered": 0, "changed": 0}
-    alone = shoal.attack(
-        folder / "r.csv", policy.with_method(None), frame, trace=folder / "t.jsonl"
-    )
-    assert alone["attacks"]["control"]["kind"] == "republished"
+        alone = shoal.attack("r.csv", policy.with_method(None), frame, trace="t.jsonl")
+        assert alone["attacks"]["control"]["kind"] == "republished"
 
 
 CALLS = {

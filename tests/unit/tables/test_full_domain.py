@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import naive_lattice
@@ -64,22 +64,22 @@ def tables(draw, most=24):
     """Columns with hierarchies, the matrix that the method sees, and a sensitive value each."""
     records = draw(st.integers(2, most))
     trees = draw(st.lists(st.sampled_from(TREES), min_size=1, max_size=3))
-    columns, codes, hierarchies, weights = [], [], [], []
+    columns = []
     for j, rows in enumerate(trees):
-        tree = Hierarchy.from_paths(rows)
         weight = draw(st.sampled_from([1.0, 2.0, 0.5]))
-        values = draw(
-            st.lists(st.sampled_from([row[0] for row in rows]), min_size=records, max_size=records)
-        )
+        leaves = st.sampled_from([row[0] for row in rows])
+        values = draw(st.lists(leaves, min_size=records, max_size=records))
         columns.append(naive_lattice.Column(f"q{j}", {row[0]: row for row in rows}, values, weight))
-        codes.append(tree.leaf_codes(values))
-        hierarchies.append(tree)
-        weights.append(weight)
-    names = tuple(c.name for c in columns)
-    matrix = Matrix.from_columns(np.column_stack(codes), hierarchies, weights=weights, names=names)
-    secret = np.array(
-        draw(st.lists(st.integers(0, 2), min_size=records, max_size=records)), dtype=np.int32
+    hierarchies = [Hierarchy.from_paths(rows) for rows in trees]
+    codes = [tree.leaf_codes(c.values) for tree, c in zip(hierarchies, columns, strict=True)]
+    matrix = Matrix.from_columns(
+        np.column_stack(codes),
+        hierarchies,
+        weights=[c.weight for c in columns],
+        names=tuple(c.name for c in columns),
     )
+    secret = draw(st.lists(st.integers(0, 2), min_size=records, max_size=records))
+    secret = np.array(secret, dtype=np.int32)
     return columns, matrix, {"s": SensitiveColumn("s", secret, 3, labels=("u", "v", "w"))}
 
 
@@ -92,99 +92,32 @@ def bound(models, matrix, sensitive):
 def found_and_best(method, models, columns, matrix, sensitive):
     """The score that the method says, and the least of all nodes; None where there is no node."""
     promises = bound(models, matrix, sensitive)
-    best = naive_lattice.optimum(
-        columns,
-        models,
-        method.metric,
-        method.suppression,
-        promises.k,
-        subjects=matrix.subjects,
-        sensitive=sensitive,
-    )
+    asked = {"metric": method.metric, "share": method.suppression, "k": promises.k}
+    asked |= {"subjects": matrix.subjects, "sensitive": sensitive}
+    best = naive_lattice.optimum(columns, models, **asked)
     try:
         cut = method.cut(matrix, promises, np.random.default_rng(0))
     except InfeasibleError:
         return None, best
     node = tuple(cut.levels)
-    gone = naive_lattice.suppressed(
-        columns,
-        node,
-        models,
-        matrix.subjects,
-        sensitive,
-        method.suppression,
-        method.metric,
-        promises.k,
-    )
+    gone = naive_lattice.suppressed(columns, node, models, **asked)
     if promises.about_release:  # of classes that cost the same any may go
         shown = naive_lattice.cells(columns, node)
         assert naive_lattice.of_release(columns, models, shown, cut.suppressed)
         gone = cut.suppressed
+    found = cut.search_statistics
     assert np.array_equal(gone, cut.suppressed)
-    assert cut.search_statistics["suppressed"] == gone.sum()
-    assert cut.search_statistics["score"] == pytest.approx(
-        naive_lattice.score(columns, node, gone, method.metric, promises.k), abs=1e-9
-    )
-    assert cut.search_statistics["every_node"]
+    assert found["suppressed"] == gone.sum()
+    score = naive_lattice.score(columns, node, gone, method.metric, promises.k)
+    assert found["score"] == pytest.approx(score, abs=1e-9)
+    assert found["every_node"]
     is_a_choice = method.suppression and (promises.relative or promises.about_release)
-    assert cut.search_statistics["proven"] or is_a_choice
-    assert cut.search_statistics["bound"] <= cut.search_statistics["score"]
-    return cut.search_statistics["score"], best
+    assert found["proven"] or is_a_choice
+    assert found["bound"] <= found["score"]
+    return found["score"], best
 
 
 SHARES = st.sampled_from([0.0, 0.1, 0.3, 1.0])
-
-
-@settings(max_examples=200, deadline=None)
-@given(tables(), st.sampled_from(METRICS), SHARES, st.integers(2, 4))
-def test_the_score_is_the_least_of_all_nodes(table, metric, share, k):
-    columns, matrix, sensitive = table
-    if matrix.records < k:
-        return
-    found, best = found_and_best(
-        FullDomain(metric, share), [KAnonymity(k)], columns, matrix, sensitive
-    )
-    assert (found is None) == (best is None)
-    assert found is None or found == pytest.approx(best, abs=1e-9)
-
-
-@settings(max_examples=200, deadline=None)
-@given(tables(16), st.sampled_from(METRICS), SHARES, st.sampled_from(OTHERS), st.booleans())
-def test_with_any_other_promise_too(table, metric, share, other, people):
-    columns, matrix, sensitive = table
-    models = [KAnonymity(2), other] if people else [other]
-    found, best = found_and_best(FullDomain(metric, share), models, columns, matrix, sensitive)
-    assert (found is None) == (best is None)
-    assert found is None or found == pytest.approx(best, abs=1e-9)
-
-
-@settings(max_examples=120, deadline=None)
-@given(tables(), st.sampled_from(METRICS), SHARES, st.integers(2, 3), st.integers(2, 4))
-def test_with_counts_over_some_attributes_each(table, metric, share, k, other):
-    columns, matrix, sensitive = table
-    names = [c.name for c in columns]
-    models = [KAnonymity(k, tuple(names[:1])), KAnonymity(other, tuple(names[-2:]))]
-    if matrix.records < max(k, other):
-        return
-    found, best = found_and_best(FullDomain(metric, share), models, columns, matrix, sensitive)
-    assert (found is None) == (best is None)
-    assert found is None or found == pytest.approx(best, abs=1e-9)
-
-
-@settings(max_examples=100, deadline=None)
-@given(tables(), st.sampled_from(["loss", "discernibility"]), SHARES, st.data())
-def test_with_people_who_have_several_records(table, metric, share, data):
-    columns, matrix, sensitive = table
-    given_people = st.lists(st.integers(0, 6), min_size=matrix.records, max_size=matrix.records)
-    people = np.unique(data.draw(given_people), return_inverse=True)[1].astype(np.int32)
-    matrix = Matrix(**{**matrix.__dict__, "subjects": people})
-    if matrix.people < 2:
-        return
-    found, best = found_and_best(
-        FullDomain(metric, share), [KAnonymity(2)], columns, matrix, sensitive
-    )
-    assert (found is None) == (best is None)
-    assert found is None or found == pytest.approx(best, abs=1e-9)
 
 
 OF_RELEASE = [
@@ -197,25 +130,72 @@ OF_RELEASE = [
 ]
 
 
-@settings(max_examples=150, deadline=None)
-@given(
-    tables(16),
-    st.sampled_from([metric for metric in METRICS if metric != "loss-geometric"]),
-    SHARES,
-    st.sampled_from(OF_RELEASE),
-    st.sampled_from([None, 2]),
+def k_alone(draw):
+    return *draw(tables()), [KAnonymity(draw(st.integers(2, 4)))]
+
+
+def any_other_promise(draw):
+    others = [draw(st.sampled_from(OTHERS))]
+    return *draw(tables(16)), others + [KAnonymity(2)] * draw(st.integers(0, 1))
+
+
+def counts_over_some_attributes(draw):
+    columns, matrix, sensitive = draw(tables())
+    names, ks = [c.name for c in columns], (draw(st.integers(2, 3)), draw(st.integers(2, 4)))
+    qids = tuple(names[:1]), tuple(names[-2:])
+    return columns, matrix, sensitive, [*map(KAnonymity, ks, qids)]
+
+
+def people_with_several_records(draw):
+    columns, matrix, sensitive = draw(tables())
+    people = draw(st.lists(st.integers(0, 6), min_size=matrix.records, max_size=matrix.records))
+    numbered = np.unique(people, return_inverse=True)[1].astype(np.int32)
+    return columns, replace(matrix, subjects=numbered), sensitive, [KAnonymity(2)]
+
+
+def about_the_release(draw):
+    others = [draw(st.sampled_from(OF_RELEASE))]
+    return *draw(tables(16)), others + [KAnonymity(2)] * draw(st.integers(0, 1))
+
+
+def against_a_population(draw):
+    columns, matrix, sensitive = draw(tables(14))
+    people = draw(st.integers(0, 20))
+    for column in columns:
+        leaves = st.sampled_from(sorted(column.rows))
+        more = draw(st.lists(leaves, min_size=people, max_size=people))
+        column.population = [*column.values, *more]
+    codes = [Hierarchy.from_paths(c.rows.values()).leaf_codes(c.population) for c in columns]
+    matrix = replace(matrix, populations={"people": np.column_stack(codes).astype(np.int32)})
+    least = draw(st.sampled_from([0.0, 0.2]))
+    models = [KMap(3, "people"), DeltaPresence(0.7, "people", least)]
+    return columns, matrix, sensitive, [draw(st.sampled_from(models))]
+
+
+@pytest.mark.parametrize(
+    ("drawn", "metrics"),
+    [
+        (k_alone, METRICS),
+        (any_other_promise, METRICS),
+        (counts_over_some_attributes, METRICS),
+        (people_with_several_records, ["loss", "discernibility"]),
+        (about_the_release, [metric for metric in METRICS if metric != "loss-geometric"]),
+        (against_a_population, METRICS),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
 )
-def test_with_promises_about_the_release_as_a_whole(table, metric, share, other, k):
-    columns, matrix, sensitive = table
-    models = [other] if k is None else [KAnonymity(k), other]
-    if matrix.records < bound(models, matrix, sensitive).k:
-        return
-    found, best = found_and_best(FullDomain(metric, share), models, columns, matrix, sensitive)
+@settings(max_examples=150)
+@given(share=SHARES, data=st.data())
+def test_the_score_is_the_least_of_all_nodes(drawn, metrics, share, data):
+    columns, matrix, sensitive, models = drawn(data.draw)
+    assume(matrix.people >= bound(models, matrix, sensitive).k)
+    method = FullDomain(data.draw(st.sampled_from(metrics)), share)
+    found, best = found_and_best(method, models, columns, matrix, sensitive)
     assert (found is None) == (best is None)
     assert found is None or found == pytest.approx(best, abs=1e-9)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     tables(6),
     st.sampled_from(METRICS),
@@ -226,8 +206,7 @@ def test_what_is_proven_is_the_least_whoever_is_suppressed(table, metric, share,
     """Every node with every set of suppressed classes, one by one."""
     columns, matrix, sensitive = table
     promises = bound([other], matrix, sensitive)
-    if matrix.records < promises.k:
-        return
+    assume(matrix.records >= promises.k)
     best = naive_lattice.optimum_of_all(columns, [other], metric, share, promises.k, sensitive)
     try:
         said = FullDomain(metric, share).cut(matrix, promises, None).search_statistics
@@ -248,50 +227,24 @@ def lone_records(alone, paired):
     return Matrix.from_columns(codes[:, None], [Hierarchy.from_paths(rows)], names=("q",))
 
 
-def test_as_few_lone_records_go_as_a_share_needs():
-    """(20 - s) / (100 - s) <= 0.05 first holds for s = 16; all twenty went before."""
+@pytest.mark.parametrize(
+    ("model", "gone", "proven"),
+    [(SampleUniqueness(0.05), 16, True), (AverageRisk(0.55), 12, False)],
+)
+def test_as_few_lone_records_go_as_a_share_needs(model, gone, proven):
+    """(20 - s) / (100 - s) <= 0.05 first holds for s = 16, (60 - s) / (100 - s) <= 0.55 for 12."""
     matrix = lone_records(20, 40)
-    promises = bound([SampleUniqueness(0.05)], matrix, {})
+    promises = bound([model], matrix, {})
     cut = FullDomain("loss", 1.0).cut(matrix, promises, None)
-    assert cut.suppressed.sum() == 16
-    assert cut.search_statistics["proven"]
-    short = FullDomain("loss", 0.15).cut(matrix, promises, None)
-    assert short.levels == (1,)  # fifteen would not be enough
-
-
-def test_average_risk_suppresses_no_more_than_it_needs_and_is_not_called_proven():
-    """(60 - s) / (100 - s) <= 0.55 first holds for s = 12."""
-    matrix = lone_records(20, 40)
-    cut = FullDomain("loss", 1.0).cut(matrix, bound([AverageRisk(0.55)], matrix, {}), None)
-    assert cut.suppressed.sum() == 12
+    assert cut.suppressed.sum() == gone
     assert cut.search_statistics["every_node"]
-    assert not cut.search_statistics["proven"]
+    assert cut.search_statistics["proven"] == proven
     assert cut.search_statistics["bound"] <= cut.search_statistics["score"]
+    short = FullDomain("loss", (gone - 1) / 100).cut(matrix, promises, None)
+    assert short.levels == (1,)  # one record less would not be enough
 
 
-@settings(max_examples=150, deadline=None)
-@given(tables(14), st.sampled_from(METRICS), SHARES, st.booleans(), st.data())
-def test_with_promises_against_a_population(table, metric, share, mapped, data):
-    columns, matrix, sensitive = table
-    people = data.draw(st.integers(0, 20))
-    for column in columns:
-        more = data.draw(
-            st.lists(st.sampled_from(sorted(column.rows)), min_size=people, max_size=people)
-        )
-        column.population = [*column.values, *more]
-    codes = [Hierarchy.from_paths(c.rows.values()).leaf_codes(c.population) for c in columns]
-    matrix = replace(matrix, populations={"people": np.column_stack(codes).astype(np.int32)})
-    model = (
-        KMap(3, "people")
-        if mapped
-        else DeltaPresence(0.7, "people", data.draw(st.sampled_from([0.0, 0.2])))
-    )
-    found, best = found_and_best(FullDomain(metric, share), [model], columns, matrix, sensitive)
-    assert (found is None) == (best is None)
-    assert found is None or found == pytest.approx(best, abs=1e-9)
-
-
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(tables(), st.data())
 def test_every_node_bounds_those_below_and_above_it(table, data):
     """What the search closes nodes by: floors rise, and what suppression adds at a node is added
@@ -313,7 +266,7 @@ def test_every_node_bounds_those_below_and_above_it(table, data):
         assert one.score >= one.floor + other.penalty - 1e-9
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(tables(), st.sampled_from(["bottom-up", "top-down"]), SHARES)
 def test_step_by_step_searches_keep_the_promises_and_never_beat_the_optimum(table, search, share):
     _columns, matrix, sensitive = table
@@ -325,7 +278,7 @@ def test_step_by_step_searches_keep_the_promises_and_never_beat_the_optimum(tabl
     assert cut.suppressed.sum() <= share * matrix.records
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(tables(), st.data())
 def test_levels_stay_between_minimum_and_maximum(table, data):
     columns, matrix, sensitive = table
@@ -346,12 +299,11 @@ def test_levels_stay_between_minimum_and_maximum(table, data):
         assert cut.search_statistics["score"] == pytest.approx(best, abs=1e-9)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(tables(), st.integers(2, 3))
 def test_further_rounds_only_save_records(table, k):
     _columns, matrix, sensitive = table
-    if matrix.records < k:
-        return
+    assume(matrix.records >= k)
     promises = bound([KAnonymity(k)], matrix, sensitive)
     once = FullDomain("loss", 1.0).cut(matrix, promises, np.random.default_rng(0))
     often = FullDomain("loss", 1.0, rounds=5).cut(matrix, promises, np.random.default_rng(0))
@@ -375,7 +327,7 @@ def test_a_lattice_too_large_to_search_is_climbed_and_descended_and_said_so():
     assert not cut.search_statistics["proven"]
     assert cut.suppressed.sum() <= 20
     with pytest.raises(InputError, match="too many for search 'optimal'"):
-        FullDomain("loss", 0.1, search="optimal").cut(matrix, promises, np.random.default_rng(0))
+        FullDomain("loss", 0.1, search="optimal").cut(matrix, promises, None)
 
 
 def test_a_spent_budget_ends_with_the_best_so_far_and_a_bound():
@@ -385,37 +337,28 @@ def test_a_spent_budget_ends_with_the_best_so_far_and_a_bound():
     full = FullDomain("loss", 1.0).cut(matrix, promises, np.random.default_rng(0))
     assert not cut.search_statistics["proven"]
     assert full.search_statistics["proven"]
-    assert (
-        cut.search_statistics["bound"]
-        <= full.search_statistics["score"]
-        <= cut.search_statistics["score"]
-    )
+    bounds = (cut.search_statistics["bound"], cut.search_statistics["score"])
+    assert bounds[0] <= full.search_statistics["score"] <= bounds[1]
 
 
 def test_progress_tells_how_many_nodes_are_left(monkeypatch):
     monkeypatch.setattr("shoal.tables.methods.full_domain.TOLD_EVERY", 0.0)
-    said = []
-    matrix = wide(5)
-    FullDomain("loss", 0.3).cut(
-        matrix, bound([KAnonymity(3)], matrix, {}), np.random.default_rng(0), said.append
-    )
+    said, matrix = [], wide(5)
+    FullDomain("loss", 0.3).cut(matrix, bound([KAnonymity(3)], matrix, {}), None, said.append)
     assert said
     assert all("of 1,024 nodes left" in text for text in said)
 
 
 def test_levels_that_no_attribute_has_are_refused_all_at_once():
-    matrix = wide(2)
+    matrix, method = wide(2), FullDomain(minimum=("q0:9", "zip:1", "q1"))
     with pytest.raises(InputError) as wrong:
-        FullDomain(minimum=("q0:9", "zip:1", "q1")).cut(
-            matrix, bound([KAnonymity(2)], matrix, {}), None
-        )
+        method.cut(matrix, bound([KAnonymity(2)], matrix, {}), None)
     assert "asks level 9 of 'q0'" in str(wrong.value)
     assert len(wrong.value.findings) == 1  # what is wrong with the other two is said once
 
 
 def test_rounds_are_refused_where_a_promise_looks_at_the_whole_table():
-    matrix = wide(2)
-    secret = {"s": SensitiveColumn("s", np.zeros(200, np.int32), 1)}
+    matrix, secret = wide(2), {"s": SensitiveColumn("s", np.zeros(200, np.int32), 1)}
     with pytest.raises(InputError, match="rounds"):
         FullDomain(rounds=1).cut(matrix, bound([TCloseness("s", 0.2)], matrix, secret), None)
 

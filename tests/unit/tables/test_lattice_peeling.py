@@ -16,11 +16,13 @@ from hypothesis import strategies as st
 import naive_peeling
 from naive_peers import DistinctValues, JustK, box_cost, classes_of
 from peer_cases import SHARED, matrices
+from shoal.data.classes import Classes
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.hierarchies.table import read_hierarchy
 from shoal.data.matrix import Matrix
 from shoal.errors import InputError
-from shoal.protocols import Promises
+from shoal.privacy.k_anonymity import KAnonymity
+from shoal.privacy.promises import BoundPromises
 from shoal.tables.methods import lattice_peeling
 from shoal.tables.methods.lattice_peeling import (
     LatticePeeling,
@@ -69,15 +71,13 @@ def test_levels_group_the_records_as_plain_python_does(matrix):
     for j, of_attribute in enumerate(levels):
         cells = naive_peeling.cells(matrix, j)
         assert len(of_attribute) == len(cells)
+        ranks = units.rows[units.of_record, j]
         for level, expected in zip(of_attribute, cells, strict=True):
-            ranks = units.rows[units.of_record, j]
-            assert len(set(zip(level.node[ranks].tolist(), expected, strict=True))) == len(
-                set(expected)
-            )
-            assert level.node.max() + 1 == len(set(expected))
-            assert level.loss[ranks].mean() == pytest.approx(
-                naive_peeling.mean_loss(matrix, j, expected), abs=1e-12
-            )
+            groups = len(set(expected))
+            assert len(set(zip(level.node[ranks].tolist(), expected, strict=True))) == groups
+            assert level.node.max() + 1 == groups
+            loss = naive_peeling.mean_loss(matrix, j, expected)
+            assert level.loss[ranks].mean() == pytest.approx(loss, abs=1e-12)
 
 
 @given(matrix=matrices())
@@ -112,72 +112,64 @@ def test_the_levels_with_the_nearest_losses_are_dropped_first_and_never_the_coar
     assert thinned(means, 1) == [[3], [2]]
 
 
-@pytest.mark.parametrize("many", [40, 70])  # NumPy's arrays have at most 64 axes
-def test_many_attributes_are_no_trap(many):
-    codes = np.random.default_rng(3).integers(0, 9, (80, many))
-    matrix = Matrix.from_columns(codes, [8.0] * many)
-    result = partition(matrix, 5)
-    assert result.sizes().min() >= 5
-
-
 # Groups
 
 
-@given(matrix=matrices(), k=st.integers(1, 6))
-def test_groups_are_those_of_plain_python(matrix, k):
+def peeled(matrix: Matrix, promises) -> tuple[list[list[int]], list[int]]:
     units, levels, vectors = prepared(matrix)
-    for promises in (JustK(matrix, k), JustK(matrix, k, needs_more_than_k=True)):
-        group = lattice_peeling._peel(units, levels, vectors, promises)[units.of_record]
-        cells = [naive_peeling.cells(matrix, j) for j in range(matrix.attributes)]
-        taken, left = naive_peeling.peel(matrix, cells, vectors.tolist(), k)
-        assert sorted(classes_of(group)) == sorted(taken)
-        assert np.flatnonzero(group < 0).tolist() == left
+    group = lattice_peeling._peel(units, levels, vectors, promises)[units.of_record]
+    return sorted(classes_of(group)), np.flatnonzero(group < 0).tolist()
+
+
+def peeled_plainly(matrix: Matrix, k: int, *keep) -> tuple[list[list[int]], list[int]]:
+    cells = [naive_peeling.cells(matrix, j) for j in range(matrix.attributes)]
+    taken, left = naive_peeling.peel(matrix, cells, prepared(matrix)[2].tolist(), k, *keep)
+    return sorted(taken), left
+
+
+@given(matrix=matrices(), k=st.integers(1, 6), needs_more_than_k=st.booleans())
+def test_groups_are_those_of_plain_python(matrix, k, needs_more_than_k):
+    assert peeled(matrix, JustK(matrix, k, needs_more_than_k)) == peeled_plainly(matrix, k)
 
 
 @given(matrix=matrices(), k=st.integers(1, 4), least=st.integers(1, 3), data=st.data())
 def test_a_group_leaves_only_where_every_promise_holds(matrix, k, least, data):
-    values = np.array(
-        data.draw(st.lists(st.integers(0, 3), min_size=matrix.records, max_size=matrix.records))
-    )
-    promises = DistinctValues(matrix, k, values, least)
-    units, levels, vectors = prepared(matrix)
-    group = lattice_peeling._peel(units, levels, vectors, promises)[units.of_record]
-    cells = [naive_peeling.cells(matrix, j) for j in range(matrix.attributes)]
-    taken, left = naive_peeling.peel(
-        matrix,
-        cells,
-        vectors.tolist(),
-        k,
-        lambda groups: [promises.keeps(members) for members in groups],
-    )
-    assert sorted(classes_of(group)) == sorted(taken)
-    assert np.flatnonzero(group < 0).tolist() == left
+    values = st.lists(st.integers(0, 3), min_size=matrix.records, max_size=matrix.records)
+    promises = DistinctValues(matrix, k, np.array(data.draw(values)), least)
+
+    def keep(groups):
+        return [promises.keeps(members) for members in groups]
+
+    assert peeled(matrix, promises) == peeled_plainly(matrix, k, keep)
 
 
-def test_keys_that_64_bits_cannot_hold_are_scrambled_and_group_the_same():
-    rng = np.random.default_rng(1)
-    codes = np.repeat(rng.integers(0, 10**6, (120, 8)), 3, axis=0)
-    matrix = Matrix.from_columns(codes, [1e6] * 8)
+@pytest.mark.parametrize(
+    ("most", "many"), [(10**6, 8), (9, 40), (9, 70)], ids=["wide", "40", "more than NumPy's axes"]
+)
+def test_many_attributes_are_no_trap(most, many):
+    """Keys that 64 bits cannot hold are scrambled and group the same."""
+    codes = np.repeat(np.random.default_rng(1).integers(0, most, (120, many)), 3, axis=0)
+    matrix = Matrix.from_columns(codes, [float(most)] * many)
     assert sorted(partition(matrix, 3).sizes().tolist()) == [3] * 120
 
 
 # The method
 
 
-def test_a_worked_example():
-    """Two people in each of Bonn and Cologne of one age leave by city, the others by region or with
-    everybody.
-    """
-    codes = np.array([[0, 0], [0, 0], [1, 0], [1, 0], [2, 9], [3, 9], [2, 8], [3, 8]])
-    matrix = Matrix.from_columns(codes, [PLACES, 9.0])
-    assert partition(matrix, 2, refine="none").labels.tolist() == [0, 0, 1, 1, 2, 3, 2, 3]
-    assert partition(matrix, 3, refine="none").labels.tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
-
-
-def test_records_left_over_join_the_class_that_they_cost_least():
-    codes = np.array([[0, 0], [0, 0], [0, 0], [3, 9], [3, 9], [3, 9], [2, 9]])
-    matrix = Matrix.from_columns(codes, [PLACES, 9.0])
-    assert partition(matrix, 3, refine="none").labels.tolist() == [0, 0, 0, 1, 1, 1, 1]
+@pytest.mark.parametrize(
+    ("places", "ages", "k", "labels"),
+    [
+        # two people in each of Bonn and Cologne of one age leave by city
+        ([0, 0, 1, 1, 2, 3, 2, 3], [0, 0, 0, 0, 9, 9, 8, 8], 2, [0, 0, 1, 1, 2, 3, 2, 3]),
+        # and here by region
+        ([0, 0, 1, 1, 2, 3, 2, 3], [0, 0, 0, 0, 9, 9, 8, 8], 3, [0, 0, 0, 0, 1, 1, 1, 1]),
+        # who is left over joins the class where that costs least
+        ([0, 0, 0, 3, 3, 3, 2], [0, 0, 0, 9, 9, 9, 9], 3, [0, 0, 0, 1, 1, 1, 1]),
+    ],
+)
+def test_worked_examples(places, ages, k, labels):
+    matrix = Matrix.from_columns(np.array([places, ages]).T, [PLACES, 9.0])
+    assert partition(matrix, k, refine="none").labels.tolist() == labels
 
 
 @settings(max_examples=50)
@@ -195,19 +187,6 @@ def test_a_crowd_of_equal_records_is_cut_into_classes_below_2k():
     assert partition(matrix, 10).sizes().max() < 20
 
 
-def test_refining_never_loses_more():
-    rng = np.random.default_rng(2)
-    codes = np.column_stack(
-        [rng.integers(0, 4, 500), rng.integers(0, 30, 500), rng.integers(0, 5, 500)]
-    )
-    matrix = Matrix.from_columns(codes, [PLACES, 29.0, 4.0])
-    loss = {
-        refine: mean_loss(matrix, partition(matrix, 6, refine=refine).labels)
-        for refine in ("none", "full")
-    }
-    assert loss["full"] <= loss["none"]
-
-
 def test_a_policy_without_quasi_identifiers_is_refused():
     with pytest.raises(InputError, match="no quasi-identifier"):
         partition(Matrix.from_columns(np.zeros((3, 0)), []), 2)
@@ -217,6 +196,7 @@ def test_a_policy_without_quasi_identifiers_is_refused():
 def test_parameters_outside_their_range_are_refused(parameters):
     with pytest.raises(InputError, match="must be"):
         LatticePeeling(**parameters)
+    assert LatticePeeling(vectors=1).vectors == 1
 
 
 ADULT = ("age workclass education marital-status occupation race sex native-country").split()
@@ -229,12 +209,8 @@ def adult_over_hierarchies() -> Matrix:
         pytest.skip(
             f"Adult's hierarchies are not at {folder}; set SHOAL_DATA to a folder that has them"
         )
-    lines = [
-        line.split(", ")
-        for line in (SHARED / "adult" / "adult.data").read_text().splitlines()
-        if line
-    ]
-    complete = [line for line in lines if "?" not in line]
+    lines = (SHARED / "adult" / "adult.data").read_text().splitlines()
+    complete = [line.split(", ") for line in lines if line and "?" not in line]
     hierarchies = [read_hierarchy(f"{folder}/{name}.csv", name) for name in ADULT]
     columns = [
         hierarchy.leaf_codes(pl.Series([line[place] for line in complete]))
@@ -248,15 +224,8 @@ def adult_over_hierarchies() -> Matrix:
 )
 def test_adult_over_hierarchies_loses_less_than_the_best_local_recoding_of_arx(k, most):
     """Their figures: ARX 3.9.2, its best local recoding of the same table and hierarchies."""
-
-    class Just(Promises):
-        needs_more_than_k = False
-
-        def holds(self, labels, count):
-            return np.bincount(labels[labels >= 0], minlength=count) >= k
-
-    Just.k = k
     matrix = adult_over_hierarchies()
-    result = partition(matrix, k, Just(), refine="none")
+    everyone = Classes(np.zeros(matrix.records, dtype=np.int32), 1)
+    result = partition(matrix, k, BoundPromises([KAnonymity(k)], everyone), refine="none")
     assert result.sizes().min() >= k
     assert mean_loss(matrix, result.labels) < 0.95 * most

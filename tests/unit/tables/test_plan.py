@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 import shoal
 from sample_policies import content_of
-from shoal.cli.main import status_of
 from shoal.reports.text import explanation_sentences
 from strategies import policies_with_tables, without_means
 
@@ -26,23 +25,24 @@ POLICY = content_of(
     2,
     method={"name": "full-domain", "suppression": 0.3},
 )
+K2 = {"model": "k-anonymity", "k": 2}
 FIRST = pl.DataFrame(
     {"at": [*"aabbcc"], "sex": [*"ffffmm"], "age": [30, 30, 41, 41, 50, 50], "ill": [*"uvuvuv"]}
 )
 
 
-def test_a_saved_plan_does_the_same_to_the_same_table(tmp_path):
-    chosen = shoal.publish(FIRST, POLICY, plan=tmp_path / "plan.json")
-    again = shoal.publish(FIRST, POLICY, plan=tmp_path / "plan.json")
-    assert again.data.equals(chosen.data)
-    assert again.certificate["plan"] == {"uncovered": {}, "suppressed": 0}
+@pytest.fixture
+def plan(tmp_path):
+    """A plan that was chosen for the first table."""
+    shoal.publish(FIRST, POLICY, plan=tmp_path / "plan.json")
+    return tmp_path / "plan.json"
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data(), rounds=st.integers(0, 2))
-def test_that_holds_for_any_table_and_every_number_of_rounds(tmp_path_factory, data, rounds):
+def test_a_saved_plan_does_the_same_to_the_same_table(tmp_path_factory, data, rounds):
     content, frame = data.draw(policies_with_tables())
-    content = without_means(content) | {"promises": [{"model": "k-anonymity", "k": 2}]}
+    content = without_means(content) | {"promises": [K2]}
     policy = content | {"method": {"name": "full-domain", "suppression": 0.4, "rounds": rounds}}
     place = tmp_path_factory.mktemp("plans") / "plan.json"
     try:
@@ -52,52 +52,53 @@ def test_that_holds_for_any_table_and_every_number_of_rounds(tmp_path_factory, d
     again = shoal.publish(frame, policy, plan=place)
     assert again.certificate.holds
     assert (again.classes >= 0).sum() == (chosen.classes >= 0).sum()
-    if not any(
-        "" in frame[name].to_list() for name in content["attributes"] if name.startswith("q")
-    ):
+    assert again.certificate["plan"]["uncovered"] == {}
+    quasi = [name for name in content["attributes"] if name.startswith("q")]
+    if not any("" in frame[name].to_list() for name in quasi):
         assert again.data.equals(chosen.data)
 
 
-def test_values_that_it_does_not_cover_are_suppressed_counted_and_said(tmp_path, capsys):
-    shoal.publish(FIRST, POLICY, plan=tmp_path / "plan.json")
-    other = FIRST.with_columns(sex=pl.Series([*"ffxxmm"]), age=pl.Series([30, 30, 41, 41, 50, 50]))
-    out = shoal.publish(other, POLICY, plan=tmp_path / "plan.json")
+def test_values_that_it_does_not_cover_are_suppressed_counted_and_said(plan, shoal_in):
+    other = FIRST.with_columns(sex=pl.Series([*"ffxxmm"]))
+    out = shoal.publish(other, POLICY, plan=plan)
     assert out.certificate["plan"]["uncovered"] == {"sex": {"values": 1, "records": 2}}
     assert out.certificate["records"]["suppressed"] == 2
-    other.write_csv(tmp_path / "in.csv")
-    (tmp_path / "policy.json").write_text(json.dumps(POLICY))
-    names = [str(tmp_path / name) for name in ("in.csv", "policy.json", "out.csv", "plan.json")]
-    assert status_of(["publish", names[0], "-p", names[1], "-o", names[2], "--plan", names[3]]) == 0
-    assert "does not cover 1 value of 'sex': 2 records suppressed" in capsys.readouterr().err
+    done = shoal_in(other, POLICY, "--plan", plan)
+    assert done.status == 0
+    assert "does not cover 1 value of 'sex': 2 records suppressed" in done.err
 
 
-def test_classes_that_break_a_promise_in_the_other_table_go_as_far_as_allowed(tmp_path):
-    shoal.publish(FIRST, POLICY, plan=tmp_path / "plan.json")
-    one_alone = FIRST[:5]
-    out = shoal.publish(one_alone, POLICY, plan=tmp_path / "plan.json")
+@pytest.fixture
+def shoal_in(tmp_path, monkeypatch, shoal):
+    """Publishes a table by the command, in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+
+    def publish(frame, policy, *more):
+        frame.write_csv("in.csv")
+        (tmp_path / "policy.json").write_text(json.dumps(policy))
+        return shoal("publish", "in.csv", "-p", "policy.json", "-o", "out.csv", *more)
+
+    return publish
+
+
+def test_classes_that_break_a_promise_in_the_other_table_go_as_far_as_allowed(plan):
+    out = shoal.publish(FIRST[:5], POLICY, plan=plan)  # one is alone
     assert out.certificate.holds
     assert out.certificate["plan"]["suppressed"] == 1
     with pytest.raises(shoal.PromiseError, match="allows to suppress"):
-        shoal.publish(FIRST[[0, 2, 4]], POLICY, plan=tmp_path / "plan.json")
+        shoal.publish(FIRST[[0, 2, 4]], POLICY, plan=plan)
 
 
-def test_a_plan_for_other_columns_or_of_another_kind_is_refused(tmp_path):
-    shoal.publish(FIRST, POLICY, plan=tmp_path / "plan.json")
+def test_a_plan_for_other_columns_is_refused(plan):
     fewer = {name: a for name, a in POLICY["attributes"].items() if name != "sex"}
     with pytest.raises(shoal.InputError, match="'sex' is not a quasi-identifier"):
-        shoal.publish(
-            FIRST.drop("sex"), POLICY | {"attributes": fewer}, plan=tmp_path / "plan.json"
-        )
-    (tmp_path / "bad.json").write_text("{}")
-    with pytest.raises(shoal.InputError, match="holds no plan"):
-        shoal.publish(FIRST, POLICY, plan=tmp_path / "bad.json")
-    with pytest.raises(shoal.InputError, match="recodes each class on its own"):
-        shoal.publish(FIRST, POLICY | {"method": {"name": "mondrian"}}, plan=tmp_path / "new.json")
+        shoal.publish(FIRST.drop("sex"), POLICY | {"attributes": fewer}, plan=plan)
 
 
 @pytest.mark.parametrize(
     "change",
     [
+        lambda plan: plan.clear(),
         lambda plan: plan["rounds"][0]["sex"].update(cells=None),
         lambda plan: plan["rounds"][0]["sex"].update(cells=[]),
         lambda plan: plan["rounds"][0]["sex"].update(cells={"f": -1}),
@@ -108,29 +109,24 @@ def test_a_plan_for_other_columns_or_of_another_kind_is_refused(tmp_path):
         lambda plan: plan.update(suppression=float("nan")),
     ],
 )
-def test_a_plan_that_can_not_be_understood_is_none(tmp_path, change):
-    path = tmp_path / "plan.json"
-    shoal.publish(FIRST, POLICY, plan=path)
-    plan = json.loads(path.read_text())
-    change(plan)
-    path.write_text(json.dumps(plan))
+def test_a_plan_that_can_not_be_understood_is_none(plan, change):
+    content = json.loads(plan.read_text())
+    change(content)
+    plan.write_text(json.dumps(content))
     with pytest.raises(shoal.InputError, match="holds no plan"):
-        shoal.publish(FIRST, POLICY, plan=path)
+        shoal.publish(FIRST, POLICY, plan=plan)
 
 
 def test_no_plan_is_left_by_a_release_that_is_withheld(tmp_path):
-    strict = [
-        {"model": "k-anonymity", "k": 2},
-        {"model": "k-map", "k": 9, "population": "people.csv"},
-    ]
+    strict = [K2, {"model": "k-map", "k": 9, "population": "people.csv"}]
     FIRST.select("at", "sex", "age").write_csv(tmp_path / "people.csv")
-    policy = shoal.Policy.from_dict(
-        POLICY | {"promises": strict, "method": {"name": "datafly"}}, tmp_path
-    )
+    content = POLICY | {"promises": strict, "method": {"name": "datafly"}}
     with pytest.raises((shoal.PromiseError, shoal.InfeasibleError)):
-        shoal.publish(FIRST, policy, plan=tmp_path / "plan.json")
+        shoal.publish(FIRST, shoal.Policy.from_dict(content, tmp_path), plan=tmp_path / "plan.json")
     assert not (tmp_path / "plan.json").exists()
 
+
+# Why a release is as it is
 
 SPREAD = pl.DataFrame(
     {
@@ -142,95 +138,67 @@ SPREAD = pl.DataFrame(
 )
 
 
-def test_an_explanation_names_promises_and_columns():
-    policy = POLICY | {
-        "promises": [{"model": "k-anonymity", "k": 3}],
-        "method": {"name": "full-domain", "suppression": 0.1},
-    }
-    told = shoal.publish(SPREAD, policy, explain=True).certificate["explanation"]
+def with_k(k: int) -> dict:
+    return POLICY | {"promises": [K2 | {"k": k}]}
+
+
+ONE_IN_TEN = with_k(3) | {"method": {"name": "full-domain", "suppression": 0.1}}
+
+
+@pytest.fixture(scope="module")
+def explained():
+    return shoal.publish(SPREAD, ONE_IN_TEN, explain=True).certificate
+
+
+def test_an_explanation_names_promises_and_columns(explained):
+    told = explained["explanation"]
     assert told["suppressed"]["records"] == 1
     assert told["suppressed"]["promises"] == {"k-anonymity": 1}
     assert {c["attribute"] for c in told["suppressed"]["columns"]} == {"at", "sex", "age"}
     assert any(column["promises"]["k-anonymity"] > 0 for column in told["generalized"])
 
 
-def test_cheaper_is_only_what_loses_or_suppresses_less_of_the_same_columns():
-    policy = POLICY | {"promises": [{"model": "k-anonymity", "k": 4}]}
-    told = shoal.publish(SPREAD, policy, explain=True).certificate["explanation"]
+def test_cheaper_is_only_what_loses_or_suppresses_less_of_the_same_columns_and_is_so():
+    told = shoal.publish(SPREAD, with_k(4), explain=True).certificate["explanation"]
     settings = {change["setting"]: change for change in told["cheaper"]}
     # without 'age', which shows nothing: no gain
-    assert set(settings) == {
-        "k-anonymity with k = 3",
-        "without 'sex'",
-    }
+    assert set(settings) == {"k-anonymity with k = 3", "without 'sex'"}
     # the two others show nothing
-    assert settings["without 'sex'"]["now"] == {
-        "suppressed": 0,
-        "score": 1.0,
-    }
+    assert settings["without 'sex'"]["now"] == {"suppressed": 0, "score": 1.0}
     assert settings["without 'sex'"]["score"] < 1.0
-
-
-def test_what_it_calls_cheaper_is_what_that_setting_publishes():
-    policy = POLICY | {"promises": [{"model": "k-anonymity", "k": 4}]}
-    told = shoal.publish(SPREAD, policy, explain=True).certificate["explanation"]
-    found = next(
-        change for change in told["cheaper"] if change["setting"] == "k-anonymity with k = 3"
-    )
-    there = shoal.publish(
-        SPREAD, policy | {"promises": [{"model": "k-anonymity", "k": 3}]}
-    ).certificate
+    found = settings["k-anonymity with k = 3"]
+    there = shoal.publish(SPREAD, with_k(3)).certificate
     assert found["score"] == there["method"]["search_statistics"]["score"]
     assert found["suppressed"] == there["records"]["suppressed"]
 
 
-def test_a_step_along_the_lattice_is_what_those_levels_publish():
-    policy = POLICY | {
-        "promises": [{"model": "k-anonymity", "k": 3}],
-        "method": {"name": "full-domain", "suppression": 0.1},
-    }
-    certificate = shoal.publish(SPREAD, policy, explain=True).certificate
-    told = certificate["explanation"]
+def test_a_step_along_the_lattice_is_what_those_levels_publish(explained):
+    told = explained["explanation"]
     assert told["node"]["is_safe"]
-    assert told["node"]["loss"] == pytest.approx(certificate["utility"]["gcp"])
-    steps = {(near["attribute"], near["step"]) for near in told["neighbours"]}
-    assert {step for _, step in steps} == {1, -1}
+    assert told["node"]["loss"] == pytest.approx(explained["utility"]["gcp"])
+    assert {near["step"] for near in told["neighbours"]} == {1, -1}
     for near in told["neighbours"]:
         level = told["node"]["levels"][near["attribute"]]
         assert near["levels"][near["attribute"]] == level + near["step"]
         at = [f"{name}:{level}" for name, level in near["levels"].items()]
-        method = {**policy["method"], "minimum": at, "maximum": at}
+        there = ONE_IN_TEN | {"method": ONE_IN_TEN["method"] | {"minimum": at, "maximum": at}}
         if not near["is_safe"]:
             with pytest.raises(shoal.InfeasibleError):
-                shoal.publish(SPREAD, policy | {"method": method})
+                shoal.publish(SPREAD, there)
             continue
-        there = shoal.publish(SPREAD, policy | {"method": method}).certificate
+        there = shoal.publish(SPREAD, there).certificate
         assert there["records"]["suppressed"] == near["breaking"]
         assert there["utility"]["gcp"] == pytest.approx(near["loss"])
 
 
-def test_explanations_hold_no_value_and_are_said_on_the_screen_and_in_the_report(tmp_path, capsys):
-    SPREAD.write_csv(tmp_path / "in.csv")
-    policy = POLICY | {"promises": [{"model": "k-anonymity", "k": 4}]}
-    (tmp_path / "policy.json").write_text(json.dumps(policy))
-    names = {
-        name: str(tmp_path / name) for name in ("in.csv", "policy.json", "out.csv", "report.html")
-    }
-    command = [
-        "publish",
-        names["in.csv"],
-        "-p",
-        names["policy.json"],
-        "-o",
-        names["out.csv"],
-        "--explain",
-    ]
-    assert status_of([*command, "--report", names["report.html"]]) == 0
-    said = capsys.readouterr().err
-    assert "cheaper: k-anonymity with k = 3" in said
+def test_explanations_hold_no_value_and_are_said_on_the_screen_and_in_the_report(
+    tmp_path, shoal_in
+):
+    done = shoal_in(SPREAD, with_k(4), "--explain", "--report", "report.html")
+    assert done.status == 0
+    assert "cheaper: k-anonymity with k = 3" in done.err
     assert "what would be cheaper" in (tmp_path / "report.html").read_text()
-    assert "north" not in said
-    assert shoal.publish(SPREAD, policy, explain=True).certificate.holds
+    assert "north" not in done.err
 
 
 @pytest.mark.parametrize(
@@ -243,18 +211,11 @@ def test_explanations_hold_no_value_and_are_said_on_the_screen_and_in_the_report
     ],
 )
 def test_what_is_cheaper_is_said_by_what_differs(change, now, said):
-    cheaper = dict(zip(("suppressed", "score"), change, strict=True))
-    cheaper |= {
-        "setting": "without 'a'",
-        "now": dict(zip(("suppressed", "score"), now, strict=True)),
-    }
+    names = ("suppressed", "score")
+    cheaper = dict(zip(names, change, strict=True)) | {"setting": "without 'a'"}
+    cheaper["now"] = dict(zip(names, now, strict=True))
     measured = {"suppressed": None, "generalized": [], "looser": [], "cheaper": [cheaper]}
     assert list(explanation_sentences(measured)) == [f"cheaper: without 'a' {said}"]
-
-
-def test_local_recoding_has_nothing_to_explain():
-    with pytest.raises(shoal.InputError, match="methods of global recoding"):
-        shoal.publish(SPREAD, POLICY | {"method": {"name": "mondrian"}}, explain=True)
 
 
 @pytest.mark.parametrize(
@@ -268,7 +229,14 @@ def test_local_recoding_has_nothing_to_explain():
 def test_why_there_is_no_plan_names_the_method_that_was_asked_for(tmp_path, method, says):
     policy = {name: value for name, value in POLICY.items() if name != "method"}
     policy |= {} if method is None else {"method": method}
-    with pytest.raises(shoal.InputError, match=says):
-        shoal.publish(FIRST, policy, plan=tmp_path / "plan.json")
-    with pytest.raises(shoal.InputError, match=says):
-        shoal.lattice_walk(FIRST, policy)
+    for asked in (
+        lambda: shoal.publish(FIRST, policy, plan=tmp_path / "plan.json"),
+        lambda: shoal.lattice_walk(FIRST, policy),
+    ):
+        with pytest.raises(shoal.InputError, match=says):
+            asked()
+
+
+def test_local_recoding_has_nothing_to_explain():
+    with pytest.raises(shoal.InputError, match="methods of global recoding"):
+        shoal.publish(SPREAD, POLICY | {"method": {"name": "mondrian"}}, explain=True)

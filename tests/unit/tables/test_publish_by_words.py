@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import inspect
 import warnings
 
 import pandas as pd
@@ -27,14 +26,13 @@ def attributes_of(policy: shoal.Policy) -> dict:
 def days() -> pl.DataFrame:
     """Forty people with one column of every kind."""
     n = range(40)
+    grade = pl.Series([("low", "mid", "high")[i % 3] for i in n])
     return pl.DataFrame(
         {
             "age": [20 + i for i in n],
             "code": [f"{1000 + i % 8:05}" for i in n],
             "seen": [datetime.date(2019, 1, 1) + datetime.timedelta(60 * i) for i in n],
-            "grade": pl.Series([("low", "mid", "high")[i % 3] for i in n]).cast(
-                pl.Enum(["low", "mid", "high"])
-            ),
+            "grade": grade.cast(pl.Enum(["low", "mid", "high"])),
             "sex": ["f" if i % 2 else "m" for i in n],
             "pay": [1000 + 7 * i for i in n],
             "note": [f"note {i}" for i in n],
@@ -49,13 +47,11 @@ def test_each_column_is_generalized_as_its_values_say(days):
     release = shoal.publish(
         days, quasi=["age", "code", "seen", "grade", "sex"], sensitive="pay", drop="note", k=4, l=2
     )
+    dates = ["day", "month", "quarter", "year", "decade"]
     assert attributes_of(release.policy) == {
         "age": {"role": "quasi", "type": "number", "domain": [0, 120]},
         "code": {"role": "quasi", "hierarchy": {"prefix": 5}},
-        "seen": {
-            "role": "quasi",
-            "hierarchy": {"dates": ["day", "month", "quarter", "year", "decade"]},
-        },
+        "seen": {"role": "quasi", "hierarchy": {"dates": dates}},
         "grade": {"role": "quasi", "order": ["low", "mid", "high"]},
         "sex": {"role": "quasi"},
         "pay": {"role": "sensitive", "type": "number"},
@@ -66,15 +62,15 @@ def test_each_column_is_generalized_as_its_values_say(days):
 
 
 def test_l_and_t_are_promised_of_every_sensitive_column(days):
-    release = shoal.publish(
-        days, quasi="age", sensitive=["sex", "grade"], other="drop", k=4, l=2, t=0.9
-    )
-    assert release.policy.model.promises == [
-        {"model": "k-anonymity", "k": 4},
-        {"model": "l-diversity", "attribute": "sex", "l": 2, "kind": "distinct"},
-        {"model": "t-closeness", "attributes": ["sex"], "t": 0.9},
-        {"model": "l-diversity", "attribute": "grade", "l": 2, "kind": "distinct"},
-        {"model": "t-closeness", "attributes": ["grade"], "t": 0.9},
+    asked = {"sensitive": ["sex", "grade"], "other": "drop", "k": 4, "l": 2, "t": 0.9}
+    release = shoal.publish(days, quasi="age", **asked)
+    assert release.policy.model.promises == [{"model": "k-anonymity", "k": 4}] + [
+        promise
+        for name in ("sex", "grade")
+        for promise in (
+            {"model": "l-diversity", "attribute": name, "l": 2, "kind": "distinct"},
+            {"model": "t-closeness", "attributes": [name], "t": 0.9},
+        )
     ]
 
 
@@ -94,47 +90,27 @@ def test_a_set_of_columns_is_as_good_as_a_list(days):
     assert one.data.equals(other.data)
 
 
-def test_numbers_as_text_are_numbers_and_two_of_them_are_a_category():
+def test_numbers_as_text_are_numbers_two_of_them_a_category_and_nan_is_no_value():
     frame = pl.DataFrame({"age": ["9", "10", "31", "40"], "flag": ["0", "1", "0", "1"]})
     release = shoal.publish(frame, quasi=["age", "flag"], k=2)
     assert attributes_of(release.policy) == {
         "age": {"role": "quasi", "type": "number", "domain": [0, 120]},
         "flag": {"role": "quasi"},
     }
-
-
-def test_a_number_that_is_none_is_no_value_and_no_category():
     frame = pl.DataFrame({"age": [20.5, 31.0, float("nan"), 40.0] * 3})
     missing = frame.with_columns(pl.col("age").fill_nan(None))
-    found = [shoal.publish(table, quasi="age", k=2) for table in (frame, missing)]
-    assert found[0].certificate.holds
-    assert found[0].data.equals(found[1].data)
+    one, other = (shoal.publish(table, quasi="age", k=2) for table in (frame, missing))
+    assert one.certificate.holds
+    assert one.data.equals(other.data)
 
 
-@pytest.mark.parametrize(
-    ("numbers", "told"),
-    [
-        ([2**60 + i for i in range(6)], "more digits than can be told apart"),
-        ([1e300, 2e300, 3e300, 4e300], "numbers beyond 1e\\+100"),
-    ],
-)
-def test_numbers_without_a_sensible_domain_get_the_usual_error(numbers, told):
-    with pytest.raises(InputError, match=told):
-        shoal.publish(pl.DataFrame({"n": numbers}), quasi="n", k=2)
-
-
-@pytest.mark.parametrize("kind", ["pandas", "pyarrow", "stream"])
+@pytest.mark.parametrize("kind", [pd.DataFrame, pa.Table, pl.DataFrame])
 def test_the_same_words_give_the_same_release_of_any_kind_of_frame(sample_table, kind):
     words = {"quasi": ["age", "sex", "education"], "k": 5, "l": 2, **SENSITIVE}
     known = shoal.publish(sample_table, **words)
-    frame = {
-        "pandas": sample_table.to_pandas,
-        "pyarrow": sample_table.to_arrow,
-        "stream": lambda: Streamed(sample_table),
-    }[kind]()
-    release = shoal.publish(frame, **words)
-    expected = {"pandas": pd.DataFrame, "pyarrow": pa.Table, "stream": pl.DataFrame}[kind]
-    assert isinstance(release.data, expected)
+    made = {pd.DataFrame: pl.DataFrame.to_pandas, pa.Table: pl.DataFrame.to_arrow}
+    release = shoal.publish(made.get(kind, Streamed)(sample_table), **words)
+    assert isinstance(release.data, kind)
     assert pl.DataFrame(release).equals(known.data)  # as a stream of Arrow
     assert release.policy == known.policy
 
@@ -154,7 +130,6 @@ def test_categories_of_pandas_keep_their_order():
     frame = pd.DataFrame({"grade": pd.Series(["low", "high", "mid", "high"] * 3, dtype=order)})
     release = shoal.publish(frame, quasi="grade", k=3)
     assert attributes_of(release.policy)["grade"]["order"] == ["low", "mid", "high"]
-    assert "[mid, high]" in set(release.data["grade"]) | {"[mid, high]"}
 
 
 # What is asked
@@ -194,26 +169,14 @@ def test_a_policy_and_words_are_one_too_many(sample_table, sample_policy):
     shoal.publish(sample_table, sample_policy, subject=None, plain=())  # nothing is asked by these
 
 
-def test_help_and_completion_know_every_word():
-    words = set(inspect.signature(shoal.publish).parameters)
-    assert {"quasi", "sensitive", "subject", "plain", "drop", "other", "k", "l", "t"} < words
-    assert {"plan", "explain", "require_together", "attack", "others", "threads"} < words
-    assert not {"columns", "words"} & words
-
-
-def test_the_weight_of_a_sample_is_sent_to_a_policy(sample_table):
-    with pytest.raises(TypeError, match="'weight'; a sample needs a policy with its roles"):
-        shoal.Policy.from_columns(sample_table, quasi="age", k=5, weight="w")
-
-
 def test_a_sensitive_column_without_a_promise_earns_a_warning(sample_table):
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         release = shoal.publish(sample_table, quasi=["age", "sex"], k=5, **SENSITIVE)
     codes = [warning.code for warning in release.warnings]
+    said = [one for one in said if isinstance(one.message, shoal.ReleaseWarning)]
     assert SENSITIVE_UNPROMISED in codes
-    assert [w.message.code for w in said if isinstance(w.message, shoal.ReleaseWarning)] == codes
-    assert all(w.filename == __file__ for w in said if isinstance(w.message, shoal.ReleaseWarning))
+    assert [(one.message.code, one.filename) for one in said] == [(c, __file__) for c in codes]
     promised = shoal.publish(sample_table, quasi=["age", "sex"], k=5, l=2, **SENSITIVE)
     assert SENSITIVE_UNPROMISED not in [warning.code for warning in promised.warnings]
 
@@ -262,26 +225,38 @@ def test_a_policy_file_is_not_replaced_unless_that_is_said(sample_policy, tmp_pa
     assert [each.name for each in tmp_path.iterdir()] == ["policy.yaml"]
 
 
-def test_columns_that_are_not_named_by_text_are_refused_in_words():
-    frame = pd.DataFrame({"age": [1, 2, 3], 1: [4, 5, 6]})
-    with pytest.raises(shoal.InputError, match=r"columns 1 are not named by text; rename them"):
-        shoal.publish(frame, quasi=["age", 1], k=3)
-
-
-def test_a_duration_is_refused_in_words_where_it_is_needed():
-    frame = pl.DataFrame({"age": [1, 2, 3], "stay": [datetime.timedelta(days=n) for n in range(3)]})
-    with pytest.raises(shoal.InputError, match=r"column 'stay' holds lists, .* durations"):
-        shoal.publish(frame, quasi=["age", "stay"], k=3, other="drop")
-    assert shoal.publish(frame, quasi=["age"], k=3, other="drop").data.columns == ["age"]
+@pytest.mark.parametrize(
+    ("name", "column", "says"),
+    [
+        (1, [4, 5, 6], r"columns 1 are not named by text; rename them"),
+        (
+            "stay",
+            [datetime.timedelta(days=n) for n in range(3)],
+            r"'stay' holds lists, .* durations",
+        ),
+    ],
+)
+def test_names_that_are_no_text_and_durations_are_refused_where_they_are_needed(name, column, says):
+    frame = pd.DataFrame({"age": [1, 2, 3], name: column})
+    with pytest.raises(InputError, match=says):
+        shoal.publish(frame, quasi=["age", name], k=3, other="drop")
+    if name == "stay":
+        assert [*shoal.publish(frame, quasi="age", k=3, other="drop").data] == ["age"]
 
 
 def test_a_misspelt_keyword_and_a_proposal_are_shown_the_way_out(sample_table):
-    with pytest.raises(TypeError, match="'sensitve'; did you mean 'sensitive'"):
-        shoal.publish(sample_table, quasi="age", sensitve="disease", k=5)
-    with pytest.raises(TypeError, match="'explian'; did you mean 'explain'"):
-        shoal.publish(sample_table, quasi="age", k=5, explian=True)
+    for wrong, says in (
+        ({"sensitve": "disease"}, "'sensitve'; did you mean 'sensitive'"),
+        ({"explian": True}, "'explian'; did you mean 'explain'"),
+        ({"weight": "w"}, "'weight'; a sample needs a policy with its roles"),
+    ):
+        with pytest.raises(TypeError, match=says):
+            shoal.publish(sample_table, quasi="age", k=5, **wrong)
+    proposal = shoal.propose_policy(sample_table)
     with pytest.raises(InputError, match=r"of a proposal give '\.policy'"):
-        shoal.publish(sample_table, shoal.propose_policy(sample_table))
+        shoal.publish(sample_table, proposal)
+    with pytest.raises(InputError, match="open question"):
+        shoal.publish(sample_table, proposal.policy)
 
 
 def test_what_needs_a_method_is_refused_until_one_is_named(sample_table, tmp_path):
@@ -296,11 +271,10 @@ def test_what_needs_a_method_is_refused_until_one_is_named(sample_table, tmp_pat
     assert plan.exists()
 
 
-def test_what_is_of_files_or_of_linked_tables_is_refused_of_a_frame(sample_table):
-    words = {"quasi": "age", "other": "drop", "k": 5}
-    for asked in ({"output": "o.csv"}, {"trace": "t.jsonl"}, {"replace": True}):
-        with pytest.raises(InputError, match=r"^output, trace, replace: are of linked tables"):
-            shoal.publish(sample_table, **asked, **words)
+@pytest.mark.parametrize("asked", [{"output": "o.csv"}, {"trace": "t.jsonl"}, {"replace": True}])
+def test_what_is_of_files_or_of_linked_tables_is_refused_of_a_frame(sample_table, asked):
+    with pytest.raises(InputError, match=r"^output, trace, replace: are of linked tables"):
+        shoal.publish(sample_table, **asked, quasi="age", other="drop", k=5)
 
 
 def test_a_usual_sign_for_no_value_that_is_published_earns_a_warning():

@@ -8,33 +8,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from naive_partition import cheapest_cut_in_two, paper_classes, total_loss
+from naive_peers import DistinctValues
+from peer_cases import hierarchy_of
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
 from shoal.errors import InputError
 from shoal.protocols import Promises
 from shoal.search.kernels import rounded_cut
 from shoal.search.kernels.sorted_cut import MOST_TRIED
+from shoal.search.segments import costs_of
+from shoal.tables.kernels.class_refinement import refine_classes, span_loss
 from shoal.tables.methods.rounded_partition import RoundedPartition
-
-
-class OnlyK(Promises):
-    """k distinct subjects, and nothing else."""
-
-    def __init__(self, k: int, subjects: np.ndarray | None = None, beyond=None):
-        self.k = k
-        self.subjects = subjects
-        self.beyond = beyond
-        self.needs_more_than_k = beyond is not None
-
-    def holds(self, labels: np.ndarray, count: int) -> np.ndarray:
-        held = np.empty(count, dtype=bool)
-        for c in range(count):
-            members = np.flatnonzero(labels == c)
-            people = (
-                len(members) if self.subjects is None else len(set(self.subjects[members].tolist()))
-            )
-            held[c] = people >= self.k and (self.beyond is None or self.beyond(members))
-        return held
+from shoal.testing import OnlyK
 
 
 def linear(codes: np.ndarray, subjects: np.ndarray | None = None) -> Matrix:
@@ -48,8 +33,9 @@ def table(n: int, values=(70, 2, 15, 4), seed: int = 5) -> Matrix:
     return linear(np.stack([rng.integers(0, v, n) for v in values], axis=1))
 
 
-def partition(matrix: Matrix, k: int, **parameters):
-    return RoundedPartition(**parameters).partition(matrix, OnlyK(k), np.random.default_rng(0))
+def partition(matrix: Matrix, k: int, promises: Promises | None = None, **parameters):
+    method, rng = RoundedPartition(**parameters), np.random.default_rng(0)
+    return method.partition(matrix, promises or OnlyK(matrix, k), rng)
 
 
 def members_of(labels: np.ndarray) -> list[list[int]]:
@@ -75,23 +61,18 @@ def kernel(request, monkeypatch):
         monkeypatch.setattr(rounded_cut, "LISTED", 0)
 
 
+SIZES = [(2, 2), (7, 2), (39, 20), (40, 20), (1500, 7), (1503, 50), (1503, 400)]
+
+
 @pytest.mark.usefixtures("kernel")
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
-@pytest.mark.parametrize(
-    ("n", "k"), [(2, 2), (7, 2), (39, 20), (40, 20), (5000, 7), (5003, 50), (5003, 400)]
-)
-def test_every_variant_gives_exactly_n_over_k_classes(variant, n, k):
-    result = partition(table(n), k, **variant)
+@pytest.mark.parametrize(("n", "k"), SIZES)
+@pytest.mark.parametrize("values", [(70, 2, 15, 4), (1, 1, 1)], ids=["mixed", "all equal"])
+def test_every_variant_gives_exactly_n_over_k_classes(variant, n, k, values):
+    result = partition(table(n, values), k, **variant)
     assert result.count == n // k
     assert result.sizes().min() >= k
     assert result.sizes().sum() == n
-
-
-@pytest.mark.usefixtures("kernel")
-@pytest.mark.parametrize("variant", VARIANTS, ids=str)
-@pytest.mark.parametrize("n", [103, 1503])
-def test_a_table_of_equal_records_still_gives_n_over_k_classes(variant, n):
-    assert partition(linear(np.ones((n, 3), dtype=np.int32)), 5, **variant).count == n // 5
 
 
 def test_the_low_side_is_five_of_seven_as_in_figure_4():
@@ -102,16 +83,13 @@ def test_the_low_side_is_five_of_seven_as_in_figure_4():
 
 
 @pytest.mark.parametrize(("n", "k"), [(31, 3), (257, 4), (2000, 9)])
-@pytest.mark.parametrize("in_turn", [False, True])
-@pytest.mark.parametrize("stable", [False, True])
-def test_the_paper_preset_is_the_papers_recursion(n, k, in_turn, stable):
+@pytest.mark.parametrize("dimension", ["widest", "in-turn"])
+@pytest.mark.parametrize("ties", ["rows", "stable"])
+def test_the_paper_preset_is_the_papers_recursion(n, k, dimension, ties):
     matrix = table(n)
-    asked = {
-        "dimension": "in-turn" if in_turn else "widest",
-        "ties": "stable" if stable else "rows",
-    }
-    found = partition(matrix, k, preset="paper", **asked)
-    assert members_of(found.labels) == paper_classes(matrix, k, in_turn, stable)
+    found = partition(matrix, k, preset="paper", dimension=dimension, ties=ties)
+    expected = paper_classes(matrix, k, dimension == "in-turn", ties == "stable")
+    assert members_of(found.labels) == expected
 
 
 @pytest.mark.usefixtures("kernel")
@@ -149,12 +127,17 @@ def test_constant_attributes_lose_their_turn():
     assert members_of(found.labels) == [[0, 4], [1, 5], [2, 6], [3, 7]]
 
 
-def test_in_turn_and_stable_keep_to_the_papers_cuts():
+def test_choices_that_do_not_go_together_or_are_unknown_are_refused():
     assert RoundedPartition(ties="stable").cut == "paper"
-    with pytest.raises(InputError, match="go with cut=paper only; leave 'cut' out"):
-        RoundedPartition(dimension="in-turn", cut="admissible")
-    with pytest.raises(InputError, match="go with ties=rows or stable only"):
-        RoundedPartition(dimension="in-turn", ties="lexicographic")
+    method = RoundedPartition(preset="paper", ties="lexicographic")
+    assert (method.ties, method.cut, method.dimension) == ("lexicographic", "paper", "widest")
+    for asked, says in (
+        ({"dimension": "in-turn", "cut": "admissible"}, "go with cut=paper only; leave 'cut' out"),
+        ({"dimension": "in-turn", "ties": "lexicographic"}, "go with ties=rows or stable only"),
+        ({"dimension": "longest"}, "'dimension' must be one of widest, in-turn, best"),
+    ):
+        with pytest.raises(InputError, match=says):
+            RoundedPartition(**asked)
 
 
 @pytest.mark.parametrize(("before", "is_found"), [(MOST_TRIED - 1, True), (MOST_TRIED, False)])
@@ -182,49 +165,22 @@ def test_the_default_loses_less_than_the_paper_preset():
     assert total_loss(matrix, ours.labels) < 0.8 * total_loss(matrix, paper.labels)
 
 
-def test_explicit_parameters_override_the_preset():
-    method = RoundedPartition(preset="paper", ties="lexicographic")
-    assert (method.ties, method.cut, method.dimension) == ("lexicographic", "paper", "widest")
-
-
-def test_an_unknown_choice_is_an_input_error_that_lists_the_choices():
-    with pytest.raises(InputError, match="'dimension' must be one of widest, in-turn, best"):
-        RoundedPartition(dimension="longest")
-
-
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
-def test_classes_hold_k_distinct_subjects_when_subjects_own_several_records(variant):
-    base = table(900)
-    subjects = np.random.default_rng(3).integers(0, 300, 900).astype(np.int32)
-    subjects = np.unique(subjects, return_inverse=True)[1].astype(np.int32)
-    matrix = linear(base.codes, subjects)
-    result = RoundedPartition(**variant).partition(
-        matrix, OnlyK(6, subjects), np.random.default_rng(0)
-    )
-    people = [len(set(subjects[members].tolist())) for members in members_of(result.labels)]
-    assert min(people) >= 6
-    assert result.count > 40
-
-
-@pytest.mark.parametrize("variant", VARIANTS, ids=str)
-def test_every_class_keeps_a_promise_beyond_k(variant):
-    matrix = table(2000)
-    sensitive = np.random.default_rng(9).integers(0, 4, 2000)
-    diverse = OnlyK(8, beyond=lambda members: len(set(sensitive[members].tolist())) >= 3)
-    result = RoundedPartition(**variant).partition(matrix, diverse, np.random.default_rng(0))
-    assert diverse.holds(result.labels, result.count).all()
-    assert result.count > 60
+def test_classes_hold_k_distinct_subjects_and_keep_a_promise_beyond_k(variant):
+    rng = np.random.default_rng(3)
+    codes, values = table(900).codes, rng.integers(0, 4, 900)
+    subjects = np.unique(rng.integers(0, 300, 900), return_inverse=True)[1].astype(np.int32)
+    for matrix, least in ((linear(codes, subjects), 1), (linear(codes), 3)):
+        promises = DistinctValues(matrix, 6, values, least)
+        result = partition(matrix, 6, promises, **variant)
+        assert promises.holds(result.labels, result.count).all()
+        assert result.count > 40
 
 
 def test_setting_rare_branches_apart_loses_less_over_hierarchies():
     rng = np.random.default_rng(2)
     # two branches of two leaves under a root; one record in twenty lies in the second branch
-    tree = Hierarchy(
-        ("a", "b", "c", "d", "ab", "cd", "*"),
-        np.array([4, 4, 5, 5, 6, 6, -1], dtype=np.int32),
-        np.array([0, 1, 2, 3, 0, 2, 0], dtype=np.int32),
-        np.array([0, 1, 2, 3, 1, 3, 3], dtype=np.int32),
-    )
+    tree = hierarchy_of([[None, None], [None, None]])
     codes = rng.integers(0, 2, (4000, 6)) + 2 * (rng.random((4000, 6)) < 0.05)
     matrix = Matrix.from_columns(codes, [tree] * 6)
     apart, mixed = (partition(matrix, 20, rare=rare, refine="none") for rare in ("apart", "mixed"))
@@ -234,19 +190,71 @@ def test_setting_rare_branches_apart_loses_less_over_hierarchies():
 
 @pytest.mark.usefixtures("kernel")
 def test_the_same_table_gives_the_same_classes_in_any_row_order():
-    matrix = table(3000, values=(70, 2, 15, 4))
-    order = np.random.default_rng(1).permutation(3000)
-    shuffled = Matrix.from_columns(matrix.codes[order], [69.0, 1.0, 14.0, 3.0])
-    assert _boxes(matrix, 10) == _boxes(shuffled, 10)
-
-
-def _boxes(matrix: Matrix, k: int) -> list[tuple]:
-    labels = partition(matrix, k).labels
-    return sorted(
-        (
-            tuple(matrix.codes[m].min(axis=0).tolist()),
-            tuple(matrix.codes[m].max(axis=0).tolist()),
-            len(m),
-        )
-        for m in members_of(labels)
+    matrix = table(3000)
+    shuffled = matrix.take(np.random.default_rng(1).permutation(3000))
+    one, other = (
+        sorted(sorted(m.codes[of].tolist()) for of in members_of(partition(m, 10).labels))
+        for m in (matrix, shuffled)
     )
+    assert one == other
+
+
+# The local search over finished classes, against plain recounting
+
+# eight leaves, two by two in four nodes, those two by two in two, and the root
+EIGHT = hierarchy_of([[[None, None], [None, None]], [[None, None], [None, None]]])
+
+
+def branched(n: int, seed: int) -> Matrix:
+    rng = np.random.default_rng(seed)
+    codes = np.stack([rng.integers(0, most, n) for most in (8, 30, 8)], axis=1)
+    return Matrix.from_columns(codes, [EIGHT, 29.0, EIGHT], weights=[1.0, 2.0, 0.5])
+
+
+def refined(matrix: Matrix, starts: np.ndarray, group: int = 2, sweeps: int = 4, **above):
+    """The classes as labels, and the moves made."""
+    rows = np.column_stack([matrix.codes, np.arange(matrix.records)]).astype(np.int32)
+    moves = refine_classes(rows, starts, 64, sweeps, group, 3, costs_of(matrix), **above)
+    assert np.array_equal(rows[:, :-1], matrix.codes[rows[:, -1]])
+    labels = np.empty(matrix.records, dtype=np.int32)
+    labels[rows[:, -1]] = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    return labels, moves
+
+
+@pytest.mark.parametrize("group", [2, 3])
+@pytest.mark.parametrize("seed", range(4))
+def test_refining_lowers_the_loss_and_keeps_every_record_and_size(seed, group):
+    matrix, starts = branched(97, seed), np.array([0, 5, 12, *range(20, 91, 7), 97])
+    before = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    labels, moves = refined(matrix, starts, group)
+    assert moves > 0
+    assert np.array_equal(np.bincount(labels), np.bincount(before))
+    assert total_loss(matrix, labels) < total_loss(matrix, before)
+
+
+@pytest.mark.parametrize(
+    ("values", "starts", "how", "classes"),
+    [
+        ([0, 0, 9, 9, 9, 0], [0, 3, 6], {}, [[0, 0, 0], [9, 9, 9]]),
+        (
+            [0, 9, 0, 9, 50, 52, 51, 53],
+            [0, 2, 4, 6, 8],
+            {"sweeps": 1, "above": 1.0},
+            [[0, 0], [9, 9], [50, 52], [51, 53]],
+        ),
+    ],
+    ids=["one swap makes two classes pure", "classes below the mean are not visited"],
+)
+def test_refining_by_hand(values, starts, how, classes):
+    matrix = Matrix.from_columns(np.array(values)[:, None], [99.0])
+    labels, _ = refined(matrix, np.array(starts), **how)
+    assert sorted(sorted(np.array(values)[of].tolist()) for of in members_of(labels)) == classes
+
+
+@pytest.mark.parametrize(
+    ("lo", "hi", "attribute", "loss"),
+    [(3, 20, 1, 17 * 2 / 29), (0, 1, 0, 1 / 7), (1, 2, 0, 3 / 7), (3, 4, 2, 0.5), (6, 6, 2, 0)],
+)
+def test_span_loss_is_the_matrix_rule_on_lines_and_trees(lo, hi, attribute, loss):
+    costs = costs_of(branched(5, 0))
+    assert span_loss.py_func(lo, hi, attribute, costs) == pytest.approx(loss)

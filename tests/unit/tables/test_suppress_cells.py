@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 
 import numpy as np
 import polars as pl
@@ -38,21 +38,20 @@ def test_every_cell_is_the_value_or_a_star_and_k_people_show_the_same(seed, k):
     for name in frame.columns:
         for own, cell in zip(frame[name], shown[name], strict=True):
             assert cell in (own, "*")
-    groups = Counter(shown.iter_rows())
-    assert min(groups.values()) >= k
-    rows = [*zip(shown.iter_rows(), frame.iter_rows(), strict=True)]
-    for group in groups:
-        members = [own for cells, own in rows if cells == group]
-        for place, cell in enumerate(group):
-            assert (cell == "*") == (len({own[place] for own in members}) > 1)
+    behind = defaultdict(list)
+    for cells, own in zip(shown.iter_rows(), frame.iter_rows(), strict=True):
+        behind[cells].append(own)
+    for cells, members in behind.items():
+        assert len(members) >= k
+        for cell, values in zip(cells, zip(*members, strict=True), strict=True):
+            assert (cell == "*") == (len(set(values)) > 1)
 
 
 def test_starred_cells_are_counted_by_column_and_printed():
     frame = pl.DataFrame({"a": [*"xxyy"], "b": [*"1234"]})
     release = shoal.publish(frame, policy(frame.columns))
     assert release.certificate["starred"] == {"b": 4}
-    line = "single cells suppressed: b 4"
-    assert line in summary(release.certificate).splitlines()
+    assert "single cells suppressed: b 4" in summary(release.certificate).splitlines()
     same = shoal.publish(frame, policy(["a"]) | {"other": "drop"})
     assert "starred" not in same.certificate
 
@@ -82,11 +81,12 @@ def partitions(n, k):
 
 def test_nearly_as_few_cells_as_can_be_are_starred():
     found = least = 0
+    every = [*partitions(7, 2)]
     for seed in range(12):
         codes = np.random.default_rng(seed).integers(0, 3, (7, 4))
         frame = pl.DataFrame(codes, schema=[*"abcd"]).cast(pl.String)
         found += int(sum((suppressed(frame)[name] == "*").sum() for name in "abcd"))
-        least += min(stars(labels, codes) for labels in partitions(7, 2))
+        least += min(stars(labels, codes) for labels in every)
     assert least <= found <= 1.1 * least
 
 
@@ -99,49 +99,50 @@ def test_a_column_of_a_larger_weight_is_starred_less(important):
 
 def test_classes_that_are_repaired_still_show_stars():
     frame = pl.DataFrame({"a": [*"uuvv"], "ill": [*"ffgg"]})
-    content = policy(["a"]) | {"attributes": {"a": {"role": "quasi"}, "ill": {"role": "sensitive"}}}
-    content["promises"] = [{"model": "l-diversity", "attribute": "ill", "l": 2}]
+    diverse = {"promises": [{"model": "l-diversity", "attribute": "ill", "l": 2}]}
+    content = policy(["a", "ill"], ill={"role": "sensitive"}) | diverse
     assert set(shoal.publish(frame, content).data["a"]) == {"*"}
 
 
 HOUSEHOLDS = {"model": "global-risk", "at_most": 0.1, "households": True}
+EVERYBODY = {"model": "individual-risk", "at_most": 0.2}
+SURVEY = survey.generate(600, 7)
 
 
-def of_survey(*promises, **settings):
-    content = yaml.safe_load(survey.POLICY) | {"promises": [*promises]}
-    content["method"] = {"name": "suppress-cells"} | settings
-    release = shoal.publish(survey.generate(600, 7), content)
-    risk = {each["model"]: each["measured"] for each in release.certificate["promises"]}
-    return release, risk["global-risk"]
+def under(*promises: dict, **settings):
+    """The release of a survey, the risk that it measures, and what the search says."""
+    method = {"name": "suppress-cells"} | settings
+    content = yaml.safe_load(survey.POLICY) | {"promises": [*promises], "method": method}
+    release = shoal.publish(SURVEY, content)
+    certificate = release.certificate
+    risk = {each["model"]: each["measured"] for each in certificate["promises"]}
+    return release, risk["global-risk"], certificate["method"]["search_statistics"]
 
 
-@pytest.mark.parametrize("others", [[], [{"model": "individual-risk", "at_most": 0.2}]])
+@pytest.mark.parametrize("others", [[], [EVERYBODY]])
 def test_under_a_bound_of_risk_classes_are_of_the_least_k_that_keeps_it(others):
-    release, risk = of_survey(HOUSEHOLDS, *others)
-    k = release.certificate["method"]["search_statistics"]["k"]
+    release, risk, found = under(HOUSEHOLDS, *others)
+    k = found["k"]
     assert risk <= HOUSEHOLDS["at_most"]
     assert release.certificate["classes"]["min"] >= k > 2
     unbounded = HOUSEHOLDS | {"at_most": 1.0}
-    asked, risk = of_survey({"model": "k-anonymity", "k": k}, unbounded, *others)
+    asked, _, _ = under({"model": "k-anonymity", "k": k}, unbounded, *others)
     assert asked.data.equals(release.data)
-    _, risk = of_survey({"model": "k-anonymity", "k": k - 1}, unbounded, *others)
+    _, risk, _ = under({"model": "k-anonymity", "k": k - 1}, unbounded, *others)
     assert risk > HOUSEHOLDS["at_most"]
 
 
 def test_a_thorough_search_under_a_bound_takes_its_steps_at_that_k_alone():
-    quick, _ = of_survey(HOUSEHOLDS)
-    found, risk = of_survey(HOUSEHOLDS, refine="thorough", steps=3)
+    _, risk, found = under(HOUSEHOLDS, refine="thorough", steps=3)
     assert risk <= HOUSEHOLDS["at_most"]
-    statistics = found.certificate["method"]["search_statistics"]
-    assert statistics["steps"] == 3
-    assert statistics["k"] == quick.certificate["method"]["search_statistics"]["k"]
+    assert (found["steps"], found["k"]) == (3, under(HOUSEHOLDS)[2]["k"])
 
 
 def test_a_comparison_shows_the_k_that_was_found():
     content = yaml.safe_load(survey.POLICY)
-    found = shoal.compare(survey.generate(600, 7), content, ["suppress-cells", "full-domain"])
+    found = shoal.compare(SURVEY, content, ["suppress-cells", "full-domain"])
     rows = {row.method: row for row in found.rows}
-    k = of_survey(*content["promises"])[0].certificate["method"]["search_statistics"]["k"]
+    k = under(*content["promises"])[2]["k"]
     assert k > 1
     assert rows["suppress-cells"].k_text == f"1, found {k}"
     assert rows["full-domain"].k_text == "1"
@@ -149,16 +150,16 @@ def test_a_comparison_shows_the_k_that_was_found():
 
 
 def test_a_k_that_is_asked_beside_a_bound_is_the_least_that_is_tried():
-    release, _ = of_survey(HOUSEHOLDS | {"at_most": 0.9}, {"model": "k-anonymity", "k": 4})
-    assert release.certificate["method"]["search_statistics"]["k"] == 4
+    release, _, found = under(HOUSEHOLDS | {"at_most": 0.9}, {"model": "k-anonymity", "k": 4})
+    assert found["k"] == 4
     assert release.certificate["classes"]["min"] >= 4
 
 
 @pytest.mark.parametrize(("cells", "weight"), [("uvwx", 500.0), (40 * "u", 2.0)])
 def test_people_whom_weights_or_their_likes_hide_keep_every_cell(cells, weight):
     frame = pl.DataFrame({"a": [*cells], "w": len(cells) * [weight]})
-    content = policy(["a"]) | {"promises": [{"model": "global-risk", "at_most": 0.03}]}
-    content["attributes"] |= {"w": {"role": "weight"}}
+    content = policy(["a", "w"], w={"role": "weight"})
+    content["promises"] = [{"model": "global-risk", "at_most": 0.03}]
     release = shoal.publish(frame, content)
     assert release.data["a"].to_list() == [*cells]
     assert release.certificate["method"]["search_statistics"] == {"k": 1}

@@ -28,13 +28,7 @@ OURS = TClosenessByExchange(aim="spans")
 
 
 def bound(
-    n: int,
-    seed: int,
-    t: float,
-    distance: str,
-    values: int = 4,
-    has_tree: bool = False,
-    people: np.ndarray | None = None,
+    n: int, seed: int, t: float, distance: str, values: int = 4, has_tree=False, people=None
 ) -> tuple[Matrix, BoundPromises]:
     """A table whose sensitive value follows from its quasi-identifiers but for chance."""
     rng = np.random.default_rng(seed)
@@ -46,16 +40,26 @@ def bound(
     return matrix, BoundPromises([KAnonymity(3), TCloseness(("s",), t)], everybody)
 
 
+def with_twins_above(patch: pytest.MonkeyPatch, records: int, units: int, left: int) -> None:
+    patch.setattr(twins, "ASKED_RECORDS", records)
+    patch.setattr(twins, "UNITS", units)
+    patch.setattr(twins, "MOST_LEFT", left)
+
+
+def partition(matrix: Matrix, promises: BoundPromises) -> Partition:
+    found = OURS.partition(matrix, promises, np.random.default_rng(0))
+    assert (found.labels >= 0).all()
+    assert promises.holds(found.labels, found.count).all()
+    return found
+
+
 @given(st.integers(1, 4), st.integers(2, 7), st.lists(st.integers(1, 3), min_size=1), st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_each_class_is_dealt_as_many_records_of_each_stratum(families, shares, amounts, data):
     of_family = [data.draw(st.permutations(amounts)) for _ in range(families)]
-    size = sum(amounts)
-    n = families * size * shares
-    codes = np.array(
-        [data.draw(st.lists(st.integers(0, 5), min_size=n, max_size=n)) for _ in range(2)],
-        dtype=np.int32,
-    )
+    size, n = sum(amounts), families * sum(amounts) * shares
+    column = st.lists(st.integers(0, 5), min_size=n, max_size=n)
+    codes = np.array([data.draw(column) for _ in range(2)], dtype=np.int32)
     matrix = Matrix.from_columns(codes.T, [8.0, 8.0])  # so that losses are exact
     members = np.random.default_rng(0).permutation(n)
     before = members.copy()
@@ -74,9 +78,9 @@ def test_each_class_is_dealt_as_many_records_of_each_stratum(families, shares, a
         assert sorted(run) == sorted(stratum)
         for dealt in run.reshape(shares, size):
             assert Counter(stratum[int(r)] for r in dealt) == dict(enumerate(family))
-    expected = [naive_deal(codes, before, of_family[0], shares)] if families == 1 else []
-    for dealt in expected:
-        assert [sorted(map(int, one)) for one in members.reshape(shares, size)] == dealt
+    if families == 1:
+        dealt = [sorted(map(int, one)) for one in members.reshape(shares, size)]
+        assert dealt == naive_deal(codes, before, of_family[0], shares)
 
 
 def naive_deal(codes, members, amounts, shares):
@@ -110,17 +114,12 @@ def naive_deal(codes, members, amounts, shares):
 
 
 @given(st.integers(0, 99), st.sampled_from([0.2, 0.4]), st.booleans())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_twins_keep_every_promise_and_record(seed, t, has_tree):
     matrix, promises = bound(400, seed, t, "equal", has_tree=has_tree)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(twins, "UNITS", 130)
-        found = twins.by_twins(
-            matrix,
-            promises,
-            np.random.default_rng(seed),
-            lambda part, asked: OURS.partition(part, asked, np.random.default_rng(0)),
-        )
+        found = twins.by_twins(matrix, promises, np.random.default_rng(seed), partition)
     assert (found.labels >= 0).all()
     assert promises.holds(found.labels, found.count).all()
 
@@ -129,12 +128,9 @@ def test_twins_keep_every_promise_and_record(seed, t, has_tree):
 @pytest.mark.parametrize(("distance", "t"), [("equal", 0.3), ("ordered", 0.25), ("ordered", 0.6)])
 def test_a_large_table_loses_no_more_and_is_the_same_again(monkeypatch, distance, t):
     matrix, promises = bound(3000, 5, t, distance)
-    plainly = OURS.partition(matrix, promises, np.random.default_rng(0))
-    monkeypatch.setattr(twins, "ASKED_RECORDS", 2_000)
-    monkeypatch.setattr(twins, "UNITS", 1_000)
-    monkeypatch.setattr(twins, "MOST_LEFT", 10)
-    found, again = (OURS.partition(matrix, promises, np.random.default_rng(0)) for _ in range(2))
-    assert promises.holds(found.labels, found.count).all()
+    plainly = partition(matrix, promises)
+    with_twins_above(monkeypatch, 2_000, 1_000, 10)
+    found, again = (partition(matrix, promises) for _ in range(2))
     assert loss_of(matrix, found) <= 1.15 * loss_of(matrix, plainly)
     assert (found.labels == again.labels).all()
 
@@ -151,9 +147,7 @@ def test_people_with_several_records_are_searched_as_large_tables_are(
     if together:
         first = np.searchsorted(people, people)
         matrix = replace(matrix, codes=np.ascontiguousarray(matrix.codes[first]))
-    monkeypatch.setattr(twins, "ASKED_RECORDS", 2_000)
-    monkeypatch.setattr(twins, "UNITS", 1_000)
-    monkeypatch.setattr(twins, "MOST_LEFT", 10)
+    with_twins_above(monkeypatch, 2_000, 1_000, 10)
     searched, whole = [], TClosenessByExchange._exchanged
 
     def exchanged(self, part, *more, **brief):
@@ -161,15 +155,12 @@ def test_people_with_several_records_are_searched_as_large_tables_are(
         return whole(self, part, *more, **brief)
 
     monkeypatch.setattr(TClosenessByExchange, "_exchanged", exchanged)
-    found = OURS.partition(matrix, promises, np.random.default_rng(0))
-    assert promises.holds(found.labels, found.count).all()
+    partition(matrix, promises)
     assert together or 3000 not in searched
 
 
 def test_what_has_twins(monkeypatch):
-    monkeypatch.setattr(twins, "ASKED_RECORDS", 100)
-    monkeypatch.setattr(twins, "UNITS", 50)
-    monkeypatch.setattr(twins, "MOST_LEFT", 20)
+    with_twins_above(monkeypatch, 100, 50, 20)
     assert twins.has_twins(*bound(400, 0, 0.3, "equal"))
     assert not twins.has_twins(*bound(100, 0, 0.3, "equal"))  # small
     assert not twins.has_twins(*bound(400, 0, 0.3, "ordered"))
@@ -184,7 +175,6 @@ def test_a_table_that_is_cut_for_k_first_needs_few_repairs(monkeypatch):
     matrix, promises = bound(1000, 1, 0.9, "ordered")
     searched = []
     monkeypatch.setattr(tcloseness.TClosenessByExchange, "_exchanged", searched.append)
-    found = OURS.partition(matrix, promises, np.random.default_rng(0))
+    found = partition(matrix, promises)
     assert not searched  # nothing was spread over the values
-    assert isinstance(found, Partition)
     assert found.count > 1000 // 3 * 0.9

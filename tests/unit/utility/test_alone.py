@@ -38,6 +38,24 @@ def test_who_is_alone_is_counted_by_people(records, counts_people, small):
         assert tally._is_alone(classes, columns).tolist() == naive(records, counts_people)
 
 
+@given(RECORDS, st.lists(st.integers(0, 2), min_size=3, max_size=3))
+def test_people_in_several_classes_are_counted_whichever_parts_hold_the_classes(records, part_of):
+    labels, persons = np.array(records, dtype=np.int32).T[:2]
+    in_classes = defaultdict(set)
+    for label, person in zip(labels, persons, strict=True):
+        in_classes[person] |= {label} - {-1}
+    places = np.array([*part_of, 0])[labels]
+    added, absorbed = tally.Several(), tally.Several()
+    for part in range(3):
+        part_classes = Classes(labels[places == part], 3, persons[places == part])
+        added.add(part_classes)
+        other = tally.Several()
+        other.add(part_classes)
+        absorbed.absorb(other)
+    assert len(added.people) == len(absorbed.people)
+    assert len(added.people) == sum(len(classes) > 1 for classes in in_classes.values())
+
+
 def test_many_values_take_no_room_of_their_own():
     """A table of all classes and values would take 10^10 places."""
     many = 100_000

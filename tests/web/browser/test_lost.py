@@ -26,19 +26,16 @@ def test_answers_are_asked_about_kept_and_refused_one_by_one(gate, opened):
     # a link opens the fold that it leads to
     gate.click("#lacking a[href='#asked'] >> nth=0")
     assert gate.is_visible("[name=profile]")
-    # the row above, with its ratings, at once
+    # what is open as in the row above, at once; what is answered stays
     gate.fill("[name=why-1]", "needed")
     gate.select_option("[name=replicable-1]", "low")
+    gate.select_option("[name=replicable-2]", "high")
     gate.check("[name=same-2]")
     assert gate.input_value("[name=why-2]") == "needed"
-    assert gate.input_value("[name=replicable-2]") == "low"
-    assert "reason and ratings as for" in gate.inner_text(".same >> nth=0")
-    # what is answered for itself after that stays as it is seen
+    assert gate.input_value("[name=replicable-2]") == "high"
+    assert "fill what is open as for" in gate.inner_text(".same >> nth=0")
     gate.check("[name=same-3]")
     gate.select_option("[name=replicable-1]", "medium")
-    assert gate.input_value("[name=replicable-3]") == "medium"
-    gate.select_option("[name=replicable-2]", "high")
-    assert not gate.is_checked("[name=same-2]")
     assert gate.input_value("[name=replicable-3]") == "high"
     # a share that can't be read is said at its field, and all else is saved
     gate.click("#further summary")

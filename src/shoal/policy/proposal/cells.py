@@ -1,35 +1,27 @@
-"""What the cells of a column say, whatever its name, found once from its distinct cells; and how a
-table writes numbers and dates.
-
-A table has one way to write numbers and one form of dates besides ISO: those are what the policy's
-block `read` can say. Where cells leave it open, or columns disagree, a question says so.
-"""
+"""What the cells of a column say, whatever its name, found once from its distinct cells."""
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
 
 from shoal.data.column_words import words_of
-from shoal.data.numbers import (
-    FARTHEST,
-    NOTATIONS,
-    PLAIN,
-    THOUSANDS,
-    Notation,
-    PublishedNumbers,
-    map_cells,
-)
+from shoal.data.numbers import FARTHEST
 from shoal.data.table import Column, Table, as_text
 from shoal.data.warnings import SIGN_OF_NO_VALUE, ReleaseWarning
 
 NO_VALUE = ("", "?", "*", "NA", "N/A", "n/a", "NULL", "null", "nan", "NaN")
 NO_NUMBER = ("None", "-")  # among numbers and dates; elsewhere they may be answers
+NO_ANSWER = (
+    *("k.a.", "k. a.", "keine angabe", "keine angaben", "ohne angabe", "n.a.", "n. a.", "#n/a"),
+    *("#nv", "n/d", "n.d.", "n. d.", "s/d", "sin datos", "no data", "not available", "not stated"),
+)
+"""Texts, in small letters, that are asked about among texts, too. Words that may be an answer, such
+as `unknown`, `unbekannt` or `none`, are not among them.
+"""
 MOST_PLACEHOLDERS = 3
 PLACEHOLDERS = [sign * (10**n - 1) for n in (5, 4, 3, 2, 1) for sign in (-1, 1)] + [-1, -88, -77]
 FEWEST = 10  # distinct numbers or dates beside which another cell is in doubt
@@ -87,11 +79,11 @@ class ColumnCells:
             if numbers is not None:
                 far = values.filter(fewer).filter(pl.Series(_far(numbers)))
                 is_doubtful |= values.is_in(far.implode())
-            is_value &= ~is_doubtful
             odd = 0
         else:
-            is_doubtful &= False
+            is_doubtful = values.str.to_lowercase().is_in(NO_ANSWER)
             odd = int(counts[(fewer & ~_form_of_most(values, fewer)).to_numpy()].sum())
+        is_value &= ~is_doubtful
         doubtful = {cells[i]: int(counts[i]) for i in is_doubtful.arg_true()}
         filled = int(counts[is_value.to_numpy()].sum())
         absent = tuple(cells.filter(~is_value & (values != "*")).to_list())
@@ -128,6 +120,11 @@ class ColumnCells:
     def are_whole(self) -> bool:
         """Whether they are numbers without fractions."""
         return self.numbers is not None and bool((self.numbers == np.rint(self.numbers)).all())
+
+    @property
+    def are_texts(self) -> bool:
+        """Whether they are neither numbers nor dates."""
+        return self.numbers is None and not self.are_iso_days
 
     @property
     def are_iso_days(self) -> bool:
@@ -327,189 +324,3 @@ def _ends(label: str) -> tuple[float, float] | None:
     if above is not None:
         return float(above[2] or above[3]), float("inf")
     return (float(label), float(label)) if _ONE.fullmatch(label) else None
-
-
-_DAYS = {
-    "%d.%m.%Y": r"\d{1,2}\.\d{1,2}\.\d{4}",
-    "%d/%m/%Y": r"\d{1,2}/\d{1,2}/\d{4}",
-    "%m/%d/%Y": r"\d{1,2}/\d{1,2}/\d{4}",
-    "%d-%m-%Y": r"\d{1,2}-\d{1,2}-\d{4}",
-    "%m-%d-%Y": r"\d{1,2}-\d{1,2}-\d{4}",
-    "%Y/%m/%d": r"\d{4}/\d{1,2}/\d{1,2}",
-    "%Y.%m.%d": r"\d{4}\.\d{1,2}\.\d{1,2}",
-    "%Y年%m月%d日": r"\d{4}年\d{1,2}月\d{1,2}日",
-    "%Y%m%d": r"(?:19|20)\d{6}",
-    "%d-%b-%Y": r"\d{1,2}-[A-Za-z]{3}-\d{4}",
-    "%d %b %Y": r"\d{1,2} [A-Za-z]{3} \d{4}",
-    "%d %B %Y": r"\d{1,2} [A-Za-z]{3,9} \d{4}",
-    "%b %d, %Y": r"[A-Za-z]{3} \d{1,2}, \d{4}",
-    "%B %d, %Y": r"[A-Za-z]{3,9} \d{1,2}, \d{4}",
-}
-_HOURS = r" \d{1,2}:\d{2}"
-_CLOCKS = {
-    "": "",
-    " %H:%M": _HOURS,
-    " %H:%M:%S": rf"{_HOURS}:\d{{2}}",
-    " %I:%M %p": rf"{_HOURS} [AaPp][Mm]",
-    " %I:%M:%S %p": rf"{_HOURS}:\d{{2}} [AaPp][Mm]",
-}
-_DATE_FORMS = {
-    day + clock: digits + time for day, digits in _DAYS.items() for clock, time in _CLOCKS.items()
-}
-_MARKED = rf"^[-+]?[0-9]*[{re.escape(''.join(THOUSANDS))}][0-9].*[0-9]?$"
-_POINTS = r"^[-+]?(?:[1-9]\d{0,2}\.\d{3}|\d{1,3})$"
-"""Numbers with a point, and those below a thousand, that may be written with groups of digits."""
-LOOKED_AT = 5
-Form = TypeVar("Form", str, Notation)
-
-WHICH_FIRST = "day or month first? 'read' takes its dates for {}"
-OTHER_FORM = "its {} are not written as those of other columns; which are to be converted?"
-DECIMAL_OR_GROUPS = "does its comma mark decimals or group digits? 'read' takes it for a decimal"
-POINT_OR_GROUPS = "does its point mark decimals or group digits? 'read' takes it for a decimal"
-NUMBERS_OR_CODES = "are they numbers with groups of digits, or codes? 'read' takes them for numbers"
-
-
-@dataclass(frozen=True)
-class FoundNotation:
-    """read: what to say in the policy's block `read`. questions: by column."""
-
-    read: dict[str, str] = field(default_factory=dict)
-    questions: dict[str, str] = field(default_factory=dict)
-
-
-def notation_in(table: Table, said: Mapping[str, Any] | None = None) -> FoundNotation:
-    """How cells write numbers and dates. said: what is known of the block `read` already."""
-    said = said or {}
-    found = FoundNotation()
-    kinds = table.frame.schema
-    texts = {}
-    for name in (name for name in table.names if kinds[name] == pl.String):
-        values = _with_value(pl.Series(table.column(name).cells, dtype=pl.String))
-        if len(values):
-            texts[name] = values
-    if "dates" not in said:
-        _find_dates(texts, found)
-    if not {"decimal", "thousands"} <= said.keys():
-        _find_numbers(texts, said, found)
-    return found
-
-
-def as_read(frame: pl.DataFrame, notation: Notation) -> pl.DataFrame:
-    """Columns that are nearly all numbers or dates of this notation, as Shoal reads them."""
-    numbers = PublishedNumbers.of(notation, None)
-    readers: list[Callable[[str], str | None]] = []
-    if notation.dates is not None:
-        readers.append(notation.day)
-    if not notation.has_plain_numbers:
-        readers.append(lambda cell: numbers.translated(cell, notation.plain))
-    for name, dtype in frame.schema.items():
-        for reader in readers if dtype == pl.String else ():
-            cells, lost = map_cells(frame[name], reader)
-            values = _with_value(frame[name].drop_nulls().unique())
-            if are_few(int(values.is_in([cell.strip() for cell in lost]).sum()), len(values)):
-                frame = frame.with_columns(cells.alias(name))
-                break
-    return frame
-
-
-def _with_value(cells: pl.Series) -> pl.Series:
-    values = cells.str.strip_chars()
-    return values.filter(~values.is_in([*NO_VALUE, *NO_NUMBER]) & ~are_placeholders(values))
-
-
-def _find_dates(texts: Mapping[str, pl.Series], found: FoundNotation) -> None:
-    fitting = {name: _forms(values) for name, values in texts.items()}
-    fitting = {name: forms for name, forms in fitting.items() if forms}
-    if not fitting:
-        return
-    form = found.read["dates"] = _most_common(fitting)
-    agreed = set.intersection(*(set(forms) for forms in fitting.values() if form in forms))
-    is_open = len({one.replace("%B", "%b") for one in agreed}) > 1
-    for name, forms in fitting.items():
-        if form not in forms:
-            found.questions[name] = OTHER_FORM.format("dates")
-        elif is_open:
-            found.questions[name] = WHICH_FIRST.format(form)
-
-
-def _forms(values: pl.Series) -> list[str]:
-    """The forms of dates that most of these texts have, all but few."""
-    some = values.gather_every(max(len(values) // LOOKED_AT, 1))  # of most columns none fits
-    odd = {
-        form: len(values) - int((values.str.contains(f"^{digits}$") & _is_day(values, form)).sum())
-        for form, digits in _DATE_FORMS.items()
-        if any(re.fullmatch(digits, value) for value in some)
-    }
-    return _best(odd, len(values))
-
-
-def _is_day(values: pl.Series, form: str) -> pl.Series:
-    has_clock = ":" in form
-    read = values.str.to_datetime if has_clock else values.str.to_date
-    return read(form, strict=False).is_not_null()
-
-
-def _find_numbers(
-    texts: Mapping[str, pl.Series], said: Mapping[str, Any], found: FoundNotation
-) -> None:
-    notations = [
-        one
-        for one in NOTATIONS
-        if one == PLAIN
-        or (
-            said.get("decimal", one.decimal) == one.decimal
-            and said.get("thousands", one.thousands) in (one.thousands, *one.groups)
-        )
-    ]
-    fitting = {name: _notations(values, notations) for name, values in texts.items()}
-    plain = [name for name, forms in fitting.items() if PLAIN in forms]
-    for name in plain if not {"decimal", "thousands"} & said.keys() else ():
-        if texts[name].str.contains(_POINTS).all():
-            found.questions[name] = POINT_OR_GROUPS
-    fitting = {name: forms for name, forms in fitting.items() if forms and PLAIN not in forms}
-    if not fitting:
-        return
-    chosen = _most_common(fitting)
-    if chosen.decimal == "," and any(texts[name].str.contains(r"\.").any() for name in plain):
-        found.questions.update(dict.fromkeys(fitting, OTHER_FORM.format("numbers")))
-        return
-    if chosen.decimal == "," and "decimal" not in said:
-        found.read["decimal"] = ","
-    if chosen.thousands is not None and "thousands" not in said:
-        found.read["thousands"] = chosen.thousands
-    agreed = set.intersection(*(set(forms) for forms in fitting.values() if chosen in forms))
-    is_open = chosen.decimal == "," and any(one.thousands == "," for one in agreed)
-    for name, forms in fitting.items():
-        if chosen not in forms:
-            found.questions[name] = OTHER_FORM.format("numbers")
-        elif is_open:
-            found.questions[name] = DECIMAL_OR_GROUPS
-        elif texts[name].str.contains(r"^\d+(\s\d+){2,}$").all():
-            found.questions[name] = NUMBERS_OR_CODES
-
-
-def _notations(values: pl.Series, notations: list[Notation]) -> list[Notation]:
-    """Those that most of these texts have, all but few; none where no text has a mark."""
-    if not values.str.contains(_MARKED).any():
-        return []
-    if not values.cast(pl.Float64, strict=False).has_nulls():
-        return [PLAIN]
-    odd = {
-        one: len(values) - int(values.str.contains(f"^(?:{one.number})$").sum())
-        for one in notations
-    }
-    return _best(odd, len(values))
-
-
-def _best(odd: Mapping[Form, int], values: int) -> list[Form]:
-    """The forms with fewest odd texts, where those are few.
-
-    odd: by form, how many of the texts have another.
-    """
-    fewest = min(odd.values(), default=values)
-    return [form for form, other in odd.items() if other == fewest and are_few(fewest, values)]
-
-
-def _most_common(fitting: Mapping[str, list[Form]]) -> Form:
-    """The form that most columns have; of those that as many have, the first."""
-    return Counter(form for forms in fitting.values() for form in forms).most_common(1)[0][0]

@@ -4,7 +4,7 @@ Guesses lean to caution: what an attacker could know is a quasi-identifier, what
 goes. Where a wrong guess would publish what nobody meant to publish, a question stands beside it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -35,7 +35,7 @@ FORMS = {
 PERSONAL_FORMS = ("e-mail", "phone", "iban")
 COULD_OTHERS_KNOW = "could others know it already? if so, give it the role 'quasi'"
 TOO_PRECISE = "most of its numbers are one record's alone; can they be rounded or left out?"
-MEAN_NOTHING = "{} cells hold what stands apart from all numbers or dates; does it mean no value?"
+MEAN_NOTHING = "{} cells hold what is often written for no value; does it mean that here?"
 NAME_PEOPLE = "it holds sentences; can one of them name or describe a person? if so, leave it out"
 IS_IT_KNOWN = "nothing looks like what others may know; is it this?"
 
@@ -62,16 +62,25 @@ class Guess:
         return replace(self, questions=(*self.questions, *more))
 
     @property
+    def asks_what_means_nothing(self) -> bool:
+        is_compared = self.role in ("quasi", "sensitive")
+        return bool(self.doubtful) and is_compared and self.person is None
+
+    @property
     def ask(self) -> str | Mapping[str, Any] | None:
         """The open questions as a policy holds them; None where nothing is open."""
         if self.person is not None:
             asked = self.person.asked
-        elif self.doubtful and self.role in ("quasi", "sensitive"):
+        elif self.asks_what_means_nothing:
             text = MEAN_NOTHING.format(sum(self.doubtful.values()))
             asked = {"question": "missing", "values": dict(self.doubtful), "text": text}
         else:
-            return "; ".join(self.questions) or None
-        return {**asked, "text": "; ".join([asked["text"], *self.questions])}
+            return _in_a_row(self.questions) or None
+        return {**asked, "text": _in_a_row([asked["text"], *self.questions])}
+
+
+def _in_a_row(questions: Sequence[str]) -> str:
+    return "; ".join(questions).replace("?; ", "? ")
 
 
 def guess_of(column: ColumnCells) -> Guess:

@@ -233,7 +233,10 @@ async function send(form, submitter) {
 function showSaved() {
   for (const place of document.querySelectorAll("#saved, #answers-saved")) {
     place.dataset.saved ??= place.textContent;
-    place.textContent = unsaved().length ? words.unsaved : place.dataset.saved;
+    place.dataset.look ??= place.className;
+    const isOpen = unsaved().length > 0;
+    place.textContent = isOpen ? words.unsaved : place.dataset.saved;
+    place.className = isOpen ? "warn" : place.dataset.look;
   }
 }
 
@@ -276,14 +279,10 @@ document.addEventListener("change", (event) => {
     ? document.getElementById("k-form")
     : event.target.closest("form[data-auto], form[data-look]");
   const row = event.target.closest(".why");
-  if (row && !event.target.closest(".same"))
-    row.querySelectorAll(".same input").forEach((box) => {
-      box.checked = false;
-    }); // answered for itself
   for (const own of row ? document.querySelectorAll(".why:has(.same :checked)") : []) {
     const above = own.previousElementSibling.querySelectorAll("[name^=why], select");
     own.querySelectorAll("[name^=why], select").forEach((field, place) => {
-      field.value = above[place].value;
+      field.value ||= above[place].value; // what is answered stays
     });
   }
   if (form?.dataset.look && event.target.matches("[name=typed], textarea")) return;
