@@ -182,9 +182,10 @@ def publish_file(
     require_key(policy.model)
     tables = policy.tables
     attack = asked_of(policy, request.attack or NO_ATTACK)
+    read = [*policy.files, *attack.files]
     if isinstance(table, str):
-        _check_outputs(table, output, request, policy.files)
-    second = _second_output(table, output, policy.files) if policy.is_in_two_tables else None
+        _check_outputs(table, output, request, read)
+    second = _second_output(table, output, read) if policy.is_in_two_tables else None
     if request.plan is not None:
         policy.require_global("plan: there is none to save or apply")
     plan = _plan_to_apply(request.plan, request.explain)
@@ -259,7 +260,7 @@ def publish_file(
 def _check_outputs(table: str, output: str, request: PublishRequest, read: list[str]) -> None:
     """Raises InputError, before any work, where an output can't be put.
 
-    read: files of the policy.
+    read: all other files that are read.
     """
     for written in filter(None, (output, request.plan, request.trace)):
         check_not_read(written, table, read)
