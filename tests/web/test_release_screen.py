@@ -443,7 +443,7 @@ def test_answers_that_are_saved_by_the_same_click_are_signed_with_the_others(ope
     assert opened.send("sign-form", **asked).status == 422  # changed in another window
     opened.last = before
     opened.send("sign-form", **asked, release_base=base)  # as the script sends it on
-    assert gate(opened)["Signed off"]
+    assert gate(opened)["Signed off by Ada"]
 
 
 @pytest.mark.long
@@ -454,7 +454,7 @@ def test_a_draft_beside_an_earlier_release_stays_signed(opened, monkeypatch):
     monkeypatch.setattr("shoal.web.routes_of_release.others_of", lambda *_: [earlier])
     opened.get("/release")
     opened.send("sign-form", name="Ada", decision="accept")
-    assert gate(opened)["Signed off"]
+    assert gate(opened)["Signed off by Ada"]
 
 
 @pytest.mark.long
