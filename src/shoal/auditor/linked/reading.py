@@ -392,7 +392,7 @@ def odd_days(release: LinkedRelease, moved: np.ndarray) -> int:
 
 
 def is_beyond_chance(found: int, chances: np.ndarray) -> bool:
-    """Whether chance does not explain that so many of these independent events happened.
+    """Whether chance does not explain how many of these independent events happened.
 
     chances: (n,) float64, of each event. By Chernoff's bound on the chance of `found` or more.
     """
