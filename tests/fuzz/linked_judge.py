@@ -35,6 +35,12 @@ def rows_of(folder: Path, name: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+def shared_keys(folder: Path) -> set[str]:
+    """The keys that stand for a person and for a visit as well."""
+    people = {person["patient"] for person in rows_of(folder, "people")}
+    return people & {visit["visit"] for visit in rows_of(folder, "visits")}
+
+
 def day(text: str) -> int:
     return date.fromisoformat(text).toordinal()
 

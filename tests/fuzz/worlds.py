@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 from datetime import date, timedelta
 from itertools import chain
 from pathlib import Path
@@ -13,7 +14,7 @@ from random import Random
 import shoal
 from fuzz.cells import Table
 from fuzz.draw import Case
-from fuzz.linked_judge import Judged, day, read
+from fuzz.linked_judge import Judged, day, read, shared_keys
 from fuzz.outcome import Outcome
 from shoal.errors import InfeasibleError, InputError, PromiseError
 
@@ -38,7 +39,7 @@ def draw_case(random: Random, method: str | None = None) -> Case:
     policy = _policy(k, {"visits": visits, "tags": tags, "drugs": drugs}, gaps, random)
     name = method or random.choice(METHODS if has_number else METHODS[:1])
     policy["method"] = {"name": name}
-    names = [f"p{i}" for i in range(people)]
+    names = [str(i) for i in range(people)]  # as visits are named, which are something else
     rows = [
         [
             name,
@@ -88,6 +89,7 @@ def _policy(k: int, known: dict[str, str | int], gaps: str | None, random: Rando
             },
         },
         "promises": promises,
+        "keys": random.choice(["release", "release", "keyed"]),
         "seed": random.randint(0, 99),
     }
     if visits != "all" and random.random() < 0.4:
@@ -122,7 +124,7 @@ def _files(names: list[str], gaps: str | None, random: Random) -> dict[str, str]
     first = {name: random.randint(0, 40) for name in names}
     for name in names:
         for _ in range(random.choice([int(gaps == "exact"), 1, 1, 2, 2, 3])):
-            visit = f"v{len(visits)}"
+            visit = str(len(visits))
             at = date(2020, 1, 1) + timedelta(first[name] + random.randint(0, 30))
             kind = random.choice([*chain(*KINDS.values())])
             row = [visit, name, kind, str(random.randint(0, 20)), random.choice(["flu", "gout"])]
@@ -149,6 +151,7 @@ def run(case: Case, folder: Path, random: Random) -> Outcome:
     for name, rows in (("visits", visits), ("drugs", drugs)):
         (given / f"{name}.csv").write_text(_text(rows[0], rows[1:]), encoding="utf-8", newline="")
     policy = shoal.Policy.from_dict(case.policy)
+    os.environ.setdefault("SHOAL_PSEUDONYM_KEY", "a secret of the owner's")
     try:
         certificate = shoal.publish(given, policy, output=out, trace=trace).certificate
     except InputError as unfit:
@@ -190,6 +193,9 @@ def _judge(case: Case, out: Path, certificate, outcome: Outcome, dates: list[lis
     known = {"visits": rows["known"], "tags": case.policy["attributes"]["tags"]["known"]}
     known["drugs"] = case.policy["tables"]["drugs"]["rows"]["known"]
     is_exact = case.policy.get("anchor", {}).get("gaps") == "exact"
+    if case.policy["keys"] == "keyed":
+        shared = len(shared_keys(out))
+        outcome.require(not shared, "keys: of a person and of a visit", f"{shared} keys")
     people = read(out, is_exact, known["drugs"] == "count")
     found = Judged(people, known, rows.get("count_known", False))
     fewest = found.fewest()

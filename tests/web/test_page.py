@@ -59,7 +59,7 @@ def test_a_kept_column_that_is_named_like_people_is_remarked(opened):
 def test_rows_stand_beside_their_own_by_the_trace_and_without_one_beside_nobody(tmp_path):
     (tmp_path / "t.csv").write_text("age,sex\n1,f\n2,m\n3,f\n")
     (tmp_path / "d.csv").write_text("age,sex\n1,f\n3,*\n*,*\n")
-    write_trace(np.array([0, 2, 1]), str(tmp_path / TRACE))
+    write_trace(np.array([0, 2, 1]), tmp_path / TRACE)
     attributes = {"age": {"role": "quasi"}, "sex": {"role": "quasi"}}
     asked = {"table": str(tmp_path / "t.csv"), "draft": str(tmp_path / "d.csv"), "rows": [0]}
     looks, policy = Looks(), {"version": 1, "attributes": attributes}
@@ -346,7 +346,7 @@ def test_rows_of_columns_stay_where_they_are_when_a_role_is_chosen(opened):
     opened.edit("role", column=number, role="plain")
     page = opened.until("/columns", "recode it, or drop it")
     assert rows() == before
-    assert f'p=1#column-{number}">age</a>' in page.text.partition('id="doubts"')[2]
+    assert f'p=1#column-{number}">age</a>' in page.text.partition('id="remarked"')[2]
 
 
 def test_a_tile_of_the_result_says_for_whom_it_does_not_hold(opened):

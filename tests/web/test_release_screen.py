@@ -238,8 +238,15 @@ def test_a_second_release_of_the_same_people_is_judged_together_with_the_first(o
     assert re.search(r"[\d-]{10} 300 275 dossier , report", listed)
     assert '<a class="button" href="/open">Open another table</a>' in page.text
     assert "republish" not in opened.get("/help").words
-    (kept,) = opened.server.released_people().iterdir()
+    (kept,) = opened.server.released_people().glob("*.npz")
     assert kept.stat().st_mode & 0o777 == 0o600
+    # a draft with the same bytes is not released because another one was
+    draft(opened)
+    one, other = opened.server.project.runs
+    assert one.data.read_bytes() == other.data.read_bytes()
+    assert "✓ Released:" not in opened.get("/release").words
+    assert "It is not released yet" in opened.get("/result").words
+    assert "It was released as" in opened.get(f"/result/{other.name}").words
     opened.edit("k", k="3")
     draft(opened)
     page = opened.get("/release")
@@ -436,7 +443,7 @@ def test_answers_that_are_saved_by_the_same_click_are_signed_with_the_others(ope
     assert opened.send("sign-form", **asked).status == 422  # changed in another window
     opened.last = before
     opened.send("sign-form", **asked, release_base=base)  # as the script sends it on
-    assert gate(opened)["Signed off"]
+    assert gate(opened)["Signed off by Ada"]
 
 
 @pytest.mark.long
@@ -447,7 +454,7 @@ def test_a_draft_beside_an_earlier_release_stays_signed(opened, monkeypatch):
     monkeypatch.setattr("shoal.web.routes_of_release.others_of", lambda *_: [earlier])
     opened.get("/release")
     opened.send("sign-form", name="Ada", decision="accept")
-    assert gate(opened)["Signed off"]
+    assert gate(opened)["Signed off by Ada"]
 
 
 @pytest.mark.long

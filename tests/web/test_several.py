@@ -90,7 +90,9 @@ def test_a_change_of_one_column_changes_one_line_of_the_policy():
 
 
 def test_a_column_that_others_could_know_makes_the_rows_of_its_table_known():
-    changed = edit("role", column="6", role="quasi")
+    form = {"column": ["6"], "role": ["quasi"]}
+    changed, said = edited("role", form, policy(), COLUMNS)
+    assert said.endswith("others could know it; all rows of drugs are known then")
     assert changed["tables"]["drugs"]["rows"]["known"] == "all"
     Policy.from_dict(changed)
 
@@ -103,6 +105,16 @@ def test_known_rows_are_set_table_by_table_and_nothing_else_is_accepted():
     for table, known in (("bills", "all"), ("drugs", "some"), ("drugs", "0"), ("drugs", "4")):
         with pytest.raises(InputError):
             edit("known", table=table, known=known)
+
+
+def test_what_cannot_be_known_of_rows_is_refused_with_the_reason():
+    """A column that others could know makes rows known; keys tell how many there are."""
+    for known in ("count", "none"):
+        with pytest.raises(InputError, match=r"since others could know visits\.cost; first say"):
+            edit("known", table="visits", known=known)
+    with pytest.raises(InputError, match="since keys say how many rows"):
+        edit("known", table="drugs", known="none")
+    Policy.from_dict(edit("known", policy() | {"keys": "none"}, table="drugs", known="none"))
 
 
 def test_a_table_whose_rows_are_nobodys_is_asked_about_until_it_has_a_link():

@@ -18,7 +18,8 @@ def clinic(tmp_path_factory):
     start = tmp_path_factory.mktemp("clinic")
     (start / "clinic").mkdir()
     for name, frame in linked_cases.world(60).items():
-        frame.write_csv(start / "clinic" / f"{name}.csv")
+        own = name.replace("people", "patients")  # as their owner calls them
+        frame.write_csv(start / "clinic" / f"{own}.csv")
     with served(start / "project", start) as server:
         visitor = Visitor(server)
         visitor.until("/open?t=clinic", "Open them together")
@@ -41,26 +42,54 @@ def test_the_tables_of_a_draft_are_drawn(clinic):
     assert "Macro" not in page
 
 
+def test_a_promise_of_rows_says_where_it_was_measured(clinic):
+    """A class without drugs shows no drug, however many different ones others show."""
+    words = clinic.get("/result").words
+    said = "different values of drugs.drug in each that has such rows, among rows that look alike"
+    assert said in words
+    assert "in each class that has rows of drugs" in clinic.get("/promises").words
+
+
+def test_what_one_table_does_is_not_advised_for_several(clinic):
+    for screen in ("/promises", "/release"):
+        words = clinic.get(screen).words
+        assert "by a ledger, from its first month" not in words
+        assert "goes by a ledger" not in words
+    assert "Try all of them" not in words
+    assert "each round with people who are in no other" in words
+
+
 def test_columns_that_only_link_tables_are_named(clinic):
     words = clinic.get("/columns").words
     assert "drugs.visit, visits.visit, visits.patient only say what belongs to what" in words
 
 
-def test_every_number_of_known_rows_is_offered_once(clinic):
-    def offered():
+def test_every_number_of_known_rows_is_offered_once_and_only_what_can_be(clinic):
+    def offered(state):
         page = clinic.get("/promises").text
         form = re.search(r'name="table" value="visits".*?</form>', page, re.DOTALL)[0]
-        return dict(re.findall(r'<option value="(\w+)"( selected)?>', form))
+        ways = re.findall(r'<option value="(\w+)"( \w+)?>', form)
+        return [value for value, own in ways if own.strip() in state]
 
-    assert [*offered()] == ["all", "3", "2", "1", "count", "none"]
+    assert offered(("", "selected", "disabled")) == ["all", "3", "2", "1", "count", "none"]
+    assert offered(("disabled",)) == ["count", "none"]
+    assert "can’t be chosen, since others could know visits.cost" in clinic.get("/promises").words
     clinic.edit("known", table="visits", known="2")
-    assert [value for value, selected in offered().items() if selected] == ["2"]
+    assert offered(("selected",)) == ["2"]
     clinic.edit("known", table="visits", known="all")
-    assert [value for value, selected in offered().items() if selected] == ["all"]
+    assert offered(("selected",)) == ["all"]
+
+
+def test_a_refused_edit_of_known_rows_says_why_and_is_not_in_the_history(clinic):
+    before = len(clinic.server.project.history.entries())
+    answer = clinic.edit("known", table="visits", known="count")
+    assert "first say under Columns" in answer.words
+    assert len(clinic.server.project.history.entries()) == before
 
 
 def test_two_drafts_side_by_side_have_the_figures_of_the_tiles(clinic):
     run = clinic.server.project.runs[0]
+    assert "Withheld rows are lost whole" in clinic.get("/result").words
     rows = {row["text"]: row["own"] for row in beside(run, run)["rows"]}
     words = clinic.get("/result").words
     assert f"{rows['Detail lost']} of the detail lost" in words
@@ -74,6 +103,9 @@ def test_a_draft_says_where_it_was_released_and_the_list_counts_the_rows_of_all_
     shutil.copytree(run.data, place / run.data.name)
     shutil.copy(run.folder / "certificate.json", place / run.data.name)
     shutil.copy(run.folder / "policy.yaml", place)
+    assert "It is not released yet" in clinic.get("/result").words  # but another draft was
+    kept = clinic.server.released_people() / f"{place.name}.draft"
+    kept.write_text(run.name)
     words = clinic.get("/result").words
     assert "It was released as releases/2031-01-01" in words
     assert "It is not released yet" not in words
@@ -87,8 +119,9 @@ def test_rows_of_every_table_stand_before_and_after_without_their_links(clinic):
     shown = page[page.index('id="rows"') :]
     heads = re.findall(r"<h3>(\w+)</h3>.*?<th class=.figure.>Row</th>(.*?)</tr>", shown, re.DOTALL)
     columns = {name: re.findall("<th>(.*?)</th>", head) for name, head in heads}
-    assert [*columns] == ["people", "visits", "drugs"]
-    assert columns["people"] == ["age", "blood"]
+    assert [*columns] == ["patients", "visits", "drugs"]
+    assert columns["patients"] == ["age", "blood"]
+    assert "call your table patients “people”" in clinic.get("/result").words
     assert columns["visits"] == ["cost", "disease"]
     ages = [str(age) for age in linked_cases.world(60)["people"]["age"].head(10)]
     before = re.findall(r'<td class="cell"><bdi class="was">(\d+)</bdi>', shown)

@@ -9,7 +9,7 @@ WRITTEN = re.compile(
     r"|hierarchies(/[\w-]+\.csv)?|runs(/\d{4}(/(policy\.yaml|run\.json|events\.jsonl|data\.csv"
     r"|people\.npz|trace\.jsonl|certificate\.json|report\.html|shown\.json|hierarchies(/[\w-]+\.csv)?))?)?"
     r"|\.ui(/(lock|open\.html|seen\.json|looked\.json|compared\.json|people\.key"
-    r"|released(/[\d-]+\.npz)?))?"
+    r"|released(/[\d-]+\.(npz|draft))?))?"
 )
 RELEASED = re.compile(
     r"releases(/[\d-]+(/(data(-semicolons)?\.(csv|xlsx|parquet)|data\.csv\.certificate\.json|report\.html|policy\.yaml"

@@ -29,6 +29,7 @@ from shoal.data.table import Column, Table
 from shoal.data.truth import Truth
 from shoal.errors import InputError
 from shoal.policy.binding.files import Source
+from shoal.policy.linked import one_table_findings
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.tables.draft import Outcome
 
@@ -133,6 +134,7 @@ def attacker_views(
 ) -> "AttackerViews":
     """Views of a release, prepared once for looks at many rows."""
     policy = Policy.of(policy)
+    InputError.raise_for(one_table_findings(policy.model, "attack"))
     source = policy.tables.read_source(original, progress)
     progress("reading the release")
     found = release.found if isinstance(release, Publication) else None

@@ -7,6 +7,7 @@ from typing import Any
 from shoal.advise.propose import LookedAt, ProposedColumn
 from shoal.connectors.files import read
 from shoal.connectors.table_places import TablePlaces
+from shoal.data.findings import some_named
 from shoal.data.linked import PEOPLE
 from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import Json
@@ -20,6 +21,11 @@ HEAD = """\
 # A proposal for several tables: read every role and every 'parent' before you rely on them. Nothing
 # is published or audited while a key 'ask' is there: answer it, then delete it.
 """
+
+OF_PRIVATE = (
+    "a number beside {}, which nobody should learn: could others know it? if not, give it the role"
+    " 'sensitive' or 'drop'"
+)
 
 
 @dataclass(frozen=True)
@@ -162,10 +168,29 @@ def _table(name: str, table: Table, looked: LookedAt | None, links: FoundLinks) 
             columns.append(ProposedColumn(column, {"role": role}, f"points to '{link.to_table}'"))
         else:
             columns.append(_column(column, looked))
+    if name != links.people:
+        columns = _asking_beside_private(columns)
     question = None
     if name != links.people and parent is None:
         question = links.question(name)
     return ProposedTable(tuple(columns), parent, None if name == links.people else key, question)
+
+
+def _asking_beside_private(columns: list[ProposedColumn]) -> list[ProposedColumn]:
+    """The columns of a table below people, each number that others may know asked about where the
+    same row says something private: it may be a measure of that, as a dose is of a drug.
+    """
+    private = [column.name for column in columns if column.role == "sensitive"]
+    asked = OF_PRIVATE.format(some_named(private))
+    return [
+        replace(column, settings={**column.settings, "ask": asked})
+        if private
+        and column.role == "quasi"
+        and column.settings.get("type") == "number"
+        and column.ask is None
+        else column
+        for column in columns
+    ]
 
 
 def _column(name: str, looked: LookedAt | None) -> ProposedColumn:

@@ -48,9 +48,9 @@ from shoal.data.schema import Attribute, Kind, Role, Schema
 from shoal.data.table import Column, Table
 from shoal.data.truth import Truth, with_contradicted
 from shoal.data.two_tables import GROUP, sensitive_path
+from shoal.data.warnings import ReleaseWarning
 from shoal.errors import InputError
-from shoal.policy.binding.columns import check_columns, population_warnings
-from shoal.policy.binding.files import PolicyTables
+from shoal.policy.binding.columns import audit_warnings, check_columns
 from shoal.policy.binding.past_memory import room_for
 from shoal.policy.binding.table import bind_original, bound_release
 from shoal.policy.from_columns import listed, named_twice, promises_of, require_text
@@ -192,7 +192,8 @@ def audit_file(
     trace = None if trace_path is None else traced_rows(trace_path)
     policy = as_certified(policy, released_path, released.sha256)
     result = audit_table(released.table, policy, truth, progress, downstream, trace)
-    result = noted(result, policy.tables, released.contradicted)
+    warnings = audit_warnings(released.table, truth, policy.tables)
+    result = noted(result, released.contradicted, warnings)
     render, notation = result.problem.schema.render, result.problem.notation
     output = describe_file(
         released_path, released_path, released.sha256, render, released.dialect, notation
@@ -207,13 +208,14 @@ def audit_file(
     return replace(result, certificate=certificate)
 
 
-def noted(result: AuditResult, tables: PolicyTables, contradicted: int | None) -> AuditResult:
-    """What was audited, with what else its tables say: how many cells contradict the column that
-    they were derived from, and whom a population seems to count.
+def noted(
+    result: AuditResult, contradicted: int | None, warnings: Iterable[ReleaseWarning]
+) -> AuditResult:
+    """What was audited, with how many cells contradict the column that they were derived from, and
+    what else its tables give reason to say.
     """
     certificate = with_contradicted(result.certificate, contradicted)
-    warned = certificate.warned(*population_warnings(tables))
-    return replace(result, certificate=warned)
+    return replace(result, certificate=certificate.warned(*warnings))
 
 
 def as_certified(policy: Policy, released_path: str, sha256: str) -> Policy:

@@ -400,6 +400,7 @@ def _about_people(column: Column, is_plain: bool, is_open: bool) -> ReleaseWarni
     return ReleaseWarning(QUASI_LEFT_OUT, text, name)
 
 
+NONE_ON_LINKED = "no attack tries this on linked tables"
 WAY_OUT = "leave the column out, or make it one that others could know, to publish ranges"
 
 

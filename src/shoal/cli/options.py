@@ -190,10 +190,11 @@ def check_outputs(
         if output is None:
             continue
         from shoal.connectors.files import check_writable
+        from shoal.connectors.location import Location
 
         check_writable(str(output), replace or output is report)
-        read = [Path(name).resolve() for name in inputs if name not in (None, "-")]
-        if Path(output).resolve() in read:
+        read = [Location(name).file for name in inputs if name is not None]
+        if Path(output).resolve() in [file.resolve() for file in read if file is not None]:
             raise InputError(
                 f"output '{output}': is also another file of this command; name a file of its own"
             )

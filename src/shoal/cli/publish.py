@@ -111,8 +111,9 @@ def _publish_linked(asked: PublishCommand, policy: "Policy", run: options.Thread
             replace=asked.given.replace,
             progress=progress,
         ).certificate
-    if run.report is not None:
-        write_linked_report(certificate, policy.model, run.report)
+    with published_already(f"'{asked.output}'"):
+        if run.report is not None:
+            write_linked_report(certificate, policy.model, run.report)
     show_warnings(certificate)
     if run.as_json:
         typer.echo(certificate.to_json(), nl=False)

@@ -101,9 +101,10 @@ def _read_parts(path: str | Path, reading: Reading) -> SourceFile:
             parquet_parts.check_named(path, parts, hashes)
             most = [part.path for part in parts]
             require_unfolded(most, PARQUET, f"folder '{path}'", reading.unpacked)
-            frames = [read_columns(str(part.path), PARQUET, reading) for part in parts]
+            read = [read_columns(str(part.path), PARQUET, reading) for part in parts]
         digest = parquet_parts.digest(parts, hashes)
-        return SourceFile(Table(parquet_parts.joined(frames, parts)), digest)
+        table = Table(parquet_parts.joined([frame for frame, _ in read], parts))
+        return SourceFile(table, digest, unread=read[0][1])
     except OSError as failed:
         raise unreadable(path, failed) from None
 

@@ -19,7 +19,7 @@ class SourceFile:
     dialect: of delimited text, as which the table was read; None of other formats. second: the hash
     of the table of sensitive values, where a release of two tables was read. remarks: on rows that
     are nobody, or may be. contradicted: records whose derived numbers their cells contradict, None
-    where the policy asks for none.
+    where the policy asks for none. unread: columns of lists that nobody needs, without their cells.
     """
 
     table: Table
@@ -28,6 +28,7 @@ class SourceFile:
     second: str | None = None
     remarks: tuple[ReleaseWarning, ...] = ()
     contradicted: int | None = None
+    unread: tuple[str, ...] = ()
 
     @property
     def frame(self) -> pl.DataFrame:

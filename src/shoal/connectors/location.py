@@ -56,6 +56,13 @@ class Location(str):
         return not (self.is_standard or self.is_table or self.is_topic)
 
     @property
+    def file(self) -> Path | None:
+        """The file or folder that holds it; None where no path leads to it."""
+        if self.is_table:
+            return Path(self.address.location) if self.address.kind == database.SQLITE else None
+        return Path(self) if self.is_path else None
+
+    @property
     def is_folder(self) -> bool:
         """Whether it is a folder of Parquet files: it ends with `/`, or such a release is there."""
         if self.is_table:

@@ -44,21 +44,26 @@ def check_not_read(output_path: str, input_path: str, read_by_policy: Iterable[s
         if Location(input_path).is_table and _table(output_path) == _table(input_path):
             raise InputError(f"output '{output_path}': is the input; name another table")
         return
-    for output in (Path(output_path), Path(place.certificate)):
-        what = None
-        if any(_is_same(output, name) for name in read_by_policy):
-            what = "the policy or a file that it reads"
-        if _is_same(output, input_path):
-            what = "the input"
-        if any(_is_same(folder, input_path) for folder in _folders_read_with(output)):
-            what = "in the folder that is read"
-        if any(_is_same(output, str(folder)) for folder in Path(input_path).absolute().parents):
-            what = "the folder of the input"
-        if what is not None:
-            raise InputError(
-                f"output '{output}': is {what}; name another file, nothing that is read is"
-                " overwritten"
-            )
+    others = dict.fromkeys(read_by_policy, "the policy or a file that is read beside the input")
+    for name, what in (others | {input_path: "the input"}).items():
+        if (file := Location(name).file) is not None:
+            for output in (Path(output_path), Path(place.certificate)):
+                _refuse_read(output, file, what)
+
+
+def _refuse_read(output: Path, read: Path, what: str) -> None:
+    """Raises InputError where an output is a file or folder that is read, or lies around it."""
+    found = None
+    if any(_is_same(folder, read) for folder in _folders_read_with(output)):
+        found = "in the folder that is read"
+    if any(_is_same(output, folder) for folder in read.absolute().parents):
+        found = f"the folder of {what}"
+    if _is_same(output, read):
+        found = what
+    if found is not None:
+        raise InputError(
+            f"output '{output}': is {found}; name another file, nothing that is read is overwritten"
+        )
 
 
 def second_output(output_path: str, input_path: str, read_by_policy: Iterable[str]) -> str:
@@ -92,13 +97,8 @@ def _folders_read_with(output: Path) -> Iterator[Path]:
         folder = folder.parent
 
 
-def _is_same(output: Path, read: str) -> bool:
-    return (
-        not Location(read).is_standard
-        and output.exists()
-        and Path(read).exists()
-        and output.samefile(read)
-    )
+def _is_same(one: Path, other: Path) -> bool:
+    return one.exists() and other.exists() and one.samefile(other)
 
 
 def certificate_beside(output_path: str) -> bytes | None:

@@ -5,7 +5,8 @@ stream, a line for every record, with what became of it.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -22,9 +23,18 @@ OF_STREAM = ("seq", "subject", "release", "class", "kind", "arrival", "emitted",
 WAY_OUT = "give the file that --trace wrote"
 
 
-def write_trace(rows: np.ndarray, path: str) -> None:
-    """Writes the trace of a table, whole, its owner's alone. rows: (n,) the original's rows."""
-    with files.atomic_write(path, is_private=True) as draft, files.draft_file(draft, False) as file:
+@contextmanager
+def trace_draft(path: str | None) -> Iterator[Path | None]:
+    """Where to write a private trace, which takes its place if the block succeeds. Opened before a
+    release, it appears behind that, or neither does. None: there is none to write.
+    """
+    with nullcontext() if path is None else files.atomic_write(path, is_private=True) as draft:
+        yield draft
+
+
+def write_trace(rows: np.ndarray, draft: Path) -> None:
+    """Writes the trace of a table. rows: (n,) the original's rows."""
+    with files.draft_file(draft, False) as file:
         for some in blocks(len(rows)):
             columns = {"row": np.arange(some.start, some.stop), "seq": rows[some]}
             pl.DataFrame(columns).write_ndjson(file)

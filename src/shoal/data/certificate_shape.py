@@ -374,7 +374,7 @@ PANEL = dict.fromkeys(
 )
 OPTIONAL: dict[str, Rule] = {
     "faults": FAULTS,
-    "attacks": record({}, {"accept": many(_of(AcceptedReport))}),
+    "attacks": record({}, {"accept": many(_of(AcceptedReport)), "skipped": named(TEXT)}),
     "scale": record(
         {"threads": POSITIVE},
         {"memory": POSITIVE, "room_bytes": WHOLE, "parts": POSITIVE, "tasks": WHOLE},

@@ -101,6 +101,12 @@ def alike_values(column: Column, is_person: bool, missing_values: list[str]) -> 
     return sum(alike), len(alike)
 
 
+_COUNTED = {
+    "subject": "and each of them counts as a person",
+    "household": "and each of them counts as a household",
+}
+
+
 def spelled_apart(
     column: Column, role: str, missing_values: list[str], is_listed: bool = False
 ) -> list[ReleaseWarning]:
@@ -108,12 +114,12 @@ def spelled_apart(
 
     is_listed: whether a hierarchy lists each of them.
     """
-    values, texts = alike_values(column, role == "subject", missing_values)
+    what = _COUNTED.get(role)
+    values, texts = alike_values(column, what is not None, missing_values)
     if values == texts:
         return []
-    signs, what = "blanks", "but records with them are taken to differ"
-    if role == "subject":
-        signs, what = "zeros in front, '.0'", "and each of them counts as a person"
+    signs = "zeros in front, '.0'" if what else "blanks"
+    what = what or "but records with them are taken to differ"
     if role == "sensitive":
         what = "but its hierarchy lists each" if is_listed else "and l counts them so"
     text = (
@@ -139,6 +145,16 @@ def unlisted_values(column: Column, is_person: bool, missing_values: list[str]) 
         stands_for_none |= names_of(cells).str.to_lowercase().is_in(often)
     stands_for_none &= ~cells.is_in(missing_values)
     return int(column.counts()[stands_for_none.to_numpy()].sum())
+
+
+def values_for_none(column: Column, missing_values: list[str]) -> int:
+    """As how many values texts count of which each often stands for none; 0 where a policy lists
+    all that there are. Those that it lists are one.
+    """
+    used = pl.Series(column.cells, dtype=pl.String).filter(column.counts() > 0)
+    listed = used.is_in(missing_values)
+    often = {*OFTEN_NOBODY} & {*same_values(used.filter(~listed).to_list())}
+    return len(often) + bool(often and listed.any())
 
 
 def values_of(column: Column) -> np.ndarray:
@@ -361,27 +377,27 @@ def rows_of_nobody(frame: pl.DataFrame, missing_values: Sequence[str]) -> np.nda
 
 
 def without_nobody(
-    frame: pl.DataFrame, missing_values: Sequence[str] = (), dropped: Sequence[str] = ()
+    frame: pl.DataFrame, missing_values: Sequence[str] = (), silent: Sequence[str] = ()
 ) -> tuple[pl.DataFrame, tuple[ReleaseWarning, ...]]:
     """The rows that have a value in some column: others are nobody, as a spreadsheet saves rows
-    whose cells were cleared. dropped: columns that don't count, such as a counter of rows.
+    whose cells were cleared. silent: columns that don't count, such as a counter of rows.
     """
-    empty = rows_of_nobody(frame.drop(dropped), missing_values)
+    empty = rows_of_nobody(frame.drop(silent), missing_values)
     if not len(empty):
         return frame, ()
     kept = np.ones(frame.height, dtype=bool)
     kept[empty] = False
     below = int(kept[empty[0] :].sum())
-    return frame.filter(pl.Series(kept)), nobody(len(empty), below, bool(dropped))
+    return frame.filter(pl.Series(kept)), nobody(len(empty), below, bool(silent))
 
 
-def nobody(empty: int, below: int, has_dropped: bool = False) -> tuple[ReleaseWarning, ...]:
-    """What there is to say of rows without any value, and of rows below one. has_dropped: whether
+def nobody(empty: int, below: int, has_silent: bool = False) -> tuple[ReleaseWarning, ...]:
+    """What there is to say of rows without any value, and of rows below one. has_silent: whether
     some columns don't count.
     """
     said = []
     if empty:
-        but = ", but in dropped columns," if has_dropped else ""
+        but = ", but in removed columns," if has_silent else ""
         has, are = ("1 row has", "is") if empty == 1 else (f"{empty} rows have", "are")
         text = f"{has} no value{but} and {are} left out"
         text += ": such rows are nobody, and no message or trace numbers them"

@@ -109,6 +109,15 @@ class ReleaseWarning(UserWarning):
         return said | {key: value for key, value in more.items() if value is not None}
 
 
+def unread_lists(column: str) -> ReleaseWarning:
+    """That a column of a file may number people, but nobody has looked."""
+    text = (
+        f"column '{column}': holds lists, which are not read; if they number people, give these in"
+        " plain values, and the column the role 'subject'"
+    )
+    return ReleaseWarning(PEOPLE_ASSUMED, text, column)
+
+
 def _numbers(text: str) -> list[str]:
     return re.findall(r"\d+(?:\.\d+)?", text)
 

@@ -348,12 +348,16 @@ def people_of(frame: pl.DataFrame, deferred: DeferredRecords, terms: Terms) -> N
     waiting = as_numbers(deferred.frame_like(frame)[subject].drop_nulls())
     known = KnownPeople(terms.ledger)
     known.add_and_count_known(waiting, deferred.named)
-    names = names_of(frame[subject]).unique()
-    names = names.filter(~names.is_in(names_of_nobody(terms.policy.model.no_names)))
-    named = NamedPeople.of(names, key)
-    taken = known.taken_for_others(names, named, key)
+    leaves = operations_of(frame, terms) == DELETE
+    taken, named = 0, deferred.named.only(waiting)
+    for rows in (leaves, ~leaves):  # who leaves stands beside nobody who comes
+        names = names_of(frame[subject].filter(pl.Series(rows))).unique()
+        names = names.filter(~names.is_in(names_of_nobody(terms.policy.model.no_names)))
+        own = NamedPeople.of(names, key)
+        taken += known.taken_for_others(names, own, key)
+        named = own.joined(named)
     refuse_spelling("earlier increments", "increment", taken)
-    return named.joined(deferred.named.only(waiting))
+    return named
 
 
 def with_tokens(frame: pl.DataFrame, terms: Terms) -> pl.DataFrame:

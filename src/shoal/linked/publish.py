@@ -18,6 +18,7 @@ from shoal.connectors import files
 from shoal.connectors.linked_drafts import LinkedDraft, LinkedOutput
 from shoal.connectors.location import JSON_LINES
 from shoal.connectors.outputs import check_not_read, describe_file
+from shoal.connectors.traces import trace_draft
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import MethodReport, OutputReport
 from shoal.data.linked import PEOPLE, LinkedTables
@@ -89,7 +90,7 @@ def publish_linked(
     progress("reading the tables")
     own = read_linked(source, problem, further)
     tables, recoded, seconds = _recoded(own, problem, progress)
-    with target.draft(replace) as draft:
+    with trace_draft(trace) as unfinished, target.draft(replace) as draft:
         progress("writing the release")
         _write(recoded, draft, target, problem)
         progress("reading the release back")
@@ -104,9 +105,8 @@ def publish_linked(
             seconds={"total": time.process_time() - started, "method": seconds},
         ).warned(*own.remarks)
         require_kept(certificate, WITHHELD)
-        if trace is not None:  # whose row is whose, for the owner alone
-            with files.atomic_write(trace, is_private=True) as unfinished:
-                files.write(key_map(tables, recoded), unfinished, JSON_LINES)
+        if unfinished is not None:  # whose row is whose, for the owner alone
+            files.write(key_map(tables, recoded), unfinished, JSON_LINES)
         draft.certify(certificate.to_json())
     return LinkedPublication({name: one.frame for name, one in recoded.items()}, certificate)
 

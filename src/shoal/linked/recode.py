@@ -74,7 +74,7 @@ class _Recoder:
             above = None if table.parent is None else places[table.parent]
             order = self._order(table, above, keys)
             places[table.name] = _places(order, self._rows[table.name].count)
-            shown = self._cells(table)[order]
+            shown = pl.DataFrame([cells.gather(order) for cells in self._cells(table)])
             drafts[table.name] = DraftTable(self._linked(table, order, keys, shown), order)
         return drafts
 
@@ -99,7 +99,7 @@ class _Recoder:
         numbers[kept] = np.arange(1, len(kept) + 1)
         own = pl.Series(table.key, numbers)
         if is_keyed:
-            own = pseudonyms(rows.table.frame[table.key])
+            own = pseudonyms(rows.table.frame[table.key], f"{table.name}.{table.key}")
             kept = kept[own.gather(kept).arg_sort().to_numpy()]
         keys[table.name] = own
         return kept

@@ -44,10 +44,9 @@ def findings_in(
     """
     texts: dict[Place, list[str]] = {}
     errors = [(place_of(error, content), error) for error in invalid.errors()]
-    places = {place for place, _ in errors}
+    around = {place[:end] for place, _ in errors for end in range(len(place))}
     for place, error in errors:
-        inside = any(len(p) > len(place) and p[: len(place)] == place for p in places)
-        if inside and error["type"] in _WRONG_TYPE:
+        if place in around and error["type"] in _WRONG_TYPE:
             continue  # one of several types that will do, but not the one that is meant
         texts.setdefault(place, []).append(_text(error, place, model, keys))
     return [

@@ -65,8 +65,9 @@ def contradictions(model: PolicyModel) -> Iterator[str]:
             f"method '{model.method['name']}': recodes values, not classes: {quoted(means)}"
             " can't show means, medians or modes; leave out 'render', or choose another method"
         )
+    known = model.attributes_of_all
     for promise in model.promises:
-        yield from _promise_findings(promise, model)
+        yield from _promise_findings(promise, model, known)
     if renders_two_tables(model):
         assert model.method is not None
         yield from (f"method '{model.method['name']}': {one}" for one in two_table_findings(model))
@@ -217,7 +218,9 @@ def _role_findings(model: PolicyModel) -> Iterator[str]:
         yield "policy: no quasi-identifier; give at least one attribute the role 'quasi'"
 
 
-def _promise_findings(promise: Json, model: PolicyModel) -> Iterator[str]:
+def _promise_findings(
+    promise: Json, model: PolicyModel, known: Mapping[str, AttributePolicy]
+) -> Iterator[str]:
     try:
         built = build_promise(promise)
     except InputError as unfit:
@@ -225,7 +228,6 @@ def _promise_findings(promise: Json, model: PolicyModel) -> Iterator[str]:
         return
     yield from _sample_findings(built, model)
     role = "quasi" if promise["model"] == "k-anonymity" else "sensitive"
-    known = model.attributes_of_all
     for name in built.attributes:
         if name not in known:
             hint = _or_near(name, known)
@@ -237,6 +239,8 @@ def _promise_findings(promise: Json, model: PolicyModel) -> Iterator[str]:
 def _sample_findings(promise: Any, model: PolicyModel) -> Iterator[str]:
     """Which columns a promise about a sample needs that the policy does not name."""
     needed = {"weight": promise.of_sample, "household": getattr(promise, "households", False)}
+    if not any(needed.values()):
+        return
     named = {"weight" if a.is_weight else a.role for a in model.attributes.values()}
     for role, is_needed in needed.items():
         if is_needed and role not in named:

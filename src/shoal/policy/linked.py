@@ -5,13 +5,15 @@ columns are for; what belongs to what is said here.
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 from shoal.data.linked import PEOPLE, Known, LinkedTable
 from shoal.data.regular_files import Json
-from shoal.data.schema import Schema, Shown
-from shoal.policy.model import AttributePolicy, KnownRows, PolicyModel, RowsPolicy
+from shoal.data.schema import REMOVED, Schema, Shown
+from shoal.policy.model import AttributePolicy, KnownRows, PolicyModel, RowsPolicy, TablePolicy
 from shoal.policy.parameters import suggestion
 
 ROLES = ("identifier", "subject", "quasi", "sensitive", "plain", "drop")
@@ -78,16 +80,25 @@ def declared_tables(model: PolicyModel) -> list[DeclaredTable]:
     """
     subject = next((n for n, a in model.attributes.items() if a.role == "subject"), None)
     found: list[DeclaredTable] = []
+    below = _below(model)
     waiting = [DeclaredTable(PEOPLE, model.attributes, key=subject)]
     while waiting:
         table = waiting.pop(0)
         found += [table, *_sets_of(table)]
         waiting += [
             DeclaredTable(name, t.attributes, table.name, t.link, t.key, t.rows)
-            for name, t in model.tables.items()
-            if t.parent_table == table.name and name != PEOPLE
+            for name, t in below[table.name]
         ]
     return found
+
+
+def _below(model: PolicyModel) -> Mapping[str | None, list[tuple[str, TablePolicy]]]:
+    """The tables right below each parent that is named, which may be none."""
+    below: dict[str | None, list[tuple[str, TablePolicy]]] = defaultdict(list)
+    for name, table in model.tables.items():
+        if name != PEOPLE:
+            below[table.parent_table].append((name, table))
+    return below
 
 
 def usual_method(model: PolicyModel) -> str:
@@ -125,6 +136,7 @@ _INSTEAD = {
     " FOLDER'",
     "republish": "a ledger compares single tables; publish each round by itself with 'shoal publish"
     " FOLDER', of people who are in no other round",
+    "attack": "'shoal audit FOLDER --original FOLDER' tries to find everybody in several",
 }
 """What to do with linked tables instead, by verb."""
 
@@ -152,6 +164,8 @@ def linked_findings(model: PolicyModel) -> Iterator[str]:
     for table in declared_tables(model):
         yield from _table_findings(table, model)
     yield from _knowledge_findings(model)
+    if model.keys == "none":
+        yield from _keyless_findings(model)
     yield from _anchor_findings(model)
     yield from _promise_findings(model)
     yield from _unserved(model)
@@ -171,8 +185,8 @@ def _not_linked(model: PolicyModel) -> Iterator[str]:
 
 def link_findings(model: PolicyModel) -> Iterator[str]:
     """What keeps the tables from forming a tree below people."""
-    hanging = {table.name for table in declared_tables(model)}
-    sets = [table.name for table in declared_tables(model) if table.separator is not None]
+    hanging = _hanging(model)
+    sets = {table.name for table in declared_tables(model) if table.separator is not None}
     if model.person is not None or "subject" not in {a.role for a in model.attributes.values()}:
         yield (
             "policy: no single column of people names the person; give it the role 'subject', as"
@@ -192,27 +206,32 @@ def link_findings(model: PolicyModel) -> Iterator[str]:
                     f" {{{PEOPLE}: COLUMN}}'"
                 )
         elif parent != PEOPLE and parent not in model.tables:
-            hint = suggestion(parent, [PEOPLE, *model.tables])
+            hint = suggestion(parent, chain([PEOPLE], model.tables))
             yield f"table '{name}': its parent '{parent}' is not in the policy; {hint}name it"
         elif parent != PEOPLE and model.tables[parent].key is None:
             yield (
                 f"table '{parent}': rows of '{name}' point to it; name the column that they point"
                 " to, as 'key'"
             )
-        elif name not in hanging and not _waits(name, model):
+        elif name not in hanging:
             yield (
                 f"table '{name}': hangs from itself by its parents; let each table lead to"
                 f" '{PEOPLE}'"
             )
 
 
-def _waits(name: str, model: PolicyModel) -> bool:
-    """Whether a table above has no known parent, of which there is a finding of its own."""
-    above, seen = name, set()
-    while above in model.tables and above not in seen:
-        seen.add(above)
-        above = model.tables[above].parent_table or ""
-    return above not in model.tables
+def _hanging(model: PolicyModel) -> set[str]:
+    """The tables below people, or below a parent that is not known, of which there is a finding of
+    its own.
+    """
+    below = _below(model)
+    waiting = [name for name in below if name == PEOPLE or name not in model.tables]
+    hanging: set[str] = set()
+    while waiting:
+        names = [name for name, _ in below[waiting.pop()]]
+        hanging.update(names)
+        waiting += names
+    return hanging
 
 
 def _table_findings(table: DeclaredTable, model: PolicyModel) -> Iterator[str]:
@@ -280,6 +299,34 @@ def _knowledge_findings(model: PolicyModel) -> Iterator[str]:
             " has, and linked files show it; say 'known: count', 'keys: none', or 'assume:"
             " [counts-unknown]'"
         )
+
+
+def _keyless_findings(model: PolicyModel) -> Iterator[str]:
+    """What would join rows that have no keys, or what nobody could measure or publish of them."""
+    tables = declared_tables(model)
+    for table in tables:
+        for name, attribute in table.attributes.items():
+            if table.parent is not None and attribute.pseudonym is not None:
+                yield (
+                    f"attribute '{table.name}.{name}': with 'keys: none' a pseudonym would join"
+                    " rows again; say 'keys: release', or leave out 'pseudonym'"
+                )
+        counted = any(t.parent == table.name and t.rows.known != "none" for t in tables)
+        if not (counted or any(map(_is_published, table.attributes.values()))):
+            yield (
+                f"table '{table.name}': with 'keys: none' nothing of it is published; say 'keys:"
+                " release', or give a column a role that is published"
+            )
+        is_set = table.separator is not None
+        if is_set and "." in table.name and table.rows.known != "all":
+            yield (
+                f"attribute '{table.name}': with 'keys: none' nobody can measure what some"
+                " elements of a set tell; say 'known: all', or 'keys: release'"
+            )
+
+
+def _is_published(attribute: AttributePolicy) -> bool:
+    return attribute.role not in REMOVED or attribute.pseudonym is not None
 
 
 def _anchor_findings(model: PolicyModel) -> Iterator[str]:

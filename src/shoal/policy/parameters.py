@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
+from itertools import islice
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
@@ -91,14 +92,22 @@ def takes(parameters: Iterable[Parameter], given: Mapping[str, Any]) -> bool:
     return True
 
 
+MOST_COMPARED = 1_000
+"""Known names that a misspelt one is compared with."""
+
+
 def suggestion(name: str, known: Iterable[str]) -> str:
     """The known name nearest to a misspelt one, as a question; nothing where none is near."""
     return f"did you mean '{near}'? " if (near := nearest(name, known)) else ""
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name nearest to a misspelt one, in whatever case; None where none is near."""
-    known = list(known)
+    """The known name nearest to a misspelt one, in whatever case; None where none is near, or too
+    many are known to be compared with as many others.
+    """
+    known = list(islice(known, MOST_COMPARED + 1))
+    if len(known) > MOST_COMPARED:
+        return None
     alike = [other for other in known if other.casefold() == name.casefold()]
     return next(iter(alike or get_close_matches(name, known, n=1)), None)
 

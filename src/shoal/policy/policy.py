@@ -7,7 +7,7 @@ the data can tell, such as the domain of an undeclared number, is fixed when it 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -69,6 +69,7 @@ class Policy:
     is_method_open: whether parameters were set of a method that nobody named: on data where another
         one is the default, that is taken if it has these parameters, too.
     is_certified_in_order: whether a certificate states that rows are in the input's order.
+    links: of one table of several, as `PolicyTables` has them.
     """
 
     model: PolicyModel
@@ -77,6 +78,7 @@ class Policy:
     is_made_of_columns: bool = False
     is_method_open: bool = False
     is_certified_in_order: bool = False
+    links: Collection[str] = ()
     path: Path | None = field(default=None, compare=False)
 
     @classmethod
@@ -158,7 +160,7 @@ class Policy:
         """Its tables, as it says that they are written."""
         from shoal.policy.binding.files import PolicyTables  # which few checks of a policy need
 
-        return PolicyTables(self.model, self.base, self.is_made_of_columns)
+        return PolicyTables(self.model, self.base, self.is_made_of_columns, self.links)
 
     @property
     def reference(self) -> str | None:

@@ -220,7 +220,7 @@ class LinkedProblem:
                 "method": None,
             }
         )
-        return replace(self.policy, model=alone)
+        return replace(self.policy, model=alone, links=tuple(attributes))
 
     def promises_of(self, table: DeclaredTable) -> list[Json]:
         """The promises about columns of one table alone, named as they are in it."""

@@ -309,14 +309,15 @@ def _key_for(name: str) -> bytes:
     return key.encode()
 
 
-def pseudonyms(series: pl.Series) -> pl.Series:
-    """32 hexadecimal digits for each identifier: its HMAC-SHA-256 under the owner's key.
+def pseudonyms(series: pl.Series, domain: str | None = None) -> pl.Series:
+    """32 hexadecimal digits for each identifier: its HMAC-SHA-256 under a key of its domain, which
+    is the domain's HMAC under the owner's key.
 
-    Raises InputError where there is no key.
+    domain: what the identifiers name, by default the column's name. Equal identifiers have one
+    pseudonym within a domain, and unrelated ones in two. Raises InputError where there is no key.
     """
-    key = _key_for(series.name)
+    named = series.name if domain is None else domain
+    key = hmac.digest(_key_for(series.name), named.encode(), hashlib.sha256)
     column = encode_text(as_text(series).alias(series.name))
-    tokens = [
-        hmac.new(key, cell.encode(), hashlib.sha256).hexdigest()[:32] for cell in column.cells
-    ]
+    tokens = [hmac.digest(key, cell.encode(), hashlib.sha256).hex()[:32] for cell in column.cells]
     return pl.Series(series.name, tokens).gather(column.codes)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from shoal.attacks.run.request import MOST_FOLDS, NEEDS_CONTROL
-from shoal.auditor.verdict import remedy
+from shoal.auditor.verdict import NONE_ON_LINKED, remedy
 from shoal.data.attack_scene import Findings
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import AcceptedReport, is_number
@@ -431,9 +431,9 @@ def _matched(certificate: Certificate) -> Iterator[Row]:
         sentence = gettext(
             "whoever knows all that the policy says of a person in every table, and tries every"
             " published person with all their rows, is left with fewer than {k} who fit; the fewest"
-            " were {least:,}",
+            " were {least:,}; tried for {tried:,} of {people:,} people",
             k=certificate["together"]["asked"],
-            least=found["least"],
+            **found,
         )
         share = found["below"] / found["tried"]
         yield Row(QUESTIONS[1], gettext("matching people with all their rows"), sentence, share)
@@ -641,7 +641,11 @@ def page_content(certificate: Certificate, always: bool = False) -> list[Content
 
 
 def _not_tried(certificate: Certificate, question: str) -> Row:
-    """The row of a question that no attack was tried on."""
+    """The row of a question that no attack was tried on; of linked tables, people are matched
+    alone.
+    """
+    if certificate.get("linked") and question != QUESTIONS[1]:
+        return Row(question, gettext("not tried"), "", why=NONE_ON_LINKED)
     reasons = _reasons(certificate)
     whys = (reasons[name] for of, name in OF if of == question and name in reasons)
     return Row(question, gettext("not tried"), "", why=next(whys, NOT_ASKED))

@@ -29,7 +29,6 @@ from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import path_text
 from shoal.data.warnings import GRAVE, OPEN
 from shoal.policy.policy import PolicyLike
-from shoal.reports import pages
 from shoal.reports.attacks import (
     COLOURS,
     MUCH,
@@ -42,9 +41,10 @@ from shoal.reports.attacks import (
     worst_of,
 )
 from shoal.reports.charts import risks_chart
-from shoal.reports.in_short import ROLES, alone_if_known, in_short, linked_rows
+from shoal.reports.in_short import ROLES, alone_if_known, in_short
+from shoal.reports.limits import linked_rows
 from shoal.reports.linked import entities_of, entity_picture
-from shoal.reports.pages import listed, percent_text
+from shoal.reports.pages import Content, listed, percent_text, render_template, write_page
 from shoal.reports.text import single_cells
 
 RISKS = {
@@ -111,13 +111,13 @@ def write_dossier(found: Dossier, path: Path) -> None:
     """The page, and the same as JSON beside it, with the page's hash, so that a signature of the
     JSON is of both; each whole or not at all.
     """
-    page = pages.render_template("dossier.html.j2", _content(found))
+    page = render_template("dossier.html.j2", _content(found))
     signed = {"name": path.name, "sha256": hashlib.sha256(page.encode()).hexdigest()}
     found = replace(found, content={**found.content, "page": signed})
     with files.atomic_write(str(json_path(path))) as draft:
         draft.write_text(found.to_json(), encoding="utf-8")
     remove_stale_signature(json_path(path))
-    pages.write_page(page, path)
+    write_page(page, path)
 
 
 def summary(found: Dossier) -> Iterator[str]:
@@ -258,7 +258,7 @@ def _grave(found: Dossier, certificate: Certificate) -> list[str]:
     return lines
 
 
-def _content(found: Dossier) -> pages.Content:
+def _content(found: Dossier) -> Content:
     content = found.content
     certificate, context = Certificate(content["certificate"]), content["context"]
     counted = counted_open(found)
@@ -337,16 +337,16 @@ def _measured_facts(found: Dossier, certificate: Certificate) -> Iterator[tuple[
     yield gettext("one person"), f"{one or gettext('every record')}: {people}, {records}"
     yield gettext("can rows of one person be linked?"), linked_rows(certificate)
     hidden = certificate["records"]["suppressed"]
-    yield (
-        gettext("suppressed"),
-        "; ".join(
-            [
-                gettext("{some} of {all} records", some=hidden, all=out),
-                *single_cells(certificate),
-                gettext("who lost most: see the report"),
-            ]
-        ),
-    )
+    lost = [gettext("{some} of {all} records", some=hidden, all=out), *single_cells(certificate)]
+    if tables:  # whose report names nobody who lost most
+        lost = [
+            gettext("{some:,} of {all:,} rows of {name} withheld", some=some, all=n["in"], name=t)
+            for t, n in ((one["name"], one["rows"]) for one in tables)
+            if (some := n["withheld"]) is not None
+        ]
+    else:
+        lost.append(gettext("who lost most: see the report"))
+    yield gettext("suppressed"), "; ".join(lost)
     dialect = (certificate.get("output") or {}).get("dialect") or {}
     order = gettext("as in the original, which may tell who is who")
     if dialect.get("order") == "content":
@@ -458,7 +458,7 @@ def _answers(
             yield title, [("", _text(value))]
 
 
-def _profiles(found: Dossier, certificate: Certificate) -> Iterator[pages.Content]:
+def _profiles(found: Dossier, certificate: Certificate) -> Iterator[Content]:
     for profile in found.profiles:
         fields = [one for one in found.content["clauses"] if one["profile"] == profile.name]
         words = {

@@ -99,7 +99,7 @@ def _protected(certificate: Certificate) -> Iterator[str]:
         elif promise["model"] == K_ANONYMITY:
             yield _alike(certificate, promise, promise["attributes"] or quasi)
         elif promise["measured"] is not None or certificate.get("measured") == BY_RELEASE:
-            yield _of_sensitive(promise)
+            yield _of_sensitive(certificate, promise)
     if certificate.get("beside"):
         yield _beside(certificate["beside"])
 
@@ -133,38 +133,6 @@ def several_classes(certificate: Certificate) -> str:
         who=who,
     )
     return "" if count == 0 else open_to
-
-
-KEYS = {
-    "release": gettext("yes, by random numbers that are new in this release"),
-    "keyed": gettext("yes, by pseudonyms that are the same in each release"),
-    "none": gettext("no: the release has no keys"),
-}
-
-
-def linked_rows(certificate: Certificate) -> str:
-    """Whether the rows of one person stay linkable, and by what."""
-    if certificate.get("linked"):
-        return KEYS[certificate["linked"]["keys"]]
-    columns, records = _columns(certificate), certificate["records"]["out"]
-    if certificate.get("people") == ASSUMED or certificate["counted"] == "rows":
-        return gettext("not measured: every row is taken to be a person")
-    marks = {c["name"]: c["role"] for c in columns if c["technique"] == "pseudonym"}
-    if marks:
-        whom = gettext("households") if {*marks.values()} == {"household"} else gettext("people")
-        return gettext("yes, by {names}: pseudonyms of {whom}", names=listed([*marks]), whom=whom)
-    alone = alone_if_known(certificate)
-    plain = [c["name"] for c in columns if c["role"] == "plain" and alone.get(c["name"], 1)]
-    if plain:
-        return gettext("yes, by {names}, published as they are", names=listed(plain))
-    if certificate["subjects"] == records:
-        return gettext("everybody has one row")
-    return gettext(
-        "the column that marks them is removed; who has several rows ({rows:,} rows of {people:,}"
-        " people) can be linked only by what the rows show",
-        rows=records,
-        people=certificate["subjects"],
-    )
 
 
 def _all_together(found: Mapping[str, Any], counted: Unit) -> str:
@@ -226,15 +194,28 @@ def _alike(certificate: Certificate, promise: Mapping[str, Any], known: Sequence
     )
 
 
-def _of_sensitive(promise: PromiseReport) -> str:
+def is_of_rows_alike(certificate: Certificate, promise: Mapping[str, Any]) -> bool:
+    """Whether a promise is about rows below people, measured among those of a class that show the
+    same: a class without such rows shows nothing of them.
+    """
+    below = tuple(f"{table['name']}." for table in (certificate.get("tables") or ())[1:])
+    by_rows = promise["model"] != "holder-share"
+    return by_rows and any(name.startswith(below) for name in promise["attributes"])
+
+
+def _of_sensitive(certificate: Certificate, promise: PromiseReport) -> str:
     about, found = listed(promise["attributes"]), promise["measured"]
+    among = gettext("Among them")
+    if is_of_rows_alike(certificate, promise):
+        among = gettext("Among those of their rows that look alike, where a class has such rows")
     found = promise["asked"] if found is None else found  # which held in every release
     model, kind = promise["model"], promise.get("kind")
     if model == "p-sensitive-k-anonymity" or (model, kind) == ("l-diversity", "distinct"):
         return ngettext(
-            "Among them, {about} has at least {found} values",
-            "Among them, {about} have at least {found} values each",
+            "{among}, {about} has at least {found} values",
+            "{among}, {about} have at least {found} values each",
             len(promise["attributes"]),
+            among=among,
             about=about,
             found=number_text(found),
         )
@@ -243,7 +224,8 @@ def _of_sensitive(promise: PromiseReport) -> str:
         if promise.get("to") == "reference":
             whole = gettext("the reference table")
         return gettext(
-            "Among them, {about} is spread as in {whole}, but for at most {found}",
+            "{among}, {about} is spread as in {whole}, but for at most {found}",
+            among=among,
             about=about,
             whole=whole,
             found=percent_text(found),

@@ -5,12 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from shoal.data.certificate import Certificate
 from shoal.data.language import gettext
+from shoal.data.people import ASSUMED
 from shoal.data.release import PublishedColumn, Release
 from shoal.data.schema import Role, Shown
 from shoal.data.true_values import TrueValues
-from shoal.reports.in_short import linked_rows, several_classes
-from shoal.reports.pages import Measured
+from shoal.reports.in_short import alone_if_known, several_classes
+from shoal.reports.pages import Measured, listed
 
 ORDERS = {
     "input": gettext(
@@ -273,3 +275,35 @@ def hidden_from(release: Release) -> dict[str, int]:
         for name, mark in marked.items()
     }
     return {name: count for name, count in people.items() if count}
+
+
+KEYS = {
+    "release": gettext("yes, by random numbers that are new in this release"),
+    "keyed": gettext("yes, by pseudonyms that are the same in each release"),
+    "none": gettext("no: the release has no keys"),
+}
+
+
+def linked_rows(certificate: Certificate) -> str:
+    """Whether the rows of one person stay linkable, and by what."""
+    if certificate.get("linked"):
+        return KEYS[certificate["linked"]["keys"]]
+    columns, records = certificate.get("columns") or [], certificate["records"]["out"]
+    if certificate.get("people") == ASSUMED or certificate["counted"] == "rows":
+        return gettext("not measured: every row is taken to be a person")
+    marks = {c["name"]: c["role"] for c in columns if c["technique"] == "pseudonym"}
+    if marks:
+        whom = gettext("households") if {*marks.values()} == {"household"} else gettext("people")
+        return gettext("yes, by {names}: pseudonyms of {whom}", names=listed([*marks]), whom=whom)
+    alone = alone_if_known(certificate)
+    plain = [c["name"] for c in columns if c["role"] == "plain" and alone.get(c["name"], 1)]
+    if plain:
+        return gettext("yes, by {names}, published as they are", names=listed(plain))
+    if certificate["subjects"] == records:
+        return gettext("everybody has one row")
+    return gettext(
+        "the column that marks them is removed; who has several rows ({rows:,} rows of {people:,}"
+        " people) can be linked only by what the rows show",
+        rows=records,
+        people=certificate["subjects"],
+    )

@@ -224,8 +224,8 @@ class StreamCore:
         """Rows, (n,) bool, that hold no value or name no subject, can't be written, or whose
         sensitive values the policy does not know.
         """
-        cells = frame.select(self.names).drop(self.problem.tables.model.dropped_of(self.names))
-        nobody = rows_of_nobody(cells, self.schema.missing_values)
+        no_names, silent = self.problem.tables.nobody(self.names)
+        nobody = rows_of_nobody(frame.select(self.names).drop(silent), no_names)
         yield np.isin(np.arange(frame.height), nobody), "has no value and is nobody"
         if self.schema.subject is not None:
             people = frame[self.schema.subject.name]

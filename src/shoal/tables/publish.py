@@ -23,7 +23,7 @@ from shoal.connectors.frames import Frame, FrameT, like, table_of
 from shoal.connectors.location import FRAME, Location
 from shoal.connectors.outputs import check_not_read, described_second, second_output
 from shoal.connectors.release_drafts import FrameDraft, check_output, release_draft, second_draft
-from shoal.connectors.traces import write_trace
+from shoal.connectors.traces import trace_draft, write_trace
 from shoal.data.certificate import Certificate
 from shoal.data.coded_table import CodedTable, ShownTable
 from shoal.data.formulas import unescaped
@@ -127,7 +127,7 @@ def save(
     released, _ = tables.published_table(table_of(publication.data, allow_empty=True))
     frame = tables.written_frame(released.frame, place.kind_to_write)
     dialect = tables.output_dialect(path, None, path)
-    with release_draft(path, overwrite) as draft:
+    with trace_draft(trace) as traced, release_draft(path, overwrite) as draft:
         draft.write(frame, dialect)
         back = tables.read_draft(draft, dialect)
         if tables.model.write.formulas == "escape" and place.kind.is_delimited:
@@ -143,8 +143,8 @@ def save(
         render, notation = tables.cells.render, tables.model.read.notation.written
         described = draft.described(back.sha256, render, dialect, notation)
         certificate = publication.certificate.extended(output=described)
-        if trace is not None and publication.trace is not None:
-            write_trace(publication.trace, trace)
+        if traced is not None and publication.trace is not None:
+            write_trace(publication.trace, traced)
         draft.certify(certificate.to_json())
     return certificate
 
@@ -187,9 +187,10 @@ def publish_file(
     require_key(policy.model)
     tables = policy.tables
     attack = asked_of(policy, request.attack or NO_ATTACK)
+    read = [*policy.files, *attack.files]
     if isinstance(table, str):
-        _check_outputs(table, output, request, policy.files)
-    second = _second_output(table, output, policy.files) if policy.is_in_two_tables else None
+        _check_outputs(table, output, request, read)
+    second = _second_output(table, output, read) if policy.is_in_two_tables else None
     if request.plan is not None:
         policy.require_global("plan: there is none to save or apply")
     plan = _plan_to_apply(request.plan, request.explain)
@@ -219,6 +220,7 @@ def publish_file(
     remarks += population_warnings(policy.tables)
     del source  # the quasi-identifiers' cells are no longer needed
     with ExitStack() as outputs:
+        traced = outputs.enter_context(trace_draft(request.trace))
         first_file = outputs.enter_context(release_draft(output, request.replace, second))
         # moved into place first
         second_file = None if second is None else outputs.enter_context(second_draft(second))
@@ -253,8 +255,8 @@ def publish_file(
             certificate, WITHHELD, request.require_together or policy.model.require_together
         )
         _save_plan(draft.plan, request.plan)
-        if request.trace is not None:  # whose row is whose, for the owner alone
-            write_trace(draft.truth.trace, request.trace)
+        if traced is not None:  # whose row is whose, for the owner alone
+            write_trace(draft.truth.trace, traced)
         first_file.certify(certificate.to_json())
     frames = [one.held[0] for one in (first_file, second_file) if isinstance(one, FrameDraft)]
     return Outcome(certificate, measured.held, draft, frames)
@@ -263,7 +265,7 @@ def publish_file(
 def _check_outputs(table: str, output: str, request: PublishRequest, read: list[str]) -> None:
     """Raises InputError, before any work, where an output can't be put.
 
-    read: files of the policy.
+    read: all other files that are read.
     """
     for written in filter(None, (output, request.plan, request.trace)):
         check_not_read(written, table, read)

@@ -4,6 +4,7 @@ Nothing is decided here that a policy file could not say; whether it is sound is
 """
 
 import copy
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -13,7 +14,7 @@ from shoal.errors import InputError
 from shoal.policy.proposal.roles import MEAN_NOTHING
 from shoal.tables.request import PublishOptions
 from shoal.web.policy_text import read
-from shoal.web.several import flat, folded, with_known, with_parent
+from shoal.web.several import LINK, flat, folded, with_known, with_parent
 
 Content = dict[str, Any]
 Form = Mapping[str, list[str]]
@@ -44,8 +45,6 @@ KEPT = {
 }
 """What a column keeps by its new role; one that is left out may come back."""
 ROWS = "rows"
-LINK = "\t"
-"""What stands between the parts of a link in a form."""
 APART = "-"
 """What stands between the numbers of columns that name the person together."""
 
@@ -95,7 +94,11 @@ def edited(kind: str, form: Form, policy: Content, columns: Sequence[str]) -> tu
     if kind not in EDITS:
         raise InputError("edit: there is none of this name; load the page again")
     content, said = EDITS[kind](form, flat(copy.deepcopy(policy)), columns)
-    return folded(content), said
+    after = folded(content)
+    for name, table in (after.get("tables") or {}).items():
+        if table.get("rows") != content["tables"][name].get("rows"):
+            said += gettext("; all rows of {name} are known then", name=name)
+    return after, said
 
 
 # Columns
@@ -173,8 +176,10 @@ def about(promise: Mapping[str, Any]) -> list[str]:
 def question_of(ask: Any) -> str | None:
     """A column's open question, with the page's word for the role that it names."""
     asked = question_in_words(ask)
-    chosen = gettext("choose “{role}”", role=ROLES["quasi"].title)
-    return asked and asked.replace("give it the role 'quasi'", chosen)
+    if asked is None:
+        return None
+    asked = asked.replace("give it the role", gettext("choose"))
+    return re.sub(r"'(quasi|sensitive|drop)'", lambda role: f"“{ROLES[role[1]].title}”", asked)
 
 
 def _without_stale_promises(policy: Content) -> Content:

@@ -243,8 +243,8 @@ def result_note(server: Server) -> tuple[str, bool]:
     run = server.last_draft()
     if run is None:
         return "", False
-    if server.stale_parts(run):
-        return gettext("draft {number}, older policy", number=run.number), False
+    if stale := " and ".join(server.stale_parts(run)):
+        return gettext("draft {number}, older {stale}", number=run.number, stale=stale), False
     return gettext("draft {number} holds", number=run.number), True
 
 

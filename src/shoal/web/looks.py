@@ -38,8 +38,7 @@ from shoal.web.sign_off import trace_of
 
 Answer = dict[str, Any]
 MOST_ROWS = 50
-LINES, ROWS_BELOW = 8, 3  # that are shown of a table before it is opened
-PROFILED = 1000  # rows that say then what its columns hold
+LINES, ROWS_BELOW, PROFILED = 8, 3, 1000  # shown, and rows profiled, of a table not yet opened
 
 
 class Looks:

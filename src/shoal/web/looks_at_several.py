@@ -34,7 +34,7 @@ from shoal.policy.proposal.notation import as_read
 from shoal.policy.proposal.roles import advised_step
 from shoal.web.edits import subject_of
 from shoal.web.looks import MOST_ROWS, Answer, Looks, before_and_after, cells_of, plain_finding
-from shoal.web.several import linking_columns, open_links
+from shoal.web.several import linking_columns, open_links, people_among
 from shoal.web.sign_off import trace_of
 
 WHO = "whose row this is"
@@ -128,13 +128,7 @@ class SeveralLooks(Looks):
         """How large the tables are and what their columns are called; raises InputError where they
         may not fit into memory.
         """
-        paths = {place.path for place in table_places(table).places.values()}
-        needed, free = sum(map(memory_of, paths)), free_memory()
-        if free and needed > free / 2:
-            raise InputError(
-                "tables: may take more than half of the memory that is free; publish them from a"
-                " shell, 'shoal policy init' and 'shoal publish'"
-            )
+        paths = _small_enough(table)
         raw = self._raw(table, read)
         names = {name: raw[place] for name, place in table_places(table).places.items()}
         hashes = {name: source.sha256 for name, source in names.items()}
@@ -146,9 +140,12 @@ class SeveralLooks(Looks):
         }
 
     def look_show_beginning(self, table: str, read: Answer) -> Answer:
-        """Every table with its columns and its rows, before they are opened."""
+        """Every table with its columns and its rows, and whether all belong together, before they
+        are opened.
+        """
         answer: Answer = {"sheets": [], "lines": [], "read": read, "columns": []}
         try:
+            _small_enough(table)
             raw = self._raw(table, read)
             named = table_places(table).places
             answer["tables"] = [
@@ -156,6 +153,8 @@ class SeveralLooks(Looks):
                 for name, one in named.items()
             ]
             answer["sheets"] = [name for name, one in named.items() if one.sheet]
+            found = find_links({name: Table(raw[one].frame) for name, one in named.items()})
+            answer["belong_together"] = all(found.links[name] for name in {*named} - {found.people})
         except InputError as refused:
             answer["trouble"] = list(refused.said)
         return answer
@@ -287,14 +286,15 @@ class SeveralLooks(Looks):
     def look_show_draft(
         self, table: str, policy: Answer, draft: str, rows: list[int], is_starred: bool = False
     ) -> Answer:
-        """Rows of each table before and after, people first, without the columns that only link
-        them; nothing where it is unknown which row became which.
+        """Rows of each table before and after, people first, under the names that their owner gave
+        them, without the columns that only link them; nothing where it is unknown which row became
+        which.
         """
         path = trace_of(Path(draft).parent)
         if path is None:
             return {"is_unmatched": True}
-        trace = pl.read_ndjson(path)
-        tables = self._tables(table, policy)
+        trace, named = pl.read_ndjson(path), table_places(table).places
+        tables, people = self._tables(table, policy), people_among([*named], policy) or PEOPLE
         order = [*trace["table"].unique(maintain_order=True), *tables]
         links = {*linking_columns(policy), *subject_of(policy)}
         shown = []
@@ -305,7 +305,7 @@ class SeveralLooks(Looks):
             columns = [c for c in columns if c in after.frame.columns]
             own = trace.filter(table=name).sort("row")["seq"].to_numpy()
             found = before_and_after(before.select(columns), after.frame, own, rows)
-            shown.append({"name": name, **found})
+            shown.append({"name": people if name == PEOPLE else name, **found})
         return {"tables": shown}
 
     def look_show_rows(self, table: str, read: Answer, first: int = 0) -> Answer:
@@ -322,6 +322,18 @@ class SeveralLooks(Looks):
                 for name, frame in shown.items()
             ],
         }
+
+
+def _small_enough(table: str) -> set[str]:
+    """The files of all tables; raises InputError where they may not fit into memory."""
+    paths = {place.path for place in table_places(table).places.values()}
+    needed, free = sum(map(memory_of, paths)), free_memory()
+    if free and needed > free / 2:
+        raise InputError(
+            "tables: may take more than half of the memory that is free; publish them from a"
+            " shell, 'shoal policy init' and 'shoal publish'"
+        )
+    return paths
 
 
 def _named(table: str, column: str) -> str:

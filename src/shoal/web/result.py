@@ -16,7 +16,7 @@ from shoal.data.findings import some_named
 from shoal.data.language import gettext, ngettext
 from shoal.errors import InputError
 from shoal.reports.charts import risks_chart
-from shoal.reports.in_short import several_classes
+from shoal.reports.in_short import is_of_rows_alike, several_classes
 from shoal.reports.linked import entities_of, entity_picture, table_findings
 from shoal.reports.text import explanation_sentences
 from shoal.web import pictures, policy_text, sign_off
@@ -34,10 +34,10 @@ from shoal.web.work import Refused
 MEASURED = {
     "k-anonymity": gettext("classes of at least {measured} people (asked {asked})"),
     "l-diversity": gettext(
-        "at least {measured} different values of {about} in each (asked {asked})"
+        "at least {measured} different values of {about} in each {where}(asked {asked})"
     ),
     "t-closeness": gettext(
-        "no class farther than {measured} from the whole in {about} (asked {asked})"
+        "no class {where}farther than {measured} from the whole in {about} (asked {asked})"
     ),
     "individual-risk": gettext(
         "nobody is named in the population with more than {measured} (asked {asked})"
@@ -94,7 +94,7 @@ async def _measured(server: Server, run: Run) -> Context:
     largest = _largest_change(shown)
     return {
         "stated": stated,
-        "sentences": [_sentence(promise) for promise in stated["promises"]],
+        "sentences": [_sentence(promise, stated) for promise in stated["promises"]],
         "holds": all(promise["holds"] for promise in stated["promises"]),
         "light": Certificate(stated).light,
         "several_classes": several_classes(Certificate(stated)),
@@ -128,6 +128,7 @@ def _of_several(server: Server, stated: Context, before: Context | None) -> Cont
     """What the draft of several tables shows of each, and how many were found in them before."""
     certificate, people = Certificate(stated), server.project.people_name
     return {
+        "people": people,
         "tables": table_findings(certificate, people),
         "picture": entity_picture(entities_of(certificate, people)),
         "has_keys": stated["linked"]["keys"] != "none",
@@ -154,14 +155,16 @@ async def _risk_of(server: Server, run: Run) -> Context | None:
     return {}
 
 
-def _sentence(promise: Context) -> Context:
+def _sentence(promise: Context, stated: Context) -> Context:
     about = ", ".join(promise.get("attributes") or [])
+    is_of_rows = is_of_rows_alike(Certificate(stated), promise)
+    where = gettext("that has such rows, among rows that look alike ") if is_of_rows else ""
     text = MEASURED.get(
         promise["model"], promise["model"] + gettext(" of {about}: {measured} (asked {asked})")
     )
     by = gettext(", or somebody of their household") if promise.get("households") else ""
     figures = {key: number(promise[key]) for key in ("measured", "asked")}
-    said = text.format(about=about, by=by, **figures)
+    said = text.format(about=about, by=by, where=where, **figures)
     if (without := promise.get("measured_without_missing")) is not None:
         said += gettext(
             "; {without} if “no value” is not counted as a value", without=number(without)

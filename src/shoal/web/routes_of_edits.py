@@ -96,15 +96,21 @@ async def _looked_into(
     server, named = request.app.state.server, one(form, "path")
     context = await open_screen(server, str(Path(named).parent) if named else "")
     options = _read_of(server, form)
-    several = {"several": True} if _is_several(form) else {}
-    beginning = await server.desk.look("show_beginning", table=str(path), read=options, **several)
+    asked, several = {"table": str(path), "read": options}, _is_several(form)
+    more = {"several": True} if several else {}
+    beginning = await server.desk.look("show_beginning", **asked, **more)
+    if len(beginning["sheets"]) > 1 and not several and "sheet" not in options:
+        refused = None  # which sheet is meant is asked, and all of them where they belong together
+        together = await server.desk.look("show_beginning", **asked, several=True)
+        several = bool(together.get("belong_together"))
+        beginning = together if several else beginning
     context |= {
         "chosen": named,
         "typed": one(form, "typed"),
         "beginning": beginning | {"trouble": [*map(without_shell, beginning.get("trouble", ()))]},
         "read": beginning["read"],
         "missing": one(form, "missing").splitlines(),
-        "all_sheets": bool(several),
+        "all_sheets": several,
     }
     if refused is not None:
         said = [without_shell(line) for line in (refused.message, *refused.findings)]
@@ -114,7 +120,13 @@ async def _looked_into(
 
 def _is_several(form: Form) -> bool:
     """Whether all sheets of a workbook, or files of a folder, are to be opened together."""
-    return one(form, "sheet") == ALL_SHEETS or bool(one(form, "several"))
+    is_all = one(form, "sheet") == ALL_SHEETS and not _is_other(form)
+    return is_all or bool(one(form, "several"))
+
+
+def _is_other(form: Form) -> bool:
+    """Whether another table is marked than the one that was looked into."""
+    return one(form, "looked") not in ("", one(form, "typed") or one(form, "path"))
 
 
 def _read_of(server: Server, form: Form) -> Context:
@@ -123,8 +135,7 @@ def _read_of(server: Server, form: Form) -> Context:
     The line of the headings and the sheet are those of the table that was looked into alone.
     """
     found = {name: value for name, value in server.read_options.items() if name not in FIELDS}
-    is_other = one(form, "looked") not in ("", one(form, "typed") or one(form, "path"))
-    asked = {*FIELDS} - {"header", "sheet"} if is_other else FIELDS
+    asked = {*FIELDS} - {"header", "sheet"} if _is_other(form) else FIELDS
     found |= {name: form[name][-1] for name in asked if any(form.get(name, ()))}
     if found.get("sheet") == ALL_SHEETS:
         del found["sheet"]

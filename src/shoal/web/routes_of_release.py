@@ -22,8 +22,10 @@ from shoal.auditor.dossier.context import (
     words_of,
 )
 from shoal.auditor.dossier.dossier import (
+    ATTACKS,
     DEFAULT,
     asked_fields,
+    field_words,
     profile_names,
     read_profiles,
     unanswered,
@@ -274,13 +276,12 @@ def _together(run: Run, others: list[Overlap], unread: dict[str, str]) -> tuple[
     if beside["holds"]:
         return True, gettext("{others}: together they hold", others=some_named([*names.values()]))
     named = [names.get(release["sha256"], gettext("this draft")) for release in beside["releases"]]
-    return False, "; ".join([*_broken_together(beside, named), KEEP_APART])
+    by_ledger = [] if run.certificate.get("linked") else [BY_LEDGER]  # which takes one table
+    return False, "; ".join([*_broken_together(beside, named), KEEP_APART, *by_ledger])
 
 
-KEEP_APART = gettext(
-    "keep this draft back, or make it of other people alone; what comes every month goes by a"
-    " ledger from its first month on"
-)
+KEEP_APART = gettext("keep this draft back, or make it of other people alone")
+BY_LEDGER = gettext("what comes every month goes by a ledger from its first month on")
 
 
 def _broken_together(beside: Context, named: list[str]) -> Iterator[str]:
@@ -345,7 +346,7 @@ def gate(server: Server, run: Run) -> list[Context]:
         gettext("controls"): (given.get("controls") or {}).get("agreement"),
         gettext("review date"): given.get("review_by"),
     }
-    accepted = is_accepted(server.project, run)
+    signer = _signer(server, run)
     asker = server.project.about.get("asked_by")
     changed = gettext("{stale} changed", stale=", ".join(stale)) if stale else ""
     certificate = Certificate(run.certificate)
@@ -379,14 +380,21 @@ def gate(server: Server, run: Run) -> list[Context]:
     place = "#accept" if not_accepted else "#attacks"
     elsewhere = "#attacks" if others or unread else "#other"
     beside = beside if is_safe or beside else gettext("not answered")
-    unsigned = "" if accepted else _not_accepted(server, run)
     signing = gettext("Signed off by somebody else") if asker else gettext("Signed off")
+    signed_by = gettext("by {signer}", signer=signer) if signer else _not_accepted(server, run)
     not_said = ", ".join(name for name, value in asked.items() if not value)
     rows = [
         (gettext("Every promise holds on the file"), holds, draft, "/result"),
         (gettext("Table, policy and hierarchies unchanged since"), not stale, changed, "/result"),
         (gettext("Who is one person is answered"), person_answered(server), "", "/columns"),
-        (gettext("Attacks tried"), tried, which, "#attacks"),
+        (
+            gettext("People matched with all their rows")
+            if certificate.get("linked")
+            else gettext("Attacks tried"),
+            tried,
+            which,
+            "#attacks",
+        ),
         *in_sight,
         (
             gettext("Other grave findings accepted in words")
@@ -399,9 +407,9 @@ def gate(server: Server, run: Run) -> list[Context]:
         (gettext("Recipient, purpose, controls, review"), not not_said, not_said, "#who"),
         (gettext("A reason for every column"), not lacking, some_named(lacking), "#why"),
         (gettext("Other releases of these people"), is_safe, beside, elsewhere),
-        (signing, accepted, unsigned, "#sign"),
+        (signing, bool(signer), signed_by, "#sign"),
     ]
-    is_broken = not (stated.get("beside") or {"holds": True})["holds"]
+    is_broken = not (run.certificate.get("beside") or {"holds": True})["holds"]
     return [
         {
             "text": text,
@@ -412,6 +420,11 @@ def gate(server: Server, run: Run) -> list[Context]:
         }
         for text, met, note, href in rows
     ]
+
+
+def _signer(server: Server, run: Run) -> str:
+    """Who has accepted what is there now; empty where nobody has."""
+    return decisions(server.project, run)[-1]["name"] if is_accepted(server.project, run) else ""
 
 
 def _not_accepted(server: Server, run: Run) -> str:
@@ -480,19 +493,20 @@ async def release_screen(server: Server) -> Context:
     files = sorted(path.relative_to(leaves).as_posix() for path in paths if path.is_file())
     answered = read_context(_decided(server, run)).context
     stated = Certificate(run.certificate)
+    signer = _signer(server, run)
     open_fields = unanswered(stated, answered, profile)
     lacking = [
         {
             "field": field,
-            "text": gettext(words_of(field)),
+            "text": gettext(field_words(field)),
             "lacks": "" if lacks == "empty" else lacks,
-            "href": PLACES.get(field, "#asked"),
+            "href": PLACES.get(ATTACKS if field.startswith(ATTACKS) else field, "#asked"),
         }
         for field, lacks in open_fields.items()
-        if field != "sign_off"  # the gate asks for it
+        if field != "sign_off" or signer  # until then the gate asks for it
     ]
-    to_do = {c["href"] for c in conditions if not c["is_met"]} | {q["href"] for q in lacking}
-    signer = decisions(server.project, run)[-1]["name"] if is_accepted(server.project, run) else ""
+    to_do = {c["href"] for c in conditions if not c["is_met"]}
+    to_do |= {q["href"] for q in lacking} - {"#attacks", "#sign"}  # which the gate asks for
     if not signer:
         to_do.add("#attacks")  # whoever signs has seen what they found
     return {
@@ -529,6 +543,7 @@ async def release_screen(server: Server) -> Context:
         "tried": release_tried(server),
         "for_recipient": [name for name in files if not name.startswith("dossier.")],
         "pack": PACK,
+        "people": server.project.people_name,
         "to_keep": [name for name in files if name.startswith("dossier.")],
         "attacks": ranked(stated, given.get("accepted") or {}),
         "found": len(rows_of(stated)),
@@ -588,6 +603,8 @@ PLACES = {
     "purpose": "#who",
     "review_by": "#who",
     "other_releases": "#other",
+    "sign_off": "#sign",
+    ATTACKS: "#attacks",
 }
 """Where the form asks for it; all else that the profile asks for stands under #asked."""
 BESIDE = {"#accept": "#attacks", "#other": "#who"}

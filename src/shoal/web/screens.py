@@ -8,17 +8,15 @@ from pathlib import Path
 from shoal.connectors.formats import SUFFIXES
 from shoal.data.certificate import Certificate
 from shoal.data.language import gettext
-from shoal.data.linked import PEOPLE
 from shoal.data.person.decision import asks_who
 from shoal.data.warnings import GRAVE
 from shoal.policy.proposal.roles import MANY
-from shoal.reports.linked import entity_picture, exposure_text, known_text
+from shoal.reports.linked import exposure_text, known_text
 from shoal.reports.release import attackers
 from shoal.web import pictures, policy_text
 from shoal.web.edits import (
     APART,
     COUNT_VALUES,
-    LINK,
     ROLES,
     SETTINGS,
     about,
@@ -32,7 +30,7 @@ from shoal.web.pictures import compared_points
 from shoal.web.policy_text import Context
 from shoal.web.project import Run
 from shoal.web.server import Server
-from shoal.web.several import ALL_SHEETS, KNOWN, entities, linking_columns, open_links
+from shoal.web.several import ALL_SHEETS, KNOWN, linking_columns, several_context
 from shoal.web.work import Refused
 
 PER_PAGE = 50
@@ -148,17 +146,16 @@ async def columns_screen(server: Server, search: str, page: int) -> Context:
         for number, name in enumerate(project.columns, 1)
         if name not in links and search.lower() in name.lower()
     ]
+    for at, column in enumerate(found):
+        column["page"] = at // PER_PAGE + 1
     alone = sorted((c for c in found if c["alone"]), key=lambda column: -column["alone"])
     pages = max(1, -(-len(found) // PER_PAGE))
     page = min(max(page, 1), pages)
     return {
         **context,
         "columns": found[(page - 1) * PER_PAGE : page * PER_PAGE],
-        "doubts": [
-            {**column, "page": at // PER_PAGE + 1}
-            for at, column in enumerate(found)
-            if column["ask"] or column["remarks"]
-        ],
+        "asked": [column for column in found if column["ask"]],
+        "remarked": [column for column in found if column["remarks"] and not column["ask"]],
         # not one that singles out few beside the first
         "most_alone": [c["name"] for c in alone[:2] if 2 * c["alone"] >= alone[0]["alone"]],
         "found": len(found),
@@ -167,7 +164,7 @@ async def columns_screen(server: Server, search: str, page: int) -> Context:
         "search": search,
         "roles": {role: shown.title for role, shown in ROLES.items()},
         "person": _person(server, profile),
-        "several": several_context(server, profile),
+        "several": _several(server, profile),
         "quasi": project.quasi,
         "waits": context["waits"] or (profile is None and trouble is None),
         "trouble": trouble,
@@ -175,46 +172,12 @@ async def columns_screen(server: Server, search: str, page: int) -> Context:
     }
 
 
-def several_context(server: Server, profile: Context | None) -> Context | None:
-    """How several tables hang together, and what is still to be said of it; None of one table."""
+def _several(server: Server, profile: Context | None) -> Context | None:
+    """How several tables hang together; None of one table."""
     project = server.project
     if not project.is_several:
         return None
-    counted, people = (profile or {}).get("tables") or [], project.people_name
-    unlinked, links = open_links(project.policy), linking_columns(project.policy)
-    below = project.policy["tables"]
-    return {
-        "picture": entity_picture(entities(counted, people)) if counted else None,
-        "people": people,
-        "links": [name for name in project.columns if name in links],
-        "questions": [
-            {
-                "name": name,
-                "is_open": name in unlinked,
-                "is_counted": profile is not None,
-                "links": [
-                    {
-                        **link,
-                        "value": LINK.join(link[part] for part in LINK_PARTS),
-                        "to_shown": people if link["to_table"] == PEOPLE else link["to_table"],
-                        "is_chosen": below[name].get("parent")
-                        == {link["to_table"]: link["column"]},
-                    }
-                    for link in (profile or {}).get("links") or ()
-                    if link["table"] == name
-                ],
-            }
-            for name in below
-        ],
-        "is_open": bool(unlinked),
-        "known": [
-            {"name": name, "known": str((table.get("rows") or {}).get("known", "all"))}
-            for name, table in below.items()
-        ],
-    }
-
-
-LINK_PARTS = ("table", "column", "to_table", "to_column")
+    return several_context(project.policy, project.columns, project.people_name, profile)
 
 
 async def _profile(server: Server) -> tuple[Context | None, str | None]:
@@ -408,7 +371,7 @@ async def promises_screen(server: Server) -> Context:
         "method": method,
         "private": _private(server, (await _profile(server))[0]),
         "plain": [name for name, own in project.attributes.items() if own.get("role") == "plain"],
-        "several": several_context(server, (await _profile(server))[0]),
+        "several": _several(server, (await _profile(server))[0]),
         "exposed": exposed_lines(risk, k),
         "ways_to_know": {known: known_text(known) for known in KNOWN},
         "others": [
@@ -465,8 +428,17 @@ def _private(server: Server, profile: Context | None) -> list[Context]:
                     {"index": index, "key": key, "value": promise.get(key or ""), "text": text}
                 )
         number = server.project.numbers.get(name, 0)
+        is_of_rows = any(one["key"] != "share" for one in own) and server.project.is_several
         none = missing.get(name) if any(one["key"] in COUNT_VALUES for one in own) else 0
-        found.append({"name": name, "number": number, "promises": own, "missing": none})
+        found.append(
+            {
+                "name": name,
+                "table": name.rpartition(".")[0] if is_of_rows else "",
+                "number": number,
+                "promises": own,
+                "missing": none,
+            }
+        )
     return found
 
 

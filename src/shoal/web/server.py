@@ -255,16 +255,17 @@ class Server:
                 raise InputError(gettext("something was changed meanwhile"))
             return
         name = sign_off.next_release(draft.parent)
-        if (run.folder / PEOPLE).is_file():
-            # first, as no release may leave that later drafts are not judged together with
-            kept = self.released_people() / f"{name}.npz"
-            try:
+        kept = self.released_people() / f"{name}.npz"
+        try:
+            policy_text.write(kept.with_suffix(".draft"), run.name)
+            if (run.folder / PEOPLE).is_file():
+                # first, as no release may leave that later drafts are not judged together with
                 shutil.copyfile(run.folder / PEOPLE, kept)
                 kept.chmod(policy_text.PRIVATE_FILE)
-            except OSError:
-                kept.unlink(missing_ok=True)
-                shutil.rmtree(draft, ignore_errors=True)
-                raise
+        except (OSError, InputError):
+            kept.unlink(missing_ok=True)
+            shutil.rmtree(draft, ignore_errors=True)
+            raise
         draft.rename(draft.parent / name)
         self.project.note(
             gettext("Draft {number} released: releases/{name}", number=run.number, name=name)
@@ -278,7 +279,7 @@ class Server:
 
     def released_people(self) -> Path:
         """Where the people of every release are kept, as `others` keeps them."""
-        return policy_text.made(self.project.folder / ".ui" / "released")
+        return policy_text.made(self.project.folder / sign_off.KNOWN_RELEASES)
 
     def _comparison_ended(self, job: Job) -> None:
         """Keeps what was measured, whatever ended it."""

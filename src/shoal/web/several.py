@@ -7,12 +7,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from shoal.data.findings import some_named
 from shoal.data.language import gettext
 from shoal.data.linked import PEOPLE
 from shoal.errors import InputError
-from shoal.reports.linked import Entity, known_text
+from shoal.reports.linked import Entity, entity_picture, known_text
 from shoal.web.policy_text import Context
 
+LINK = "\t"
+"""What stands between the parts of a link in a form."""
 ALL_SHEETS = "*"
 """What Open sends in place of a sheet's name, which never has this sign."""
 
@@ -117,11 +120,37 @@ def with_known(policy: Context, name: str, known: str) -> tuple[Context, str]:
         raise InputError("table: there is none of this name; load the page again")
     if known not in KNOWN:
         raise InputError("known rows: choose one of the list")
+    if why := why_not_known(policy, name).get(known):
+        raise InputError(f"known rows of {name}: can't be “{known_text(known)}”, since {why}")
     table = dict(policy["tables"][name])
     value = int(known) if known.isdigit() else known
     table["rows"] = {**(table.get("rows") or {}), "known": value}
     said = gettext("{name}: known {what}", name=name, what=known_text(value))
     return {**policy, "tables": {**policy["tables"], name: table}}, said
+
+
+def why_not_known(policy: Context, name: str) -> dict[str, str]:
+    """What can't be said of the rows of a table, of the ways of `KNOWN`, each with why not and what
+    to change first. policy: as `flat` makes it.
+    """
+    columns = [
+        column
+        for column, own in policy["attributes"].items()
+        if own.get("role") == "quasi" and column.partition(".")[0] == name
+    ]
+    if columns:
+        why = gettext(
+            "others could know {columns}; first say under Columns that they could not",
+            columns=some_named(columns),
+        )
+        return dict.fromkeys(("count", "none"), why)
+    if policy.get("keys") == "none" or "counts-unknown" in (policy.get("assume") or ()):
+        return {}
+    why = gettext(
+        "keys say how many rows a person has; first write “keys: none” or “assume:"
+        " [counts-unknown]” into the policy, by “Edit as text”"
+    )
+    return {"none": why}
 
 
 # The picture.
@@ -144,3 +173,53 @@ def entities(found: Sequence[Mapping[str, Any]], people: str) -> list[Entity]:
         parent = people if one["parent"] == PEOPLE else one["parent"]
         drawn.append(Entity(one["name"], parent, lines))
     return drawn
+
+
+# What Columns and Promises show of them.
+
+
+def several_context(
+    policy: Context, columns: Sequence[str], people: str, profile: Context | None
+) -> Context:
+    """How several tables hang together, and what is still to be said of it. people: the name of
+    their table. profile: what was counted, if it was.
+    """
+    counted = (profile or {}).get("tables") or []
+    unlinked, links = open_links(policy), linking_columns(policy)
+    below = policy["tables"]
+    return {
+        "picture": entity_picture(entities(counted, people)) if counted else None,
+        "people": people,
+        "links": [name for name in columns if name in links],
+        "questions": [
+            {
+                "name": name,
+                "is_open": name in unlinked,
+                "is_counted": profile is not None,
+                "links": [
+                    {
+                        **link,
+                        "value": LINK.join(link[part] for part in LINK_PARTS),
+                        "to_shown": people if link["to_table"] == PEOPLE else link["to_table"],
+                        "is_chosen": below[name].get("parent")
+                        == {link["to_table"]: link["column"]},
+                    }
+                    for link in (profile or {}).get("links") or ()
+                    if link["table"] == name
+                ],
+            }
+            for name in below
+        ],
+        "is_open": bool(unlinked),
+        "known": [
+            {
+                "name": name,
+                "known": str((table.get("rows") or {}).get("known", "all")),
+                "why_not": why_not_known(flat(policy), name),
+            }
+            for name, table in below.items()
+        ],
+    }
+
+
+LINK_PARTS = ("table", "column", "to_table", "to_column")

@@ -21,6 +21,8 @@ from shoal.web.policy_text import Context, Entry, read, sha256, written
 from shoal.web.project import ASKED, CERTIFICATE, RELEASE, TRACE, Project, Run, tables_in
 
 SIGNED, UNSIGNED = "signed.json", "unsigned.json"
+KNOWN_RELEASES = Path(".ui", "released")
+"""What the project keeps of each release by its name: its people, and which draft it was."""
 ACCEPT, REJECT = "accept", "reject"
 FEWEST_SIGNS, FEWEST_LETTERS = 15, 6
 """Of the words that accept a grave finding, and different ones among them: "ok" tells readers of
@@ -204,10 +206,14 @@ def next_release(folder: Path) -> str:
 
 
 def released_as(project: Project, run: Run) -> str | None:
-    """The last release of a draft's data, under its policy; None where there is none."""
-    folder = project.folder / "releases"
+    """The last release of this draft, not of another one with the same bytes; None where there is
+    none.
+    """
     for name in releases(project):
-        if all(is_copy(run, folder / name / file) for file in (run.data.name, "policy.yaml")):
+        of_draft = policy_text.text_of(project.folder / KNOWN_RELEASES / f"{name}.draft")
+        if of_draft == run.name and is_copy(
+            run, project.folder / "releases" / name / run.data.name
+        ):
             return name
     return None
 

@@ -103,6 +103,15 @@ def test_a_proposal_is_a_policy_that_fits_once_its_questions_are_answered(tmp_pa
     assert all("open question" in line for line in checked.err.splitlines() if "sound" not in line)
 
 
+def test_a_number_beside_a_private_column_is_asked_about(tmp_path):
+    """Doses of drugs that nobody knows are hardly known; a number of people is as ever."""
+    for name, frame in sample("clinic", 200, 1).items():
+        frame.write_csv(tmp_path / f"{name}.csv")
+    asked = propose_linked(table_places(str(tmp_path))).questions
+    assert "beside drug, which nobody should learn" in asked["drugs.packs"]
+    assert "age" not in asked
+
+
 def test_the_table_of_people_is_called_so_in_the_policy_whatever_its_file_is(
     world, tmp_path, shoal
 ):

@@ -40,7 +40,7 @@ from shoal.reports.attacks import (
     worst_first,
 )
 from shoal.reports.dossier import _answer, summary, write_dossier
-from shoal.reports.in_short import linked_rows
+from shoal.reports.limits import linked_rows
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 BROWSER = next((found for name in NAMES if (found := shutil.which(name))), None)

@@ -21,7 +21,7 @@ from sample_policies import content_of
 from shoal.auditor.verdict import of_cells, remedy
 from shoal.data.table import Table
 from shoal.policy.policy import Policy
-from shoal.reports.in_short import linked_rows
+from shoal.reports.limits import linked_rows
 from shoal.samples import survey
 
 ROWS = 60

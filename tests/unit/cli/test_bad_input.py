@@ -443,7 +443,7 @@ def test_usage_errors_are_one_line_with_status_2(shoal):
 def test_outputs_overwrite_nothing_that_the_policy_reads(refused, workplace):
     (workplace / "sex.csv").write_text("male;*\nfemale;*\n")
     change_policy(workplace, lambda p: p["attributes"]["sex"].update(hierarchy="sex.csv"))
-    refused("the policy or a file that it reads", output="sex.csv")
+    refused("the policy or a file that is read", output="sex.csv")
 
 
 def test_numbers_beyond_exact_comparison(refused, workplace):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from pathlib import Path
 
+import polars as pl
 import pytest
 import yaml
 
@@ -96,7 +98,7 @@ def test_no_output_of_python_takes_the_place_of_the_policy(place):
     for name, more in (("out.csv.certificate.json", {}), ("trace.json", {"trace": "trace.json"})):
         text = json.dumps(yaml.safe_load(Path("in.policy.yaml").read_text()))
         Path(name).write_text(text)
-        with pytest.raises(shoal_in_python.InputError, match="policy or a file that it reads"):
+        with pytest.raises(shoal_in_python.InputError, match="policy or a file that is read"):
             shoal_in_python.publish_file("in.csv", name, "out.csv", replace=True, **more)
         assert Path(name).read_text() == text
 
@@ -109,3 +111,44 @@ def test_no_release_of_a_fusion_takes_the_place_of_its_agreement(place, shoal):
     result = shoal("fuse", str(agreement), "-o", "bank/out.csv", "--replace")
     assert (result.status, "is read by a party" in result.err) == (2, True)
     assert agreement.read_text() == text
+
+
+def test_no_release_takes_the_place_of_one_beside_which_it_is_judged(place, shoal):
+    policy = yaml.safe_load(Path("in.policy.yaml").read_text())
+    policy["attributes"]["sex"] = {"role": "quasi", "hierarchy": "sex.csv"}
+    Path("sex.csv").write_text("male;*\nfemale;*\n")
+    Path("others.policy.json").write_text(json.dumps(policy))
+    released = {"release": "first.csv", "original": "in.csv", "trace": "first.jsonl"}
+    others = {"releases": [released | {"policy": "others.policy.json"}]}
+    Path("others.yaml").write_text(yaml.safe_dump(others))
+    for name in ("first.csv", "first.jsonl"):
+        Path(name).write_text("read by nobody, as the outputs are judged before\n")
+    words = ["publish", "in.csv", "-p", "in.policy.yaml", "--others", "others.yaml", "--replace"]
+    for name in ("first.csv", "others.yaml", "first.jsonl", "others.policy.json", "sex.csv"):
+        before = Path(name).read_bytes()
+        output = name if name.endswith(".csv") else "out.csv"
+        done = shoal(*words, "-o", output, "--trace", "out.jsonl" if output == name else name)
+        assert done.status == 2
+        assert "nothing that is read" in done.err or "is also another file" in done.err
+        assert Path(name).read_bytes() == before
+    assert not list(place.glob("out*"))
+
+
+@pytest.mark.parametrize("outputs", ["-o d.csv", "-o e.csv --trace d.csv", "-o ./d.csv"])
+def test_no_output_takes_the_place_of_the_database_that_is_read(outputs, place, shoal):
+    rows = pl.read_csv("in.csv", infer_schema=False)
+    database = sqlite3.connect("d.csv")
+    database.execute(f"CREATE TABLE t ({', '.join(rows.columns)})")
+    database.executemany(f"INSERT INTO t VALUES ({', '.join('?' * rows.width)})", rows.rows())
+    database.commit()
+    database.close()
+    before = Path("d.csv").read_bytes()
+    source, (_, output, *more) = "sqlite:///d.csv?table=t", outputs.split()
+    done = shoal("publish", source, "-p", "in.policy.yaml", "--replace", *outputs.split())
+    assert done.status == 2
+    assert "nothing that is read" in done.err or "is also another file" in done.err
+    with pytest.raises(shoal_in_python.InputError, match="nothing that is read"):
+        shoal_in_python.publish_file(
+            source, "in.policy.yaml", output, replace=True, trace=more[1] if more else None
+        )
+    assert Path("d.csv").read_bytes() == before

@@ -12,6 +12,7 @@ import pytest
 
 from file_limits import limited
 from shoal.cli import main
+from shoal.connectors.release_drafts import FileDraft
 from shoal.errors import is_full, system_error
 
 POLARS = "No space left on device (os error 28)"
@@ -32,6 +33,18 @@ def test_a_trace_without_room_ends_the_publication_with_status_2(tmp_path, outpu
     )
     assert (done.returncode, "writing failed (File too large)" in done.stderr) == (2, True)
     assert {path.name for path in tmp_path.iterdir()} == {"d.csv", "p.json"}
+
+
+def test_a_publication_without_room_leaves_the_trace_of_the_one_before(workplace, monkeypatch):
+    def fail(*_):
+        raise OSError(errno.ENOSPC, "no room")
+
+    publish = ["publish", "patients.csv", "-p", "policy.yaml", "-o", "out.csv", "--trace", "trace"]
+    assert main.status_of(publish) == 0
+    before = {name: Path(name).read_bytes() for name in ("out.csv", "trace")}
+    monkeypatch.setattr(FileDraft, "certify", fail)
+    assert main.status_of([*publish, "--seed", "5", "--replace"]) == 2
+    assert {name: Path(name).read_bytes() for name in before} == before
 
 
 @pytest.mark.parametrize(

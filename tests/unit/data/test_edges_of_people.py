@@ -223,13 +223,13 @@ def test_rows_that_have_nothing_but_dropped_cells_are_nobody(other, tmp_path):
     rows.write_csv(tmp_path / "t.csv")
     with pytest.raises(shoal.InfeasibleError):
         shoal.publish(rows, policy | {"promises": [{"model": "k-anonymity", "k": 3}]})
-    said = "2 rows have no value, but in dropped columns, and are left out"
+    said = "2 rows have no value, but in removed columns, and are left out"
     with pytest.warns(shoal.ReleaseWarning, match=said):
         assert shoal.publish(rows, policy).certificate["records"]["out"] == 2
     done = publish_file(str(tmp_path / "t.csv"), shoal.Policy.of(policy), str(tmp_path / "o.csv"))
     assert any(one["text"].startswith(said) for one in done.certificate["warnings"])
     assert pl.read_csv(tmp_path / "o.csv").height == 2
-    with pytest.raises(InputError, match="some rows have no value but in dropped columns"):
+    with pytest.raises(InputError, match="some rows have no value but in removed columns"):
         shoal.Policy.of(policy).tables.read_original(str(tmp_path / "t.csv"), Room(1 << 30))
 
 
@@ -240,11 +240,64 @@ def test_a_stream_takes_no_row_that_has_nothing_but_dropped_cells(other):
     shoal.stream(counted(other)).push(pl.DataFrame(COUNTED)[:2])
 
 
-def test_an_identifier_alone_is_somebody():
-    rows = pl.DataFrame({"nr": [1, 2, 3], "age": [20, 21, None], "ill": ["x", "y", ""]})
-    policy = counted("plain")
-    policy["attributes"]["nr"] = {"role": "identifier"}
-    assert shoal.publish(rows, policy).certificate["records"]["in"] == 3
+def rows_of(cells, role, **keys):
+    """Two people, two rows of `cells`, and their policy, in which `nr` has a role."""
+    attributes = counted("plain")["attributes"] | {"nr": {"role": role, **keys}}
+    rows = {name: [*COUNTED[name][:2], *[cells[name]] * 2] for name in COUNTED}
+    return pl.DataFrame(rows, strict=False), POLICY | {"attributes": attributes}
+
+
+SILENT = [(role, None) for role in ("identifier", "time", "drop")]
+
+
+@pytest.mark.parametrize(("role", "cell"), [*SILENT, ("plain", "*")])
+def test_rows_without_a_published_value_or_a_subject_are_nobody(role, cell, tmp_path):
+    rows, policy = rows_of({"nr": 7 if cell is None else cell, "age": cell, "ill": cell}, role)
+    rows.write_csv(tmp_path / "t.csv")
+    for given in (rows, str(tmp_path / "t.csv")):
+        source = shoal.Policy.of(policy).tables.read_original(given)
+        assert source.table.records == 2
+        assert ["2 rows have no value" in str(one) for one in source.remarks] == [True]
+    with pytest.raises(InputError, match="some rows have no value"):
+        shoal.Policy.of(policy).tables.read_original(str(tmp_path / "t.csv"), Room(1 << 30))
+
+
+@pytest.mark.parametrize(("role", "cell"), [("identifier", None), ("time", None), ("plain", "*")])
+def test_a_stream_and_a_ledger_take_no_row_without_a_published_value(role, cell, tmp_path):
+    rows, policy = rows_of({"nr": 7 if cell is None else cell, "age": cell, "ill": cell}, role)
+    with pytest.raises(InputError, match="no value and is nobody"):
+        shoal.stream(policy).push(rows)
+    policy |= {"promises": [{"model": "k-anonymity", "k": 3}]}
+    assert shoal.republish(rows, policy, tmp_path / "ledger").waiting == 2
+
+
+@pytest.mark.parametrize(
+    ("role", "keys"), [("subject", {}), ("plain", {}), ("identifier", {"pseudonym": "keyed"})]
+)
+def test_a_row_that_names_its_person_or_shows_a_value_is_somebody(role, keys):
+    rows, policy = rows_of({"nr": 7, "age": None, "ill": None}, role, **keys)
+    assert shoal.Policy.of(policy).tables.read_original(rows).table.records == 4
+
+
+@pytest.mark.parametrize(
+    "cells", [["*", "*", None], [None, None, 7], ["*", None, 7]], ids=["mark", "counter", "both"]
+)
+@pytest.mark.parametrize("other", [None, "plain"])
+def test_rows_of_nobody_are_no_population(cells, other, tmp_path):
+    age, sex, number = cells
+    people = pl.DataFrame({"age": ["20"] * 5, "sex": ["f"] * 5, "nr": [str(n) for n in range(5)]})
+    numbers = [number and f"{number}{n}" for n in range(9)]
+    nobody = {"age": [age] * 9, "sex": [sex] * 9, "nr": numbers}
+    schema = dict.fromkeys(people.columns, pl.String)
+    pl.concat([people, pl.DataFrame(nobody, schema=schema)]).write_csv(tmp_path / "all.csv")
+    roles = {"age": {"role": "quasi", "type": "number", "domain": [0, 99]}, "sex": "quasi"}
+    promise = {"model": "k-map", "k": 5, "population": "all.csv"}
+    content = content_of({**roles, "ill": "sensitive"}, promises=[promise], other=other)
+    policy = shoal.Policy.from_dict(content, base=tmp_path)
+    assert policy.tables.populations["all.csv"].records == 5
+    given = pl.DataFrame({"age": ["20", None], "sex": ["f", None], "ill": ["x", "y"]})
+    with pytest.raises(shoal.PromiseError, match="asked 5, measured 0"):
+        shoal.publish(given, policy)
 
 
 @pytest.mark.parametrize("subject", [["id"], ["id", "m"]])
@@ -372,9 +425,10 @@ def test_a_dropped_column_of_any_type_may_number_people(number, tmp_path):
     policy = shoal.Policy.of(VISITS)
     assert codes(shoal.publish(given, policy).certificate) == ["people-assumed"]
     done = publish_file(str(tmp_path / "t.parquet"), policy, str(tmp_path / "o.csv"))
+    assert codes(done.certificate) == ["people-assumed"]
     # lists that nobody needs are not read from files, where a few bytes may hold very long ones
     is_list = "List" in str(given.schema["patient_id"])
-    assert codes(done.certificate) == ([] if is_list else ["people-assumed"])
+    assert is_list == any("lists, which are not read" in str(w) for w in done.certificate.warnings)
     assert "_id" not in (tmp_path / "o.csv").read_text()
 
 
@@ -397,6 +451,37 @@ def test_a_dropped_column_without_a_value_numbers_nobody():
     )
     done = shoal.publish(given, VISITS | {"missing": "suppress"})
     assert done.data.height == 119
+
+
+def codes_of_people(certificate) -> list[str]:
+    return [
+        one.code for one in certificate.warnings if one.code in ("people-assumed", "written-alike")
+    ]
+
+
+@pytest.mark.parametrize("is_named", [False, True])
+def test_an_audit_warns_of_people_as_the_publication_does(is_named, tmp_path):
+    """Patients are counted by rows, or each of them is spelled in three ways."""
+    rows, roles = visits(), VISITS["attributes"]
+    if is_named:
+        spelled = ["p{}", "P{}", "0P{}"]
+        names = [way.format(n) for way in spelled for n in range(40)]
+        rows = rows.with_columns(patient_id=pl.Series(names))
+        roles = roles | {"patient_id": {"role": "subject"}}
+    policy = shoal.Policy.of(VISITS | {"attributes": roles})
+    done = shoal.publish(rows, policy)
+    expected = ["written-alike" if is_named else "people-assumed"]
+    assert codes_of_people(done.certificate) == expected
+    assert codes_of_people(shoal.audit(done.data, policy, rows, trace=done.trace)) == expected
+    rows.write_csv(tmp_path / "rows.csv")
+    done.data.write_csv(tmp_path / "out.csv")
+    given = [tmp_path / name for name in ("out.csv", "rows.csv")]
+    assert codes_of_people(shoal.audit(given[0], policy, given[1])) == expected
+    assert codes_of_people(shoal.audit(done.data, policy)) == []
+    shown = done.data.with_columns(patient_id=rows["patient_id"])
+    subject = "patient_id" if is_named else None
+    by_columns = shoal.audit(shown, quasi=["age", "sex"], k=3, subject=subject)
+    assert codes_of_people(by_columns) == expected
 
 
 def test_a_ledger_warns_that_records_are_counted(tmp_path):

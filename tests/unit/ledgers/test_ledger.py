@@ -381,15 +381,21 @@ def test_whoever_stands_by_one_of_two_spellings_may_be_the_other(tmp_path):
     append(tmp_path / "L", named(*both, *(f"aNn{i}" for i in range(15))), policy("sticky"))
 
 
-def test_whoever_was_deleted_is_found_under_any_spelling(tmp_path):
+@pytest.mark.parametrize("is_at_once", [False, True])
+def test_whoever_was_deleted_is_found_under_any_spelling(is_at_once, tmp_path):
+    """In the increments that follow, and in the one that deletes."""
     attributes = POLICY["attributes"] | {"beat": {"role": "drop"}, "op": {"role": "operation"}}
     asked = Policy.from_dict(POLICY | {"attributes": attributes})
     asked = asked.with_method("m-invariance", {})
     names = [f"Pa.X{i}" for i in range(90)]
     frame = named(*names).with_columns(op=pl.lit("insert"))
     append(tmp_path / "L", frame, asked)
-    append(tmp_path / "L", frame.head(4).with_columns(op=pl.lit("delete")), asked)
+    gone = frame.head(4).with_columns(op=pl.lit("delete"))
     again = frame.head(4).with_columns(pl.col("who").str.to_lowercase())
+    if is_at_once:
+        again = pl.concat([gone, again])
+    else:
+        append(tmp_path / "L", gone, asked)
     with pytest.raises(InputError, match="increment: 4 of its people are those of earlier"):
         append(tmp_path / "L", again, asked)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import json
 import sqlite3
 from collections import Counter
@@ -18,6 +19,7 @@ from python_calamine import CalamineWorkbook
 
 import naive_items
 import shoal
+from shoal.connectors import linked_drafts
 from shoal.data.warnings import ReleaseWarning
 from shoal.errors import InputError, PromiseError
 from shoal.linked import publish as job
@@ -26,6 +28,7 @@ from shoal.linked.templates import LinkedPromises, bundles_of
 from shoal.policy.binding.linked import bound_linked
 from shoal.policy.binding.linked_files import read_linked
 from shoal.policy.problem import LinkedProblem
+from shoal.reports import linked
 
 POLICY = {
     "version": 1,
@@ -281,6 +284,26 @@ def test_rows_of_which_nobody_knows_anything_are_all_published(tmp_path):
     assert "drugs.rows" not in rows_of(tmp_path / "out", "visits")[0]
 
 
+def test_nobody_is_withheld_who_is_like_somebody_with_rows_that_nobody_knows(tmp_path):
+    people = pl.DataFrame({"patient": range(10), "job": [f"j{i}" for i in range(10)]})
+    frames = {"people": people, "calls": pl.DataFrame({"patient": [1, 2], "disease": ["a", "b"]})}
+    calls = {
+        "parent": {"people": "patient"},
+        "rows": {"known": "none"},
+        "attributes": {"disease": {"role": "sensitive"}},
+    }
+    asked = policy(
+        attributes={"patient": {"role": "subject"}, "job": {"role": "quasi"}},
+        tables={"calls": calls},
+        anchor=None,
+        assume=["counts-unknown"],
+    )
+    done = shoal.publish(frames, asked, output=tmp_path / "out")
+    assert {person["job"] for person in rows_of(tmp_path / "out", "people")} == {"*"}
+    assert done.certificate["promises"][0]["measured"] == 10
+    assert done.certificate["records"]["withheld"] == 0
+
+
 def test_people_who_show_nothing_but_counts_are_published(tmp_path):
     own = {"patient": {"role": "subject"}}
     tables = {"visits": POLICY["tables"]["visits"]}
@@ -321,6 +344,19 @@ def test_a_set_may_have_any_name(tmp_path):
     assert "row" in rows_of(tmp_path / "out", "people")[0]
 
 
+@pytest.mark.parametrize("separator", [",", " ", "||", "*"])
+def test_a_separator_that_stands_in_what_an_element_may_become_is_refused(tmp_path, separator):
+    tree = {"lo, w": ["1", "2"], "h||": ["3", "4"]}
+    given = {"role": "quasi", "type": "set", "separator": separator, "hierarchy": {"tree": tree}}
+    asked = policy(attributes={**POLICY["attributes"], "wards": given}, anchor=None)
+    people = world()["people"].with_columns(wards=pl.lit(f"1{separator}3"))
+    with pytest.raises(InputError, match="attribute 'wards': its separator stands in 1 of"):
+        bound_linked(
+            read_linked(world() | {"people": people}, LinkedProblem(asked)).tables,
+            LinkedProblem(asked),
+        )
+
+
 def test_keyed_keys_join_and_are_the_same_again(tmp_path, monkeypatch):
     monkeypatch.setenv("SHOAL_PSEUDONYM_KEY", "a secret of the owner's")
     for name in ("one", "two"):
@@ -329,6 +365,42 @@ def test_keyed_keys_join_and_are_the_same_again(tmp_path, monkeypatch):
     assert keys[0] == keys[1]
     assert {v["person"] for v in rows_of(tmp_path / "one", "visits")} <= keys[0]
     assert min(Counter(read_bundles(tmp_path / "one", SENSITIVE)).values()) >= 4
+
+
+def test_equal_keys_of_two_tables_have_pseudonyms_that_nobody_can_join(tmp_path, monkeypatch):
+    monkeypatch.setenv("SHOAL_PSEUDONYM_KEY", "a secret of the owner's")
+    named = {"role": "identifier", "pseudonym": "keyed"}
+    content = json.loads(json.dumps(POLICY))
+    content["attributes"]["name"] = content["tables"]["visits"]["attributes"]["name"] = named
+    frames = {
+        name: frame.with_columns(pl.col("^patient|person|visit$").str.slice(1))
+        for name, frame in world().items()
+    }
+    frames["people"] = frames["people"].with_columns(name="patient")
+    frames["visits"] = frames["visits"].with_columns(name="person")
+    asked = shoal.Policy.from_dict({**content, "keys": "keyed"})
+    shoal.publish(frames, asked, output=tmp_path / "out")
+    people, visits = (rows_of(tmp_path / "out", name) for name in ("people", "visits"))
+    keys = [{p["patient"] for p in people}, {v["visit"] for v in visits}]
+    names = {p["patient"]: p["name"] for p in people}
+    assert not keys[0] & keys[1]
+    assert not {*names.values()} & (keys[0] | keys[1])
+    assert all(names[visit["person"]] == visit["name"] for visit in visits)
+
+
+@pytest.mark.parametrize("known", ["all", "count"])
+def test_a_table_without_a_column_is_published_as_the_rows_of_people(tmp_path, known):
+    bare = {"parent": {"people": "person"}, "rows": {"known": known}, "attributes": {}}
+    tables = {"visits": {**bare, "attributes": {"day": {"role": "drop"}}}}
+    visits = world()["visits"].select("person", "day")
+    given = {"people": world()["people"], "visits": visits}
+    asked = policy(tables=tables, anchor=None)
+    shoal.publish(given, asked, output=tmp_path / "out")
+    (found,) = {tuple(row) for row in rows_of(tmp_path / "out", "visits")}
+    assert found == ("person",)
+    tables["visits"]["attributes"] = {}
+    given["visits"] = visits.select("person")
+    assert shoal.publish(given, policy(tables=tables, anchor=None), output=tmp_path / "b")
 
 
 def test_without_keys_no_table_says_whose_its_rows_are(tmp_path):
@@ -384,6 +456,24 @@ def test_a_release_that_a_bug_has_spoilt_is_withheld_whole(tmp_path, monkeypatch
     with pytest.raises(PromiseError, match="nothing was written"):
         shoal.publish(world(), policy(), output=tmp_path / "out", trace=tmp_path / "trace")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_publication_without_room_leaves_the_release_and_the_trace_before(tmp_path, monkeypatch):
+    def fail(*_):
+        raise OSError(errno.ENOSPC, "no room")
+
+    given = {"output": tmp_path / "out", "trace": tmp_path / "trace"}
+    monkeypatch.setattr(linked_drafts._OfFolder, "certify", fail)
+    with pytest.raises(OSError, match="no room"):
+        shoal.publish(world(), policy(), **given)
+    assert not list(tmp_path.iterdir())
+    monkeypatch.undo()
+    shoal.publish(world(), policy(), **given)
+    files = {path: path.read_bytes() for path in tmp_path.glob("**/*") if path.is_file()}
+    monkeypatch.setattr(linked_drafts._OfFolder, "certify", fail)
+    with pytest.raises(OSError, match="no room"):
+        shoal.publish(world(), policy(), seed=5, replace=True, **given)
+    assert {p: p.read_bytes() for p in tmp_path.glob("**/*") if p.is_file()} == files
 
 
 def as_read(place, names=("people", "visits", "drugs")):
@@ -694,6 +784,22 @@ def test_options_of_one_table_are_refused_for_several(tmp_path):
         shoal.publish(world()["people"], quasi=["age"], k=2, output=tmp_path / "out")
 
 
+def test_a_report_without_room_says_that_the_release_is_out(tmp_path, monkeypatch, shoal):
+    def fail(*_):
+        raise OSError(errno.ENOSPC, "no room")
+
+    monkeypatch.chdir(tmp_path)
+    for name, frame in world().items():
+        frame.write_csv(f"{name}.csv")
+    Path("p.json").write_text(json.dumps(POLICY))
+    monkeypatch.setattr(linked, "write_page", fail)
+    tables = [f"--table={name}={name}.csv" for name in ("visits", "drugs")]
+    done = shoal("publish", "people.csv", *tables, *"-p p.json -o out --report r.html".split())
+    assert done.status == 2
+    assert "'out' is published; what is written beside it failed" in done.err
+    assert (tmp_path / "out" / "certificate.json").exists()
+
+
 def test_the_command_publishes_files_and_refuses_what_is_of_one_table(tmp_path, request):
     run = request.getfixturevalue("shoal")
     for name, frame in world().items():
@@ -710,6 +816,10 @@ def test_the_command_publishes_files_and_refuses_what_is_of_one_table(tmp_path, 
     assert done.status == 0, done.err
     assert "k-anonymity: asked 4, measured" in done.err
     assert min(Counter(read_bundles(out, SENSITIVE)).values()) >= 4
+    for more in ((), ("--person", "1")):
+        done = run("attack", str(out), "-p", str(asked), "--original", str(out), *more)
+        assert done.status == 2
+        assert "'shoal audit FOLDER --original FOLDER' tries to find everybody" in done.err
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,8 @@ def of_top(**changes):
 
 QUASI = {"drug": {"role": "quasi"}}
 DATED = {"day": {"role": "quasi", "type": "date"}}
+DROPPED = {"drug": {"role": "drop"}}
+SOME = {"codes": {"role": "quasi", "type": "set", "separator": ";", "known": 1}}
 
 
 @pytest.mark.parametrize(
@@ -131,6 +133,23 @@ DATED = {"day": {"role": "quasi", "type": "date"}}
                 promises=[{"model": "l-diversity", "attribute": "visits.disease", "l": 2}],
             ),
             "can't be measured with 'keys: none'",
+        ),
+        (
+            lambda c: (
+                c.update(keys="none")
+                or c["tables"]["visits"]["attributes"].update(
+                    name={"role": "identifier", "pseudonym": "keyed"}
+                )
+            ),
+            "attribute 'visits.name': with 'keys: none' a pseudonym would join rows again",
+        ),
+        (
+            lambda c: c.update(keys="none") or c["tables"]["drugs"].update(attributes=DROPPED),
+            "table 'drugs': with 'keys: none' nothing of it is published",
+        ),
+        (
+            lambda c: c.update(keys="none") or c["tables"]["visits"]["attributes"].update(SOME),
+            "attribute 'visits.codes': with 'keys: none' nobody can measure",
         ),
         (lambda c: c["attributes"]["patient"].update(role="drop"), "no single column of people"),
         (

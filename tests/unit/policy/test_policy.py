@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import cProfile
 import json
+import pstats
 import warnings
 from pathlib import Path
 
@@ -127,6 +130,17 @@ def test_keyed_pseudonyms_link_records_without_naming_anybody(monkeypatch):
     assert first[0] == first[2] != first[1]
     monkeypatch.setenv("SHOAL_PSEUDONYM_KEY", "another secret altogether")
     assert shoal.publish(frame, policy).data["name"].to_list() != first
+
+
+def test_equal_identifiers_of_two_columns_have_pseudonyms_that_nobody_can_join(monkeypatch):
+    monkeypatch.setenv("SHOAL_PSEUDONYM_KEY", "a secret of the owner")
+    frame = pl.DataFrame({"name": ["7"] * 3, "room": ["7"] * 3, "age": ["1", "2", "3"]})
+    keyed = {"role": "identifier", "pseudonym": "keyed"}
+    age = {"role": "quasi", "type": "number"}
+    policy = Policy.from_dict(content_of({"name": keyed, "room": keyed, "age": age}, 3))
+    shown = shoal.publish(frame, policy).data
+    assert shown["name"].n_unique() == shown["room"].n_unique() == 1
+    assert shown["name"][0] != shown["room"][0]
 
 
 def test_the_secret_of_pseudonyms_is_asked_for_before_a_table_is_read(tmp_path, monkeypatch, shoal):
@@ -612,3 +626,40 @@ def test_a_number_or_word_too_long_to_be_parsed_is_refused_unread(tmp_path, begi
 def test_long_lists_without_blanks_are_no_long_words():
     text = "a: [" + ",".join(f"v{number}" for number in range(40_000)) + "]"
     assert len(yaml.load(text, Loader=SafeLoader)["a"]) == 40_000
+
+
+ROLES = {"age": {"role": "quasi"}, "id": {"role": "subject"}}
+
+
+def calls(content):
+    """How many functions are called until a policy is found unsound, or sound."""
+    profile = cProfile.Profile()
+    with contextlib.suppress(shoal.InputError):
+        profile.runcall(shoal.Policy.from_dict, content)
+    return pstats.Stats(profile).total_calls
+
+
+@pytest.mark.parametrize(
+    "of_many",
+    [
+        lambda names: dict.fromkeys(names, 0),
+        lambda names: {"attributes": {name: {"role": "unknown"} for name in names}},
+        lambda names: {"tables": {name: {"parent": {"people": "id"}} for name in names}},
+        lambda names: {
+            "tables": {
+                name: {"key": "a", "parent": {above: "a"}}
+                for name, above in zip(names, [*names[1:], names[0]], strict=True)
+            }
+        },
+        lambda names: {
+            "attributes": ROLES | {name: {"role": "quasi"} for name in names},
+            "promises": [{"model": "l-diversity", "attribute": f"{n} x", "l": 2} for n in names],
+        },
+    ],
+    ids=["unknown keys", "unknown roles", "tables", "tables in a ring", "promises"],
+)
+def test_twice_as_many_keys_are_twice_the_work(of_many):
+    base = content_of(ROLES)
+    few, many = ([f"k{n}" for n in range(count)] for count in (1_500, 3_000))
+    calls(base)  # what is imported once
+    assert calls(base | of_many(many)) < 2.5 * calls(base | of_many(few))

@@ -60,6 +60,32 @@ def test_numbers_plain_columns_and_texts_for_no_value_say_nothing():
     )
 
 
+@pytest.mark.parametrize(
+    ("cells", "listed", "found"),
+    [
+        (["NaN", "null", "N/A", "Unknown", "-", "None"], [], 6),
+        (["none", "", "x", "x", "x", "x"], [""], 2),
+        (["none", "x", "x", "x", "x", "x"], [], 0),
+        (["none", "NA", "", "x", "x", "x"], ["none", "NA", ""], 0),
+    ],
+)
+def test_sensitive_texts_that_often_stand_for_no_value_are_counted(cells, listed, found):
+    frame = ROWS.with_columns(town=pl.lit("Ulm"), disease=pl.Series(cells))
+    said = texts(frame, {**POLICY, "missing_values": listed})
+    begin = f"attribute 'disease': {found} of its values often stand for none, and l counts each"
+    assert [one.startswith(begin) for one in said] == [True] * bool(found)
+
+
+def test_households_whose_numbers_are_spelled_in_several_ways_are_said():
+    roles = {"age": POLICY["attributes"]["age"], "hh": "household", "w": "weight"}
+    policy = content_of(roles)
+    frame = pl.DataFrame({"age": range(4), "hh": ["H1", "h1", "0H1", "H1.0"], "w": [2] * 4})
+    (said,) = texts(frame, policy)
+    assert said.startswith("attribute 'hh': 4 of its values are only 1 if capitals, zeros in front")
+    assert "each of them counts as a household" in said
+    assert texts(frame.with_columns(hh=pl.lit("H1")), policy) == []
+
+
 def test_the_certificate_says_it_of_such_tables_alone():
     with pytest.warns(ReleaseWarning, match="write them alike") as caught:
         done = library.publish(ROWS, POLICY)

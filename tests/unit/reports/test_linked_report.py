@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 
+from shoal.auditor.dossier.context import read_context
+from shoal.auditor.dossier.dossier import DEFAULT, unanswered
 from shoal.data.certificate import Certificate
-from shoal.reports.attacks import rows_of
+from shoal.reports.attacks import page_content, rows_of
+from shoal.reports.in_short import is_of_rows_alike
 from shoal.reports.linked import Entity, entities_of, entity_picture, table_findings
 
 
@@ -81,3 +84,31 @@ def test_matching_people_with_all_their_rows_is_an_attack_like_any_other():
     (row,) = rows_of(certificate(matching=safe | {"below": 12, "least": 1}))
     assert row.word == "much"
     assert "fewer than 5" in row.says
+    assert row.says.endswith("tried for 40 of 40 people")
+
+
+def test_a_dossier_lacks_what_no_attack_tries_on_linked_tables_for_one_reason():
+    safe = {"tried": 40, "people": 40, "below": 0, "least": 5}
+    context = read_context({"version": 1}).context
+    for matching in (None, safe):
+        own = certificate(matching=matching)
+        lacks = {
+            field.rpartition(".")[2]: lack
+            for field, lack in unanswered(own, context, DEFAULT).items()
+            if field.startswith("certificate.attacks")
+        }
+        none = "no attack tries this on linked tables"
+        assert lacks.pop("singling-out") == lacks.pop("inference") == none
+        assert [*lacks] == ([] if matching else ["linkability"])
+        rows = [row["sentence"] for part in page_content(own, True) for row in part["rows"]]
+        assert sum(none in said for said in rows) == 5
+        assert sum("not asked for" in said for said in rows) == (not matching)
+
+
+def test_a_promise_of_rows_is_measured_among_rows_that_look_alike():
+    def is_so(model: str, column: str) -> bool:
+        return is_of_rows_alike(certificate(), {"model": model, "attributes": [column]})
+
+    assert is_so("l-diversity", "drugs.drug")
+    assert not is_so("l-diversity", "blood")
+    assert not is_so("holder-share", "drugs.drug")  # which counts people, with and without

@@ -39,8 +39,9 @@ def walk_of_tables(tab, server) -> Iterator[str]:
         return server.project.about["columns"].index(name) + 1
 
     tab.click("input[value='clinic.xlsx']")
-    tab.click("#all-sheets")
+    tab.wait_for_selector("#all-sheets:checked")  # since the sheets belong together
     tab.wait_for_selector("#all-tables >> text=packs")
+    assert not tab.query_selector("#error, #lines, #beginning")
     yield "open"
     tab.click("#table-form button.main")
     tab.wait_for_url("**/columns")
@@ -76,7 +77,7 @@ def walk_of_tables(tab, server) -> Iterator[str]:
     yield "result"
     tab.click(".foot a.main")
     tab.click("#attack-form button")
-    tab.wait_for_selector("#gate tr:has-text('Attacks tried') .ok")
+    tab.wait_for_selector("#gate tr:has-text('People matched') .ok")
     for name, text in ANSWERS.items():
         tab.fill(f"#answers [name={name}]", text)
     tab.click("#answers [value=none]")

@@ -40,10 +40,12 @@ from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress, no_progress
 from shoal.data.table import Table
 from shoal.errors import InputError
+from shoal.policy.binding.columns import audit_warnings
 from shoal.policy.binding.files import PolicyTables, Source
 from shoal.policy.binding.linked_files import LinkedSource
 from shoal.policy.checked import checked
 from shoal.policy.from_columns import given_words
+from shoal.policy.linked import one_table_findings
 from shoal.policy.loading import read_mapping
 from shoal.policy.model import _Strict
 from shoal.policy.policy import Policy, PolicyLike
@@ -203,8 +205,10 @@ class Others(Question):
 
     @property
     def files(self) -> list[str]:
-        """All files that are read."""
-        return [name for release in self.releases for name in release.files]
+        """All files that are read, those of the releases' policies as well."""
+        policies = [Policy.of(one.policy) for one in self.releases if one.policy is not None]
+        own = [name for release in self.releases for name in release.files]
+        return [*own, *(name for policy in policies for name in policy.files)]
 
     def read(
         self, policy: Policy, request: AttackRequest, progress: Progress = no_progress
@@ -341,6 +345,7 @@ def audited(
     downstream: bool = False,
 ) -> Audited:
     """A release, audited alone, with its original if that is given."""
+    InputError.raise_for(one_table_findings(policy.model, "attack"))
     original, trace = named.original, named.trace
     if named.is_stream:
         if policy.model.method is None:
@@ -360,7 +365,7 @@ def audited(
         table, contradicted = named.published(policy.tables)
         rows = None if trace is None else rows_given(trace)
         result = audit_table(table, policy, source, progress, downstream, rows)
-        result = noted(result, policy.tables, contradicted)
+        result = noted(result, contradicted, audit_warnings(table, source, policy.tables))
     return Audited(result, named, policy)
 
 

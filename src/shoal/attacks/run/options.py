@@ -48,7 +48,7 @@ class OtherReleases(Request):
         """What is asked of a release; raises InputError. tables: how its policy reads others."""
         from shoal.attacks.run.request import AttackRequest
 
-        return AttackRequest(self.names)
+        return AttackRequest(self.names, files=tuple(self.files))
 
 
 class Attacks(OtherReleases):

@@ -50,7 +50,7 @@ class AttackRequest:
     attacks: names, each with parameters if need be (`inference:tolerance=0.1`), or dicts; `all`
     means every one that has what it needs. control: people who are not in the release. external: a
     list of people. earlier: other releases of the same people. folds: how
-    many times other people are set aside for the control.
+    many times other people are set aside for the control. files: all that was read for it.
     """
 
     attacks: tuple[str | Mapping[str, Any], ...] = ()
@@ -58,6 +58,7 @@ class AttackRequest:
     external: Table | None = None
     earlier: tuple[Earlier, ...] = ()
     folds: int = 1
+    files: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not 1 <= self.folds <= MOST_FOLDS:

@@ -31,7 +31,7 @@ from shoal.auditor.dossier.context import (
 from shoal.auditor.dossier.risk import Roles, initial_risk, residual_risk
 from shoal.auditor.linked.audit import initial_linked_risk
 from shoal.auditor.signatures import Proof
-from shoal.auditor.verdict import what_fails
+from shoal.auditor.verdict import NONE_ON_LINKED, what_fails
 from shoal.auditor.verify import FAILS, require_there, verify_by
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress, no_progress
@@ -241,18 +241,24 @@ def _point(kind: str, about: str, text: str, clauses: Sequence[str] = ()) -> Poi
 
 
 def unanswered(certificate: Certificate, context: Context, profile: str) -> dict[str, str]:
-    """What a profile asks for and is not answered whole: by field, what the answer lacks."""
+    """What a profile asks for and is not answered whole, be it measured or said, but for the risk
+    before a release: by field, what the answer lacks.
+    """
     residual, roles = residual_risk(certificate), Roles.of(certificate, None)
     answers = Answers(certificate, context, None, residual, roles, _today())
-    lacks = {field: answers.lacks(field) for field in asked_fields(profile)}
+    lacks = {field: answers.lacks(field) for field in _fields(profile)}
     return {field: lack for field, lack in lacks.items() if lack}
 
 
 def asked_fields(profile: str) -> list[str]:
     """The fields of a context that a profile asks for; none that is measured."""
+    return [field for field in _fields(profile) if not field.startswith(CERTIFICATE)]
+
+
+def _fields(profile: str) -> list[str]:
     (asking,) = read_profiles([profile])
     fields = dict.fromkeys(field for clause in asking.clauses for field in clause.fields)
-    return [f for f in fields if not f.startswith(CERTIFICATE) and f != "initial_risk"]
+    return [field for field in fields if field != "initial_risk"]
 
 
 def _other_certificates(answered: ContextFile, context: ContextLike) -> list[dict[str, str | None]]:
@@ -425,8 +431,17 @@ class Answers:
             else:
                 value = value.get(key) if isinstance(value, Mapping) else None
         if field.startswith(ATTACKS):  # with nothing to infer, inference finds nothing
-            return "was not tried on the release" if value is None else ""
+            return self._lacks_of_attacks(field) if value is None else ""
         return "the certificate does not state it" if value in (None, [], {}, "") else ""
+
+    def _lacks_of_attacks(self, field: str) -> str:
+        """Of linked tables, matching people tries to link records, and no attack does more."""
+        linked = self.certificate.get("linked")
+        if not linked:
+            return "was not tried on the release"
+        if field not in (ATTACKS, f"{ATTACKS}.linkability"):
+            return NONE_ON_LINKED
+        return "" if linked.get("matching") else "was not tried on the release"
 
     def _lacks_of_attributes(self) -> str:
         rated = self.context.attributes

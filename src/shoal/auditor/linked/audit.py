@@ -12,7 +12,7 @@ import numpy as np
 
 from shoal.auditor.description import build, column_roles, date, policy_identity
 from shoal.auditor.linked.known_dates import KnownDates
-from shoal.auditor.linked.labels import MOST_SETS, exposures, view_of
+from shoal.auditor.linked.labels import exposures, view_of
 from shoal.auditor.linked.matching import matching_attack
 from shoal.auditor.linked.reading import LinkedRelease, read_linked_tables
 from shoal.auditor.verdict import missing_counted, of_cells
@@ -156,6 +156,8 @@ def measure_linked(
         found = matching_attack(release, truth, k, rng, dates)
         measured["matching"] = found.report()
         faults["matched"] = found.below
+        if release.moved is not None:
+            faults["odd_days"] += found.unmoved
     certificate = Certificate(
         {
             "shoal": VERSION,
@@ -287,7 +289,7 @@ class _PeopleClasses:
         subjects = np.arange(len(shown.labels)) if shown.subjects is None else shown.subjects
         levels = [0] if is_by_person else view.asked_levels(name)
         for size in range(1, min(self.release.tree.known_rows or 0, MOST_ASKED) + 1):
-            sets = view.known_sets(size, MOST_SETS)
+            sets = view.known_sets(size)
             for level in levels:
                 owner = subjects if level == 0 else view.path(name)[level]
                 by, known = view.known_rows(sets, level)
@@ -462,9 +464,9 @@ def _warnings(model: PolicyModel) -> list[ReleaseWarning]:
     said = []
     if model.keys == "none":
         said.append(
-            "keys are none, so rows can't be joined with people: k was measured on people's own"
-            " cells and counts, and on rows that show the same, which are not known to be of"
-            " different people"
+            "keys are none, so no key joins rows with people: k was measured on people's own cells"
+            " and counts, and on rows that show the same, which are not known to be of different"
+            " people"
         )
     if model.anchor is not None and model.anchor.gaps == "exact":
         said.append("gaps between dates are exact: whoever knows two dates of a person undoes it")

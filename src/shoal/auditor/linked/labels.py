@@ -19,11 +19,8 @@ from shoal.data.linked import PEOPLE, Known, LinkedTables, parents_of
 from shoal.data.numbers import alike
 from shoal.errors import InputError
 
-MOST_SETS = 10**8
-"""Sets of known rows that are counted; more are not judged."""
-
-MOST_UNASKED = 10**7
-"""Those that are counted where the policy does not ask, to say what betrays people."""
+MOST_SETS = 10**7
+"""Sets of known rows that are counted, in 2 GB; more are not judged."""
 
 ALL = Known.ALL
 AllOrSome = Known | int
@@ -131,12 +128,12 @@ class View:
                 begun = int(found[table.name].max(initial=begun - 1)) + 1
         return found
 
-    def known_sets(self, size: int, most: int) -> "KnownSets":
-        """What attackers who know `size` rows may know; InputError for more choices than `most`."""
+    def known_sets(self, size: int) -> "KnownSets":
+        """What attackers who know `size` rows may know; InputError for more than `MOST_SETS`."""
         nobody = np.zeros(0, np.int64)
         people = np.concatenate([nobody, *(self.person_of[name] for name in self.items_of)])
         items = np.concatenate([nobody, *self.items_of.values()])
-        return known_sets(people, items, self.known_paths, size, most)
+        return known_sets(people, items, self.known_paths, size)
 
     @cached_property
     def known_paths(self) -> list[np.ndarray]:
@@ -178,15 +175,15 @@ class View:
         once = np.unique(alike([*by, above], len(rows)), return_index=True)[1]
         return [one[once] for one in by], above[once]
 
-    def fewest_alike(self, most_rows: int = 0, most_sets: int = MOST_SETS) -> np.ndarray:
+    def fewest_alike(self, most_rows: int = 0) -> np.ndarray:
         """(people,) int64, among how many people each hides at least, whatever is known of them.
 
         most_rows: how many rows are known of the tables with a number. Raises InputError where
-        there are more sets of rows than `most_sets`.
+        there are more sets of rows than `MOST_SETS`.
         """
         fewest = np.bincount(self.labels)[self.labels] if self.people else np.zeros(0, np.int64)
         for size in range(1, most_rows + 1):
-            sets = self.known_sets(size, most_sets)
+            sets = self.known_sets(size)
             np.minimum.at(fewest, sets.person, np.bincount(sets.number)[sets.number])
         return fewest
 
@@ -246,21 +243,21 @@ class KnownSets(NamedTuple):
 
 
 def known_sets(
-    person: np.ndarray, item: np.ndarray, paths: Sequence[np.ndarray], size: int, most: int
+    person: np.ndarray, item: np.ndarray, paths: Sequence[np.ndarray], size: int
 ) -> KnownSets:
     """What somebody has, `size` rows at a time, 1 to 3.
 
     Rows that show the same are not told apart, but each of them counts; a person has each choice
     once. person, item: (i,) of each row, as in `View.items_of`; paths: as `View.known_paths`.
-    Raises InputError for more choices than `most`.
+    Raises InputError for more choices than `MOST_SETS`.
     """
     order = np.lexsort((item, person))
     counts = np.bincount(person) if len(person) else np.zeros(0, np.int64)
     values, times = np.unique(counts, return_counts=True)
     sets = sum(map(mul, (comb(count, size) for count in values.tolist()), times.tolist()))
-    if sets > most:
+    if sets > MOST_SETS:
         raise InputError(
-            f"known: more than {most:,} sets of {size} rows could be known, so this is not"
+            f"known: more than {MOST_SETS:,} sets of {size} rows could be known, so this is not"
             " judged; say a smaller number, or 'all'"
         )
     starts = np.concatenate(([0], np.cumsum(counts)))
@@ -322,7 +319,7 @@ def exposures(view: View, k: int) -> tuple[Exposure, ...]:
 
     def below(assumed: View, most_rows: int = 0) -> int | None:
         try:
-            return int((assumed.fewest_alike(most_rows, MOST_UNASKED) < k).sum())
+            return int((assumed.fewest_alike(most_rows) < k).sum())
         except InputError:
             return None
 

@@ -25,7 +25,7 @@ import numpy as np
 
 from shoal.auditor.linked.known_dates import KnownDates
 from shoal.auditor.linked.labels import view_of
-from shoal.auditor.linked.reading import LinkedRelease
+from shoal.auditor.linked.reading import LinkedRelease, is_beyond_chance
 from shoal.data.linked import PEOPLE, Known, LinkedTable, LinkedTables, parents_of
 from shoal.data.numbers import alike
 from shoal.data.release import PublishedColumn, spans_cover
@@ -48,16 +48,19 @@ so that the attack may find less, and never too little of whom somebody fits.
 @dataclass(frozen=True)
 class Matched:
     """What the attack found. people: of the original; tried: how many of them; least: the fewest
-    published people that one of them fits, k if nobody fits fewer; below: how many fit fewer.
+    published people that one of them fits, k if nobody fits fewer; below: how many fit fewer;
+    unmoved: published people who show the true day of somebody who fits them, where more do than
+    chance explains.
     """
 
     people: int
     tried: int
     least: int
     below: int
+    unmoved: int
 
     def report(self) -> dict[str, int]:
-        return asdict(self)
+        return {name: found for name, found in asdict(self).items() if name != "unmoved"}
 
 
 def matching_attack(
@@ -81,7 +84,8 @@ def matching_attack(
     found = np.array([attack.candidates(int(person), k) for person in first[chosen]], np.int64)
     tried = int(times[chosen].sum())
     below = int(times[chosen][found < k].sum())
-    return Matched(original.people.count, tried, int(found.min(initial=k)), below)
+    least = int(found.min(initial=k))
+    return Matched(original.people.count, tried, least, below, attack.unmoved())
 
 
 Row = tuple[str, int]
@@ -114,7 +118,16 @@ class _Attack:
             for table in release.tree.tables
             if not isinstance(table.known, Known)
         }
+        self._days: dict[int, set[float]] = {}  # of anchors, by the label that people fit
         self._pairs = lru_cache(maxsize=10_000)(self._pairs_below)
+        self._fit = lru_cache(maxsize=100_000)(self._children_fit)
+        # rows that are alike with all that hangs from them are compared once
+        views = release.view, self.truth.knowing_all
+        self._first_alike = {
+            name: [_first_alike(view.row_labels(name)) for view in views]
+            for name in names
+            if name != PEOPLE and release.tree.below(name)
+        }
 
     def candidates(self, person: int, enough: int) -> int:
         """How many published people the person fits, at most `enough`."""
@@ -127,10 +140,33 @@ class _Attack:
             for at in np.flatnonzero(fits).tolist()
             if self._children_fit(PEOPLE, int(self.templates[at]), person)
         ]
+        if self.release.moved is not None:
+            self._note_day(person, alike)
         found = enough
         for known in self._choices(person):
             found = min(found, self._fitting(known, person, alike, enough))
         return min(found, self._likely(person, alike, enough))
+
+    def _note_day(self, person: int, alike: list[int]) -> None:
+        """Adds a person's true day, from which its dates count, to those of the labels it fits."""
+        day = float(self.values[PEOPLE][-1][person])
+        for at in alike if day == day else ():  # NaN: there is none
+            self._days.setdefault(int(self.release.view.labels[self.templates[at]]), set()).add(day)
+
+    def unmoved(self) -> int:
+        """How many published people show the true day of somebody who was found to fit them; 0
+        where chance explains it, as each day is drawn from a span without looking.
+        """
+        moved, anchor = self.release.moved, self.release.tree.anchor
+        if moved is None or anchor is None:
+            return 0
+        labels, hull = self.release.view.labels, self.release.tables[PEOPLE].columns[-1]
+        days = (hull.hi - hull.lo)[hull.codes] / (7 if anchor.keeps_weekday else 1) + 1
+        shown = np.flatnonzero(np.isfinite(days) & np.isin(labels, list(self._days)))
+        true = [self._days[label] for label in labels[shown].tolist()]
+        found = sum(day in own for day, own in zip(moved[shown].tolist(), true, strict=True))
+        number = np.array([len(own) for own in true], np.float64)
+        return found if is_beyond_chance(found, number / days[shown]) else 0
 
     def _compared(self, name: str) -> Iterator[tuple[PublishedColumn, np.ndarray]]:
         """The columns of a table of which every cell is known, with the true values."""
@@ -279,9 +315,17 @@ class _Attack:
             cells = column.codes[slots]
             fits &= spans_cover(column.lo[cells][:, None], column.hi[cells][:, None], values[rows])
         if self.release.tree.below(name):
+            first_shown, first_own = self._first_alike[name]
+            shown, own = first_shown[slots].tolist(), first_own[rows].tolist()
             for i, j in np.argwhere(fits).tolist():
-                fits[i, j] = self._children_fit(name, int(slots[i]), int(rows[j]))
+                fits[i, j] = self._fit(name, shown[i], own[j])
         return fits
+
+
+def _first_alike(labels: np.ndarray) -> np.ndarray:
+    """(n,) the first row with the label of each row."""
+    _, first, number = np.unique(labels, return_index=True, return_inverse=True)
+    return first[number]
 
 
 class _Shown:

@@ -39,8 +39,11 @@ FAR = 6.0
 FEW = 13
 """Keys, of which fewer may follow what rows show by chance."""
 
-RARE = 1e-6
+RARE = 1e-5
 """What has no greater chance is not taken for chance."""
+
+TILTS = np.arange(0, 30, 0.25)
+"""Exponents of which Chernoff's bound takes the one that bounds best."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +127,9 @@ def read_linked_tables(
     release = LinkedRelease(
         tree, reader.found, reader.withheld(), reader.faults, reader.moved, reader.loose
     )
+    if release.withheld.any():  # who is like somebody who shows rows that nobody knows is not
+        shows = np.isin(release.view.labels, release.view.labels[~release.withheld])
+        release = replace(release, withheld=release.withheld & ~shows)
     faults = {
         **release.faults,
         "extra_rows": sum(extra_rows(release, one) for one in release.tables.values()),
@@ -362,13 +368,15 @@ def extra_rows(release: LinkedRelease, table: ReleasedTable) -> int:
 
 
 def odd_days(release: LinkedRelease, moved: np.ndarray) -> int:
-    """Days outside the span that they were drawn from, or in classes whose both ends are taken by
-    more than chance explains: true days take them always, as the span ends where they do.
+    """Days outside the span that they were drawn from, or beside none, or in classes whose both
+    ends are taken by more than chance explains: true days take them always, as the span ends where
+    they do.
     """
     hull = next(column for column in release.tables[PEOPLE].columns if column.name == ANCHOR)
     lo, hi = hull.lo[hull.codes], hull.hi[hull.codes]
-    shows = np.isfinite(lo) & ~release.withheld
-    outside = shows & ((moved < lo) | (moved > hi))
+    has_span = np.isfinite(lo)
+    outside = np.where(has_span, (moved < lo) | (moved > hi), moved > 0)
+    shows = has_span & ~release.withheld
     label = release.view.labels
     people, taken = np.bincount(label[shows], minlength=label.max(initial=-1) + 1), []
     for end in (lo, hi):
@@ -380,10 +388,17 @@ def odd_days(release: LinkedRelease, moved: np.ndarray) -> int:
     wide = width > 2
     chance = 1 - 2 * (1 - 1 / width[wide]) ** people[wide] + (1 - 2 / width[wide]) ** people[wide]
     both = int((taken[0] & taken[1])[wide].sum())
-    expected = float(chance.sum())
-    # Chernoff's bound on the chance that this many classes have both ends taken
-    is_odd = both > expected and both * (1 + np.log(expected / both)) - expected < np.log(RARE)
-    return int(outside.sum()) + (both if is_odd else 0)
+    return int(outside.sum()) + (both if is_beyond_chance(both, chance) else 0)
+
+
+def is_beyond_chance(found: int, chances: np.ndarray) -> bool:
+    """Whether chance does not explain how many of these independent events happened.
+
+    chances: (n,) float64, of each event. By Chernoff's bound on the chance of `found` or more.
+    """
+    values, times = np.unique(np.minimum(chances, 1), return_counts=True)
+    growth = np.log1p(np.expm1(TILTS)[:, None] * values) @ times
+    return bool((growth - TILTS * found).min() < np.log(RARE))
 
 
 def _follows(keys: np.ndarray, values: np.ndarray) -> bool:

@@ -27,7 +27,8 @@ class Columnar(Format):
         require_unfolded([path], self, f"file '{path}'", reading.unpacked)
         if self.is_parquet:
             parquet_parts.refuse_versions(Path(path))
-        return SourceFile(Table(read_columns(path, self, reading)))
+        frame, unread = read_columns(path, self, reading)
+        return SourceFile(Table(frame), unread=unread)
 
     def write(self, frame: pl.DataFrame, file: BinaryIO, form: Form) -> None:
         # a dictionary would carry along values that no cell shows
@@ -63,8 +64,8 @@ class Parquet(Columnar):
     fits_past_memory = True
 
 
-def read_columns(path: str, kind: str, reading: Reading) -> pl.DataFrame:
-    """A table whose size was checked."""
+def read_columns(path: str, kind: str, reading: Reading) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """A table whose size was checked, and its columns that were not read."""
     # a name is a name, whatever characters it holds
     with table_errors(path, kind, f"file '{path}'"), open(path, "rb") as file:
         table = scanned(file, kind)
@@ -79,7 +80,7 @@ def read_columns(path: str, kind: str, reading: Reading) -> pl.DataFrame:
             and (names[name].dtype != schema[name] or _holds_lists(schema[name]))
         ]
         frame = table.with_columns(pl.lit(None, pl.String).alias(name) for name in unread).collect()
-    return plain(frame, f"file '{path}'", reading)
+    return plain(frame, f"file '{path}'", reading), tuple(unread)
 
 
 def _holds_lists(dtype: pl.DataType) -> bool:

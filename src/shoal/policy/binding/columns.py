@@ -7,7 +7,7 @@ import polars as pl
 
 from shoal.data.column_words import copied_columns, is_no_header, looks_like_data, named_by_a_record
 from shoal.data.person.decision import who_is_a_person
-from shoal.data.person_names import spelled_apart, unlisted_values
+from shoal.data.person_names import spelled_apart, unlisted_values, values_for_none
 from shoal.data.schema import REMOVED
 from shoal.data.table import Table, names_like_patterns
 from shoal.data.two_tables import GROUP
@@ -221,8 +221,8 @@ def _bare(name: str) -> str:
 
 
 def written_alike(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
-    """A warning for each text column of quasi-identifiers, sensitive values or people that holds
-    such values, and for any that holds texts for no value as `-9.0`; counts alone.
+    """A warning for each text column of quasi-identifiers, sensitive values, people or households
+    that holds such values, and for any that holds texts for no value as `-9.0`; counts alone.
     """
     found = []
     for name, attribute in model.attributes.items():
@@ -241,12 +241,19 @@ def written_alike(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
             found.append(ReleaseWarning(WRITTEN_ALIKE, text, name))
         if not is_text:
             continue
+        none = values_for_none(table.column(name), model.missing_values)
+        if role == "sensitive" and none > 1:
+            text = (
+                f"attribute '{name}': {none} of its values often stand for none, and l counts each;"
+                " list those that do under 'missing_values', which makes them one value"
+            )
+            found.append(ReleaseWarning(WRITTEN_ALIKE, text, name))
         listed = attribute.hierarchy is not None
         found += spelled_apart(table.column(name), role, model.missing_values, listed)
     return found
 
 
-_ALIKE = ("quasi", "sensitive", "subject")
+_ALIKE = ("quasi", "sensitive", "subject", "household")
 _OFTEN = "a text that often stands for no value, or "
 
 
@@ -257,6 +264,19 @@ def input_warnings(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
     assumed = [] if model.subject_columns else people_assumed(table, model)
     named = named_like_data(table, model)
     return [*assumed, *written_alike(table, model), *named]
+
+
+def audit_warnings(
+    released: Table, original: Table | None, tables: PolicyTables
+) -> list[ReleaseWarning]:
+    """What an audit gives reason to say of whom it counts: by the original, else by the columns
+    that the release shows as they were; and by populations.
+    """
+    if original is None:
+        # classes repeat quasi-identifiers, as visits of one person would
+        classes = {*tables.model.quasi, GROUP}
+        original = released.without([name for name in released.names if name in classes])
+    return [*input_warnings(original, tables.model), *population_warnings(tables)]
 
 
 def population_warnings(tables: PolicyTables) -> list[ReleaseWarning]:

@@ -28,16 +28,13 @@ from shoal.connectors.release_drafts import WrittenDraft
 from shoal.data.certificate import Certificate
 from shoal.data.coded_table import CodedTable
 from shoal.data.formulas import escaped, formula_sentences, unescaped
-from shoal.data.person_names import (
-    named_together,
-    without_nobody,
-)
+from shoal.data.person_names import named_together, without_nobody
 from shoal.data.progress import Progress
 from shoal.data.regular_files import unpacked
 from shoal.data.room import Room
 from shoal.data.table import Table
 from shoal.data.two_tables import sensitive_path
-from shoal.data.warnings import FORMULA_CELLS, ReleaseWarning
+from shoal.data.warnings import FORMULA_CELLS, ReleaseWarning, unread_lists
 from shoal.errors import InputError
 from shoal.policy.binding.notation import CellNotation, translated_columns
 from shoal.policy.binding.past_memory import read_past_memory, require_people, require_readable
@@ -54,12 +51,13 @@ class PolicyTables:
     """The tables of a policy, its input and its release: their columns, how they are written.
 
     base: the folder that names of other tables are relative to. is_made_of_columns: whether nobody
-    wrote the policy.
+    wrote the policy. links: removed columns that say whose a row is, or hold what it shows.
     """
 
     model: PolicyModel
     base: Path = Path()
     is_made_of_columns: bool = False
+    links: Collection[str] = ()
 
     @cached_property
     def cells(self) -> CellNotation:
@@ -120,13 +118,17 @@ class PolicyTables:
         if not frame.height and not allow_empty:
             raise InputError(f"file '{path}': holds no records, only empty rows; give it some")
         table = Table(self.original_frame(frame))
-        return replace(source, table=table, remarks=(*source.remarks, *remarks))
+        unread = [] if self.model.subject_columns else map(unread_lists, source.unread)
+        return replace(source, table=table, remarks=(*source.remarks, *remarks, *unread))
 
-    def nobody(self, names: list[str]) -> tuple[list[str], list[str]]:
+    def nobody(self, names: list[str], other: str | None = None) -> tuple[list[str], list[str]]:
         """By what `without_nobody` knows the rows of nobody: texts for no value, and columns that
-        are dropped.
+        are removed and don't say whose a row is.
+
+        other: the role of columns that the policy does not name, if it is another than its own.
         """
-        return self.model.missing_values, self.model.dropped_of(names)
+        silent = self.model.silent_of(names, other or self.model.other)
+        return self.model.no_names, [name for name in silent if name not in self.links]
 
     def absent_from(self, names: list[str]) -> list[str]:
         """The columns that a policy names and a table has not; people's are made of others."""
@@ -179,7 +181,7 @@ class PolicyTables:
     def table_beside(self, table: Frame | Table, what: str) -> Table:
         """Another table of people, as a frame or read already; raises InputError."""
         try:
-            return self.original_table(table_of(table))
+            return self.original_table(table_of(table), other="drop")
         except InputError as wrong:
             raise InputError.from_findings([f"{what}: {one}" for one in wrong.said]) from None
 
@@ -191,9 +193,12 @@ class PolicyTables:
         InputError.raise_for(findings)
         return self.with_person(Table(frame)).frame
 
-    def original_table(self, table: Table) -> Table:
-        """A table that was read already, with points and dates in ISO; raises InputError."""
-        people, _ = without_nobody(table.frame, *self.nobody(table.frame.columns))
+    def original_table(self, table: Table, other: str | None = None) -> Table:
+        """A table that was read already, with points and dates in ISO; raises InputError.
+
+        other: as for `nobody`.
+        """
+        people, _ = without_nobody(table.frame, *self.nobody(table.frame.columns, other))
         if not people.height:
             raise InputError("frame: holds no records, only empty rows; give it some")
         return _same_or(table, self.original_frame(people))

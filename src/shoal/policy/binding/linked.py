@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from shoal.data.findings import listed_rows
+from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.linked import ANCHOR, PEOPLE, LinkedRows, LinkedTables, parents_of
 from shoal.data.numbers import map_cells
 from shoal.data.person_names import is_nobody, names_of
@@ -49,6 +50,7 @@ def bound_linked(tables: Mapping[str, Table], problem: LinkedProblem) -> LinkedT
         findings += [f"{about(one.declared)}{finding}" for finding in wrong]
         if of_table is not None:
             bound[name] = of_table
+            findings += _parted_cells(one.declared, of_table)
     InputError.raise_for(findings)
     tree = problem.tree({name: one.schema for name, one in bound.items()})
     rows = {
@@ -63,6 +65,22 @@ def bound_linked(tables: Mapping[str, Table], problem: LinkedProblem) -> LinkedT
         for name, one in dated.items()
     }
     return LinkedTables(tree, rows)
+
+
+def _parted_cells(declared: DeclaredTable, bound: BoundTable) -> Iterator[str]:
+    """That an element of a set may be published as a cell that its separator parts."""
+    if declared.separator is None:
+        return
+    (encoded,), render = bound.encoded.attributes, bound.schema.render
+    reach, shown = encoded.reach, {render.suppressed, *render.parts}
+    if isinstance(reach, Hierarchy):
+        shown = {render.suppressed, *reach.labels[reach.leaves :]}
+    if parted := sum(declared.separator in text for text in shown):
+        yield (
+            f"attribute '{declared.name}': its separator stands in {parted} of the cells that an"
+            " element may become; separate elements by another text, or rename nodes of its"
+            " hierarchy"
+        )
 
 
 def about(table: DeclaredTable) -> str:

@@ -191,17 +191,17 @@ def read_past_memory(
 
 
 def require_people(table: Table, model: PolicyModel) -> None:
-    """Raises InputError where a row has no value but in dropped columns, since it is nobody."""
-    columns, dropped = [], model.dropped_of(table.names)
-    kept = [table.column(name) for name in table.names if name not in dropped]
+    """Raises InputError where a row has no value but in removed columns, since it is nobody."""
+    columns, silent = [], model.silent_of(table.names, model.other)
+    kept = [table.column(name) for name in table.names if name not in silent]
     for column in sorted(kept, key=lambda c: len(c.cells)):
-        nobody = is_nobody(pl.Series(column.cells, dtype=pl.String), model.missing_values)
+        nobody = is_nobody(pl.Series(column.cells, dtype=pl.String), model.no_names)
         if not nobody.any():
             return
         columns.append((nobody, column.codes))
     for rows in blocks(table.records):
         if np.logical_and.reduce([nobody[codes[rows]] for nobody, codes in columns]).any():
             raise InputError(
-                "memory: some rows have no value but in dropped columns and are nobody; take them"
+                "memory: some rows have no value but in removed columns and are nobody; take them"
                 " out of the data, or leave out --memory"
             )

@@ -611,12 +611,18 @@ function shutUnmarked() {
     ));
 }
 
-function begin() {
-  at = location.pathname + location.search;
-  shutUnmarked();
+// On a narrow screen the steps are one line that scrolls: the one where somebody is stands in sight.
+function showStep() {
   const here = document.querySelector(".steps ol [aria-current]"),
     list = here?.closest("ol");
   if (list?.scrollWidth > list?.clientWidth) list.scrollLeft = here.offsetLeft - 40;
+}
+addEventListener("resize", showStep);
+
+function begin() {
+  at = location.pathname + location.search;
+  shutUnmarked();
+  showStep();
   for (const tree of document.querySelectorAll("[data-tree]")) {
     const rows = shownRows(tree),
       at = Math.max(rows.indexOf(document.activeElement), 0);

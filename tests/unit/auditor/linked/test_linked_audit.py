@@ -20,6 +20,7 @@ from sample_policies import content_of
 from shoal.auditor.linked.audit import audit_linked
 from shoal.auditor.linked.labels import View, ViewedTable, exposures
 from shoal.auditor.linked.matching import is_saturated
+from shoal.auditor.linked.reading import RARE, is_beyond_chance
 from shoal.data.certificate import Certificate
 from shoal.data.linked import PEOPLE, Known
 from shoal.errors import InputError
@@ -180,6 +181,48 @@ def test_days_that_were_not_moved_are_found(released):
     assert honest.holds, honest["promises"]
     assert honest["linked"]["anchor"]["least_hull_days"] == 201
     assert audit(unmoved, **more)["faults"]["odd_days"] > 0
+
+
+def few_with_days(anchors, hull):
+    """Four people with a visit each on their first day, and a policy of them."""
+    people = {"patient": range(1, 5), "age": "40"}
+    shown = {"anchor.day": anchors, "anchor.hull": hull, "visits.rows": "1"}
+    visits = {"patient": range(1, 5), "day": anchors}
+    return {"people": pl.DataFrame({**people, **shown}), "visits": pl.DataFrame(visits)}
+
+
+@pytest.mark.parametrize(("hull", "alone"), [("[2020-03-01, 2020-05-20]", 0), ("*", 4)])
+def test_days_of_few_people_that_were_not_moved_are_found_beside_the_original(hull, alone):
+    content = linked_cases.policy(4, anchor={"first": "visits.day"})
+    del content["attributes"]["blood"], content["tables"]["drugs"]
+    content["tables"]["visits"] = {
+        "parent": {"people": "patient"},
+        "attributes": {"day": {"role": "quasi", "type": "date"}},
+    }
+    asked = Policy.from_dict(content)
+    true = ["2020-03-01", "2020-03-09", "2020-04-02", "2020-05-20"]
+    drawn = ["2020-03-09", "2020-05-03", "2020-03-18", "2020-04-11"]
+    original = few_with_days(true, hull)
+    original["people"] = original["people"].select("patient", "age")
+    for days, found in ((true, 4), (drawn, alone)):
+        released = few_with_days(days, hull)
+        assert audit_linked(released, asked).certificate["faults"]["odd_days"] == alone
+        faults = audit_linked(released, asked, original).certificate["faults"]
+        assert faults["odd_days"] == found
+
+
+@given(st.lists(st.floats(0, 1), max_size=8), st.data())
+def test_what_is_beyond_chance_is_as_rare_as_a_plain_sum_says(chances, data):
+    found = data.draw(st.integers(0, len(chances)))
+    exact = [1.0]
+    for chance in chances:
+        exact = [
+            p * (1 - chance) + q * chance for p, q in zip([*exact, 0], [0, *exact], strict=True)
+        ]
+    if is_beyond_chance(found, np.array(chances)):
+        assert sum(exact[found:]) <= RARE * (1 + 1e-9)
+    elif all(chances[i] == chances[0] for i in range(len(chances))) and found == len(chances) > 0:
+        assert chances[0] ** found > RARE / 2
 
 
 def test_keys_of_the_original_repeated_keys_and_orphans_are_found(released):
@@ -535,7 +578,7 @@ def test_more_knowledge_never_leaves_more_people_hidden(world):
 
 
 def test_sets_that_are_too_many_to_count_are_refused_not_guessed():
-    rows = 1_200
+    rows = 840  # which leave 98 million choices of 3
     table = ViewedTable("visits", PEOPLE, np.array([0, rows]), [np.arange(rows)], 3)
     view = View([ViewedTable(PEOPLE, None, np.array([0, 1]), []), table])
     with pytest.raises(InputError, match="not judged"):
