@@ -11,7 +11,7 @@ from shoal.reports.text import MEASURES, table_lines
 
 NONE = "-"
 MOST_PROMISES = 3  # with a column of their own
-FIGURES = "a promise's column shows what was measured; CPU s counts the method alone"
+FIGURES = "promises as measured; CPU s of the method alone"
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,8 @@ def notes(comparison: Comparison) -> list[str]:
     ranked = [(k, rows[0]) for k in comparison.ks if (rows := comparison.ranked(k))]
     best = [f"k={k}: {row.label} {percent(row.score('gcp'))}" for k, row in ranked]
     advice = comparison.recommendation
-    said = ["least loss (gcp) " + "; ".join(best)] if best else []
+    has_several = len(comparison.releases) > 1  # else the advice says what the one release loses
+    said = ["least loss (gcp) " + "; ".join(best)] if best and has_several else []
     said += [str(advice)] if advice is not None else []
     said += [comparison.own_choice] if comparison.own else []
     said += [f"BROKEN {fault}" for fault in faults(comparison)]

@@ -277,7 +277,7 @@ def test_a_notebook_shows_what_is_printed_and_every_row(sample_table, sample_pol
     heads = re.findall("<th>(.*?)</th>", compared._repr_html_())
     assert re.split("  +", repr(compared).splitlines()[0].strip()) == heads
     assert "largest" in heads
-    assert "CPU s counts the method alone" in page.text
+    assert "CPU s of the method alone" in page.text
     assert not {"script", "style", "link", "img"} & set(page.tags)
 
 
