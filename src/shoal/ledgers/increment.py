@@ -344,11 +344,11 @@ def people_of(frame: pl.DataFrame, deferred: DeferredRecords, terms: Terms) -> N
     subject = terms.policy.subject
     if subject is None:
         return NamedPeople()
+    leaves = operations_of(frame, terms) == DELETE
     key = terms.ledger.key
     waiting = as_numbers(deferred.frame_like(frame)[subject].drop_nulls())
     known = KnownPeople(terms.ledger)
     known.add_and_count_known(waiting, deferred.named)
-    leaves = operations_of(frame, terms) == DELETE
     taken, named = 0, deferred.named.only(waiting)
     for rows in (leaves, ~leaves):  # who leaves stands beside nobody who comes
         names = names_of(frame[subject].filter(pl.Series(rows))).unique()

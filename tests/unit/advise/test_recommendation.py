@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from shoal.advise.comparison import recommend
 
@@ -13,6 +13,7 @@ class Ranked:
     loss: float
     seconds: float
     k: int = 5
+    measured: dict = field(default_factory=dict)
 
 
 def test_the_least_loss_is_taken_and_the_next_is_named():

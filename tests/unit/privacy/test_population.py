@@ -354,7 +354,7 @@ def test_people_without_a_value_that_the_table_never_lacks_fit_stars_alone(tmp_p
         "missing_values": ["", "*"],
         "method": {"name": "full-domain"},
     }
-    (tmp_path / "people.csv").write_text(f"sex,x\nm,1\nm,2\n{absent},3\nf,4\n")
+    (tmp_path / "people.csv").write_text(f"sex,s\nm,1\nm,2\n{absent},3\nf,4\n")
     frame = pl.DataFrame({"sex": ["m", "m"], "s": ["d", "e"]})
     for k, cell in ((2, "m"), (4, "*")):
         promise = {"model": "k-map", "k": k, "population": "people.csv"}
@@ -369,7 +369,7 @@ def test_people_without_a_value_that_the_table_never_lacks_fit_stars_alone(tmp_p
 
 
 def test_people_without_a_value_are_no_value_of_a_tree_that_is_barely_used(tmp_path):
-    (tmp_path / "people.csv").write_text("at,x\na,1\na,2\n,3\n,4\n,5\n")
+    (tmp_path / "people.csv").write_text("at,s\na,1\na,2\n,3\n,4\n,5\n")
     tree = {"tree": {"north": ["a", "b", "c", "d"], "south": ["e"]}}
     asked = shoal.Policy.from_dict(
         {
