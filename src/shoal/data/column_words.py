@@ -158,6 +158,7 @@ _AFFIXES = (*"nummer number nbr num nr no id key code 番号 号 番 номер"
 
 _NUMBER_SIGN = re.compile(r"\bn[º°]|№", re.IGNORECASE)
 _UNKNOWN_STEM = re.compile(r"(.{3,})(id|nr|nummer|number|num|nbr)")
+_NATIONAL = (("number",), ("nummer",), ("nr",))
 _NUMBER_ENDS = ("nummer", "番号", "号")
 _AT_ENDS = "civil contact person group staff event proxy thing birth".split()
 _KNOWN = (*_AT_ENDS, *"sex age keep first last name place other_end number".split())
@@ -317,6 +318,8 @@ def _is_proxy(name: ColumnName) -> bool:
 
 
 _RULES: tuple[tuple[str, Callable[[ColumnName], bool]], ...] = (
+    # as a birth number, whose digits tell the birth
+    ("civil", lambda name: name.words[-1:] in _NATIONAL and name.ends("birth")),
     ("sex", lambda name: name.has("sex")),
     ("birth", lambda name: name.has("birth")),
     ("age", lambda name: name.has("age") and not name.says_number),

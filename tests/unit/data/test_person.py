@@ -37,6 +37,7 @@ NUMBERED = (
     "codigo_paciente codice_paziente cod_assistito код_пациента ид_клиента 病人ID 病人号"
     " 환자번호 회원번호 사번 学号 Teilnehmer Einwohner henkilotunnus رقم_المريض"
     " αριθμός_ασθενή κωδικός_πελάτη מספר_מטופל"
+    " KVNR NISS tckn UPN MBI beneficiary pasient deelnemer"
     " PTID empno tc_kimlik reviewerID author_id enrollee policyholder IPP NSS wearer PAN"
 ).split()
 
@@ -167,7 +168,21 @@ def test_a_declared_identifier_that_repeats_is_a_candidate_whatever_its_name(peo
     assert (found.columns, found.people, found.records) == (("x",), people, 36)
 
 
-@pytest.mark.parametrize("name", ["first_name", "hospital", "doctor"])
+@pytest.mark.parametrize("name", ["num_client", "no_client", "n_patient", "nurse_id", "teacher"])
+def test_a_declared_identifier_of_counted_people_or_of_staff_is_a_candidate(name):
+    table = Table(pl.DataFrame({name: np.arange(120) % 12, "ward": [*"ABC"] * 40}))
+    assert [one.columns for one in who_is_a_person(table, [name]).candidates] == [(name,)]
+
+
+@pytest.mark.parametrize("name", ["birth_number", "rodne_cislo", "Geburtsnummer"])
+def test_a_national_number_that_is_named_for_the_birth_is_asked_about(name):
+    who = np.repeat(np.arange(12), 10)
+    frame = pl.DataFrame({name: [f"5001{i:02}/1000" for i in who], "ward": [*"ABC"] * 40})
+    found = answer(frame)
+    assert (found.verdict.name, [one.columns for one in found.candidates]) == ("ASK", [(name,)])
+
+
+@pytest.mark.parametrize("name", ["first_name", "hospital"])
 def test_a_declared_identifier_that_several_share_numbers_nobody(name):
     table = Table(pl.DataFrame({name: ["Ann", "Ben", "Eva"] * 12, "v": [1, 2, 3] * 12}))
     assert not who_is_a_person(table, [name]).candidates

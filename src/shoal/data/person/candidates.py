@@ -291,7 +291,9 @@ def _kind_of(column: PersonColumn, is_declared: bool) -> str:
     """A key of RANK, or nothing."""
     named, (written, token) = column.name.kind, column.look
     is_form = written not in NO_NUMBERS or column.name.numbers_people
-    if not is_form or named in NEVER or counts_only(column):
+    # a table may be of staff, and a number may be named as a count is
+    is_other = named in NEVER and not (is_declared and named == "staff")
+    if not is_form or is_other or (counts_only(column) and not is_declared):
         return ""
     kind, fewest, again = _kind_of_many(column), FEWEST, FEWEST
     if named in _OF_ONE:
