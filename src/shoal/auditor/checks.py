@@ -484,7 +484,13 @@ def _use_of(column: ColumnReport, name: str, stated: Stated) -> Iterator[str]:
 def _warnings(stated: Stated) -> Iterator[str]:
     codes = [warning["code"] for warning in stated.at("warnings")]
     records, together = stated.at("records"), stated.at("together")
-    if PEOPLE_ASSUMED in codes and stated.at("people") != "assumed":
+    # of a population, or of the rows to which linked tables point, it may be said of named people
+    of_release = [
+        warning["code"]
+        for warning in stated.at("warnings")
+        if not warning["text"].startswith(("population '", "table '"))
+    ]
+    if PEOPLE_ASSUMED in of_release and stated.at("people") != "assumed":
         yield f"warning '{PEOPLE_ASSUMED}', though people are not assumed"
     if WITHHELD_FEW in codes and not records["withheld"]:
         yield f"warning '{WITHHELD_FEW}', though nobody is withheld"

@@ -348,7 +348,9 @@ def _inside(left: Sequence[Candidate]) -> list[Candidate]:
 def _is_sure(one: Candidate) -> bool:
     """Whether the only candidate left needs no question."""
     found, column = one.evidence, one.parts[0]
-    if one.kind not in PERSON_BY_NAME or found.is_contradicted or found.is_dominated:
+    if one.kind not in PERSON_BY_NAME or found.is_contradicted:
+        return False
+    if found.is_dominated or found.recurs:
         return False
     if "animal" in found.foreign or (found.foreign and not found.is_confirmed):
         return False
