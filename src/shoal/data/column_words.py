@@ -153,6 +153,7 @@ PERSONAL = ("sex", "birth", "age", "keep")
 _NUMBERED = "civil person contact proxy event".split()
 
 LEAST_KNOWN_END = 5  # letters of a known word at an end of a longer one
+LEAST_STEM = 4  # letters of a word between a known one and that for a number
 _AFFIXES = (*"nummer number nbr num nr no id key code 番号 号 番 номер".split(),)
 """How the names of numbers begin or end, the longer of two first."""
 
@@ -288,8 +289,10 @@ def _by_known_end(word: str) -> list[str] | None:
         if not (is_first or is_last):
             continue
         rest = word.removeprefix(known) if is_first else word.removesuffix(known)
-        if rest.endswith(_AFFIXES):
-            return [known, "nr"]
+        affix = next((affix for affix in _AFFIXES if rest.endswith(affix)), None)
+        if affix is not None:
+            stem = rest.removesuffix(affix)  # a number of what, as of a sample
+            return [known, *([stem] if len(stem) >= LEAST_STEM else []), "nr"]
         return [rest, known] if is_last else [known, rest]
     return None
 

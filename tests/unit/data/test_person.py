@@ -286,7 +286,24 @@ def test_a_stay_is_not_sure_beside_a_key_of_any_heading_that_agrees_as_well(head
     assert {(heading,), ("patient_no",)} <= {one.columns for one in found.candidates}
 
 
-@pytest.mark.parametrize("foreign", ["breed", "Rasse", "Rechtsform", "plan", "tariff", "fuel_type"])
+@pytest.mark.parametrize(
+    "name",
+    "patient_scan_id patient_biopsy_no patient_tumor_id student_exam_no donor_bag_no"
+    " voter_ballot_no Patientenprobennummer Kundenbestellnummer".split(),
+)
+def test_a_number_of_what_a_person_has_is_asked_about(name):
+    rng = np.random.default_rng(1)
+    event = spread(rng, 150, 3)
+    about = {"sex": sexes(rng, 150), "birth_year": rng.integers(1930, 2010, 150)}
+    frame = {name: [f"S-{i + 1000}" for i in event], "cost": rng.integers(0, 900, len(event))}
+    found = answer(pl.DataFrame(frame | {key: cells[event] for key, cells in about.items()}))
+    assert (found.verdict.name, found.candidates[0].columns) == ("ASK", (name,))
+
+
+@pytest.mark.parametrize(
+    "foreign",
+    ["kind", "coat", "incoterm", "breed", "Rasse", "Rechtsform", "plan", "tariff", "fuel_type"],
+)
 def test_what_animals_firms_accounts_or_machines_have_makes_a_number_no_sure_person(foreign):
     rng = np.random.default_rng(1)
     who = spread(rng, 200, 6)

@@ -350,7 +350,9 @@ def _is_sure(one: Candidate) -> bool:
     found, column = one.evidence, one.parts[0]
     if one.kind not in PERSON_BY_NAME or found.is_contradicted:
         return False
-    if found.is_dominated or found.recurs:
+    # a number of a patient's scan is named for a person, too
+    is_of_person = one.kind == "civil" or column.name.ends("person")
+    if found.is_dominated or found.recurs or not is_of_person:
         return False
     if "animal" in found.foreign or (found.foreign and not found.is_confirmed):
         return False
