@@ -89,14 +89,16 @@ def compare(
     progress = watched(progress)
     if policy is None and isinstance(frame, (str, Path)):
         raise InputError("compare: needs a policy for a file; give one, or read the file first")
-    policy = policy_of_call(cast("Frame", frame), policy, columns)
+    if ks is None and columns.get("k") is not None:
+        ks = [columns["k"]]
+    if policy is None and columns.get("k") is None:
+        columns["k"] = checked_ks(ks, None)[0]
+    policy = policy_of_call(cast("Frame", frame), policy, columns, "compare")
     policy.refuse_two_tables("compare")
     if attack and policy.model.is_linked:
         raise InputError("attack: is for one table; leave it out, and audit a release instead")
     # what is asked is judged before a large file is read
     policies = None if methods is None else with_methods(policy, methods)
-    if ks is None and columns.get("k") is not None:
-        ks = [columns["k"]]
     asked_ks = checked_ks(ks, policy.required_k, policy.least_k)
     if not isinstance(frame, str | Path):
         for warning in open_question_warnings(policy.open_questions()):

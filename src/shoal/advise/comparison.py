@@ -323,14 +323,21 @@ def attack_figures(certificate: Mapping[str, Any]) -> dict[str, float | None]:
     found = certificate.get("attacks")
     if not found or not all(name in found for name in TRIED):
         return {}
-    gains = [_share(one["gain"]) for one in found["inference"].values()]
-    known = [gain for gain in gains if gain is not None]
     return {
-        "inference_gain": max(known) if known else None,
+        "inference_gain": _share(most_gained(certificate)),
         "ends_gain": _share(found["singling-out"]["gain"]),
         "ends_tries": found["singling-out"]["isolate"]["of"],
         "linkage": _share(found["linkability"]["success"]),
     }
+
+
+def most_gained(certificate: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The gain of guessing, with its interval, on the attribute where it is greatest; None where it
+    was not measured.
+    """
+    tried = (certificate.get("attacks") or {}).get("inference", {})
+    known = [one["gain"] for one in tried.values() if _share(one["gain"]) is not None]
+    return max(known, key=lambda gain: gain["share"], default=None)
 
 
 def _share(number: Any) -> float | None:

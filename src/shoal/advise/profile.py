@@ -21,7 +21,7 @@ from shoal.data.table import Column, Table
 from shoal.errors import InfeasibleError, InputError
 from shoal.policy.binding.files import Source, read_undeclared
 from shoal.policy.binding.table import bound_table
-from shoal.policy.from_columns import policy_of_frame
+from shoal.policy.from_columns import listed, policy_of_frame, require_text
 from shoal.policy.loading import read_options
 from shoal.policy.parameters import suggestion
 from shoal.policy.policy import Policy, PolicyLike
@@ -35,7 +35,7 @@ def profile(
     *,
     read: Mapping[str, Any] | None = None,
     policy: PolicyLike | None = None,
-    quasi: Sequence[str] = (),
+    quasi: str | Sequence[str] = (),
     k: int = 10,
     progress: Progress = no_progress,
 ) -> "Profile":
@@ -49,6 +49,8 @@ def profile(
     given = None if policy is None else Policy.of(policy)
     if given is not None and quasi:
         raise InputError("profile: takes a policy or 'quasi', not both; leave out one of them")
+    quasi = listed(quasi)
+    require_text("profile", quasi)
     said = {} if given is None else given.model.read.model_dump(exclude_unset=True)
     options = read_options({**said, **(read or {})})
     known = None if given is None else given.tables

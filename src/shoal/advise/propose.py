@@ -170,7 +170,7 @@ def check_header(table: Table) -> None:
         raise InputError(
             f"columns: {len(odd)} of {len(table.names)} have names that look like data; "
             "put a line that names the columns on top, or say which line does, such as"
-            " --read header=2"
+            " --read header=2; name the columns of a frame"
         )
 
 

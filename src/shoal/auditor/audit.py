@@ -53,7 +53,7 @@ from shoal.errors import InputError
 from shoal.policy.binding.columns import audit_warnings, check_columns
 from shoal.policy.binding.past_memory import room_for
 from shoal.policy.binding.table import bind_original, bound_release
-from shoal.policy.from_columns import listed, named_twice, promises_of
+from shoal.policy.from_columns import listed, named_twice, promises_of, require_text
 from shoal.policy.model import PolicyModel
 from shoal.policy.parameters import suggestion
 from shoal.policy.policy import Policy, PolicyLike
@@ -266,9 +266,10 @@ def policy_of_columns(
 
     l, t: distinct l-diversity and t-closeness with equal distances, of every sensitive column.
     """
-    roles = {"quasi": quasi, "sensitive": sensitive, "subject": subject or ()}
+    roles = {"quasi": quasi, "sensitive": sensitive, "subject": () if subject is None else subject}
     roles = {role: listed(names) for role, names in roles.items()}
     named = [(name, role) for role, names in roles.items() for name in names]
+    require_text("audit", (name for name, _ in named))
     findings = named_twice(name for name, _ in named)
     if (l is not None or t is not None) and not roles["sensitive"]:
         findings.append("audit: l and t are about sensitive columns; name one as sensitive")

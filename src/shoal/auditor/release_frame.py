@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, overload
 
+import numpy as np
 import polars as pl
 
 from shoal.connectors import files
@@ -17,7 +18,7 @@ from shoal.connectors.outputs import certificate_beside
 from shoal.connectors.parquet_parts import check_released
 from shoal.data import notebook
 from shoal.data.certificate import Certificate
-from shoal.data.numbers import Notation, PublishedNumbers, map_cells, parse_numbers
+from shoal.data.numbers import Notation, PublishedNumbers, map_cells, number_text, parse_numbers
 from shoal.data.regular_files import path_text, readable
 from shoal.data.release import read_column
 from shoal.data.schema import Attribute, Kind, Render, Role, Schema, Shown
@@ -26,6 +27,7 @@ from shoal.data.warnings import NOT_NUMBERS, ReleaseWarning
 from shoal.errors import InputError
 from shoal.policy.binding.notation import Spans, as_numbers, spans_of_bins, spans_of_numbers
 from shoal.policy.model import PolicyModel
+from shoal.policy.proposal.cells import ends_of_spans, span_ends
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,8 +107,9 @@ def read_release(
     certificate: by default PATH.certificate.json; columns that it names as numbers are such unless
     they show intervals. numbers: these as they are published; `interval` makes a struct of lo and
     hi of each, where hi of a bin is excluded, `mid` the middle, or the mean where only that is
-    shown, `mean` the mean, or the middle where no mean is shown. Among numbers, suppressed and
-    empty cells become null; a warning counts all others that do. to: the kind of frame. check:
+    shown, `mean` the mean, or the middle where no mean is shown. They read a hierarchy's labels,
+    too, where all are numbers or spans such as `20-39`. Among numbers, suppressed and empty cells
+    become null; a warning counts all others that do. to: the kind of frame. check:
     whether the file must have the hash that the certificate states. Raises InputError.
     """
     _check_choice("numbers", numbers, ("published", *HOW))
@@ -192,9 +195,13 @@ def _with_numbers(
     render = Render(dialect.get("intervals") or "[{lo}, {hi}]", dialect.get("mark") or "*")
     for column in columns:
         name = column["name"]
-        if column.get("type") != "number" or name not in frame.columns:
+        if name not in frame.columns:
             continue
         technique = column["technique"]
+        if column.get("type") != "number" and not (
+            technique == "node" and numbers != "published" and _shows_spans(frame[name], render)
+        ):
+            continue
         if technique in SHOWN and numbers == "published":
             continue
         cells = _plain(frame[name], notation, render)
@@ -235,9 +242,40 @@ def _of_spans(cells: pl.Series, technique: str, render: Render, numbers: Numbers
 
 def _spans(column: Column, technique: str, render: Render) -> Spans:
     if technique == "node":
-        return spans_of_bins(column.cells)
+        ends = ends_of_spans(_labels(column, render))
+        return spans_of_bins(column.cells) if ends is None else _spans_of_labels(column, ends)
     attribute = Attribute(column.name, Role.QUASI, Kind.NUMBER, shown=SHOWN[technique])
     return spans_of_numbers(read_column(attribute, column, Schema((), render=render)), render)
+
+
+def _labels(column: Column, render: Render) -> list[str]:
+    return [cell for cell in column.cells if cell not in ("", "*", render.suppressed)]
+
+
+def _shows_spans(cells: pl.Series, render: Render) -> bool:
+    """Whether a hierarchy of texts shows numbers and their spans; a warning if only some do."""
+    if cells.dtype != pl.String:
+        return False
+    labels = _labels(encode_text(cells), render)
+    if ends_of_spans(labels) is not None:
+        return True
+    spans = filter(None, map(span_ends, labels))
+    if any(low < high for low, high in spans):
+        text = (
+            f"column '{cells.name}': only some of its labels are ranges of numbers, so it stays"
+            " text; publish it by a hierarchy of 'bins'"
+        )
+        warnings.warn(ReleaseWarning(NOT_NUMBERS, text, cells.name), stacklevel=4)
+    return False
+
+
+def _spans_of_labels(column: Column, ends: Mapping[str, tuple[float, float]]) -> Spans:
+    """An open end, and the middle of an open span, are empty."""
+    pairs = [ends.get(cell, (np.nan, np.nan)) for cell in column.cells]
+    values = [(low, high, (low + high) / 2) for low, high in pairs]
+    texts = [[number_text(one) if np.isfinite(one) else "" for one in row] for row in values]
+    lo, hi, mid = map(list, zip(*texts, strict=True))
+    return Spans(lo, hi, mid, [""] * len(pairs))
 
 
 def _floats(texts: Sequence[str]) -> pl.Series:

@@ -107,7 +107,7 @@ class Certificate(Mapping[str, Any]):
 
     def __repr__(self) -> str:
         """The verb, the method, whether every promise holds, what makes attacks doubtful and what
-        they found, worst first; `to_json` has everything.
+        they found, worst first, and what is lost downstream; `to_json` has everything.
         """
         method = self.get("method")
         by = f" by {method['name']}" if method else ""
@@ -118,7 +118,14 @@ class Certificate(Mapping[str, Any]):
             "{} of {}: asked {}, measured {}".format(*_promise(promise)[:4]) for promise in broken
         ]
         doubts = [f"{one.text}." for one in self.doubts]
-        return printable_lines([first, *failing, *fault_sentences(self), *doubts, *self.found])
+        more = [*fault_sentences(self), *doubts, *self.found, *self._lost_downstream()]
+        return printable_lines([first, *failing, *more])
+
+    def _lost_downstream(self) -> list[str]:
+        if not self.get("downstream"):
+            return []
+        words = import_module("shoal.reports.text")  # not below, and needed to show alone
+        return [*words.downstream_sentences(self["downstream"])]
 
     def _repr_html_(self) -> str:
         """What holds and what was lost, for a notebook; `to_json` has everything."""
@@ -152,7 +159,8 @@ class Certificate(Mapping[str, Any]):
     @property
     def found(self) -> list[str]:
         """What attacks found, worst first: how much, in which attempt, and what helps; then how
-        many findings more `attacks` has, what the words mean, and whether rows were matched.
+        many findings more `attacks` has, what the words mean, and whether rows were matched
+        and people compared with others.
         """
         if not self.get("attacks"):
             return []
@@ -162,7 +170,7 @@ class Certificate(Mapping[str, Any]):
         return [
             *found,
             *([f"{more} more, less grave, are in certificate['attacks']"] if more else []),
-            *([reports.LEGEND, *reports.alignment(self)] if found else []),
+            *([reports.LEGEND, *reports.grounds(self)] if found else []),
         ]
 
     @property

@@ -89,8 +89,8 @@ def single_end_warnings(
     return [
         ReleaseWarning(
             SINGLE_ENDS,
-            f"In {100 * share:.0f} of 100 ranges an end is a real person's {name}."
-            f" {_way_out(published.get(name))} hides them",
+            f"{100 * share:.0f} of 100 ends of ranges are a real person's {name}."
+            f" {_way_out(published.get(name))}",
             name,
             figures=f"{100 * share:.0f}",
         )
@@ -101,10 +101,11 @@ def single_end_warnings(
 
 def _way_out(published: PublishedColumn | None) -> str:
     if published is None:
-        return "A hierarchy of 'bins'"
+        return "A hierarchy of 'bins' hides them"
     widths = published.hi - published.lo
     is_range = (widths > 0) & np.isfinite(widths)
-    return f"Rounding to {number_text(rounding(widths[is_range]))}"
+    # a rounded end may be somebody's value by chance
+    return f"Rounding to {number_text(rounding(widths[is_range]))} leaves fewer"
 
 
 def rounding(spread: np.ndarray, part: float = 5) -> float:

@@ -100,16 +100,18 @@ P = TypeVar("P", bound=ChangedPolicy)
 Make = Callable[[Mapping[str, Any]], P]
 
 
-def policy_of_words(make: Make[P], frame: Frame, columns: Mapping[str, Any]) -> P:
+def policy_of_words(
+    make: Make[P], frame: Frame, columns: Mapping[str, Any], verb: str = "publish"
+) -> P:
     """The policy that the words of a call say of a frame; raises InputError with every finding.
 
-    make: gives the policy of a mapping.
+    make: gives the policy of a mapping. verb: the call, as findings name it.
     """
     asked = words_of_call(columns)
     if not asked:
-        raise InputError("publish: needs a policy, or 'quasi' and 'k'; give one of them")
+        raise InputError(f"{verb}: needs a policy, or 'quasi' and 'k'; give one of them")
     table = table_of(frame, reading=reading_for(asked))
-    return policy_of_frame(make, table, ordered_categories(frame), asked)
+    return policy_of_frame(make, table, ordered_categories(frame), asked, verb)
 
 
 def reading_for(asked: Columns) -> Reading:
@@ -121,11 +123,16 @@ def reading_for(asked: Columns) -> Reading:
 
 
 def policy_of_frame(
-    make: Make[P], table: Table, orders: Mapping[str, list[str]], asked: Columns
+    make: Make[P],
+    table: Table,
+    orders: Mapping[str, list[str]],
+    asked: Columns,
+    verb: str = "publish",
 ) -> P:
     """The policy; raises InputError with every finding.
 
-    make: as for `policy_of_words`. orders: labels of the columns whose categories have an order.
+    make, verb: as for `policy_of_words`. orders: labels of the columns whose categories have an
+    order.
     """
     quasi = asked.get("quasi", ())
     named = list(quasi) if isinstance(quasi, Mapping) else listed(quasi)
@@ -139,7 +146,7 @@ def policy_of_frame(
     subject = asked.get("subject")
     roles["subject"] = [] if subject is None else [subject]
     given_names = [*named, *(name for names in roles.values() for name in names)]
-    _check(asked, given_names)
+    _check(asked, given_names, verb)
     _check_settings(settings)
     attributes: dict[str, dict[str, Any]] = {}
     for name in named:
@@ -164,7 +171,7 @@ def policy_of_frame(
     }
     content |= {key: asked[key] for key in ("other", "label", "seed") if asked.get(key) is not None}
     policy = changed(make(content), {"method": asked.get("method")})
-    _check_names(table.names, given_names, asked.get("other"))
+    _check_names(table.names, given_names, asked.get("other"), verb)
     return policy
 
 
@@ -180,32 +187,37 @@ def changed(policy: P, asked: Columns) -> P:
     return policy if seed is None else policy.with_seed(seed)
 
 
-def _check(asked: Columns, named: Sequence[str]) -> None:
-    # frames may have other names than text, policies have not
-    odd = [name for name in named if not isinstance(name, str)]
-    if odd:
-        raise InputError(
-            f"publish: columns {', '.join(map(repr, odd))} are not named by text; rename them, in"
-            " pandas by df.columns = df.columns.map(str)"
-        )
+def _check(asked: Columns, named: Sequence[str], verb: str) -> None:
+    require_text(verb, named)
     findings = named_twice(named)
     if not asked.get("quasi"):
         findings.append(
-            "publish: no quasi-identifier; name the columns that an attacker could know as 'quasi'"
+            f"{verb}: no quasi-identifier; name the columns that an attacker could know as 'quasi'"
         )
     if asked.get("k") is None:
-        findings.append("publish: no k; say how many people must look alike, for instance k=10")
+        findings.append(f"{verb}: no k; say how many people must look alike, for instance k=10")
     is_diverse = asked.get("l") is not None or asked.get("t") is not None
     if is_diverse and not asked.get("sensitive"):
-        findings.append("publish: l and t are about sensitive columns; name one as 'sensitive'")
+        findings.append(f"{verb}: l and t are about sensitive columns; name one as 'sensitive'")
     label = asked.get("label")
     if label is not None and label not in named and asked.get("other") != "plain":
         what = "is dropped" if asked.get("other") == "drop" else "has no role"
-        findings.append(f"publish: the label, '{label}', {what}; name it in plain=, too")
+        findings.append(f"{verb}: the label, '{label}', {what}; name it in plain=, too")
     InputError.raise_for(findings)
 
 
-def _check_names(names: Sequence[str], given: Sequence[str], other: str | None) -> None:
+def require_text(verb: str, named: Iterable[object]) -> None:
+    """Raises InputError for names other than text: frames may have some, policies have not."""
+    odd = [name for name in named if not isinstance(name, str)]
+    if odd:
+        columns, are = ("columns", "are") if odd[1:] else ("column", "is")
+        raise InputError(
+            f"{verb}: {columns} {', '.join(map(repr, odd))} {are} not named by text; rename"
+            f" {'them' if odd[1:] else 'it'}, in pandas by df.columns = df.columns.map(str)"
+        )
+
+
+def _check_names(names: Sequence[str], given: Sequence[str], other: str | None, verb: str) -> None:
     """Raises InputError where columns and names don't match, in the words of the call."""
     absent = [name for name in given if name not in names]
     unnamed = [] if other is not None else [name for name in names if name not in given]
@@ -216,11 +228,11 @@ def _check_names(names: Sequence[str], given: Sequence[str], other: str | None) 
         hint = f"did you mean {hints}? " if hints else ""
         columns, are = ("columns", "are") if absent[1:] else ("column", "is")
         findings.append(
-            f"publish: {columns} {quoted(absent)} {are} not in the frame; {hint}correct the names"
+            f"{verb}: {columns} {quoted(absent)} {are} not in the frame; {hint}correct the names"
         )
     if unnamed:
         findings.append(
-            f"publish: no role is given to {quoted(unnamed)}; name each as quasi, sensitive, plain,"
+            f"{verb}: no role is given to {quoted(unnamed)}; name each as quasi, sensitive, plain,"
             " drop or subject, or say other='drop' or other='plain'"
         )
     InputError.raise_for(findings)
@@ -350,7 +362,9 @@ def _plain(value: Any) -> Any:
 
 
 def listed(names: str | Iterable[str]) -> list[str]:
-    """Names of columns; a text is one name. A set is sorted, so that it is always the same list."""
-    if isinstance(names, str):
+    """Names of columns; a text is one name, and so is what is no collection, such as a number. A
+    set is sorted, so that it is always the same list.
+    """
+    if isinstance(names, str) or not isinstance(names, Iterable):
         return [names]
     return sorted(names, key=str) if isinstance(names, Set) else list(names)

@@ -237,10 +237,21 @@ NOT_ALIGNED = gettext(
 )
 
 
-def alignment(certificate: Certificate) -> list[str]:
-    """Whether attacks knew which published row is whose; earlier certificates do not state it."""
-    known = certificate["attacks"].get("aligned")
-    return [] if known is None else [ALIGNED if known else NOT_ALIGNED]
+NO_CONTROL = gettext(
+    "They were compared with nobody who is not in the release ({reason}), but with chance."
+)
+
+
+def grounds(certificate: Certificate) -> list[str]:
+    """Whether attacks knew which published row is whose, and had nobody to compare with; earlier
+    certificates do not state it.
+    """
+    tried = certificate["attacks"]
+    known, control = tried.get("aligned"), tried.get("control")
+    found = [] if known is None else [ALIGNED if known else NOT_ALIGNED]
+    if isinstance(control, Mapping) and control.get("kind") == "none":
+        found.append(NO_CONTROL.format(reason=control.get("reason")))
+    return found
 
 
 MOST_RANKED = 7

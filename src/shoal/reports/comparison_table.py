@@ -3,14 +3,15 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from shoal.advise.comparison import Comparison, Row
+from shoal.advise.comparison import Comparison, Row, most_gained
 from shoal.data.language import gettext, printable_lines
 from shoal.data.warnings import fault_sentences
+from shoal.reports.attacks import interval_text
 from shoal.reports.text import MEASURES, table_lines
 
 NONE = "-"
 MOST_PROMISES = 3  # with a column of their own
-FIGURES = "a promise's column shows what was measured; CPU s counts the method alone"
+FIGURES = "promises as measured; CPU s of the method alone"
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,8 @@ def notes(comparison: Comparison) -> list[str]:
     ranked = [(k, rows[0]) for k in comparison.ks if (rows := comparison.ranked(k))]
     best = [f"k={k}: {row.label} {percent(row.score('gcp'))}" for k, row in ranked]
     advice = comparison.recommendation
-    said = ["least loss (gcp) " + "; ".join(best)] if best else []
+    has_several = len(comparison.releases) > 1  # else the advice says what the one release loses
+    said = ["least loss (gcp) " + "; ".join(best)] if best and has_several else []
     said += [str(advice)] if advice is not None else []
     said += [comparison.own_choice] if comparison.own else []
     said += [f"BROKEN {fault}" for fault in faults(comparison)]
@@ -146,6 +148,11 @@ def _ends(row: Row) -> str:
     return gain if tries is None or gain == NONE else f"{gain} of {tries:,}"
 
 
+def _gain(row: Row) -> str:
+    gain = None if row.certificate is None else most_gained(row.certificate)
+    return NONE if gain is None else interval_text(gain)
+
+
 def _size(key: str) -> Callable[[Row], str]:
     return lambda row: _whole(row.measured["classes"][key])
 
@@ -175,14 +182,13 @@ RISK = _measure(
     gettext("The chance to pick a person's record out of its class, on average over all people."),
 )
 ATTACKS = (
-    _measure(
+    FigureColumn(
         gettext("gain"),
-        "inference_gain",
-        percent,
         gettext(
             "How much more often the best attacker guesses a sensitive value of people in the"
-            " release than of people who were left out."
+            " release than of people who were left out, with its interval at 95 %."
         ),
+        _gain,
     ),
     FigureColumn(
         gettext("ends"),

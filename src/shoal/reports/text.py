@@ -9,6 +9,7 @@ from shoal.data.certificate import Certificate
 from shoal.data.language import gettext, printable_lines
 from shoal.data.people import span_text, unit
 from shoal.data.warnings import fault_sentences, with_grave
+from shoal.errors import UNREADABLE, InputError
 
 if TYPE_CHECKING:
     from shoal.auditor.ledger.history import LedgerAudit, ReleaseAudit
@@ -269,8 +270,20 @@ def fusion_summary(certificate: Certificate, written: str) -> str:
     return f"{summary(certificate, written)}\n{printable_lines(lines)}"
 
 
-def downstream_sentences(measured: Mapping[str, Any]) -> Iterator[str]:
-    """What classifiers and counts lose on a release, in sentences."""
+def downstream_sentences(measured: Mapping[str, Any]) -> list[str]:
+    """What classifiers and counts lose on a release, in sentences.
+
+    Raises InputError where a certificate states what is not measured so.
+    """
+    try:
+        return [*_downstream(measured)]
+    except UNREADABLE:
+        raise InputError(
+            "certificate: 'downstream' says what this version does not measure; fetch it again"
+        ) from None
+
+
+def _downstream(measured: Mapping[str, Any]) -> Iterator[str]:
     if "models" in measured:
         yield gettext(
             "predicting '{label}' of {tested} original records, wrong answers: {share:.2f} %"

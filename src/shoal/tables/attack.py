@@ -154,13 +154,19 @@ def published_again(target: AttackedRelease) -> AttackedRelease:
     try:
         problem.build_method()
     except InputError:
-        missing = registry.is_missing(problem.method_name)
-        return replace(target, no_republish=NOT_INSTALLED if missing else OTHER_METHOD)
+        return replace(target, no_republish=_why_not(problem.method_name))
     again = replace(target, republish=republisher(target.original, target.encoded, problem))
     if target.truth is None:
         return again
     replay, why = replay_of(target.original, target.encoded, target.truth.rows, problem)
     return replace(again, recoding=Recoding(problem.method_name, replay=replay, no_replay=why))
+
+
+def _why_not(method: str) -> str:
+    """Why a method publishes nothing again: it is not here, or publishes no table."""
+    if registry.is_missing(method):
+        return NOT_INSTALLED
+    return OTHER_METHOD if registry.verb_of(method) else UNKNOWN_METHOD
 
 
 # The method of a release whose policy names none: its certificate says which one it was.
@@ -236,6 +242,7 @@ def _part(table: Table, encoded: EncodedTable, problem: Problem, rows: np.ndarra
 
 
 NOT_INSTALLED = f"its method is not installed; {INSTALL}"
+UNKNOWN_METHOD = "the policy's method is not known here; if it is your own, install its package"
 NO_ACCOUNT = "no account of what this method would have done otherwise"
 WHOLE_TABLE = "a promise compares classes with the whole table"
 

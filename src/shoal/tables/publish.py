@@ -78,23 +78,28 @@ def _refuse_without_method(request: PublishRequest) -> None:
     )
 
 
-def policy_of_call(frame: Frame, policy: PolicyLike | None, columns: Columns) -> Policy:
-    """The policy that is given, or the one that columns and numbers say; raises InputError."""
+def policy_of_call(
+    frame: Frame, policy: PolicyLike | None, columns: Columns, verb: str = "publish"
+) -> Policy:
+    """The policy that is given, or the one that columns and numbers say; raises InputError.
+
+    verb: the call, as findings name it.
+    """
     from shoal.policy.from_columns import policy_of_words
 
     if policy is not None:
-        return policy_and_words(policy, columns)
-    return policy_of_words(Policy.from_dict, frame, columns)
+        return policy_and_words(policy, columns, verb)
+    return policy_of_words(Policy.from_dict, frame, columns, verb)
 
 
-def policy_and_words(policy: PolicyLike, columns: Columns) -> Policy:
+def policy_and_words(policy: PolicyLike, columns: Columns, verb: str = "publish") -> Policy:
     """The policy with what may be named beside it; raises InputError where more is."""
     from shoal.policy.from_columns import changed, words_of_call
 
     given = words_of_call(columns)
     if given.keys() - {"k", "method", "seed"}:
         raise InputError(
-            "publish: takes a policy or columns, not both; leave out one of them. Beside a policy"
+            f"{verb}: takes a policy or columns, not both; leave out one of them. Beside a policy"
             " go k, method and seed"
         )
     return changed(Policy.of(policy), given)

@@ -30,6 +30,7 @@ from shoal.data.certificate import Certificate
 from shoal.errors import InfeasibleError, InputError
 from shoal.policy import registry
 from shoal.policy.policy import Policy
+from shoal.reports.attacks import interval_text
 from shoal.reports.comparison import HIGHEST, LOWEST, MOST_CURVES, apart, in_lines, render, style
 from shoal.reports.comparison_table import as_text, columns, faults, more_columns
 from shoal.samples import survey
@@ -225,6 +226,14 @@ def test_words_are_compared_as_they_are_published(sample_table):
         front_door.compare("people.csv", quasi=["age"], k=10)
 
 
+def test_ks_stand_for_k_and_so_do_the_usual_ones(sample_table):
+    words = {"quasi": ["age", "sex"], "other": "drop", "methods": ["mondrian"]}
+    assert compare(sample_table, ks=[7, 4], **words).ks == (4, 7)
+    assert compare(sample_table, **words).ks == (5, 10, 25, 50)
+    with pytest.raises(InputError, match=r"^compare: no quasi-identifier"):
+        compare(sample_table, ks=[4])
+
+
 def test_the_least_k_is_advised_about_where_the_policys_is_not_compared(compared):
     assert compared.asked_k == 10
     assert compared.recommendation.k == 5
@@ -268,7 +277,7 @@ def test_a_notebook_shows_what_is_printed_and_every_row(sample_table, sample_pol
     heads = re.findall("<th>(.*?)</th>", compared._repr_html_())
     assert re.split("  +", repr(compared).splitlines()[0].strip()) == heads
     assert "largest" in heads
-    assert "CPU s counts the method alone" in page.text
+    assert "CPU s of the method alone" in page.text
     assert not {"script", "style", "link", "img"} & set(page.tags)
 
 
@@ -692,7 +701,10 @@ def test_attacks_stand_beside_the_loss_where_they_are_asked_for(sample_table, sa
     gains = [one["gain"]["share"] for one in alone["inference"].values()]
     assert row.score("inference_gain") == max(gains)
     assert row.score("linkage") == alone["linkability"]["success"]["share"]
-    assert "gain" in [column.title for column in columns(found)]
+    (gain,) = (column.text(row) for column in columns(found) if column.title == "gain")
+    gained = max((one["gain"] for one in alone["inference"].values()), key=lambda g: g["share"])
+    assert gain == interval_text(gained)
+    assert " to " in gain
     plain = compare(sample_table, sample_policy, ["mondrian"], [10])
     assert plain.rows[0].score("inference_gain") is None
     assert "gain" not in [column.title for column in columns(plain)]

@@ -274,6 +274,23 @@ def test_without_a_method_there_is_no_control_and_a_reason():
     assert share(gain) == pytest.approx(share(member) - 0.5, abs=1e-4)
 
 
+def test_a_method_that_is_not_known_here_is_no_control_and_print_says_so(tmp_path):
+    people = shoal.sample("patients", n=200, seed=1)
+    words = {"quasi": ["age", "sex"], "sensitive": "disease", "other": "drop", "k": 5}
+    release = shoal.publish(people, **words)
+    path = tmp_path / "released.csv"
+    trace = tmp_path / "trace.jsonl"
+    release.save(path, trace=trace)
+    own = release.policy.model.model_dump(mode="json", exclude_unset=True)
+    policy = own | {"method": {"name": "of-my-own"}}
+    found = shoal.attack(path, policy=policy, original=people, trace=trace, attacks=["inference"])
+    reason = found["attacks"]["control"]["reason"]
+    assert reason == (
+        "the policy's method is not known here; if it is your own, install its package"
+    )
+    assert f"compared with nobody who is not in the release ({reason})" in str(found)
+
+
 # What can't be asked
 
 

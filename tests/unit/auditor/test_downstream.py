@@ -43,7 +43,9 @@ def frame():
 
 
 def test_a_release_that_tells_everything_is_learned_from_like_the_original(frame):
-    told = shoal.audit(frame, POLICY, frame, downstream=True)["downstream"]
+    audited = shoal.audit(frame, POLICY, frame, downstream=True)
+    told = audited["downstream"]
+    assert "trained on the original" in str(audited)
     assert told["label"] == "buys"
     for errors in told["models"].values():
         assert errors["released"] == errors["original"]

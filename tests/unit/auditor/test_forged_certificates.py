@@ -304,7 +304,7 @@ def test_a_finding_in_the_words_of_an_earlier_version_is_still_that_finding(warn
     assert run(warned, PUBLISH) == 0
     honest = content_of(warned)["warnings"]
     (ends,) = (one for one in honest if one["code"] == "single-ends")
-    share = re.search(r"In (\d+) of 100 ranges", ends["text"])[1]
+    share = re.search(r"(\d+) of 100 ends", ends["text"])[1]
     others = [one for one in honest if one is not ends]
     for stated, is_kept in ((share, True), ("1", False)):
         text = f"age: {stated} % of published ends are one person's true value; 'round: 5' hides"
@@ -589,6 +589,13 @@ def test_findings_of_attacks_that_are_none_are_refused_where_they_are_read():
             refusals.append(str(refusal))
     assert refusals
     assert all("'attacks' says what no attack" in said for said in refusals)
+
+
+@pytest.mark.parametrize("stated", [{"models": {}}, {"query_error": 1}, {"query_error": {}}])
+def test_downstream_losses_that_are_none_are_refused_where_they_are_read(stated):
+    honest = shoal.publish(people().drop("name"), **WORDS_OF_ALL).certificate
+    with pytest.raises(InputError, match="'downstream' says what this version does not measure"):
+        repr(honest.extended(downstream=stated))
 
 
 def inner(value, path=()):

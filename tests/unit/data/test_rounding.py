@@ -124,7 +124,7 @@ def test_ends_that_are_mostly_one_persons_own_are_warned_of():
         release = shoal.publish(frame, policy({}))
     (warning,) = (one for one in release.certificate.warnings if one.code == "single-ends")
     assert warning.text == (
-        "In 100 of 100 ranges an end is a real person's age. Rounding to 5 hides them"
+        "100 of 100 ends of ranges are a real person's age. Rounding to 5 leaves fewer"
     )
     assert warning.text in [str(one.message) for one in warned]
 
@@ -206,7 +206,7 @@ def published(*widths: float) -> PublishedColumn:
 def test_the_step_that_is_advised_follows_the_usual_width(widths, step):
     (warning,) = single_end_warnings({"a%b": 1.0}, {"a%b": published(*widths)})
     assert warning.text == (
-        f"In 100 of 100 ranges an end is a real person's a%b. Rounding to {step} hides them"
+        f"100 of 100 ends of ranges are a real person's a%b. Rounding to {step} leaves fewer"
     )
     assert warning.column == "a%b"
 
@@ -214,7 +214,7 @@ def test_the_step_that_is_advised_follows_the_usual_width(widths, step):
 def test_one_outlier_does_not_change_what_is_advised():
     incomes = [str(1000 + 10 * i) for i in range(99)] + ["10000000"]
     frame = pl.DataFrame({"age": incomes, "ill": ["a", "b", "c"] * 33 + ["a"]})
-    with pytest.warns(UserWarning, match="Rounding to 5 hides them"):
+    with pytest.warns(UserWarning, match="Rounding to 5 leaves fewer"):
         shoal.publish(frame, policy({"domain": [0, 10_000_000]}))
 
 

@@ -75,7 +75,7 @@ def test_the_lines_of_a_small_release(certificate):
         ),
         "Open": (
             "Whether every record is a person of its own: the policy names no column for that."
-            " In 100 of 100 ranges an end is a real person's age. Rounding to 5 hides them."
+            " 100 of 100 ends of ranges are a real person's age. Rounding to 5 leaves fewer."
             " no promise covers 'debt', which is sensitive: k people who look alike may all have"
             " the same value; promise l-diversity or t-closeness of it."
             " Whether an attacker could know more than the policy says is its author's judgement."

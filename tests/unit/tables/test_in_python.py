@@ -281,7 +281,7 @@ def test_a_release_that_shows_nothing_of_anybody_has_a_grave_finding(people):
     assert set(release.data["sex"]) == {"*"}
     (found,) = [one for one in release.warnings if one.code == "all-suppressed"]
     assert found.severity == "grave"
-    assert "grave finding" in repr(release)
+    assert f"Grave: {found.text}" in repr(release)
     shown = shoal.publish(people, **ASKED)
     assert "all-suppressed" not in [one.code for one in shown.warnings]
 
@@ -473,3 +473,34 @@ def test_the_transformer_suppresses_up_to_a_share_and_shows_no_combination_of_it
 def test_the_transformer_warns_of_a_column_that_is_the_same_for_everybody(sklearn, people):
     with pytest.warns(UserWarning, match="column 'age': is the same for everybody.*'bins'"):
         sklearn.Anonymizer(quasi=["age", "sex"], other="drop", k=5).fit(people)
+
+
+# Labels of a hierarchy that are spans of numbers
+
+
+SPANS = "".join(f"{age};{age // 20 * 20}-{age // 20 * 20 + 19};*\n" for age in range(20, 60))
+
+
+def published_by(labels, folder, settings):
+    path = folder / "age.csv"
+    path.write_text(labels)
+    ages = pd.DataFrame({"age": [20] * 5 + [21, 22, 23, 20, 21, 41, 44, 48, 51, 55]})
+    return shoal.publish(ages, quasi={"age": {"hierarchy": str(path), **settings}}, k=5)
+
+
+@pytest.mark.parametrize("settings", [{}, {"type": "number"}], ids=["text", "number"])
+def test_labels_that_are_spans_are_read_as_numbers(tmp_path, settings):
+    release = published_by(SPANS, tmp_path, settings)
+    release.save(tmp_path / "released.csv")
+    read = shoal.read_release(tmp_path / "released.csv", numbers="mid", to="pandas").data
+    cells = [cell.partition("-") for cell in release.data["age"]]
+    middles = [(int(low) + int(high or low)) / 2 for low, _, high in cells]
+    assert 49.5 in middles
+    assert list(release.numbers("mid")["age"]) == list(read["age"]) == middles
+    assert {"lo": 40.0, "hi": 59.0} in list(release.numbers("interval")["age"])
+
+
+def test_labels_of_which_only_some_are_spans_stay_text_with_a_warning(tmp_path):
+    release = published_by(SPANS.replace("40-59", "middle-aged"), tmp_path, {})
+    with pytest.warns(UserWarning, match="'age': only some of its labels .* hierarchy of 'bins'"):
+        assert list(release.numbers("mid")["age"]) == list(release.data["age"])

@@ -226,9 +226,25 @@ def test_a_policy_file_is_not_replaced_unless_that_is_said(sample_policy, tmp_pa
 
 
 @pytest.mark.parametrize(
+    ("call", "word"),
+    [
+        *((shoal.publish, word) for word in ("quasi", "sensitive", "plain", "drop", "subject")),
+        *((shoal.audit, word) for word in ("quasi", "sensitive", "subject")),
+        (shoal.compare, "drop"),
+        (shoal.profile, "quasi"),
+    ],
+)
+def test_a_name_that_is_a_number_is_refused_in_the_words_of_its_call(call, word):
+    words = {"quasi": ["age"], "k": 3, word: 0}
+    verb = call.__name__
+    with pytest.raises(InputError, match=rf"^{verb}: column 0 is not named .* df\.columns\.map"):
+        call(pd.DataFrame({0: [1, 2, 3], "age": [4, 5, 6]}), **words)
+
+
+@pytest.mark.parametrize(
     ("name", "column", "says"),
     [
-        (1, [4, 5, 6], r"columns 1 are not named by text; rename them"),
+        (1, [4, 5, 6], r"column 1 is not named by text; rename it"),
         (
             "stay",
             [datetime.timedelta(days=n) for n in range(3)],

@@ -303,16 +303,23 @@ _ONE = re.compile(_NUMBER)
 
 def in_order(labels: Iterable[str]) -> list[str] | None:
     """The labels by their lower ends; None where some is not a span, or two are the same."""
-    ends = {label: _ends(label.strip()) for label in labels}
-    spans = {label: span for label, span in ends.items() if span is not None}
-    if len(spans) < len(ends) or len(set(spans.values())) < max(len(spans), 2):
-        return None
-    if not any(low < high for low, high in spans.values()):
+    spans = ends_of_spans(labels)
+    if spans is None or len(set(spans.values())) < max(len(spans), 2):
         return None
     return sorted(spans, key=spans.__getitem__)
 
 
-def _ends(label: str) -> tuple[float, float] | None:
+def ends_of_spans(labels: Iterable[str]) -> dict[str, tuple[float, float]] | None:
+    """The ends by label, infinite where it is open; None where some is neither a number nor a
+    span, or none is a span.
+    """
+    ends = {label: span_ends(label.strip()) for label in labels}
+    spans = {label: span for label, span in ends.items() if span is not None}
+    is_any = any(low < high for low, high in spans.values())
+    return spans if is_any and len(spans) == len(ends) else None
+
+
+def span_ends(label: str) -> tuple[float, float] | None:
     span = _BRACKETS.fullmatch(label) or _SPAN.fullmatch(label)
     if span is not None:
         low, high = float(span[1]), float(span[2])
