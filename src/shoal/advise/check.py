@@ -19,15 +19,10 @@ from shoal.data.hierarchies.table import read_paths
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy import registry
-from shoal.policy.binding.columns import (
-    check_columns,
-    input_warnings,
-    population_warnings,
-    written_alike,
-)
+from shoal.policy.binding.columns import check_columns, input_warnings, population_warnings
 from shoal.policy.binding.files import PolicyTables
 from shoal.policy.binding.linked import bound_linked
-from shoal.policy.binding.linked_files import read_linked
+from shoal.policy.binding.linked_files import linked_warnings, read_linked
 from shoal.policy.binding.table import bind
 from shoal.policy.checked import place_of
 from shoal.policy.consistency import contradictions
@@ -120,13 +115,7 @@ def remarks(policy: Policy, data_path: str, further: Mapping[str, str] | None = 
     if policy.model.is_linked:
         problem = LinkedProblem(policy)
         sources = read_linked(data_path, problem, further)
-        said = [
-            remark
-            for table in problem.given
-            if table.name in sources.tables
-            for remark in written_alike(sources.tables[table.name], problem.alone(table).model)
-        ]
-        return [one.text for one in (*sources.remarks, *said)]
+        return [one.text for one in linked_warnings(sources, problem)]
     table = policy.tables.read_original(data_path).table
     of_table = (*input_warnings(table, policy.model), *population_warnings(policy.tables))
     return [one.text for one in (*of_table, *of_cells(table, policy))]

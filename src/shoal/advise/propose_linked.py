@@ -9,13 +9,16 @@ from shoal.connectors.files import read
 from shoal.connectors.table_places import TablePlaces
 from shoal.data.findings import some_named
 from shoal.data.linked import PEOPLE
+from shoal.data.person.decision import Answer
 from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import Json
 from shoal.data.table import Table
 from shoal.errors import InputError
+from shoal.policy.binding.linked_files import ONE_ROW_EACH
 from shoal.policy.loading import one_line, read_options, reading_of
 from shoal.policy.policy import Policy
 from shoal.policy.proposal.links import FoundLinks, Link, find_links
+from shoal.policy.proposal.roles import ANOTHER
 
 HEAD = """\
 # A proposal for several tables: read every role and every 'parent' before you rely on them. Nothing
@@ -160,7 +163,8 @@ def _table(name: str, table: Table, looked: LookedAt | None, links: FoundLinks) 
     for column in table.names:
         if name == links.people and column == key:
             why = "rows of other tables point to it: who k counts"
-            columns.append(ProposedColumn(column, {"role": "subject"}, why))
+            asked = {} if looked is None else _asking_who(looked.answer)
+            columns.append(ProposedColumn(column, {"role": "subject", **asked}, why))
         elif column in (key, None if parent is None else parent.column):
             continue
         elif (link := of_links.get(column)) is not None:
@@ -174,6 +178,11 @@ def _table(name: str, table: Table, looked: LookedAt | None, links: FoundLinks) 
     if name != links.people and parent is None:
         question = links.question(name)
     return ProposedTable(tuple(columns), parent, None if name == links.people else key, question)
+
+
+def _asking_who(answer: Answer) -> Json:
+    """A question where the table of people may hold several rows of one."""
+    return {"ask": f"{answer.question}; {ONE_ROW_EACH}"} if answer.candidates else {}
 
 
 def _asking_beside_private(columns: list[ProposedColumn]) -> list[ProposedColumn]:
@@ -198,9 +207,8 @@ def _column(name: str, looked: LookedAt | None) -> ProposedColumn:
     if looked is None:
         return ProposedColumn(name, {"role": "drop"}, "no rows to look at")
     guess = looked.guesses[name]
+    guess = ANOTHER if guess.role == "subject" else guess
     settings: Json = dict(guess.settings)
-    if guess.role == "subject":
-        settings = {"role": "identifier"}
     asked = None if guess.person is not None else guess.ask
     question = looked.questions.get(name)
     if isinstance(asked, str) or asked is None:

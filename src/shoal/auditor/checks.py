@@ -18,11 +18,11 @@ from shoal.data.people import UNKNOWN
 from shoal.data.single_ends import SINGLE_ENDS, TOLERATED
 from shoal.data.warnings import (
     GRAVE,
-    PEOPLE_ASSUMED,
     REMOVED_ROLES,
     TOGETHER_BELOW,
     WITHHELD_FEW,
     ReleaseWarning,
+    assumes_people,
     with_grave,
 )
 from shoal.policy import registry
@@ -484,8 +484,8 @@ def _use_of(column: ColumnReport, name: str, stated: Stated) -> Iterator[str]:
 def _warnings(stated: Stated) -> Iterator[str]:
     codes = [warning["code"] for warning in stated.at("warnings")]
     records, together = stated.at("records"), stated.at("together")
-    if PEOPLE_ASSUMED in codes and stated.at("people") != "assumed":
-        yield f"warning '{PEOPLE_ASSUMED}', though people are not assumed"
+    if any(map(assumes_people, stated.at("warnings"))) and stated.at("people") != "assumed":
+        yield "warning 'people-assumed', though people are not assumed"
     if WITHHELD_FEW in codes and not records["withheld"]:
         yield f"warning '{WITHHELD_FEW}', though nobody is withheld"
     if 0 < records["withheld"] < max(stated.asked_k, default=0) and WITHHELD_FEW not in codes:

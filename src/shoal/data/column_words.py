@@ -153,11 +153,13 @@ PERSONAL = ("sex", "birth", "age", "keep")
 _NUMBERED = "civil person contact proxy event".split()
 
 LEAST_KNOWN_END = 5  # letters of a known word at an end of a longer one
+LEAST_STEM = 4  # letters of a word between a known one and that for a number
 _AFFIXES = (*"nummer number nbr num nr no id key code 番号 号 番 номер".split(),)
 """How the names of numbers begin or end, the longer of two first."""
 
 _NUMBER_SIGN = re.compile(r"\bn[º°]|№", re.IGNORECASE)
 _UNKNOWN_STEM = re.compile(r"(.{3,})(id|nr|nummer|number|num|nbr)")
+_NATIONAL = (("number",), ("nummer",), ("nr",))
 _NUMBER_ENDS = ("nummer", "番号", "号")
 _AT_ENDS = "civil contact person group staff event proxy thing birth".split()
 _KNOWN = (*_AT_ENDS, *"sex age keep first last name place other_end number".split())
@@ -287,8 +289,10 @@ def _by_known_end(word: str) -> list[str] | None:
         if not (is_first or is_last):
             continue
         rest = word.removeprefix(known) if is_first else word.removesuffix(known)
-        if rest.endswith(_AFFIXES):
-            return [known, "nr"]
+        affix = next((affix for affix in _AFFIXES if rest.endswith(affix)), None)
+        if affix is not None:
+            stem = rest.removesuffix(affix)  # a number of what, as of a sample
+            return [known, *([stem] if len(stem) >= LEAST_STEM else []), "nr"]
         return [rest, known] if is_last else [known, rest]
     return None
 
@@ -317,6 +321,8 @@ def _is_proxy(name: ColumnName) -> bool:
 
 
 _RULES: tuple[tuple[str, Callable[[ColumnName], bool]], ...] = (
+    # as a birth number, whose digits tell the birth
+    ("civil", lambda name: name.words[-1:] in _NATIONAL and name.ends("birth")),
     ("sex", lambda name: name.has("sex")),
     ("birth", lambda name: name.has("birth")),
     ("age", lambda name: name.has("age") and not name.says_number),

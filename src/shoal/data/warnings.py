@@ -64,6 +64,14 @@ _BY_CODE = {
 }
 
 
+def assumes_people(stated: Mapping[str, str]) -> bool:
+    """Whether a certificate's finding says that records are counted where people are not named;
+    one about a population, or the table of people, is not about whom the release counts.
+    """
+    is_of_others = stated["text"].startswith(("population '", "table '"))
+    return stated["code"] == PEOPLE_ASSUMED and not is_of_others
+
+
 def with_grave(verdict: str, count: int) -> str:
     """The verdict on a release, which never reads as success where there are grave findings."""
     return f"{verdict}; {count} grave finding{'s' if count > 1 else ''}" if count else verdict

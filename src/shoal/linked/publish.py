@@ -31,6 +31,7 @@ from shoal.policy.binding.linked import bound_linked
 from shoal.policy.binding.linked_files import (
     LinkedSource,
     LinkedSources,
+    linked_warnings,
     named_sources,
     read_linked,
     read_linked_drafts,
@@ -103,7 +104,7 @@ def publish_linked(
             input={"sha256": own.sha256} if own.hashes else None,
             output=_described(back, target, problem),
             seconds={"total": time.process_time() - started, "method": seconds},
-        ).warned(*own.remarks)
+        ).warned(*linked_warnings(own, problem))
         require_kept(certificate, WITHHELD)
         if unfinished is not None:  # whose row is whose, for the owner alone
             files.write(key_map(tables, recoded), unfinished, JSON_LINES)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import polars as pl
 import pytest
 import yaml
 
 import linked_cases
+from sample_policies import content_of
 from shoal.advise.propose_linked import propose_linked
 from shoal.connectors.database.catalogue import ForeignKey
 from shoal.connectors.table_places import table_places
@@ -139,3 +142,55 @@ def test_a_table_whose_parent_nobody_knows_keeps_publish_and_audit_waiting(world
     audited = shoal("audit", tmp_path, "-p", tmp_path / "draft.yaml")
     assert audited.status == 2
     assert "table 'visits': has an open question" in audited.err
+
+
+@pytest.fixture
+def stays(tmp_path, monkeypatch) -> dict[str, dict]:
+    """30 patients with 5 stays each, in a table of stays, and its policy; the working folder."""
+    monkeypatch.chdir(tmp_path)
+    stay = range(150)
+    about = {"patient": [f"P{i // 5}" for i in stay], "age": [20 + i // 5 for i in stay]}
+    write_tables({**about, "sex": ["mf"[i // 5 % 2] for i in stay]}, [f"V{i}" for i in stay])
+    quasi = {name: {"role": "quasi"} for name in ("age", "sex")}
+    return {"stay": {"role": "subject"}, "patient": {"role": "identifier"}, **quasi}
+
+
+def write_tables(about: dict[str, list], stays: list[str]) -> None:
+    Path("data").mkdir()
+    pl.DataFrame({"stay": stays, **about}).write_csv("data/people.csv")
+    pl.DataFrame({"stay": stays, "drug": [i % 3 for i in range(len(stays))]}).write_csv(
+        "data/drugs.csv"
+    )
+
+
+def said_of_people(attributes, shoal) -> list[str]:
+    """What check, and a publication of k = 5, say at the beginning of a line."""
+    drugs = {"parent": {"people": "stay"}, "rows": {"known": "count"}}
+    content = content_of(attributes, 5)
+    content |= {"tables": {"drugs": {**drugs, "attributes": {"drug": {"role": "plain"}}}}}
+    Path("p.yaml").write_text(yaml.safe_dump(content))
+    done = [
+        shoal("policy", "check", "p.yaml", "data"),
+        shoal("publish", "data", "-p", "p.yaml", "-o", "out", "-q"),
+        shoal("verify", "out", "-p", "p.yaml", "--original", "data"),
+    ]
+    assert [one.status for one in done] == [0, 0, 0], done
+    return [one.err for one in done[:2]]
+
+
+def test_a_table_of_people_that_holds_several_rows_of_one_is_asked_about(stays, shoal):
+    found = yaml.safe_load(propose_linked(table_places("data")).text)["attributes"]
+    assert found["stay"]["ask"].startswith("who is one person? by patient: 30 people")
+    warned = "table 'people': column 'patient': 150 records carry 30 different values"
+    assert all(warned in said for said in said_of_people(stays, shoal))
+
+
+def test_keys_of_people_that_differ_in_their_spelling_alone_are_warned_of(
+    tmp_path, monkeypatch, shoal
+):
+    monkeypatch.chdir(tmp_path)
+    names = [text.format(i) for i in range(12) for text in ("p{}", "P{}", "0p{}")]
+    write_tables({"ward": ["A"] * 36}, names)
+    attributes = {"stay": {"role": "subject"}, "ward": {"role": "quasi"}}
+    warned = "attribute 'stay': 36 of its values are only 12"
+    assert all(warned in said for said in said_of_people(attributes, shoal))

@@ -37,6 +37,7 @@ NUMBERED = (
     "codigo_paciente codice_paziente cod_assistito код_пациента ид_клиента 病人ID 病人号"
     " 환자번호 회원번호 사번 学号 Teilnehmer Einwohner henkilotunnus رقم_المريض"
     " αριθμός_ασθενή κωδικός_πελάτη מספר_מטופל"
+    " KVNR NISS tckn UPN MBI beneficiary pasient deelnemer"
     " PTID empno tc_kimlik reviewerID author_id enrollee policyholder IPP NSS wearer PAN"
 ).split()
 
@@ -167,7 +168,21 @@ def test_a_declared_identifier_that_repeats_is_a_candidate_whatever_its_name(peo
     assert (found.columns, found.people, found.records) == (("x",), people, 36)
 
 
-@pytest.mark.parametrize("name", ["first_name", "hospital", "doctor"])
+@pytest.mark.parametrize("name", ["num_client", "no_client", "n_patient", "nurse_id", "teacher"])
+def test_a_declared_identifier_of_counted_people_or_of_staff_is_a_candidate(name):
+    table = Table(pl.DataFrame({name: np.arange(120) % 12, "ward": [*"ABC"] * 40}))
+    assert [one.columns for one in who_is_a_person(table, [name]).candidates] == [(name,)]
+
+
+@pytest.mark.parametrize("name", ["birth_number", "rodne_cislo", "Geburtsnummer"])
+def test_a_national_number_that_is_named_for_the_birth_is_asked_about(name):
+    who = np.repeat(np.arange(12), 10)
+    frame = pl.DataFrame({name: [f"5001{i:02}/1000" for i in who], "ward": [*"ABC"] * 40})
+    found = answer(frame)
+    assert (found.verdict.name, [one.columns for one in found.candidates]) == ("ASK", [(name,)])
+
+
+@pytest.mark.parametrize("name", ["first_name", "hospital"])
 def test_a_declared_identifier_that_several_share_numbers_nobody(name):
     table = Table(pl.DataFrame({name: ["Ann", "Ben", "Eva"] * 12, "v": [1, 2, 3] * 12}))
     assert not who_is_a_person(table, [name]).candidates
@@ -191,6 +206,29 @@ def test_a_number_of_which_people_have_several_is_asked_about(episodes, verdict)
     assert (found.verdict.name, found.candidates[0].columns) == (verdict, ("patient_id",))
     others = [{*one.columns} for one in found.candidates[1:]]
     assert others == [{"first_name", "last_name", "birth_date"}] * (episodes > 1)
+
+
+@pytest.mark.parametrize("name", ["patient_id", "patient_no", "patient_admission_no"])
+@pytest.mark.parametrize(("numbers", "verdict"), [(1, "SURE"), (2, "ASK"), (3, "ASK"), (5, "ASK")])
+@pytest.mark.parametrize("birth", ["birth_date", "birth_year"])
+def test_a_number_is_not_sure_where_the_same_birth_and_sex_recur_under_several(
+    name, numbers, verdict, birth
+):
+    if numbers == 1 and name == "patient_admission_no":
+        return  # is asked about by its name alone
+    rng = np.random.default_rng(2)
+    number = spread(rng, 60 * numbers, 3)
+    who = number % 60
+    days = np.datetime64("1930-01-01") + rng.integers(0, 27_000, 60)
+    frame = {
+        name: [f"A{i:04}" for i in number],
+        birth: days.astype(str if birth == "birth_date" else "datetime64[Y]").astype(str)[who],
+        "sex": sexes(rng, 60)[who],
+        "district": rng.choice(list("NSWE"), 60)[who],
+        "ward": rng.choice(list("ABC"), len(who)),
+    }
+    found = answer(pl.DataFrame(frame))
+    assert (found.verdict.name, found.candidates[0].columns) == (verdict, (name,))
 
 
 @pytest.mark.parametrize("name", ["patient_id", "user_id", "member_no"])
@@ -248,7 +286,24 @@ def test_a_stay_is_not_sure_beside_a_key_of_any_heading_that_agrees_as_well(head
     assert {(heading,), ("patient_no",)} <= {one.columns for one in found.candidates}
 
 
-@pytest.mark.parametrize("foreign", ["breed", "Rasse", "Rechtsform", "plan", "tariff", "fuel_type"])
+@pytest.mark.parametrize(
+    "name",
+    "patient_scan_id patient_biopsy_no patient_tumor_id student_exam_no donor_bag_no"
+    " voter_ballot_no Patientenprobennummer Kundenbestellnummer".split(),
+)
+def test_a_number_of_what_a_person_has_is_asked_about(name):
+    rng = np.random.default_rng(1)
+    event = spread(rng, 150, 3)
+    about = {"sex": sexes(rng, 150), "birth_year": rng.integers(1930, 2010, 150)}
+    frame = {name: [f"S-{i + 1000}" for i in event], "cost": rng.integers(0, 900, len(event))}
+    found = answer(pl.DataFrame(frame | {key: cells[event] for key, cells in about.items()}))
+    assert (found.verdict.name, found.candidates[0].columns) == ("ASK", (name,))
+
+
+@pytest.mark.parametrize(
+    "foreign",
+    ["kind", "coat", "incoterm", "breed", "Rasse", "Rechtsform", "plan", "tariff", "fuel_type"],
+)
 def test_what_animals_firms_accounts_or_machines_have_makes_a_number_no_sure_person(foreign):
     rng = np.random.default_rng(1)
     who = spread(rng, 200, 6)

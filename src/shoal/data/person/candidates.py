@@ -29,6 +29,7 @@ NEARLY_CONSTANT = 0.8  # chance above which a few typing errors look like other 
 STEADY = 0.9
 CONFIRMED, CONTRADICTED = 0.8, 0.5
 CROSSING = 1.2  # times as many pairs of values as the richer of two columns has
+RECURRING = 1.25  # times as many profiles by chance as there are, where people have several values
 YEARS = 5  # by which ages of one person may differ: people grow older
 
 
@@ -39,6 +40,7 @@ class Evidence:
     personal, steady: by column, how steady each personal and each steady column is.
     nearly_constant: personal columns in which a few typing errors look like other people.
     crossing: steady columns that cross. is_dominated: whether a coarser profile is as steady.
+    recurs: whether what is personal repeats under several values more often than chance makes.
     foreign: what is said of animals, or of firms, accounts and machines, where it does not differ.
     """
 
@@ -47,6 +49,7 @@ class Evidence:
     nearly_constant: set[str] = field(default_factory=set)
     crossing: tuple[str, ...] = ()
     is_dominated: bool = False
+    recurs: bool = False
     foreign: set[str] = field(default_factory=set)
 
     @property
@@ -138,6 +141,8 @@ def evidence_for(
     evidence.crossing = _crossing(steady)
     if evidence.crossing:
         evidence.is_dominated = _is_dominated(evidence, others, steady, sample)
+    personal = [c for c in others if c.name.is_personal and c.title in steady]
+    evidence.recurs = _recurs(personal, sample)
     return evidence
 
 
@@ -197,6 +202,28 @@ def _is_dominated(
         names = [name for name in about_person if name in steady]
     profiles = [steady[name][sample.first] for name in names]
     return are_few_profiles(profiles, len(sample.first), 3, seed=2)
+
+
+def _recurs(personal: Sequence[PersonColumn], sample: _Sample) -> bool:
+    """Whether profiles of one record of each value are fewer than where each part is shuffled.
+
+    Of birth and age the finer one counts, as they hang together; the year, month and day of a date
+    are parts, or a date that hardly anybody shares would have no chance to repeat.
+    """
+    rows = sample.rows[sample.first]
+    finest = max(
+        (c for c in personal if c.name.kind in ("birth", "age")),
+        key=lambda c: distinct(c.among(rows)[0]),
+        default=None,
+    )
+    others = [c for c in personal if c.name.kind in ("sex", "keep")]
+    parts = [c.among(rows)[0] for c in others]
+    if finest is not None:
+        parts += finest.parts_among(rows)
+    if not parts:
+        return False
+    drawn = map(np.random.default_rng(6).permutation, parts)
+    return RECURRING * distinct(*parts) <= distinct(*drawn)
 
 
 def are_few_profiles(columns: Sequence[np.ndarray], most: int, factor: int, seed: int) -> bool:
@@ -291,7 +318,9 @@ def _kind_of(column: PersonColumn, is_declared: bool) -> str:
     """A key of RANK, or nothing."""
     named, (written, token) = column.name.kind, column.look
     is_form = written not in NO_NUMBERS or column.name.numbers_people
-    if not is_form or named in NEVER or counts_only(column):
+    # a table may be of staff, and a number may be named as a count is
+    is_other = named in NEVER and not (is_declared and named == "staff")
+    if not is_form or is_other or (counts_only(column) and not is_declared):
         return ""
     kind, fewest, again = _kind_of_many(column), FEWEST, FEWEST
     if named in _OF_ONE:

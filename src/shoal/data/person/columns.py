@@ -280,6 +280,12 @@ class PersonColumn:
         texts = self._texts(rows).str.strip_chars(BLANKS).str.replace(",", ".")
         return texts.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
 
+    def parts_among(self, rows: np.ndarray) -> list[np.ndarray]:
+        """(rows,) codes of each of the first three numbers in what some rows hold, as of dates."""
+        numbers = self._texts(rows).str.extract_all(r"\d+")
+        parts = (numbers.list.get(place, null_on_oob=True) for place in range(3))
+        return [encode_text(part.fill_null("")).codes.astype(np.int64) for part in parts]
+
     @property
     def _is_encoded(self) -> bool:
         return self.title in self._table.coded

@@ -87,26 +87,32 @@ class PersonCandidate:
             f" {some_named(self.columns)} stand in {self.records} records"
         )
 
-    def __str__(self) -> str:
+    @property
+    def doubt(self) -> str:
+        """What speaks against counting records, in counts."""
         if self.is_profile:
-            return (
-                f"{self.profiles}; if each is one person, give everyone a number in a column with"
-                " the role 'subject'"
-            )
+            return self.profiles
         agreed = some_named(self.agreeing)
         agreement = f", and records that share one agree on {agreed}" if self.agreeing else ""
         counts = f"up to {self.most} each{agreement}"
         carry = f"{self.records} records carry {self.people} different"
         if len(self.columns) > 1:
-            return (
-                f"columns {some_named(self.columns)}: {carry} combinations, {counts}; if they"
-                f" number people together, say 'subject: [{', '.join(self.columns)}]', and give"
-                " each the role 'identifier'"
+            return f"columns {some_named(self.columns)}: {carry} combinations, {counts}"
+        return f"column '{self.columns[0]}': {carry} values, {counts}"
+
+    def __str__(self) -> str:
+        if self.is_profile:
+            way_out = (
+                "if each is one person, give everyone a number in a column with the role 'subject'"
             )
-        return (
-            f"column '{self.columns[0]}': {carry} values, {counts}; if it numbers people, give it"
-            " the role 'subject'"
-        )
+        elif len(self.columns) > 1:
+            way_out = (
+                f"if they number people together, say 'subject: [{', '.join(self.columns)}]', and"
+                " give each the role 'identifier'"
+            )
+        else:
+            way_out = "if it numbers people, give it the role 'subject'"
+        return f"{self.doubt}; {way_out}"
 
 
 @dataclass(frozen=True)
@@ -342,7 +348,11 @@ def _inside(left: Sequence[Candidate]) -> list[Candidate]:
 def _is_sure(one: Candidate) -> bool:
     """Whether the only candidate left needs no question."""
     found, column = one.evidence, one.parts[0]
-    if one.kind not in PERSON_BY_NAME or found.is_contradicted or found.is_dominated:
+    if one.kind not in PERSON_BY_NAME or found.is_contradicted:
+        return False
+    # a number of a patient's scan is named for a person, too
+    is_of_person = one.kind == "civil" or column.name.ends("person")
+    if found.is_dominated or found.recurs or not is_of_person:
         return False
     if "animal" in found.foreign or (found.foreign and not found.is_confirmed):
         return False

@@ -6,7 +6,7 @@ from collections.abc import Container
 import polars as pl
 
 from shoal.data.column_words import copied_columns, is_no_header, looks_like_data, named_by_a_record
-from shoal.data.person.decision import who_is_a_person
+from shoal.data.person.decision import PersonCandidate, who_is_a_person
 from shoal.data.person_names import spelled_apart, unlisted_values, values_for_none
 from shoal.data.schema import REMOVED
 from shoal.data.table import Table, names_like_patterns
@@ -293,10 +293,14 @@ def population_warnings(tables: PolicyTables) -> list[ReleaseWarning]:
 
 
 def people_assumed(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
+    """A warning for each who else may be one person than every record."""
+    return [ReleaseWarning(PEOPLE_ASSUMED, str(one)) for one in people_doubted(table, model)]
+
+
+def people_doubted(table: Table, model: PolicyModel) -> tuple[PersonCandidate, ...]:
     """Who else may be one person than every record."""
     declared = [name for name, one in model.attributes.items() if one.role == "identifier"]
-    found = who_is_a_person(table, declared).candidates
-    return [ReleaseWarning(PEOPLE_ASSUMED, str(candidate)) for candidate in found]
+    return who_is_a_person(table, declared).candidates
 
 
 def named_like_data(table: Table, model: PolicyModel) -> list[ReleaseWarning]:

@@ -15,8 +15,9 @@ from shoal.connectors.release_drafts import WrittenDraft
 from shoal.connectors.table_places import place_of_several, table_places
 from shoal.data.person_names import without_nobody
 from shoal.data.table import Table
-from shoal.data.warnings import ReleaseWarning
+from shoal.data.warnings import PEOPLE_ASSUMED, ReleaseWarning
 from shoal.errors import InputError
+from shoal.policy.binding.columns import people_doubted, written_alike
 from shoal.policy.binding.files import PolicyTables
 from shoal.policy.problem import LinkedProblem
 
@@ -53,6 +54,31 @@ def read_linked(
     further: more tables by name, beside the source.
     """
     return _read(source, problem, further, _original)
+
+
+def linked_warnings(sources: LinkedSources, problem: LinkedProblem) -> list[ReleaseWarning]:
+    """What the originals give reason to say: of rows that are nobody, of values that look alike,
+    and of columns by which fewer people than rows stand in the table of people.
+    """
+    found = [*sources.remarks]
+    for declared in problem.given:
+        table, model = sources.tables.get(declared.name), problem.alone(declared).model
+        if table is None:
+            continue
+        doubted = people_doubted(table, model) if declared.parent is None else ()
+        found += [
+            ReleaseWarning(PEOPLE_ASSUMED, f"table '{declared.name}': {one.doubt}; {ONE_ROW_EACH}")
+            for one in doubted
+            if one.columns != (declared.key,)  # its keys differ, but for their spelling
+        ]
+        found += written_alike(table, model)
+    return found
+
+
+ONE_ROW_EACH = (
+    "k counts the rows of this table; if several may be one person's, make a table with one row for"
+    " each, to which the rows of all others point"
+)
 
 
 def read_linked_release(source: object, problem: LinkedProblem) -> LinkedSources:
