@@ -232,7 +232,7 @@ def _others(
 
     Beside one that seems sure, only coarser ones: it may number the stays of their people.
     """
-    is_sure = len(left) == 1 and _is_sure(left[0])
+    is_sure = len(left) == 1 and _seems_sure(left[0])
     if not is_sure and any(one.kind in PERSON_BY_NAME for one in left):
         return []
     others = other_candidates(columns, {name for one in left for name in one.columns})
@@ -347,12 +347,17 @@ def _inside(left: Sequence[Candidate]) -> list[Candidate]:
 
 def _is_sure(one: Candidate) -> bool:
     """Whether the only candidate left needs no question."""
+    return _seems_sure(one) and not one.evidence.recurs
+
+
+def _seems_sure(one: Candidate) -> bool:
+    """Whether no question is needed unless other columns, or who recurs, ask for one."""
     found, column = one.evidence, one.parts[0]
     if one.kind not in PERSON_BY_NAME or found.is_contradicted:
         return False
     # a number of a patient's scan is named for a person, too
     is_of_person = one.kind == "civil" or column.name.ends("person")
-    if found.is_dominated or found.recurs or not is_of_person:
+    if found.is_dominated or not is_of_person:
         return False
     if "animal" in found.foreign or (found.foreign and not found.is_confirmed):
         return False
