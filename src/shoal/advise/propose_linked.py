@@ -27,7 +27,7 @@ HEAD = """\
 
 OF_PRIVATE = (
     "a number beside {}, which nobody should learn: could others know it? if not, give it the role"
-    " 'sensitive' or 'drop'"
+    " 'sensitive'"
 )
 
 

@@ -69,7 +69,7 @@ def to_release(keys: Keys) -> None:
         keys.go(f"[name={field.get_attribute('name')}]")
         keys.type("needed for the purpose")
     for number, label in enumerate(tab.query_selector_all("#accept label"), ord("a")):
-        keys.go(f"[name={label.query_selector('input').get_attribute('name')}]")
+        keys.go(f"[name={label.query_selector('textarea').get_attribute('name')}]")
         keys.type(accepting(label.inner_text().strip(), number))
     keys.use("#answers button.main")
     tab.wait_for_selector("#gate tr:has-text('A reason for every column') .ok")
