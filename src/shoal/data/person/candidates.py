@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from itertools import combinations, islice
 
 import numpy as np
+import polars as pl
 
 from shoal.data.column_words import PERSONAL, meanings
 from shoal.data.person.columns import NO_NUMBERS, STRONG, People, PersonColumn, distinct, mixed
@@ -30,6 +31,7 @@ STEADY = 0.9
 CONFIRMED, CONTRADICTED = 0.8, 0.5
 CROSSING = 1.2  # times as many pairs of values as the richer of two columns has
 RECURRING = 1.25  # times as many profiles by chance as there are, where people have several values
+FEWEST_AGAIN = 5  # profiles that repeat, where chance repeats none
 YEARS = 5  # by which ages of one person may differ: people grow older
 
 
@@ -40,7 +42,6 @@ class Evidence:
     personal, steady: by column, how steady each personal and each steady column is.
     nearly_constant: personal columns in which a few typing errors look like other people.
     crossing: steady columns that cross. is_dominated: whether a coarser profile is as steady.
-    recurs: whether what is personal repeats under several values more often than chance makes.
     foreign: what is said of animals, or of firms, accounts and machines, where it does not differ.
     """
 
@@ -49,7 +50,6 @@ class Evidence:
     nearly_constant: set[str] = field(default_factory=set)
     crossing: tuple[str, ...] = ()
     is_dominated: bool = False
-    recurs: bool = False
     foreign: set[str] = field(default_factory=set)
 
     @property
@@ -141,8 +141,6 @@ def evidence_for(
     evidence.crossing = _crossing(steady)
     if evidence.crossing:
         evidence.is_dominated = _is_dominated(evidence, others, steady, sample)
-    personal = [c for c in others if c.name.is_personal and c.title in steady]
-    evidence.recurs = _recurs(personal, sample)
     return evidence
 
 
@@ -204,26 +202,41 @@ def _is_dominated(
     return are_few_profiles(profiles, len(sample.first), 3, seed=2)
 
 
-def _recurs(personal: Sequence[PersonColumn], sample: _Sample) -> bool:
-    """Whether profiles of one record of each value are fewer than where each part is shuffled.
+def recurring(columns: Iterable[PersonColumn], rows: np.ndarray) -> tuple[PersonColumn, ...]:
+    """The columns whose profiles repeat in these rows more often than by chance; none where chance
+    makes as many. rows: one record of each number, or all records where nothing numbers people.
 
-    Of birth and age the finer one counts, as they hang together; the year, month and day of a date
-    are parts, or a date that hardly anybody shares would have no chance to repeat.
+    All rows are counted: of some, drawn by their numbers, hardly two would be of one person.
     """
-    rows = sample.rows[sample.first]
-    finest = max(
-        (c for c in personal if c.name.kind in ("birth", "age")),
-        key=lambda c: distinct(c.among(rows)[0]),
-        default=None,
-    )
-    others = [c for c in personal if c.name.kind in ("sex", "keep")]
-    parts = [c.among(rows)[0] for c in others]
-    if finest is not None:
-        parts += finest.parts_among(rows)
-    if not parts:
-        return False
-    drawn = map(np.random.default_rng(6).permutation, parts)
-    return RECURRING * distinct(*parts) <= distinct(*drawn)
+    told = [c for c in columns if c.varies and not c.name.is_of_other]
+    # birth and age hang together, as places do
+    births = [c for c in told if c.name.kind in ("birth", "age")]
+    places = [c for c in told if c.name.has("place")]
+    birth, place = ([max(some, key=lambda c: c.seen)] if some else [] for some in (births, places))
+    person = [*birth, *(c for c in told if c.name.kind == "sex")]
+    kept = [c for c in told if c.name.kind == "keep"]
+    profiles = dict.fromkeys(map(tuple, ([*person, *place], [*person, *kept], person)))
+    finest = sorted(profiles, key=len, reverse=True)
+    return next((profile for profile in finest if profile and recur(profile, rows)), ())
+
+
+def recur(profile: Sequence[PersonColumn], rows: np.ndarray) -> bool:
+    """Whether profiles are fewer than where each part is shuffled, or where chance repeats next to
+    none, whether some repeat. Those that repeat are counted, not how often, as one may stand for an
+    unknown birth.
+    """
+    rows = rows[np.logical_and.reduce([c.people.is_value[rows] for c in profile])]
+    parts = [part for column in profile for part in column.parts_among(rows)]
+    drawn = [*map(np.random.default_rng(6).permutation, parts)]
+    (seen, again), (by_chance, again_by_chance) = map(_profiles, (parts, drawn))
+    least = max(FEWEST_AGAIN, (EXCEPTIONS - 1) * len(rows))
+    return RECURRING * seen <= by_chance or again >= least + NAMESAKES * again_by_chance
+
+
+def _profiles(parts: Sequence[np.ndarray]) -> tuple[int, int]:
+    """How many combinations there are, and how many of them several rows share."""
+    rows = pl.Series(mixed(*parts)).unique_counts()
+    return len(rows), int((rows > 1).sum())
 
 
 def are_few_profiles(columns: Sequence[np.ndarray], most: int, factor: int, seed: int) -> bool:
@@ -369,20 +382,6 @@ def by_name(columns: Sequence[PersonColumn]) -> Candidate | None:
         if len(parts) > 2 or float((rows * (rows - 1)).sum() / 2) > NAMESAKES * by_chance:
             return found
     return None
-
-
-def are_renumbered(named: Candidate, one: Candidate) -> bool:
-    """Whether people of one name and birth have several numbers, as where each episode gets one:
-    more of them than namesakes by chance would.
-    """
-    rows = one.people.first
-    rows = rows[named.people.is_value[rows]]
-    numbers = np.unique(named.people.keys[rows], return_counts=True)[1]
-    by_chance = len(rows) ** 2 / 2
-    for part in named.parts:
-        by_chance *= _chance(np.unique(part.people.keys[rows], return_inverse=True)[1])
-    pairs = float((numbers * (numbers - 1)).sum() / 2)
-    return len(rows) > EXCEPTIONS * len(numbers) and pairs > NAMESAKES * by_chance
 
 
 def within_groups(

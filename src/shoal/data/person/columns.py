@@ -281,10 +281,15 @@ class PersonColumn:
         return texts.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
 
     def parts_among(self, rows: np.ndarray) -> list[np.ndarray]:
-        """(rows,) codes of each of the first three numbers in what some rows hold, as of dates."""
-        numbers = self._texts(rows).str.extract_all(r"\d+")
-        parts = (numbers.list.get(place, null_on_oob=True) for place in range(3))
-        return [encode_text(part.fill_null("")).codes.astype(np.int64) for part in parts]
+        """(rows,) what some rows hold, in whole numbers: year, month and day of a birth apart, as a
+        date that hardly anybody shares would have no chance to repeat.
+        """
+        if self.name.kind != "birth":
+            return [self.people.keys[rows]]
+        column = self._table.column(self.title)
+        numbers = pl.Series(column.cells, dtype=pl.String).str.extract_all(r"\d+")
+        parts = (numbers.list.get(place, null_on_oob=True).fill_null("") for place in range(3))
+        return [encode_text(part).codes[column.codes[rows]] for part in parts]
 
     @property
     def _is_encoded(self) -> bool:

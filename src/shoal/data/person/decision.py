@@ -22,10 +22,11 @@ from shoal.data.person.candidates import (
     RANK,
     Candidate,
     are_few_profiles,
-    are_renumbered,
     by_name,
     counts_only,
     other_candidates,
+    recur,
+    recurring,
     single_candidates,
     within_groups,
 )
@@ -185,9 +186,9 @@ def who_is_a_person(table: Table, declared: Container[str] = ()) -> Answer:
     others = _others(left, columns, telling)
     left = _sifted([*left, *others])[0] if others else left
     if not left:
-        return _by_profile(columns, rows)
+        return _by_profile(columns, np.arange(table.records))
     shared = _shared_by_families(left[0], columns) if len(left) == 1 else []
-    is_sure = len(left) == 1 and not shared and _is_sure(left[0])
+    is_sure = len(left) == 1 and not shared and _is_sure(left[0], telling)
     listed = left if is_sure else [*shared, *left, *inner[:MOST_INNER]]
     removed = kept + [one for one in rejected if one.kind in (*PERSON_BY_NAME, "contact")]
     names = [name for one in removed for name in one.columns if (name,) != left[0].columns]
@@ -279,8 +280,7 @@ def _with_pairs(
     numbered = [one for one in kept if one.kind in PERSON_BY_NAME]
     named = by_name(telling)
     if named is not None and (
-        not numbered
-        or (len(named.parts) > 2 and any(are_renumbered(named, one) for one in numbered))
+        not numbered or any(recur(named.parts, one.people.first) for one in numbered)
     ):
         kept = [*kept, named]
     pairs: list[Candidate] = []
@@ -355,9 +355,13 @@ def _shared_by_families(one: Candidate, columns: Sequence[PersonColumn]) -> list
     return [pair for pair in pairs if not _lies_in(one, pair)][:1]
 
 
-def _is_sure(one: Candidate) -> bool:
+def _is_sure(one: Candidate, telling: Sequence[PersonColumn]) -> bool:
     """Whether the only candidate left needs no question."""
-    return _seems_sure(one) and not one.evidence.recurs
+    if not _seems_sure(one):
+        return False
+    steady = one.evidence.steady
+    kept = [c for c in telling if c not in one.parts and (not steady or c.title in steady)]
+    return not recurring(kept, one.people.first)
 
 
 def _seems_sure(one: Candidate) -> bool:
@@ -389,19 +393,18 @@ def _stated(one: Candidate) -> PersonCandidate:
 
 
 def _by_profile(columns: Sequence[PersonColumn], rows: np.ndarray) -> Answer:
-    """A question where few profiles of people stand in many records; else every row is a person."""
+    """A question where few profiles of people stand in many records, or more records share one than
+    by chance; else every row is a person.
+    """
     telling = [c for c in columns if c.varies and c.look.kind != "span" and not c.name.is_of_other]
     described = [c for c in telling if c.name.is_personal or c.name.has("body")]
-    # birth, sex and place do not hang together, so that fewer repeats are no chance
-    kinds = {"place" if c.name.has("place") else c.name.kind: c for c in reversed(telling)}
-    placed = [kinds[kind] for kind in ("birth", "sex", "place") if kind in kinds]
-    for profile, times in ((described, 5), (placed, 2)):
-        has_number = any(c.seen >= FEWEST and c.look.kind != "text" for c in profile)
-        if len(profile) < 3 or not has_number:
-            continue
-        if are_few_profiles([c.among(rows)[0] for c in profile], len(rows), times, seed=3):
-            people = People.together([column.people for column in profile])
-            names = tuple(column.title for column in profile)
-            counts = people.distinct, people.records, people.most
-            return Answer(Verdict.ASK, (PersonCandidate(names, *counts, is_profile=True),))
-    return Answer(Verdict.NONE)
+    has_number = any(c.seen >= FEWEST and c.look.kind != "text" for c in described)
+    keys = [c.people.keys for c in described]
+    is_few = len(described) > 2 and has_number and are_few_profiles(keys, len(rows), 5, seed=3)
+    profile = described if is_few else recurring(telling, rows)
+    if not profile:
+        return Answer(Verdict.NONE)
+    people = People.together([column.people for column in profile])
+    names = tuple(column.title for column in profile)
+    counts = people.distinct, people.records, people.most
+    return Answer(Verdict.ASK, (PersonCandidate(names, *counts, is_profile=True),))

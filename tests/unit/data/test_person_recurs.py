@@ -1,0 +1,108 @@
+"""Who recurs under several numbers, or under none, is asked about; namesakes by chance are not."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from shoal.data.person.decision import Verdict, who_is_a_person
+from shoal.data.table import Table
+
+SYLLABLES = np.array([first + second for first in "bdfglmnrst" for second in "aeiou"])
+
+
+def visits(
+    people: int, columns: str, numbers: float = 1, rows: int = 2, number: str = "patient_id"
+) -> Table:
+    """Visits in any order. numbers: of each person on average. columns: what stands beside them."""
+    rng = np.random.default_rng(11)
+    born = np.datetime64("1940-01-01") + rng.integers(0, 23_000, people)
+    of_person = {
+        "birth_date": born.astype(str),
+        "birth_year": born.astype("datetime64[Y]").astype(str),
+        "age": (2024 - born.astype("datetime64[Y]").astype(int) - 1970).astype(str),
+        "sex": rng.choice(["f", "m"], people),
+        "zip": rng.integers(8_000, 8_400, people).astype(str),
+        "first_name": rng.choice(SYLLABLES, people),
+        "last_name": np.char.add(rng.choice(SYLLABLES, people), rng.choice(SYLLABLES, people)),
+    }
+    numbered = rng.permutation(np.arange(round(people * numbers)))
+    visited = rng.permutation(np.repeat(numbered, rows))
+    who = visited % people
+    frame = {
+        **({number: (100_000 + visited).astype(str)} if number else {}),
+        **{name: of_person[name][who] for name in columns.split()},
+        "amount": rng.integers(0, 900, len(who)).astype(str),
+    }
+    return Table(pl.DataFrame(frame))
+
+
+@pytest.mark.parametrize(
+    "columns", ["birth_date sex", "birth_date sex zip", "birth_year sex zip", "age sex zip"]
+)
+@pytest.mark.parametrize(("numbers", "verdict"), [(1, "sure"), (2, "ask"), (3, "ask")])
+def test_one_number_per_visit_is_asked_about(columns, numbers, verdict):
+    """Many share a year of birth and a sex, so that there only the place tells who recurs."""
+    table = visits(300, columns, numbers, number="mrn")
+    assert who_is_a_person(table).verdict.value == verdict
+
+
+@pytest.mark.parametrize(("people", "numbers", "rows"), [(20_000, 2, 2), (12_000, 4, 3)])
+def test_who_recurs_is_found_in_many_rows(people, numbers, rows):
+    several = visits(people, "birth_date sex", numbers, rows)
+    one = visits(people * numbers, "birth_date sex", 1, rows)
+    found = [who_is_a_person(table).verdict for table in (several, one)]
+    assert found == [Verdict.ASK, Verdict.SURE]
+
+
+@pytest.mark.parametrize("share", [0.05, 0.2, 0.4])
+def test_few_people_of_two_numbers_are_enough_where_chance_repeats_nobody(share):
+    assert who_is_a_person(visits(200, "birth_date sex zip", 1 + share)).verdict is Verdict.ASK
+
+
+def test_an_unknown_birth_that_many_share_is_nobody_who_recurs():
+    frame = visits(2_000, "birth_date sex", rows=1).frame
+    one = pl.when(pl.arange(0, frame.height) % 10 == 0).then(pl.lit("1900-01-01"))
+    frame = frame.with_columns(one.otherwise("birth_date").alias("birth_date"))
+    assert who_is_a_person(Table(pl.concat([frame, frame]))).verdict is Verdict.SURE
+
+
+@pytest.mark.parametrize("number", ["customer_id", ""])
+@pytest.mark.parametrize(
+    ("columns", "profile"),
+    [
+        ("birth_date sex", {"birth_date", "sex"}),
+        ("birth_year sex zip", {"birth_year", "sex", "zip"}),
+        ("birth_date sex zip", {"birth_date", "sex", "zip"}),
+        ("first_name last_name sex", {"first_name", "last_name"}),
+    ],
+)
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_profiles_that_recur_are_asked_about_where_each_number_has_one_row(
+    columns, profile, rows, number
+):
+    found = who_is_a_person(visits(300, columns, numbers=rows, rows=1, number=number))
+    assert [{*one.columns} for one in found.candidates] == [profile] * (rows > 1)
+
+
+def test_profiles_are_counted_in_however_many_rows():
+    found = who_is_a_person(visits(20_000, "birth_date sex zip", rows=10, number=""))
+    assert [{*one.columns} for one in found.candidates] == [{"birth_date", "sex", "zip"}]
+    one = visits(200_000, "birth_date sex zip", rows=1, number="")
+    assert who_is_a_person(one).verdict is Verdict.NONE
+
+
+@pytest.mark.parametrize("beside", ["", " sex", " zip", " sex zip"])
+def test_names_that_recur_under_several_numbers_are_asked_about(beside):
+    several = who_is_a_person(visits(200, f"first_name last_name{beside}", numbers=2))
+    assert several.candidates[1].columns == ("first_name", "last_name")
+    alone = who_is_a_person(visits(200, f"first_name last_name{beside}"))
+    assert alone.verdict is Verdict.SURE
+
+
+def test_namesakes_by_chance_do_not_recur():
+    """Of 9,000 people with 50 first names and 2,500 last names, many share both."""
+    table = visits(9_000, "first_name last_name sex")
+    assert table.frame.select("first_name", "last_name").n_unique() < 8_800
+    assert who_is_a_person(table).verdict is Verdict.SURE
