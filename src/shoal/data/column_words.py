@@ -23,7 +23,7 @@ import polars as pl
 import yaml
 
 from shoal.data.numbers import parse_numbers
-from shoal.data.person_names import same_values
+from shoal.data.person_names import normal_form, same_values
 from shoal.data.table import Table
 
 CODE = frozenset("id code type key".split())
@@ -57,7 +57,7 @@ def _by_capitals(run: str) -> list[str]:
 
 def fold(text: str) -> str:
     """The text in small letters, without accents."""
-    signs = unicodedata.normalize("NFKD", text)
+    signs = normal_form("NFKD", text)
     return "".join(sign for sign in signs if not unicodedata.combining(sign)).casefold()
 
 

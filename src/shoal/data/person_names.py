@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial, reduce
 from itertools import chain, combinations, islice, product
 from operator import add
+from typing import Literal
 
 import numpy as np
 import polars as pl
@@ -36,6 +37,8 @@ BLANKS = (
 )
 """What Python takes for blanks; Polars knows fewer, and both must find the same people."""
 
+SHORT = 500  # signs of a text in which Python sorts marks in a blink
+
 _UNSEEN = re.compile(UNSEEN)
 _LENGTH = re.compile(r"(\d{1,9}):")
 _PLAIN = "^([!-~]+( [!-~]+)*)?$"
@@ -59,8 +62,17 @@ def person_name(cell: str) -> str:
     if not (cell.isascii() and cell.isprintable()):
         if "Cn" in map(unicodedata.category, cell):  # may be a sign that only Polars knows
             return str(names_of(pl.Series([cell]))[0])
-        cell = unicodedata.normalize("NFKC", _UNSEEN.sub("", cell))
+        cell = normal_form("NFKC", _UNSEEN.sub("", cell))
     return cell.strip(BLANKS)
+
+
+def normal_form(form: Literal["NFKC", "NFKD"], text: str) -> str:
+    """A text in one of Unicode's forms, in time that grows with its length: Python alone sorts a
+    run of marks above one letter in time that grows with its square.
+    """
+    if len(text) <= SHORT:
+        return unicodedata.normalize(form, text)
+    return str(pl.Series([text]).str.normalize(form)[0])
 
 
 def same_value(cell: str) -> str:

@@ -1,13 +1,17 @@
 """Whether a table has the columns that its policy names, and names for all of its columns."""
 
-import unicodedata
 from collections.abc import Container
 
 import polars as pl
 
 from shoal.data.column_words import copied_columns, is_no_header, looks_like_data, named_by_a_record
 from shoal.data.person.decision import PersonCandidate, who_is_a_person
-from shoal.data.person_names import spelled_apart, unlisted_values, values_for_none
+from shoal.data.person_names import (
+    normal_form,
+    spelled_apart,
+    unlisted_values,
+    values_for_none,
+)
 from shoal.data.schema import REMOVED
 from shoal.data.table import Table, names_like_patterns
 from shoal.data.two_tables import GROUP
@@ -210,7 +214,7 @@ def _bare(name: str) -> str:
     """A name without what people write in different ways, or nobody sees: case, blanks, marks,
     scripts.
     """
-    folded = unicodedata.normalize("NFKC", name).casefold().translate(_LOOK_ALIKE)
+    folded = normal_form("NFKC", name).casefold().translate(_LOOK_ALIKE)
     return "".join(sign for sign in folded if sign.isalnum())
 
 
