@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from shoal.advise.propose import propose_policy
 from shoal.data.person.decision import Verdict, who_is_a_person
 from shoal.data.table import Table
 
@@ -84,6 +85,13 @@ def test_profiles_that_recur_are_asked_about_where_each_number_has_one_row(
 ):
     found = who_is_a_person(visits(300, columns, numbers=rows, rows=1, number=number))
     assert [{*one.columns} for one in found.candidates] == [profile] * (rows > 1)
+
+
+def test_beside_a_question_about_profiles_one_number_is_the_subject():
+    frame = visits(300, "birth_date sex", numbers=3, rows=1, number="client_id").frame
+    twice = frame.with_columns(customer_id=pl.col("client_id"))
+    roles = [one["role"] for one in propose_policy(twice, k=2).content["attributes"].values()]
+    assert roles.count("subject") == 1
 
 
 def test_profiles_are_counted_in_however_many_rows():

@@ -314,13 +314,13 @@ def with_one_subject(
 
     Where the answer has to be confirmed, its first column asks.
     """
-    if answer.verdict is Verdict.NONE:
-        chosen = next((name for name, guess in guesses.items() if guess.role == "subject"), None)
-        if chosen is None:
-            return dict(guesses)
-        subject = {chosen: _asking_whose(guesses[chosen], columns[chosen])}
-        return _with_others_removed(guesses, columns, (chosen,), ()) | subject
-    first = answer.candidates[0]
+    first = next(iter(answer.candidates), None)
+    if first is None or first.is_profile:
+        found = _with_first_subject(guesses, columns)
+        if first is not None:
+            asking = first.columns[0]
+            found[asking] = replace(found[asking], person=answer)
+        return found
     is_asked = answer.verdict is Verdict.ASK
     own = {name: _own_guess(first, guesses[name], is_asked) for name in first.columns}
     asking = first.columns[0]
@@ -328,15 +328,22 @@ def with_one_subject(
         own[asking] = replace(own[asking], person=answer)
     if len(first.columns) == 1:
         own[asking] = _asking_whose(own[asking], columns[asking])
-    if first.is_profile:
-        return {**guesses, **own}
     return _with_others_removed(guesses, columns, first.columns, answer.removed) | own
+
+
+def _with_first_subject(
+    guesses: Mapping[str, Guess], columns: Mapping[str, ColumnCells]
+) -> dict[str, Guess]:
+    """The guesses where no column repeats as the number of people does."""
+    chosen = next((name for name, guess in guesses.items() if guess.role == "subject"), None)
+    if chosen is None:
+        return dict(guesses)
+    subject = {chosen: _asking_whose(guesses[chosen], columns[chosen])}
+    return _with_others_removed(guesses, columns, (chosen,), ()) | subject
 
 
 def _own_guess(first: PersonCandidate, guess: Guess, is_asked: bool) -> Guess:
     """The guess for a column of the first candidate."""
-    if first.is_profile:
-        return guess
     if len(first.columns) > 1:
         return PART
     reason = MAYBE if is_asked else BY_NAME
