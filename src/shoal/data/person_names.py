@@ -43,6 +43,8 @@ _UNSEEN = re.compile(UNSEEN)
 _LENGTH = re.compile(r"(\d{1,9}):")
 _PLAIN = "^([!-~]+( [!-~]+)*)?$"
 """Texts of which nothing but capitals is compared otherwise than it is written."""
+_GROUPED = r"^(\+\d+|\+?\d{1,3}([,'\u2019 ]\d{3})+)(\.0+)?$"
+"""Numbers with a plus or with marks of thousands."""
 _UNLIKE_ITS_NAME = "[^ -~]|^ | $"
 """Texts that may be written otherwise than the person is named."""
 
@@ -130,7 +132,7 @@ def spelled_apart(
     values, texts = alike_values(column, what is not None, missing_values)
     if values == texts:
         return []
-    signs = "zeros in front, '.0'" if what else "blanks"
+    signs = "zeros in front, '.0', marks of thousands" if what else "blanks"
     what = what or "but records with them are taken to differ"
     if role == "sensitive":
         what = "but its hierarchy lists each" if is_listed else "and l counts them so"
@@ -277,8 +279,8 @@ def refuse_spelling(first: str, second: str, taken: int) -> None:
     if taken:
         raise InputError(
             f"{second}: {taken} of its people are those of {first}, but for capitals, zeros in"
-            " front or '.0' in their ids, and would be taken for others; write the ids of all"
-            " releases alike"
+            " front, '.0' or marks of thousands in their ids, and would be taken for others; write"
+            " the ids of all releases alike"
         )
 
 
@@ -323,7 +325,9 @@ def _columns_in(name: str) -> list[str]:
 
 
 def bare(names: pl.Series) -> pl.Series:
-    """Names of one column without capitals, zeros in front and `.0`, in the digits 0 to 9."""
+    """Names of one column without capitals, zeros in front, `.0`, a plus and marks of thousands, in
+    the digits 0 to 9.
+    """
     odd = names.filter(names.str.contains("[^ -~]"))
     found = odd.str.extract_all(r"[\p{Nd}--[0-9]]").explode().drop_nulls() if len(odd) else odd
     digits = found.unique().to_list()
@@ -331,6 +335,9 @@ def bare(names: pl.Series) -> pl.Series:
         names = names.str.to_uppercase().str.replace_all("I\u0307|\u0130", "I")
     if digits:
         names = names.str.replace_many(digits, [str(unicodedata.decimal(one)) for one in digits])
+    rows = names.str.contains(_GROUPED).arg_true()
+    if len(rows):
+        names = names.clone().scatter(rows, names.gather(rows).str.replace_all(r"[+,'\u2019 ]", ""))
     found = names.str.to_lowercase().str.replace(r"(\d)\.0+$", "${1}").str.strip_chars_start("0")
     return found.replace("", "0")
 

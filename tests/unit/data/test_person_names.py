@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.data.column_words import fold
-from shoal.data.person_names import names_of, person_name, same_value, same_values
+from shoal.data.person_names import bare, names_of, person_name, same_value, same_values
 
 UNSEEN = (
     "\0\x1b\x7f\x9f\u034f\u180b\u200b\u2065\u2800\u3164\uffa0\ufeff\ufff9\ufffb\ufffe\uffff"
@@ -50,3 +50,13 @@ def test_marks_above_a_letter_are_sorted_in_time_that_grows_with_their_number():
     name = "a" + (above + below) * times
     assert person_name(name) == "\u1ea1" + below * (times - 1) + above * times
     assert fold(name) == "a"
+
+
+@pytest.mark.parametrize("number", ["1,000", "1'000", "1\u2019000", "+1 000", "01,000.0", "+1000"])
+def test_a_number_with_a_plus_or_with_marks_of_thousands_is_spelled_otherwise(number):
+    assert bare(pl.Series([number])).to_list() == ["1000"]
+
+
+@pytest.mark.parametrize("name", ["1,00", "1 0000", "1,000,00", "+", "+a", "a 1,000", "1,000 a"])
+def test_what_is_no_such_number_keeps_its_signs(name):
+    assert bare(pl.Series([name])).to_list() == [name]
