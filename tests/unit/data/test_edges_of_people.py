@@ -425,7 +425,7 @@ def test_a_dropped_column_of_any_type_may_number_people(number, tmp_path):
     policy = shoal.Policy.of(VISITS)
     assert codes(shoal.publish(given, policy).certificate) == ["people-assumed"]
     done = publish_file(str(tmp_path / "t.parquet"), policy, str(tmp_path / "o.csv"))
-    assert codes(done.certificate) == ["people-assumed"]
+    assert {*codes(done.certificate)} == {"people-assumed"}
     # lists that nobody needs are not read from files, where a few bytes may hold very long ones
     is_list = "List" in str(given.schema["patient_id"])
     assert is_list == any("lists, which are not read" in str(w) for w in done.certificate.warnings)

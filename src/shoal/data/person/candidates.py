@@ -31,7 +31,7 @@ STEADY = 0.9
 CONFIRMED, CONTRADICTED = 0.8, 0.5
 CROSSING = 1.2  # times as many pairs of values as the richer of two columns has
 RECURRING = 1.25  # times as many profiles by chance as there are, where people have several values
-FEWEST_AGAIN = 5  # profiles that repeat, where chance repeats none
+FEWEST_AGAIN = 5  # profiles that repeat, or are missing, where by chance none would
 YEARS = 5  # by which ages of one person may differ: people grow older
 
 
@@ -230,7 +230,8 @@ def recur(profile: Sequence[PersonColumn], rows: np.ndarray) -> bool:
     drawn = [*map(np.random.default_rng(6).permutation, parts)]
     (seen, again), (by_chance, again_by_chance) = map(_profiles, (parts, drawn))
     least = max(FEWEST_AGAIN, (EXCEPTIONS - 1) * len(rows))
-    return RECURRING * seen <= by_chance or again >= least + NAMESAKES * again_by_chance
+    are_fewer = by_chance >= max(RECURRING * seen, seen + FEWEST_AGAIN)
+    return are_fewer or again >= least + NAMESAKES * again_by_chance
 
 
 def _profiles(parts: Sequence[np.ndarray]) -> tuple[int, int]:
