@@ -24,7 +24,8 @@ has several steps, else by the rounded partition, and what publishes the narrowe
 Cutting wins where t is loose, exchanging where it is tight: where many classes of k records drawn
 at random are too far, cutting loses more by a fifth at least (Adult, k = 5 to 50) and is left out.
 Few quasi-identifiers are an exception: where records that are alike are k people on average, they
-are large classes that need no coarsening, so the table is cut by lattice peeling first.
+are large classes that need no coarsening, so the table is cut by lattice peeling first, as small
+tables are.
 Where each move can be asked for all promises, exchanging is kept short and the narrower classes are
 annealed (`search.refinement`).
 """
@@ -89,6 +90,9 @@ LOOSE, TOGETHER = 0.3, 3_000
 this number of classes at a time.
 """
 
+SMALL = 5_000
+"""Records up to which the table is always cut, too, with all of that method's effort."""
+
 SETTLED = 500
 """Exchanging ends where a round moves less than one record in this number."""
 
@@ -136,7 +140,8 @@ class TClosenessByExchange(Partitioner):
         there.
         """
         require_people(matrix, promises)
-        if self.aim == "means" or not has_few_cells(matrix, promises):
+        is_small = matrix.records <= SMALL
+        if self.aim == "means" or not (is_small or has_few_cells(matrix, promises)):
             return self._searched(matrix, promises, rng, progress)
         progress("cutting the table")
         cut = LatticePeeling().partition(matrix, promises, rng)
