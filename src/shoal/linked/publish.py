@@ -23,7 +23,7 @@ from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import MethodReport, OutputReport
 from shoal.data.linked import PEOPLE, LinkedTables
 from shoal.data.progress import Progress, no_progress
-from shoal.linked.check import faults_of
+from shoal.linked.check import faults_of, paid_by_people
 from shoal.linked.recode import DraftTable, key_map, recode
 from shoal.linked.templates import LinkedPromises, bundles_of
 from shoal.policy import registry
@@ -198,7 +198,13 @@ def _audit(
     drafts: Mapping[str, DraftTable],
     progress: Progress,
 ) -> LinkedAudit:
-    """The audit of what was written, with the faults that only who made it can find."""
-    audit = measure_linked(back, problem, tables, progress, owners=drafts[PEOPLE].rows)
+    """The audit of what was written, with the faults that only who made it can find, and who pays
+    for it.
+    """
+    owners = drafts[PEOPLE].rows
+    audit = measure_linked(back, problem, tables, progress, owners=owners)
     faults = audit.certificate["faults"] | faults_of(back.tables, audit.release, tables, drafts)
-    return LinkedAudit(audit.certificate.extended(faults=faults), audit.release)
+    paid = None if any(faults.values()) else paid_by_people(audit.release, tables, owners)
+    linked = audit.certificate["linked"] | {"paid": paid}
+    certificate = audit.certificate.extended(faults=faults, linked=linked)
+    return LinkedAudit(certificate, audit.release)

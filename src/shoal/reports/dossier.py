@@ -338,12 +338,20 @@ def _measured_facts(found: Dossier, certificate: Certificate) -> Iterator[tuple[
     yield gettext("can rows of one person be linked?"), linked_rows(certificate)
     hidden = certificate["records"]["suppressed"]
     lost = [gettext("{some} of {all} records", some=hidden, all=out), *single_cells(certificate)]
-    if tables:  # whose report names nobody who lost most
+    if tables:
         lost = [
             gettext("{some:,} of {all:,} rows of {name} withheld", some=some, all=n["in"], name=t)
             for t, n in ((one["name"], one["rows"]) for one in tables)
             if (some := n["withheld"]) is not None
         ]
+        if paid := certificate["linked"].get("paid"):
+            who = gettext(
+                "who lost most: a tenth of the people, who lose {tenth} of their detail; the half"
+                " who lose least lose {half}",
+                tenth=percent_text(paid["tenth"]),
+                half=percent_text(paid["half"]),
+            )
+            lost.append(who)
     else:
         lost.append(gettext("who lost most: see the report"))
     yield gettext("suppressed"), "; ".join(lost)

@@ -110,20 +110,46 @@ def table_findings(certificate: Certificate, people: str = PEOPLE) -> list[Table
                 rows["in"],
                 rows["published"],
                 rows["withheld"],
-                [*_withheld(table), *(exposure_text(one, asked) for one in own)],
+                [exposure_text(one, asked) for one in own],
             )
         )
     return found
 
 
-def _withheld(table: Mapping[str, Any]) -> Iterator[str]:
-    if table["rows"]["withheld"]:
-        yield ngettext(
-            "{count:,} of {all:,} rows is withheld: not everybody in its class has such a row.",
-            "{count:,} of {all:,} rows are withheld: not everybody in their classes has such rows.",
-            table["rows"]["withheld"],
-            all=table["rows"]["in"],
+def paid_lines(certificate: Certificate) -> Iterator[str]:
+    """Who pays for a release: how unevenly the loss falls on people, as far as that is known, and
+    of each table how many rows are withheld, and of whom.
+    """
+    paid = certificate["linked"].get("paid")
+    if paid is not None:
+        yield gettext(
+            "The tenth of people who lose most lose {tenth} of their detail, over all of their"
+            " rows; the half who lose least, {half}.",
+            tenth=percent_text(paid["tenth"]),
+            half=percent_text(paid["half"]),
         )
+    for table in certificate["tables"]:
+        if table["rows"]["withheld"]:
+            yield _withheld(table, (paid or {"people": {}})["people"].get(table["name"]))
+
+
+def _withheld(table: Mapping[str, Any], people: Mapping[str, int] | None) -> str:
+    """How many rows of a table are withheld. people: of how many, and how many have none left."""
+    said = ngettext(
+        "{count:,} of {all:,} rows of {table} is withheld: not everybody in its class has such a"
+        " row.",
+        "{count:,} of {all:,} rows of {table} are withheld: not everybody in their classes has"
+        " such rows.",
+        table["rows"]["withheld"],
+        all=table["rows"]["in"],
+        table=table["name"],
+    )
+    if people is None:
+        return said
+    whose = gettext(
+        "People who lose such rows: {losing:,}; of these, without any left: {without:,}.", **people
+    )
+    return f"{said} {whose}"
 
 
 def exposure_text(one: Mapping[str, Any], k: int) -> str:
@@ -247,6 +273,7 @@ def _content(certificate: Certificate, asked: PolicyModel, heading: Heading | No
         "lines": in_short(certificate),
         "picture": entity_picture(entities_of(certificate)),
         "tables": table_findings(certificate),
+        "paid": list(paid_lines(certificate)),
         "columns": [
             (c["name"], ROLES.get(c["role"], c["role"]), gettext(SHOWN[c["technique"]]), c["loss"])
             for c in certificate["columns"]

@@ -17,7 +17,7 @@ from shoal.data.language import gettext, ngettext
 from shoal.errors import InputError
 from shoal.reports.charts import risks_chart
 from shoal.reports.in_short import is_of_rows_alike, several_classes
-from shoal.reports.linked import entities_of, entity_picture, table_findings
+from shoal.reports.linked import entities_of, entity_picture, paid_lines, table_findings
 from shoal.reports.text import explanation_sentences
 from shoal.web import pictures, policy_text, sign_off
 from shoal.web.checked import beside
@@ -131,6 +131,7 @@ def _of_several(server: Server, stated: Context, before: Context | None) -> Cont
         "people": people,
         "tables": table_findings(certificate, people),
         "picture": entity_picture(entities_of(certificate, people)),
+        "paid": list(paid_lines(certificate)),
         "has_keys": stated["linked"]["keys"] != "none",
         "exposed_before": exposed_lines(before or {}, stated["together"]["asked"]),
     }

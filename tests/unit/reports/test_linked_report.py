@@ -9,10 +9,16 @@ from shoal.auditor.dossier.dossier import DEFAULT, unanswered
 from shoal.data.certificate import Certificate
 from shoal.reports.attacks import page_content, rows_of
 from shoal.reports.in_short import is_of_rows_alike
-from shoal.reports.linked import Entity, entities_of, entity_picture, table_findings
+from shoal.reports.linked import (
+    Entity,
+    entities_of,
+    entity_picture,
+    paid_lines,
+    table_findings,
+)
 
 
-def certificate(below: int = 0, matching: dict | None = None) -> Certificate:
+def certificate(below: int = 0, matching: dict | None = None, **found: object) -> Certificate:
     def table(name, parent, known, came, shown):
         rows = {"in": came, "published": shown, "withheld": came - shown}
         return {"name": name, "parent": parent, "known": known, "rows": rows}
@@ -29,6 +35,7 @@ def certificate(below: int = 0, matching: dict | None = None) -> Certificate:
             "linked": {
                 "exposed": [{"table": t, "known": k, "below": b} for t, k, b in exposed],
                 "matching": matching,
+                **found,
             },
         }
     )
@@ -62,13 +69,28 @@ def test_a_table_that_nobody_has_linked_is_drawn_apart():
     assert picture.count("<path") == 1
 
 
-def test_each_table_says_what_is_withheld_and_who_is_betrayed_by_it():
+def test_each_table_says_who_is_betrayed_by_it():
     people, visits, drugs = table_findings(certificate(below=7))
     assert people.lines == ["Known people's own cells: everybody hides among at least 5."]
-    assert visits.lines[0].startswith("9 of 90 rows are withheld")
-    assert "Known any 2 rows of visits: 7 people hide among fewer than 5." in visits.lines
-    assert visits.lines[-1] == "Known all rows of visits: not judged, too many choices of rows."
-    assert drugs.lines[0].startswith("1 of 100 rows is withheld")
+    assert visits.lines == [
+        "Known any 2 rows of visits: 7 people hide among fewer than 5.",
+        "Known all rows of visits: not judged, too many choices of rows.",
+    ]
+    assert drugs.lines == []
+
+
+def test_who_pays_is_said_of_each_table_as_far_as_it_is_known():
+    visits, drugs = paid_lines(certificate())  # audited by who does not know whose row is whose
+    assert visits.startswith("9 of 90 rows of visits are withheld")
+    assert drugs == "1 of 100 rows of drugs is withheld: not everybody in its class has such a row."
+    people = {"visits": {"losing": 7, "without": 2}, "drugs": {"losing": 1, "without": 0}}
+    most, visits, drugs = paid_lines(
+        certificate(paid={"tenth": 0.5, "half": 0.125, "people": people})
+    )
+    assert "lose 50.0 % of their detail" in most
+    assert most.endswith("the half who lose least, 12.5 %.")
+    assert visits.endswith("People who lose such rows: 7; of these, without any left: 2.")
+    assert drugs.endswith("People who lose such rows: 1; of these, without any left: 0.")
 
 
 def test_people_are_drawn_under_the_name_that_their_owner_gave_them():
