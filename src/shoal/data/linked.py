@@ -118,6 +118,14 @@ class TableTree:
         """The tables whose parent this one is."""
         return tuple(table for table in self.tables if table.parent == name)
 
+    def days_of(self, name: str) -> tuple[str, ...]:
+        """The columns of a table that are encoded as days of the calendar: people's anchor where
+        there is one, and all dates where there is none.
+        """
+        if self.anchor is None:
+            return self.dates.get(name, ())
+        return (ANCHOR,) if name == PEOPLE else ()
+
     @property
     def known_rows(self) -> int | None:
         """The number of rows that an attacker knows in all tables with a number; None if none."""

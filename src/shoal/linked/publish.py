@@ -6,7 +6,8 @@ read > bind > bundle > recode > write > read back > audit > publish
 import hashlib
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from dataclasses import replace as replaced
 from pathlib import Path
 
 import numpy as np
@@ -50,11 +51,16 @@ WITHHELD = "nothing was written"
 class LinkedPublication:
     """A release of linked tables that kept its promises.
 
-    data: by table, the published frame. certificate: what was measured on the written files.
+    data: by table, the published frame. audit: of the written files, beside the original.
+    certificate: what was measured.
     """
 
     data: Mapping[str, pl.DataFrame]
-    certificate: Certificate
+    audit: LinkedAudit = field(repr=False)
+
+    @property
+    def certificate(self) -> Certificate:
+        return self.audit.certificate
 
 
 def publish_linked(
@@ -109,7 +115,8 @@ def publish_linked(
         if unfinished is not None:  # whose row is whose, for the owner alone
             files.write(key_map(tables, recoded), unfinished, JSON_LINES)
         draft.certify(certificate.to_json())
-    return LinkedPublication({name: one.frame for name, one in recoded.items()}, certificate)
+    audit = replaced(audit, certificate=certificate)
+    return LinkedPublication({name: one.frame for name, one in recoded.items()}, audit)
 
 
 @dataclass(frozen=True)
@@ -207,4 +214,4 @@ def _audit(
     paid = None if any(faults.values()) else paid_by_people(audit.release, tables, owners)
     linked = audit.certificate["linked"] | {"paid": paid}
     certificate = audit.certificate.extended(faults=faults, linked=linked)
-    return LinkedAudit(certificate, audit.release)
+    return replaced(audit, certificate=certificate)

@@ -25,7 +25,7 @@ from shoal.web.edits import Form, column_of, edited, one, whole
 from shoal.web.frame import frame, job_context, page
 from shoal.web.pictures import asked_ks, comparison_key, rows_now
 from shoal.web.policy_text import Context, changed_lines, read, sha256, written
-from shoal.web.project import Run
+from shoal.web.project import SHOWN, Run
 from shoal.web.routes_of_edits import back, form_of
 from shoal.web.screens import exposed_lines
 from shoal.web.server import Server
@@ -86,7 +86,7 @@ async def result_screen(server: Server, name: str | None, cells: Context | None 
 
 async def _measured(server: Server, run: Run) -> Context:
     stated = run.certificate
-    shown: Context = policy_text.json_of(run.folder / "shown.json", {})
+    shown: Context = policy_text.json_of(run.folder / SHOWN, {})
     before = await _risk_of(server, run)
     columns = [c for c in stated.get("columns") or () if c["role"] == "quasi"]
     losses = sorted(columns, key=lambda column: -(column.get("loss") or 0))
