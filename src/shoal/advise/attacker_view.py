@@ -5,7 +5,8 @@ quasi-identifiers as the original has them. Unlike all other figures of a releas
 one person and name values, because the owner asks; they belong on the owner's screen.
 """
 
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from numbers import Integral
@@ -29,8 +30,8 @@ from shoal.data.table import Column, Table
 from shoal.data.truth import Truth
 from shoal.errors import InputError
 from shoal.policy.binding.files import Source
-from shoal.policy.linked import one_table_findings
 from shoal.policy.policy import Policy, PolicyLike
+from shoal.policy.problem import LinkedProblem
 from shoal.tables.draft import Outcome
 
 MOST_EXPOSED, MOST_DISTORTED = "most-exposed", "most-distorted"
@@ -80,6 +81,21 @@ class Learnt(Figures):
 
 
 @dataclass(frozen=True, repr=False)
+class KnownRows(Figures):
+    """What the attacker knows of a person's rows in one table.
+
+    known: `all`, `count`, or of how many of these rows they know the cells. rows: how many there
+    are. columns, cells: of each row, as the original has them; none where only the count is known.
+    """
+
+    table: str
+    known: str
+    rows: int
+    columns: tuple[str, ...]
+    cells: tuple[tuple[str, ...], ...] = field(repr=False)
+
+
+@dataclass(frozen=True, repr=False)
 class AttackerView(Figures):
     """One row of the original, from 1, as an attacker finds it.
 
@@ -98,6 +114,11 @@ class AttackerView(Figures):
     fitting_classes: int
     fitting_people: int
     learnt: tuple[Learnt, ...]
+
+    @property
+    def tables(self) -> "tuple[KnownRows, ...]":
+        """What is known of rows in further tables; nothing, where there is one table."""
+        return ()
 
     def to_dict(self) -> dict[str, Any]:
         """All of it, as JSON can hold it; it holds values."""
@@ -134,7 +155,10 @@ def attacker_views(
 ) -> "AttackerViews":
     """Views of a release, prepared once for looks at many rows."""
     policy = Policy.of(policy)
-    InputError.raise_for(one_table_findings(policy.model, "attack"))
+    if policy.model.is_linked:
+        from shoal.advise.linked_attacker_view import linked_attacker_views
+
+        return linked_attacker_views(release, LinkedProblem(policy), original, trace, progress)
     source = policy.tables.read_source(original, progress)
     progress("reading the release")
     found = release.found if isinstance(release, Publication) else None
@@ -157,7 +181,7 @@ def attacker_views(
         truth = truth_of(source, encoded, problem, rows)  # None: nobody knows whose row is where
         shown = read_release(released, problem, truth)
     is_counted = truth is not None or shown.classes.subjects is not None
-    return AttackerViews(
+    return TableAttackerViews(
         shown,
         {name: released.column(name) for name in shown.classes.sensitive},
         UNITS[people_key(policy.subject, is_counted)].many,
@@ -168,9 +192,43 @@ def attacker_views(
     )
 
 
+class AttackerViews(Figures, ABC):
+    """Views of any row of one release, prepared once; see `attacker_view`."""
+
+    def of_row(self, row: WhichRow) -> AttackerView:
+        """The view of one row; raises InputError where there is no such row."""
+        if row == MOST_EXPOSED:
+            return self.of(self.most_exposed())
+        if row == MOST_DISTORTED:
+            return self.of(self.most_distorted())
+        if isinstance(row, bool) or not isinstance(row, Integral) or not 1 <= row <= self.rows:
+            raise InputError(
+                f"row: is not in the table; give a number from 1 to {self.rows}, '{MOST_EXPOSED}'"
+                f" or '{MOST_DISTORTED}'"
+            )
+        return self.of(int(row))
+
+    @property
+    @abstractmethod
+    def rows(self) -> int:
+        """How many rows there are to look at, from 1."""
+
+    @abstractmethod
+    def of(self, row: int) -> AttackerView:
+        """The view of a row of the original; row: from 1."""
+
+    @abstractmethod
+    def most_exposed(self) -> int:
+        """The row, from 1, whose true value the attacker would give the greatest chance."""
+
+    @abstractmethod
+    def most_distorted(self) -> int:
+        """The row, from 1, whose cells are the widest of those that show something."""
+
+
 @dataclass(frozen=True, repr=False)
-class AttackerViews(Figures):
-    """Views of any row of one release, prepared once; see `attacker_view`.
+class TableAttackerViews(AttackerViews):
+    """Views of any row of one table.
 
     sensitive: the published columns. unit: as in `AttackerView`. Of the original, known: text of
     the quasi-identifiers. values: (m,) float64 the number, order or leaf behind each. truth: the
@@ -187,22 +245,17 @@ class AttackerViews(Figures):
     place: np.ndarray | None
 
     def of_row(self, row: WhichRow) -> AttackerView:
-        """The view of one row; raises InputError where there is no such row."""
-        if row in (MOST_EXPOSED, MOST_DISTORTED):
-            if self.place is None:
-                raise InputError(
-                    f"row '{row}': nobody knows which row of the release is whose; give a number,"
-                    " the trace, or what 'publish' returned"
-                )
-            is_exposed = row == MOST_EXPOSED
-            return self.of(self.most_exposed() if is_exposed else self.most_distorted())
-        rows = len(next(iter(self.known.values())).codes)
-        if isinstance(row, bool) or not isinstance(row, Integral) or not 1 <= row <= rows:
+        """The view of one row; raises InputError where there is no such row, or nobody knows."""
+        if row in (MOST_EXPOSED, MOST_DISTORTED) and self.place is None:
             raise InputError(
-                f"row: is not in the table; give a number from 1 to {rows}, '{MOST_EXPOSED}' or"
-                f" '{MOST_DISTORTED}'"
+                f"row '{row}': nobody knows which row of the release is whose; give a number,"
+                " the trace, or what 'publish' returned"
             )
-        return self.of(int(row))
+        return super().of_row(row)
+
+    @property
+    def rows(self) -> int:
+        return len(next(iter(self.known.values())).codes)
 
     def of(self, row: int) -> AttackerView:
         """The view of a row of the original; row: from 1."""
@@ -299,21 +352,9 @@ class AttackerViews(Figures):
         column = self.sensitive[name]
         people = self._people(alike)
         counts = Classes(column.codes[alike], len(column.cells), self._whose(alike)).people()
-        base = self._bases[name]
-        values = sorted(
-            (
-                PossibleValue(
-                    column.cells[code],
-                    int(counts[code]),
-                    int(counts[code]) / people,
-                    int(base[code]) / self._everybody,
-                )
-                for code in np.flatnonzero(counts)
-            ),
-            key=lambda one: (-one.people, one.value),
-        )
+        values = possible_values(column.cells, counts, people, self._bases[name], self._everybody)
         truth = _cell(self.truth[name], row)
-        return Learnt(name, tuple(values), truth, any(one.value == truth for one in values))
+        return Learnt(name, values, truth, any(one.value == truth for one in values))
 
     def _whose(self, records: np.ndarray) -> np.ndarray | None:
         subjects = self.release.classes.subjects
@@ -346,6 +387,24 @@ class AttackerViews(Figures):
         asked = np.where((labels < 0) | (true < 0), -2, labels * cells + true)
         at = np.minimum(np.searchsorted(own, asked), len(own) - 1)
         return np.where(own[at] == asked, counts[at], 0)
+
+
+def possible_values(
+    cells: Sequence[str], counts: np.ndarray, people: int, base: np.ndarray, everybody: int
+) -> tuple[PossibleValue, ...]:
+    """The values that somebody among some people has, the likeliest first. counts, base: (cells,)
+    how many of these people, and of everybody, have each.
+    """
+    values = (
+        PossibleValue(
+            cells[int(code)],
+            int(counts[code]),
+            int(counts[code]) / people,
+            int(base[code]) / everybody,
+        )
+        for code in np.flatnonzero(counts)
+    )
+    return tuple(sorted(values, key=lambda one: (-one.people, one.value)))
 
 
 def _ends(column: PublishedColumn) -> tuple[np.ndarray, np.ndarray]:

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from shoal.auditor.checks import K_ANONYMITY
 from shoal.data.certificate import Certificate
 from shoal.data.findings import some_named
 from shoal.data.language import gettext, ngettext
@@ -132,6 +133,7 @@ def _of_several(server: Server, stated: Context, before: Context | None) -> Cont
         "tables": table_findings(certificate, people),
         "picture": entity_picture(entities_of(certificate, people)),
         "paid": list(paid_lines(certificate)),
+        "fewest": min(p["measured"] for p in stated["promises"] if p["model"] == K_ANONYMITY),
         "has_keys": stated["linked"]["keys"] != "none",
         "exposed_before": exposed_lines(before or {}, stated["together"]["asked"]),
     }
@@ -440,16 +442,17 @@ async def rows(request: Request) -> Response:
 
 
 async def _rows_of(server: Server, run: Run, first: int, is_starred: bool) -> Context:
-    """Rows of a draft from this one on, before and after."""
+    """Rows of a draft from this one on, before and after; of several tables, those of a person."""
+    end = first + (1 if run.policy.get("tables") else ROWS_OF_DRAFT)
     cells = await server.desk.look(
         "show_draft",
         **server.require_table(),
         policy=run.policy,
         draft=str(run.data),
-        rows=list(range(first, first + ROWS_OF_DRAFT)),
+        rows=list(range(first, end)),
         is_starred=is_starred,
     )
-    return {**cells, "first": first, "starred": is_starred}
+    return {**cells, "first": first, "next": end, "starred": is_starred}
 
 
 async def attacker(request: Request) -> Response:
@@ -457,9 +460,11 @@ async def attacker(request: Request) -> Response:
     server, form = request.app.state.server, form_of(request)
     run = _of_this_table(server, form)
     asked = one(form, "which") or one(form, "row")
-    row: int | str = asked if asked in (EXPOSED, DISTORTED) else _row(asked, one(form, "step"))
+    row: int | str = asked
     if asked == ANY:
-        row = secrets.randbelow(int(server.project.about.get("rows") or 1)) + 1
+        row = secrets.randbelow(run.certificate["records"]["in"] or 1) + 1
+    elif asked not in (EXPOSED, DISTORTED):
+        row = _row(asked, one(form, "step"))
     asked_of = {**server.asked_of(run), "draft": str(run.data)}
     view = await server.desk.look("show_attacker", **asked_of, row=row)
     fish = pictures.school(int(view["people"]), 300, 84)
