@@ -43,7 +43,7 @@ from shoal.reports.attacks import (
 from shoal.reports.charts import risks_chart
 from shoal.reports.in_short import ROLES, alone_if_known, in_short
 from shoal.reports.limits import linked_rows
-from shoal.reports.linked import entities_of, entity_picture
+from shoal.reports.linked import entities_of, entity_picture, loss_of_people
 from shoal.reports.pages import Content, listed, percent_text, render_template, write_page
 from shoal.reports.text import single_cells
 
@@ -344,16 +344,8 @@ def _measured_facts(found: Dossier, certificate: Certificate) -> Iterator[tuple[
             for t, n in ((one["name"], one["rows"]) for one in tables)
             if (some := n["withheld"]) is not None
         ]
-        if paid := certificate["linked"].get("paid"):
-            who = gettext(
-                "who lost most: a tenth of the people, who lose {tenth} of their detail; the half"
-                " who lose least lose {half}",
-                tenth=percent_text(paid["tenth"]),
-                half=percent_text(paid["half"]),
-            )
-            lost.append(who)
-    else:
-        lost.append(gettext("who lost most: see the report"))
+    most = loss_of_people(certificate) if tables else gettext("see the report")
+    lost.append(gettext("who lost most: {most}", most=most or gettext("not known")))
     yield gettext("suppressed"), "; ".join(lost)
     dialect = (certificate.get("output") or {}).get("dialect") or {}
     order = gettext("as in the original, which may tell who is who")

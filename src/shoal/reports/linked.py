@@ -131,21 +131,29 @@ def table_findings(certificate: Certificate, people: str = PEOPLE) -> list[Table
     return found
 
 
+def loss_of_people(certificate: Certificate) -> str:
+    """How unevenly the loss falls on people; nothing where that is not known."""
+    paid = certificate["linked"].get("paid")
+    if paid is None:
+        return ""
+    return gettext(
+        "the tenth of people who lose most lose {tenth} of their detail, over all of their rows;"
+        " the half who lose least, {half}",
+        tenth=percent_text(paid["tenth"]),
+        half=percent_text(paid["half"]),
+    )
+
+
 def paid_lines(certificate: Certificate) -> Iterator[str]:
     """Who pays for a release: how unevenly the loss falls on people, as far as that is known, and
     of each table how many rows are withheld, and of whom.
     """
-    paid = certificate["linked"].get("paid")
-    if paid is not None:
-        yield gettext(
-            "The tenth of people who lose most lose {tenth} of their detail, over all of their"
-            " rows; the half who lose least, {half}.",
-            tenth=percent_text(paid["tenth"]),
-            half=percent_text(paid["half"]),
-        )
+    if said := loss_of_people(certificate):
+        yield f"{said[:1].upper()}{said[1:]}."
+    people = (certificate["linked"].get("paid") or {"people": {}})["people"]
     for table in certificate["tables"]:
         if table["rows"]["withheld"]:
-            yield _withheld(table, (paid or {"people": {}})["people"].get(table["name"]))
+            yield _withheld(table, people.get(table["name"]))
 
 
 def _withheld(table: Mapping[str, Any], people: Mapping[str, int] | None) -> str:
