@@ -54,9 +54,10 @@ def attacker_view(
 
     release: a file's path, a frame, or what `publish` gave, which also tells whose row is where, as
     the trace does: the row of the original behind each published one. row: its number in the
-    original, from 1, or `most-exposed` or `most-distorted`. The result holds values of the table:
-    it is for its owner's eyes. Raises InputError where tables and policy don't fit, or there is no
-    such row.
+    original, from 1, or `most-exposed` or `most-distorted`. Of linked tables, release and original
+    are each a folder or frames by name, the trace is a file, and has to be given, and the row is
+    one of people. The result holds values of the table: it is for its owner's eyes. Raises
+    InputError where tables and policy don't fit, or there is no such row.
     """
     return attacker_views(release, policy, original, trace=trace, progress=progress).of_row(row)
 

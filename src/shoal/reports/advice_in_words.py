@@ -85,8 +85,8 @@ def attacker_lines(view: AttackerView) -> Iterator[str]:
 
 def _known_lines(known: KnownRows) -> Iterator[str]:
     """What is known of a person's rows in one table, row by row."""
-    many = counted_text(known.rows, "row")
-    yield f"known of {known.table}: {known_text(known.known)}; there are {many}"
+    rows = counted_text(known.rows, "row")
+    yield f"{known.table}: {rows}; known: {known_text(known.known)}"
     for cells in known.cells:
         yield f"  {_cells(dict(zip(known.columns, cells, strict=True)))}"
 

@@ -128,12 +128,13 @@ async def _measured(server: Server, run: Run) -> Context:
 def _of_several(server: Server, stated: Context, before: Context | None) -> Context:
     """What the draft of several tables shows of each, and how many were found in them before."""
     certificate, people = Certificate(stated), server.project.people_name
+    asked = stated["promises"]
     return {
         "people": people,
         "tables": table_findings(certificate, people),
         "picture": entity_picture(entities_of(certificate, people)),
         "paid": list(paid_lines(certificate)),
-        "fewest": min(p["measured"] for p in stated["promises"] if p["model"] == K_ANONYMITY),
+        "fewest": min((p["measured"] or 0 for p in asked if p["model"] == K_ANONYMITY), default=0),
         "has_keys": stated["linked"]["keys"] != "none",
         "exposed_before": exposed_lines(before or {}, stated["together"]["asked"]),
     }

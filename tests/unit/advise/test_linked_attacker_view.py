@@ -14,6 +14,7 @@ import pytest
 
 import linked_cases
 import shoal
+from shoal.cli.main import status_of
 from shoal.errors import InputError
 
 Row = tuple[str, ...]
@@ -185,3 +186,27 @@ def test_no_value_is_in_what_a_view_shows_of_itself(case):
     view = shoal.attacker_view(out, policy, frames, 7, trace=trace)
     shown = f"{view!r}{view._repr_html_()}{view.tables[0]!r}"
     assert not any(text in shown for text in view.tables[0].cells[0])
+
+
+def test_the_command_shows_a_person_on_standard_output_alone(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("in").mkdir()
+    for name, frame in linked_cases.world(20).items():
+        frame.write_csv(f"in/{name}.csv")
+    Path("p.json").write_text(json.dumps(linked_cases.policy(3)), "utf-8")
+    shoal.publish("in", "p.json", output="out", trace="trace")
+    asked = ["attack", "out", "-p", "p.json", "--original", "in", "--person", "most-exposed"]
+    before = sorted(tmp_path.rglob("*"))
+    assert status_of(asked) == 2
+    assert "--trace" in capsys.readouterr().err
+    assert status_of([*asked, "--trace", "trace"]) == 0
+    shown = capsys.readouterr()
+    view = shoal.attacker_view("out", "p.json", "in", trace="trace")
+    rows = view.tables[0].rows
+    assert f"visits: {rows} row{'s' * (rows > 1)}; known: all rows\n  cost " in shown.out
+    assert f"who looks the same: {view.people} people" in shown.out
+    assert view.learnt[1].values[0].value in shown.out
+    assert view.learnt[1].values[0].value not in shown.err
+    assert status_of([*asked, "--trace", "trace", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(view.to_dict()))
+    assert sorted(tmp_path.rglob("*")) == before
