@@ -120,12 +120,14 @@ def paid_by_people(release: LinkedRelease, tables: LinkedTables, owners: np.ndar
 
 def person_losses(release: LinkedRelease, tables: LinkedTables, owners: np.ndarray) -> np.ndarray:
     """(people,) float64 in [0, 1], by person of the original: the widths of their published cells,
-    and 1 for each cell of a withheld row, by all of their quasi cells; 0 for who has none.
+    and 1 for each cell of a withheld row, by all of their quasi cells; 0 for who has none. Tables
+    whose rows are nobody's for their readers are left out.
 
-    owners: as in `paid_by_people`, of a release that says whose each row is.
+    owners: as in `paid_by_people`.
     """
     lost, cells = np.zeros(len(owners)), np.zeros(len(owners))
-    for name, shown in release.tables.items():
+    for about in filter(release.tree.is_joined, release.tree.tables):
+        name, shown = about.name, release.tables[about.name]
         had, left = _rows_of_people(release, tables, owners, name)
         person = owners[release.view.person_of[name]]
         for column in shown.columns:

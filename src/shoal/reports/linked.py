@@ -14,7 +14,7 @@ from shoal.auditor.dossier.context import SHOWN
 from shoal.auditor.linked.audit import LinkedAudit
 from shoal.data.certificate import Certificate
 from shoal.data.language import gettext, ngettext, printable
-from shoal.data.linked import PEOPLE, Keys
+from shoal.data.linked import PEOPLE
 from shoal.data.people import span_text
 from shoal.data.warnings import fault_sentences
 from shoal.policy.loading import as_yaml
@@ -294,9 +294,7 @@ def linked_distributions(audit: LinkedAudit, problem: LinkedProblem) -> tuple[Di
     names = drawn_of({column["name"]: column["loss"] for column in quasi})
     least = max(FEWEST, problem.policy.required_k or 0)
     found = []
-    for about in release.tree.tables:
-        if release.tree.keys is Keys.NONE and about.separator is None and about.parent is not None:
-            continue
+    for about in filter(release.tree.is_joined, release.tree.tables):
         table = release.tables[about.name]
         rows = None if truth is None else truth.rows[about.name]
         encoded = {} if rows is None else {e.attribute.name: e for e in rows.encoded.attributes}

@@ -220,3 +220,10 @@ def test_days_of_the_calendar_are_drawn_as_dates(tmp_path):
         assert all(re.match(r"20\d\d-\d\d-\d\d", label) for label in absolute.labels)
         assert absolute.edges is None
         assert not anchor or drawn["visits.day"].edges[0] <= 0  # days from a person's first
+
+
+def test_columns_of_rows_that_nobody_can_join_are_not_drawn(tmp_path):
+    policy = shoal.Policy.from_dict(linked_cases.policy(4, keys="none"))
+    done = shoal.publish(linked_cases.world(40), policy, output=tmp_path / "out")
+    drawn = linked_distributions(done.audit, LinkedProblem(policy))
+    assert [one.name for one in drawn] == ["age"]
