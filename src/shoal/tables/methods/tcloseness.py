@@ -77,6 +77,10 @@ FEW, SAMPLE, SPARE = 4, 2_000, 8
 are on all records, one part in this number.
 """
 
+ROOM = 1.6
+"""In short: times as large as k classes start, since records move more freely between larger ones.
+"""
+
 TIGHT = 0.75
 """Tables are not cut where less than this share of classes drawn at random would hold."""
 
@@ -301,6 +305,8 @@ class _ExchangeSearch:
         if self.brief and records > 2 * SAMPLE:
             size = self._size_on_sample()
             size += size // SPARE
+        if self.brief:
+            size = max(size, min(int(ROOM * self.k), records // 2))
         size, labels = self._smallest(size)
         return self.repaired(labels) if labels is not None else np.zeros(records, dtype=np.int32)
 
