@@ -91,10 +91,19 @@ def what_fails(certificate: Certificate) -> list[str]:
 
 def fails_beside(beside: Mapping[str, Any]) -> str:
     """What releases of the same people tell together, where they fail. beside: as certified."""
-    few = "some are given away by the values that are left, or by who is missing"
+    found = []
     if beside["below_k"]:
-        few = f"{beside['below_k']} are left among fewer than {beside['k']}"
-    return f"of {beside['people']} people, {few}"
+        few = "{below_k:,} are left among fewer than {k}, {alone:,} of these alone"
+        found.append(few.format(**beside))
+    found += [
+        f"{' = '.join(dict.fromkeys(row['names']))} is certain for {row['certain']:,}, and has fewer"
+        f" than {row['asked']} possible values for {row['below']:,}"
+        for row in beside.get("attributes", ())
+        if row["below"]
+    ]
+    if not found:
+        found.append("some are given away by who is missing, or a release fails by itself")
+    return f"of {beside['people']:,} people in several of them, {', and '.join(found)}"
 
 
 def require_together_kept(certificate: Certificate, consequence: str) -> None:

@@ -20,6 +20,7 @@ from shoal.auditor.dossier.dossier import (
     build_dossier,
     field_words,
 )
+from shoal.auditor.verdict import fails_beside
 from shoal.auditor.verify import FAILS
 from shoal.connectors import files
 from shoal.connectors.outputs import remove_stale_signature
@@ -356,7 +357,9 @@ def _measured_facts(found: Dossier, certificate: Certificate) -> Iterator[tuple[
     known = _text(found.content["context"]["other_releases"])
     judged = gettext("not judged together")
     if (beside := certificate.get("beside")) is not None:
-        judged = gettext("together they hold") if beside["holds"] else gettext("together they fail")
+        judged = gettext("together they hold")
+        if not beside["holds"]:
+            judged = gettext("together they fail: {what}", what=fails_beside(beside))
     yield gettext("other releases"), f"{known}; {judged}"
     signature = next((check.text for check in found.checks if check.name == "signature"), "")
     yield gettext("signature by a key"), signature

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from shoal.auditor.verdict import fails_beside
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import BesideReport, ColumnReport, PromiseReport
 from shoal.data.language import gettext, ngettext
@@ -162,18 +163,13 @@ def _in_two_tables(certificate: Certificate) -> Iterator[str]:
 
 def _beside(found: BesideReport) -> str:
     """What is left where the other releases that were named are read as well."""
-    people = ngettext("{count:,} person who is", "{count:,} people who are", found["people"])
     if found["holds"]:
+        people = ngettext("{count:,} person who is", "{count:,} people who are", found["people"])
         return gettext(
             "The {people} in other releases that were named stay hidden by all of them, too",
             people=people,
         )
-    few = gettext("some are given away by the values that are left, or by who is missing")
-    if found["below_k"]:
-        few = gettext("{below_k:,} are left among fewer than {k}", **found)
-    return gettext(
-        "Not kept: of {people} in other releases that were named, {few}", people=people, few=few
-    )
+    return gettext("Not kept with the other releases: {what}", what=fails_beside(found))
 
 
 def _alike(certificate: Certificate, promise: Mapping[str, Any], known: Sequence[str]) -> str:

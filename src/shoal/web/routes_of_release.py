@@ -304,10 +304,11 @@ def _broken_together(beside: Context, named: list[str]) -> Iterator[str]:
         if row["below"]:
             yield gettext(
                 "{all} together: of {people:,} people in them, {below:,} keep fewer than {l}"
-                " possible values of {attribute}",
+                " possible values of {attribute}, and {certain:,} a single one",
                 all=some_named([named[number - 1] for number in row["releases"]]),
                 people=row["people"],
                 below=row["below"],
+                certain=row["certain"],
                 l=row["asked"],
                 attribute=some_named([*dict.fromkeys(row["names"])]),
             )

@@ -334,6 +334,10 @@ def test_a_printed_line_closes_its_point_in_accepted_with_or_without_a_full_stop
 
 BESIDE = {"k": 5, "attacker": "presence", "releases": [], "people": 40, "below_k": 7}
 BESIDE |= {"alone": 1, "least": 1, "holds": False}
+BESIDE |= {"attributes": [{"names": ["disease", "illness"], "releases": [1, 2], "people": 40}]}
+BESIDE["attributes"][0] |= {"asked": 2, "below": 4, "certain": 3, "none": 1, "least": 0}
+FEW = "7 are left among fewer than 5, 1 of these alone"
+VALUES = "disease = illness is certain for 3, and has fewer than 2 possible values for 4"
 
 
 def test_what_fails_with_other_releases_is_open_whatever_is_accepted(
@@ -343,11 +347,14 @@ def test_what_fails_with_other_releases_is_open_whatever_is_accepted(
     checked = shoal("verify", released / "out.csv", path)
     assert checked.status == 1
     assert "FAIL other releases:" in checked.out
-    assert "7 are left among fewer than 5" in checked.out
-    text = "beside other releases: of 40 people, 7 are left among fewer than 5"
+    text = f"beside other releases: of 40 people in several of them, {FEW}, and {VALUES}"
+    assert text.partition(": ")[2] in checked.out
     page = tmp_path / "red.html"
     found = dossier(released, path, accepted={text: "they agreed"}, output=page)
     assert texts(found, "fails") == [text]
+    facts = page.read_text().partition("other releases</th>")[2].partition("</tr>")[0]
+    assert FEW in facts
+    assert VALUES in facts
     assert "1 of them for something that fails" in shoal("verify", page.with_suffix(".json")).out
 
 
