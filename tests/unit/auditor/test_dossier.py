@@ -278,7 +278,7 @@ def test_a_point_stands_once_under_its_state_beside_what_is_agreed(
     section = front.partition('<section id="accepted">')[2].partition("</section>")[0]
     assert f"“{words}”, signed off by Ada:" in section
     assert "grave: column 'ward'" in section
-    assert f"what attacks found, above: {row.label}" in section
+    assert f"what attacks found, by its name in the appendix: {row.label}" in section
     assert "forbidden, section 4" in section
 
 
@@ -474,7 +474,7 @@ def test_columns_that_name_people_link_records_and_the_rows_of_one_person(named)
     said, colour = _answer(certificate, "certificate.attacks.linkability")
     assert said == "attack: linkability [much] by surname and postcode, published as they are"
     assert colour == "bad"
-    assert linked_rows(certificate).startswith("yes, by surname and postcode, published as they")
+    assert linked_rows(certificate).startswith("yes: 'surname' and 'postcode' link the rows")
 
 
 def test_reasons_are_asked_of_sensitive_and_plain_columns_too():

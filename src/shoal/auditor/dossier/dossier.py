@@ -32,7 +32,7 @@ from shoal.auditor.dossier.risk import Roles, initial_risk, residual_risk
 from shoal.auditor.linked.audit import initial_linked_risk
 from shoal.auditor.signatures import Proof
 from shoal.auditor.verdict import NONE_ON_LINKED, what_fails
-from shoal.auditor.verify import FAILS, require_there, verify_by
+from shoal.auditor.verify import FAILS, UNMATCHED, require_there, verify_by
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import path_text
@@ -103,7 +103,7 @@ def read_profiles(names: Sequence[str]) -> list[Profile]:
 
 SCHEMA = "shoal.dossier/1"
 ANSWERED = "answered"
-REJECTED, UNMATCHED, QUESTION = "rejected", "unmatched", "question"
+REJECTED, QUESTION = "rejected", "question"
 NOT_ACCEPTABLE = (FAILS, REJECTED, UNMATCHED, QUESTION)
 """Points that no words close."""
 
