@@ -418,7 +418,7 @@ def _linked(found: Findings) -> Iterator[Row]:
             column=order["column"],
         )
         shares = order["found"], order["others"], order["chance"], order["gain"]
-        whom, why = gettext("for somebody else of their class"), order.get("why")
+        whom, why = gettext("trying it on others of their class"), order.get("why")
         asked = {"helps": "order", "others": whom, "attack": "order"}
         yield Row(QUESTIONS[1], label, sentence, *shares, why=why, **asked)
     around = found.get("population")

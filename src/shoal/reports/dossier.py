@@ -172,7 +172,9 @@ def _questions(found: Dossier) -> Iterator[str]:
 
 KINDS: dict[str, Callable[[int], str]] = {
     FAILS: lambda count: ngettext(
-        "{count} promise or check that fails", "{count} promises or checks that fail", count
+        "{count} promise or check that fails or is missing",
+        "{count} promises or checks that fail or are missing",
+        count,
     ),
     GRAVE: lambda count: ngettext("{count} grave finding", "{count} grave findings", count),
     REJECTED: lambda count: ngettext("{count} rejection", "{count} rejections", count),
@@ -231,11 +233,14 @@ MOST_GRAVE = 2  # findings in the first box
 
 
 def _grave(found: Dossier, certificate: Certificate) -> list[str]:
-    """The worst grave findings, then releases not judged together; and whether each is accepted."""
+    """What fails, the worst grave findings, and releases that could not be judged with this one;
+    and whether each is accepted.
+    """
     accepted = accepted_in_words(found.content)
     grave = sorted(certificate.grave, key=lambda one: one.column is not None)
     more = len(grave) - MOST_GRAVE
-    lines = []
+    failing = [one["text"] for one in found.open if one["kind"] == FAILS]
+    lines = [gettext("Fails: {what}.", what=text.partition(";")[0]) for text in failing]
     for one in grave[:MOST_GRAVE]:
         fact = _shortened(one.text.partition(";")[0])
         is_accepted = one.text in accepted
@@ -244,7 +249,7 @@ def _grave(found: Dossier, certificate: Certificate) -> list[str]:
     if more > 0:
         lines[-1] += " " + ngettext("{count} more.", "{count} more.", more)
     for text in (*(one["text"] for one in found.open), *accepted):
-        if text.startswith(NOT_JUDGED):
+        if text.startswith(NOT_JUDGED) and text not in failing:
             state = gettext("Accepted") if text in accepted else gettext("Open")
             lines.append(f"{state}: {_shortened(text.partition(';')[0])}.")
     return lines
@@ -371,13 +376,14 @@ def _shortened(text: str) -> str:
 
 
 def _light(found: Dossier, certificate: Certificate) -> str:
-    """The colour of the box: that of the certificate; red also for a risk above what is accepted
-    and a rejection, amber also while something is open and where an attack found much.
+    """The colour of the box: that of the certificate; red also for a risk above what is accepted,
+    a rejection and another release that nobody judged, amber also while something is open and where
+    an attack found much.
     """
     limits = found.content["threshold"]
     is_above = any(limits[name]["within"] is False for name in ("max", "mean"))
-    is_rejected = any(one["kind"] == REJECTED for one in found.open)
-    if is_above or is_rejected:
+    is_refused = any(one["kind"] in (FAILS, REJECTED) for one in found.open)
+    if is_above or is_refused:
         return "red"
     is_doubtful = bool(found.open) or much_found(certificate) is not None
     return "amber" if is_doubtful and certificate.holds else certificate.light
@@ -389,11 +395,13 @@ def _sentences(content: Mapping[str, Any]) -> Iterator[str]:
         limit = content["threshold"][name]
         if limit["within"] is not None:
             yield gettext(
-                "Accepted is a risk of {accepted} {words}. Whoever knows nothing but the"
-                " quasi-identifiers finds people with a risk of {residual}, which is {is_within}.",
+                "Accepted is a risk of {accepted} {words}; to whoever knows the quasi-identifiers"
+                " and no more, the release has {residual}, {is_within}.",
                 words=words,
                 accepted=share(limit["accepted"]),
-                is_within=gettext("accepted") if limit["within"] else gettext("above that"),
+                is_within=gettext("which is within it")
+                if limit["within"]
+                else gettext("which is above it"),
                 residual=share(limit["residual"]),
             )
 

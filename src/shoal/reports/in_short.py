@@ -330,8 +330,7 @@ def _open(certificate: Certificate) -> Iterator[str]:
     if certificate.get("measured") == BY_RELEASE:
         yield gettext("Classes were measured as they appeared, not as they have grown since")
     # grave ones stand above these lines, and what is not promised in the one before
-    elsewhere = [one for one in certificate.warnings if one.code == ROWS_IN_SEVERAL]
-    findings = (one for one in certificate.warnings if one not in elsewhere)
+    findings = (one for one in certificate.warnings if one.code != ROWS_IN_SEVERAL)
     yield from (one.text for one in findings if one.severity != GRAVE)
     if "uncovered" not in (certificate.get("faults") or {}):
         yield gettext("The cells were not compared with an original")
