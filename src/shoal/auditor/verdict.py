@@ -460,9 +460,8 @@ def rows_in_several(certificate: Mapping[str, Any]) -> list[ReleaseWarning]:
         f"{count} of {found['people']} people {'has' if count == 1 else 'have'} rows in several"
         " classes, and promises hold for one class at a time: whoever knows several rows of"
         " somebody, such as two stays, may be left with fewer people and values; leave out or"
-        " coarsen what differs from row to row,"
-        " keep only the first row of each person, or publish people and rows as linked tables,"
-        " which hide people by all their rows"
+        " coarsen what differs from row to row, keep only the first row of each person, or publish"
+        " people and rows as linked tables, which hide people by all their rows"
     )
     return [ReleaseWarning(ROWS_IN_SEVERAL, text)]
 
