@@ -204,7 +204,7 @@ def show_warnings(certificate: Certificate) -> None:
 
 
 def show_findings(findings: Iterable[ReleaseWarning]) -> None:
-    """As `show_warnings` shows those of a certificate."""
+    """A line each on standard error, whatever they were found in; the grave ones first."""
     for warning in sorted(findings, key=lambda one: one.severity != GRAVE):
         grave = "grave: " if warning.severity == GRAVE else ""
         show_warning(f"{grave}{warning.text}")
