@@ -112,8 +112,8 @@ def write_dossier(found: Dossier, path: Path) -> None:
     """The page, and the same as JSON beside it, with the page's hash, so that a signature of the
     JSON is of both; each whole or not at all.
     """
-    signed_file = json_path(path).name
-    page = render_template("dossier.html.j2", _content(found) | {"signed_file": signed_file})
+    shown = {**_content(found), "json_name": json_path(path).name}
+    page = render_template("dossier.html.j2", shown)
     signed = {"name": path.name, "sha256": hashlib.sha256(page.encode()).hexdigest()}
     found = replace(found, content={**found.content, "page": signed})
     with files.atomic_write(str(json_path(path))) as draft:
@@ -377,8 +377,7 @@ def _shortened(text: str) -> str:
 
 def _light(found: Dossier, certificate: Certificate) -> str:
     """The colour of the box: that of the certificate; red also for a risk above what is accepted,
-    a rejection and another release that nobody judged, amber also while something is open and where
-    an attack found much.
+    what fails and a rejection, amber also while something is open and where attacks found much.
     """
     limits = found.content["threshold"]
     is_above = any(limits[name]["within"] is False for name in ("max", "mean"))
@@ -396,12 +395,10 @@ def _sentences(content: Mapping[str, Any]) -> Iterator[str]:
         if limit["within"] is not None:
             yield gettext(
                 "Accepted is a risk of {accepted} {words}; to whoever knows the quasi-identifiers"
-                " and no more, the release has {residual}, {is_within}.",
+                " and no more, the release has {residual}, which is {is_within}.",
                 words=words,
                 accepted=share(limit["accepted"]),
-                is_within=gettext("which is within it")
-                if limit["within"]
-                else gettext("which is above it"),
+                is_within=gettext("within it") if limit["within"] else gettext("above it"),
                 residual=share(limit["residual"]),
             )
 
