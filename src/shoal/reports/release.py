@@ -129,18 +129,21 @@ ASKED = {
 
 def _promise(promise: PromiseReport) -> Content:
     model: Any = registry.models()[promise["model"]]
-    known = ("model", "attributes", "asked", "measured", "holds", "classes", "risk")
-    over = ", ".join(promise["attributes"])
-    about = gettext(" of {attributes}", attributes=over) if over else ""
-    return {
-        **promise,
+    return named_promise(promise) | {
         "groups": _groups(promise),
         "bound": gettext("at least") if model.higher_is_better else gettext("at most"),
-        "title": f"{promise['model']}{about}",
-        "settings": [_setting(key, value) for key, value in promise.items() if key not in known],
         "definition": model.definition,
         "source": model.source,
     }
+
+
+def named_promise(promise: PromiseReport) -> Content:
+    """A promise with its title and settings, as every page names it, of whatever model."""
+    known = ("model", "attributes", "asked", "measured", "holds", "classes", "risk")
+    over = ", ".join(promise["attributes"])
+    about = gettext(" of {attributes}", attributes=over) if over else ""
+    settings = [_setting(key, value) for key, value in promise.items() if key not in known]
+    return {**promise, "title": f"{promise['model']}{about}", "settings": settings}
 
 
 def _setting(key: str, value: Any) -> str:
