@@ -277,8 +277,6 @@ def environment() -> Environment:
     found = Environment(
         loader=ChoiceLoader([PackageLoader("shoal.web"), PackageLoader("shoal.reports")]),
         autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
         undefined=_Blank,
         finalize=_visible,
     )
