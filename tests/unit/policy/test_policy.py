@@ -497,6 +497,6 @@ def calls(content):
 )
 def test_twice_as_many_keys_are_twice_the_work(of_many):
     base = content_of({"age": "quasi", "id": "subject"})
-    few, many = ([f"k{n}" for n in range(count)] for count in (300, 600))
+    few, many = ([f"k{n}" for n in range(count)] for count in (1_500, 3_000))
     calls(base)  # what is imported once
     assert calls(base | of_many(many)) < 2.5 * calls(base | of_many(few))
