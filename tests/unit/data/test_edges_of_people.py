@@ -12,13 +12,15 @@ from functools import partial
 import polars as pl
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import shoal
 from sample_policies import content_of
 from shoal.advise.risk import known_values
 from shoal.connectors import files
 from shoal.data.certificate import Certificate
-from shoal.data.person_names import names_of, person_name, same_value, without_nobody
+from shoal.data.person_names import names_of, person_name, same_value, same_values, without_nobody
 from shoal.data.room import Room
 from shoal.data.table import Table
 from shoal.errors import InputError
@@ -34,6 +36,40 @@ POLICY = content_of({"id": "subject", "age": AGE, "ill": "sensitive"}, 2)
 PAIRS = content_of({"hh": "identifier", "m": "identifier", "age": AGE}, subject=["hh", "m"])
 MARKS = ["－", "…", "½", "N/A ", " ? ", "-"]
 """Texts for no value, most of which no person's name equals until it is compared."""
+
+
+UNSEEN = (
+    "\0\x1b\x7f\x9f\u034f\u180b\u200b\u2065\u2800\u3164\uffa0\ufeff\ufff9\ufffb\ufffe\uffff"
+    "\U00016fe4\U0001d159\U0001fffe\U0009ffff\U000e0001\U000e007f\U0010fffe\U0010ffff"
+)
+
+
+@pytest.mark.parametrize("sign", UNSEEN)
+def test_a_sign_that_nobody_sees_makes_no_second_person(sign):
+    """The same in both ways to compare names: cell by cell, and column by column."""
+    for name in (f"p{sign}1", f"{sign}p1", f"p1{sign}"):
+        assert person_name(name) == "p1"
+        assert names_of(pl.Series([name])).to_list() == ["p1"]
+    assert person_name("p 1") != "p1"
+
+
+@given(st.lists(st.text("aKßé \t\x1f\x85\xa0\u200b\u0130\u01c5~-", max_size=5)))
+def test_values_are_compared_all_at_once_as_they_are_one_by_one(cells):
+    assert same_values(cells) == [same_value(cell) for cell in cells]
+
+
+@pytest.mark.parametrize(
+    ("capitals", "small"), [("DİYABET", "diyabet"), ("SARI", "sarı"), ("ΟΔΟΣ", "οδος")]
+)
+def test_capitals_of_any_language_are_no_second_value(capitals, small):
+    assert same_value(capitals) == same_value(small) == same_values([small])[0]
+
+
+def test_signs_that_are_newer_than_this_python_name_the_same_person_everywhere():
+    signs = pl.Series([chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000])
+    texts = "P" + signs.filter(signs.str.normalize("NFKC") != signs) + "1"
+    assert [person_name(text) for text in texts] == names_of(texts).to_list()
+    assert person_name("\U0001ccd61") == person_name("A1") == "A1"
 
 
 def test_signs_of_format_and_what_is_no_character_make_nobody_another_person():
@@ -59,8 +95,8 @@ def test_an_order_that_lists_a_value_in_two_spellings_is_refused(order):
 def test_rows_of_texts_that_stand_for_no_value_are_nobody_however_they_are_written(mark):
     cells = {"a": ["x", mark, mark, mark and f" {mark}\u200b"], "b": ["y", "hiv", mark, None]}
     frame = pl.DataFrame(cells, schema=dict.fromkeys("ab", pl.String))
-    for given in (frame, frame.cast(pl.Categorical)):
-        kept, said = without_nobody(given, ["", mark or ""])
+    for rows in (frame, frame.cast(pl.Categorical)):
+        kept, said = without_nobody(rows, ["", mark or ""])
         assert kept.height == 2
         assert [one.code for one in said] == ["empty-rows"]
         assert "no message or trace numbers them" in str(said[0])
@@ -180,8 +216,8 @@ def test_rows_without_a_published_value_or_a_subject_are_nobody(role, cell, tmp_
     rows.write_csv(source)
     where = "" if cell else " but in removed columns"
     said = "2 rows have no value" + (" and are left out" if cell else f",{where}, and are left out")
-    for given in (rows, source):
-        read = policy.tables.read_original(given)
+    for table in (rows, source):
+        read = policy.tables.read_original(table)
         assert read.table.records == 2
         assert [str(one).startswith(said) for one in read.remarks] == [True]
     with pytest.raises(InputError, match=f"some rows have no value{where}"):
@@ -394,27 +430,30 @@ def test_a_stream_warns_once_that_records_are_counted(tmp_path, monkeypatch, sho
         assert codes(certificate) == ["people-assumed"]
 
 
+def resumed(stream):
+    again = shoal.stream(VISITS)
+    again.restore(stream.snapshot())
+    return again
+
+
 @pytest.mark.parametrize("first", [1, 50, 119])
 def test_a_stream_that_resumes_warns_of_what_its_first_records_show(first):
-    given = visits()
     begun = shoal.stream(VISITS)
-    begun.push(given[:first])
-    resumed = shoal.stream(VISITS)
-    resumed.restore(begun.snapshot())
-    resumed.push(given[first:])
+    begun.push(visits()[:first])
+    later = resumed(begun)
+    later.push(visits()[first:])
     with pytest.warns(shoal.ReleaseWarning, match="'patient_id'") as said:
-        resumed.flush()
+        later.flush()
     assert len(said) == 1
 
 
 def test_a_stream_judges_its_first_records_once():
-    given = shoal.stream(VISITS)
+    stream = shoal.stream(VISITS)
     with pytest.warns(shoal.ReleaseWarning, match="'patient_id'") as said:
-        given.push(visits(range(700)))
+        stream.push(visits(range(700)))
     assert len(said) == 1
-    resumed = shoal.stream(VISITS)
-    resumed.restore(given.snapshot())
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        resumed.push(visits(range(700)))
-        resumed.flush()
+        later = resumed(stream)
+        later.push(visits(range(700)))
+        later.flush()

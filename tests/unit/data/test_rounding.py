@@ -13,10 +13,17 @@ from hypothesis import strategies as st
 
 import shoal
 from sample_policies import content_of
+from shoal.data.classes import Classes
 from shoal.data.recoding import interval_text, rounded_ends
 from shoal.data.release import PublishedColumn
 from shoal.data.schema import Attribute, Kind, Render, Role
-from shoal.data.single_ends import single_end_warnings, step_of
+from shoal.data.single_ends import (
+    _ends,
+    outward_domain,
+    shares_of_ends,
+    single_end_warnings,
+    step_of,
+)
 from shoal.errors import InputError
 
 
@@ -204,3 +211,60 @@ def test_without_a_domain_ends_are_moved_outward_from_what_was_seen():
     assert shoal.audit(release.data, asked).holds
     forged = release.data.with_columns(age=pl.lit("[21, 32]"))
     assert shoal.audit(forged, asked)["faults"]["unrounded"] == len(ages)
+
+
+def counted(published, values, labels, people) -> float:
+    """The share of ends that exactly one person of the class has, by going through all of them."""
+    ends = single = 0
+    for label in sorted({*labels} - {-1}):
+        rows = [i for i, one in enumerate(labels) if one == label]
+        lo, hi = (getattr(published, end)[published.codes[rows[0]]] for end in ("lo", "hi"))
+        if not (np.isfinite(lo) and np.isfinite(hi) and lo < hi):
+            continue
+        ends += 2
+        for end in (lo, hi):
+            single += len({people[i] for i in rows if values[i] == end}) == 1
+    return single / ends if ends else 0.0
+
+
+@st.composite
+def releases(draw):
+    """Records of some classes, each with one interval or value, or in no class."""
+    pair = st.tuples(st.integers(0, 3), st.integers(0, 3))
+    intervals = draw(st.lists(pair, min_size=1, max_size=4))
+    of_class = st.integers(-1, len(intervals) - 1)
+    record = st.tuples(of_class, st.integers(0, 3), st.integers(0, 5))
+    records = draw(st.lists(record, min_size=1, max_size=20))
+    return [(min(pair), max(pair)) for pair in intervals], records, draw(st.booleans())
+
+
+@given(releases())
+def test_the_share_is_that_of_a_count_person_by_person(release):
+    intervals, records, has_subjects = release
+    labels, values, people = (np.array(part) for part in zip(*records, strict=True))
+    lo, hi = (np.array(ends, dtype=float) for ends in zip(*intervals, strict=True))
+    codes = np.maximum(labels, 0)
+    cells = tuple(map(str, intervals))
+    published = PublishedColumn("x", codes, cells, lo, hi, np.zeros(len(lo)))
+    subjects = people.astype(np.int32) if has_subjects else None
+    classes = Classes(labels.astype(np.int32), len(intervals), subjects)
+    own = people if has_subjects else range(len(records))
+    found = shares_of_ends([{"q": _ends(published, values.astype(float), classes)}])["q"]
+    assert found == counted(published, values, labels.tolist(), own)
+
+
+THOUSANDTHS = st.integers(-(10**9), 10**9).map(lambda n: n / 1000)
+
+
+@given(st.lists(THOUSANDTHS, min_size=2, max_size=9, unique=True))
+def test_nobodys_value_is_an_end_but_zero_and_little_is_added(values):
+    seen = np.array(values)
+    low, high = outward_domain(seen)
+    least, greatest = seen.min(), seen.max()
+    assert low < least or low == least == 0
+    assert high > greatest
+    step = max((greatest - least) / 20 * 2.5, 1 if (seen == np.rint(seen)).all() else 0)
+    assert least - low <= step * (1 + 1e-9)
+    assert high - greatest <= step * (1 + 1e-9)
+    if least >= 0:
+        assert low >= 0

@@ -107,22 +107,6 @@ def test_the_printed_schema_accepts_the_samples_policy_and_refuses_nonsense(shoa
         assert not validator.is_valid(good | wrong)
 
 
-def test_paths_are_relative_to_the_policy_file(tmp_path, monkeypatch):
-    (tmp_path / "sub").mkdir()
-    (tmp_path / "sub" / "town.csv").write_text("x;*\ny;*\n")
-    content = content_of({"town": {"role": "quasi", "hierarchy": "town.csv"}}, 2)
-    (tmp_path / "sub" / "p.yaml").write_text(yaml.safe_dump(content))
-    monkeypatch.chdir(tmp_path)
-    release = shoal.publish(pl.DataFrame({"town": ["x", "y"]}), Policy.load("sub/p.yaml"))
-    assert release.data["town"].to_list() == ["*", "*"]
-
-
-def test_other_columns_are_plain_or_dropped():
-    frame = {"age": ["1", "2"], "extra": ["a", "b"]}
-    assert published(frame, {"age": NUMBER}, other="plain").data.columns == ["age", "extra"]
-    assert published(frame, {"age": NUMBER}, other="drop").data.columns == ["age"]
-
-
 def test_order_by_frequency_puts_the_most_frequent_first():
     frame = {"town": ["b"] * 5 + ["a"] * 3 + ["c"] * 3}
     release = published(frame, {"town": {"role": "quasi", "order": "frequency"}}, 11)
@@ -275,6 +259,31 @@ def test_a_policy_without_a_method_gets_the_one_that_loses_least_on_such_a_table
     for more, name in (({}, method), ({"method": {"name": "mondrian"}}, "mondrian")):
         release = published(frame, attributes, 3, *promises, **more)
         assert release.certificate["method"]["name"] == name
+
+
+ZIP = {"role": "quasi", "hierarchy": {"prefix": 5}}
+
+
+@pytest.mark.parametrize(
+    ("zips", "settings", "name"),
+    [
+        ("quasi", {"refine": "none"}, "rounded-partition"),
+        (ZIP, {"refine": "none"}, "lattice-peeling"),
+        (ZIP, {"cut": "paper"}, "rounded-partition"),  # the other default has no cut
+        ("quasi", {"refine": "thorough", "steps": 2}, "lattice-peeling"),
+    ],
+)
+def test_a_setting_changes_no_default_that_takes_it_too_and_no_method_that_is_named(
+    zips, settings, name
+):
+    people = pl.DataFrame({"zip": [f"{n:05}" for n in range(10000, 10060)], "age": range(60)})
+    policy = Policy.from_dict(content_of({"zip": zips, "age": NUMBER}, 3, seed=1))
+    policy = policy.with_method(None, settings)
+    method = shoal.publish(people, policy.with_k(4)).certificate["method"]
+    assert method["name"] == name
+    assert {key: method["parameters"][key] for key in settings} == settings
+    named = shoal.publish(people, policy.with_method("mdav")).certificate["method"]
+    assert named["name"] == "mdav"
 
 
 def test_a_k_in_quotes_is_that_number():
