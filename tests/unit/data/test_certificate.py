@@ -18,7 +18,6 @@ from shoal.data.certificate import Certificate
 from shoal.errors import InputError
 from shoal.policy.agreement import Agreement
 from shoal.policy.policy import Policy
-from thorough import long_but
 
 HANDMADE = "name,age,job,note\na,20,x,p\nb,20,x,p\nc,30,y,q\nd,40,y,r\n"
 
@@ -190,31 +189,6 @@ def assert_verifies(path: Path, certificate: Path | None = None, **more) -> dict
     assert all(content[key] is not None for key in NEW_KEYS)
     assert content["output"]["bytes"] == path.stat().st_size
     return {check.name: check.ok for check in checks}
-
-
-METHODS = ("rounded-partition", "mondrian", "mdav", "full-domain", "lattice-peeling", "tcloseness")
-
-
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("order", long_but("input", ["input", "shuffled"]))
-def test_publish_verifies_with_and_without_the_original(tmp_path, method, order):
-    source, policy, out = (tmp_path / name for name in ("in.csv", "p.json", "out.csv"))
-    run("sample", "patients", "-n", 120, "-o", source)
-    content = yaml.safe_load((tmp_path / "in.policy.yaml").read_text())
-    content["render"] = {"order": order}
-    content["method"] = {"name": method}
-    if method == "tcloseness":
-        content["promises"].append({"model": "t-closeness", "attributes": "disease", "t": 0.4})
-    for subject in ("subject", "drop"):
-        content["attributes"]["patient"]["role"] = subject
-        policy.write_text(json.dumps(content))
-        run("publish", source, "-p", policy, "-o", out, "--replace")
-        alone = assert_verifies(out, policy=policy)
-        assert alone["policy"] is True
-        assert alone["columns"] is True
-        assert alone["measured again"] is (True if subject == "drop" else None)
-        if order == "input":
-            assert assert_verifies(out, policy=policy, original=source)["measured again"] is True
 
 
 @pytest.mark.usefixtures("forked_parties")

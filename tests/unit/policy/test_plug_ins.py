@@ -61,20 +61,12 @@ RAISES = """
 @pytest.fixture
 def install(tmp_path, monkeypatch):
     """Puts a package with one entry point where Python finds it."""
-    found = (
-        plug_ins.installed,
-        registry._by_entry_name,
-        registry.methods,
-        registry.models,
-        registry.model,
-        registry.metrics,
-        registry.makers,
-    )
     modules: list[str] = []
 
     def forget():
-        for cached in found:
-            cached.cache_clear()
+        for cached in (*vars(plug_ins).values(), *vars(registry).values()):
+            if hasattr(cached, "cache_clear"):
+                cached.cache_clear()
         for name in modules:
             sys.modules.pop(name, None)
 
