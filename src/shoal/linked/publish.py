@@ -18,7 +18,7 @@ from shoal.connectors import files
 from shoal.connectors.linked_drafts import LinkedDraft, LinkedOutput
 from shoal.connectors.location import JSON_LINES
 from shoal.connectors.outputs import check_not_read, describe_file
-from shoal.connectors.traces import trace_draft
+from shoal.connectors.traces import private_draft
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import MethodReport, OutputReport
 from shoal.data.linked import PEOPLE, LinkedTables
@@ -91,7 +91,7 @@ def publish_linked(
     progress("reading the tables")
     own = read_linked(source, problem, further)
     tables, recoded, seconds = _recoded(own, problem, progress)
-    with trace_draft(trace) as unfinished, target.draft(replace) as draft:
+    with private_draft(trace) as unfinished, target.draft(replace) as draft:
         progress("writing the release")
         _write(recoded, draft, target, problem)
         progress("reading the release back")

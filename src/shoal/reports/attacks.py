@@ -567,12 +567,25 @@ def _together(found: Findings, certificate: Certificate) -> Iterator[Row]:
         )
         label = gettext("among fewer than {k}", k=k)
         yield Row(QUESTIONS[4], label, sentence, linked["below_k"], helps="alone_after")
-    for name, one in (attack[attack["applies"]] or {}).get("attributes", {}).items():
+    yield from _sure_together(attack["linked"], others, attack["applies"] == "unlinked")
+    if attack["applies"] == "unlinked":
+        yield from _sure_together(attack["unlinked"], others)
+
+
+def _sure_together(found: Findings, others: str, knows_rows: bool = False) -> Iterator[Row]:
+    for name, one in found["attributes"].items():
         share, label = one["certain"], gettext("certain {name}", name=name)
-        sentence = gettext(
-            "whoever also has {others} is sure of their {name}",
-            others=others,
-            name=name,
+        sentence = (
+            gettext(
+                "whoever also has {others}, and knows which rows are one person's, is sure of"
+                " their {name}",
+                others=others,
+                name=name,
+            )
+            if knows_rows
+            else gettext(
+                "whoever also has {others} is sure of their {name}", others=others, name=name
+            )
         )
         yield Row(QUESTIONS[4], label, sentence, share, measure="certain_after", attribute=name)
 
