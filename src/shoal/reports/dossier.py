@@ -43,7 +43,7 @@ from shoal.reports.attacks import (
 from shoal.reports.charts import risks_chart
 from shoal.reports.in_short import ROLES, alone_if_known, in_short
 from shoal.reports.limits import linked_rows
-from shoal.reports.linked import entities_of, entity_picture
+from shoal.reports.linked import entities_of, entity_picture, loss_of_people
 from shoal.reports.pages import Content, listed, percent_text, render_template, write_page
 from shoal.reports.text import single_cells
 
@@ -338,14 +338,14 @@ def _measured_facts(found: Dossier, certificate: Certificate) -> Iterator[tuple[
     yield gettext("can rows of one person be linked?"), linked_rows(certificate)
     hidden = certificate["records"]["suppressed"]
     lost = [gettext("{some} of {all} records", some=hidden, all=out), *single_cells(certificate)]
-    if tables:  # whose report names nobody who lost most
+    if tables:
         lost = [
             gettext("{some:,} of {all:,} rows of {name} withheld", some=some, all=n["in"], name=t)
             for t, n in ((one["name"], one["rows"]) for one in tables)
             if (some := n["withheld"]) is not None
         ]
-    else:
-        lost.append(gettext("who lost most: see the report"))
+    most = loss_of_people(certificate) if tables else gettext("see the report")
+    lost.append(gettext("who lost most: {most}", most=most or gettext("not known")))
     yield gettext("suppressed"), "; ".join(lost)
     dialect = (certificate.get("output") or {}).get("dialect") or {}
     order = gettext("as in the original, which may tell who is who")
