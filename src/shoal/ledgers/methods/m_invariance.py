@@ -20,8 +20,8 @@ Ours, not the paper's: `refine` lets records change places between classes while
 falls. With `exchange` both have the same sensitive value; people who were published stay with their
 signature, new ones go anywhere. With `regroup` new records of different values change places, too,
 between classes that hold new records alone, one of each value: such a class then has another
-signature of as many values. Neither changes how many people a class has, or how often it shows
-each of its values.
+signature of as many values, rather one that many classes have. Neither changes how many people a
+class has, or how often it shows each of its values.
 """
 
 from dataclasses import dataclass
