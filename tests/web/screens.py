@@ -29,7 +29,7 @@ def write_screens(start: Path) -> None:
 
         def keep(name: str, path: str, *words: str) -> None:
             answer = visitor.until(path, words[0]) if words else visitor.get(path)
-            (pages / f"{name}.html").write_text(answer.text)
+            (pages / f"{name}.html").write_text(answer.page)
 
         for screen in ("open", "columns", "promises", "release", "result", "check", "watch"):
             keep(f"empty-{screen}", f"/{screen}")
@@ -49,7 +49,7 @@ def write_screens(start: Path) -> None:
         keep("attacker", "/result")
         visitor.get("/result")
         visitor.send("rows-form")
-        (pages / "rows.html").write_text(visitor.last.text)
+        (pages / "rows.html").write_text(visitor.last.page)
         visitor.get("/release")
         visitor.send("attack-form")
         keep("attacked", "/release", "Try again")
@@ -91,10 +91,10 @@ def write_several(start: Path, pages: Path) -> None:
 
         def keep(name: str, path: str, *words: str) -> None:
             answer = visitor.until(path, words[0], 300) if words else visitor.get(path)
-            (pages / f"several-{name}.html").write_text(answer.text)
+            (pages / f"several-{name}.html").write_text(answer.page)
 
         visitor.until("/open?t=clinic", "Open them together", 300)
-        (pages / "several-open.html").write_text(visitor.last.text)
+        (pages / "several-open.html").write_text(visitor.last.page)
         visitor.send("together-form")
         keep("asked", "/columns", "60")
         visitor.edit("parent", link="drugs\tstay\tvisits\tvisit")

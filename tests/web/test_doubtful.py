@@ -12,7 +12,7 @@ def test_it_shows_the_text_with_its_count_and_recounts_when_answered(visitor, ta
     pl.DataFrame({"age": ages, "sex": ["f", "m"] * 60}).write_csv(tables / "odd.csv")
     assert visitor.post("/table", path="odd.csv").status == 200
     shown = visitor.get("/columns").text
-    assert "<code>k.A.</code> stands in 6 cells." in shown
+    assert "<code>k.A.</code>stands in 6 cells." in shown
     assert "does it mean that here?" in shown
     assert visitor.edit("value", column="1").status == 200
     policy = visitor.server.project.policy

@@ -109,13 +109,18 @@ class Answer:
         self.status, self.headers, self.body, self.path = status, headers, body, path
 
     @property
-    def text(self) -> str:
+    def page(self) -> str:
         return self.body.decode("utf-8", "replace")
+
+    @property
+    def text(self) -> str:
+        """The page on one line, without white space beside its tags."""
+        return re.sub(r" ?(<[^>]*>) ?", r"\1", " ".join(self.page.split()))
 
     @property
     def words(self) -> str:
         """What a person reads, on one line."""
-        return _words(self.text)
+        return _words(self.page)
 
 
 def _words(page: str) -> str:
@@ -221,7 +226,7 @@ class Visitor:
     def send(self, form_id: str, /, **fields) -> Answer:
         """The form of this id on the page that was looked at last, with some fields filled in."""
         parser = _Forms()
-        parser.feed(self.last.text)
+        parser.feed(self.last.page)
         form = next(f for f in parser.forms if f["id"] == form_id)
         sent = [(name, value) for name, value in form["fields"] if name not in fields]
         sent += [

@@ -94,9 +94,11 @@ def accepting(label: str, number: int) -> str:
 def acceptances(page: str) -> dict[str, str]:
     """Words that accept each point of a page, by its field."""
     asked = re.findall(
-        r'<label class="field">((?:(?!<label).)*)<textarea name="(accept-\d+)"', page
+        r'<label class="field">((?:(?!<label).)*)<textarea name="(accept-\d+)"', page, re.DOTALL
     )
-    said = [(field, unescape(re.sub("<[^>]+>", "", label))) for label, field in asked]
+    said = [
+        (field, " ".join(unescape(re.sub("<[^>]+>", "", label)).split())) for label, field in asked
+    ]
     return {field: accepting(text, number) for number, (field, text) in enumerate(said, ord("a"))}
 
 

@@ -14,7 +14,7 @@ from shoal.attacks.counts import (
     people_with,
     values_by_class,
 )
-from shoal.auditor.sharing import Links, entries_of
+from shoal.auditor.sharing import Links, entries_of, fitting, fitting_pairs, together
 from shoal.data.attack_scene import AttackScene, EarlierRelease, Findings, ShownRelease, ShownRows
 from shoal.data.numbers import alike, places_among, weighted_sum
 from shoal.data.person_names import person_name
@@ -30,6 +30,7 @@ AGREE = 0.99  # of rows, so that releases link by the places of their rows
 CHANCE = 0.5
 ABSENT = -2
 BLOCK = 1 << 22
+MOST_GUESSED, SEED = 20_000, 7  # of people who are aligned, whose values are guessed
 NOT_ALIGNED = "people of the releases can't be aligned: neither rows nor subjects correspond"
 
 
@@ -103,9 +104,14 @@ class _Joint:
             part[rows].astype(np.int64)
             for part in (release.labels, *(earlier.labels for earlier in scene.earlier))
         ]
+        self._by_person = any(earlier.joined_by == "subject" for earlier in scene.earlier)
 
     def linked(self, k: int | None) -> Findings:
-        """The people whose rows are known to be one: those of one joint cell."""
+        """The people whose rows are known to be one: those of one joint cell; where people are
+        aligned, not rows, whoever is in all classes of somebody.
+        """
+        if self._by_person:
+            return self._linked_people(k)
         shared = self._persons if self._shares_people else None
         cell = alike(self._labels, len(self._persons))
         cells, people = people_with(cell, shared)
@@ -120,6 +126,32 @@ class _Joint:
             found["attributes"][name] = {
                 "certain": counted(self._having(cell, counts.distinct() == 1), n),
                 "right": counted(weighted_sum(parts, hits), n),
+            }
+        return found
+
+    def _linked_people(self, k: int | None) -> Findings:
+        own = self._files[0]
+        persons, person_of = np.unique(self._persons, return_inverse=True)
+        person_of = person_of.reshape(-1)
+        everybody = np.unique(np.concatenate([file.persons for file in self._files]))
+        places = together([places_of(file, persons) for file in self._files])
+        fits = together([places_of(file, everybody) for file in self._files])
+        left, n = fitting(places, fits), len(persons)
+        found: Findings = {"alone": counted(int((left < 2).sum()), n)}
+        found["below_k"] = None if k is None else counted(int((left < k).sum()), n)
+        found["attributes"] = {}
+        drawn = np.zeros(n, dtype=bool)
+        drawn[np.random.default_rng(SEED).permutation(n)[:MOST_GUESSED]] = True
+        asked, tried = drawn[person_of], int(drawn.sum())
+        parts = parts_of(self._persons[asked])
+        person, candidate, row = _candidates(places.of_items(drawn), fits, everybody, own)
+        for name, values in self._values.items():
+            shown = values_by_class(person, own.values[name][row], candidate, n)
+            _, hits = mode(shown, person_of[asked], values[asked])
+            certain = int((shown.distinct() == 1).sum())
+            found["attributes"][name] = {
+                "certain": counted(certain, tried),
+                "right": counted(weighted_sum(parts, hits), tried),
             }
         return found
 
@@ -166,6 +198,19 @@ class _Joint:
                 if table is not None:
                     weights *= _counts(place, first[rows], table, size)
             yield rows, weights
+
+
+def _candidates(
+    places: Links, fits: Links, everybody: np.ndarray, file: ShownRows
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(m,) of each: a person, somebody who is in all of their classes, and a row of theirs in the
+    file. everybody: ascending numbers of those who fit.
+    """
+    pairs, kept = fitting_pairs(places, fits), np.flatnonzero(file.labels >= 0)
+    at = places_among(everybody, file.persons[kept])
+    rows = Links.of(at, kept, len(everybody), len(file.labels))
+    pair, place = entries_of(pairs.items, rows.starts)
+    return pairs.classes[pair], pairs.items[pair], rows.classes[place]
 
 
 def places_of(rows: ShownRows, persons: np.ndarray) -> Links:

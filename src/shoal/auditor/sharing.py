@@ -8,7 +8,7 @@ What fits a class may be people - its members, or everybody whom its cells cover
 that it shows: the count is the same. People with the same classes are counted once.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -85,6 +85,14 @@ class Links:
         """Those of some of the classes, which keep their numbers; kept: (classes,) bool."""
         rows = kept[self.classes]
         return Links(self.items[rows], self.classes[rows], self.item_count, self.class_count)
+
+
+def together(releases: Sequence[Links]) -> Links:
+    """The same items in the classes of several releases, which are numbered through."""
+    first = np.cumsum([0, *(release.class_count for release in releases)])
+    items = np.concatenate([release.items for release in releases])
+    classes = [release.classes + start for release, start in zip(releases, first, strict=False)]
+    return Links.of(items, np.concatenate(classes), releases[0].item_count, int(first[-1]))
 
 
 def profiles_of(places: Links) -> tuple[np.ndarray, np.ndarray]:

@@ -35,6 +35,7 @@ from shoal.connectors.outputs import signature_path
 from shoal.connectors.parquet_parts import check_released
 from shoal.connectors.traces import traced_rows
 from shoal.data import room
+from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import path_text, readable, require_regular
 from shoal.data.table import Table
@@ -65,6 +66,8 @@ DEFAULTS = (
 
 FAILS = "fails"
 """The kind of an open point of a dossier that no words close."""
+UNMATCHED = "unmatched"
+"""The kind of an accepted sentence that matches no finding."""
 PART = 1 << 20  # bytes that are hashed at once
 
 
@@ -114,8 +117,8 @@ def is_dossier(path: str) -> bool:
 
 
 def dossier_checks(path: str, trust: Sequence[str | Path] = ()) -> list[Check]:
-    """Whether the page beside a dossier's JSON is the one that it names, how much is open by it,
-    and who signed both.
+    """The grave findings of a dossier's release, whether the page beside its JSON is the one that
+    it names, how much is open by it, what was accepted in words, and who signed both.
     """
     keys = read_trusted(trust) if trust else []
     with readable(f"dossier '{path}'"):
@@ -124,7 +127,9 @@ def dossier_checks(path: str, trust: Sequence[str | Path] = ()) -> list[Check]:
             dossier = json.loads(content)
             named, left = dossier["page"], [one["kind"] for one in dossier["open"]]
             page, stated = Path(path).with_name(Path(named["name"]).name), str(named["sha256"])
-        except (ValueError, KeyError, TypeError):
+            grave = Stated(Certificate(dossier["certificate"])).grave
+            accepted, names = accepted_in_words(dossier), signed_off_by(dossier)
+        except (ValueError, LookupError, TypeError, AttributeError):
             raise InputError(
                 f"dossier '{path}': names no page; give the JSON that 'shoal dossier -o' wrote"
             ) from None
@@ -134,7 +139,26 @@ def dossier_checks(path: str, trust: Sequence[str | Path] = ()) -> list[Check]:
         found = Check("page", False, f"{page.name} is not there, or not the one written with it")
     failing = f", {left.count(FAILS)} of them for something that fails" if FAILS in left else ""
     still_open = Check("open points", None, f"{len(left)}{failing}")
-    return [found, still_open, _signature(Proof(Path(path), content), keys)]
+    who = f"signed off by {', '.join(names)}" if names else "nobody has signed off"
+    in_words = Check("accepted in words", None, f"{len(accepted)}; {who}")
+    signature = _signature(Proof(Path(path), content), keys)
+    return [*grave, found, still_open, in_words, signature]
+
+
+def accepted_in_words(dossier: Mapping[str, Any]) -> dict[str, str]:
+    """What was found and is accepted, and in which words. dossier: as its JSON has it."""
+    unmatched = {one["about"] for one in dossier["open"] if one["kind"] == UNMATCHED}
+    return {
+        sentence: words
+        for sentence, words in dossier["context"]["accepted"].items()
+        if words and sentence not in unmatched
+    }
+
+
+def signed_off_by(dossier: Mapping[str, Any]) -> list[str]:
+    """Who has accepted the release. dossier: as its JSON has it."""
+    signed = dossier["context"]["sign_off"]
+    return list(dict.fromkeys(str(e["name"]) for e in signed if e["decision"] == "accept"))
 
 
 def policy_beside(released: str, certificate: str | Path | None = None) -> Path | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from shoal.cli import options
-from shoal.cli.progress import listed, published_already, say, show_warnings, shown
+from shoal.cli.progress import listed, published_already, say, show_warning, show_warnings, shown
 from shoal.cli.verify import opened
 from shoal.data.option import Request, option
 from shoal.errors import InputError
@@ -155,6 +155,8 @@ def republish(
         say(f"shoal: {done.unfinished}")
     if done.certificate is not None and not done.repeated:
         show_warnings(done.certificate)
+    for remark in done.remarks:
+        show_warning(remark)
     if as_json and done.certificate is not None:
         typer.echo(done.certificate.to_json(), nl=False)
     if quiet:

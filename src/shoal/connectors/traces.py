@@ -24,11 +24,11 @@ WAY_OUT = "give the file that --trace wrote"
 
 
 @contextmanager
-def trace_draft(path: str | None) -> Iterator[Path | None]:
-    """Where to write a private trace, which takes its place if the block succeeds. Opened before a
-    release, it appears behind that, or neither does. None: there is none to write.
+def private_draft(path: str | Path | None) -> Iterator[Path | None]:
+    """Where to write a private trace or plan, which takes its place if the block succeeds. Opened
+    before a release, it appears behind that, or neither does. None: there is none to write.
     """
-    with nullcontext() if path is None else files.atomic_write(path, is_private=True) as draft:
+    with nullcontext() if path is None else files.atomic_write(str(path), is_private=True) as draft:
         yield draft
 
 

@@ -298,6 +298,19 @@ class OtherRelease(TypedDict):
     holds: NotRequired[Annotated[bool, ANYTHING]]
 
 
+class SharedAttribute(TypedDict):
+    """For how many people several releases together leave how few values of an attribute."""
+
+    names: list[str]
+    releases: list[int]
+    people: int
+    asked: int | None
+    below: int | None
+    certain: int
+    none: int
+    least: int | None
+
+
 class BesideReport(TypedDict):
     """How many people several releases together hide among fewer than k."""
 
@@ -307,6 +320,7 @@ class BesideReport(TypedDict):
     alone: int
     least: int | None
     releases: list[OtherRelease]
+    attributes: NotRequired[list[SharedAttribute]]
     holds: bool
 
 

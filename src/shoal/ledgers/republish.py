@@ -38,6 +38,7 @@ from shoal.data.person_names import without_nobody
 from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import path_text
 from shoal.data.table import Table, texts_of
+from shoal.data.warnings import ReleaseWarning
 from shoal.errors import InputError, LedgerError, PromiseError
 from shoal.ledgers.increment import DELETE, UPDATE, Terms, check_operations
 from shoal.ledgers.next_release import plan, write_and_audit
@@ -67,6 +68,7 @@ class Republication(Figures, Generic[FrameT]):
     left_out: records that waited to the deadline among fewer than k people, and are gone.
     caught_up: earlier releases of the ledger that were written into its table now.
     deleted, updated: people whom the increment deletes or updates.
+    remarks: what was said of an increment that only waits; that of a release is in its certificate.
     """
 
     release: int | None
@@ -82,6 +84,7 @@ class Republication(Figures, Generic[FrameT]):
     caught_up: int = 0
     deleted: int = 0
     updated: int = 0
+    remarks: Sequence[ReleaseWarning] = ()
 
     @property
     def again(self) -> int:
@@ -227,6 +230,7 @@ def republish_file(
         caught_up=caught_up,
         deleted=0 if name is None else int((texts[name] == DELETE).sum()),
         updated=0 if name is None else int((texts[name] == UPDATE).sum()),
+        remarks=() if certificate is not None else remarks,
     )
 
 

@@ -35,6 +35,10 @@ QUESTIONS = (
     gettext("What do earlier releases add?"),
     gettext("What does the method give away?"),
 )
+HARMS = (0, 0, 1, 2, 1, 3)
+"""What each question's findings harm, the worst first: a person is found, a private value of theirs
+is learned, it is known who is in the release, cells are known.
+"""
 NOTHING, NONE, SOME, MUCH = "nothing beyond chance", "none", "some", "much"
 NO_MORE = "nothing beyond others"  # where a gain is over people who are not in the release
 # of a gain whose interval holds 0 but does not show that there is nothing
@@ -328,10 +332,15 @@ def how_much(words: Collection[str]) -> str:
 
 
 def worst_first(certificate: Certificate) -> list[Row]:
-    """The rows that matter most first, by the gain over others where they were compared."""
-    return sorted(
-        rows_of(certificate), key=lambda row: (PLACES[row.word], -(_parts(row.number)[0] or 0.0))
-    )
+    """The rows that matter most first: how much was found, what it harms, and the gain over others
+    where they were compared.
+    """
+
+    def place(row: Row) -> tuple[int, int, float]:
+        harm = HARMS[QUESTIONS.index(row.question)]
+        return PLACES[row.word], harm, -(_parts(row.number)[0] or 0.0)
+
+    return sorted(rows_of(certificate), key=place)
 
 
 def _finding(certificate: Certificate, row: Row, accepted: Collection[str] | None) -> Finding:
@@ -409,7 +418,7 @@ def _linked(found: Findings) -> Iterator[Row]:
             column=order["column"],
         )
         shares = order["found"], order["others"], order["chance"], order["gain"]
-        whom, why = gettext("for somebody else of their class"), order.get("why")
+        whom, why = gettext("trying it on others of their class"), order.get("why")
         asked = {"helps": "order", "others": whom, "attack": "order"}
         yield Row(QUESTIONS[1], label, sentence, *shares, why=why, **asked)
     around = found.get("population")
@@ -567,12 +576,25 @@ def _together(found: Findings, certificate: Certificate) -> Iterator[Row]:
         )
         label = gettext("among fewer than {k}", k=k)
         yield Row(QUESTIONS[4], label, sentence, linked["below_k"], helps="alone_after")
-    for name, one in (attack[attack["applies"]] or {}).get("attributes", {}).items():
+    yield from _sure_together(attack["linked"], others, attack["applies"] == "unlinked")
+    if attack["applies"] == "unlinked":
+        yield from _sure_together(attack["unlinked"], others)
+
+
+def _sure_together(found: Findings, others: str, knows_rows: bool = False) -> Iterator[Row]:
+    for name, one in found["attributes"].items():
         share, label = one["certain"], gettext("certain {name}", name=name)
-        sentence = gettext(
-            "whoever also has {others} is sure of their {name}",
-            others=others,
-            name=name,
+        sentence = (
+            gettext(
+                "whoever also has {others}, and knows which rows are one person's, is sure of"
+                " their {name}",
+                others=others,
+                name=name,
+            )
+            if knows_rows
+            else gettext(
+                "whoever also has {others} is sure of their {name}", others=others, name=name
+            )
         )
         yield Row(QUESTIONS[4], label, sentence, share, measure="certain_after", attribute=name)
 
@@ -654,6 +676,7 @@ def _not_tried(certificate: Certificate, question: str) -> Row:
 def _cells(certificate: Certificate, row: Row) -> Content:
     threshold = acceptance(certificate, row)
     return {
+        "label": row.label if row.is_measured else "",
         "sentence": row.line,
         "figures": [_figure(number) for number in (row.member, row.control, row.chance)],
         "gain": row.difference,

@@ -23,7 +23,7 @@ from shoal.connectors.frames import Frame, FrameT, like, table_of
 from shoal.connectors.location import FRAME, Location
 from shoal.connectors.outputs import check_not_read, described_second, second_output
 from shoal.connectors.release_drafts import FrameDraft, check_output, release_draft, second_draft
-from shoal.connectors.traces import trace_draft, write_trace
+from shoal.connectors.traces import private_draft, write_trace
 from shoal.data.certificate import Certificate
 from shoal.data.coded_table import CodedTable, ShownTable
 from shoal.data.formulas import unescaped
@@ -127,7 +127,7 @@ def save(
     released, _ = tables.published_table(table_of(publication.data, allow_empty=True))
     frame = tables.written_frame(released.frame, place.kind_to_write)
     dialect = tables.output_dialect(path, None, path)
-    with trace_draft(trace) as traced, release_draft(path, overwrite) as draft:
+    with private_draft(trace) as traced, release_draft(path, overwrite) as draft:
         draft.write(frame, dialect)
         back = tables.read_draft(draft, dialect)
         if tables.model.write.formulas == "escape" and place.kind.is_delimited:
@@ -220,7 +220,9 @@ def publish_file(
     remarks += population_warnings(policy.tables)
     del source  # the quasi-identifiers' cells are no longer needed
     with ExitStack() as outputs:
-        traced = outputs.enter_context(trace_draft(request.trace))
+        traced = outputs.enter_context(private_draft(request.trace))
+        found = draft.plan  # none where one was applied, which stays as it is
+        planned = outputs.enter_context(private_draft(request.plan if found else None))
         first_file = outputs.enter_context(release_draft(output, request.replace, second))
         # moved into place first
         second_file = None if second is None else outputs.enter_context(second_draft(second))
@@ -254,7 +256,8 @@ def publish_file(
         require_kept(
             certificate, WITHHELD, request.require_together or policy.model.require_together
         )
-        _save_plan(draft.plan, request.plan)
+        if found is not None and planned is not None:
+            planned.write_text(found.to_json(), encoding="utf-8")
         if traced is not None:  # whose row is whose, for the owner alone
             write_trace(draft.truth.trace, traced)
         first_file.certify(certificate.to_json())
@@ -342,13 +345,6 @@ def _measured(
         audited = AuditResult(certificate, measured.held, draft.asked, draft.truth)
         certificate = certificate.extended(beside=draft.beside(audited))
     return CertifiedRelease(certificate, measured.held)
-
-
-def _save_plan(plan: Plan | None, path: str | Path | None) -> None:
-    """Writes the plan that was found for a release, whole; one that was applied stays as it is."""
-    if path is not None and plan is not None:
-        with files.atomic_write(str(path), is_private=True) as unfinished:
-            unfinished.write_text(plan.to_json(), encoding="utf-8")
 
 
 # Attack what is about to be published, before it takes its place.

@@ -389,6 +389,47 @@ def test_people_are_found_again_by_the_originals_of_both_releases():
         attacked(now, nobody, original, "intersection", others=[other])
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_somebody_in_several_classes_hides_among_whoever_is_in_all_of_them(seed):
+    rng = np.random.default_rng(seed)
+    drawn = {"who": rng.integers(0, 12, 30), "age": rng.integers(1, 9, 30)}
+    original = pl.DataFrame(drawn | {"d": rng.choice(list("xyz"), 30)})
+    spans = [[(1, 4), (5, 8)], [(1, 2), (3, 6), (7, 8)]]
+    labels = [
+        [next(i for i, (a, b) in enumerate(cut) if a <= age <= b) for age in original["age"]]
+        for cut in spans
+    ]
+    now, then = (
+        original.drop("who").with_columns(
+            age=pl.Series([f"[{a}, {b}]" for a, b in map(cut.__getitem__, own)])
+        )
+        for cut, own in zip(spans, labels, strict=True)
+    )
+    rows = list(zip(original["who"], *labels, original["d"], strict=True))
+    classes = {
+        who: {(j, row[1 + j]) for row in rows if row[0] == who for j in (0, 1)} for who, *_ in rows
+    }
+    left = {who: [other for other in classes if classes[who] <= classes[other]] for who in classes}
+    certain, right = 0, 0.0
+    for who, fit in left.items():
+        shown = [{row[3] for row in rows if row[0] == other} for other in fit]
+        counts = {value: sum(value in one for one in shown) for value in "xyz"}
+        best = [value for value, count in counts.items() if count == max(counts.values())]
+        own = [row[3] for row in rows if row[0] == who]
+        certain += len(set().union(*shown)) == 1
+        right += sum(value in best for value in own) / len(own) / len(best)
+    other = {"release": then, "original": original, "trace": np.arange(30)}
+    policy = policy_of({"who": {"role": "subject"}} | AGE_AND_D, 3)
+    found = attacked(now, policy, original, "intersection", others=[other])["intersection"][
+        "linked"
+    ]
+    shares = [found["alone"], found["below_k"], *found["attributes"]["d"].values()]
+    fewer = [sum(len(fit) < most for fit in left.values()) for most in (2, 3)]
+    assert [one["share"] * len(left) for one in shares] == pytest.approx(
+        [*fewer, certain, right], abs=1e-3
+    )
+
+
 @pytest.mark.parametrize(
     ("people", "fraction", "expected"),
     [(1, 0.5, 0.6931), (2, 0.5, 0.3069), (10, 0.5, 0.0525), (1, 0.1, 0.2558)],

@@ -37,6 +37,13 @@ def test_a_ledger_whose_first_records_wait_has_no_release_to_verify(tmp_path, sh
     assert (verified.status, verified.err.split(";")[0]) == (0, "no release yet")
 
 
+def test_rows_left_out_are_said_of_an_increment_that_only_waits_too(tmp_path):
+    empty = pl.DataFrame({name: [None] for name in wearers(1, 1).columns})
+    waits = append(tmp_path / "L", pl.concat([wearers(2, 1), empty], how="vertical_relaxed"))
+    assert (waits.release, waits.waiting) == (None, 2)
+    assert [remark.code for remark in waits.remarks] == ["empty-rows"]
+
+
 def test_fewer_than_k_wait_and_are_published_with_the_next(tmp_path):
     ledger = tmp_path / "L"
     waiting = append(ledger, wearers(3, 1))

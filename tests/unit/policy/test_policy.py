@@ -256,6 +256,17 @@ def test_doctor_names_promises_that_can_not_hold(workplace, shoal):
     assert "l = 30" in result.err
 
 
+def test_a_check_marks_what_publish_calls_grave_and_counts_it_last(tmp_path, monkeypatch, shoal):
+    monkeypatch.chdir(tmp_path)
+    emails = [f"p{number}@mail.example" for number in range(40)]
+    pl.DataFrame({"age": range(20, 60), "email": emails}).write_csv("d.csv")
+    age = {"role": "quasi", "type": "number", "domain": [0, 100]}
+    Path("p.yaml").write_text(yaml.safe_dump(content_of({"age": age, "email": "plain"}, 2)))
+    said = shoal("policy", "check", "p.yaml", "d.csv").err.splitlines()
+    assert said[0].startswith("shoal: grave: 'email' is not protected")
+    assert said[-1] == "the policy is sound and fits the data; 1 grave finding"
+
+
 def test_doctor_shows_labels_outside_an_order(workplace, shoal):
     text = (workplace / "policy.yaml").read_text().replace("doctorate]", "phd]")
     (workplace / "policy.yaml").write_text(text)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import shoal
 from sample_policies import content_of
+from shoal.connectors.release_drafts import FileDraft
 from shoal.reports.text import explanation_sentences
 from strategies import policies_with_tables, without_means
 
@@ -36,6 +37,18 @@ def plan(tmp_path):
     """A plan that was chosen for the first table."""
     shoal.publish(FIRST, POLICY, plan=tmp_path / "plan.json")
     return tmp_path / "plan.json"
+
+
+def test_a_release_that_fails_at_its_certificate_leaves_no_plan(tmp_path, monkeypatch):
+    def fail(*_):
+        raise OSError("no room")
+
+    monkeypatch.setattr(FileDraft, "certify", fail)
+    FIRST.write_csv(tmp_path / "first.csv")
+    names = [str(tmp_path / name) for name in ("first.csv", "out.csv", "plan.json")]
+    with pytest.raises(OSError, match="no room"):
+        shoal.publish_file(names[0], POLICY, names[1], plan=names[2])
+    assert [path.name for path in tmp_path.iterdir()] == ["first.csv"]
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))

@@ -147,6 +147,9 @@ class Context(_Part):
     other_releases: Literal["none-known"] | list[str] | None = Field(
         default=None, title="other releases"
     )
+    not_judged: Text = Field(
+        default=None, title="why other releases could not be judged with this one"
+    )
     accepted: dict[str, Text] = Field(
         default_factory=dict, title="what is accepted although it is grave"
     )

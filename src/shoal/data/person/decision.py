@@ -186,8 +186,9 @@ def who_is_a_person(table: Table, declared: Container[str] = ()) -> Answer:
     left = _sifted([*left, *others])[0] if others else left
     if not left:
         return _by_profile(columns, rows)
-    is_sure = len(left) == 1 and _is_sure(left[0])
-    listed = left if is_sure else [*left, *inner[:MOST_INNER]]
+    shared = _shared_by_families(left[0], columns) if len(left) == 1 else []
+    is_sure = len(left) == 1 and not shared and _is_sure(left[0])
+    listed = left if is_sure else [*shared, *left, *inner[:MOST_INNER]]
     removed = kept + [one for one in rejected if one.kind in (*PERSON_BY_NAME, "contact")]
     names = [name for one in removed for name in one.columns if (name,) != left[0].columns]
     verdict = Verdict.SURE if is_sure else Verdict.ASK
@@ -343,6 +344,15 @@ def _inside(left: Sequence[Candidate]) -> list[Candidate]:
             whole.people.distinct < one.people.distinct and _lies_in(one, whole) for whole in solid
         )
     ]
+
+
+def _shared_by_families(one: Candidate, columns: Sequence[PersonColumn]) -> list[Candidate]:
+    """A number that a family may share, with who each is to its holder."""
+    if one.evidence.is_confirmed:
+        return []
+    others = [c for c in columns if c.name.has("relation") and c not in one.parts]
+    pairs = [Candidate.together(*one.parts, other) for other in others]
+    return [pair for pair in pairs if not _lies_in(one, pair)][:1]
 
 
 def _is_sure(one: Candidate) -> bool:
