@@ -138,7 +138,7 @@ def test_a_mean_is_shown_where_one_is_published():
     asked["attributes"]["age"]["render"] = "mean"
     data = shoal_package.publish(frame, asked).data
     assert data["age_mean"].to_list() == [24.5, 24.5]
-    assert data["age"].to_list() == ["24.5", "24.5"]
+    assert data["age"].to_list() == [24.5, 24.5]
     assert "age_lo" not in data.columns
 
 

@@ -58,11 +58,32 @@ def texts(frame: pl.DataFrame, name: str) -> list[str | None]:
 def test_every_kind_of_column_is_saved_in_every_format(release, output):
     release.save(output)
     read = shoal.read_release(output).data
+    for name in NUMBERS:
+        assert read[name].dtype.is_numeric(), name
+        expected = FRAME[name].cast(pl.Float32).fill_nan(None)
+        assert read[name].cast(pl.Float32).equals(expected), name
     for name in OTHERS:
-        assert texts(read, name) == texts(release.data, name), name
+        assert texts(read, name) == texts(FRAME, name), name
 
 
 @pytest.mark.parametrize("output", OUTPUTS)
 def test_every_kind_of_column_is_published_from_a_file_into_every_format(release, output):
     FRAME.write_parquet("in.parquet")
     assert shoal.publish_file("in.parquet", release.policy, output).holds
+
+
+@pytest.fixture(scope="module")
+def of_means() -> shoal.Publication[pl.DataFrame]:
+    ages = [row * 1.5 for row in range(ROWS)]
+    frame = pl.DataFrame({"mean": ages, "median": ages})
+    quasi = {"mean": {"render": "mean"}, "median": {"render": "median"}}
+    return shoal.publish(frame, quasi=quasi, k=3)
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_means_and_medians_are_numbers_wherever_they_are_read(of_means, output):
+    of_means.save(output)
+    read = shoal.read_release(output).data
+    for name in ("mean", "median"):
+        assert read[name].dtype == of_means.data[name].dtype == pl.Float64
+    assert read.equals(of_means.data)
