@@ -121,7 +121,7 @@ def coerce_parameter(parameter: Parameter, value: Any) -> Any:
     elif kind is int:
         value = _as_int(value)
     elif kind is float:
-        if isinstance(value, bool) or not isinstance(value, (Real, Decimal, str)):
+        if not _may_be_number(value):
             raise ValueError("must be a number")
         try:
             value = float(value)
@@ -158,8 +158,12 @@ def _as_bool(value: Any) -> bool:
     raise ValueError("must be true or false")
 
 
+def _may_be_number(value: Any) -> bool:
+    return isinstance(value, (Real, Decimal, str)) and not isinstance(value, bool)
+
+
 def _as_int(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, (Real, Decimal, str)):
+    if not _may_be_number(value):
         raise ValueError("must be a whole number")
     try:
         number = int(value)

@@ -114,16 +114,18 @@ def save(
     place, tables = Location(path), publication.policy.tables
     if publication.policy.is_in_two_tables:
         raise InputError("publication: has two tables; 'shoal.publish_file' writes both")
-    if place.is_path and not overwrite and not place.is_folder and Path(path).exists():
-        raise InputError(f"output '{path}': exists already; name a new file, or say overwrite=True")
     if publication.is_changed:
         raise InputError(
             "publication: its data were changed since they were measured; publish again, and change"
             " a copy"
         )
-    check_output(path, overwrite)
-    if trace is not None:
-        _check_trace(publication, path, overwrite, trace)
+    try:
+        check_output(path, overwrite)
+        if trace is not None:
+            _check_trace(publication, path, overwrite, trace)
+    except InputError as taken:  # in the words of this call
+        said = [finding.replace("--replace", "overwrite=True") for finding in taken.said]
+        raise InputError.from_findings(said) from None
     released, _ = tables.published_table(table_of(publication.data, allow_empty=True))
     frame = tables.written_frame(released.frame, place.kind_to_write)
     dialect = tables.output_dialect(path, None, path)
