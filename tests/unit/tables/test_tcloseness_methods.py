@@ -203,6 +203,14 @@ def test_aimed_at_spans_it_loses_less_over_many_tables_than_cutting_or_exchangin
     assert losses[0] < losses[1:].min()
 
 
+def test_where_records_that_are_alike_hold_already_the_default_loses_nothing(adult):
+    """Men and women hold t, but classes of k drawn among them do not."""
+    close = {"model": "t-closeness", "attributes": ["occupation"], "t": 0.3}
+    policy = content_of({"sex": "quasi", "occupation": "sensitive"}, 10, close)
+    released = shoal.publish(adult.select("sex", "occupation"), policy)
+    assert released.certificate["utility"]["gcp"] == 0
+
+
 def test_a_loss_of_spans_is_that_of_boxes_and_lowest_nodes():
     matrix = Matrix.from_columns(np.array([[0, 0], [4, 1], [8, 2], [8, 4]]), [8.0, TREE])
     partition = Partition.of(np.array([0, 0, 1, 1]))

@@ -23,6 +23,9 @@ Exchanging keeps classes compact around their means, which are not all that a re
 has several steps, else by the rounded partition, and what publishes the narrower cells is taken.
 Cutting wins where t is loose, exchanging where it is tight: where many classes of k records drawn
 at random are too far, cutting loses more by a fifth at least (Adult, k = 5 to 50) and is left out.
+Few quasi-identifiers are an exception: where records that are alike are k people on average, they
+are large classes that need no coarsening, so the table is cut by lattice peeling first, as small
+tables are.
 Where each move can be asked for all promises, exchanging is kept short and the narrower classes are
 annealed (`search.refinement`).
 """
@@ -34,6 +37,7 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.data.matrix import Matrix
+from shoal.data.numbers import alike
 from shoal.data.option import parameter
 from shoal.data.partition import Partition
 from shoal.data.progress import Progress, no_progress
@@ -74,6 +78,10 @@ FEW, SAMPLE, SPARE = 4, 2_000, 8
 are on all records, one part in this number.
 """
 
+ROOM = 1.6
+"""In short: times as large as k classes start, since records move more freely between larger ones.
+"""
+
 TIGHT = 0.75
 """Tables are not cut where less than this share of classes drawn at random would hold."""
 
@@ -81,6 +89,9 @@ LOOSE, TOGETHER = 0.3, 3_000
 """Large tables are cut for k first where less than this share of classes then fails, and exchange
 this number of classes at a time.
 """
+
+SMALL = 5_000
+"""Records up to which the table is always cut, too, with all of that method's effort."""
 
 SETTLED = 500
 """Exchanging ends where a round moves less than one record in this number."""
@@ -129,6 +140,23 @@ class TClosenessByExchange(Partitioner):
         there.
         """
         require_people(matrix, promises)
+        is_small = matrix.records <= SMALL
+        if self.aim == "means" or not (is_small or has_few_cells(matrix, promises)):
+            return self._searched(matrix, promises, rng, progress)
+        progress("cutting the table")
+        cut = LatticePeeling().partition(matrix, promises, rng)
+        found = [repair(matrix, cut, promises)]
+        if loss_of(matrix, found[0]) > 0:
+            found.append(self._searched(matrix, promises, rng, progress))
+        return min(found, key=lambda p: loss_of(matrix, p))
+
+    def _searched(
+        self,
+        matrix: Matrix,
+        promises: Promises,
+        rng: np.random.Generator,
+        progress: Progress,
+    ) -> Partition:
         if self.aim == "spans" and is_large(matrix, promises):
             labels = self._k_first(matrix, promises, rng, progress)
             if labels is not None:
@@ -226,6 +254,16 @@ def _is_tight(matrix: Matrix, promises: Promises, rng: np.random.Generator) -> b
     return promises.holds(drawn.astype(np.int32), count).mean() < TIGHT
 
 
+def has_few_cells(matrix: Matrix, promises: Promises) -> bool:
+    """Whether records that are alike are classes of k people on average, which coarsen nothing."""
+    cells = np.zeros(matrix.records, dtype=np.int64)
+    for codes in matrix.codes.T:
+        cells = alike((cells, codes), matrix.records)
+        if (int(cells.max(initial=0)) + 1) * promises.k > matrix.people:
+            return False
+    return True
+
+
 def has_steps(matrix: Matrix) -> bool:
     """Whether some attribute has a hierarchy of more than one step above its values."""
     inner = matrix.parent >= 0
@@ -272,6 +310,8 @@ class _ExchangeSearch:
         if self.brief and records > 2 * SAMPLE:
             size = self._size_on_sample()
             size += size // SPARE
+        if self.brief:
+            size = max(size, min(int(ROOM * self.k), records // 2))
         size, labels = self._smallest(size)
         return self.repaired(labels) if labels is not None else np.zeros(records, dtype=np.int32)
 
