@@ -259,7 +259,7 @@ def grounds(certificate: Certificate) -> list[str]:
     people = control.get("people")
     if control.get("kind") == "none":
         found.append(NO_CONTROL.format(reason=control.get("reason")))
-    elif is_number(people) and people < 100:
+    elif people is not None and is_number(people) and people < 100:
         found.append(FEW_TRIED.format(people=people))
     return found
 
