@@ -44,7 +44,9 @@ NO_MORE = "nothing beyond others"  # where a gain is over people who are not in 
 # of a gain whose interval holds 0 but does not show that there is nothing
 SOME_AT_MOST, TOO_FEW = "some at most", "too few people to tell"
 MORE_PEOPLE = gettext("Try it on more people (--folds 5 or --control; folds=5 or control=).")
-A_CONTROL = gettext("Try it on more people: give more who are not in the release (--control).")
+A_CONTROL = gettext(
+    "Try it on more people: give more who are not in the release (--control; control=)."
+)
 NO_MORE_TRIES = gettext("This release allows no more tries; no option changes that.")
 NEGLIGIBLE = 0.01  # of a gain
 CONSIDERABLE = 0.10
@@ -241,6 +243,9 @@ NOT_ALIGNED = gettext(
 )
 
 
+FEW_TRIED = gettext(
+    "Shares are of {people} people at most: as many of the release are tried as there are others."
+)
 NO_CONTROL = gettext(
     "They were compared with nobody who is not in the release ({reason}), but with chance."
 )
@@ -253,8 +258,13 @@ def grounds(certificate: Certificate) -> list[str]:
     tried = certificate["attacks"]
     known, control = tried.get("aligned"), tried.get("control")
     found = [] if known is None else [ALIGNED if known else NOT_ALIGNED]
-    if isinstance(control, Mapping) and control.get("kind") == "none":
+    if not isinstance(control, Mapping):
+        return found
+    people = control.get("people")
+    if control.get("kind") == "none":
         found.append(NO_CONTROL.format(reason=control.get("reason")))
+    elif people is not None and is_number(people) and people < 100:
+        found.append(FEW_TRIED.format(people=people))
     return found
 
 

@@ -40,7 +40,7 @@ def test_a_proposal_a_stream_and_parameters_take_numbers_of_any_kind(people):
     assert type(policy.model.promises[1]["t"]) is float
 
 
-@pytest.mark.parametrize("k", [np.float64(5), np.bool_(True), 5.0])
+@pytest.mark.parametrize("k", [np.float64(5.5), np.bool_(True), 5.5])
 def test_what_is_no_whole_number_is_still_refused(k):
     with pytest.raises(InputError, match="must be a whole number"):
         shoal.Policy.from_dict(POLICY).with_k(k)
