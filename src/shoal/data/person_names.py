@@ -377,31 +377,35 @@ def rows_of_nobody(frame: pl.DataFrame, missing_values: Sequence[str]) -> np.nda
 
 
 def without_nobody(
-    frame: pl.DataFrame, missing_values: Sequence[str] = (), counted: Sequence[str] = ()
+    frame: pl.DataFrame, missing_values: Sequence[str] = (), silent: Sequence[str] = ()
 ) -> tuple[pl.DataFrame, tuple[ReleaseWarning, ...]]:
-    """The rows that have a value in some column, one that is removed included: others are nobody,
-    as a spreadsheet saves rows whose cells were cleared. counted: the columns to look at; else all.
+    """The rows that have a value in some column: others are nobody, as a spreadsheet saves rows
+    whose cells were cleared. silent: columns that don't count, such as a counter of rows.
     """
-    empty = rows_of_nobody(frame.select(counted) if counted else frame, missing_values)
+    empty = rows_of_nobody(frame.drop(silent), missing_values)
     if not len(empty):
         return frame, ()
     kept = np.ones(frame.height, dtype=bool)
     kept[empty] = False
     below = int(kept[empty[0] :].sum())
-    return frame.filter(pl.Series(kept)), nobody(len(empty), below)
+    return frame.filter(pl.Series(kept)), nobody(len(empty), below, bool(silent))
 
 
 MOST_NOTES = 100
 """Rows below an empty one that may be totals and notes; of more, it only parts the table."""
 
 
-def nobody(empty: int, below: int) -> tuple[ReleaseWarning, ...]:
-    """What there is to say of rows without any value, and of rows below one."""
+def nobody(empty: int, below: int, has_silent: bool = False) -> tuple[ReleaseWarning, ...]:
+    """What there is to say of rows without any value, and of rows below one. has_silent: whether
+    some columns don't count.
+    """
     said = []
     if empty:
+        but = ", but in removed columns," if has_silent else ""
         has, are = ("1 row has", "is") if empty == 1 else (f"{empty} rows have", "are")
-        text = f"{has} no value and {are} left out"
-        text += ": such rows are nobody, and no message or trace numbers them"
+        text = f"{has} no value{but} and {are} left out"
+        text += ": nothing would be published of them" if has_silent else ": such rows are nobody"
+        text += ", and no message or trace numbers them"
         said.append(ReleaseWarning(EMPTY_ROWS, text))
     if 0 < below <= MOST_NOTES:
         rows = "1 row stands" if below == 1 else f"{below} rows stand"

@@ -239,7 +239,7 @@ def increment_of(frame: Frame, tables: PolicyTables) -> files.SourceFile:
     records = tables.table_given(frame, allow_empty=True).frame
     text = texts_of(records).write_csv()
     digest = hashlib.sha256(text.encode()).hexdigest()
-    records, remarks = without_nobody(records, tables.model.no_names)
+    records, remarks = without_nobody(records, *tables.nobody(records.columns))
     return files.SourceFile(Table(tables.original_frame(records)), digest, remarks=remarks)
 
 

@@ -1,6 +1,6 @@
 """The keys of a policy file, and what each of them may hold."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from numbers import Integral, Real
 from typing import Annotated, Any, Literal
@@ -20,6 +20,7 @@ from shoal.data.numbers import FARTHEST, THOUSANDS, Notation
 from shoal.data.regular_files import Json
 from shoal.data.room import bytes_of
 from shoal.data.schema import RECORD_LINES, Kind, Shown
+from shoal.data.warnings import REMOVED_ROLES
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.parameters import suggestion
@@ -673,6 +674,19 @@ class PolicyModel(_Strict):
         """The population tables that promises compare with, as the policy names them."""
         named = [promise.get("population") for promise in self.promises]
         return sorted({name for name in named if isinstance(name, str) and name})
+
+    def silent_of(self, names: Iterable[str], other: str | None) -> list[str]:
+        """Those of these columns that are removed and don't name the person, unless all are, which
+        is an error elsewhere: a row with values in them alone shows nobody.
+
+        other: the role of columns that are not named.
+        """
+        names = list(names)
+        roles = {name: one.role for name, one in self.attributes.items()}
+        shown = {name for name, one in self.attributes.items() if one.pseudonym}
+        shown |= {*self.subject_columns}
+        silent = [n for n in names if n not in shown and roles.get(n, other) in REMOVED_ROLES]
+        return silent if len(silent) < len(names) else []
 
     @property
     def no_names(self) -> list[str]:

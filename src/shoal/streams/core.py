@@ -77,7 +77,7 @@ class StreamCore:
         bound = names if policy.model.person is None else [*names, policy.model.person]
         if reference is not None:
             frame = reference.frame
-            people, _ = without_nobody(frame, policy.model.no_names)
+            people, _ = without_nobody(frame, *policy.tables.nobody(frame.columns))
             if not people.height:
                 raise InputError("reference: holds no records, only empty rows; give it some")
             if sorted(people.columns) != sorted(names):
@@ -224,7 +224,8 @@ class StreamCore:
         """Rows, (n,) bool, that hold no value or name no subject, can't be written, or whose
         sensitive values the policy does not know.
         """
-        nobody = rows_of_nobody(frame.select(self.names), self.problem.policy.model.no_names)
+        no_names, silent = self.problem.tables.nobody(self.names)
+        nobody = rows_of_nobody(frame.select(self.names).drop(silent), no_names)
         yield np.isin(np.arange(frame.height), nobody), "has no value and is nobody"
         if self.schema.subject is not None:
             people = frame[self.schema.subject.name]

@@ -234,6 +234,12 @@ def test_rows_without_a_published_value_or_a_subject_are_nobody(role, cell, tmp_
     shoal.stream(content).push(rows[:2])
 
 
+def test_only_few_rows_below_an_empty_one_may_be_totals_and_notes():
+    ages = [30] * 5 + [None] + [31] * 101
+    assert without_nobody(pl.DataFrame({"age": ages[:-1]}))[1][1].code == "rows-apart"
+    assert [one.code for one in without_nobody(pl.DataFrame({"age": ages}))[1]] == ["empty-rows"]
+
+
 @pytest.mark.parametrize(
     ("role", "keys"), [("subject", {}), ("plain", {}), ("identifier", {"pseudonym": "keyed"})]
 )

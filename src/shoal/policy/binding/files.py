@@ -104,7 +104,7 @@ class PolicyTables:
         """
         if not isinstance(path, str):
             given = self.table_given(path, allow_empty)
-            remarks = without_nobody(given.frame, self.model.no_names)[1]
+            remarks = without_nobody(given.frame, *self.nobody(given.frame.columns))[1]
             return SourceFile(self.original_table(given), "", remarks=tuple(remarks))
         if room is not None:
             source = self._read_past_memory(path, reading_of(self.model.read), room)
@@ -114,12 +114,21 @@ class PolicyTables:
         source = files.read(path, self._categorical(), allow_empty=allow_empty, reading=reading)
         if source.table.different is not source.table and self._is_plain(source.table.different):
             return source
-        frame, remarks = without_nobody(source.frame, self.model.no_names)
+        frame, remarks = without_nobody(source.frame, *self.nobody(source.frame.columns))
         if not frame.height and not allow_empty:
             raise InputError(f"file '{path}': holds no records, only empty rows; give it some")
         table = Table(self.original_frame(frame))
         unread = [] if self.model.subject_columns else map(unread_lists, source.unread)
         return replace(source, table=table, remarks=(*source.remarks, *remarks, *unread))
+
+    def nobody(self, names: list[str], other: str | None = None) -> tuple[list[str], list[str]]:
+        """By what `without_nobody` knows the rows of nobody: texts for no value, and columns that
+        are removed and don't say whose a row is.
+
+        other: the role of columns that the policy does not name, if it is another than its own.
+        """
+        silent = self.model.silent_of(names, other or self.model.other)
+        return self.model.no_names, [name for name in silent if name not in self.links]
 
     def absent_from(self, names: list[str]) -> list[str]:
         """The columns that a policy names and a table has not; people's are made of others."""
@@ -128,7 +137,7 @@ class PolicyTables:
 
     def _is_plain(self, rows: Table) -> bool:
         """Whether each of these records is somebody's, and read as it is written."""
-        if without_nobody(rows.frame, self.model.no_names)[0].height < rows.records:
+        if without_nobody(rows.frame, *self.nobody(rows.frame.columns))[0].height < rows.records:
             return False
         try:
             return self.original_frame(rows.frame) is rows.frame
@@ -172,7 +181,7 @@ class PolicyTables:
     def table_beside(self, table: Frame | Table, what: str) -> Table:
         """Another table of people, as a frame or read already; raises InputError."""
         try:
-            return self.original_table(table_of(table), named_alone=True)
+            return self.original_table(table_of(table), other="drop")
         except InputError as wrong:
             raise InputError.from_findings([f"{what}: {one}" for one in wrong.said]) from None
 
@@ -184,15 +193,12 @@ class PolicyTables:
         InputError.raise_for(findings)
         return self.with_person(Table(frame)).frame
 
-    def original_table(self, table: Table, named_alone: bool = False) -> Table:
+    def original_table(self, table: Table, other: str | None = None) -> Table:
         """A table that was read already, with points and dates in ISO; raises InputError.
 
-        named_alone: whether a row with values in columns alone that the policy does not name is
-        nobody.
+        other: as for `nobody`.
         """
-        known = {*self.model.attributes, *self.model.subject_columns}
-        counted = [name for name in table.names if name in known] if named_alone else table.names
-        people, _ = without_nobody(table.frame, self.model.no_names, counted)
+        people, _ = without_nobody(table.frame, *self.nobody(table.frame.columns, other))
         if not people.height:
             raise InputError("frame: holds no records, only empty rows; give it some")
         return _same_or(table, self.original_frame(people))

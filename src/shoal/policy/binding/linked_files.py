@@ -109,7 +109,7 @@ def _original(given: str | Frame, tables: PolicyTables) -> SourceFile:
     if isinstance(given, str):
         return tables.read_original(given, allow_empty=True)
     frame = table_of(given, True).frame
-    frame, remarks = without_nobody(frame, tables.model.no_names)
+    frame, remarks = without_nobody(frame, *tables.nobody(frame.columns))
     return SourceFile(Table(tables.original_frame(frame)), "", remarks=remarks)
 
 

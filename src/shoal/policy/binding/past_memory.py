@@ -191,9 +191,10 @@ def read_past_memory(
 
 
 def require_people(table: Table, model: PolicyModel) -> None:
-    """Raises InputError where a row has no value in any column, since it is nobody."""
-    columns = []
-    for column in sorted(map(table.column, table.names), key=lambda c: len(c.cells)):
+    """Raises InputError where a row has no value but in removed columns, since it is nobody."""
+    columns, silent = [], model.silent_of(table.names, model.other)
+    kept = [table.column(name) for name in table.names if name not in silent]
+    for column in sorted(kept, key=lambda c: len(c.cells)):
         nobody = is_nobody(pl.Series(column.cells, dtype=pl.String), model.no_names)
         if not nobody.any():
             return
@@ -201,6 +202,6 @@ def require_people(table: Table, model: PolicyModel) -> None:
     for rows in blocks(table.records):
         if np.logical_and.reduce([nobody[codes[rows]] for nobody, codes in columns]).any():
             raise InputError(
-                "memory: some rows have no value and are nobody; take them out of the data, or"
-                " leave out --memory"
+                "memory: some rows have no value but in removed columns and are nobody; take them"
+                " out of the data, or leave out --memory"
             )
