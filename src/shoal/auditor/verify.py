@@ -14,6 +14,7 @@ from typing import Any
 from shoal.auditor.as_written import as_written
 from shoal.auditor.checks import OTHER_RELEASES, Check, Stated, broken_text, consistency
 from shoal.auditor.description import DEFAULT_METHODS, policy_identity, verb_of
+from shoal.auditor.dossier.context import accepted_in_words, is_dossier, signed_off_by
 from shoal.auditor.linked.verify import linked_checks
 from shoal.auditor.measured_again import (
     RELEASED_IN_PARTS,
@@ -66,8 +67,6 @@ DEFAULTS = (
 
 FAILS = "fails"
 """The kind of an open point of a dossier that no words close."""
-UNMATCHED = "unmatched"
-"""The kind of an accepted sentence that matches no finding."""
 PART = 1 << 20  # bytes that are hashed at once
 
 
@@ -107,15 +106,6 @@ def verify(
         return verify_by(path, proof, asked, source, trust, progress, traced)
 
 
-def is_dossier(path: str) -> bool:
-    """Whether a file begins as a dossier's JSON does."""
-    place = Path(path)
-    if place.suffix.lower() != ".json" or not place.is_file():
-        return False
-    with readable(f"dossier '{path}'"), place.open("rb") as file:
-        return b'"shoal.dossier/' in file.read(100)
-
-
 def dossier_checks(path: str, trust: Sequence[str | Path] = ()) -> list[Check]:
     """The grave findings of a dossier's release, whether the page beside its JSON is the one that
     it names, how much is open by it, what was accepted in words, and who signed both.
@@ -143,22 +133,6 @@ def dossier_checks(path: str, trust: Sequence[str | Path] = ()) -> list[Check]:
     in_words = Check("accepted in words", None, f"{len(accepted)}; {who}")
     signature = _signature(Proof(Path(path), content), keys)
     return [*grave, found, still_open, in_words, signature]
-
-
-def accepted_in_words(dossier: Mapping[str, Any]) -> dict[str, str]:
-    """What was found and is accepted, and in which words. dossier: as its JSON has it."""
-    unmatched = {one["about"] for one in dossier["open"] if one["kind"] == UNMATCHED}
-    return {
-        sentence: words
-        for sentence, words in dossier["context"]["accepted"].items()
-        if words and sentence not in unmatched
-    }
-
-
-def signed_off_by(dossier: Mapping[str, Any]) -> list[str]:
-    """Who has accepted the release. dossier: as its JSON has it."""
-    signed = dossier["context"]["sign_off"]
-    return list(dict.fromkeys(str(e["name"]) for e in signed if e["decision"] == "accept"))
 
 
 def policy_beside(released: str, certificate: str | Path | None = None) -> Path | None:

@@ -51,7 +51,7 @@ def verify(
     """Check a released file against its certificate, one line per check; exit status 1 if one
     fails.
     """
-    from shoal.auditor.verify import is_dossier
+    from shoal.auditor.dossier.context import is_dossier
     from shoal.auditor.verify import verify as run
 
     with shown(quiet) as progress:

@@ -7,7 +7,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from shoal.auditor.dossier.context import SHOWN, ContextLike, Rating, parts_of, words_of
+from shoal.auditor.dossier.context import (
+    SHOWN,
+    UNMATCHED,
+    ContextLike,
+    Rating,
+    accepted_in_words,
+    parts_of,
+    signed_off_by,
+    words_of,
+)
 from shoal.auditor.dossier.dossier import (
     ANSWERED,
     ATTACKS,
@@ -20,7 +29,7 @@ from shoal.auditor.dossier.dossier import (
     field_words,
 )
 from shoal.auditor.verdict import fails_beside
-from shoal.auditor.verify import FAILS, UNMATCHED, accepted_in_words, signed_off_by
+from shoal.auditor.verify import FAILS
 from shoal.connectors import files
 from shoal.connectors.outputs import remove_stale_signature
 from shoal.data.certificate import Certificate

@@ -129,7 +129,8 @@ ASKED = {
 
 def _promise(promise: PromiseReport) -> Content:
     model: Any = registry.models()[promise["model"]]
-    return named_promise(promise) | {
+    return {
+        **named_promise(promise),
         "groups": _groups(promise),
         "bound": gettext("at least") if model.higher_is_better else gettext("at most"),
         "definition": model.definition,

@@ -18,6 +18,7 @@ import yaml
 from shoal.auditor.checks import GRAVE_FINDING, OTHER_RELEASES, Check
 from shoal.auditor.dossier.context import (
     RATINGS,
+    UNMATCHED,
     Context,
     ContextFile,
     ContextLike,
@@ -32,7 +33,7 @@ from shoal.auditor.dossier.risk import Roles, initial_risk, residual_risk
 from shoal.auditor.linked.audit import initial_linked_risk
 from shoal.auditor.signatures import Proof
 from shoal.auditor.verdict import NONE_ON_LINKED, what_fails
-from shoal.auditor.verify import FAILS, UNMATCHED, require_there, verify_by
+from shoal.auditor.verify import FAILS, require_there, verify_by
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import path_text

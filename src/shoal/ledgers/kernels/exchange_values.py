@@ -153,7 +153,7 @@ def _crowding(i, j, places, crowds):
 
 @inlined
 def _place(mark, more, crowds):
-    """What the last class of a signature counts for, with so many more."""
+    """What the last class of a signature counts for once that number joins it."""
     n = crowds.classes[_slot(mark)] + more
     return n if n > 1 else ALONE
 
