@@ -219,7 +219,7 @@ def _close(distance: str, rows: int | None, t: float) -> tuple[pl.DataFrame, dic
         frame = frame.with_columns(who=pl.int_range(pl.len()) // 2)
         attributes["who"] = {"role": "subject"}
     policy["promises"].append({"model": "t-closeness", "attributes": sensitive, "t": t})
-    return frame.select(attributes), policy
+    return frame.select([*attributes]), policy
 
 
 def search(bench: Bench) -> Iterator[Figure]:

@@ -187,6 +187,9 @@ def test_a_row_of_several_seeds_has_the_mean_and_each_of_their_losses():
     assert row["loss"] == pytest.approx(sum(losses) / 3)
     assert (row["loss_least"], row["loss_most"]) == (min(losses), max(losses))
     assert len(set(losses)) > 1
+    for counted in ("comparisons", "kept"):
+        assert row[f"{counted}_least"] <= row[counted] <= row[f"{counted}_most"]
+    assert row["comparisons_least"] < row["comparisons_most"]
     one = bench(None, quick=True).measure({**SETTING, "records": 700})
     assert one["loss"] == losses[0]
     assert "comparisons" not in one

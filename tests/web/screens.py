@@ -45,7 +45,7 @@ def write_screens(start: Path) -> None:
         visitor.get("/promises")
         visitor.send("draft-form")
         keep("result", "/result", "draft's file")
-        visitor.send("attacker-most-exposed")
+        visitor.send("attacker-most-exposed", which="most-exposed")
         keep("attacker", "/result")
         visitor.get("/result")
         visitor.send("rows-form")

@@ -8,6 +8,8 @@ import shutil
 import pytest
 
 import linked_cases
+from shoal.data.certificate import Certificate
+from shoal.reports.linked import paid_lines
 from shoal.web.checked import beside
 from web.visitor import Visitor, served
 
@@ -113,26 +115,85 @@ def test_a_draft_says_where_it_was_released_and_the_list_counts_the_rows_of_all_
     assert f"2031-01-01 {rows:,} 60 " in clinic.get("/release").words
 
 
-def test_rows_of_every_table_stand_before_and_after_without_their_links(clinic):
+def tables_of(page: str, section: str) -> dict[str, tuple[list[str], list[list[str]]]]:
+    """By table of a card of the page, its columns, and the text of every cell of each row."""
+    shown = page[page.index(f'id="{section}"') :]
+    shown = shown[: shown.index("</section>")]
+    found = {}
+    for name, table in re.findall(r"<h3>(\w+)</h3><div.*?(<table.*?</table>)", shown, re.DOTALL):
+        cells = [re.findall(r"<td.*?</td>", row) for row in table.split("</tr>")]
+        texts = [[re.sub("<.*?>", " ", cell).split() for cell in row] for row in cells if row]
+        found[name] = re.findall("<th(?: [^>]*)?>(.*?)</th>", table), texts
+    return found
+
+
+def test_all_rows_of_one_person_stand_before_and_after_without_their_links(clinic):
+    frames = linked_cases.world(60)
     clinic.get("/result")
-    page = clinic.send("rows-form").text
-    shown = page[page.index('id="rows"') :]
-    heads = re.findall(r"<h3>(\w+)</h3>.*?<th class=.figure.>Row</th>(.*?)</tr>", shown, re.DOTALL)
-    columns = {name: re.findall("<th>(.*?)</th>", head) for name, head in heads}
-    assert [*columns] == ["patients", "visits", "drugs"]
-    assert columns["patients"] == ["age", "blood"]
-    assert "call your table patients “people”" in clinic.get("/result").words
-    assert columns["visits"] == ["cost", "disease"]
-    ages = [str(age) for age in linked_cases.world(60)["people"]["age"].head(10)]
-    before = re.findall(r'<td class="cell"><bdi class="was">(\d+)</bdi>', shown)
-    assert before[:2] == ages[:2]
-    withheld = clinic.server.project.runs[0].certificate["tables"][1]["rows"]["withheld"]
+    withheld = 0
+    for person in range(6):
+        shown = tables_of(clinic.send("rows-form").text, "rows")
+        assert [*shown] == ["patients", "visits", "drugs"]
+        name = frames["people"]["patient"][person]
+        own = frames["visits"].with_row_index("at", 1).filter(frames["visits"]["patient"] == name)
+        assert shown["patients"][0] == ["Row", "age", "blood"]
+        ((row, age, _),) = shown["patients"][1]
+        assert (row[0], age[0]) == (str(person + 1), str(frames["people"]["age"][person]))
+        columns, visits = shown["visits"]
+        assert columns == ["Row", "cost", "disease"]
+        rows = [(row[0], cost[0], disease[0]) for row, cost, disease in visits]
+        assert rows == [tuple(map(str, one)) for one in own["at", "cost", "disease"].iter_rows()]
+        columns, drugs = shown["drugs"]
+        assert columns == ["Row", "Row of visits", "drug"]
+        assert [above for _, (above,), _ in drugs] == [row for row, *_ in rows]
+        keys = frames["drugs"]["visit"]
+        assert [keys[int(row[0]) - 1] for row, *_ in drugs] == own["visit"].to_list()
+        withheld += sum("withheld" in row for row, *_ in visits)
     assert withheld
-    for _ in range(14):
-        if "withheld</small>" in page:
-            break
-        page = clinic.send("rows-form").text
-    assert "withheld</small>" in page
+    assert "call your table patients “people”" in clinic.get("/result").words
+
+
+def test_who_pays_and_what_was_before_and_after_are_shown_as_of_one_table(clinic):
+    page, run = clinic.get("/result"), clinic.server.project.runs[0]
+    for line in paid_lines(Certificate(run.certificate)):
+        assert line in page.words
+    assert "People who lose such rows" in page.words
+    assert "Before and after: visits.cost" in page.words
+    assert "rows that are withheld are lost" in page.words
+    report = clinic.get(f"/runs/{run.name}/report").words
+    assert "Who pays most?" in report
+    assert "beside the original. Bars are shares of the rows that each table had" in report
+
+
+@pytest.mark.parametrize("which", ["most-exposed", "most-distorted", "any"])
+def test_what_an_attacker_sees_of_one_person_is_on_the_screen_alone(clinic, which):
+    frames, run = linked_cases.world(60), clinic.server.project.runs[0]
+    clinic.get("/result")
+    page = clinic.send(f"attacker-{which}", which=which)
+    assert page.status == 200, page.words
+    shown = page.text[page.text.index('id="attacker"') :]
+    row = int(re.search(r'id="row" name="row" min="1" value="(\d+)"', shown)[1])
+    person = frames["people"].row(row - 1, named=True)
+    own = frames["visits"].filter(frames["visits"]["patient"] == person["patient"])
+    words = page.words[page.words.index("What would an attacker see?") :]
+    assert f"age {person['age']} " in words
+    assert re.search(rf"visits: {own.height} rows?; known: all rows cost", words)
+    assert re.search(rf"drugs: {own.height} rows?; known: the number of rows", words)
+    cells = re.search(r'<table class="cells">.*?</table>', shown, re.DOTALL)[0]
+    assert re.findall(r"<bdi>(\d+)</bdi>", cells) == [str(cost) for cost in own["cost"]]
+    people = int(re.search(r"Finds (\d+) people who look the same", words)[1])
+    assert people >= 4
+    assert re.search(rf"as published: visits.disease.*?(\d+) of {people}", words)
+    assert "And about 1 more private column" in words
+    assert f"Finds {people} people" not in clinic.get(f"/runs/{run.name}/report").words
+
+
+def test_the_attacker_goes_from_person_to_person_and_no_further(clinic):
+    clinic.get("/result")
+    page = clinic.send("attacker-form", row="60")
+    assert 'name="row" min="1" value="60"' in page.text
+    words = clinic.send("attacker-form", row="61").words
+    assert "give a number from 1 to 60" in words
 
 
 def test_the_price_of_each_column_and_of_k_is_measured(clinic):

@@ -138,7 +138,9 @@ def grid(quick: bool) -> list[Setting]:
             found += _asked("size" + RUNNING, group, PARAMETERS, quick, records=n, stream=whole)
     for n in QUICK["long"] if quick else LONG:
         for group in (1, 2):
-            found += _asked("long", group, PARAMETERS, quick, records=n, seeds=1)
+            once = {} if n < LONG[-1] else {"castle": {"seeds": 1}}
+            asked = _asked("long", group, PARAMETERS, quick, records=n)
+            found += [{**setting, **once.get(setting["method"], {})} for setting in asked]
     return [setting for i, setting in enumerate(found) if setting not in found[:i]]
 
 

@@ -91,8 +91,8 @@ class StreamBench:
     def measure(self, setting: Setting) -> dict[str, Any]:
         """Loss over the records, CPU seconds of the method, and how many left in each way.
 
-        Of several seeds the mean loss and that of each, and the median of seconds; all else is of
-        the first.
+        Of several seeds the mean loss and that of each, the median of seconds, and the least and
+        most of what varies; all else is of the first.
         """
         records = setting["records"]
         streamed = setting.get("stream", records)
@@ -118,12 +118,15 @@ class StreamBench:
             "seconds_most": seconds[-1],
         }
         if "seeds" in setting:
+            for name in ("loss", "comparisons", "kept"):
+                drawn = [run[name] for run in runs]
+                found |= {f"{name}_least": min(drawn), f"{name}_most": max(drawn)}
             losses = [run["loss"] for run in runs]
-            found |= {"loss": fmean(losses), "loss_least": min(losses), "loss_most": max(losses)}
+            found["loss"] = fmean(losses)
             found |= {f"loss_{seed}": loss for seed, loss in zip(seeds, losses, strict=True)}
-        if "seeds" not in setting or setting["method"] not in comparisons.METHODS:
-            del found["comparisons"]
-        return found
+        if "seeds" in setting and setting["method"] in comparisons.METHODS:
+            return found
+        return {name: n for name, n in found.items() if not name.startswith("comparisons")}
 
     def _part(self, group: int, attributes: int, records: int) -> tuple[Space, np.ndarray]:
         linear = [j for j, a in enumerate(self.attributes) if a.hierarchy is None]

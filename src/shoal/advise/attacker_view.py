@@ -6,22 +6,29 @@ one person and name values, because the owner asks; they belong on the owner's s
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shoal.advise.views import (
+    MOST_DISTORTED,
+    MOST_EXPOSED,
+    AttackerView,
+    AttackerViews,
+    Learnt,
+    WhichRow,
+    possible_values,
+)
 from shoal.auditor.audit import as_certified, bound_with_original, truth_of
 from shoal.auditor.reading import read_release
 from shoal.auditor.verdict import Publication
 from shoal.connectors.frames import table_of
 from shoal.connectors.traces import rows_given
 from shoal.data.classes import Classes
-from shoal.data.notebook import Figures
 from shoal.data.people import UNITS, people_key
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import PublishedColumn, Release, spans_cover
@@ -29,79 +36,9 @@ from shoal.data.table import Column, Table
 from shoal.data.truth import Truth
 from shoal.errors import InputError
 from shoal.policy.binding.files import Source
-from shoal.policy.linked import one_table_findings
 from shoal.policy.policy import Policy, PolicyLike
+from shoal.policy.problem import LinkedProblem
 from shoal.tables.draft import Outcome
-
-MOST_EXPOSED, MOST_DISTORTED = "most-exposed", "most-distorted"
-WhichRow = int | str
-
-
-SCHEMA = "shoal.attacker-view/1"
-
-
-@dataclass(frozen=True, repr=False)
-class PossibleValue(Figures):
-    """A sensitive value that people who look the same have. share: of those who look the same;
-    base: of everybody in the release. Who has several records may have several values.
-    """
-
-    value: str = field(repr=False)
-    people: int
-    share: float
-    base: float
-
-
-@dataclass(frozen=True, repr=False)
-class Learnt(Figures):
-    """What the attacker learns about one sensitive attribute.
-
-    values: the likeliest first, ties by text; the first is the best guess. truth: the value of the
-    row. is_possible: whether the truth is among the values.
-    """
-
-    attribute: str
-    values: tuple[PossibleValue, ...]
-    truth: str = field(repr=False)
-    is_possible: bool
-
-    def _figures(self) -> dict[str, object]:
-        share = None if self.best is None else self.best.share
-        return {
-            "attribute": self.attribute,
-            "the truth is possible": self.is_possible,
-            "share of the likeliest": share,
-        }
-
-    @property
-    def best(self) -> PossibleValue | None:
-        """What the attacker would guess; None where nobody looks the same."""
-        return self.values[0] if self.values else None
-
-
-@dataclass(frozen=True, repr=False)
-class AttackerView(Figures):
-    """One row of the original, from 1, as an attacker finds it.
-
-    known: quasi-identifiers in the original. shown: the cells of its class; None where it is not
-    known which class it is in, or it is in none. people: those who look the same, themselves
-    counted; 0 where the row is withheld. unit: `people`, `records` where each is taken to be a
-    person, or `rows` where it is not known whose they are. fitting_classes: classes whose cells
-    cover what is known; fitting_people: those in them.
-    """
-
-    row: int
-    known: Mapping[str, str]
-    shown: Mapping[str, str] | None
-    people: int
-    unit: str
-    fitting_classes: int
-    fitting_people: int
-    learnt: tuple[Learnt, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """All of it, as JSON can hold it; it holds values."""
-        return {"schema": SCHEMA, **asdict(self)}
 
 
 def attacker_view(
@@ -117,9 +54,10 @@ def attacker_view(
 
     release: a file's path, a frame, or what `publish` gave, which also tells whose row is where, as
     the trace does: the row of the original behind each published one. row: its number in the
-    original, from 1, or `most-exposed` or `most-distorted`. The result holds values of the table:
-    it is for its owner's eyes. Raises InputError where tables and policy don't fit, or there is no
-    such row.
+    original, from 1, or `most-exposed` or `most-distorted`. Of linked tables, release and original
+    are each a folder or frames by name, the trace is a file, and has to be given, and the row is
+    one of people. The result holds values of the table: it is for its owner's eyes. Raises
+    InputError where tables and policy don't fit, or there is no such row.
     """
     return attacker_views(release, policy, original, trace=trace, progress=progress).of_row(row)
 
@@ -134,7 +72,10 @@ def attacker_views(
 ) -> "AttackerViews":
     """Views of a release, prepared once for looks at many rows."""
     policy = Policy.of(policy)
-    InputError.raise_for(one_table_findings(policy.model, "attack"))
+    if policy.model.is_linked:
+        from shoal.advise.linked_attacker_view import linked_attacker_views
+
+        return linked_attacker_views(release, LinkedProblem(policy), original, trace, progress)
     source = policy.tables.read_source(original, progress)
     progress("reading the release")
     found = release.found if isinstance(release, Publication) else None
@@ -157,7 +98,7 @@ def attacker_views(
         truth = truth_of(source, encoded, problem, rows)  # None: nobody knows whose row is where
         shown = read_release(released, problem, truth)
     is_counted = truth is not None or shown.classes.subjects is not None
-    return AttackerViews(
+    return TableAttackerViews(
         shown,
         {name: released.column(name) for name in shown.classes.sensitive},
         UNITS[people_key(policy.subject, is_counted)].many,
@@ -169,8 +110,8 @@ def attacker_views(
 
 
 @dataclass(frozen=True, repr=False)
-class AttackerViews(Figures):
-    """Views of any row of one release, prepared once; see `attacker_view`.
+class TableAttackerViews(AttackerViews):
+    """Views of any row of one table.
 
     sensitive: the published columns. unit: as in `AttackerView`. Of the original, known: text of
     the quasi-identifiers. values: (m,) float64 the number, order or leaf behind each. truth: the
@@ -187,22 +128,17 @@ class AttackerViews(Figures):
     place: np.ndarray | None
 
     def of_row(self, row: WhichRow) -> AttackerView:
-        """The view of one row; raises InputError where there is no such row."""
-        if row in (MOST_EXPOSED, MOST_DISTORTED):
-            if self.place is None:
-                raise InputError(
-                    f"row '{row}': nobody knows which row of the release is whose; give a number,"
-                    " the trace, or what 'publish' returned"
-                )
-            is_exposed = row == MOST_EXPOSED
-            return self.of(self.most_exposed() if is_exposed else self.most_distorted())
-        rows = len(next(iter(self.known.values())).codes)
-        if isinstance(row, bool) or not isinstance(row, Integral) or not 1 <= row <= rows:
+        """The view of one row; raises InputError where there is no such row, or nobody knows."""
+        if row in (MOST_EXPOSED, MOST_DISTORTED) and self.place is None:
             raise InputError(
-                f"row: is not in the table; give a number from 1 to {rows}, '{MOST_EXPOSED}' or"
-                f" '{MOST_DISTORTED}'"
+                f"row '{row}': nobody knows which row of the release is whose; give a number,"
+                " the trace, or what 'publish' returned"
             )
-        return self.of(int(row))
+        return super().of_row(row)
+
+    @property
+    def rows(self) -> int:
+        return len(next(iter(self.known.values())).codes)
 
     def of(self, row: int) -> AttackerView:
         """The view of a row of the original; row: from 1."""
@@ -299,21 +235,9 @@ class AttackerViews(Figures):
         column = self.sensitive[name]
         people = self._people(alike)
         counts = Classes(column.codes[alike], len(column.cells), self._whose(alike)).people()
-        base = self._bases[name]
-        values = sorted(
-            (
-                PossibleValue(
-                    column.cells[code],
-                    int(counts[code]),
-                    int(counts[code]) / people,
-                    int(base[code]) / self._everybody,
-                )
-                for code in np.flatnonzero(counts)
-            ),
-            key=lambda one: (-one.people, one.value),
-        )
+        values = possible_values(column.cells, counts, people, self._bases[name], self._everybody)
         truth = _cell(self.truth[name], row)
-        return Learnt(name, tuple(values), truth, any(one.value == truth for one in values))
+        return Learnt(name, values, truth, any(one.value == truth for one in values))
 
     def _whose(self, records: np.ndarray) -> np.ndarray | None:
         subjects = self.release.classes.subjects

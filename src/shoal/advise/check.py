@@ -17,6 +17,7 @@ from shoal.data.findings import AttributeFinding, Fault
 from shoal.data.hierarchies.paths import diagnose, values_without_leaf
 from shoal.data.hierarchies.table import read_paths
 from shoal.data.table import Table
+from shoal.data.warnings import ReleaseWarning
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.binding.columns import check_columns, input_warnings, population_warnings
@@ -110,15 +111,17 @@ def key_remarks(policy: Policy) -> list[str]:
     ]
 
 
-def remarks(policy: Policy, data_path: str, further: Mapping[str, str] | None = None) -> list[str]:
+def remarks(
+    policy: Policy, data_path: str, further: Mapping[str, str] | None = None
+) -> list[ReleaseWarning]:
     """What a sound policy's data give reason to say before anything is published."""
     if policy.model.is_linked:
         problem = LinkedProblem(policy)
         sources = read_linked(data_path, problem, further)
-        return [one.text for one in linked_warnings(sources, problem)]
+        return linked_warnings(sources, problem)
     table = policy.tables.read_original(data_path).table
     of_table = (*input_warnings(table, policy.model), *population_warnings(policy.tables))
-    return [one.text for one in (*of_table, *of_cells(table, policy))]
+    return [*of_table, *of_cells(table, policy)]
 
 
 def check(

@@ -19,6 +19,7 @@ import numpy as np
 from shoal.advise.comparison import TRIED, Comparison, Row
 from shoal.advise.methods import (
     Asked,
+    Unsuited,
     checked_ks,
     label_of,
     proposed_methods,
@@ -98,7 +99,8 @@ def compare(
     if attack and policy.model.is_linked:
         raise InputError("attack: is for one table; leave it out, and audit a release instead")
     # what is asked is judged before a large file is read
-    policies = None if methods is None else with_methods(policy, methods)
+    unsuited: list[Unsuited] = []
+    policies = None if methods is None else with_methods(policy, methods, unsuited)
     asked_ks = checked_ks(ks, policy.required_k, policy.least_k)
     if not isinstance(frame, str | Path):
         for warning in open_question_warnings(policy.open_questions()):
@@ -109,12 +111,16 @@ def compare(
         ground = _LinkedGround.of(frame, LinkedProblem(policy))
     else:
         ground = _Ground.of(cast("Source", frame), policy, progress)
-    policies = policies or proposed_methods(ground.policy)
+    policies = proposed_methods(ground.policy) if policies is None else policies
     settings = [_Setting(k, own if k == 1 else own.with_k(k)) for k in asked_ks for own in policies]
     settings = [setting for setting in settings if (setting.label, setting.k) not in skip]
     firsts = [*{setting.label: setting for setting in reversed(settings)}.values()][::-1]
     ground.warm_up(firsts, progress)
-    rows = []
+    rows = [
+        Row(one.method, one.settings, one.settings, k, reason=one.reason)
+        for one in unsuited
+        for k in asked_ks
+    ]
     for number, setting in enumerate(settings):
         tell(progress, f"k={setting.k} {setting.label}", number, len(settings))
         rows.append(_row(ground, setting, attack))

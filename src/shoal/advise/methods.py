@@ -2,6 +2,8 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
@@ -12,7 +14,7 @@ from shoal.policy.from_columns import changed, require_no_data
 from shoal.policy.linked import DEFAULT_METHOD as DEFAULT_OF_LINKED
 from shoal.policy.linked import usual_method
 from shoal.policy.model import PolicyModel
-from shoal.policy.parameters import Parameter, parameters_of
+from shoal.policy.parameters import Parameter, build, method_as_written, parameters_of
 from shoal.policy.policy import DEFAULT_METHOD, DEFAULT_OVER_HIERARCHIES, Policy
 from shoal.protocols import NamedMethod
 
@@ -120,8 +122,22 @@ Asked = str | Mapping[str, Any] | NamedMethod
 """
 
 
-def with_methods(policy: Policy, methods: Sequence[Asked]) -> list[Policy]:
-    """The policy with each of the methods; raises InputError with every finding about them."""
+@dataclass(frozen=True)
+class Unsuited:
+    """A method, with the parameters that were asked for, that can't keep what a policy promises."""
+
+    method: str
+    settings: Mapping[str, Any]
+    reason: str
+
+
+def with_methods(
+    policy: Policy, methods: Sequence[Asked], unsuited: list[Unsuited] | None = None
+) -> list[Policy]:
+    """The policy with each of the methods; raises InputError with every finding about them.
+
+    unsuited: takes the methods that can't keep what the policy promises, which are findings else.
+    """
     if isinstance(methods, str) or not methods:
         raise InputError(
             "methods: must be a list of methods; name at least one, 'shoal methods' lists them"
@@ -139,15 +155,38 @@ def with_methods(policy: Policy, methods: Sequence[Asked]) -> list[Policy]:
     findings: list[str] = []
     for asked in methods:
         try:
-            policies.append(changed(policy, {"method": asked}))
-            if _identity(policies[-1]) in seen:
-                named = label_of(policies[-1])
-                raise InputError(f"methods: '{named}' is asked for twice; name it once")
-            seen.add(_identity(policies[-1]))
+            chosen = changed(policy, {"method": asked})
+        except InputError as unfit:
+            named = None if unsuited is None else _known(asked, verb_of(policy.model))
+            if unsuited is None or named is None:
+                findings += unfit.said
+            else:
+                unsuited.append(Unsuited(*named, "; ".join(unfit.said)))
+            continue
+        try:
+            if _identity(chosen) in seen:
+                named_twice = label_of(chosen)
+                raise InputError(f"methods: '{named_twice}' is asked for twice; name it once")
+            seen.add(_identity(chosen))
+            policies.append(chosen)
         except InputError as unfit:
             findings += unfit.said
     InputError.raise_for(findings)
     return policies
+
+
+def _known(asked: Asked, verb: str) -> tuple[str, Mapping[str, Any]] | None:
+    """The name and parameters of a method that serves a verb and takes them; None of others."""
+    if not isinstance(asked, str | Mapping):
+        return None
+    with suppress(InputError):
+        own = {"name": asked} if isinstance(asked, str) else dict(asked)
+        name, settings = method_as_written(str(own.pop("name", "")), own)
+        method = registry.methods().get(name)
+        if method is not None and method.verb == verb:
+            build(method.implementation, f"method '{name}'", settings)
+            return name, settings
+    return None
 
 
 def _identity(policy: Policy) -> tuple[str, Any]:

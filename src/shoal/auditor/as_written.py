@@ -174,7 +174,7 @@ TAGS = {
 """The elements of a workbook without a comment, a formula, a note or a defined name, by part."""
 
 PROPERTY = re.compile(r"|true|false|[\d.]+|[\d-]+T[\d:]+Z|Microsoft Excel|Worksheets|data")
-FORMATS = frozenset({b"yyyy\\-mm\\-dd", b"yyyy-mm-dd", b"yyyy-mm-dd hh:mm:ss"})
+FORMATS = frozenset({b"yyyy\\-mm\\-dd", b"yyyy-mm-dd"})
 
 
 def carried(path: Path, names: Sequence[str], described: Mapping[str, Any]) -> list[str]:

@@ -379,8 +379,8 @@ WORDS = {
     "seconds": "run time",
     "scale": "threads and memory",
     "records": "numbers of records",
-    "subjects": "how many people there are",
-    "people": "who is one person",
+    "subjects": "number of people",
+    "people": "how it is known who is one person",
     "counted": "whether people were counted",
     "classes": "sizes of classes",
     "together": "classes by all quasi-identifiers",
@@ -442,7 +442,7 @@ def not_measured(stated: Stated, has_policy: bool, has_original: bool) -> Check:
     compared = {path[0] for path in stated.compared}
     keys = list(dict.fromkeys(str(path[0]) for path in left))
     words = {key: WORDS.get(key, key) for key in keys}
-    words |= {key: f"part of the {words[key]}" for key in keys if key in compared}
+    words |= {key: f"{words[key]} (in part)" for key in keys if key in compared}
     method = stated.at("method", "name")
     if method is not None and not registry.is_known_method(method, stated.verb):
         words["method"] = "method (not one of Shoal's)"

@@ -1,8 +1,9 @@
 """A release for analysis: the file that its certificate names, with intervals as numbers."""
 
+import inspect
 import json
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, overload
@@ -130,9 +131,16 @@ def read_release(
 
 
 def numbers_of(
-    frame: pl.DataFrame, certificate: Certificate, model: PolicyModel, numbers: Numbers
+    frame: pl.DataFrame,
+    certificate: Certificate,
+    model: PolicyModel,
+    numbers: Numbers,
+    were_numbers: Collection[str],
 ) -> pl.DataFrame:
-    """A released frame with its numbers as such, by its certificate and policy."""
+    """A released frame with its numbers as such, by its certificate and policy.
+
+    were_numbers: columns that the original held as numbers; one that stays text is warned of.
+    """
     _check_choice("numbers", numbers, HOW)
     render = model.render
     dialect = {
@@ -140,7 +148,7 @@ def numbers_of(
         "intervals": render.intervals,
         "mark": render.suppressed,
     }
-    return _with_numbers(frame, certificate["columns"], dialect, numbers)
+    return _with_numbers(frame, certificate["columns"], dialect, numbers, were_numbers)
 
 
 def _check_choice(name: str, value: str, known: tuple[str, ...]) -> None:
@@ -190,6 +198,7 @@ def _with_numbers(
     columns: Sequence[Mapping[str, Any]],
     dialect: Mapping[str, Any],
     numbers: Numbers,
+    were_numbers: Collection[str] = (),
 ) -> pl.DataFrame:
     notation = Notation(dialect.get("decimal") or ".")
     render = Render(dialect.get("intervals") or "[{lo}, {hi}]", dialect.get("mark") or "*")
@@ -201,12 +210,16 @@ def _with_numbers(
         if column.get("type") != "number" and not (
             technique == "node" and numbers != "published" and _shows_spans(frame[name], render)
         ):
+            if numbers != "published" and frame[name].dtype == pl.String:
+                _warn_of_text(frame[name], technique, render, name in were_numbers)
             continue
-        if technique in SHOWN and numbers == "published":
+        if numbers == "published" and technique in SHOWN and not SHOWN[technique].hides_span:
             continue
         cells = _plain(frame[name], notation, render)
         if numbers == "published":
-            read = as_numbers(cells)
+            read = as_numbers(_without_mark(cells, render))
+            if read.dtype == pl.String:
+                continue
         elif technique == "node" or technique in SHOWN:
             read = _of_spans(cells, technique, render, numbers)
         else:
@@ -216,6 +229,11 @@ def _with_numbers(
         _warn_of_lost(cells, read, render)
         frame = frame.with_columns(read.alias(name))
     return frame
+
+
+def _without_mark(cells: pl.Series, render: Render) -> pl.Series:
+    """No value in place of the mark of suppression."""
+    return cells if cells.dtype != pl.String else cells.set(cells == render.suppressed, None)
 
 
 def _plain(cells: pl.Series, notation: Notation, render: Render) -> pl.Series:
@@ -256,17 +274,20 @@ def _shows_spans(cells: pl.Series, render: Render) -> bool:
     """Whether a hierarchy of texts shows numbers and their spans; a warning if only some do."""
     if cells.dtype != pl.String:
         return False
-    labels = _labels(encode_text(cells), render)
-    if ends_of_spans(labels) is not None:
-        return True
-    spans = filter(None, map(span_ends, labels))
-    if any(low < high for low, high in spans):
-        text = (
-            f"column '{cells.name}': only some of its labels are ranges of numbers, so it stays"
-            " text; publish it by a hierarchy of 'bins'"
-        )
-        warnings.warn(ReleaseWarning(NOT_NUMBERS, text, cells.name), stacklevel=4)
-    return False
+    return ends_of_spans(_labels(encode_text(cells), render)) is not None
+
+
+def _warn_of_text(cells: pl.Series, technique: str, render: Render, were_numbers: bool) -> None:
+    """Warns of a column that stays text although its values, or some of its labels, are numbers."""
+    spans = [span_ends(label) for label in _labels(encode_text(cells), render)]
+    if technique == "node" and any(span and span[0] < span[1] for span in spans):
+        text = "only some of its labels are ranges of numbers, so it stays text"
+    elif were_numbers:
+        text = "its numbers were published as labels, so it stays text"
+    else:
+        return
+    remedy = "publish it with 'type: number', or by a hierarchy of 'bins'"
+    _warn(f"column '{cells.name}': {text}; {remedy}", cells.name)
 
 
 def _spans_of_labels(column: Column, ends: Mapping[str, tuple[float, float]]) -> Spans:
@@ -290,7 +311,15 @@ def _warn_of_lost(cells: pl.Series, read: pl.Series, render: Render) -> None:
     if lost:
         cells_are = "1 cell is not a number" if lost == 1 else f"{lost} cells are not numbers"
         text = f"column '{cells.name}': {cells_are} as asked, and null; see numbers='published'"
-        warnings.warn(ReleaseWarning(NOT_NUMBERS, text, cells.name), stacklevel=4)
+        _warn(text, cells.name)
+
+
+def _warn(text: str, column: str) -> None:
+    """Warns who called the public function, however many of ours lie between."""
+    level, frame = 1, inspect.currentframe()
+    while frame is not None and frame.f_globals["__name__"].startswith("shoal."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(ReleaseWarning(NOT_NUMBERS, text, column), stacklevel=level)
 
 
 def _as(frame: pl.DataFrame, to: Library) -> Any:

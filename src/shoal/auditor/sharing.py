@@ -88,7 +88,7 @@ class Links:
 
 
 def together(releases: Sequence[Links]) -> Links:
-    """The same items in the classes of several releases, which are numbered through."""
+    """Items in the classes of several releases, which are numbered through."""
     first = np.cumsum([0, *(release.class_count for release in releases)])
     items = np.concatenate([release.items for release in releases])
     classes = [release.classes + start for release, start in zip(releases, first, strict=False)]

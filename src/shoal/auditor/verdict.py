@@ -39,6 +39,7 @@ from shoal.data.warnings import (
     PLAIN_NAMES_PEOPLE,
     PLAIN_SINGLES_OUT,
     QUASI_LEFT_OUT,
+    ROWS_IN_SEVERAL,
     SENSITIVE_UNPROMISED,
     TOGETHER_BELOW,
     VALUES_UNIQUE,
@@ -91,10 +92,19 @@ def what_fails(certificate: Certificate) -> list[str]:
 
 def fails_beside(beside: Mapping[str, Any]) -> str:
     """What releases of the same people tell together, where they fail. beside: as certified."""
-    few = "some are given away by the values that are left, or by who is missing"
+    found = []
     if beside["below_k"]:
-        few = f"{beside['below_k']} are left among fewer than {beside['k']}"
-    return f"of {beside['people']} people, {few}"
+        few = "{below_k:,} are left among fewer than {k}, {alone:,} of these alone"
+        found.append(few.format(**beside))
+    found += [
+        f"{' = '.join(dict.fromkeys(row['names']))} is certain for {row['certain']:,}, and has"
+        f" fewer than {row['asked']} possible values for {row['below']:,}"
+        for row in beside.get("attributes", ())
+        if row["below"]
+    ]
+    if not found:
+        found.append("some are given away by who is missing, or a release fails by itself")
+    return f"of {beside['people']:,} people in several of them, {', and '.join(found)}"
 
 
 def require_together_kept(certificate: Certificate, consequence: str) -> None:
@@ -438,6 +448,22 @@ def of_people(certificate: Mapping[str, Any]) -> list[ReleaseWarning]:
         known[tuple(name for (name,) in known)] = together.get("alone_if_known")
     said = [_singled_out(names, count, certificate) for names, count in known.items()]
     return [one for one in said if one is not None]
+
+
+def rows_in_several(certificate: Mapping[str, Any]) -> list[ReleaseWarning]:
+    """That people have rows in several classes, where promises hold for one class at a time."""
+    found = certificate.get("together") or {}
+    count = found.get("in_several")
+    if not count:
+        return []
+    text = (
+        f"{count} of {found['people']} people {'has' if count == 1 else 'have'} rows in several"
+        " classes, and promises hold for one class at a time: whoever knows several rows of"
+        " somebody, such as two stays, may be left with fewer people and values; leave out or"
+        " coarsen what differs from row to row, keep only the first row of each person, or publish"
+        " people and rows as linked tables, which hide people by all their rows"
+    )
+    return [ReleaseWarning(ROWS_IN_SEVERAL, text)]
 
 
 def _singled_out(

@@ -14,6 +14,7 @@ from typing import Any
 from shoal.auditor.as_written import as_written
 from shoal.auditor.checks import OTHER_RELEASES, Check, Stated, broken_text, consistency
 from shoal.auditor.description import DEFAULT_METHODS, policy_identity, verb_of
+from shoal.auditor.dossier.context import accepted_in_words, is_dossier, signed_off_by
 from shoal.auditor.linked.verify import linked_checks
 from shoal.auditor.measured_again import (
     RELEASED_IN_PARTS,
@@ -35,6 +36,7 @@ from shoal.connectors.outputs import signature_path
 from shoal.connectors.parquet_parts import check_released
 from shoal.connectors.traces import traced_rows
 from shoal.data import room
+from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import path_text, readable, require_regular
 from shoal.data.table import Table
@@ -104,18 +106,9 @@ def verify(
         return verify_by(path, proof, asked, source, trust, progress, traced)
 
 
-def is_dossier(path: str) -> bool:
-    """Whether a file begins as a dossier's JSON does."""
-    place = Path(path)
-    if place.suffix.lower() != ".json" or not place.is_file():
-        return False
-    with readable(f"dossier '{path}'"), place.open("rb") as file:
-        return b'"shoal.dossier/' in file.read(100)
-
-
 def dossier_checks(path: str, trust: Sequence[str | Path] = ()) -> list[Check]:
-    """Whether the page beside a dossier's JSON is the one that it names, how much is open by it,
-    and who signed both.
+    """The grave findings of a dossier's release, whether the page beside its JSON is the one that
+    it names, how much is open by it, what was accepted in words, and who signed both.
     """
     keys = read_trusted(trust) if trust else []
     with readable(f"dossier '{path}'"):
@@ -124,7 +117,9 @@ def dossier_checks(path: str, trust: Sequence[str | Path] = ()) -> list[Check]:
             dossier = json.loads(content)
             named, left = dossier["page"], [one["kind"] for one in dossier["open"]]
             page, stated = Path(path).with_name(Path(named["name"]).name), str(named["sha256"])
-        except (ValueError, KeyError, TypeError):
+            grave = Stated(Certificate(dossier["certificate"])).grave
+            accepted, names = accepted_in_words(dossier), signed_off_by(dossier)
+        except (ValueError, LookupError, TypeError, AttributeError):
             raise InputError(
                 f"dossier '{path}': names no page; give the JSON that 'shoal dossier -o' wrote"
             ) from None
@@ -134,7 +129,10 @@ def dossier_checks(path: str, trust: Sequence[str | Path] = ()) -> list[Check]:
         found = Check("page", False, f"{page.name} is not there, or not the one written with it")
     failing = f", {left.count(FAILS)} of them for something that fails" if FAILS in left else ""
     still_open = Check("open points", None, f"{len(left)}{failing}")
-    return [found, still_open, _signature(Proof(Path(path), content), keys)]
+    who = f"signed off by {', '.join(names)}" if names else "nobody has signed off"
+    in_words = Check("accepted in words", None, f"{len(accepted)}; {who}")
+    signature = _signature(Proof(Path(path), content), keys)
+    return [*grave, found, still_open, in_words, signature]
 
 
 def policy_beside(released: str, certificate: str | Path | None = None) -> Path | None:

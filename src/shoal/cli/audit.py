@@ -184,7 +184,8 @@ def _audit_linked(asked: AuditRequest, policy: "Policy", run: options.Run) -> in
     """Audits a release of linked tables; the exit status."""
     from shoal.auditor.audit import write_certificate
     from shoal.auditor.linked.audit import audit_linked
-    from shoal.reports.linked import linked_lines, write_linked_report
+    from shoal.policy.problem import LinkedProblem
+    from shoal.reports.linked import linked_distributions, linked_lines, write_linked_report
 
     unfit = [one.flag for one in of_one_table(asked, run).values()]
     refuse_for_linked(unfit + ["--trace"] * (asked.trace is not None))
@@ -192,13 +193,13 @@ def _audit_linked(asked: AuditRequest, policy: "Policy", run: options.Run) -> in
     inputs = [asked.released, asked.original, *policy.files]
     options.check_outputs(asked.output, report=run.report, inputs=inputs, replace=asked.replace)
     with shown(run.quiet) as progress:
-        certificate = audit_linked(
-            asked.released, policy, asked.original, progress=progress
-        ).certificate
+        audit = audit_linked(asked.released, policy, asked.original, progress=progress)
+    certificate = audit.certificate
     if asked.output is not None:
         write_certificate(certificate, asked.output)
     if run.report is not None:
-        write_linked_report(certificate, policy.model, run.report)
+        drawn = linked_distributions(audit, LinkedProblem(policy))
+        write_linked_report(certificate, policy.model, run.report, drawn=drawn)
     show_warnings(certificate)
     if run.as_json:
         typer.echo(certificate.to_json(), nl=False)

@@ -7,9 +7,10 @@ from pathlib import Path
 import typer
 
 from shoal.cli import options
-from shoal.cli.progress import say, shown
+from shoal.cli.progress import say, show_findings, shown
 from shoal.data.language import printable
 from shoal.data.option import option
+from shoal.data.warnings import GRAVE, with_grave
 from shoal.errors import InputError
 from shoal.policy.options import DataFiles, Overrides
 
@@ -131,9 +132,11 @@ def check(
         raise typer.Exit(2)
 
     own = Overrides(read=files.read).policy(policy)
-    said = key_remarks(own)
-    if data not in (None, "-"):  # standard input was read already
-        said += remarks(own, str(data), files.further)
-    for remark in said:
+    for remark in key_remarks(own):
         say(f"shoal: {printable(remark)}")
-    say("the policy is sound" + ("" if data is None else " and fits the data"))
+    found = []
+    if data not in (None, "-"):  # standard input was read already
+        found = remarks(own, str(data), files.further)
+    show_findings(found)
+    sound = "the policy is sound" + ("" if data is None else " and fits the data")
+    say(with_grave(sound, sum(one.severity == GRAVE for one in found)))

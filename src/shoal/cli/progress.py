@@ -17,7 +17,7 @@ from shoal.data.certificate import Certificate
 from shoal.data.language import printable, printable_lines
 from shoal.data.option import Request, option
 from shoal.data.progress import COMPILING, Progress, counted, watched_compiler
-from shoal.data.warnings import GRAVE
+from shoal.data.warnings import GRAVE, ReleaseWarning
 from shoal.errors import InputError, ShoalError
 
 PATIENCE = 1.5  # seconds of silence before progress shows
@@ -200,7 +200,12 @@ def listed(files: Iterable[str | Path | None]) -> str:
 
 def show_warnings(certificate: Certificate) -> None:
     """A line each on standard error, the grave ones first."""
-    for warning in sorted(certificate.warnings, key=lambda one: one.severity != GRAVE):
+    show_findings(certificate.warnings)
+
+
+def show_findings(findings: Iterable[ReleaseWarning]) -> None:
+    """A line each on standard error, whatever they were found in; the grave ones first."""
+    for warning in sorted(findings, key=lambda one: one.severity != GRAVE):
         grave = "grave: " if warning.severity == GRAVE else ""
         show_warning(f"{grave}{warning.text}")
 

@@ -95,14 +95,15 @@ def _publish_linked(asked: PublishCommand, policy: "Policy", run: options.Thread
     """Publishes linked tables together."""
     from shoal.linked.publish import publish_linked
     from shoal.policy.options import tables
-    from shoal.reports.linked import linked_lines, write_linked_report
+    from shoal.policy.problem import LinkedProblem
+    from shoal.reports.linked import linked_distributions, linked_lines, write_linked_report
 
     refuse_for_linked(one.flag for one in of_one_table(asked, run).values())
     further, trace = tables(asked.table), asked.given.trace
     inputs = [asked.input_path, *policy.files, *further.values(), asked.output]
     options.check_outputs(trace, report=run.report, inputs=inputs, replace=asked.given.replace)
     with shown(run.quiet) as progress:
-        certificate = publish_linked(
+        audit = publish_linked(
             asked.input_path,
             policy,
             asked.output,
@@ -110,10 +111,12 @@ def _publish_linked(asked: PublishCommand, policy: "Policy", run: options.Thread
             trace=trace,
             replace=asked.given.replace,
             progress=progress,
-        ).certificate
+        ).audit
+    certificate = audit.certificate
     with published_already(f"'{asked.output}'"):
         if run.report is not None:
-            write_linked_report(certificate, policy.model, run.report)
+            drawn = linked_distributions(audit, LinkedProblem(policy))
+            write_linked_report(certificate, policy.model, run.report, drawn=drawn)
     show_warnings(certificate)
     if run.as_json:
         typer.echo(certificate.to_json(), nl=False)

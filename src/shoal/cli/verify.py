@@ -16,6 +16,9 @@ from shoal.errors import InputError
 from shoal.policy.options import REPLACE, Overrides
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from shoal.auditor.checks import Check
     from shoal.auditor.signatures import Signer
 
 
@@ -48,12 +51,8 @@ def verify(
     """Check a released file against its certificate, one line per check; exit status 1 if one
     fails.
     """
-    from shoal.auditor.checks import despite_grave
-    from shoal.auditor.signatures import Proof
-    from shoal.auditor.verify import is_dossier
+    from shoal.auditor.dossier.context import is_dossier
     from shoal.auditor.verify import verify as run
-    from shoal.reports.attacks import how_much, must_be_accepted
-    from shoal.reports.text import counted_text
 
     with shown(quiet) as progress:
         policy = asked.overrides.of_release(asked.released, asked.certificate, asked.policy)
@@ -76,16 +75,28 @@ def verify(
     else:
         for check in checks:
             typer.echo(str(check))
-        is_whole = not is_broken and not is_dossier(asked.released)
-        if is_whole and (
-            found := must_be_accepted(Proof.of(asked.released, asked.certificate).certificate)
-        ):
-            count = counted_text(len(found), "finding of attacks is", "findings of attacks are")
-            much = how_much([row.word for row in found])
-            typer.echo(f"{count} {much}; a dossier says what is accepted")
-        if last := despite_grave(checks):
-            typer.echo(last)
+        if not is_dossier(asked.released):
+            for line in _still_to_accept(asked, checks, is_broken):
+                typer.echo(line)
     raise typer.Exit(1 if is_broken else 0)
+
+
+def _still_to_accept(
+    asked: VerifyRequest, checks: "Sequence[Check]", is_broken: bool
+) -> "Iterator[str]":
+    """What a reader must know of a release after its checks."""
+    from shoal.auditor.checks import despite_grave
+    from shoal.auditor.signatures import Proof
+    from shoal.reports.attacks import how_much, must_be_accepted
+    from shoal.reports.text import counted_text
+
+    certificate = Proof.of(asked.released, asked.certificate).certificate
+    if not is_broken and (found := must_be_accepted(certificate)):
+        count = counted_text(len(found), "finding of attacks is", "findings of attacks are")
+        much = how_much([row.word for row in found])
+        yield f"{count} {much}; a dossier says what is accepted"
+    if last := despite_grave(checks):
+        yield last
 
 
 # shoal dossier

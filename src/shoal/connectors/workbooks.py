@@ -24,6 +24,7 @@ from shoal.connectors.delimited import check_names
 from shoal.connectors.dialect import Reading
 from shoal.data.person_names import nobody
 from shoal.data.regular_files import most_cells, most_unpacked, require_room
+from shoal.data.table import as_text
 from shoal.data.warnings import HIDDEN_ROWS, ReleaseWarning
 from shoal.errors import InputError, MissingExtraError, library_errors_as
 
@@ -590,6 +591,7 @@ def write(sheets: Mapping[str, pl.DataFrame], file: BinaryIO) -> None:
         import xlsxwriter
     except ImportError:
         raise MissingExtraError.of("output: .xlsx needs the extra 'excel'", "excel") from None
+    sheets = {title: _where_held(frame) for title, frame in sheets.items()}
     InputError.raise_for(finding for frame in sheets.values() for finding in _too_large(frame))
     options = {
         "in_memory": True,
@@ -599,32 +601,58 @@ def write(sheets: Mapping[str, pl.DataFrame], file: BinaryIO) -> None:
     }
     book = xlsxwriter.Workbook(file, options)
     book.set_properties({"created": MADE})
-    formats = {
-        pl.Date: book.add_format({"num_format": "yyyy-mm-dd"}),
-        pl.Datetime: book.add_format({"num_format": "yyyy-mm-dd hh:mm:ss"}),
-    }
+    of_days = book.add_format({"num_format": "yyyy-mm-dd"})
     for title, frame in sheets.items():
         sheet = book.add_worksheet(title)
         for j, name in enumerate(frame.columns):
             sheet.write_string(0, j, name)
-            _write_column(sheet, j, frame[name], formats)
+            _write_column(sheet, j, frame[name], of_days)
     try:
         book.close()
     except xlsxwriter.exceptions.FileCreateError as failed:
         raise failed.args[0] from None  # what the disk refuses
 
 
-def _write_column(sheet: Any, j: int, column: pl.Series, formats: dict[Any, Any]) -> None:
-    is_day = column.dtype.base_type() in formats
-    is_number = column.dtype.is_numeric()
-    cells = column if is_day or is_number else column.cast(pl.String)
+class _Exact(float):
+    """A number that is written with all of its digits; the library would write 16."""
+
+    def __format__(self, _: str) -> str:
+        return number_text(self)
+
+
+def _where_held(frame: pl.DataFrame) -> pl.DataFrame:
+    """A table with columns as texts, but numbers and days of which a sheet can hold all."""
+    return pl.DataFrame([column if _is_held(column) else as_text(column) for column in frame])
+
+
+def _is_held(column: pl.Series) -> bool:
+    """Whether a sheet gives all cells back. It has no infinity, and no day before March 1900, as
+    its calendar has a 29 February in that year.
+    """
+    if column.dtype == pl.Date:
+        return not bool((column < date(1900, 3, 1)).any())
+    if not column.dtype.is_numeric():
+        return False
+    numbers = _shortest(column)
+    is_kept = (numbers.abs() < MOST_EXACT) & (numbers.cast(column.dtype, strict=False) == column)
+    return bool(is_kept.all())
+
+
+def _shortest(column: pl.Series) -> pl.Series:
+    """Numbers as floats of the digits that they show: a float of 32 bits shows fewer."""
+    return column.cast(pl.String).cast(pl.Float64)
+
+
+def _write_column(sheet: Any, j: int, column: pl.Series, of_days: Any) -> None:
+    is_day, is_number = column.dtype == pl.Date, column.dtype.is_numeric()
+    cells = _shortest(column) if is_number else column
     for row, cell in enumerate(cells.to_list(), 1):  # the first one is below the names
         if cell in (None, ""):
             continue
         if is_day:
-            sheet.write_datetime(row, j, cell, formats[column.dtype.base_type()])
+            sheet.write_datetime(row, j, cell, of_days)
         elif is_number:
-            sheet.write_number(row, j, cell)
+            sheet.write_number(row, j, _Exact(cell))
         else:
             sheet.write_string(row, j, cell)
 
@@ -635,9 +663,9 @@ def _too_large(frame: pl.DataFrame) -> Iterator[str]:
     if frame.width > COLUMNS:
         yield f"output: {frame.width} columns, a sheet holds {COLUMNS}; write .csv or .parquet"
     for name in frame.columns:
-        if frame[name].dtype.is_numeric() or frame[name].dtype.is_temporal():
+        if frame[name].dtype != pl.String:
             continue
-        lengths = frame[name].cast(pl.String).str.len_chars()
+        lengths = frame[name].str.len_chars()
         long = int((lengths > CHARACTERS).sum() or 0)
         if long:
             cells = "1 cell" if long == 1 else f"{long} cells"

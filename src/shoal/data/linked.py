@@ -118,6 +118,20 @@ class TableTree:
         """The tables whose parent this one is."""
         return tuple(table for table in self.tables if table.parent == name)
 
+    def is_joined(self, table: LinkedTable) -> bool:
+        """Whether readers of a release can tell to whom a table's rows belong."""
+        if table.parent is None or self.keys is not Keys.NONE:
+            return True
+        return table.separator is not None and self.is_joined(self[table.parent])
+
+    def days_of(self, name: str) -> tuple[str, ...]:
+        """The columns of a table that are encoded as days of the calendar: people's anchor where
+        there is one, and all dates where there is none.
+        """
+        if self.anchor is None:
+            return self.dates.get(name, ())
+        return (ANCHOR,) if name == PEOPLE else ()
+
     @property
     def known_rows(self) -> int | None:
         """The number of rows that an attacker knows in all tables with a number; None if none."""

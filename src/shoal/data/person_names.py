@@ -410,6 +410,10 @@ def without_nobody(
     return frame.filter(pl.Series(kept)), nobody(len(empty), below, bool(silent))
 
 
+MOST_NOTES = 100
+"""Rows below an empty one that may be totals and notes; of more, it only parts the table."""
+
+
 def nobody(empty: int, below: int, has_silent: bool = False) -> tuple[ReleaseWarning, ...]:
     """What there is to say of rows without any value, and of rows below one. has_silent: whether
     some columns don't count.
@@ -419,9 +423,10 @@ def nobody(empty: int, below: int, has_silent: bool = False) -> tuple[ReleaseWar
         but = ", but in removed columns," if has_silent else ""
         has, are = ("1 row has", "is") if empty == 1 else (f"{empty} rows have", "are")
         text = f"{has} no value{but} and {are} left out"
-        text += ": such rows are nobody, and no message or trace numbers them"
+        text += ": nothing would be published of them" if has_silent else ": such rows are nobody"
+        text += ", and no message or trace numbers them"
         said.append(ReleaseWarning(EMPTY_ROWS, text))
-    if below:
+    if 0 < below <= MOST_NOTES:
         rows = "1 row stands" if below == 1 else f"{below} rows stand"
         text = (
             f"{rows} below a row without any value, as totals and notes do, and counts as a person"

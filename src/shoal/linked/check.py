@@ -6,7 +6,8 @@ import numpy as np
 
 from shoal.auditor.linked.reading import LinkedRelease, ReleasedTable
 from shoal.data.encoding import EncodedAttribute
-from shoal.data.linked import LinkedRows, LinkedTables
+from shoal.data.linked import PEOPLE, Keys, LinkedRows, LinkedTables
+from shoal.data.regular_files import Json
 from shoal.data.release import PublishedColumn
 from shoal.data.schema import Role
 from shoal.data.table import Table, as_text
@@ -89,3 +90,56 @@ def _changed(published: Table, rows: LinkedRows, order: np.ndarray) -> int:
             shown = as_text(published.frame[name]).fill_null("")
             wrong |= (own != shown).to_numpy()
     return int(wrong.sum())
+
+
+# Who pays: how unevenly the loss falls on people.
+
+
+def paid_by_people(release: LinkedRelease, tables: LinkedTables, owners: np.ndarray) -> Json | None:
+    """Mean loss of the tenth of people who lose most and of the half who lose least, each over all
+    of their rows; by table below people, of how many people rows are withheld, and how many of
+    these have none left. None where the release does not say whose a row is.
+
+    owners: (people,) the person of the original behind each published one.
+    """
+    if tables.tree.keys is Keys.NONE:
+        return None
+    losses = np.sort(person_losses(release, tables, owners))
+    found: Json = {
+        "tenth": float(losses[-max(len(losses) // 10, 1) :].mean()),
+        "half": float(losses[: max(len(losses) // 2, 1)].mean()),
+        "people": {},
+    }
+    for name in release.tables:
+        had, left = _rows_of_people(release, tables, owners, name)
+        if name != PEOPLE:
+            lose, have_none = had > left, (had > 0) & (left == 0)
+            found["people"][name] = {"losing": int(lose.sum()), "without": int(have_none.sum())}
+    return found
+
+
+def person_losses(release: LinkedRelease, tables: LinkedTables, owners: np.ndarray) -> np.ndarray:
+    """(people,) float64 in [0, 1], by person of the original: the widths of their published cells,
+    and 1 for each cell of a withheld row, by all of their quasi cells; 0 for who has none. Tables
+    whose rows are nobody's for their readers are left out.
+
+    owners: as in `paid_by_people`.
+    """
+    lost, cells = np.zeros(len(owners)), np.zeros(len(owners))
+    for about in filter(release.tree.is_joined, release.tree.tables):
+        name, shown = about.name, release.tables[about.name]
+        had, left = _rows_of_people(release, tables, owners, name)
+        person = owners[release.view.person_of[name]]
+        for column in shown.columns:
+            widths = column.widths[column.codes]
+            lost += np.bincount(person, widths, len(owners)) + (had - left)
+            cells += had
+    return lost / np.maximum(cells, 1)
+
+
+def _rows_of_people(
+    release: LinkedRelease, tables: LinkedTables, owners: np.ndarray, name: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """(people,) int64, by person of the original: rows of a table, and those that are published."""
+    had = np.bincount(tables.person_of(name), minlength=len(owners))
+    return had, np.bincount(owners[release.view.person_of[name]], minlength=len(owners))

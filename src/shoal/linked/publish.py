@@ -6,7 +6,8 @@ read > bind > bundle > recode > write > read back > audit > publish
 import hashlib
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from dataclasses import replace as replaced
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,7 @@ from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import MethodReport, OutputReport
 from shoal.data.linked import PEOPLE, LinkedTables
 from shoal.data.progress import Progress, no_progress
-from shoal.linked.check import faults_of
+from shoal.linked.check import faults_of, paid_by_people
 from shoal.linked.recode import DraftTable, key_map, recode
 from shoal.linked.templates import LinkedPromises, bundles_of
 from shoal.policy import registry
@@ -50,11 +51,16 @@ WITHHELD = "nothing was written"
 class LinkedPublication:
     """A release of linked tables that kept its promises.
 
-    data: by table, the published frame. certificate: what was measured on the written files.
+    data: by table, the published frame. audit: of the written files, beside the original.
+    certificate: what was measured.
     """
 
     data: Mapping[str, pl.DataFrame]
-    certificate: Certificate
+    audit: LinkedAudit = field(repr=False)
+
+    @property
+    def certificate(self) -> Certificate:
+        return self.audit.certificate
 
 
 def publish_linked(
@@ -109,7 +115,8 @@ def publish_linked(
         if unfinished is not None:  # whose row is whose, for the owner alone
             files.write(key_map(tables, recoded), unfinished, JSON_LINES)
         draft.certify(certificate.to_json())
-    return LinkedPublication({name: one.frame for name, one in recoded.items()}, certificate)
+    audit = replaced(audit, certificate=certificate)
+    return LinkedPublication({name: one.frame for name, one in recoded.items()}, audit)
 
 
 @dataclass(frozen=True)
@@ -198,7 +205,13 @@ def _audit(
     drafts: Mapping[str, DraftTable],
     progress: Progress,
 ) -> LinkedAudit:
-    """The audit of what was written, with the faults that only who made it can find."""
-    audit = measure_linked(back, problem, tables, progress, owners=drafts[PEOPLE].rows)
+    """The audit of what was written, with the faults that only who made it can find, and who pays
+    for it.
+    """
+    owners = drafts[PEOPLE].rows
+    audit = measure_linked(back, problem, tables, progress, owners=owners)
     faults = audit.certificate["faults"] | faults_of(back.tables, audit.release, tables, drafts)
-    return LinkedAudit(audit.certificate.extended(faults=faults), audit.release)
+    paid = None if any(faults.values()) else paid_by_people(audit.release, tables, owners)
+    linked = audit.certificate["linked"] | {"paid": paid}
+    certificate = audit.certificate.extended(faults=faults, linked=linked)
+    return replaced(audit, certificate=certificate)

@@ -266,7 +266,7 @@ def _quasi(
         return {"hierarchy": {"dates": [*PERIODS, *decades]}, **own}
     if not column.was_number and _is_code(cells):
         return {"hierarchy": {"prefix": len(cells[0])}, **own}
-    if _is_number(column, cells) and len(cells) >= FEWEST_NUMBERS:
+    if _is_number(column, cells) and (column.was_number or len(cells) >= FEWEST_NUMBERS):
         return {"type": "number", **_domain(name, parse_numbers(tuple(cells))), **own}
     return dict(own)
 

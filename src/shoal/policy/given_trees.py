@@ -1,6 +1,8 @@
 """Hierarchies as Python has them: a Hierarchy, a frame, or a dict from each label to its parent."""
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePath
 from typing import Any
 
 import polars as pl
@@ -14,7 +16,10 @@ from shoal.policy import registry
 
 
 def with_written_trees(content: Any) -> Any:
-    """The content of a policy with each such hierarchy written out by the maker `tree`."""
+    """The content of a policy with each such hierarchy written out by the maker `tree`, and paths
+    as text.
+    """
+    content = _with_paths_as_text(content)
     attributes = content.get("attributes") if isinstance(content, Mapping) else None
     if not isinstance(attributes, Mapping):
         return content
@@ -24,6 +29,14 @@ def with_written_trees(content: Any) -> Any:
         if isinstance(own, Mapping) and not _is_written(own.get("hierarchy"))
     }
     return {**content, "attributes": {**attributes, **written}} if written else content
+
+
+def _with_paths_as_text(content: Any) -> Any:
+    if isinstance(content, Mapping):
+        return {key: _with_paths_as_text(one) for key, one in content.items()}
+    if isinstance(content, list):
+        return [_with_paths_as_text(one) for one in content]
+    return os.fspath(content) if isinstance(content, PurePath) else content
 
 
 def _is_written(hierarchy: object) -> bool:

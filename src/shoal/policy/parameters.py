@@ -7,10 +7,11 @@ import inspect
 import typing
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from difflib import get_close_matches
 from functools import cache
 from itertools import islice
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, TypeVar
 
 from shoal.data.option import Option, Request
@@ -120,7 +121,7 @@ def coerce_parameter(parameter: Parameter, value: Any) -> Any:
     elif kind is int:
         value = _as_int(value)
     elif kind is float:
-        if isinstance(value, bool) or not isinstance(value, (Real, str)):
+        if not _may_be_number(value):
             raise ValueError("must be a number")
         try:
             value = float(value)
@@ -157,13 +158,20 @@ def _as_bool(value: Any) -> bool:
     raise ValueError("must be true or false")
 
 
+def _may_be_number(value: Any) -> bool:
+    return isinstance(value, (Real, Decimal, str)) and not isinstance(value, bool)
+
+
 def _as_int(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, (Integral, str)):
+    if not _may_be_number(value):
         raise ValueError("must be a whole number")
     try:
-        return int(value)
-    except ValueError:
+        number = int(value)
+    except (ValueError, OverflowError):
         raise ValueError("must be a whole number") from None
+    if not isinstance(value, str) and number != value:
+        raise ValueError("must be a whole number")
+    return number
 
 
 @cache

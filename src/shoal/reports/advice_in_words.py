@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from shoal.advise.propose import share_text
 from shoal.data.findings import some_named
 from shoal.data.language import printable
 from shoal.data.room import size_text
-from shoal.reports.linked import exposure_lines
+from shoal.reports.linked import exposure_lines, known_text
 from shoal.reports.text import counted_text, table_lines
 
 if TYPE_CHECKING:
-    from shoal.advise.attacker_view import AttackerView, Learnt
     from shoal.advise.estimate import Estimate
     from shoal.advise.marginal import Marginal
     from shoal.advise.matching import HierarchyMatch
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from shoal.advise.propose import Order, Proposal, ProposedColumn
     from shoal.advise.risk import Risk
     from shoal.advise.special_uniques import SpecialUniques
+    from shoal.advise.views import AttackerView, KnownRows, Learnt
     from shoal.streams.stream_status import StreamStatus
 
 MOST_VALUES = 5
@@ -65,6 +66,7 @@ def attacker_lines(view: AttackerView) -> Iterator[str]:
     """What the attacker knows, whom they find, and what those could have."""
     yield f"row {view.row:,}"
     yield f"known: {_cells(view.known)}"
+    yield from chain.from_iterable(map(_known_lines, view.tables))
     if view.shown is not None:
         yield f"published: {_cells(view.shown)}"
     if not view.people:
@@ -81,7 +83,18 @@ def attacker_lines(view: AttackerView) -> Iterator[str]:
         yield from _learnt_lines(learnt, view.people)
 
 
+def _known_lines(known: KnownRows) -> Iterator[str]:
+    """What is known of a person's rows in one table, row by row."""
+    rows = counted_text(known.rows, "row")
+    yield f"{known.table}: {rows}; known: {known_text(known.known)}"
+    for cells in known.cells:
+        yield f"  {_cells(dict(zip(known.columns, cells, strict=True)))}"
+
+
 def _learnt_lines(learnt: Learnt, people: int) -> Iterator[str]:
+    if not learnt.values:
+        yield f"{learnt.attribute}: nobody who looks the same has a published value"
+        return
     rows = [(learnt.attribute, "who look the same", "in the release")]
     rows += [
         (one.value, f"{one.people:,} of {people:,}", _percent(one.base))

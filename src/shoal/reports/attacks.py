@@ -13,7 +13,8 @@ from shoal.attacks.run.request import MOST_FOLDS, NEEDS_CONTROL
 from shoal.auditor.verdict import NONE_ON_LINKED, remedy
 from shoal.data.attack_scene import Findings
 from shoal.data.certificate import Certificate
-from shoal.data.certificate_shape import AcceptedReport, is_number
+from shoal.data.certificate_shape import AcceptedReport
+from shoal.data.json_rules import is_number
 from shoal.data.language import gettext, ngettext
 from shoal.data.warnings import PLAIN_NAMES_PEOPLE
 from shoal.errors import UNREADABLE, InputError
@@ -35,12 +36,18 @@ QUESTIONS = (
     gettext("What do earlier releases add?"),
     gettext("What does the method give away?"),
 )
+HARMS = (0, 0, 1, 2, 1, 3)
+"""What each question's findings harm, the worst first: a person is found, a private value of theirs
+is learned, it is known who is in the release, cells are known.
+"""
 NOTHING, NONE, SOME, MUCH = "nothing beyond chance", "none", "some", "much"
 NO_MORE = "nothing beyond others"  # where a gain is over people who are not in the release
 # of a gain whose interval holds 0 but does not show that there is nothing
 SOME_AT_MOST, TOO_FEW = "some at most", "too few people to tell"
 MORE_PEOPLE = gettext("Try it on more people (--folds 5 or --control; folds=5 or control=).")
-A_CONTROL = gettext("Try it on more people: give more who are not in the release (--control).")
+A_CONTROL = gettext(
+    "Try it on more people: give more who are not in the release (--control; control=)."
+)
 NO_MORE_TRIES = gettext("This release allows no more tries; no option changes that.")
 NEGLIGIBLE = 0.01  # of a gain
 CONSIDERABLE = 0.10
@@ -237,6 +244,9 @@ NOT_ALIGNED = gettext(
 )
 
 
+FEW_TRIED = gettext(
+    "Shares are of {people} people at most: as many of the release are tried as there are others."
+)
 NO_CONTROL = gettext(
     "They were compared with nobody who is not in the release ({reason}), but with chance."
 )
@@ -249,8 +259,13 @@ def grounds(certificate: Certificate) -> list[str]:
     tried = certificate["attacks"]
     known, control = tried.get("aligned"), tried.get("control")
     found = [] if known is None else [ALIGNED if known else NOT_ALIGNED]
-    if isinstance(control, Mapping) and control.get("kind") == "none":
+    if not isinstance(control, Mapping):
+        return found
+    people = control.get("people")
+    if control.get("kind") == "none":
         found.append(NO_CONTROL.format(reason=control.get("reason")))
+    elif people is not None and is_number(people) and people < 100:
+        found.append(FEW_TRIED.format(people=people))
     return found
 
 
@@ -328,10 +343,15 @@ def how_much(words: Collection[str]) -> str:
 
 
 def worst_first(certificate: Certificate) -> list[Row]:
-    """The rows that matter most first, by the gain over others where they were compared."""
-    return sorted(
-        rows_of(certificate), key=lambda row: (PLACES[row.word], -(_parts(row.number)[0] or 0.0))
-    )
+    """The rows that matter most first: how much was found, what it harms, and the gain over others
+    where they were compared.
+    """
+
+    def place(row: Row) -> tuple[int, int, float]:
+        harm = HARMS[QUESTIONS.index(row.question)]
+        return PLACES[row.word], harm, -(_parts(row.number)[0] or 0.0)
+
+    return sorted(rows_of(certificate), key=place)
 
 
 def _finding(certificate: Certificate, row: Row, accepted: Collection[str] | None) -> Finding:
@@ -409,7 +429,7 @@ def _linked(found: Findings) -> Iterator[Row]:
             column=order["column"],
         )
         shares = order["found"], order["others"], order["chance"], order["gain"]
-        whom, why = gettext("for somebody else of their class"), order.get("why")
+        whom, why = gettext("trying it on others of their class"), order.get("why")
         asked = {"helps": "order", "others": whom, "attack": "order"}
         yield Row(QUESTIONS[1], label, sentence, *shares, why=why, **asked)
     around = found.get("population")
@@ -667,6 +687,7 @@ def _not_tried(certificate: Certificate, question: str) -> Row:
 def _cells(certificate: Certificate, row: Row) -> Content:
     threshold = acceptance(certificate, row)
     return {
+        "label": row.label if row.is_measured else "",
         "sentence": row.line,
         "figures": [_figure(number) for number in (row.member, row.control, row.chance)],
         "gain": row.difference,

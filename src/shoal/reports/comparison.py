@@ -281,7 +281,8 @@ def _names(
     for (i, _, end), lines, place in zip(named, names, places, strict=True):
         at = y.number_at(place)
         leader = charts.line_of([end[0], beside], [end[1], at])
-        leaders.append(charts.Shape(leader, width=0.6, **style(i)))
+        colour = style(i)["colour"]
+        leaders.append(charts.Shape(leader, colour, width=0.6, opacity=0.5, is_dashed=True))
         # a thin letter needs more contrast than a curve
         texts.append(charts.Text(beside, at, "\n".join(lines), 7))
     return leaders, texts

@@ -27,6 +27,7 @@ from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.language import gettext
 from shoal.data.numbers import weighted_sum
 from shoal.data.people import unit
+from shoal.data.regular_files import Json
 from shoal.data.release import PublishedColumn
 from shoal.data.schema import Attribute, Kind
 from shoal.data.single_ends import step_of
@@ -55,6 +56,7 @@ class Distribution:
         behind them; None where the original is not at hand.
     after: (bars,) float64 records of the release, spread over what they cover.
     hidden: published records, suppressed ones apart, that show the mark and are in no bar.
+    records: all those of which the bars are shares.
     """
 
     name: str
@@ -63,6 +65,40 @@ class Distribution:
     before: np.ndarray | None
     after: np.ndarray
     hidden: int = 0
+    records: int = 1
+
+    @property
+    def percent(self) -> tuple[np.ndarray | None, np.ndarray]:
+        """(bars,) percent of the records before, if that may be shown, and after."""
+        whole = max(self.records, 1) / 100
+        return None if self.before is None else self.before / whole, self.after / whole
+
+    def report(self) -> Json:
+        """Its bars in percent, as JSON can hold them."""
+        before, after = self.percent
+        return {
+            "name": self.name,
+            "labels": list(self.labels),
+            "edges": None if self.edges is None else self.edges.tolist(),
+            "before": None if before is None else _numbers(before),
+            "after": _numbers(after),
+            "hidden": self.hidden,
+        }
+
+    @classmethod
+    def of(cls, report: Json) -> Distribution:
+        """What `report` gave."""
+        edges, before, after = (
+            None if report[key] is None else np.array(report[key], dtype=np.float64)
+            for key in ("edges", "before", "after")
+        )
+        assert after is not None
+        labels = tuple(report["labels"])
+        return cls(report["name"], labels, edges, before, after, report["hidden"], records=100)
+
+
+def _numbers(values: np.ndarray) -> list[float | None]:
+    return [None if np.isnan(value) else round(float(value), 4) for value in values]
 
 
 @dataclass(frozen=True)
@@ -106,24 +142,18 @@ def distributions_of(measured: Measured, names: Container[str]) -> tuple[Distrib
     columns = {column.name: column for column in release.columns}
     found = []
     for attribute in (a for a in measured.schema.quasi if a.name in names):
-        column, original = columns[attribute.name], originals.get(attribute.name)
+        original = originals.get(attribute.name)
         count = None if original is None else Counts.of(original, owners)
-        shown = release.cell_counts[attribute.name].astype(np.float64)
-        occurs = shown > 0
-        column = replace(
-            column,
-            cells=tuple(cell for cell, there in zip(column.cells, occurs, strict=True) if there),
-            lo=column.lo[occurs],
-            hi=column.hi[occurs],
-            widths=column.widths[occurs],
+        safe = SafeColumn.of(
+            columns[attribute.name], release.cell_counts[attribute.name], count, least
         )
-        safe = _Safe(column, shown[occurs], count, least)
-        found.append(safe.distribution(attribute, measured.policy.model.attributes[attribute.name]))
+        drawn = safe.distribution(attribute, measured.policy.model.attributes[attribute.name])
+        found.append(replace(drawn, records=release.records))
     return tuple(found)
 
 
 @dataclass(frozen=True)
-class _Safe:
+class SafeColumn:
     """One quasi-identifier, to be shown by the rule of this file.
 
     column: its published cells, those that occur outside suppressed records. shown: records that
@@ -134,6 +164,21 @@ class _Safe:
     shown: np.ndarray
     original: Counts | None
     least: int
+
+    @classmethod
+    def of(
+        cls, column: PublishedColumn, shown: np.ndarray, original: Counts | None, least: int
+    ) -> SafeColumn:
+        """shown: (cells,) int64, of all cells of the column."""
+        occurs = shown > 0
+        column = replace(
+            column,
+            cells=tuple(cell for cell, there in zip(column.cells, occurs, strict=True) if there),
+            lo=column.lo[occurs],
+            hi=column.hi[occurs],
+            widths=column.widths[occurs],
+        )
+        return cls(column, shown[occurs].astype(np.float64), original, least)
 
     def distribution(self, attribute: Attribute, declared: AttributePolicy) -> Distribution:
         tree = attribute.hierarchy
@@ -420,9 +465,9 @@ def drawn_of(losses: Mapping[str, float | None]) -> dict[str, float | None]:
     return {name: loss for name, loss in losses.items() if name in drawn}
 
 
-def distribution_chart(measured: Measured, found: Distribution) -> charts.Chart | None:
+def distribution_chart(found: Distribution) -> charts.Chart | None:
     """A quasi-identifier before and after, in percent of the records; None of nothing."""
-    before, after = shares(measured, found)
+    before, after = found.percent
     if found.edges is not None and len(found.edges) > 1:
         count = len(found.edges) - 1
         shown = None if before is None else before[:count]
@@ -430,10 +475,3 @@ def distribution_chart(measured: Measured, found: Distribution) -> charts.Chart 
     if len(found.labels):
         return charts.labels_chart(found.name, found.labels, before, after)
     return None
-
-
-def shares(measured: Measured, found: Distribution) -> tuple[np.ndarray | None, np.ndarray]:
-    """(bars,) percent of the records before, if that may be shown, and after."""
-    records = max(measured.release.records, 1)
-    before = None if found.before is None else 100 * found.before / records
-    return before, 100 * found.after / records

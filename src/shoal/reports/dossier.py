@@ -7,7 +7,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from shoal.auditor.dossier.context import SHOWN, ContextLike, Rating, parts_of, words_of
+from shoal.auditor.dossier.context import (
+    SHOWN,
+    UNMATCHED,
+    ContextLike,
+    Rating,
+    accepted_in_words,
+    parts_of,
+    signed_off_by,
+    words_of,
+)
 from shoal.auditor.dossier.dossier import (
     ANSWERED,
     ATTACKS,
@@ -15,11 +24,11 @@ from shoal.auditor.dossier.dossier import (
     NOT_JUDGED,
     QUESTION,
     REJECTED,
-    UNMATCHED,
     Dossier,
     build_dossier,
     field_words,
 )
+from shoal.auditor.verdict import fails_beside
 from shoal.auditor.verify import FAILS
 from shoal.connectors import files
 from shoal.connectors.outputs import remove_stale_signature
@@ -43,8 +52,9 @@ from shoal.reports.attacks import (
 from shoal.reports.charts import risks_chart
 from shoal.reports.in_short import ROLES, alone_if_known, in_short
 from shoal.reports.limits import linked_rows
-from shoal.reports.linked import entities_of, entity_picture
+from shoal.reports.linked import entities_of, entity_picture, loss_of_people
 from shoal.reports.pages import Content, listed, percent_text, render_template, write_page
+from shoal.reports.release import named_promise
 from shoal.reports.text import single_cells
 
 RISKS = {
@@ -111,7 +121,8 @@ def write_dossier(found: Dossier, path: Path) -> None:
     """The page, and the same as JSON beside it, with the page's hash, so that a signature of the
     JSON is of both; each whole or not at all.
     """
-    page = render_template("dossier.html.j2", _content(found))
+    shown = {**_content(found), "json_name": json_path(path).name}
+    page = render_template("dossier.html.j2", shown)
     signed = {"name": path.name, "sha256": hashlib.sha256(page.encode()).hexdigest()}
     found = replace(found, content={**found.content, "page": signed})
     with files.atomic_write(str(json_path(path))) as draft:
@@ -170,7 +181,9 @@ def _questions(found: Dossier) -> Iterator[str]:
 
 KINDS: dict[str, Callable[[int], str]] = {
     FAILS: lambda count: ngettext(
-        "{count} promise or check that fails", "{count} promises or checks that fail", count
+        "{count} promise or check that fails or is missing",
+        "{count} promises or checks that fail or are missing",
+        count,
     ),
     GRAVE: lambda count: ngettext("{count} grave finding", "{count} grave findings", count),
     REJECTED: lambda count: ngettext("{count} rejection", "{count} rejections", count),
@@ -197,28 +210,18 @@ def counted_open(found: Dossier) -> str:
     named = [words(kinds.count(kind)) for kind, words in KINDS.items() if kind in kinds]
     total = ngettext("{count} point is open", "{count} points are open", len(kinds))
     said = f"{total}: {', '.join(named)}" if kinds else gettext("nothing is open")
-    count = len(_accepted(found.content))
+    count = len(accepted_in_words(found.content))
     accepted = gettext("{count} accepted in words", count=count)
     return f"{said}; {accepted}" if count else said
-
-
-def _accepted(content: Mapping[str, Any]) -> dict[str, str]:
-    """What was found and is accepted, and in which words."""
-    unmatched = {one["about"] for one in content["open"] if one["kind"] == UNMATCHED}
-    return {
-        sentence: words
-        for sentence, words in content["context"]["accepted"].items()
-        if words and sentence not in unmatched
-    }
 
 
 def _accepted_by_words(
     found: Dossier, certificate: Certificate
 ) -> dict[str, tuple[list[str], list[str]]]:
     """By the words that accept them: the points, the worst first, each with how bad it is; and the
-    names of attacks, whose figures stand where they are ranked.
+    names of what attacks found, by which the appendix has its figures.
     """
-    accepted = _accepted(found.content)
+    accepted = accepted_in_words(found.content)
     attacks = {row.says: row.label for row in worst_first(certificate)}
     how_bad = {one.text: f"{gettext(one.severity)}: {one.text}" for one in certificate.warnings}
     points = [*how_bad, *(point for point in accepted if point not in how_bad)]
@@ -239,11 +242,14 @@ MOST_GRAVE = 2  # findings in the first box
 
 
 def _grave(found: Dossier, certificate: Certificate) -> list[str]:
-    """The worst grave findings, then releases not judged together; and whether each is accepted."""
-    accepted = _accepted(found.content)
+    """What fails, the worst grave findings, and releases that could not be judged with this one;
+    and whether each is accepted.
+    """
+    accepted = accepted_in_words(found.content)
     grave = sorted(certificate.grave, key=lambda one: one.column is not None)
     more = len(grave) - MOST_GRAVE
-    lines = []
+    failing = [one["text"] for one in found.open if one["kind"] == FAILS]
+    lines = [gettext("Fails: {what}.", what=text.partition(";")[0]) for text in failing]
     for one in grave[:MOST_GRAVE]:
         fact = _shortened(one.text.partition(";")[0])
         is_accepted = one.text in accepted
@@ -252,7 +258,7 @@ def _grave(found: Dossier, certificate: Certificate) -> list[str]:
     if more > 0:
         lines[-1] += " " + ngettext("{count} more.", "{count} more.", more)
     for text in (*(one["text"] for one in found.open), *accepted):
-        if text.startswith(NOT_JUDGED):
+        if text.startswith(NOT_JUDGED) and text not in failing:
             state = gettext("Accepted") if text in accepted else gettext("Open")
             lines.append(f"{state}: {_shortened(text.partition(';')[0])}.")
     return lines
@@ -280,6 +286,7 @@ def _content(found: Dossier) -> Content:
         "questions": list(_questions(found)),
         "open": found.open,
         "sentences": list(_sentences(content)),
+        "promises": [named_promise(promise) for promise in certificate["promises"]],
         "picture": entity_picture(entities_of(certificate)) if certificate.get("linked") else "",
         "lines": [line for line in in_short(certificate) if line.about != gettext("Open")],
         "risks": list(_risks(content)),
@@ -294,17 +301,16 @@ def _content(found: Dossier) -> Content:
         "answers": list(_answers(context, {c["field"] for c in content["clauses"]})),
         "sign_off": context["sign_off"],
         "profiles": list(_profiles(found, certificate)),
-        **attack_section(certificate, always=True, accepted=_accepted(content)),
+        **attack_section(certificate, always=True, accepted=accepted_in_words(content)),
     }
 
 
 def _signers(found: Dossier) -> str:
     """Who stands for the words that accept findings."""
     rejected = [one["text"] for one in found.open if one["kind"] == REJECTED]
-    signed = found.content["context"]["sign_off"]
-    names = dict.fromkeys(str(one["name"]) for one in signed if one["decision"] == "accept")
     if rejected:
         return gettext("but the release is {rejected}", rejected="; ".join(rejected))
+    names = signed_off_by(found.content)
     if not names:
         return gettext("nobody has signed off")
     return gettext("signed off by {names}", names=", ".join(names))
@@ -338,14 +344,14 @@ def _measured_facts(found: Dossier, certificate: Certificate) -> Iterator[tuple[
     yield gettext("can rows of one person be linked?"), linked_rows(certificate)
     hidden = certificate["records"]["suppressed"]
     lost = [gettext("{some} of {all} records", some=hidden, all=out), *single_cells(certificate)]
-    if tables:  # whose report names nobody who lost most
+    if tables:
         lost = [
             gettext("{some:,} of {all:,} rows of {name} withheld", some=some, all=n["in"], name=t)
             for t, n in ((one["name"], one["rows"]) for one in tables)
             if (some := n["withheld"]) is not None
         ]
-    else:
-        lost.append(gettext("who lost most: see the report"))
+    most = loss_of_people(certificate) if tables else gettext("see the report")
+    lost.append(gettext("who lost most: {most}", most=most or gettext("not known")))
     yield gettext("suppressed"), "; ".join(lost)
     dialect = (certificate.get("output") or {}).get("dialect") or {}
     order = gettext("as in the original, which may tell who is who")
@@ -356,10 +362,12 @@ def _measured_facts(found: Dossier, certificate: Certificate) -> Iterator[tuple[
     known = _text(found.content["context"]["other_releases"])
     judged = gettext("not judged together")
     if (beside := certificate.get("beside")) is not None:
-        judged = gettext("together they hold") if beside["holds"] else gettext("together they fail")
+        judged = gettext("together they hold")
+        if not beside["holds"]:
+            judged = gettext("together they fail: {what}", what=fails_beside(beside))
     yield gettext("other releases"), f"{known}; {judged}"
     signature = next((check.text for check in found.checks if check.name == "signature"), "")
-    yield gettext("signature by a key"), signature
+    yield gettext("signature of the certificate"), signature
     if not found.content["context"]["sign_off"]:
         yield gettext("sign-off"), gettext("nobody has decided")
 
@@ -377,13 +385,13 @@ def _shortened(text: str) -> str:
 
 
 def _light(found: Dossier, certificate: Certificate) -> str:
-    """The colour of the box: that of the certificate; red also for a risk above what is accepted
-    and a rejection, amber also while something is open and where an attack found much.
+    """The colour of the box: that of the certificate; red also for a risk above what is accepted,
+    what fails and a rejection, amber also while something is open and where attacks found much.
     """
     limits = found.content["threshold"]
     is_above = any(limits[name]["within"] is False for name in ("max", "mean"))
-    is_rejected = any(one["kind"] == REJECTED for one in found.open)
-    if is_above or is_rejected:
+    is_refused = any(one["kind"] in (FAILS, REJECTED) for one in found.open)
+    if is_above or is_refused:
         return "red"
     is_doubtful = bool(found.open) or much_found(certificate) is not None
     return "amber" if is_doubtful and certificate.holds else certificate.light
@@ -395,11 +403,11 @@ def _sentences(content: Mapping[str, Any]) -> Iterator[str]:
         limit = content["threshold"][name]
         if limit["within"] is not None:
             yield gettext(
-                "Accepted risk, {words}: {accepted}; by the quasi-identifiers alone, the release is"
-                " {is_within} that, with {residual}.",
+                "Accepted is a risk of {accepted} {words}; to whoever knows the quasi-identifiers"
+                " and no more, the release has {residual}, which is {is_within}.",
                 words=words,
                 accepted=share(limit["accepted"]),
-                is_within="within" if limit["within"] else "above",
+                is_within=gettext("within it") if limit["within"] else gettext("above it"),
                 residual=share(limit["residual"]),
             )
 

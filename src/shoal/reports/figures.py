@@ -60,7 +60,7 @@ def figure_of_release(measured: Measured, what: str) -> NotebookFigure:
         found = [losses_chart(losses)]
     else:
         found = [
-            distributions.distribution_chart(measured, each)
+            distributions.distribution_chart(each)
             for each in distributions.distributions_of(measured, losses)
         ]
     drawn = [chart for chart in found if chart is not None]

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from shoal.auditor.verdict import fails_beside, rows_in_several
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import BesideReport, ColumnReport, PromiseReport
 from shoal.data.language import gettext, ngettext
 from shoal.data.people import ASSUMED, KNOWN, UNITS, Unit, span_text, unit
-from shoal.data.warnings import GRAVE, fault_sentences
+from shoal.data.warnings import GRAVE, ROWS_IN_SEVERAL, fault_sentences
 from shoal.policy import registry
 from shoal.reports.pages import listed, number_text, percent_text
 from shoal.reports.text import worst_columns
@@ -118,21 +119,12 @@ def several_classes(certificate: Certificate) -> str:
     people, records = certificate["subjects"], certificate["records"]["out"]
     if certificate.get("linked") or unit(certificate) != UNITS[KNOWN] or people == records:
         return ""
-    count = (certificate.get("together") or {}).get("in_several")
-    who = gettext("Whoever has several rows may be in several classes")
-    if count is not None:
-        who = ngettext(
-            "{count:,} of {people:,} people has rows in several classes",
-            "{count:,} of {people:,} people have rows in several classes",
-            count,
-            people=people,
-        )
-    open_to = gettext(
-        "{who}: somebody who knows in which ones may intersect their values, and the promises hold"
-        " for one class at a time. If that matters, publish one row of each person",
-        who=who,
+    if "in_several" in (certificate.get("together") or {}):
+        return "".join(one.text for one in rows_in_several(certificate))
+    return gettext(
+        "Whoever has several rows may be in several classes, and promises hold for one class at a"
+        " time: who knows several rows of somebody may be left with fewer people and values"
     )
-    return "" if count == 0 else open_to
 
 
 def _all_together(found: Mapping[str, Any], counted: Unit) -> str:
@@ -162,18 +154,13 @@ def _in_two_tables(certificate: Certificate) -> Iterator[str]:
 
 def _beside(found: BesideReport) -> str:
     """What is left where the other releases that were named are read as well."""
-    people = ngettext("{count:,} person who is", "{count:,} people who are", found["people"])
     if found["holds"]:
+        people = ngettext("{count:,} person who is", "{count:,} people who are", found["people"])
         return gettext(
             "The {people} in other releases that were named stay hidden by all of them, too",
             people=people,
         )
-    few = gettext("some are given away by the values that are left, or by who is missing")
-    if found["below_k"]:
-        few = gettext("{below_k:,} are left among fewer than {k}", **found)
-    return gettext(
-        "Not kept: of {people} in other releases that were named, {few}", people=people, few=few
-    )
+    return gettext("Not kept with the other releases: {what}", what=fails_beside(found))
 
 
 def _alike(certificate: Certificate, promise: Mapping[str, Any], known: Sequence[str]) -> str:
@@ -183,9 +170,12 @@ def _alike(certificate: Certificate, promise: Mapping[str, Any], known: Sequence
     more = [name for name, alone in alone_if_known(certificate).items() if alone]
     who = gettext("who") if counted.many == "people" else gettext("that")
     return gettext(
-        "Whoever knows {known} of a person{but} finds a class of at least {least} {people} {who}"
+        "Whoever knows {known} of {whom}{but} finds a class of at least {least} {people} {who}"
         " look alike, and so picks the right one at most {share} of the time",
         known=listed(known) or ALL,
+        whom=gettext("one row of a person")
+        if several_classes(certificate)
+        else gettext("a person"),
         but=gettext(", but nothing of {more},", more=listed(more)) if more else "",
         least=number_text(least),
         people=gettext(counted.of(least)),
@@ -339,8 +329,9 @@ def _open(certificate: Certificate) -> Iterator[str]:
         )
     if certificate.get("measured") == BY_RELEASE:
         yield gettext("Classes were measured as they appeared, not as they have grown since")
-    # grave ones stand above these lines
-    yield from (one.text for one in certificate.warnings if one.severity != GRAVE)
+    # grave ones stand above these lines, and what is not promised in the one before
+    findings = (one for one in certificate.warnings if one.code != ROWS_IN_SEVERAL)
+    yield from (one.text for one in findings if one.severity != GRAVE)
     if "uncovered" not in (certificate.get("faults") or {}):
         yield gettext("The cells were not compared with an original")
     if certificate["verb"] != "audit":

@@ -11,7 +11,8 @@ from shoal.data.people import ASSUMED
 from shoal.data.release import PublishedColumn, Release
 from shoal.data.schema import Role, Shown
 from shoal.data.true_values import TrueValues
-from shoal.reports.in_short import alone_if_known, several_classes
+from shoal.data.warnings import ROWS_LINKED
+from shoal.reports.in_short import several_classes
 from shoal.reports.pages import Measured, listed
 
 ORDERS = {
@@ -295,15 +296,17 @@ def linked_rows(certificate: Certificate) -> str:
     if marks:
         whom = gettext("households") if {*marks.values()} == {"household"} else gettext("people")
         return gettext("yes, by {names}: pseudonyms of {whom}", names=listed([*marks]), whom=whom)
-    alone = alone_if_known(certificate)
-    plain = [c["name"] for c in columns if c["role"] == "plain" and alone.get(c["name"], 1)]
-    if plain:
-        return gettext("yes, by {names}, published as they are", names=listed(plain))
     if certificate["subjects"] == records:
         return gettext("everybody has one row")
+    linked = next((one.text for one in certificate.warnings if one.code == ROWS_LINKED), "")
+    if linked:  # says by which columns, and who is then left among few
+        return gettext("yes: {linked}", linked=linked.partition(";")[0])
+    plain = [c["name"] for c in columns if c["role"] == "plain"]
+    if plain:
+        return gettext("perhaps, by what {names} show, published as they are", names=listed(plain))
     return gettext(
-        "the column that marks them is removed; who has several rows ({rows:,} rows of {people:,}"
-        " people) can be linked only by what the rows show",
+        "no column marks them ({rows:,} rows of {people:,} people), but whoever knows what several"
+        " rows of somebody show may find them together",
         rows=records,
         people=certificate["subjects"],
     )

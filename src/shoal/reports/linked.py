@@ -1,12 +1,17 @@
 """Linked tables in a picture and in sentences: on a certificate, and before a release."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import date, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 from markupsafe import Markup, escape
 
 from shoal.auditor.dossier.context import SHOWN
+from shoal.auditor.linked.audit import LinkedAudit
 from shoal.data.certificate import Certificate
 from shoal.data.language import gettext, ngettext, printable
 from shoal.data.linked import PEOPLE
@@ -14,10 +19,20 @@ from shoal.data.people import span_text
 from shoal.data.warnings import fault_sentences
 from shoal.policy.loading import as_yaml
 from shoal.policy.model import PolicyModel
+from shoal.policy.problem import LinkedProblem
 from shoal.reports.attacks import attack_section
+from shoal.reports.distributions import (
+    FEWEST,
+    Counts,
+    Distribution,
+    SafeColumn,
+    drawn_of,
+)
 from shoal.reports.in_short import ROLES, in_short
 from shoal.reports.pages import Content, Heading, percent_text, render_template, write_page
+from shoal.reports.release import before_and_after
 
+ONE_DAY = timedelta(days=1)
 _OF_ROWS = {"count": "the number of rows", "1": "any 1 row", "all": "all rows"}
 
 
@@ -110,20 +125,54 @@ def table_findings(certificate: Certificate, people: str = PEOPLE) -> list[Table
                 rows["in"],
                 rows["published"],
                 rows["withheld"],
-                [*_withheld(table), *(exposure_text(one, asked) for one in own)],
+                [exposure_text(one, asked) for one in own],
             )
         )
     return found
 
 
-def _withheld(table: Mapping[str, Any]) -> Iterator[str]:
-    if table["rows"]["withheld"]:
-        yield ngettext(
-            "{count:,} of {all:,} rows is withheld: not everybody in its class has such a row.",
-            "{count:,} of {all:,} rows are withheld: not everybody in their classes has such rows.",
-            table["rows"]["withheld"],
-            all=table["rows"]["in"],
-        )
+def loss_of_people(certificate: Certificate) -> str:
+    """How unevenly the loss falls on people; nothing where that is not known."""
+    paid = certificate["linked"].get("paid")
+    if paid is None:
+        return ""
+    return gettext(
+        "the tenth of people who lose most lose {tenth} of their detail, over all of their rows;"
+        " the half who lose least, {half}",
+        tenth=percent_text(paid["tenth"]),
+        half=percent_text(paid["half"]),
+    )
+
+
+def paid_lines(certificate: Certificate) -> Iterator[str]:
+    """Who pays for a release: how unevenly the loss falls on people, as far as that is known, and
+    of each table how many rows are withheld, and of whom.
+    """
+    if said := loss_of_people(certificate):
+        yield f"{said[:1].upper()}{said[1:]}."
+    people = (certificate["linked"].get("paid") or {"people": {}})["people"]
+    for table in certificate["tables"]:
+        if table["rows"]["withheld"]:
+            yield _withheld(table, people.get(table["name"]))
+
+
+def _withheld(table: Mapping[str, Any], people: Mapping[str, int] | None) -> str:
+    """How many rows of a table are withheld. people: of how many, and how many have none left."""
+    said = ngettext(
+        "{count:,} of {all:,} rows of {table} is withheld: not everybody in its class has such a"
+        " row.",
+        "{count:,} of {all:,} rows of {table} are withheld: not everybody in their classes has"
+        " such rows.",
+        table["rows"]["withheld"],
+        all=table["rows"]["in"],
+        table=table["name"],
+    )
+    if people is None:
+        return said
+    whose = gettext(
+        "People who lose such rows: {losing:,}; of these, without any left: {without:,}.", **people
+    )
+    return f"{said} {whose}"
 
 
 def exposure_text(one: Mapping[str, Any], k: int) -> str:
@@ -230,23 +279,88 @@ def entities_of(certificate: Certificate, people: str = PEOPLE) -> list[Entity]:
     return found
 
 
-def write_linked_report(
-    certificate: Certificate, asked: PolicyModel, path: Path, heading: Heading | None = None
-) -> None:
-    """The report of a release of linked tables, written whole or not at all; from its certificate
-    and policy alone, so that it says nothing of any person.
+# Before and after.
+
+
+def linked_distributions(audit: LinkedAudit, problem: LinkedProblem) -> tuple[Distribution, ...]:
+    """Quasi-identifiers of all tables before and after, those that lost most, in the order of their
+    tables. Bars are shares of the rows that the original has, so rows that are withheld are lost.
+
+    Days that count from a person's first are numbers. Of tables whose rows nobody can join, and
+    without the original of before, nothing is drawn.
     """
-    write_page(render_template("linked.html.j2", _content(certificate, asked, heading)), path)
+    release, truth = audit.release, audit.truth
+    quasi = (column for column in audit.certificate["columns"] if column["role"] == "quasi")
+    names = drawn_of({column["name"]: column["loss"] for column in quasi})
+    least = max(FEWEST, problem.policy.required_k or 0)
+    found = []
+    for about in filter(release.tree.is_joined, release.tree.tables):
+        table = release.tables[about.name]
+        rows = None if truth is None else truth.rows[about.name]
+        encoded = {} if rows is None else {e.attribute.name: e for e in rows.encoded.attributes}
+        owners = None if truth is None else _a_row_of_each(truth.person_of(about.name))
+        kept = ~release.withheld[release.view.person_of[about.name]]
+        declared = problem.alone(table.declared).model.attributes
+        days = release.tree.days_of(about.name)
+        for attribute, column in zip(about.schema.quasi, table.columns, strict=True):
+            if about.qualified(attribute.name) not in names:
+                continue
+            count = Counts.of(encoded[attribute.name], owners) if encoded else None
+            shown = np.bincount(column.codes[kept], minlength=len(column.cells))
+            safe = SafeColumn.of(column, shown, count, least)
+            drawn = safe.distribution(attribute, declared[attribute.name])
+            drawn = _in_days(drawn) if attribute.name in days else drawn
+            all_rows = table.rows if rows is None else rows.count
+            found.append(replace(drawn, name=about.qualified(attribute.name), records=all_rows))
+    return tuple(found)
 
 
-def _content(certificate: Certificate, asked: PolicyModel, heading: Heading | None) -> Content:
+def _a_row_of_each(person: np.ndarray) -> np.ndarray:
+    """A row of everybody who has one, drawn: first ones may be alike, as days of first visits."""
+    drawn = np.random.default_rng(0).permutation(len(person))
+    return drawn[np.unique(person[drawn], return_index=True)[1]]
+
+
+def _in_days(drawn: Distribution) -> Distribution:
+    """A distribution over numbers of days with their dates as labels."""
+    if drawn.edges is None:
+        return drawn
+    ends = [date.fromordinal(int(np.clip(end, 1, date.max.toordinal()))) for end in drawn.edges]
+    spans = [
+        str(low) if high - low == ONE_DAY else gettext("{lo} to {hi}", lo=low, hi=high - ONE_DAY)
+        for low, high in pairwise(ends)
+    ]
+    return replace(drawn, edges=None, labels=(*spans, *drawn.labels[len(spans) :]))
+
+
+# The report.
+
+
+def write_linked_report(
+    certificate: Certificate,
+    asked: PolicyModel,
+    path: Path,
+    heading: Heading | None = None,
+    drawn: Sequence[Distribution] = (),
+) -> None:
+    """The report of a release of linked tables, written whole or not at all; from its certificate,
+    its policy and distributions that are safe to show, so that it says nothing of any person.
+    """
+    content = _content(certificate, asked, heading or Heading(), drawn)
+    write_page(render_template("linked.html.j2", content), path)
+
+
+def _content(
+    certificate: Certificate, asked: PolicyModel, heading: Heading, drawn: Sequence[Distribution]
+) -> Content:
     found = certificate["linked"]
     return {
-        "heading": heading or Heading(),
+        "heading": heading,
         "certificate": certificate,
         "lines": in_short(certificate),
         "picture": entity_picture(entities_of(certificate)),
         "tables": table_findings(certificate),
+        "paid": list(paid_lines(certificate)),
         "columns": [
             (c["name"], ROLES.get(c["role"], c["role"]), gettext(SHOWN[c["technique"]]), c["loss"])
             for c in certificate["columns"]
@@ -257,4 +371,10 @@ def _content(certificate: Certificate, asked: PolicyModel, heading: Heading | No
         "anchor": found["anchor"],
         "policy": as_yaml(asked.model_dump(mode="json", exclude_unset=True)),
         **attack_section(certificate),
+        **before_and_after(
+            drawn,
+            sum(column["role"] == "quasi" for column in certificate["columns"]),
+            max(FEWEST, certificate["together"]["asked"]),
+            asked.render.suppressed,
+        ),
     }

@@ -36,8 +36,6 @@ def render_template(template: str, content: Content) -> str:
         autoescape=True,
         finalize=_readable,
         undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
         keep_trailing_newline=True,
     )
     translate(environment)

@@ -18,7 +18,7 @@ from shoal.data.certificate import Certificate
 from shoal.data.language import printable
 from shoal.data.progress import Progress, no_progress, watched
 from shoal.data.regular_files import path_text
-from shoal.data.warnings import ReleaseWarning
+from shoal.data.warnings import PLAIN_SINGLES_OUT, QUASI_LEFT_OUT, ReleaseWarning
 from shoal.errors import InputError
 from shoal.policy.agreement import AgreementLike
 from shoal.policy.from_columns import Columns, columns_among, refuse_unknown
@@ -27,6 +27,7 @@ from shoal.policy.policy import Policy, PolicyLike
 from shoal.policy.proposal.cells import signs_of_no_value
 from shoal.reports.text import summary
 from shoal.tables import publish as job
+from shoal.tables.draft import Outcome
 from shoal.tables.request import (
     OutputOptions,
     OutputWords,
@@ -89,10 +90,20 @@ class Publication(verdict.Publication[FrameT]):
 
     def numbers(self, how: Literal["interval", "mid", "mean"] = "mid") -> FrameT:
         """The published frame with numbers in place of intervals, as `read_release` gives them:
-        their middles, the means that are shown, or structs of their ends.
+        their middles, the means that are shown, or structs of their ends. A warning names columns
+        of numbers that stay text.
         """
-        frame = numbers_of(table_of(self.data).frame, self.certificate, self.policy.model, how)
-        return like(self.data, frame)
+        released = table_of(self.data).frame
+        were_numbers = [name for name in released.columns if self._held_numbers(name)]
+        model = self.policy.model
+        return like(self.data, numbers_of(released, self.certificate, model, how, were_numbers))
+
+    def _held_numbers(self, name: str) -> bool:
+        """Whether a column of the original held numbers, as far as that is known."""
+        if not isinstance(self.found, Outcome):
+            return False
+        original = self.found.draft.truth.original
+        return name in original and original.column(name).was_number
 
     def report(self, path: str | Path) -> None:
         """Writes the page that `shoal publish --report` writes; PATH ends in .html."""
@@ -305,6 +316,10 @@ def fuse(
 
 
 def _warn(certificate: Certificate, more: Iterable[ReleaseWarning] = ()) -> None:
-    """Warns who called the public function of what the certificate warns about, and of more."""
+    """Warns who called the public function of what the certificate warns about, and of more; of a
+    column that others may know once, if it was measured whom it singles out.
+    """
+    measured = {one.column for one in certificate.warnings if one.code == PLAIN_SINGLES_OUT}
     for warning in (*certificate.warnings, *more):
-        warnings.warn(warning, stacklevel=3)
+        if warning.code != QUASI_LEFT_OUT or warning.column not in measured:
+            warnings.warn(warning, stacklevel=3)

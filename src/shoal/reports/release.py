@@ -6,7 +6,7 @@ the release, and what is shown of the original keeps the rule of `distributions`
 shown as its author wrote it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,6 @@ from shoal.reports.distributions import (
     drawn_of,
     least_shown,
     losses_of,
-    shares,
     sizes_chart,
 )
 from shoal.reports.in_short import alone_if_known, in_short
@@ -95,17 +94,18 @@ def _content(measured: Measured, heading: Heading) -> Content:
         "attackers": attackers(certificate),
         **attack_section(certificate),
         "losses": charts.losses_chart(drawn),
-        "undrawn": len(losses) - len(drawn),
         "attributes": [
             _attribute(measured, a, c, losses)
             for a, c in zip(schema.quasi, measured.release.columns, strict=True)
         ],
         "utility": [_measure(name, score) for name, score in certificate["utility"].items()],
         "downstream": downstream and list(downstream_sentences(downstream)),
-        "comparisons": [
-            _comparison(measured, found) for found in distributions_of(measured, drawn)
-        ],
-        "least": least_shown(measured),
+        **before_and_after(
+            distributions_of(measured, drawn),
+            len(losses),
+            least_shown(measured),
+            schema.render.suppressed,
+        ),
         "columns": {a.name: _fate(a, measured) for a in schema.attributes},
         "suppressions": _suppressions(measured),
         "explanation": explanation and list(explanation_sentences(explanation)),
@@ -129,18 +129,22 @@ ASKED = {
 
 def _promise(promise: PromiseReport) -> Content:
     model: Any = registry.models()[promise["model"]]
-    known = ("model", "attributes", "asked", "measured", "holds", "classes", "risk")
-    over = ", ".join(promise["attributes"])
-    about = gettext(" of {attributes}", attributes=over) if over else ""
     return {
-        **promise,
+        **named_promise(promise),
         "groups": _groups(promise),
         "bound": gettext("at least") if model.higher_is_better else gettext("at most"),
-        "title": f"{promise['model']}{about}",
-        "settings": [_setting(key, value) for key, value in promise.items() if key not in known],
         "definition": model.definition,
         "source": model.source,
     }
+
+
+def named_promise(promise: PromiseReport) -> Content:
+    """A promise with its title and settings, as every page names it, of whatever model."""
+    known = ("model", "attributes", "asked", "measured", "holds", "classes", "risk")
+    over = ", ".join(promise["attributes"])
+    about = gettext(" of {attributes}", attributes=over) if over else ""
+    settings = [_setting(key, value) for key, value in promise.items() if key not in known]
+    return {**promise, "title": f"{promise['model']}{about}", "settings": settings}
 
 
 def _setting(key: str, value: Any) -> str:
@@ -288,12 +292,27 @@ def _attribute(
 # Before and after
 
 
-def _comparison(measured: Measured, found: Distribution) -> Content:
+def before_and_after(found: Iterable[Distribution], of_all: int, least: int, mark: str) -> Content:
+    """What the part of a report about distributions takes. of_all: how many quasi-identifiers there
+    are, drawn or not. mark: what hides a cell.
+    """
+    comparisons = [_comparison(one) for one in found]
+    return {
+        "comparisons": comparisons,
+        "undrawn": of_all - len(comparisons),
+        "quasi_columns": of_all,
+        "is_compared": any(one["both"] for one in comparisons),
+        "least": least,
+        "mark": mark,
+    }
+
+
+def _comparison(found: Distribution) -> Content:
     """One chart, the figures behind it, and what it can't show."""
-    before, after = shares(measured, found)
+    before, after = found.percent
     return {
         "name": found.name,
-        "chart": distribution_chart(measured, found),
+        "chart": distribution_chart(found),
         "rows": [
             (label, None if before is None or np.isnan(before[i]) else before[i] / 100, share / 100)
             for i, (label, share) in enumerate(zip(found.labels, after, strict=False))

@@ -462,7 +462,7 @@ def _values(row: Mapping[str, Any]) -> str:
         below = row["below"]
         text += f", fewer than {row['asked']} values for {below:,}: {_verdict(not below)}"
     if row["none"]:
-        text += f"; for {row['none']:,} no common value is shown, so it changes"
+        text += f"; for {row['none']:,} the releases show no value in common: theirs has changed"
     return text
 
 

@@ -19,7 +19,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from shoal.connectors import metrics
-from shoal.data import certificate_shape as shape
+from shoal.data import json_rules as shape
 from shoal.data.notebook import Figures
 from shoal.data.regular_files import path_text
 from shoal.errors import UNREADABLE, CheckpointError, PromiseError, ShoalError

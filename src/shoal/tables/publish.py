@@ -114,16 +114,18 @@ def save(
     place, tables = Location(path), publication.policy.tables
     if publication.policy.is_in_two_tables:
         raise InputError("publication: has two tables; 'shoal.publish_file' writes both")
-    if place.is_path and not overwrite and not place.is_folder and Path(path).exists():
-        raise InputError(f"output '{path}': exists already; name a new file, or say overwrite=True")
     if publication.is_changed:
         raise InputError(
             "publication: its data were changed since they were measured; publish again, and change"
             " a copy"
         )
-    check_output(path, overwrite)
-    if trace is not None:
-        _check_trace(publication, path, overwrite, trace)
+    try:
+        check_output(path, overwrite)
+        if trace is not None:
+            _check_trace(publication, path, overwrite, trace)
+    except InputError as taken:  # in the words of this call
+        said = [finding.replace("--replace", "overwrite=True") for finding in taken.said]
+        raise InputError.from_findings(said) from None
     released, _ = tables.published_table(table_of(publication.data, allow_empty=True))
     frame = tables.written_frame(released.frame, place.kind_to_write)
     dialect = tables.output_dialect(path, None, path)
@@ -132,14 +134,8 @@ def save(
         back = tables.read_draft(draft, dialect)
         if tables.model.write.formulas == "escape" and place.kind.is_delimited:
             frame = unescaped(frame)
-        if place.kind.has_sheets:
-            from shoal.connectors.workbooks import number_text
-
-            numbers = pl.selectors.float()
-            frame = frame.with_columns(numbers.map_elements(number_text, return_dtype=pl.String))
         shown, _ = tables.published_table(_texts(frame))
-        if not _texts(back.table.frame).frame.equals(shown.frame):
-            raise InputError(f"output '{path}': does not read as written; take another format")
+        _require_same(back.table, shown, frame.schema, path)
         render, notation = tables.cells.render, tables.model.read.notation.written
         described = draft.described(back.sha256, render, dialect, notation)
         certificate = publication.certificate.extended(output=described)
@@ -162,6 +158,24 @@ def _check_trace(publication: Publication[Any], path: str, overwrite: bool, trac
             f"trace '{trace}': is also the release or its certificate; name a file of its own"
         )
     files.check_writable(trace, overwrite)
+
+
+def _require_same(back: Table, written: Table, types: pl.Schema, path: str) -> None:
+    """Raises InputError with every column that does not read as it was written.
+
+    types: of the columns. Numbers with a fraction are the same however they are written: 12, 12.0.
+    """
+    findings = []
+    for name in written.names:
+        read, text = (as_text(table.frame[name]) for table in (back, written))
+        kind = types.get(name, pl.String())
+        if kind.is_float() or kind.is_decimal():
+            read, text = (cells.cast(kind, strict=False) for cells in (read, text))
+        if not read.equals(text, null_equal=True):
+            findings.append(
+                f"output '{path}': column '{name}' does not read as written; take another format"
+            )
+    InputError.raise_for(findings)
 
 
 def _texts(frame: pl.DataFrame) -> Table:

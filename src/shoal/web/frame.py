@@ -18,6 +18,7 @@ from shoal.data.findings import some_named
 from shoal.data.language import gettext, ngettext, printable
 from shoal.data.person.decision import asks_who
 from shoal.data.warnings import GRAVE
+from shoal.reports.linked import known_text
 from shoal.reports.pages import translate
 from shoal.web import sign_off
 from shoal.web.edits import said_of, subject_of
@@ -276,8 +277,6 @@ def environment() -> Environment:
     found = Environment(
         loader=ChoiceLoader([PackageLoader("shoal.web"), PackageLoader("shoal.reports")]),
         autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
         undefined=_Blank,
         finalize=_visible,
     )
@@ -285,6 +284,7 @@ def environment() -> Environment:
     found.filters |= {
         "capitalize": lambda text: f"{text[:1].upper()}{text[1:]}",  # GB/T stays as it is
         "shown": shown,
+        "known_text": known_text,
         "percent": percent,
         "ago": ago,
         "size": size_text,

@@ -6,7 +6,7 @@ import shutil
 import sys
 import threading
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -40,11 +40,22 @@ from shoal.web.others import (
     project_key,
     unjudged,
 )
-from shoal.web.project import CERTIFICATE, DATA, PACK, TABLES, TRACE, certificate_of, data_in
+from shoal.web.policy_text import json_of
+from shoal.web.project import (
+    CERTIFICATE,
+    DATA,
+    PACK,
+    SHOWN,
+    TABLES,
+    TRACE,
+    certificate_of,
+    data_in,
+)
 from shoal.web.sign_off import trace_of
 
 if TYPE_CHECKING:
     from shoal.attacks.beside.audit import ReleaseBeside
+    from shoal.reports.distributions import Distribution
 
 Asked = dict[str, Any]
 Tell = Callable[..., None]
@@ -103,6 +114,7 @@ def main() -> None:
 
 def _draft(asked: Asked, tell: Tell, line: Line) -> Asked:
     """A release in the run's folder, with its report; the certificate comes last."""
+    from shoal.reports.distributions import distributions_of, drawn_of, losses_of
     from shoal.reports.release import write_report
     from shoal.tables import request
     from shoal.tables.publish import publish_file
@@ -120,8 +132,8 @@ def _draft(asked: Asked, tell: Tell, line: Line) -> Asked:
     write_report(outcome, policy, folder / "report.html", _heading(folder))
     _keep_people(asked, outcome, policy)
     measured = measured_of(outcome, policy)
-    shown = {**_shown(measured), **_paid(measured)}
-    (folder / "shown.json").write_text(json.dumps(shown), "utf-8")
+    drawn = distributions_of(measured, drawn_of(losses_of(measured)))
+    _keep_shown(folder, drawn, _paid(measured))
     _certified_last(folder)
     return {}
 
@@ -129,17 +141,35 @@ def _draft(asked: Asked, tell: Tell, line: Line) -> Asked:
 def _draft_of_several(asked: Asked, folder: Path, tell: Tell) -> Asked:
     """A release of several tables, with its report; the certificate comes last."""
     from shoal.linked.publish import publish_linked
-    from shoal.reports.linked import write_linked_report
+    from shoal.reports.linked import linked_distributions
 
     tables, trace = folder / TABLES, folder / TRACE
     policy = Policy.from_dict(asked["policy"], asked["base"])
     found = publish_linked(asked["table"], policy, str(tables), trace=str(trace), progress=tell)
     tell(gettext("drawing the report"))
-    write_linked_report(found.certificate, policy.model, folder / "report.html", _heading(folder))
+    _keep_shown(folder, linked_distributions(found.audit, LinkedProblem(policy)), {})
+    _draw_several(asked, found.certificate, folder / "report.html", _heading(folder))
     own = in_tables(tables, LinkedProblem(policy), asked["table"], trace, found.certificate)
     keep(folder / PEOPLE, project_key(Path(asked["key"])), own)
     _certified_last(folder)
     return {}
+
+
+def _keep_shown(folder: Path, drawn: "Iterable[Distribution]", paid: Asked) -> None:
+    """What Result shows of a draft beside its certificate."""
+    shown = {"distributions": [one.report() for one in drawn], **paid}
+    (folder / SHOWN).write_text(json.dumps(shown), "utf-8")
+
+
+def _draw_several(asked: Asked, certificate: Certificate, path: Path, heading: Heading) -> None:
+    """The report of a draft of several tables, with the distributions that are kept beside it."""
+    from shoal.reports.distributions import Distribution
+    from shoal.reports.linked import write_linked_report
+
+    kept: Asked = json_of(Path(asked["folder"]) / SHOWN, {})
+    drawn = [*map(Distribution.of, kept.get("distributions", ()))]
+    model = Policy.from_dict(asked["policy"], asked["base"]).model
+    write_linked_report(certificate, model, path, heading, drawn)
 
 
 def _certified_last(folder: Path) -> None:
@@ -166,38 +196,13 @@ def _keep_people(asked: Asked, outcome: Any, policy: Any) -> None:
         keep(folder / PEOPLE, project_key(Path(asked["key"])), own.beside("the draft"))
 
 
-def _shown(measured: Any) -> Asked:
-    """Every column before and after, by the rule of reports: no bar of fewer than k people."""
-    from shoal.reports.distributions import distributions_of, drawn_of, losses_of, shares
-
-    found = []
-    for one in distributions_of(measured, drawn_of(losses_of(measured))):
-        before, after = shares(measured, one)
-        found.append(
-            {
-                "name": one.name,
-                "labels": list(one.labels),
-                "edges": None if one.edges is None else one.edges.tolist(),
-                "before": None if before is None else _numbers(before),
-                "after": _numbers(after),
-            }
-        )
-    return {"distributions": found}
-
-
 def _paid(measured: Any) -> Asked:
-    """Who pays most for the release, what is kept of each column, and why rows are suppressed:
-    counts and names of columns.
-    """
+    """Who pays most, what is kept of each column, and why rows are suppressed, without values."""
     from shoal.reports.limits import kept, who_pays
 
     found = who_pays(measured.release)
     shown = {name: asdict(one) for name, one in kept(measured.release).items()}
     return {"who_pays": found and asdict(found), "kept": shown, "reasons": dict(measured.reasons)}
-
-
-def _numbers(values: Any) -> list[float | None]:
-    return [None if value != value else round(float(value), 4) for value in values]
 
 
 def _marginal(asked: Asked, tell: Tell, line: Line) -> Asked:
@@ -243,9 +248,7 @@ def _row(row: Any) -> Asked:
 
 
 def _attack(asked: Asked, tell: Tell, line: Line) -> Asked:
-    """Puts what the quick attacks find, or all that need nothing more, also beside other releases,
-    into the certificate and the report of a draft.
-    """
+    """Puts what the quick attacks, or all that need nothing more, find into a draft's papers."""
     from shoal.advise.comparison import TRIED
     from shoal.attacks.beside.others import Audited
     from shoal.attacks.run.request import AttackRequest
@@ -270,7 +273,6 @@ def _attack(asked: Asked, tell: Tell, line: Line) -> Asked:
 def _attack_on_several(asked: Asked, folder: Path, tell: Tell) -> Asked:
     """Tries to match everybody with all of their rows, and judges the draft beside others."""
     from shoal.auditor.linked.audit import audit_linked
-    from shoal.reports.linked import write_linked_report
 
     stated = Certificate(json.loads((folder / CERTIFICATE).read_text("utf-8")))
     policy = Policy.from_dict(asked["policy"], asked["base"])
@@ -287,7 +289,7 @@ def _attack_on_several(asked: Asked, folder: Path, tell: Tell) -> Asked:
         ),
         tell,
     )
-    write_linked_report(certificate, policy.model, folder / "report.html", _heading(folder))
+    _draw_several(asked, certificate, folder / "report.html", _heading(folder))
     _restate(folder, certificate)
     return {}
 
@@ -401,12 +403,10 @@ def _release(asked: Asked, tell: Tell, line: Line) -> Asked:
 def _report_again(asked: Asked, run: Path, path: Path, heading: Heading, tell: Tell) -> None:
     """The report of a draft as its certificate is now."""
     from shoal.attacks.beside.others import audited
-    from shoal.reports.linked import write_linked_report
 
     if (run / TABLES).is_dir():
         stated = Certificate(json.loads((run / CERTIFICATE).read_text("utf-8")))
-        policy = Policy.from_dict(asked["policy"], asked["base"])
-        write_linked_report(stated, policy.model, path, heading)
+        _draw_several(asked, stated, path, heading)
         return
     stated, own = _measured(asked, run)
     _draw(audited(own, own.policy, tell).result, stated, own, path, heading)

@@ -79,7 +79,7 @@ class Looks:
                 self._rows = self._frames[key].frame.height
         return self._frames[key]
 
-    def _asked(self, table: str, policy: Answer, base: str) -> tuple[Policy, pl.DataFrame]:
+    def _asked(self, table: str, policy: Answer, base: str) -> tuple[Policy, Any]:
         """A policy, and the table as it says that it is written."""
         asked = Policy.from_dict(policy, base)
         return asked, self._source(table, policy.get("read")).frame

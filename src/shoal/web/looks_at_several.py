@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -97,6 +98,12 @@ class SeveralLooks(Looks):
             }
         return self._held[key]
 
+    def _asked(self, table: str, policy: Answer, base: str) -> tuple[Policy, Any]:
+        """A policy, and the tables that it is about: all, or one by itself."""
+        if not policy.get("tables"):
+            return super()._asked(table, policy, base)
+        return Policy.from_dict(policy, base), self._tables(table, policy)
+
     def _tables(self, table: str, policy: Answer) -> dict[str, pl.DataFrame]:
         """The tables as they are written, by the names that the policy has for them."""
         raw = self._raw(table, policy.get("read") or {})
@@ -115,12 +122,18 @@ class SeveralLooks(Looks):
         links = (tables.get(name) or {}).get("parent")
         if not links:
             return pl.int_range(frame.height, eager=True)
-        ((parent, link),) = links.items()
+        ((parent, _),) = links.items()
+        return self._owners(frames, parent).gather(self._places_above(frames, name))
+
+    def _places_above(self, frames: Mapping[str, pl.DataFrame], name: str) -> pl.Series:
+        """(n,) the row of the parent that each row of a table belongs to; none where none is."""
+        tables = self._policy["tables"]
+        ((parent, link),) = tables[name]["parent"].items()
         key = tables[parent]["key"] if parent != PEOPLE else subject_of(self._policy)[0]
-        known = {"key": names_of(frames[parent][key]), "who": self._owners(frames, parent)}
-        above = pl.DataFrame(known).unique("key")
-        asked = pl.DataFrame({"key": names_of(frame[link])})
-        return asked.join(above, on="key", how="left", maintain_order="left")["who"]
+        known = pl.DataFrame({"key": names_of(frames[parent][key])}).with_row_index("at")
+        above = known.unique("key", keep="first")
+        asked = pl.DataFrame({"key": names_of(frames[name][link])})
+        return asked.join(above, on="key", how="left", maintain_order="left")["at"]
 
     # Looks at all of them
 
@@ -286,9 +299,9 @@ class SeveralLooks(Looks):
     def look_show_draft(
         self, table: str, policy: Answer, draft: str, rows: list[int], is_starred: bool = False
     ) -> Answer:
-        """Rows of each table before and after, people first, under the names that their owner gave
-        them, without the columns that only link them; nothing where it is unknown which row became
-        which.
+        """All rows of one person before and after, table by table, people first, under the names
+        that their owner gave them, without the columns that only link them; nothing where it is
+        unknown which row became which. rows: the person's row in the table of people.
         """
         path = trace_of(Path(draft).parent)
         if path is None:
@@ -304,9 +317,25 @@ class SeveralLooks(Looks):
             columns = [c for c in before.columns if _named(name, c) not in links]
             columns = [c for c in columns if c in after.frame.columns]
             own = trace.filter(table=name).sort("row")["seq"].to_numpy()
-            found = before_and_after(before.select(columns), after.frame, own, rows)
-            shown.append({"name": people if name == PEOPLE else name, **found})
+            theirs, above = self._rows_of_people(tables, name, rows)
+            found = before_and_after(before.select(columns), after.frame, own, theirs)
+            shown.append({"name": people if name == PEOPLE else name, **above, **found})
         return {"tables": shown}
+
+    def _rows_of_people(
+        self, tables: Mapping[str, pl.DataFrame], name: str, people: list[int]
+    ) -> tuple[list[int], Answer]:
+        """The rows of a table that belong to these people; of one below another than people's, in
+        the order of the rows that they belong to, which are told as well.
+        """
+        rows = self._owners(tables, name).is_in(people).arg_true()
+        (parent,) = (self._policy["tables"].get(name) or {}).get("parent") or [PEOPLE]
+        if parent == PEOPLE:
+            return rows.to_list(), {}
+        above = self._places_above(tables, name).gather(rows)
+        order = above.arg_sort()
+        told = {"parent": parent, "above": above.gather(order).to_list()}
+        return rows.gather(order).to_list(), told
 
     def look_show_rows(self, table: str, read: Answer, first: int = 0) -> Answer:
         """Some rows of each table, as they are written."""

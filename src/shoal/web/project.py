@@ -31,6 +31,8 @@ DATA, TABLES = "data.csv", "data"
 DRAFT = "draft.csv"
 PACK = "for-the-recipient.zip"
 EVENTS = "events.jsonl"
+SHOWN = "shown.json"
+"""What Result shows of a draft beside its certificate, safe to show as its report is."""
 TRACE = "trace.jsonl"
 """Whose row is whose in a draft; never part of a release."""
 ASKED = "asked-"  # below .ui/: copies of hierarchies for jobs without a folder of their own

@@ -11,13 +11,14 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from shoal.auditor.checks import K_ANONYMITY
 from shoal.data.certificate import Certificate
 from shoal.data.findings import some_named
 from shoal.data.language import gettext, ngettext
 from shoal.errors import InputError
 from shoal.reports.charts import risks_chart
 from shoal.reports.in_short import is_of_rows_alike, several_classes
-from shoal.reports.linked import entities_of, entity_picture, table_findings
+from shoal.reports.linked import entities_of, entity_picture, paid_lines, table_findings
 from shoal.reports.text import explanation_sentences
 from shoal.web import pictures, policy_text, sign_off
 from shoal.web.checked import beside
@@ -25,7 +26,7 @@ from shoal.web.edits import Form, column_of, edited, one, whole
 from shoal.web.frame import frame, job_context, page
 from shoal.web.pictures import asked_ks, comparison_key, rows_now
 from shoal.web.policy_text import Context, changed_lines, read, sha256, written
-from shoal.web.project import Run
+from shoal.web.project import SHOWN, Run
 from shoal.web.routes_of_edits import back, form_of
 from shoal.web.screens import exposed_lines
 from shoal.web.server import Server
@@ -86,7 +87,7 @@ async def result_screen(server: Server, name: str | None, cells: Context | None 
 
 async def _measured(server: Server, run: Run) -> Context:
     stated = run.certificate
-    shown: Context = policy_text.json_of(run.folder / "shown.json", {})
+    shown: Context = policy_text.json_of(run.folder / SHOWN, {})
     before = await _risk_of(server, run)
     columns = [c for c in stated.get("columns") or () if c["role"] == "quasi"]
     losses = sorted(columns, key=lambda column: -(column.get("loss") or 0))
@@ -127,10 +128,13 @@ async def _measured(server: Server, run: Run) -> Context:
 def _of_several(server: Server, stated: Context, before: Context | None) -> Context:
     """What the draft of several tables shows of each, and how many were found in them before."""
     certificate, people = Certificate(stated), server.project.people_name
+    asked = stated["promises"]
     return {
         "people": people,
         "tables": table_findings(certificate, people),
         "picture": entity_picture(entities_of(certificate, people)),
+        "paid": list(paid_lines(certificate)),
+        "fewest": min((p["measured"] or 0 for p in asked if p["model"] == K_ANONYMITY), default=0),
         "has_keys": stated["linked"]["keys"] != "none",
         "exposed_before": exposed_lines(before or {}, stated["together"]["asked"]),
     }
@@ -439,16 +443,17 @@ async def rows(request: Request) -> Response:
 
 
 async def _rows_of(server: Server, run: Run, first: int, is_starred: bool) -> Context:
-    """Rows of a draft from this one on, before and after."""
+    """Rows of a draft from this one on, before and after; of several tables, those of a person."""
+    end = first + (1 if run.policy.get("tables") else ROWS_OF_DRAFT)
     cells = await server.desk.look(
         "show_draft",
         **server.require_table(),
         policy=run.policy,
         draft=str(run.data),
-        rows=list(range(first, first + ROWS_OF_DRAFT)),
+        rows=list(range(first, end)),
         is_starred=is_starred,
     )
-    return {**cells, "first": first, "starred": is_starred}
+    return {**cells, "first": first, "next": end, "starred": is_starred}
 
 
 async def attacker(request: Request) -> Response:
@@ -456,9 +461,11 @@ async def attacker(request: Request) -> Response:
     server, form = request.app.state.server, form_of(request)
     run = _of_this_table(server, form)
     asked = one(form, "which") or one(form, "row")
-    row: int | str = asked if asked in (EXPOSED, DISTORTED) else _row(asked, one(form, "step"))
+    row: int | str = asked
     if asked == ANY:
-        row = secrets.randbelow(int(server.project.about.get("rows") or 1)) + 1
+        row = secrets.randbelow(run.certificate["records"]["in"] or 1) + 1
+    elif asked not in (EXPOSED, DISTORTED):
+        row = _row(asked, one(form, "step"))
     asked_of = {**server.asked_of(run), "draft": str(run.data)}
     view = await server.desk.look("show_attacker", **asked_of, row=row)
     fish = pictures.school(int(view["people"]), 300, 84)

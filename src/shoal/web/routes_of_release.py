@@ -304,10 +304,11 @@ def _broken_together(beside: Context, named: list[str]) -> Iterator[str]:
         if row["below"]:
             yield gettext(
                 "{all} together: of {people:,} people in them, {below:,} keep fewer than {l}"
-                " possible values of {attribute}",
+                " possible values of {attribute}, and {certain:,} a single one",
                 all=some_named([named[number - 1] for number in row["releases"]]),
                 people=row["people"],
                 below=row["below"],
+                certain=row["certain"],
                 l=row["asked"],
                 attribute=some_named([*dict.fromkeys(row["names"])]),
             )
@@ -353,7 +354,10 @@ def gate(server: Server, run: Run) -> list[Context]:
     tried = bool(rows_of(certificate))
     which = which_tried(certificate) if tried else gettext("not yet")
     others = others_of(server, run)
-    is_safe, beside = bool(given.get("other_releases")), ""
+    named = given.get("other_releases")
+    is_safe, beside = bool(named), ""
+    if isinstance(named, list) and not given.get("not_judged"):
+        is_safe, beside = False, gettext("say why they could not be judged with this draft")
     unread = _unread(server, run)
     if others or unread:
         is_safe, beside = _together(run, others, unread)
@@ -595,6 +599,7 @@ OWN_NAMES = {
     "purpose": "purpose",
     "controls.agreement": "controls",
     "review_by": "review_by",
+    "not_judged": "not_judged",
 }
 """Answers with a field of their own in the form; all others are among its further ones."""
 PLACES = {

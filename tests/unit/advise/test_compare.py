@@ -708,3 +708,14 @@ def test_attacks_stand_beside_the_loss_where_they_are_asked_for(sample_table, sa
     plain = compare(sample_table, sample_policy, ["mondrian"], [10])
     assert plain.rows[0].score("inference_gain") is None
     assert "gain" not in [column.title for column in columns(plain)]
+
+
+def test_a_method_that_does_not_suit_the_policy_is_a_row_with_its_reason():
+    people = front_door.sample("patients", n=60, seed=7)
+    words = {"quasi": ["age", "sex"], "sensitive": "disease", "other": "drop", "k": 5}
+    rows = compare(people, methods=["anatomy", "mondrian"], **words).to_frame()
+    reasons = dict(zip(rows["label"], rows["reason"], strict=True))
+    assert "shows quasi-identifiers as they are" in reasons["anatomy"]
+    assert reasons["mondrian"] is None
+    with pytest.raises(InputError, match="is unknown"):
+        compare(people, methods=["anatomie", "mondrian"], **words)

@@ -227,6 +227,8 @@ def test_rows_of_the_original_in_a_control_are_a_warning_unless_many_people_shar
     with warnings.catch_warnings():
         warnings.simplefilter("error", shoal.ReleaseWarning)
         tried = shoal.attack(release, **asked, control=wide_table(1))
+        by_chance = pl.concat([wide_table(1)[1:], original[:1]])
+        assert not shoal.attack(release, **asked, control=by_chance).doubts
     alike = {"original": shared, "control": table_of(300, 1), "attacks": ["inference"]}
     for found in (tried, shoal.attack(shoal.publish(shared, MONDRIAN), **alike)):
         assert "control-in-original" not in [one.code for one in found.warnings]

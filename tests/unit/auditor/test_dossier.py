@@ -32,7 +32,9 @@ from shoal.data.certificate import Certificate
 from shoal.errors import InputError, PromiseError
 from shoal.policy import registry
 from shoal.reports.attacks import (
+    HARMS,
     MUCH,
+    QUESTIONS,
     TOO_FEW,
     Row,
     much_found,
@@ -40,6 +42,7 @@ from shoal.reports.attacks import (
     worst_first,
 )
 from shoal.reports.dossier import _answer, summary, write_dossier
+from shoal.reports.in_short import in_short
 from shoal.reports.limits import linked_rows
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -253,7 +256,7 @@ def test_the_front_of_a_dossier_is_at_most_two_pages(released, attacked, tmp_pat
 
 
 def test_a_point_stands_once_under_its_state_beside_what_is_agreed(
-    released, attacked, tmp_path, monkeypatch
+    released, attacked, tmp_path, monkeypatch, shoal
 ):
     row = next(row for row in worst_first(attacked) if row.word == MUCH)
     grave = {"code": "x", "severity": "grave", "text": "column 'ward' names people"}
@@ -278,8 +281,25 @@ def test_a_point_stands_once_under_its_state_beside_what_is_agreed(
     section = front.partition('<section id="accepted">')[2].partition("</section>")[0]
     assert f"“{words}”, signed off by Ada:" in section
     assert "grave: column 'ward'" in section
-    assert f"what attacks found, above: {row.label}" in section
+    assert f"what attacks found, by its name in the appendix: {row.label}" in section
     assert "forbidden, section 4" in section
+    checked = shoal("verify", tmp_path / "d.json").out.splitlines()
+    assert checked[0] == "!    grave finding: column 'ward' names people"
+    assert "--   accepted in words: 2; signed off by Ada" in checked
+
+
+def test_each_signature_and_each_promise_is_named_by_what_it_is_of(released, tmp_path):
+    dossier(released, output=tmp_path / "d.html")
+    page = html.unescape((tmp_path / "d.html").read_text("utf-8"))
+    assert "signature of the certificate</th>" in page
+    assert "Whoever signs this dossier signs d.json, which holds the hash of this page" in page
+    assert "l-diversity of disease (distinct)</th>" in page
+
+
+def test_who_is_found_comes_before_what_is_learned_and_that_before_cells(attacked):
+    harms = [QUESTIONS.index(row.question) for row in worst_first(attacked) if row.word == MUCH]
+    assert len({*harms}) > 1
+    assert harms == sorted(harms, key=HARMS.__getitem__)
 
 
 @pytest.mark.parametrize(("share", "colour"), [(0.5, "bad"), (0.05, "partly"), (0, "answered")])
@@ -334,6 +354,10 @@ def test_a_printed_line_closes_its_point_in_accepted_with_or_without_a_full_stop
 
 BESIDE = {"k": 5, "attacker": "presence", "releases": [], "people": 40, "below_k": 7}
 BESIDE |= {"alone": 1, "least": 1, "holds": False}
+BESIDE |= {"attributes": [{"names": ["disease", "illness"], "releases": [1, 2], "people": 40}]}
+BESIDE["attributes"][0] |= {"asked": 2, "below": 4, "certain": 3, "none": 1, "least": 0}
+FEW = "7 are left among fewer than 5, 1 of these alone"
+VALUES = "disease = illness is certain for 3, and has fewer than 2 possible values for 4"
 
 
 def test_what_fails_with_other_releases_is_open_whatever_is_accepted(
@@ -343,11 +367,14 @@ def test_what_fails_with_other_releases_is_open_whatever_is_accepted(
     checked = shoal("verify", released / "out.csv", path)
     assert checked.status == 1
     assert "FAIL other releases:" in checked.out
-    assert "7 are left among fewer than 5" in checked.out
-    text = "beside other releases: of 40 people, 7 are left among fewer than 5"
+    text = f"beside other releases: of 40 people in several of them, {FEW}, and {VALUES}"
+    assert text.partition(": ")[2] in checked.out
     page = tmp_path / "red.html"
     found = dossier(released, path, accepted={text: "they agreed"}, output=page)
     assert texts(found, "fails") == [text]
+    facts = page.read_text().partition("other releases</th>")[2].partition("</tr>")[0]
+    assert FEW in facts
+    assert VALUES in facts
     assert "1 of them for something that fails" in shoal("verify", page.with_suffix(".json")).out
 
 
@@ -358,22 +385,34 @@ def test_what_is_accepted_and_was_not_found_is_open(released):
     assert "accepted in words" not in next(iter(summary(found)))
 
 
-def test_another_release_that_was_not_judged_together_is_open(released, own, tmp_path, monkeypatch):
+def test_another_release_that_was_not_judged_is_as_grave_as_one_that_fails(
+    released, own, tmp_path, monkeypatch
+):
+    """Words accept it only where the context says why it could not be judged."""
     page = tmp_path / "d.html"
     named = {"other_releases": [str(released / "out.csv.certificate.json")]}
     found = dossier(released, **named, output=page)
-    (text,) = texts(found, "open")
+    (text,) = texts(found, "fails")
     assert "audit --others" in text
-    assert "Open: not judged together with" in page.read_text()
+    assert "Fails: not judged together with" in page.read_text()
+    assert 'class="verdict red"' in page.read_text()
     (other,) = found.content["other_certificates"]
     assert other["released_sha256"] == own["output"]["sha256"]
-    accepted = dossier(released, **named, accepted={text: "of other people"}, output=page)
-    assert texts(accepted, "open") == []
+    accepted = dossier(released, **named, accepted={text: "of other people"})
+    assert texts(accepted, "fails") == [text]
+    named["not_judged"] = "its original is deleted"
+    (reason,) = texts(dossier(released, **named, output=page), "grave")
+    assert reason.endswith(": its original is deleted")
+    assert "Open: not judged together with" in page.read_text()
+    accepted = dossier(released, **named, accepted={reason: "of other people"}, output=page)
+    assert texts(accepted, "grave") == texts(accepted, "fails") == []
     assert "Accepted: not judged together with" in page.read_text()
-    one = {"kind": "table", "sha256": own["output"]["sha256"], "people": 9, "classes": 1}
-    judged = BESIDE | {"releases": [one], "people": 9, "below_k": 0, "alone": 0, "holds": True}
-    path = certified(own, tmp_path, monkeypatch, beside=judged | {"least": 9})
-    assert texts(dossier(released, path, **named), "open") == []
+    del named["not_judged"]
+    for kind, sha256 in (("ledger", "certificate_sha256"), ("table", "released_sha256")):
+        one = {"kind": kind, "sha256": other[sha256], "people": 9, "classes": 1}
+        judged = BESIDE | {"releases": [one], "people": 9, "below_k": 0, "alone": 0, "holds": True}
+        path = certified(own, tmp_path, monkeypatch, beside=judged | {"least": 9})
+        assert texts(dossier(released, path, **named), "fails") == []
     assert any("names none" in text for text in texts(dossier(released, path), "open"))
 
 
@@ -457,6 +496,21 @@ def test_people_whose_rows_are_linked_by_plain_columns_are_counted_among_who_is_
     assert few > 100
 
 
+def test_people_with_rows_in_several_classes_are_an_open_finding_that_stands_once(named):
+    """By hand: whose rows do not all show one range of years."""
+    stays, publication = named
+    shown = publication.data.with_columns(person=stays["person"].gather(publication.trace))
+    several = shown.group_by("person").agg(pl.col("birth_year").n_unique())
+    count = several.filter(pl.col("birth_year") > 1).height
+    code = "rows-in-several-classes"
+    (found,) = [one for one in publication.warnings if one.code == code]
+    assert found.severity == "open"
+    assert found.text.startswith(f"{count} of 250 people have rows in several classes")
+    lines = dict(in_short(publication.certificate))
+    assert [name for name, says in lines.items() if found.text in says] == ["Not promised"]
+    assert "Whoever knows birth_year of one row of a person, but" in lines["Protected"]
+
+
 def test_close_to_all_a_share_is_of_those_who_were_tried():
     row = Row("", "", "they are found", member={"share": 0.9989, "of": 917, "ci": None})
     assert row.says == "916 of 917 people: they are found"
@@ -467,7 +521,7 @@ def test_columns_that_name_people_link_records_and_the_rows_of_one_person(named)
     said, colour = _answer(certificate, "certificate.attacks.linkability")
     assert said == "attack: linkability [much] by surname and postcode, published as they are"
     assert colour == "bad"
-    assert linked_rows(certificate).startswith("yes, by surname and postcode, published as they")
+    assert linked_rows(certificate).startswith("yes: 'surname' and 'postcode' link the rows")
 
 
 def test_reasons_are_asked_of_sensitive_and_plain_columns_too():

@@ -37,17 +37,9 @@ def block(request):
 
 def encoded_table(rows: list[tuple[str, ...]], missing: str) -> EncodedTable:
     frame = pl.DataFrame([*zip(*rows, strict=True)], schema=["age", "place", "job"])
-    policy = Policy.of(
-        content_of(
-            {
-                "age": {"role": "quasi", "type": "number"},
-                "place": {"role": "quasi", "order": "frequency"},
-                "job": {"role": "quasi", "order": "frequency"},
-            },
-            missing=missing,
-        )
-    )
-    bound, findings = bind(Table(frame), policy)
+    ordered = {"role": "quasi", "order": "frequency"}
+    columns = {"age": {"role": "quasi", "type": "number"}, "place": ordered, "job": ordered}
+    bound, findings = bind(Table(frame), Policy.of(content_of(columns, missing=missing)))
     assert bound is not None, findings
     return bound.encoded
 

@@ -39,125 +39,96 @@ def publish_cut(monkeypatch):
 
     def publish(frame, content, recipe):
         monkeypatch.setattr(Given, "recipe", staticmethod(recipe))
-        return shoal.publish(frame, content | {"method": {"name": "given"}})
+        return shoal.publish(pl.DataFrame(frame), content | {"method": {"name": "given"}})
 
     return publish
 
 
-def policy(attributes, **more):
-    return content_of(attributes, **more)
-
-
-TREE = {"tree": {"north": ["a", "b"], "south": ["c", "d"]}}
+AT = {"role": "quasi", "hierarchy": {"tree": {"north": ["a", "b"], "south": ["c", "d"]}}}
+SEX = {"role": "quasi"}
 
 
 def levels(*wanted):
     return lambda matrix: Cut.at_levels(matrix, wanted)
 
 
-def test_every_value_is_generalized_alike_and_numbers_show_the_domains_grid(publish_cut):
-    attributes = {
-        "age": {"role": "quasi", "type": "number", "domain": [0, 120]},
-        "at": {"role": "quasi", "hierarchy": TREE},
-    }
-    frame = pl.DataFrame({"age": [3, 9, 40, 41], "at": ["a", "b", "a", "a"]})
-    starts = (np.array([0, 37]), np.array([0, 2]))
-    out = publish_cut(frame, policy(attributes), lambda m: Cut(starts, np.zeros(4, bool)))
-    assert out.data["age"].to_list() == ["[0, 36]", "[0, 36]", "[37, 120]", "[37, 120]"]
-    assert out.data["at"].to_list() == ["north"] * 4
+AGE = {"role": "quasi", "type": "number", "domain": [0, 120]}
+PAY = {"role": "quasi", "type": "number", "domain": [0.5, 9.5]}
+GRADE = {"role": "quasi", "type": "ordinal", "order": ["low", "mid", "high"]}
+
+
+@pytest.mark.parametrize(
+    ("settings", "cells", "starts", "shown"),
+    [
+        (AGE, [3, 9, 40, 41], [0, 37], ["[0, 36]"] * 2 + ["[37, 120]"] * 2),
+        (AT, list("abaa"), [0, 2], ["north"] * 4),
+        (PAY, ["1.25", "2", "7.5", "9.5"], [0, 250], ["[0.5, 2.99]"] * 2 + ["[3.00, 9.5]"] * 2),
+        (GRADE, ["low", "mid", "high", "high"], [0, 2], ["[low, mid]"] * 2 + ["high"] * 2),
+    ],
+    ids=["number", "tree", "decimals", "order"],
+)
+def test_every_value_is_generalized_alike_on_its_own_grid(
+    publish_cut, settings, cells, starts, shown
+):
+    cut = Cut((np.array(starts),), np.zeros(4, bool))
+    out = publish_cut({"q": cells}, content_of({"q": settings}), lambda matrix: cut)
+    assert out.data["q"].to_list() == shown
     assert out.certificate.holds
-
-
-def test_decimals_and_orders_are_cut_on_their_own_grid(publish_cut):
-    attributes = {
-        "pay": {"role": "quasi", "type": "number", "domain": [0.5, 9.5]},
-        "grade": {"role": "quasi", "type": "ordinal", "order": ["low", "mid", "high"]},
-    }
-    frame = pl.DataFrame(
-        {"pay": ["1.25", "2", "7.5", "9.5"], "grade": ["low", "mid", "high", "high"]}
-    )
-    starts = (np.array([0, 250]), np.array([0, 2]))
-    out = publish_cut(frame, policy(attributes), lambda m: Cut(starts, np.zeros(4, bool)))
-    assert out.data["pay"].to_list() == ["[0.5, 2.99]", "[0.5, 2.99]", "[3.00, 9.5]", "[3.00, 9.5]"]
-    assert out.data["grade"].to_list() == ["[low, mid]", "[low, mid]", "high", "high"]
 
 
 def test_a_level_bears_the_labels_of_its_column_of_the_table(publish_cut, tmp_path):
     (tmp_path / "h.csv").write_text("a;A;left;*\nb;B;left;*\nc;C;right;*\nd;C;right;*\n")
-    attributes = {"at": {"role": "quasi", "hierarchy": str(tmp_path / "h.csv")}}
-    frame = pl.DataFrame({"at": ["a", "a", "b", "b", "c", "d"]})
-    assert publish_cut(frame, policy(attributes), levels(1)).data["at"].to_list() == [
-        "A",
-        "A",
-        "B",
-        "B",
-        "C",
-        "C",
-    ]
-    assert publish_cut(frame, policy(attributes), levels(3)).data["at"].to_list() == ["*"] * 6
+    content = content_of({"at": {"role": "quasi", "hierarchy": str(tmp_path / "h.csv")}})
+    for level, shown in ((1, list("AABBCC")), (3, ["*"] * 6)):
+        out = publish_cut({"at": list("aabbcd")}, content, levels(level))
+        assert out.data["at"].to_list() == shown
 
 
 def test_a_suppressed_record_shows_the_mark_and_is_in_no_class(publish_cut):
-    attributes = {
-        "at": {"role": "quasi", "hierarchy": TREE},
-        "sex": {"role": "quasi"},
-        "ill": {"role": "sensitive"},
-    }
-    frame = pl.DataFrame({"at": ["a", "b", "c"], "sex": ["f", "f", "m"], "ill": ["x", "y", "z"]})
-    out = publish_cut(
-        frame,
-        policy(attributes),
-        lambda m: Cut.at_levels(m, (1, 0), np.array([False, False, True])),
-    )
+    content = content_of({"at": AT, "sex": SEX, "ill": "sensitive"})
+    frame = pl.DataFrame({"at": list("abc"), "sex": list("ffm"), "ill": list("xyz")})
+    suppressed = np.array([False, False, True])
+    out = publish_cut(frame, content, lambda matrix: Cut.at_levels(matrix, (1, 0), suppressed))
     assert out.data.rows() == [("north", "f", "x"), ("north", "f", "y"), ("*", "*", "*")]
     assert out.certificate["records"] == {"in": 3, "out": 3, "suppressed": 1, "withheld": 1}
     assert out.certificate["classes"]["count"] == 1
-    audited = shoal.audit(
-        out.data, policy(attributes) | {"method": {"name": "given"}}, frame, trace=out.trace
-    )
+    audited = shoal.audit(out.data, out.policy, frame, trace=out.trace)
     assert audited.holds
     assert audited["records"]["suppressed"] == 1
 
 
 def test_a_second_cut_recodes_what_the_first_suppressed(publish_cut):
-    attributes = {"at": {"role": "quasi", "hierarchy": TREE}, "sex": {"role": "quasi"}}
-    frame = pl.DataFrame({"at": ["a", "a", "c", "d", "b"], "sex": ["f", "f", "m", "m", "m"]})
-
     def twice(matrix):
-        rest = Cut.at_levels(matrix, (1, 0), np.array([False, False, True]))
-        return Cut.at_levels(
-            matrix, (0, 0), np.array([False, False, True, True, True]), next_round=rest
-        )
+        first, second = np.array([False, False, True, True, True]), np.array([False, False, True])
+        rest = Cut.at_levels(matrix, (1, 0), second)
+        return Cut.at_levels(matrix, (0, 0), first, next_round=rest)
 
-    out = publish_cut(frame, policy(attributes), twice)
+    frame = {"at": list("aacdb"), "sex": list("ffmmm")}
+    out = publish_cut(frame, content_of({"at": AT, "sex": SEX}), twice)
     assert out.data["at"].to_list() == ["a", "a", "south", "south", "*"]
     assert out.data["sex"].to_list() == ["f", "f", "m", "m", "*"]
 
 
 def test_a_cut_that_breaks_a_promise_is_withheld(publish_cut):
-    frame = pl.DataFrame({"at": ["a", "b", "c"]})
     with pytest.raises(shoal.PromiseError):
-        publish_cut(frame, policy({"at": {"role": "quasi", "hierarchy": TREE}}), levels(1))
+        publish_cut({"at": list("abc")}, content_of({"at": AT}), levels(1))
 
 
-def test_each_promise_counts_the_cells_of_its_own_attributes(publish_cut):
-    attributes = {"at": {"role": "quasi", "hierarchy": TREE}, "sex": {"role": "quasi"}}
-    frame = pl.DataFrame({"at": ["a", "b", "c", "d"], "sex": ["f", "m", "f", "m"]})
-    asked = [{"model": "k-anonymity", "attributes": [name], "k": 2} for name in attributes]
-    out = publish_cut(frame, policy(attributes) | {"promises": asked}, levels(1, 0))
-    assert [(p["attributes"], p["measured"]) for p in out.certificate["promises"]] == [
-        (["at"], 2),
-        (["sex"], 2),
+def test_each_promise_counts_the_cells_of_its_own_attributes_and_none_is_left_out(publish_cut):
+    content = content_of({"at": AT, "sex": SEX})
+    content["promises"] = [
+        {"model": "k-anonymity", "attributes": [name], "k": 2} for name in ("at", "sex")
     ]
+    frame = {"at": list("abcd"), "sex": list("fmfm")}
+    out = publish_cut(frame, content, levels(1, 0))
+    measured = [
+        (promise["attributes"], promise["measured"]) for promise in out.certificate["promises"]
+    ]
+    assert measured == [(["at"], 2), (["sex"], 2)]
     assert out.certificate["classes"]["min"] == 1
-
-
-def test_a_quasi_identifier_in_no_promise_is_refused(publish_cut):
-    attributes = {"at": {"role": "quasi", "hierarchy": TREE}, "sex": {"role": "quasi"}}
-    frame = pl.DataFrame({"at": ["a", "b"], "sex": ["f", "m"]})
-    asked = [{"model": "k-anonymity", "attributes": ["at"], "k": 2}]
+    content["promises"].pop()
     with pytest.raises(shoal.InputError, match=r"'sex'.*no k-anonymity promise"):
-        publish_cut(frame, policy(attributes) | {"promises": asked}, levels(1, 0))
+        publish_cut(frame, content, levels(1, 0))
 
 
 def matrix_of(codes):
@@ -223,9 +194,8 @@ def test_every_record_shows_the_first_cut_that_does_not_suppress_it(data):
 @given(st.data())
 def test_classes_are_the_records_of_one_round_that_show_the_same_spans(data):
     n, d = data.draw(st.integers(1, 9)), data.draw(st.integers(1, 3))
-    codes = data.draw(
-        st.lists(st.lists(st.integers(0, 4), min_size=d, max_size=d), min_size=n, max_size=n)
-    )
+    row = st.lists(st.integers(0, 4), min_size=d, max_size=d)
+    codes = data.draw(st.lists(row, min_size=n, max_size=n))
     ends = st.lists(st.sets(st.integers(1, 4)), min_size=d, max_size=d)
     first, second = data.draw(ends), data.draw(ends)
     late = data.draw(st.lists(st.booleans(), min_size=n, max_size=n))
@@ -254,11 +224,8 @@ def test_classes_are_the_records_of_one_round_that_show_the_same_spans(data):
 def test_any_cut_covers_the_truth_and_is_read_back_as_it_was_meant(publish_cut, data):
     """Whatever is cut where: equal spans are equal cells, and every cell covers its value."""
     content, frame = data.draw(policies_with_tables())
-    content = without_means(content)
-    content = content | {
-        "promises": [{"model": "k-anonymity", "k": 2}],
-        "render": {"order": "input"},
-    }
+    promises = [{"model": "k-anonymity", "k": 2}]
+    content = without_means(content) | {"promises": promises, "render": {"order": "input"}}
     made = {}
 
     def anywhere(matrix):
@@ -266,16 +233,14 @@ def test_any_cut_covers_the_truth_and_is_read_back_as_it_was_meant(publish_cut, 
         for j in range(matrix.attributes):
             whole = int(matrix.codes[:, j].max(initial=0))
             if matrix.is_tree(j):
-                starts.append(
-                    matrix.starts_at(j, data.draw(st.integers(0, int(matrix.heights[j]))))
-                )
+                level = data.draw(st.integers(0, int(matrix.heights[j])))
+                starts.append(matrix.starts_at(j, level))
             else:
                 points = data.draw(st.lists(st.integers(1, max(whole, 1)), max_size=3))
                 missing = [int(matrix.missing[j])] if matrix.missing[j] >= 0 and points else []
                 starts.append(np.unique([0, *points, *missing]).astype(np.int32))
-        made["cells"] = np.column_stack(
-            [Cut(tuple(starts), None).spans(j, c) for j, c in enumerate(matrix.codes.T)]
-        )
+        spans = Cut(tuple(starts), None).spans
+        made["cells"] = np.column_stack([spans(j, c) for j, c in enumerate(matrix.codes.T)])
         alike = np.unique(made["cells"], axis=0, return_inverse=True, return_counts=True)
         made["kept"] = alike[2][alike[1].ravel()] >= 2
         return Cut(tuple(starts), ~made["kept"])
@@ -287,8 +252,5 @@ def test_any_cut_covers_the_truth_and_is_read_back_as_it_was_meant(publish_cut, 
     assert out.certificate["faults"] == {"uncovered": 0, "changed": 0}
     kept = out.classes >= 0
     if made and kept.sum() == made["kept"].sum():
-        cells = made["cells"][made["kept"]]
-        shown = out.classes[kept]
-        assert (
-            len(np.unique(cells, axis=0)) == len(np.unique(shown)) or content["missing"] == "value"
-        )
+        cells = np.unique(made["cells"][made["kept"]], axis=0)
+        assert len(cells) == len(np.unique(out.classes[kept])) or content["missing"] == "value"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -20,17 +22,15 @@ from shoal.reports.text import summary, worst_columns
 KEYS = re.compile(r"\b(?:[a-z]+_[a-z_]+|uncovered|overheld|unshuffled|needless)\b")
 
 
-def certificate_with(**faults: int) -> Certificate:
+@functools.cache
+def published() -> Certificate:
     frame = pl.DataFrame({"age": [20, 20, 30, 40], "job": ["x", "x", "y", "y"]})
-    policy = content_of(
-        {
-            "age": {"role": "quasi", "type": "number", "domain": [0, 100]},
-            "job": {"role": "quasi"},
-        },
-        2,
-        method={"name": "mondrian"},
-    )
-    return shoal.publish(frame, policy).certificate.extended(faults=faults)
+    age = {"role": "quasi", "type": "number", "domain": [0, 100]}
+    return shoal.publish(frame, content_of({"age": age, "job": "quasi"}, 2)).certificate
+
+
+def certificate_with(**faults: int) -> Certificate:
+    return published().extended(faults=faults)
 
 
 @pytest.mark.parametrize("count", [1, 3])
@@ -46,16 +46,15 @@ def test_no_key_is_shown_to_people(name, count):
     assert str(count) in lines[0] or count == 1
 
 
-def test_every_fault_that_an_audit_or_a_trace_counts_has_words(tmp_path):
-    source = tmp_path / "in.csv"
-    assert status_of(["sample", "purchases", "-n", "500", "-o", str(source), "-q"]) == 0
-    command = ["stream", source, "-p", tmp_path / "in.policy.yaml", "-o", tmp_path / "out.csv"]
-    command += ["--trace", tmp_path / "t.jsonl", "-q"]
-    assert status_of([str(part) for part in command]) == 0
-    command = ["audit", tmp_path / "out.csv", "-p", tmp_path / "in.policy.yaml", "-q"]
-    command += ["--original", source, "--trace", tmp_path / "t.jsonl", "-o", tmp_path / "a.json"]
-    assert status_of([str(part) for part in command]) == 0
-    counted = set(json.loads((tmp_path / "a.json").read_text())["faults"])
+def test_every_fault_that_an_audit_or_a_trace_counts_has_words(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for command in (
+        "sample purchases -n 500 -o in.csv -q",
+        "stream in.csv -p in.policy.yaml -o out.csv --trace t.jsonl -q",
+        "audit out.csv -p in.policy.yaml --original in.csv --trace t.jsonl -o a.json -q",
+    ):
+        assert status_of(command.split()) == 0
+    counted = set(json.loads(Path("a.json").read_text())["faults"])
     assert "weak_first" in counted
     # where there are such columns, or no trace; and of linked tables
     beside = {"not_removed", "derived", "unrounded", "unmatched", "not_starred"}

@@ -14,7 +14,9 @@ from shoal.errors import InputError
 from shoal.policy.loading import declared_hierarchy
 from shoal.policy.policy import Policy
 
-POLICY = content_of({"age": {"role": "quasi"}, "ill": {"role": "sensitive"}}, 2)
+POLICY = content_of({"age": "quasi", "ill": "sensitive"}, 2)
+AGE = {"role": "quasi"}
+QUOTES = "put words like yes, no, on and off in quotes"
 CASES = [
     ({"accept": {"alone": "x"}}, ["accept.alone: must be a number or a mapping of keys to values"]),
     ({"accept": {"certain": {"ill": "x"}}}, ["accept.certain.ill: must be a number"]),
@@ -25,28 +27,20 @@ CASES = [
         ["population.fraction: must be at most 1", "read.decimal: must be '.' or ','"],
     ),
     (
-        {"attributes": {"age": {"role": "quasi", "order": {"a": 1}, "weight": 0}}},
+        AGE | {"order": {"a": 1}, "weight": 0},
         [
-            "attributes.age.order: must be a list or text; put words like yes, no, on and off in"
-            " quotes",
+            f"attributes.age.order: must be a list or text; {QUOTES}",
             "attributes.age.weight: must be above 0",
         ],
     ),
-    (
-        {"attributes": {"age": {"role": "quasi", "order": [["a"], "b"]}}},
-        [
-            "attributes.age.order.0: must be text; put words like yes, no, on and off in quotes",
-        ],
-    ),
-    (
-        {"attributes": {"age": {"role": "quasi", "domain": [0, 1, 2]}}},
-        ["attributes.age.domain: has more than 2 entries"],
-    ),
+    (AGE | {"order": [["a"], "b"]}, [f"attributes.age.order.0: must be text; {QUOTES}"]),
+    (AGE | {"domain": [0, 1, 2]}, ["attributes.age.domain: has more than 2 entries"]),
 ]
 
 
 @pytest.mark.parametrize(("change", "says"), CASES)
 def test_each_place_has_one_finding_in_plain_words(change, says):
+    change = {"attributes": {"age": change}} if "role" in change else change
     with pytest.raises(InputError) as refused:
         Policy.from_dict(POLICY | change)
     found = [refused.value.args[0], *refused.value.findings]
@@ -68,10 +62,9 @@ def test_a_threshold_says_which_columns_it_is_for(accept, says):
 
 @pytest.mark.parametrize("day", ["soon", "31.12.2031", 3.5, True, "2031-13-01"])
 def test_a_date_says_how_dates_are_written(day):
-    with pytest.raises(InputError) as refused:
+    expected = "^context, review_by: must be a date, written like 2031-12-31$"
+    with pytest.raises(InputError, match=expected):
         read_context({"version": 1, "review_by": day})
-    expected = "context, review_by: must be a date, written like 2031-12-31"
-    assert refused.value.args[0] == expected
 
 
 @pytest.mark.parametrize(

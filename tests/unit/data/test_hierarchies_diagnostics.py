@@ -39,21 +39,44 @@ def test_a_sound_hierarchy_has_no_fault_but_uneven_rows(rows):
     assert {finding.kind for finding in diagnose(rows)} <= {Fault.UNEVEN_ROWS}
 
 
-def test_a_leaf_listed_twice_is_found():
-    faults = found([*SOUND, SOUND[0]])
-    assert set(faults) == {Fault.DUPLICATE_LEAVES}
-    assert faults[Fault.DUPLICATE_LEAVES].values == ("<leaf a>",)
+UNEVEN = [["<leaf f>", "<root>"], ["<leaf g>", "<group x>", "<area p>", "<root>", "<root>"]]
+IN_TWO = ["<leaf a>", *SOUND[3][1:]]
+BY_HAND = {
+    "a leaf listed twice": ([*SOUND, SOUND[0]], {Fault.DUPLICATE_LEAVES: ("<leaf a>",)}),
+    "a leaf in two groups is listed twice and has two parents": (
+        [*SOUND, IN_TWO],
+        {Fault.DUPLICATE_LEAVES: ("<leaf a>",), Fault.TWO_PARENTS: ("<leaf a>",)},
+    ),
+    "a group with two parents": (planted(1, 2, "<area q>"), {Fault.TWO_PARENTS: ("<group x>",)}),
+    "several roots, once": (
+        planted(3, 3, "<other root>"),
+        {Fault.SEVERAL_ROOTS: ("<root>", "<other root>"), Fault.TWO_PARENTS: 1},
+    ),
+    "a row that ends too early has another root": (
+        [*SOUND, ["<leaf f>", "<group x>"]],
+        {Fault.SEVERAL_ROOTS: 2, Fault.UNEVEN_ROWS: 1},
+    ),
+    "rows of unequal length": ([*SOUND, *UNEVEN], {Fault.UNEVEN_ROWS: 2}),
+    "a separator at the end of every row": (
+        [[*row, ""] for row in SOUND],
+        {Fault.EMPTY_LABELS: len(SOUND)},
+    ),
+}
 
 
-def test_a_leaf_in_two_groups_is_found_as_listed_twice_and_as_having_two_parents():
-    faults = found([*SOUND, ["<leaf a>", *SOUND[3][1:]]])
-    assert set(faults) == {Fault.DUPLICATE_LEAVES, Fault.TWO_PARENTS}
+@pytest.mark.parametrize("claim", BY_HAND)
+def test_faults_are_found_with_their_labels_or_count_and_no_others(claim):
+    rows, expected = BY_HAND[claim]
+    faults = found(rows)
+    assert set(faults) == set(expected)
+    for fault, told in expected.items():
+        assert told in (faults[fault].count, faults[fault].values)
 
 
-def test_a_group_with_two_parents_is_found():
-    faults = found(planted(1, 2, "<area q>"))
-    assert set(faults) == {Fault.TWO_PARENTS}
-    assert faults[Fault.TWO_PARENTS].values == ("<group x>",)
+def test_a_table_without_rows_is_a_fault_and_lengths_are_counted():
+    assert set(found([])) == {Fault.NO_ROWS}
+    message = found([*SOUND, *UNEVEN])[Fault.UNEVEN_ROWS].message
+    assert "(1 row has 2, 5 rows have 4, 1 row has 5)" in message
 
 
 def test_only_the_label_that_is_torn_is_blamed_and_not_those_below_it():
@@ -62,36 +85,11 @@ def test_only_the_label_that_is_torn_is_blamed_and_not_those_below_it():
     assert Fault.TWO_NODES not in found(rows)
 
 
-def test_rows_of_unequal_length_are_counted():
-    faults = found(
-        [*SOUND, ["<leaf f>", "<root>"], ["<leaf g>", "<group x>", "<area p>", "<root>", "<root>"]]
-    )
-    assert set(faults) == {Fault.UNEVEN_ROWS}
-    assert faults[Fault.UNEVEN_ROWS].count == 2
-    assert "(1 row has 2, 5 rows have 4, 1 row has 5)" in faults[Fault.UNEVEN_ROWS].message
-
-
-def test_several_roots_are_found_once():
-    faults = found(planted(3, 3, "<other root>"))
-    assert faults[Fault.SEVERAL_ROOTS].count == 2
-    assert faults[Fault.SEVERAL_ROOTS].values == ("<root>", "<other root>")
-
-
-def test_a_row_that_ends_too_early_has_another_root():
-    faults = found([*SOUND, ["<leaf f>", "<group x>"]])
-    assert set(faults) == {Fault.SEVERAL_ROOTS, Fault.UNEVEN_ROWS}
-
-
 @pytest.mark.parametrize("column", range(4))
 def test_an_empty_label_is_found_in_any_column(column):
     faults = found(planted(2, column, ""))
     assert faults[Fault.EMPTY_LABELS].count == 1
-
-
-def test_a_separator_at_the_end_of_every_row_is_an_empty_label_in_each():
-    faults = found([[*row, ""] for row in SOUND])
-    assert set(faults) == {Fault.EMPTY_LABELS}
-    assert faults[Fault.EMPTY_LABELS].count == len(SOUND)
+    assert Fault.EMPTY_LABELS in found([[], ["a", "*"]])
 
 
 @pytest.mark.parametrize(
@@ -106,11 +104,6 @@ def test_a_label_for_two_unrelated_groups_is_found(row, column, label):
 @pytest.mark.parametrize("label", ["<group x>", "<area p>", "<root>"])
 def test_a_leaf_may_bear_the_name_of_a_group_it_is_in(label):
     assert found(planted(0, 0, label)) == {}
-
-
-def test_a_table_without_rows_is_a_fault():
-    assert set(found([])) == {Fault.NO_ROWS}
-    assert Fault.EMPTY_LABELS in found([[], ["a", "*"]])
 
 
 def test_all_faults_are_reported_at_once_and_no_message_tells_a_label():

@@ -28,63 +28,60 @@ def after(*edits: object) -> dict[str, tuple[str, ...]]:
 
 def test_a_value_finds_its_place_and_all_others_keep_theirs():
     before = SCHOOL.rows().tolist()
-    changed = after({"put": "vocational", "under": "middle"})
-    assert changed == {r[0]: r[1:] for r in ROWS} | {"vocational": ("middle", "*")}
+    changed = after({"put": "vocational", "under": "middle"}, {"put": "other", "under": "*"})
+    added = {"vocational": ("middle", "*"), "other": ("other", "*")}
+    assert changed == {row[0]: row[1:] for row in ROWS} | added
     assert SCHOOL.rows().tolist() == before
 
 
-def test_a_value_stands_on_its_own_under_the_root():
-    assert after({"put": "other", "under": "*"})["other"] == ("other", "*")
+STEP = {"step": 1}
+SCHOOLS = {"group": "school", "of": ["basic", "middle"]}
 
 
-def test_a_group_splits_off_and_what_it_leaves_stays():
-    changed = after({"group": "higher", "of": ["master"]})
-    assert changed["master"] == ("higher", "*")
-    assert changed["bachelor"] == ("academic", "*")
+@pytest.mark.parametrize(
+    ("edits", "expected"),
+    [
+        ([{"group": "higher", "of": ["master"]}], "master/higher/* bachelor/academic/*"),
+        (
+            [STEP, SCHOOLS],
+            "none/basic/school/* secondary/middle/school/* master/academic/academic/*",
+        ),
+        (
+            [{"group": "short", "of": ["none", "secondary"]}],
+            "none/short/* secondary/short/* primary/basic/*",
+        ),
+        (
+            [STEP, SCHOOLS | {"of": ["basic"]}, {"move": "middle", "under": "school"}],
+            "secondary/middle/school/* none/basic/school/*",
+        ),
+        ([{"rename": "middle", "to": "mid"}], "secondary/mid/*"),
+    ],
+    ids=[
+        "a group splits off, and what it leaves stays",
+        "a new step takes groups of groups",
+        "a group takes members of several groups under the node that holds them",
+        "a group moves with all that is below it",
+        "a renamed group",
+    ],
+)
+def test_an_edit_by_hand(edits, expected):
+    changed = after(*edits)
+    for value, *above in (path.split("/") for path in expected.split()):
+        assert changed[value] == tuple(above)
 
 
-def test_a_new_step_takes_groups_of_groups():
-    changed = after({"step": 1}, {"group": "school", "of": ["basic", "middle"]})
-    assert changed["none"] == ("basic", "school", "*")
-    assert changed["secondary"] == ("middle", "school", "*")
-    assert changed["master"] == ("academic", "academic", "*")
-
-
-def test_a_new_step_alone_changes_only_the_height():
-    taller = SCHOOL.edited({"step": 1})
+def test_a_new_step_alone_changes_only_the_height_and_a_value_that_means_nothing_goes():
+    taller = SCHOOL.edited(STEP)
     assert taller.height == SCHOOL.height + 1
     assert taller.labels == SCHOOL.labels
-
-
-def test_a_group_takes_members_of_different_groups_under_the_node_that_holds_them():
-    changed = after({"group": "short", "of": ["none", "secondary"]})
-    assert changed["none"] == changed["secondary"] == ("short", "*")
-    assert changed["primary"] == ("basic", "*")
-
-
-def test_a_group_moves_with_all_that_is_below_it():
-    changed = after(
-        {"step": 1},
-        {"group": "school", "of": ["basic"]},
-        {"move": "middle", "under": "school"},
-    )
-    assert changed["secondary"] == ("middle", "school", "*")
-
-
-def test_renamed_groups_and_values_that_mean_nothing():
-    changed = after({"rename": "middle", "to": "mid"}, {"no_value": "none"})
-    assert changed["secondary"] == ("mid", "*")
-    assert "none" not in changed
+    assert "none" not in after({"no_value": "none"})
 
 
 def test_rare_values_become_one_group_and_at_a_step_rare_groups():
     counts = {"none": 2, "primary": 9, "secondary": 3, "bachelor": 9}
     changed = after({"rare": 4, "counts": counts})
-    assert {value for value, above in changed.items() if above == ("other", "*")} == {
-        "none",
-        "secondary",
-        "master",
-    }
+    others = {value for value, above in changed.items() if above == ("other", "*")}
+    assert others == {"none", "secondary", "master"}
     groups = after({"step": 1}, {"rare": 4, "counts": counts, "step": 2, "into": "rest"})
     assert groups["secondary"] == ("middle", "rest", "*")
     assert groups["none"] == ("basic", "basic", "*")
@@ -134,12 +131,9 @@ def test_an_edit_that_cannot_be_made_says_why_and_names_no_label(edit, why):
     assert not {"master", "middle", "nowhere"} & set(said.replace("'", " ").split())
 
 
-def test_the_number_of_the_edit_is_said():
+def test_the_number_of_the_edit_is_said_and_the_last_value_stays():
     with pytest.raises(InputError, match="edit 2"):
-        SCHOOL.edited([{"step": 1}, {"put": "a", "under": "b"}])
-
-
-def test_the_last_value_stays():
+        SCHOOL.edited([STEP, {"put": "a", "under": "b"}])
     with pytest.raises(InputError, match="no value"):
         Hierarchy.from_paths([("a", "*")]).edited({"no_value": "a"})
 

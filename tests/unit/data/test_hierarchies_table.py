@@ -46,38 +46,30 @@ def table(tmp_path: Path, text: str, name: str = "h.csv") -> Path:
     return path
 
 
-@pytest.mark.parametrize("separator", [";", ",", "\t", "|"])
-def test_the_separator_is_detected(tmp_path, separator):
-    text = "".join(
-        separator.join(row) + "\n" for row in (["a", "x", "*"], ["b", "x", "*"], ["c", "y", "*"])
-    )
-    assert read_hierarchy(table(tmp_path, text)).labels == ("a", "b", "c", "*", "x")
+LIKE_NUMBERS = "1;[0, 2[;[0, 4[;*\n2;[2, 4[;[0, 4[;*\n5;[4, 6[;[4, 8[;*\n"
+UNTIDY = "\ufeff\r\n a ; x;* \r\n\r\nb;x ; *\r\n  \r\nc;*;*"
 
 
-def test_labels_with_commas_do_not_make_the_comma_a_separator(tmp_path):
-    hierarchy = read_hierarchy(
-        table(tmp_path, "1;[0, 2[;[0, 4[;*\n2;[2, 4[;[0, 4[;*\n5;[4, 6[;[4, 8[;*\n")
-    )
-    assert hierarchy.labels == ("1", "2", "5", "*", "[0, 4[")
+@pytest.mark.parametrize(
+    ("text", "labels"),
+    [
+        *(("a;x;*\nb;x;*\nc;y;*\n".replace(";", sign), "a b c * x") for sign in ";,\t|"),
+        (LIKE_NUMBERS, "1 2 5 * [0,4["),
+        (UNTIDY, "a b c * x"),
+        ("a;Any\nb;Any\n", "a b Any"),
+    ],
+)
+def test_separators_are_detected_and_blanks_left_out(tmp_path, text, labels):
+    hierarchy = read_hierarchy(table(tmp_path, text))
+    assert [label.replace(", ", ",") for label in hierarchy.labels] == labels.split()
 
 
 @pytest.mark.parametrize("blank", ["", " "])
 def test_quoted_labels_keep_their_separators(tmp_path, blank):
-    hierarchy = read_hierarchy(
-        table(tmp_path, f'1,{blank}"[0, 2[",*\n2,{blank}"[0, 2[",*\n3,"say ""hi""",*\n4,x,*\n')
-    )
+    quoted = f'1,{blank}"[0, 2[",*\n2,{blank}"[0, 2[",*\n3,"say ""hi""",*\n4,x,*\n'
+    hierarchy = read_hierarchy(table(tmp_path, quoted))
     assert hierarchy.labels == ("1", "2", "3", "4", "*", "[0, 2[")
     assert hierarchy.node_of_label('say "hi"') == 2
-
-
-def test_blank_lines_byte_order_mark_and_blanks_around_labels_do_not_count(tmp_path):
-    hierarchy = read_hierarchy(table(tmp_path, "\ufeff\r\n a ; x;* \r\n\r\nb;x ; *\r\n  \r\nc;*;*"))
-    assert hierarchy.labels == ("a", "b", "c", "*", "x")
-
-
-def test_a_root_need_not_be_a_star(tmp_path):
-    hierarchy = read_hierarchy(table(tmp_path, "a;Any\nb;Any\n"))
-    assert hierarchy.labels[hierarchy.root] == "Any"
 
 
 def test_compressed_tables_are_known_by_their_suffix(tmp_path):
@@ -153,18 +145,14 @@ def test_plain_text_is_split_as_csv_would(text):
 
 @needs_data
 @pytest.mark.parametrize("path", TABLES, ids=lambda path: f"{path.parent.name}/{path.name}")
-def test_real_tables_have_no_fault_and_survive_writing(tmp_path, path):
+def test_real_tables_have_no_fault_survive_writing_and_their_levels_are_their_columns(
+    tmp_path, path
+):
     paths = read_paths(path)
     assert diagnose(paths) == []
     hierarchy = read_hierarchy(path)
     write_hierarchy(hierarchy, tmp_path / "h.csv")
     assert read_hierarchy(tmp_path / "h.csv") == hierarchy
-
-
-@needs_data
-@pytest.mark.parametrize("path", TABLES, ids=lambda path: f"{path.parent.name}/{path.name}")
-def test_levels_of_real_tables_are_their_columns(path):
-    paths, hierarchy = read_paths(path), read_hierarchy(path)
     row_of = {paths.labels[code]: row for row, code in enumerate(paths.leaf_codes)}
     rows = [row_of[leaf] for leaf in hierarchy.labels[: hierarchy.leaves]]
     assert hierarchy.height == paths.codes.shape[1] - 1

@@ -32,14 +32,20 @@ KINDS = {
 }
 
 
-def classes_of(cells, labels, distance="equal"):
-    schema = Schema((KINDS[distance],), missing_values=MISSING)
+def encoded(cells, distance="equal"):
+    attribute = KINDS[distance]
+    schema = Schema((attribute,), missing_values=MISSING)
     column, wrong = encode_sensitive(
-        KINDS[distance], encode_text(pl.Series("s", cells, pl.String)), schema
+        attribute, encode_text(pl.Series("s", cells, pl.String)), schema
     )
     assert not wrong
+    return column
+
+
+def classes_of(cells, labels, distance="equal"):
     labels = np.array(labels, dtype=np.int32)
-    return Classes(labels, int(labels.max(initial=-1)) + 1, None, {"s": column})
+    count = int(labels.max(initial=-1)) + 1
+    return Classes(labels, count, None, {"s": encoded(cells, distance)})
 
 
 def measured(promise, classes):
@@ -62,13 +68,10 @@ def test_a_class_without_answer_and_one_that_refused():
 def test_the_audit_of_such_a_file():
     """The attack: call it "refused" in one class, and its patients stand out in a t of 0."""
     frame = pl.DataFrame({"age": ["1"] * 4 + ["2"] * 4, "ill": REFUSED[0]})
-    policy = content_of(
-        {"age": {"role": "quasi", "type": "number"}, "ill": {"role": "sensitive"}},
-        2,
-        {"model": "t-closeness", "attributes": ["ill"], "t": 0.1},
-        {"model": "l-diversity", "attribute": "ill", "l": 3},
-        missing_values=["", "refused"],
-    )
+    near = {"model": "t-closeness", "attributes": ["ill"], "t": 0.1}
+    three = {"model": "l-diversity", "attribute": "ill", "l": 3}
+    columns = {"age": {"role": "quasi", "type": "number"}, "ill": "sensitive"}
+    policy = content_of(columns, 2, near, three, missing_values=["", "refused"])
     _, close, diverse = shoal.audit(frame, policy)["promises"]
     assert (close["measured"], close["holds"]) == (0.25, False)
     assert (diverse["measured"], diverse["holds"]) == (2, False)
@@ -108,13 +111,9 @@ def test_a_designated_text_of_a_hierarchy():
 
 
 def test_a_joint_distance_tells_the_texts_apart():
-    schema = Schema((KINDS["ordered"],), missing_values=MISSING)
-    number = encode_sensitive(
-        KINDS["ordered"], encode_text(pl.Series("s", ["", "", "refused", "refused"])), schema
-    )[0]
+    number = encoded(["", "", "refused", "refused"], "ordered")
     labels = np.array([0, 0, 1, 1], dtype=np.int32)
-    other = classes_of(["a", "b"] * 2, labels).sensitive["s"]
-    classes = Classes(labels, 2, None, {"s": number, "o": other})
+    classes = Classes(labels, 2, None, {"s": number, "o": encoded(["a", "b"] * 2)})
     assert measured(TCloseness(("s", "o"), 0.5, joint=True), classes) == [0.5, 0.5]
 
 
@@ -125,25 +124,18 @@ CELLS = st.sampled_from(["1", "2", "3", *MISSING])
 def test_against_the_definition(data, distance):
     cells = data.draw(st.lists(CELLS, min_size=1, max_size=10))
     labels = data.draw(st.lists(st.integers(-1, 1), min_size=len(cells), max_size=len(cells)))
-    labels = np.array(labels, dtype=np.int32)
-    classes = classes_of(cells, labels, distance)
-    classes = Classes(labels, 2, None, classes.sensitive)
+    column = encoded(cells, distance)
+    classes = Classes(np.array(labels, dtype=np.int32), 2, None, {"s": column})
     found = TCloseness(("s",), 0.2).measure(classes)
     spread = LDiversity("s", 2).measure(classes)
     for which in (0, 1):
         expected = naive.t_with_missing_texts(
-            labels.tolist(), cells, MISSING, which, distance, ["1", "2", "3"]
+            labels, cells, MISSING, which, distance, ["1", "2", "3"]
         )
-        if expected is None:
-            assert np.isnan(found[which])
-        else:
-            assert found[which] == pytest.approx(float(expected))
-        inside = {
-            None if cell in MISSING else cell
-            for cell, label in zip(cells, labels, strict=True)
-            if label == which
-        }
-        assert spread[which] == len(inside)
+        wanted = np.nan if expected is None else float(expected)
+        assert found[which] == pytest.approx(wanted, nan_ok=True)
+        inside = (cell for cell, label in zip(cells, labels, strict=True) if label == which)
+        assert spread[which] == len({None if cell in MISSING else cell for cell in inside})
 
 
 @given(st.lists(st.tuples(CELLS, st.integers(0, 1)), min_size=1, max_size=10))
@@ -184,15 +176,8 @@ def test_an_empty_cell_that_is_not_declared_missing_is_said_to_be_one(cells, say
 @pytest.mark.parametrize(("texts", "shown"), [(["n/a", ""], "*"), (["n/a", "n/a"], "n/a")])
 def test_a_class_that_mixes_texts_for_no_value_shows_the_mark(texts, shown):
     frame = pl.DataFrame({"q": ["a", "b"] * 4 + texts * 2, "s": ["x", "y"] * 6})
-    asked = content_of(
-        {
-            "q": {"role": "quasi", "hierarchy": {"tree": {"X": ["a", "b"]}}},
-            "s": {"role": "sensitive"},
-        },
-        4,
-        missing_values=["", "n/a"],
-        render={"order": "input"},
-    )
+    columns = {"q": {"role": "quasi", "hierarchy": {"tree": {"X": ["a", "b"]}}}, "s": "sensitive"}
+    asked = content_of(columns, 4, missing_values=["", "n/a"], render={"order": "input"})
     for method in ("full-domain", "mondrian"):
         release = shoal.publish(frame, asked | {"method": {"name": method}})
         assert release.data["q"].cast(pl.String).to_list()[-4:] == [shown] * 4

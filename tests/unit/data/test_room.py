@@ -27,13 +27,13 @@ def _is_mapped(array: np.ndarray) -> bool:
     return isinstance(base, mmap.mmap) or isinstance(getattr(base, "obj", None), mmap.mmap)
 
 
-def test_without_a_limit_everything_is_in_memory(tmp_path: Path) -> None:
+def test_without_a_limit_everything_is_in_memory(tmp_path):
     room = Room(None, tmp_path / "not-there")
     assert not _is_mapped(room.array((3, 100_000), np.int32))
     assert room.on_disk == 0
 
 
-def test_what_half_of_the_limit_has_no_place_for_is_on_disk(tmp_path: Path) -> None:
+def test_what_half_of_the_limit_has_no_place_for_is_on_disk(tmp_path):
     room = Room(4 * MEGABYTE, tmp_path)
     first, second, third = (room.array(MEGABYTE, np.uint8) for _ in range(3))
     assert [_is_mapped(one) for one in (first, second, third)] == [False, False, True]
@@ -45,10 +45,9 @@ def test_what_half_of_the_limit_has_no_place_for_is_on_disk(tmp_path: Path) -> N
     assert not _is_mapped(room.array(MEGABYTE, np.uint8))
 
 
-def test_an_array_on_disk_is_like_any_other(tmp_path: Path) -> None:
+def test_an_array_on_disk_is_like_any_other(tmp_path):
     array = Room(0, tmp_path).array((3, 5_000), np.int32)
-    assert array.shape == (3, 5_000)
-    assert array.dtype == np.int32
+    assert (array.shape, array.dtype) == ((3, 5_000), np.int32)
     assert array.flags.c_contiguous
     assert array.flags.writeable
     assert not array.any()
@@ -57,9 +56,7 @@ def test_an_array_on_disk_is_like_any_other(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("supported", [True, False], ids=["nameless", "unlinked"])
-def test_nobody_can_open_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, supported: bool
-) -> None:
+def test_nobody_can_open_it(tmp_path, monkeypatch, supported):
     opened, modes = os.open, []
 
     def open_like_that(path: Any, flags: int, mode: int = 0o777, **more: Any) -> int:
@@ -76,10 +73,8 @@ def test_nobody_can_open_it(
     assert modes == [0o600]
 
 
-def test_a_full_disk_is_said_in_a_line_before_anything_is_lost(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*given: Any) -> None:
+def test_a_full_disk_is_said_in_a_line_before_anything_is_lost(tmp_path, monkeypatch):
+    def full(*given: Any):
         raise OSError(errno.ENOSPC, "no room")
 
     monkeypatch.setattr(os, "posix_fallocate", full)
@@ -88,7 +83,7 @@ def test_a_full_disk_is_said_in_a_line_before_anything_is_lost(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_killed_process_gives_the_disk_back(tmp_path: Path) -> None:
+def test_a_killed_process_gives_the_disk_back(tmp_path):
     size = 64 * MEGABYTE
     code = (
         "import sys, time; import numpy as np; from shoal.data.room import Room\n"

@@ -55,8 +55,8 @@ def test_a_file_may_unpack_to_so_many_times_its_size_or_to_what_its_reader_says(
 @pytest.mark.parametrize("suffix", [".csv.gz", ".jsonl.gz"])
 def test_a_table_is_read_where_its_reader_allows_what_it_unpacks_to(tmp_path, monkeypatch, suffix):
     path = tmp_path / f"t{suffix}"
-    rows = b'{"a": "1"}\n' if suffix.startswith(".jsonl") else b"1\n"
-    path.write_bytes(gzip.compress((b"" if suffix.startswith(".jsonl") else b"a\n") + rows * 9999))
+    head, row = (b"a\n", b"1\n") if suffix == ".csv.gz" else (b"", b'{"a": "1"}\n')
+    path.write_bytes(gzip.compress(head + row * 9999))
     monkeypatch.setattr(regular_files, "FREE", 1000)
     with pytest.raises(InputError, match="unpacks to more than"):
         files.read(str(path))
@@ -65,22 +65,23 @@ def test_a_table_is_read_where_its_reader_allows_what_it_unpacks_to(tmp_path, mo
 
 @pytest.mark.parametrize("name", ["t.parquet", "t.arrow"])
 def test_a_value_that_is_written_once_for_many_rows_is_refused_by_what_its_file_says(
-    tmp_path, name
+    tmp_path, monkeypatch, name
 ):
     path = tmp_path / name
-    cells = pa.table({"a": pa.nulls(10**8, pa.int8()).fill_null(0)})
+    monkeypatch.setattr(regular_files, "FREE", 1 << 20)
+    cells = pa.table({"a": pa.nulls(3 * 10**6, pa.int8()).fill_null(0)})
     if name == "t.parquet":
         pq.write_table(cells, path, compression="zstd")
     else:
         options = pa.ipc.IpcWriteOptions(compression="zstd")
         with pa.ipc.new_file(path, cells.schema, options=options) as file:
             file.write_table(cells)
-    assert path.stat().st_size < 500_000
+    assert path.stat().st_size < 20_000
     for command in (["profile"], ["policy", "init"]):
         assert status_of([*command, str(path), "-q"]) == 2
-    with pytest.raises(InputError, match="unpacks to more than 67 MB"):
+    with pytest.raises(InputError, match=r"unpacks to more than [12]\.?\d* MB"):
         files.read(str(path))
-    assert files.read(str(path), reading=Reading(unpacked=1 << 30)).frame.height == 10**8
+    assert files.read(str(path), reading=Reading(unpacked=1 << 30)).frame.height == 3 * 10**6
 
 
 LONG_TEXT = "x" * (1 << 16)
@@ -97,16 +98,14 @@ def test_a_long_text_that_is_written_once_for_many_rows_is_counted_for_each(tmp_
     path = tmp_path / name
     frame = pl.DataFrame({"age": [30] * 3000, "d": [LONG_TEXT] * 3000})
     frame = frame.cast({"d": LONG_TEXTS[name]})
-    if name == "enum.arrow":
-        frame.write_ipc(path, compression="zstd")
-    elif name == "category.arrow":
+    if name == "category.arrow":
         frame.write_ipc(path)
     else:
-        frame.write_parquet(path, compression="zstd")
-    with pytest.raises(InputError, match="unpacks to more than"):
-        files.read(str(path))
-    with pytest.raises(InputError, match="unpacks to more than"):
-        files.read(str(path), reading=Reading(dropped=frozenset({"d"})))
+        write = frame.write_parquet if path.suffix == ".parquet" else frame.write_ipc
+        write(path, compression="zstd")
+    for reading in (Reading(), Reading(dropped=frozenset({"d"}))):
+        with pytest.raises(InputError, match="unpacks to more than"):
+            files.read(str(path), reading=reading)
     with pytest.raises(InputError, match="unpack to more than"):
         feeds.feed_of(str(path)).read()
 
@@ -152,23 +151,29 @@ def test_aliases_that_unfold_to_too_many_parts_or_to_themselves_are_refused(tmp_
         read_mapping(path)
 
 
-@pytest.mark.parametrize("number", ["1{}", "1{}.5", "!!int 1{}", "!!float 1{}", "!!int {{=: 1{}}}"])
-def test_numbers_of_base_60_are_text_and_take_no_time(tmp_path, number):
-    path = tmp_path / "p.yaml"
-    path.write_text("a: " + number.format(":1" * 100_000))
-    begun = time.monotonic()
-    assert isinstance(read_mapping(path)["a"], str)
-    assert time.monotonic() - begun < 20
+LONG = "a" * 300_000
+BASE_60 = ":1" * 100_000
 
 
-@pytest.mark.parametrize("name", ["p.toml", "p.yaml", "p.json"])
-def test_a_long_text_takes_no_time(tmp_path, name):
+@pytest.mark.parametrize(
+    ("name", "text", "kept"),
+    [
+        ("p.toml", f'a = "{LONG}"', LONG),
+        ("p.yaml", f"a: {LONG}", LONG),
+        ("p.json", f'{{"a": "{LONG}"}}', LONG),
+        ("p.yaml", f"a: 1{BASE_60}", f"1{BASE_60}"),
+        ("p.yaml", f"a: 1{BASE_60}.5", f"1{BASE_60}.5"),
+        ("p.yaml", f"a: !!int 1{BASE_60}", f"1{BASE_60}"),
+        ("p.yaml", f"a: !!float 1{BASE_60}", f"1{BASE_60}"),
+        ("p.yaml", f"a: !!int {{=: 1{BASE_60}}}", f"1{BASE_60}"),
+    ],
+    ids=range(8),
+)
+def test_long_texts_and_numbers_of_base_60_are_text_and_take_no_time(tmp_path, name, text, kept):
     path = tmp_path / name
-    text = "a" * 300_000
-    content = {"p.toml": f'a = "{text}"', "p.yaml": f"a: {text}", "p.json": f'{{"a": "{text}"}}'}
-    path.write_text(content[name])
+    path.write_text(text)
     begun = time.monotonic()
-    assert read_mapping(path) == {"a": text}
+    assert read_mapping(path) == {"a": kept}
     assert time.monotonic() - begun < 20
 
 
@@ -180,10 +185,9 @@ def test_a_value_that_is_not_of_its_tag_is_refused_with_its_line(tmp_path, tag, 
     if (tag, value) in (("map", "''"), ("seq", "[1]")):
         assert read_mapping(path)["label"] == ({} if tag == "map" else [1])
         return
-    with pytest.raises(InputError, match="line 2 can't be understood"):
-        read_mapping(path)
-    with pytest.raises(InputError, match="line 2 can't be understood"):
-        policy_text.read(path.read_text())
+    for read, given in ((read_mapping, path), (policy_text.read, path.read_text())):
+        with pytest.raises(InputError, match="line 2 can't be understood"):
+            read(given)
 
 
 def test_a_few_aliases_are_followed(tmp_path):
@@ -282,13 +286,11 @@ def test_a_line_of_very_many_names_is_read_in_one_pass(tmp_path):
 
 def test_json_lines_of_ever_new_keys_are_refused_before_they_are_read(tmp_path):
     path = tmp_path / "t.jsonl"
-    path.write_text("\n".join(f'{{"k{n}": "v"}}' for n in range(30_000)))
-    with pytest.raises(InputError, match="unpacks to more than"):
-        files.read(str(path))
     one = "{" + ", ".join(f'"k{n}": 1' for n in range(5000)) + "}"
-    path.write_text("\n".join(['{"k0": 1}'] * 20_000 + [one]))
-    with pytest.raises(InputError, match="unpacks to more than"):
-        files.read(str(path))
+    for lines in ((f'{{"k{n}": "v"}}' for n in range(30_000)), ['{"k0": 1}'] * 20_000 + [one]):
+        path.write_text("\n".join(lines))
+        with pytest.raises(InputError, match="unpacks to more than"):
+            files.read(str(path))
     path.write_text("\n".join(f'{{"a": "{n}", "b": "x\\":"}}' for n in range(30_000)))
     assert files.read(str(path)).frame.width == 2
 
@@ -299,9 +301,7 @@ def test_keys_of_every_line_count_towards_the_table(tmp_path):
     long = json.dumps({"a": "d" * 200})
     keys = iter(range(100_000, 200_000))
     own = (json.dumps({f"{next(keys):x}": 1 for _ in range(10)}) for _ in range(2000))
-    path.write_text(
-        "\n".join(line for pair in zip(own, [long] * 2000, strict=True) for line in pair)
-    )
+    path.write_text("\n".join(f"{line}\n{long}" for line in own))
     with pytest.raises(InputError, match="unpacks to more than"):
         files.read(str(path))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from pathlib import Path
 
@@ -18,8 +19,8 @@ from shoal.auditor.ledger.history import LedgerHistory
 from shoal.connectors.ledger import Ledger
 from shoal.connectors.ledger.private import Identities
 from shoal.errors import InfeasibleError, InputError, PromiseError
-from shoal.ledgers.kernels.exchange_values import exchange
-from shoal.ledgers.methods.m_invariance import NOWHERE, _assign
+from shoal.ledgers.kernels.exchange_values import ALONE, CROWDING, exchange
+from shoal.ledgers.methods.m_invariance import _assign
 from shoal.policy.policy import Policy
 from thorough import examples
 
@@ -315,7 +316,7 @@ def test_exchanges_lose_less_and_invent_nobody(tmp_path):
     """Adding other values to choose from loses less again."""
     lost = []
     for refine in REFINE:
-        done = append(tmp_path / refine, change(wearers(200, 1), "insert"), policy(2, 2, refine))
+        done = append(tmp_path / refine, change(wearers(200, 2), "insert"), policy(2, 2, refine))
         assert done.certificate["counterfeits"]["records"] == 0
         assert done.certificate["records"]["out"] == 200
         lost.append(done.certificate["utility"]["squared_error"])
@@ -327,56 +328,78 @@ def squared_error(points: np.ndarray, labels: np.ndarray) -> float:
     return sum(float(((rows - rows.mean(axis=0)) ** 2).sum()) for rows in members)
 
 
+def shown_by(given: dict[str, np.ndarray], labels: np.ndarray) -> list[Counter]:
+    classes = range(len(given["may_regroup"]))
+    return [Counter(given["values"][labels == c].tolist()) for c in classes]
+
+
+def crowding(shown: list[Counter]) -> float:
+    """The sum of log n over all classes, the n-th of their signatures; the first is ALONE."""
+    crowds = Counter(frozenset(values) for values in shown)
+    return sum(math.log(ALONE) + math.lgamma(n + 1) for n in crowds.values())
+
+
 def classes_of_four_values(seed: int) -> dict[str, np.ndarray]:
-    """Random classes of three buckets, one or two records of each of two values, and who stays."""
+    """Random classes of three signatures, one or two records of each of two values."""
     rng = np.random.default_rng(seed)
-    values, labels, home, bucket_of, signatures, is_open = [], [], [], [], [], []
-    for bucket in range(3):
-        signature = np.sort(rng.choice(4, 2, replace=False))
+    values, labels, stays, signatures, may_regroup = [], [], [], [], []
+    for signature in [np.sort(rng.choice(4, 2, replace=False)) for _ in range(3)]:
         for _ in range(3):
             rows = int(rng.integers(1, 3))
-            stays = rng.random(2 * rows) < 0.3
             values += [v for v in signature for _ in range(rows)]
-            home += [bucket if s else -1 for s in stays]
-            labels += [len(bucket_of)] * (2 * rows)
-            is_open.append(rows == 1 and not stays.any())
-            bucket_of.append(NOWHERE if is_open[-1] else bucket)
+            labels += [len(signatures)] * (2 * rows)
+            stays += (rng.random(2 * rows) < 0.3).tolist()
+            may_regroup.append(rows == 1 and rng.random() < 0.8)
             signatures.append(signature)
-    numbers = {"values": values, "labels": labels, "home": home, "bucket_of": bucket_of}
-    arrays = {name: np.array(column, dtype=np.int32) for name, column in numbers.items()}
     return {
         "points": rng.integers(0, 10, (len(values), 2)).astype(float),
-        **arrays,
+        "values": np.array(values, dtype=np.int32),
+        "labels": np.array(labels, dtype=np.int32),
+        "stays": np.array(stays),
         "signatures": np.array(signatures, dtype=np.int32),
-        "is_open": np.array(is_open),
+        "may_regroup": np.array(may_regroup),
     }
 
 
-def keeps_promises(given: dict[str, np.ndarray], labels: np.ndarray) -> bool:
-    """Whether classes show what they showed, or two values if open, and who stays is in place."""
-    for c, is_open in enumerate(given["is_open"]):
-        before = Counter(given["values"][given["labels"] == c].tolist())
-        after = Counter(given["values"][labels == c].tolist())
-        if before != after and not (is_open and sorted(after.values()) == [1, 1]):
+def keeps_promises(
+    given: dict[str, np.ndarray], before: np.ndarray, after: np.ndarray, own: np.ndarray
+) -> bool:
+    """Whether those who stay see the values that they saw at first, and classes hold each value as
+    often as before, or two others once each if they may and held nobody who stays.
+
+    own: the class at first of each record.
+    """
+    at_first, was, shown = (shown_by(given, labels) for labels in (own, before, after))
+    for c, may_regroup in enumerate(given["may_regroup"]):
+        is_open = may_regroup and not given["stays"][before == c].any()
+        if was[c] != shown[c] and not (is_open and sorted(shown[c].values()) == [1, 1]):
             return False
-    stays = given["home"] >= 0
-    return bool((given["bucket_of"][labels[stays]] == given["home"][stays]).all())
+    return all(
+        set(shown[after[i]]) == set(at_first[own[i]]) for i in np.flatnonzero(given["stays"])
+    )
 
 
 @given(st.integers(0, 100_000))
 def test_no_exchange_that_keeps_the_promises_is_left_that_loses_less(seed):
+    """Less squared error, or more classes of one signature at the price of some."""
     given_arrays = classes_of_four_values(seed)
     found = {name: array.copy() for name, array in given_arrays.items()}
     exchange(*found.values())
-    labels, points = found["labels"], found["points"]
-    assert keeps_promises(given_arrays, labels)
-    for c, signature in enumerate(found["signatures"]):
-        assert sorted(set(found["values"][labels == c].tolist())) == sorted(signature.tolist())
-    least = squared_error(points, labels)
-    assert least <= squared_error(points, given_arrays["labels"])
+    own, labels, points = given_arrays["labels"], found["labels"], found["points"]
+    price = CROWDING * squared_error(points, own) / len(found["signatures"])
+
+    def lost(labels: np.ndarray) -> float:
+        return squared_error(points, labels) - price * crowding(shown_by(found, labels))
+
+    for c, values in enumerate(shown_by(found, labels)):
+        assert sorted(values) == sorted(found["signatures"][c].tolist())
+        assert set(values.values()) == set(shown_by(found, own)[c].values())
+    assert keeps_promises(found, labels, labels, own)
+    least = lost(labels)
+    assert least <= lost(own) + 1e-6
     for i in range(len(labels)):
         for j in range(i):
             other = labels.copy()
             other[[i, j]] = other[[j, i]]
-            loses_less = squared_error(points, other) < least * (1 - 1e-6) - 1e-6
-            assert not (loses_less and keeps_promises(given_arrays, other))
+            loses_less = lost(other) < least - 1e-6 * (1 + squared_error(points, labels))
+            assert not (loses_less and keeps_promises(found, labels, other, own))

@@ -24,25 +24,54 @@ from shoal.connectors import files
 from shoal.data.table import Table
 from shoal.data.warnings import ReleaseWarning
 from shoal.errors import InputError
+from shoal.policy import loading
 from shoal.policy.binding.table import bind
-from shoal.policy.loading import SafeLoader, json_schema
 from shoal.policy.plug_ins import COMPARATORS
 from shoal.policy.policy import Policy
-from shoal.samples import patients
+
+NUMBER = {"role": "quasi", "type": "number"}
+AGE = NUMBER | {"domain": [0, 100]}
 
 
-def test_in_python_a_sample_gets_a_proposal_that_checks_and_names_methods_that_exist():
+def published(frame, attributes, k=2, *promises, **more):
+    return shoal.publish(pl.DataFrame(frame), content_of(attributes, k, *promises, **more))
+
+
+def proposed(frame, k=2) -> dict:
+    """The proposed attributes."""
+    return yaml.safe_load(propose(Table(pl.DataFrame(frame)), k))["attributes"]
+
+
+@pytest.fixture
+def check(workplace, shoal):
+    """`policy check` of the sample after a change of its policy."""
+
+    def checked(change, *more):
+        content = yaml.safe_load(PATIENTS)
+        change(content)
+        Path("changed.yaml").write_text(yaml.safe_dump(content))
+        return shoal("policy", "check", "changed.yaml", "patients.csv", *more)
+
+    return checked
+
+
+def test_a_sample_gets_a_proposal_that_checks_and_publishes_once_its_question_is_answered():
     frame = shoal.sample("patients", n=200, seed=3)
-    policy = Policy.from_dict(yaml.safe_load(shoal.propose(frame, k=5)))
-    assert policy.required_k == 5
-    (open_question,) = shoal.check(policy, frame)
+    content = yaml.safe_load(shoal.propose(frame, k=5))
+    roles = {name: attribute["role"] for name, attribute in content["attributes"].items()}
+    asked = {"name": "identifier", "patient": "subject", "age": "quasi", "disease": "sensitive"}
+    assert asked.items() <= roles.items()
+    (open_question,) = shoal.check(Policy.from_dict(content), frame)
     assert "'charge': has an open question" in open_question.message
-    policy = Policy.from_dict(answered(yaml.safe_load(shoal.propose(frame, k=5))))
-    assert shoal.check(policy, frame) == []
-    assert [finding.message for finding in shoal.check(policy, frame.drop("age"))]
+    with pytest.raises(InputError, match="'charge': has an open question"):
+        shoal.publish(frame, content)
+    for attribute in content["attributes"].values():
+        attribute.pop("ask", None)
+    policy = Policy.from_dict(content)
+    assert (policy.required_k, shoal.check(policy, frame)) == (5, [])
+    assert shoal.check(policy, frame.drop("age"))
+    assert shoal.publish(frame, policy).certificate.holds
     assert {"tcloseness", "rounded-partition"} <= {method["name"] for method in shoal.methods()}
-    with pytest.raises(shoal.InputError, match="no such generator"):
-        shoal.sample("nobody")
 
 
 def test_json_and_toml_say_the_same_as_yaml(tmp_path):
@@ -60,94 +89,54 @@ def test_json_and_toml_say_the_same_as_yaml(tmp_path):
 @pytest.mark.parametrize(("name", "text"), [("p.yaml", "a: [1"), ("p.json", "{"), ("p.toml", "=")])
 def test_broken_syntax_is_one_clear_line(tmp_path, name, text):
     (tmp_path / name).write_text(text)
-    with pytest.raises(shoal.InputError, match=r"line 1|the file can't"):
+    with pytest.raises(InputError, match=r"line 1|the file can't"):
         Policy.load(tmp_path / name)
 
 
-def test_schema_accepts_the_samples_policy_and_refuses_nonsense():
-    jsonschema = pytest.importorskip("jsonschema")
-    validator = jsonschema.Draft202012Validator(json_schema())
+def test_the_printed_schema_accepts_the_samples_policy_and_refuses_nonsense(shoal):
+    schema = json.loads(shoal("policy", "check", "--schema").out)
+    assert schema["title"] == "Shoal policy"
+    validator = pytest.importorskip("jsonschema").Draft202012Validator(schema)
     good = yaml.safe_load(PATIENTS)
-    assert not list(validator.iter_errors(good))
-    assert list(validator.iter_errors(good | {"promises": [{"model": "k-anonymity", "k": 1}]}))
-    assert list(
-        validator.iter_errors(good | {"method": {"name": "rounded-partition", "cut": "crooked"}})
-    )
-    assert list(validator.iter_errors(good | {"colour": "red"}))
-
-
-def test_schema_on_the_command_line_is_json(shoal):
-    result = shoal("policy", "check", "--schema")
-    assert result.status == 0
-    assert json.loads(result.out)["title"] == "Shoal policy"
-
-
-def test_paths_are_relative_to_the_policy_file(tmp_path, monkeypatch):
-    (tmp_path / "sub").mkdir()
-    (tmp_path / "sub" / "town.csv").write_text("x;*\ny;*\n")
-    content = content_of({"town": {"role": "quasi", "hierarchy": "town.csv"}}, 2)
-    (tmp_path / "sub" / "p.yaml").write_text(yaml.safe_dump(content))
-    monkeypatch.chdir(tmp_path)
-    published = shoal.publish(pl.DataFrame({"town": ["x", "y"]}), Policy.load("sub/p.yaml"))
-    assert published.data["town"].to_list() == ["*", "*"]
-
-
-def test_other_columns_are_plain_or_dropped():
-    frame = pl.DataFrame({"age": ["1", "2"], "extra": ["a", "b"]})
-    content = content_of({"age": {"role": "quasi", "type": "number"}}, 2)
-    assert shoal.publish(frame, Policy.from_dict(content | {"other": "plain"})).data.columns == [
-        "age",
-        "extra",
-    ]
-    assert shoal.publish(frame, Policy.from_dict(content | {"other": "drop"})).data.columns == [
-        "age"
-    ]
+    assert validator.is_valid(good)
+    for wrong in (
+        {"promises": [{"model": "k-anonymity", "k": 1}]},
+        {"method": {"name": "rounded-partition", "cut": "crooked"}},
+        {"colour": "red"},
+    ):
+        assert not validator.is_valid(good | wrong)
 
 
 def test_order_by_frequency_puts_the_most_frequent_first():
-    frame = pl.DataFrame({"town": ["b"] * 5 + ["a"] * 3 + ["c"] * 3})
-    content = content_of({"town": {"role": "quasi", "order": "frequency"}}, 11)
-    assert set(shoal.publish(frame, Policy.from_dict(content)).data["town"]) == {"[b, c]"}
+    frame = {"town": ["b"] * 5 + ["a"] * 3 + ["c"] * 3}
+    release = published(frame, {"town": {"role": "quasi", "order": "frequency"}}, 11)
+    assert set(release.data["town"]) == {"[b, c]"}
 
 
-def test_keyed_pseudonyms_link_records_without_naming_anybody(monkeypatch):
-    frame = pl.DataFrame({"name": ["ann", "bob", "ann"], "age": ["1", "2", "3"]})
-    content = content_of(
-        {
-            "name": {"role": "identifier", "pseudonym": "keyed"},
-            "age": {"role": "quasi", "type": "number"},
-        },
-        3,
-        render={"order": "input"},
-    )
-    policy = Policy.from_dict(content)
-    for none in ("", " " * 20, f"{' ' * 20}short"):
-        monkeypatch.setenv("SHOAL_PSEUDONYM_KEY", none)
-        with pytest.raises(shoal.InputError, match="SHOAL_PSEUDONYM_KEY"):
-            shoal.publish(frame, policy)
-    monkeypatch.setenv("SHOAL_PSEUDONYM_KEY", "a secret of the owner")
-    first = shoal.publish(frame, policy).data["name"].to_list()
-    assert first[0] == first[2] != first[1]
-    monkeypatch.setenv("SHOAL_PSEUDONYM_KEY", "another secret altogether")
-    assert shoal.publish(frame, policy).data["name"].to_list() != first
-
-
-def test_equal_identifiers_of_two_columns_have_pseudonyms_that_nobody_can_join(monkeypatch):
-    monkeypatch.setenv("SHOAL_PSEUDONYM_KEY", "a secret of the owner")
-    frame = pl.DataFrame({"name": ["7"] * 3, "room": ["7"] * 3, "age": ["1", "2", "3"]})
+def test_keyed_pseudonyms_link_the_records_of_one_column_under_one_secret(monkeypatch):
     keyed = {"role": "identifier", "pseudonym": "keyed"}
-    age = {"role": "quasi", "type": "number"}
-    policy = Policy.from_dict(content_of({"name": keyed, "room": keyed, "age": age}, 3))
-    shown = shoal.publish(frame, policy).data
-    assert shown["name"].n_unique() == shown["room"].n_unique() == 1
-    assert shown["name"][0] != shown["room"][0]
+    frame = {"name": ["ann", "bob", "ann"], "room": ["ann"] * 3, "age": ["1", "2", "3"]}
+
+    def shown(secret):
+        monkeypatch.setenv("SHOAL_PSEUDONYM_KEY", secret)
+        attributes = {"name": keyed, "room": keyed, "age": NUMBER}
+        return published(frame, attributes, 3, render={"order": "input"}).data
+
+    for none in ("", " " * 20, f"{' ' * 20}short"):
+        with pytest.raises(InputError, match="SHOAL_PSEUDONYM_KEY"):
+            shown(none)
+    first = shown("a secret of the owner")
+    assert first["name"][0] == first["name"][2] != first["name"][1]
+    assert first["room"].n_unique() == 1
+    assert first["room"][0] != first["name"][0]
+    assert not first["name"].equals(shown("another secret altogether")["name"])
 
 
 def test_the_secret_of_pseudonyms_is_asked_for_before_a_table_is_read(tmp_path, monkeypatch, shoal):
     monkeypatch.delenv("SHOAL_PSEUDONYM_KEY", raising=False)
     monkeypatch.chdir(tmp_path)
-    keyed, quasi = {"role": "identifier", "pseudonym": "keyed"}, {"role": "quasi"}
-    Path("p.yaml").write_text(yaml.safe_dump(content_of({"name": keyed, "town": quasi}, 2)))
+    keyed = {"role": "identifier", "pseudonym": "keyed"}
+    Path("p.yaml").write_text(yaml.safe_dump(content_of({"name": keyed, "town": "quasi"}, 2)))
     checked = shoal("policy", "check", "p.yaml")
     assert checked.status == 0
     assert "identifier 'name': publish needs a secret in SHOAL_PSEUDONYM_KEY" in checked.err
@@ -156,112 +145,60 @@ def test_the_secret_of_pseudonyms_is_asked_for_before_a_table_is_read(tmp_path, 
     assert "identifier 'name': a keyed pseudonym needs a secret" in refused.err
 
 
-def test_proposal_for_the_sample_is_sound_and_publishes():
-    frame = patients.generate(400, 2)
-    text = propose(Table(frame), 5)
-    content = yaml.safe_load(text)
-    roles = {name: a["role"] for name, a in content["attributes"].items()}
-    assert roles["name"] == "identifier"
-    assert roles["patient"] == "subject"
-    assert roles["age"] == roles["zip"] == "quasi"
-    assert roles["disease"] == "sensitive"
-    with pytest.raises(shoal.InputError, match="'charge': has an open question"):
-        shoal.publish(frame, content)
-    assert shoal.publish(frame, answered(content)).certificate.holds
+def test_check_lists_everything_and_shows_values_only_when_asked(check):
+    Path("sex.csv").write_text("male;*\n")
+    Path("ward.csv").write_text("north;*\n")
+
+    def misfit(content):
+        content["attributes"]["sex"]["hierarchy"] = "sex.csv"
+        content["attributes"]["ward"] = {"role": "quasi", "hierarchy": "ward.csv"}
+        content["attributes"]["education"]["order"][-1] = "phd"
+
+    hidden, shown = check(misfit), check(misfit, "--show-values")
+    assert hidden.status == shown.status == 2
+    for column, value in (("sex", "female"), ("ward", "south"), ("education", "doctorate")):
+        assert f"'{column}'" in hidden.err
+        assert value not in hidden.err + hidden.out
+        assert value in shown.out
+    Path("sex.csv").write_text("male;a;*\nmale;b;*\n")
+    faulty = check(misfit)
+    assert "'sex'" in faulty.err
+    assert "male" not in faulty.err + faulty.out
 
 
-def answered(content: dict) -> dict:
-    """The policy without its questions."""
-    for attribute in content["attributes"].values():
-        attribute.pop("ask", None)
-    return content
-
-
-def test_proposal_overwrites_no_policy(workplace, shoal):
-    result = shoal("policy", "init", "patients.csv", "-o", "policy.yaml")
-    assert result.status == 2
-    assert "exists" in result.err
-    assert shoal("policy", "init", "patients.csv", "-o", "new.yaml").status == 0
-    assert shoal("policy", "check", "new.yaml", "patients.csv").status == 2
-    answer("new.yaml")
-    assert shoal("policy", "check", "new.yaml", "patients.csv").status == 0
-
-
-def answer(path: str) -> None:
-    """Deletes the questions of a policy file."""
-    content = answered(yaml.safe_load(Path(path).read_text()))
-    Path(path).write_text(yaml.safe_dump(content, sort_keys=False))
-
-
-def test_doctor_lists_everything_and_shows_values_only_when_asked(workplace, shoal):
-    (workplace / "sex.csv").write_text("male;a;*\nmale;b;*\n")
-    (workplace / "ward.csv").write_text("north;*\n")
-    policy = yaml.safe_load((workplace / "policy.yaml").read_text())
-    policy["attributes"]["sex"]["hierarchy"] = "sex.csv"
-    policy["attributes"]["ward"] = {"role": "quasi", "hierarchy": "ward.csv"}
-    (workplace / "policy.yaml").write_text(yaml.safe_dump(policy))
-    result = shoal("policy", "check", "policy.yaml", "patients.csv")
-    assert result.status == 2
-    assert "'sex'" in result.err
-    assert "male" not in result.err + result.out
-    (workplace / "sex.csv").write_text("male;*\n")
-    hidden = shoal("policy", "check", "policy.yaml", "patients.csv")
-    shown = shoal("policy", "check", "policy.yaml", "patients.csv", "--show-values")
-    assert "'sex'" in hidden.err
-    assert "'ward'" in hidden.err
-    assert "female" not in hidden.err + hidden.out
-    assert "female" in shown.out
-    assert "south" in shown.out
-
-
-def test_methods_as_text_and_as_json(shoal):
-    text, as_json = shoal("methods").out, json.loads(shoal("methods", "--json").out)
-    names = {m["name"] for m in as_json["methods"]}
-    assert names >= {"rounded-partition", "mondrian", "lattice-peeling", "fads", "crp"}
-    assert all(name in text for name in names)
-    assert {p["model"] for p in as_json["promises"]} >= {
-        "k-anonymity",
-        "l-diversity",
-        "t-closeness",
-    }
-
-
-def test_comparators_are_listed_when_all_methods_are_asked_for(shoal):
-    chosen, every = (
-        {m["name"] for m in json.loads(shoal("methods", *more, "--json").out)["methods"]}
+def test_methods_are_listed_with_promises_and_comparators_when_all_are_asked_for(shoal):
+    (text, listed), (every_text, every) = (
+        (shoal("methods", *more).out, json.loads(shoal("methods", *more, "--json").out))
         for more in ((), ("--all",))
     )
-    assert every - chosen == set(COMPARATORS)
-    assert "datafly  (publish)" in shoal("methods", "--all").out
+    names, all_names = ({method["name"] for method in one["methods"]} for one in (listed, every))
+    assert names >= {"rounded-partition", "mondrian", "lattice-peeling", "fads", "crp"}
+    assert all(name in text for name in names)
+    models = {promise["model"] for promise in listed["promises"]}
+    assert models >= {"k-anonymity", "l-diversity", "t-closeness"}
+    assert all_names - names == {*COMPARATORS}
+    assert "datafly  (publish)" in every_text
 
 
-def test_samples_are_the_same_for_the_same_seed(tmp_path, shoal):
+def test_samples_are_the_same_for_the_same_seed_and_unknown_ones_lead_to_the_known(tmp_path, shoal):
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         shoal("sample", "patients", "-n", "50", "--seed", seed, "-o", tmp_path / f"{name}.csv")
     a, b, c = ((tmp_path / f"{name}.csv").read_bytes() for name in "abc")
     assert a == b != c
+    unknown = shoal("sample", "nonesuch", "-o", tmp_path / "x.csv")
+    assert unknown.status == 2
+    assert "patients" in unknown.err
 
 
-def test_unknown_sample_lists_the_known(tmp_path, shoal):
-    result = shoal("sample", "nonesuch", "-o", tmp_path / "x.csv")
-    assert result.status == 2
-    assert "patients" in result.err
-
-
-def test_doctor_names_promises_that_can_not_hold(workplace, shoal):
-    text = (workplace / "policy.yaml").read_text().replace("l: 3", "l: 30")
-    (workplace / "policy.yaml").write_text(text)
-    result = shoal("policy", "check", "policy.yaml", "patients.csv")
-    assert result.status == 2
-    assert "l = 30" in result.err
-
-
-def test_doctor_shows_labels_outside_an_order(workplace, shoal):
-    text = (workplace / "policy.yaml").read_text().replace("doctorate]", "phd]")
-    (workplace / "policy.yaml").write_text(text)
-    assert (
-        "doctorate" in shoal("policy", "check", "policy.yaml", "patients.csv", "--show-values").out
-    )
+def test_a_check_marks_what_publish_calls_grave_and_counts_it_last(tmp_path, monkeypatch, shoal):
+    monkeypatch.chdir(tmp_path)
+    emails = [f"p{number}@mail.example" for number in range(40)]
+    pl.DataFrame({"age": range(20, 60), "email": emails}).write_csv("d.csv")
+    age = {"role": "quasi", "type": "number", "domain": [0, 100]}
+    Path("p.yaml").write_text(yaml.safe_dump(content_of({"age": age, "email": "plain"}, 2)))
+    said = shoal("policy", "check", "p.yaml", "d.csv").err.splitlines()
+    assert said[0].startswith("shoal: grave: 'email' is not protected")
+    assert said[-1] == "the policy is sound and fits the data; 1 grave finding"
 
 
 def test_bare_command_shows_help_and_nothing_else(shoal):
@@ -270,62 +207,34 @@ def test_bare_command_shows_help_and_nothing_else(shoal):
     assert "shoal: ;" not in result.err
 
 
-def test_proposal_takes_the_number_that_repeats_for_the_person():
-    frame = pl.DataFrame(
-        {
-            "encounter_id": ["1", "2", "3", "4"],
-            "patient_nbr": ["7", "7", "8", "9"],
-            "age": ["1", "2", "3", "4"],
-        }
-    )
-    roles = {
-        n: a["role"] for n, a in yaml.safe_load(propose(Table(frame), 2))["attributes"].items()
-    }
-    assert roles == {"encounter_id": "identifier", "patient_nbr": "subject", "age": "quasi"}
-
-
-def test_proposal_sees_dates_missing_values_and_missing_headers():
+def test_proposal_sees_missing_values_and_missing_headers():
     frame = pl.DataFrame({"born": ["2001-02-03", "?", "1999-01-01"], "town": ["a", "b", "NA"]})
-    content = yaml.safe_load(propose(Table(frame), 2))
-    assert content["attributes"]["born"]["hierarchy"] == {
-        "dates": ["day", "month", "quarter", "year", "decade"]
-    }
-    within_one = yaml.safe_load(
-        propose(frame.with_columns(born=pl.Series(["2001-02-03", "2003-01-01", "2009-12-31"])), 2)
-    )
-    assert within_one["attributes"]["born"]["hierarchy"] == {
-        "dates": ["day", "month", "quarter", "year"]
-    }
-    assert content["missing_values"] == ["", "?", "NA"]
-    with pytest.raises(shoal.InputError, match="look like data"):
+    assert yaml.safe_load(propose(Table(frame), 2))["missing_values"] == ["", "?", "NA"]
+    with pytest.raises(InputError, match="look like data"):
         propose(Table(pl.DataFrame({"39": ["50"], "Private": ["Private"]})), 2)
-
-
-YEARS = {"pupil": [f"S{i}" for i in range(60)], "school": ["A", "B"] * 30}
-YEARS |= {str(year): ["1", "2", "3"] * 20 for year in (2019, 2020, 2021)}
 
 
 def test_names_that_are_numbers_are_said_and_not_refused():
     """Three of five names may be years; they may be the first record as well."""
-    frame = pl.DataFrame(YEARS)
-    text = propose(frame, 2)
+    frame = {"pupil": [f"S{i}" for i in range(60)], "school": ["A", "B"] * 30}
+    frame |= {str(year): ["1", "2", "3"] * 20 for year in (2019, 2020, 2021)}
+    text = propose(pl.DataFrame(frame), 2)
     assert text.count("its name looks like a value") == 3
     assert yaml.safe_load(text)["attributes"]["2019"]["role"] == "quasi"
-    asked = content_of({"school": "quasi", "pupil": "identifier"}, 2, other="plain")
+    asked = {"school": "quasi", "pupil": "identifier"}
     with pytest.warns(UserWarning, match="columns: 3 that the policy does not name") as caught:
-        shoal.publish(frame, asked)
+        published(frame, asked, other="plain")
     assert not any("2019" in str(one.message) for one in caught)
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message="columns: ")
-        shoal.publish(frame, asked | {"other": "drop"})
+        published(frame, asked, other="drop")
 
 
 def test_a_first_record_is_said_and_not_shown_where_the_policy_names_most_of_its_cells():
     cells = {"39": ["39", "50"] * 10, "m": ["m", "f"] * 10, "1945-08-17": ["1961-01-05"] * 20}
-    frame = pl.DataFrame({**cells, "Ann Kay": [f"Ann {i}" for i in range(20)]})
-    asked = content_of(dict.fromkeys(cells, "quasi"), 2, other="plain")
+    frame = {**cells, "Ann Kay": [f"Ann {i}" for i in range(20)]}
     with pytest.warns(UserWarning, match="columns: 1 that the policy does not name") as caught:
-        shoal.publish(frame, asked)
+        published(frame, dict.fromkeys(cells, "quasi"), other="plain")
     assert not any("Ann" in str(one.message) for one in caught)
 
 
@@ -333,204 +242,165 @@ def test_a_first_column_without_a_name_is_that_of_names_of_rows(tmp_path):
     """As R and pandas write them; commas behind all names are columns without a value."""
     path = tmp_path / "t.csv"
     path.write_text(",town,sex,,\n" + "".join(f"{i},A,{'MF'[i % 2]},,\n" for i in range(20)))
-    source = files.read(str(path))
-    assert source.frame.columns == ["column_1", "town", "sex", "column_4", "column_5"]
-    content = yaml.safe_load(propose(source.frame, 2))["attributes"]
-    assert [one["role"] for one in content.values()] == [
-        "identifier", "quasi", "quasi", "drop", "drop",
-    ]  # fmt: skip
-    path.write_text("id,,sex\n1,A,F\n")
-    with pytest.raises(shoal.InputError, match="column 2 has no name"):
-        files.read(str(path))
+    found = proposed(files.read(str(path)).frame)
+    assert list(found) == ["column_1", "town", "sex", "column_4", "column_5"]
+    roles = [one["role"] for one in found.values()]
+    assert roles == ["identifier", "quasi", "quasi", "drop", "drop"]
+
+
+TREE = {"tree": {"*": {"low": ["none"], "high": ["master", "doctor"]}}}
+CLOSE = {"model": "t-closeness", "attributes": "pay", "t": 0.5}
 
 
 @pytest.mark.parametrize(
-    ("education", "promise", "method"),
+    ("education", "promises", "method"),
     [
-        ({"order": "frequency"}, None, "rounded-partition"),
-        (
-            {"hierarchy": {"tree": {"*": {"low": ["none"], "high": ["master", "doctor"]}}}},
-            None,
-            "lattice-peeling",
-        ),
-        ({}, None, "rounded-partition"),
-        ({}, {"model": "t-closeness", "attributes": "pay", "t": 0.5}, "tcloseness"),
+        ({"order": "frequency"}, [], "rounded-partition"),
+        ({"hierarchy": TREE}, [], "lattice-peeling"),
+        ({}, [], "rounded-partition"),
+        ({}, [CLOSE], "tcloseness"),
     ],
 )
 def test_a_policy_without_a_method_gets_the_one_that_loses_least_on_such_a_table(
-    education, promise, method
+    education, promises, method
 ):
-    frame = pl.DataFrame(
-        {
-            "age": list(range(30, 42)),
-            "education": ["none", "master", "doctor"] * 4,
-            "pay": list(range(12)),
-        }
-    )
-    content = content_of(
-        {
-            "age": {"role": "quasi", "type": "number"},
-            "education": {"role": "quasi", **education},
-            "pay": {"role": "sensitive", "type": "number"},
-        },
-        3,
-        *([promise] if promise else []),
-    )
-    assert shoal.publish(frame, content).certificate["method"]["name"] == method
-    named = content | {"method": {"name": "mondrian"}}
-    assert shoal.publish(frame, named).certificate["method"]["name"] == "mondrian"
+    frame = {"age": range(30, 42), "education": ["none", "master", "doctor"] * 4, "pay": range(12)}
+    pay = {"role": "sensitive", "type": "number"}
+    attributes = {"age": NUMBER, "education": {"role": "quasi", **education}, "pay": pay}
+    for more, name in (({}, method), ({"method": {"name": "mondrian"}}, "mondrian")):
+        release = published(frame, attributes, 3, *promises, **more)
+        assert release.certificate["method"]["name"] == name
+
+
+ZIP = {"role": "quasi", "hierarchy": {"prefix": 5}}
+
+
+@pytest.mark.parametrize(
+    ("zips", "settings", "name"),
+    [
+        ("quasi", {"refine": "none"}, "rounded-partition"),
+        (ZIP, {"refine": "none"}, "lattice-peeling"),
+        (ZIP, {"cut": "paper"}, "rounded-partition"),  # the other default has no cut
+        ("quasi", {"refine": "thorough", "steps": 2}, "lattice-peeling"),
+    ],
+)
+def test_a_setting_changes_no_default_that_takes_it_too_and_no_method_that_is_named(
+    zips, settings, name
+):
+    people = pl.DataFrame({"zip": [f"{n:05}" for n in range(10000, 10060)], "age": range(60)})
+    policy = Policy.from_dict(content_of({"zip": zips, "age": NUMBER}, 3, seed=1))
+    policy = policy.with_method(None, settings)
+    method = shoal.publish(people, policy.with_k(4)).certificate["method"]
+    assert method["name"] == name
+    assert {key: method["parameters"][key] for key in settings} == settings
+    named = shoal.publish(people, policy.with_method("mdav")).certificate["method"]
+    assert named["name"] == "mdav"
 
 
 def test_a_k_in_quotes_is_that_number():
-    frame = pl.DataFrame({"age": [20, 21, 30, 31]})
-    release = shoal.publish(frame, content_of({"age": {"role": "quasi", "type": "number"}}, "2"))
+    release = published({"age": [20, 21, 30, 31]}, {"age": NUMBER}, "2")
     assert release.certificate["promises"][0]["asked"] == 2
 
 
 def test_numbers_that_no_distance_can_be_told_of_are_refused(recwarn):
-    policy = content_of({"age": {"role": "quasi", "type": "number"}}, 2)
-    with pytest.raises(
-        shoal.InputError, match="attribute 'age': 2 records with numbers beyond 1e\\+100"
-    ):
-        shoal.publish(pl.DataFrame({"age": ["-1.7e308", "1.7e308", "3", "4"]}), policy)
-    assert shoal.publish(
-        pl.DataFrame({"age": ["-1e100", "1e100", "3", "4"]}), policy
-    ).certificate.holds
+    with pytest.raises(InputError, match="attribute 'age': 2 records with numbers beyond 1e\\+100"):
+        published({"age": ["-1.7e308", "1.7e308", "3", "4"]}, {"age": NUMBER})
+    assert published({"age": ["-1e100", "1e100", "3", "4"]}, {"age": NUMBER}).certificate.holds
     assert [one for one in recwarn.list if one.category is not ReleaseWarning] == []
-    wide = {"age": {"role": "quasi", "domain": [-1.7e308, 1.7e308]}}
-    with pytest.raises(shoal.InputError, match="domain must lie within"):
-        Policy.from_dict(policy | {"attributes": wide})
+    with pytest.raises(InputError, match="domain must lie within"):
+        Policy.from_dict(content_of({"age": {"role": "quasi", "domain": [-1.7e308, 1.7e308]}}))
 
 
-SERVING = {
-    "stream": ("fads", "castle"),
-    "republish": ("crp", "m-invariance"),
-    "publish": ("mdav", None),
-}
+def test_a_policy_whose_records_leave_is_checked_as_the_method_that_its_ledger_takes():
+    columns = {"who": "subject", "what": "operation", "ill": "sensitive", "ward": "plain"}
+    columns["zip"] = {"role": "quasi", "hierarchy": {"prefix": 5}}
+    first, second = (finding.message for finding in shoal.check(content_of(columns, 2)))
+    assert "'zip': its hierarchy is made from the data" in first
+    assert "a plain column would show which rows are invented" in second
 
 
-def test_doctor_checks_a_policy_whose_records_leave_as_the_method_that_its_ledger_takes(workplace):
-    columns = {"who": "subject", "what": "operation", "zip": {"hierarchy": {"prefix": 5}}}
-    columns["zip"]["role"] = "quasi"
-    columns |= {"ill": "sensitive", "ward": "plain"}
-    found = [finding.message for finding in shoal.check(content_of(columns, 2))]
-    assert len(found) == 2
-    assert "'zip': its hierarchy is made from the data" in found[0]
-    assert "a plain column would show which rows are invented" in found[1]
+ROWS = {"who": list("abcd"), "age": [20, 21, 30, 31], "sex": list("fmfm"), "ill": list("xyxy")}
 
 
-@pytest.mark.parametrize("method", [name for names in SERVING.values() for name in names])
-def test_doctor_checks_a_policy_for_the_verb_of_its_method(tmp_path, shoal, method):
-    tree = {"tree": {"any": ["f", "m"]}}
-    age = {"role": "quasi", "type": "number", "domain": [0, 100]}
-    sex = {"role": "quasi", "hierarchy": tree}
-    policy = content_of({"who": "subject", "age": age, "sex": sex, "ill": "sensitive"}, 2)
-    if method is not None:
-        policy["method"] = {"name": method}
-    (tmp_path / "p.yaml").write_text(yaml.safe_dump(policy))
-    frame = pl.DataFrame(
-        {"who": list("abcd"), "age": [20, 21, 30, 31], "sex": list("fmfm"), "ill": list("xyxy")}
-    )
-    frame.write_csv(tmp_path / "d.csv")
-    found = shoal("policy", "check", str(tmp_path / "p.yaml"), str(tmp_path / "d.csv"))
-    assert (found.status, found.err.splitlines()[-1]) == (
-        0,
-        "the policy is sound and fits the data",
-    )
-    policy["method"] = {"name": method or "mdav", "delta_": 1}
-    (tmp_path / "p.yaml").write_text(yaml.safe_dump(policy))
-    found = shoal("policy", "check", str(tmp_path / "p.yaml"), str(tmp_path / "d.csv"))
-    assert found.status == 2
-    assert "unknown parameter 'delta_'" in found.err
+@pytest.mark.parametrize("method", ["fads", "castle", "crp", "m-invariance", "mdav", None])
+def test_a_policy_is_checked_for_the_verb_of_its_method(method):
+    sex = {"role": "quasi", "hierarchy": {"tree": {"any": ["f", "m"]}}}
+    content = content_of({"who": "subject", "age": AGE, "sex": sex, "ill": "sensitive"}, 2)
+    content |= {"method": {"name": method}} if method else {}
+    assert shoal.check(content, pl.DataFrame(ROWS)) == []
+    content["method"] = {"name": method or "mdav", "delta_": 1}
+    (found,) = shoal.check(content, pl.DataFrame(ROWS))
+    assert "unknown parameter 'delta_'" in found.message
 
 
-def test_doctor_names_what_a_stream_can_not_promise(tmp_path, shoal):
-    attributes = {
-        "age": {"role": "quasi", "type": "number", "domain": [0, 100]},
-        "ill": {"role": "sensitive"},
-    }
-    promises = [
-        {"model": "k-anonymity", "k": 2},
-        {"model": "beta-likeness", "attributes": ["ill"], "beta": 9},
-    ]
-    policy = {
-        "version": 1,
-        "attributes": attributes,
-        "promises": promises,
-        "method": {"name": "fads"},
-    }
-    (tmp_path / "p.yaml").write_text(yaml.safe_dump(policy))
-    pl.DataFrame({"age": [20, 21, 30, 31], "ill": list("xyxy")}).write_csv(tmp_path / "d.csv")
-    found = shoal("policy", "check", str(tmp_path / "p.yaml"), str(tmp_path / "d.csv"))
-    assert found.status == 2
-    assert "promise 'beta-likeness': compares every class with the whole table" in found.err
+def test_check_names_what_a_stream_can_not_promise():
+    like = {"model": "beta-likeness", "attributes": ["ill"], "beta": 9}
+    content = content_of({"age": AGE, "ill": "sensitive"}, 2, like, method={"name": "fads"})
+    (found,) = shoal.check(content, pl.DataFrame(ROWS).select("age", "ill"))
+    assert "promise 'beta-likeness': compares every class with the whole table" in found.message
 
 
 def test_without_a_method_equal_records_are_peeled_and_different_ones_cut():
     """Half of 40 records distinct is many; from k = 25 on, or with more than k, 28 of 40 is too."""
 
     def chosen(distinct, k, *promises):
-        numbers = [i % distinct for i in range(40)]
-        frame = pl.DataFrame({"age": numbers, "ill": ["flu", "hiv"] * 20})
-        policy = content_of(
-            {"age": {"role": "quasi", "type": "number"}, "ill": "sensitive"}, k, *promises
-        )
-        return shoal.publish(frame, policy).certificate["method"]["name"]
+        frame = {"age": [i % distinct for i in range(40)], "ill": ["flu", "hiv"] * 20}
+        release = published(frame, {"age": NUMBER, "ill": "sensitive"}, k, *promises)
+        return release.certificate["method"]["name"]
 
     diverse = {"model": "l-diversity", "attribute": "ill", "l": 2, "kind": "distinct"}
-    assert [chosen(19, 2), chosen(20, 2)] == ["lattice-peeling", "rounded-partition"]
-    assert [chosen(27, 2), chosen(28, 2)] == ["rounded-partition", "rounded-partition"]
-    assert [chosen(27, 25), chosen(29, 25)] == ["lattice-peeling", "rounded-partition"]
-    assert [chosen(27, 2, diverse), chosen(29, 2, diverse)] == [
-        "lattice-peeling",
-        "rounded-partition",
-    ]
+    for few, many, more in ((19, 20, [2]), (27, 29, [25]), (27, 29, [2, diverse])):
+        assert chosen(few, *more) == "lattice-peeling"
+        assert chosen(many, *more) == "rounded-partition"
+    assert chosen(27, 2) == chosen(28, 2) == "rounded-partition"
 
 
 @given(st.lists(st.tuples(*[st.integers(0, 3)] * 3), min_size=1, max_size=30))
 def test_distinct_records_are_counted_right(rows):
     frame = pl.DataFrame(rows, schema=["a", "b", "c"], orient="row")
-    policy = content_of({name: {"role": "quasi", "type": "number"} for name in "abc"}, 2)
+    policy = content_of(dict.fromkeys("abc", NUMBER), 2)
     bound, _ = bind(Table(frame.cast(pl.String)), Policy.from_dict(policy))
     assert bound.encoded.distinct_share == len(set(rows)) / len(rows)
 
 
-def test_check_lists_what_every_stage_finds_at_once(workplace, shoal):
-    policy = yaml.safe_load(Path("policy.yaml").read_text())
-    attributes = policy["attributes"]
-    attributes["aeg"] = attributes.pop("age")
-    attributes["sex"]["rol"] = "quasi"
-    policy["promises"].append({"model": "l-diversity", "attribute": "diseas", "l": 3})
-    policy["metod"] = {"name": "mondrian"}
-    Path("bad.yaml").write_text(yaml.safe_dump(policy))
-    lines = shoal("policy", "check", "bad.yaml", "patients.csv").err.splitlines()
-    for part in (
-        "attributes.sex.rol: is not a known key; did you mean 'role'?",
-        "metod: is not a known key; did you mean 'method'?",
-        "attribute 'diseas' is not in the policy; did you mean 'disease'?",
-        "column 'age': in the data, not in the policy",
-        "did you mean 'age' for 'aeg'?",
-    ):
-        assert sum(part in line for line in lines) == 1, part
-    assert len(lines) == 5
+def misspelt(content):
+    content["attributes"]["aeg"] = content["attributes"].pop("age")
+    content["attributes"]["sex"]["rol"] = "quasi"
+    content["promises"].append({"model": "l-diversity", "attribute": "diseas", "l": 3})
+    content["metod"] = {"name": "mondrian"}
 
 
-def test_check_looks_past_a_faulty_attribute(workplace, shoal):
-    policy = yaml.safe_load(Path("policy.yaml").read_text())
-    policy["attributes"]["age"]["domain"] = [40, 60]
-    policy["attributes"]["charge"] = {"role": "quasi", "hierarchy": {"dates": ["day", "month"]}}
-    policy["promises"] = [{"model": "k-anonymity", "k": 1000}]
-    policy["method"] = {"name": "mondrain"}
-    Path("bad.yaml").write_text(yaml.safe_dump(policy))
-    lines = shoal("policy", "check", "bad.yaml", "patients.csv").err.splitlines()
-    for part in (
-        "did you mean 'mondrian'?",
-        "attribute 'charge': ",
-        "attribute 'age': ",
-        "k = 1000 asked",
-    ):
-        assert sum(part in line for line in lines) == 1, part
-    assert len(lines) == 4
+def faulty(content):
+    content["attributes"]["age"]["domain"] = [40, 60]
+    content["attributes"]["charge"] = {"role": "quasi", "hierarchy": {"dates": ["day", "month"]}}
+    content["promises"] = [{"model": "k-anonymity", "k": 1000}]
+    content["method"] = {"name": "mondrain"}
+
+
+SPELLED = [
+    "attributes.sex.rol: is not a known key; did you mean 'role'?",
+    "metod: is not a known key; did you mean 'method'?",
+    "attribute 'diseas' is not in the policy; did you mean 'disease'?",
+    "column 'age': in the data, not in the policy",
+    "did you mean 'age' for 'aeg'?",
+]
+FAULTS = ["did you mean 'mondrian'?", "attribute 'charge': ", "attribute 'age': ", "k = 1000 asked"]
+
+
+@pytest.mark.parametrize(
+    ("change", "parts"),
+    [
+        (misspelt, SPELLED),
+        (faulty, FAULTS),
+        (lambda content: content["promises"][-1].update(l=30), ["l = 30"]),
+    ],
+    ids=["names", "behind a faulty attribute", "a promise that can't hold"],
+)
+def test_check_lists_what_every_stage_finds_at_once(check, change, parts):
+    found = check(change)
+    lines = found.err.splitlines()
+    assert (found.status, len(lines)) == (2, len(parts))
+    assert [sum(part in line for line in lines) for part in parts] == [1] * len(parts)
 
 
 @pytest.mark.parametrize(
@@ -541,9 +411,8 @@ def test_check_looks_past_a_faulty_attribute(workplace, shoal):
     ],
 )
 def test_a_misspelt_word_gets_the_nearest_as_a_hint(change, hint):
-    content = content_of({"age": "quasi", "ill": change}, 2)
     with pytest.raises(InputError) as refused:
-        Policy.from_dict(content)
+        Policy.from_dict(content_of({"age": "quasi", "ill": change}, 2))
     assert hint in str(refused.value)
 
 
@@ -566,39 +435,30 @@ def test_messages_stay_on_one_line_whatever_a_name_holds():
     assert said.findings == ("c\\x1b[31m",)
 
 
-def test_publishing_sensitive_values_under_k_alone_is_remarked(workplace, shoal):
-    policy = yaml.safe_load(Path("policy.yaml").read_text())
-    policy["promises"] = [{"model": "k-anonymity", "k": 5}]
-    Path("alone.yaml").write_text(yaml.safe_dump(policy))
+def test_check_and_publish_remark_a_name_that_is_kept_and_sensitive_values_under_k_alone(
+    check, shoal
+):
+    def kept(content):
+        content["attributes"]["name"] = {"role": "plain"}
+        content["promises"] = [{"model": "k-anonymity", "k": 5}]
+
+    name = "'name' is not protected: it is published as it is"
+    assert name in check(kept).err
     command = ("publish", "patients.csv", "-o", "o.csv", "-q", "-p")
-    assert "no promise covers 'disease'" in shoal(*command, "alone.yaml").err
+    said = shoal(*command, "changed.yaml").err
+    assert name in said
+    assert "no promise covers 'disease'" in said
     assert "no promise covers 'disease'" not in shoal(*command, "policy.yaml").err
 
 
-@pytest.mark.parametrize("said", [{"attributes": {"name": {"role": "plain"}}}, {"other": "plain"}])
-def test_publishing_a_column_named_as_a_name_is_remarked(said):
-    quasi = {"age": {"role": "quasi", "type": "number"}}
-    asked = content_of(quasi | said.get("attributes", {}), 2)
-    policy = Policy.from_dict(asked | ({"other": "plain"} if "other" in said else {}))
+@pytest.mark.parametrize(("more", "other"), [({"name": "plain"}, None), ({}, "plain")])
+def test_publishing_a_column_named_as_a_name_is_remarked(more, other):
+    policy = Policy.from_dict(content_of({"age": NUMBER, **more}, 2, other=other))
     people = pl.DataFrame({"age": range(30), "name": [f"N{i % 12}" for i in range(30)]})
     (finding,) = of_cells(Table(people), policy)
-    assert (finding.code, finding.column, finding.severity) == (
-        "plain-names-people",
-        "name",
-        "grave",
-    )
+    found = (finding.code, finding.column, finding.severity)
+    assert found == ("plain-names-people", "name", "grave")
     assert of_cells(Table(people.select("age")), policy) == []
-
-
-def test_check_and_publish_remark_a_name_that_is_kept(workplace, shoal):
-    policy = yaml.safe_load(Path("policy.yaml").read_text())
-    policy["attributes"]["name"] = {"role": "plain"}
-    Path("kept.yaml").write_text(yaml.safe_dump(policy))
-    for command in (
-        ("policy", "check", "kept.yaml", "patients.csv"),
-        ("publish", "patients.csv", "-o", "o.csv", "-q", "-p", "kept.yaml"),
-    ):
-        assert "'name' is not protected: it is published as it is" in shoal(*command).err
 
 
 def test_a_text_that_is_no_policy_is_said_to_be_none():
@@ -609,33 +469,30 @@ def test_a_text_that_is_no_policy_is_said_to_be_none():
 @pytest.mark.parametrize("attributes", [True, [[]], {"age": 1}, 3])
 def test_attributes_of_a_promise_that_are_no_list_of_names_are_a_finding(attributes):
     promise = {"model": "k-anonymity", "k": 2, "attributes": attributes}
-    content = {"version": 1, "attributes": {"age": {"role": "quasi"}}, "promises": [promise]}
-    with pytest.raises(shoal.InputError, match="'attributes' must be a list"):
-        Policy.from_dict(content)
+    with pytest.raises(InputError, match="'attributes' must be a list"):
+        Policy.from_dict(content_of({"age": "quasi"}) | {"promises": [promise]})
 
 
 @pytest.mark.parametrize("begins", ["0b", "0x", "", "0o", "1.", "-", "x", "1:"])
 @pytest.mark.parametrize("suffix", [".yaml", ".yml"])
-def test_a_number_or_word_too_long_to_be_parsed_is_refused_unread(tmp_path, begins, suffix):
+def test_a_number_or_word_too_long_to_be_parsed_is_refused_unread(
+    tmp_path, monkeypatch, begins, suffix
+):
+    monkeypatch.setattr(loading, "LONGEST", 1000)
     path = tmp_path / f"policy{suffix}"
-    path.write_text(f"version: {begins}{'1' * 1_000_001}\n")
-    with pytest.raises(shoal.InputError, match="a number or word has more than 1,000,000 signs"):
-        shoal.Policy.load(path)
-
-
-def test_long_lists_without_blanks_are_no_long_words():
-    text = "a: [" + ",".join(f"v{number}" for number in range(40_000)) + "]"
-    assert len(yaml.load(text, Loader=SafeLoader)["a"]) == 40_000
-
-
-ROLES = {"age": {"role": "quasi"}, "id": {"role": "subject"}}
+    path.write_text(f"version: {begins}{'1' * 1001}\n")
+    with pytest.raises(InputError, match="a number or word has more than 1,000 signs"):
+        Policy.load(path)
+    entries = ",".join(f"v{number}" for number in range(1000))
+    path.write_text(f"a: [{entries}]")
+    assert len(loading.read_mapping(path)["a"]) == 1000  # a list without blanks is no long word
 
 
 def calls(content):
     """How many functions are called until a policy is found unsound, or sound."""
     profile = cProfile.Profile()
-    with contextlib.suppress(shoal.InputError):
-        profile.runcall(shoal.Policy.from_dict, content)
+    with contextlib.suppress(InputError):
+        profile.runcall(Policy.from_dict, content)
     return pstats.Stats(profile).total_calls
 
 
@@ -652,14 +509,14 @@ def calls(content):
             }
         },
         lambda names: {
-            "attributes": ROLES | {name: {"role": "quasi"} for name in names},
+            "attributes": {name: {"role": "quasi"} for name in ("age", *names)},
             "promises": [{"model": "l-diversity", "attribute": f"{n} x", "l": 2} for n in names],
         },
     ],
     ids=["unknown keys", "unknown roles", "tables", "tables in a ring", "promises"],
 )
 def test_twice_as_many_keys_are_twice_the_work(of_many):
-    base = content_of(ROLES)
+    base = content_of({"age": "quasi", "id": "subject"})
     few, many = ([f"k{n}" for n in range(count)] for count in (1_500, 3_000))
     calls(base)  # what is imported once
     assert calls(base | of_many(many)) < 2.5 * calls(base | of_many(few))

@@ -5,31 +5,24 @@ from __future__ import annotations
 import json
 import warnings
 from itertools import product
+from pathlib import Path
 
 import polars as pl
 import pytest
 import yaml
-from typer.testing import CliRunner
 
 import shoal as library
 from sample_policies import content_of
-from shoal.cli.main import app
 from shoal.data.table import Table
 from shoal.data.warnings import ReleaseWarning
 from shoal.policy.binding.columns import written_alike
 from shoal.policy.policy import Policy
 
-NUMBER, SUBJECT = {"role": "quasi", "type": "number"}, {"role": "subject"}
-POLICY = content_of(
-    {
-        "age": {"role": "quasi", "type": "number", "domain": [0, 100]},
-        "town": "quasi",
-        "disease": "sensitive",
-        "note": "plain",
-    },
-    2,
-    {"model": "l-diversity", "attribute": "disease", "l": 2},
-)
+NUMBER = {"role": "quasi", "type": "number"}
+AGE = NUMBER | {"domain": [0, 100]}
+COLUMNS = {"age": AGE, "town": "quasi", "disease": "sensitive", "note": "plain"}
+DIVERSE = {"model": "l-diversity", "attribute": "disease", "l": 2}
+POLICY = content_of(COLUMNS, 2, DIVERSE)
 ROWS = pl.DataFrame(
     {
         "age": [" 30", "30", "31", "32", "40", "41"],
@@ -54,10 +47,8 @@ def test_groups_of_like_values_are_counted_and_none_is_named():
 def test_numbers_plain_columns_and_texts_for_no_value_say_nothing():
     alone = ROWS.with_columns(town=pl.lit("Ulm"), disease=pl.lit("flu"))
     assert texts(alone) == []
-    missing = {**POLICY, "missing_values": ["", "NA", "na"]}
-    assert (
-        texts(alone.with_columns(disease=pl.Series(["NA", "na", "", "x", "x", "x"])), missing) == []
-    )
+    without = alone.with_columns(disease=pl.Series(["NA", "na", "", "x", "x", "x"]))
+    assert texts(without, POLICY | {"missing_values": ["", "NA", "na"]}) == []
 
 
 @pytest.mark.parametrize(
@@ -77,8 +68,7 @@ def test_sensitive_texts_that_often_stand_for_no_value_are_counted(cells, listed
 
 
 def test_households_whose_numbers_are_spelled_in_several_ways_are_said():
-    roles = {"age": POLICY["attributes"]["age"], "hh": "household", "w": "weight"}
-    policy = content_of(roles)
+    policy = content_of({"age": AGE, "hh": "household", "w": "weight"})
     frame = pl.DataFrame({"age": range(4), "hh": ["H1", "h1", "0H1", "H1.0"], "w": [2] * 4})
     (said,) = texts(frame, policy)
     assert said.startswith("attribute 'hh': 4 of its values are only 1 if capitals, zeros in front")
@@ -115,11 +105,8 @@ ALIKE = [
 def test_two_ways_to_write_a_disease_are_one_for_l(pair, method):
     """`flu` and a blank are a value and none: two, but two texts for none are one."""
     rows = pl.DataFrame({"age": ["30", "31", "40", "41"] * 4, "d": [*pair, *pair[::-1]] * 4})
-    asked = POLICY | {
-        "attributes": {"age": POLICY["attributes"]["age"], "d": {"role": "sensitive"}},
-        "promises": [POLICY["promises"][0], {**POLICY["promises"][1], "attribute": "d"}],
-        "method": {"name": method},
-    }
+    diverse = DIVERSE | {"attribute": "d"}
+    asked = content_of({"age": AGE, "d": "sensitive"}, 2, diverse, method={"name": method})
     if pair[1] == " ":
         rows = rows.with_columns(pl.col("d").replace("flu", ""))
     with pytest.raises(library.InfeasibleError, match="the nearest that holds is l = 1"):
@@ -133,44 +120,33 @@ def test_two_ways_to_write_a_disease_are_one_for_l(pair, method):
 def test_a_value_that_a_promise_names_is_found_however_it_is_written():
     rows = pl.DataFrame({"age": ["30", "31"] * 4, "d": ["HIV", "flu"] * 4})
     promise = {"model": "alpha-k-anonymity", "attribute": "d", "alpha": 0.4, "k": 2}
-    asked = POLICY | {
-        "attributes": {"age": POLICY["attributes"]["age"], "d": {"role": "sensitive"}},
-        "promises": [promise | {"values": ["hiv "]}],
-    }
+    asked = content_of({"age": AGE, "d": "sensitive"})
     with pytest.raises(library.InfeasibleError):
-        library.publish(rows, asked)
+        library.publish(rows, asked | {"promises": [promise | {"values": ["hiv "]}]})
 
 
-def test_policy_check_says_it_and_stays_sound(tmp_path):
-    ROWS.write_csv(tmp_path / "rows.csv")
-    (tmp_path / "policy.yaml").write_text(yaml.safe_dump(POLICY))
-    said = CliRunner().invoke(
-        app, ["policy", "check", str(tmp_path / "policy.yaml"), str(tmp_path / "rows.csv")]
-    )
-    assert said.exit_code == 0, said.output
-    assert "5 of its values are only 2" in said.output
-    assert "flu" not in said.output
-
-
-def test_verify_finds_it_again_with_the_original_and_misses_it_where_it_was_left_out(tmp_path):
-    ROWS.write_csv(tmp_path / "rows.csv")
-    (tmp_path / "policy.yaml").write_text(yaml.safe_dump(POLICY))
-    policy, rows, out = (str(tmp_path / name) for name in ("policy.yaml", "rows.csv", "out.csv"))
-    run = CliRunner().invoke(app, ["publish", rows, "-p", policy, "-o", out])
-    assert run.exit_code == 0, run.output
-    verify = ["verify", out, "--policy", policy, "--original", rows]
-    assert CliRunner().invoke(app, verify).exit_code == 0
+def test_check_says_it_and_verify_misses_it_where_it_was_left_out(tmp_path, monkeypatch, shoal):
+    monkeypatch.chdir(tmp_path)
+    ROWS.write_csv("rows.csv")
+    Path("policy.yaml").write_text(yaml.safe_dump(POLICY))
+    said = shoal(*"policy check policy.yaml rows.csv".split())
+    assert said.status == 0
+    assert "5 of its values are only 2" in said.out + said.err
+    assert "flu" not in said.out + said.err
+    assert shoal(*"publish rows.csv -p policy.yaml -o out.csv".split()).status == 0
+    verify = "verify out.csv --policy policy.yaml --original rows.csv".split()
+    assert shoal(*verify).status == 0
     (certificate,) = tmp_path.glob("out*.json")
     content = json.loads(certificate.read_text())
     content["warnings"] = [w for w in content["warnings"] if w["code"] != "written-alike"]
     certificate.write_text(json.dumps(content))
-    said = CliRunner().invoke(app, verify)
-    assert said.exit_code != 0
-    assert "written-alike" in said.output
+    said = shoal(*verify)
+    assert said.status != 0
+    assert "written-alike" in said.out + said.err
 
 
 def test_people_whose_numbers_differ_by_capitals_are_counted_apart_and_said_so():
-    policy = {**POLICY, "attributes": {**POLICY["attributes"], "note": {"role": "subject"}}}
+    policy = content_of(COLUMNS | {"note": "subject"}, 2, DIVERSE)
     frame = ROWS.with_columns(note=pl.Series(["a1", "A1", "b2", "b2 ", "c3", "d  4"]))
     (said,) = [text for text in texts(frame, policy) if "'note'" in text]
     assert "2 of its values are only 1 if" in said  # blanks at an end make nobody another person
@@ -185,7 +161,7 @@ def test_people_whose_numbers_differ_by_capitals_are_counted_apart_and_said_so()
 @pytest.mark.parametrize(
     ("cells", "role"),
     [
-        *product(([1.0, -9.0, None, -9.0], ["1", "-9,00", "-9", "-9.0"]), (NUMBER, SUBJECT)),
+        *product(([1.0, -9.0, None, -9.0], ["1", "-9,00", "-9", "-9.0"]), (NUMBER, "subject")),
         (["1", " -9", "-9", "-9.0 "], NUMBER),
     ],
 )
@@ -201,7 +177,7 @@ def test_codes_for_no_value_that_are_written_as_decimals_are_warned_of(cells, ro
 
 @pytest.mark.parametrize("name", ["nan", "None", "NULL ", "#N/A", "Unknown", "k.A."])
 def test_a_person_whose_name_often_stands_for_no_value_is_warned_of(name):
-    policy = {**POLICY, "attributes": POLICY["attributes"] | {"id": SUBJECT}, "seed": 0}
+    policy = content_of(COLUMNS | {"id": "subject"}, 2, DIVERSE)
     frame = ROWS.select("age", id=pl.Series(["a", "b", "c", name, name, name]))
     (text,) = texts(frame, policy)
     assert text.startswith("attribute 'id': 3 records hold a text that often stands for no value")
@@ -212,7 +188,7 @@ def test_a_person_whose_name_often_stands_for_no_value_is_warned_of(name):
 
 
 def test_ids_in_the_digits_of_another_script_are_ids_in_another_spelling():
-    policy = {**POLICY, "attributes": POLICY["attributes"] | {"id": SUBJECT}, "seed": 0}
+    policy = content_of(COLUMNS | {"id": "subject"}, 2, DIVERSE)
     frame = ROWS.select("age", id=pl.Series(["P12", "P١٢", "P१२", "13", "P2", "p2"]))
     (text,) = texts(frame, policy)
     assert text.startswith("attribute 'id': 5 of its values are only 2 if")

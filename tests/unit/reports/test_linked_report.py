@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
+import csv
 import re
+from itertools import pairwise
 
+import numpy as np
+import pytest
+
+import linked_cases
+import shoal
 from shoal.auditor.dossier.context import read_context
 from shoal.auditor.dossier.dossier import DEFAULT, unanswered
+from shoal.auditor.linked.audit import audit_linked
 from shoal.data.certificate import Certificate
+from shoal.policy.problem import LinkedProblem
 from shoal.reports.attacks import page_content, rows_of
+from shoal.reports.distributions import Distribution
 from shoal.reports.in_short import is_of_rows_alike
-from shoal.reports.linked import Entity, entities_of, entity_picture, table_findings
+from shoal.reports.linked import (
+    Entity,
+    entities_of,
+    entity_picture,
+    linked_distributions,
+    paid_lines,
+    table_findings,
+)
 
 
-def certificate(below: int = 0, matching: dict | None = None) -> Certificate:
+def certificate(below: int = 0, matching: dict | None = None, **found: object) -> Certificate:
     def table(name, parent, known, came, shown):
         rows = {"in": came, "published": shown, "withheld": came - shown}
         return {"name": name, "parent": parent, "known": known, "rows": rows}
@@ -29,6 +46,7 @@ def certificate(below: int = 0, matching: dict | None = None) -> Certificate:
             "linked": {
                 "exposed": [{"table": t, "known": k, "below": b} for t, k, b in exposed],
                 "matching": matching,
+                **found,
             },
         }
     )
@@ -62,13 +80,28 @@ def test_a_table_that_nobody_has_linked_is_drawn_apart():
     assert picture.count("<path") == 1
 
 
-def test_each_table_says_what_is_withheld_and_who_is_betrayed_by_it():
+def test_each_table_says_who_is_betrayed_by_it():
     people, visits, drugs = table_findings(certificate(below=7))
     assert people.lines == ["Known people's own cells: everybody hides among at least 5."]
-    assert visits.lines[0].startswith("9 of 90 rows are withheld")
-    assert "Known any 2 rows of visits: 7 people hide among fewer than 5." in visits.lines
-    assert visits.lines[-1] == "Known all rows of visits: not judged, too many choices of rows."
-    assert drugs.lines[0].startswith("1 of 100 rows is withheld")
+    assert visits.lines == [
+        "Known any 2 rows of visits: 7 people hide among fewer than 5.",
+        "Known all rows of visits: not judged, too many choices of rows.",
+    ]
+    assert drugs.lines == []
+
+
+def test_who_pays_is_said_of_each_table_as_far_as_it_is_known():
+    visits, drugs = paid_lines(certificate())  # audited by who does not know whose row is whose
+    assert visits.startswith("9 of 90 rows of visits are withheld")
+    assert drugs == "1 of 100 rows of drugs is withheld: not everybody in its class has such a row."
+    people = {"visits": {"losing": 7, "without": 2}, "drugs": {"losing": 1, "without": 0}}
+    most, visits, drugs = paid_lines(
+        certificate(paid={"tenth": 0.5, "half": 0.125, "people": people})
+    )
+    assert "lose 50.0 % of their detail" in most
+    assert most.endswith("the half who lose least, 12.5 %.")
+    assert visits.endswith("People who lose such rows: 7; of these, without any left: 2.")
+    assert drugs.endswith("People who lose such rows: 1; of these, without any left: 0.")
 
 
 def test_people_are_drawn_under_the_name_that_their_owner_gave_them():
@@ -112,3 +145,85 @@ def test_a_promise_of_rows_is_measured_among_rows_that_look_alike():
     assert is_so("l-diversity", "drugs.drug")
     assert not is_so("l-diversity", "blood")
     assert not is_so("holder-share", "drugs.drug")  # which counts people, with and without
+
+
+# Before and after
+
+
+def spread(cells: list[str], edges: list[float]) -> list[float]:
+    """Cells of whole numbers by interval, each spread evenly over the numbers that it covers."""
+    found = [0.0] * (len(edges) - 1)
+    for cell in cells:
+        ends = [int(end) for end in cell.strip("[]").split(", ")]
+        values = range(ends[0], ends[-1] + 1)
+        for at, (low, high) in enumerate(pairwise(edges)):
+            found[at] += sum(low <= value < high for value in values) / len(values)
+    return found
+
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory):
+    """Frames, their policy and the folder of their release, of which some visits are withheld."""
+    folder, frames = tmp_path_factory.mktemp("released") / "out", linked_cases.world(120)
+    policy = shoal.Policy.from_dict(linked_cases.policy(6))
+    return frames, policy, folder, shoal.publish(frames, policy, output=folder)
+
+
+def test_bars_are_shares_of_the_rows_that_a_table_had_so_withheld_rows_are_lost(released):
+    frames, policy, folder, done = released
+    drawn = {one.name: one for one in linked_distributions(done.audit, LinkedProblem(policy))}
+    assert [*drawn] == ["age", "visits.cost"]
+    for name, frame, column in (("age", "people", "age"), ("visits.cost", "visits", "cost")):
+        before, after = drawn[name].percent
+        own = frames[frame]
+        with (folder / f"{frame}.csv").open(encoding="utf-8") as file:
+            shown = [row[column] for row in csv.DictReader(file)]
+        edges = drawn[name].edges.tolist()
+        expected = [100 * one / own.height for one in spread(shown, edges)]
+        assert after.tolist() == pytest.approx(expected)
+        assert after.sum() == pytest.approx(100 * len(shown) / own.height)
+        for share, (low, high) in zip(before, pairwise(edges), strict=True):
+            inside = own.filter((own[column] >= low) & (own[column] < high))
+            people = inside["patient"].n_unique()
+            rounded = 100 * 6 * round(inside.height / 6) / own.height
+            assert np.isnan(share) or share == pytest.approx(rounded)
+            assert np.isnan(share) or people >= 6
+            assert not np.isnan(share) or people < 6 or name != "age"
+    assert drawn["visits.cost"].percent[1].sum() < 98
+
+
+def test_what_is_kept_of_a_distribution_is_drawn_again(released):
+    _, policy, _, done = released
+    for one in linked_distributions(done.audit, LinkedProblem(policy)):
+        again = Distribution.of(one.report())
+        assert again.report() == one.report()
+        assert np.allclose(again.percent[0], one.percent[0], atol=1e-4, equal_nan=True)
+
+
+def test_without_the_original_only_the_release_is_drawn(released):
+    _, policy, folder, _ = released
+    drawn = linked_distributions(audit_linked(folder, policy), LinkedProblem(policy))
+    assert [one.before for one in drawn] == [None, None]
+    assert [one.after.sum() / one.records for one in drawn] == [pytest.approx(1)] * 2
+
+
+def test_days_of_the_calendar_are_drawn_as_dates(tmp_path):
+    frames, content = linked_cases.world(60), linked_cases.policy(4)
+    content["tables"]["visits"]["attributes"]["day"] = {"role": "quasi", "type": "date"}
+    dates = frames["visits"]["cost"].map_elements(linked_cases._day, return_dtype=str)
+    frames["visits"] = frames["visits"].with_columns(dates.alias("day"))
+    for anchor in ({}, {"anchor": {"first": "visits.day"}}):
+        policy = shoal.Policy.from_dict(content | anchor)
+        done = shoal.publish(frames, policy, output=tmp_path / f"out{len(anchor)}")
+        drawn = {one.name: one for one in linked_distributions(done.audit, LinkedProblem(policy))}
+        absolute = drawn["anchor.day" if anchor else "visits.day"]
+        assert all(re.match(r"20\d\d-\d\d-\d\d", label) for label in absolute.labels)
+        assert absolute.edges is None
+        assert not anchor or drawn["visits.day"].edges[0] <= 0  # days from a person's first
+
+
+def test_columns_of_rows_that_nobody_can_join_are_not_drawn(tmp_path):
+    policy = shoal.Policy.from_dict(linked_cases.policy(4, keys="none"))
+    done = shoal.publish(linked_cases.world(40), policy, output=tmp_path / "out")
+    drawn = linked_distributions(done.audit, LinkedProblem(policy))
+    assert [one.name for one in drawn] == ["age"]

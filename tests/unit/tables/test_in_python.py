@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import copy
+import re
+from decimal import Decimal
+from fractions import Fraction
 from html import escape
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
@@ -498,6 +502,52 @@ def test_labels_that_are_spans_are_read_as_numbers(tmp_path, settings):
     assert 49.5 in middles
     assert list(release.numbers("mid")["age"]) == list(read["age"]) == middles
     assert {"lo": 40.0, "hi": 59.0} in list(release.numbers("interval")["age"])
+
+
+def test_half_open_spans_with_brackets_turned_outwards_are_read_as_numbers(tmp_path):
+    spans = re.sub(r"(\d+)-(\d+)", r'"[\1, \2["', SPANS)
+    assert published_by(spans, tmp_path, {}).numbers("mid")["age"].dtype == float
+
+
+def test_numbers_of_a_frame_are_numbers_however_few_they_are():
+    flags = pd.DataFrame({"flag": [0, 1] * 6})
+    release = shoal.publish(flags, quasi=["flag"], k=3)
+    assert release.numbers("mid")["flag"].dtype == float
+    texts = shoal.publish(flags.astype(str), quasi=["flag"], k=3)
+    assert texts.certificate["columns"][0]["type"] == "category"
+
+
+def test_numbers_that_stay_text_are_named_to_who_asked_for_them():
+    flags = pd.DataFrame({"flag": [0, 1] * 6})
+    policy = {"version": 1, "attributes": {"flag": {"role": "quasi"}}}
+    policy["promises"] = [{"model": "k-anonymity", "k": 3}]
+    release = shoal.publish(flags, policy)
+    with pytest.warns(UserWarning, match="'flag': its numbers .* 'type: number'") as caught:
+        release.numbers("mid")
+    assert caught[0].filename == __file__
+
+
+def test_a_path_object_is_a_path_in_a_policy(tmp_path):
+    path = tmp_path / "age.csv"
+    path.write_text(SPANS)
+    ages = pd.DataFrame({"age": [20, 21, 41, 44] * 5})
+    quasi = {"age": {"hierarchy": path}}
+    assert shoal.publish(ages, quasi=quasi, k=5).certificate.holds
+
+
+@pytest.mark.parametrize("k", [10.0, Decimal(10), np.float32(10), Fraction(10)])
+def test_a_whole_number_of_any_type_is_taken(people, k, tmp_path):
+    words = {"sensitive": "disease", "other": "drop", "t": Decimal("0.9")}
+    release = shoal.publish(people, quasi=["age"], k=k, **words)
+    assert [promise["asked"] for promise in release.certificate["promises"]] == [10, 0.9]
+    release.policy.save(tmp_path / "p.yaml")
+    assert shoal.Policy.load(tmp_path / "p.yaml").required_k == 10
+
+
+@pytest.mark.parametrize("k", [10.5, Decimal("NaN"), float("inf"), True])
+def test_what_is_no_whole_number_is_refused(people, k):
+    with pytest.raises(InputError, match="'k' must be a whole number"):
+        shoal.publish(people, quasi=["age"], other="drop", k=k)
 
 
 def test_labels_of_which_only_some_are_spans_stay_text_with_a_warning(tmp_path):

@@ -229,8 +229,8 @@ def control_warnings(
     control: Table | None, original: Table, schema: Schema
 ) -> list[ReleaseWarning]:
     """That more rows of a control are rows of the original than chance explains, where no column
-    says whose they are: as many as rows of the original that have an equal one, and three standard
-    deviations.
+    says whose they are: as many as rows of the original that have an equal one, with three more of
+    these, since that is an estimate, and three standard deviations.
     """
     subject = schema.subject
     if control is None or (subject is not None and subject.name in control.names):
@@ -243,13 +243,14 @@ def control_warnings(
     rows = pl.DataFrame([pl.Series(str(j), codes) for j, codes in enumerate(joined)])
     own, others = rows[: original.records], rows[original.records :]
     found = others.join(own.unique(), on=rows.columns, how="semi").height
-    by_chance = int(own.is_duplicated().sum()) / max(own.height, 1)
-    expected, spread = by_chance * others.height, by_chance * (1 - by_chance) * others.height
-    if found <= expected + 3 * spread**0.5:
+    alike, each = int(own.is_duplicated().sum()), others.height / max(own.height, 1)
+    at_most = (alike + 3) * each
+    if found <= at_most + 3 * at_most**0.5:
         return []
+    by_chance = f"some {alike * each:.0f}" if alike * each >= 1 else "less than 1"
     text = (
         f"{found} of {others.height} rows of the control are equal to rows of the original, by"
-        f" chance some {expected:.0f}: the control must be people who are not in the release"
+        f" chance {by_chance}: the control must be people who are not in the release"
     )
     return [ReleaseWarning(CONTROL_IN_ORIGINAL, text)]
 

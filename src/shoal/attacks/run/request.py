@@ -33,8 +33,11 @@ several.
 
 ALL = "all"
 LACKING = {
-    "alignment": "nobody knows whose record is whose; give the trace",
-    "earlier": "needs another release of the same people; try 'shoal attack --others'",
+    "alignment": (
+        "nobody knows whose record is whose; give the trace, which a publication that was stored or"
+        " copied has no more"
+    ),
+    "earlier": "needs another release of the same people; give it (--others; others=)",
     "population": (
         "needs the population; describe it under 'population' in the policy, or name the weights"
     ),

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from shoal.data.regular_files import readable
 from shoal.errors import InputError
 from shoal.policy.checked import findings_in
 from shoal.policy.loading import read_mapping
@@ -146,6 +147,9 @@ class Context(_Part):
     threshold: Threshold = Field(default=Threshold(), title="accepted risk")
     other_releases: Literal["none-known"] | list[str] | None = Field(
         default=None, title="other releases"
+    )
+    not_judged: Text = Field(
+        default=None, title="why other releases could not be judged with this one"
     )
     accepted: dict[str, Text] = Field(
         default_factory=dict, title="what is accepted although it is grave"
@@ -290,3 +294,34 @@ def template() -> str:
 def json_schema() -> str:
     """The JSON Schema of a context file."""
     return json.dumps(Context.model_json_schema() | {"title": "Context of a release"}, indent=2)
+
+
+# What is read of a dossier that was written.
+
+UNMATCHED = "unmatched"
+"""The kind of an accepted sentence that matches no finding."""
+
+
+def accepted_in_words(dossier: Mapping[str, Any]) -> dict[str, str]:
+    """What was found and is accepted, and in which words. dossier: as its JSON has it."""
+    unmatched = {one["about"] for one in dossier["open"] if one["kind"] == UNMATCHED}
+    return {
+        sentence: words
+        for sentence, words in dossier["context"]["accepted"].items()
+        if words and sentence not in unmatched
+    }
+
+
+def signed_off_by(dossier: Mapping[str, Any]) -> list[str]:
+    """Who has accepted the release. dossier: as its JSON has it."""
+    signed = dossier["context"]["sign_off"]
+    return list(dict.fromkeys(str(e["name"]) for e in signed if e["decision"] == "accept"))
+
+
+def is_dossier(path: str) -> bool:
+    """Whether a file begins as a dossier's JSON does."""
+    place = Path(path)
+    if place.suffix.lower() != ".json" or not place.is_file():
+        return False
+    with readable(f"dossier '{path}'"), place.open("rb") as file:
+        return b'"shoal.dossier/' in file.read(100)

@@ -18,6 +18,7 @@ import yaml
 from shoal.auditor.checks import GRAVE_FINDING, OTHER_RELEASES, Check
 from shoal.auditor.dossier.context import (
     RATINGS,
+    UNMATCHED,
     Context,
     ContextFile,
     ContextLike,
@@ -103,7 +104,7 @@ def read_profiles(names: Sequence[str]) -> list[Profile]:
 
 SCHEMA = "shoal.dossier/1"
 ANSWERED = "answered"
-REJECTED, UNMATCHED, QUESTION = "rejected", "unmatched", "question"
+REJECTED, QUESTION = "rejected", "question"
 NOT_ACCEPTABLE = (FAILS, REJECTED, UNMATCHED, QUESTION)
 """Points that no words close."""
 
@@ -313,7 +314,11 @@ def _known_to_others(roles: Roles, context: Context) -> Iterator[Point]:
 def _not_judged_together(
     certificate: Certificate, context: Context, others: Sequence[Mapping[str, str | None]]
 ) -> Iterator[Point]:
-    """Other releases that are named, and that the certificate was not judged beside."""
+    """Other releases that are named, and that the certificate was not judged beside.
+
+    What nobody judged is no better than what fails: no words accept it before the context says why
+    it could not be judged.
+    """
     named = context.other_releases
     judged = {one.get("sha256") for one in (certificate.get("beside") or {}).get("releases", [])}
     if judged and not isinstance(named, list):
@@ -321,15 +326,21 @@ def _not_judged_together(
         yield _point(OPEN, "other_releases", text)
     if not isinstance(named, list) or certificate.get("history"):
         return
-    left = [
-        n for n, o in zip(named, others, strict=True) if o["released_sha256"] not in judged - {None}
+    left = [  # a ledger is known by its last certificate
+        name
+        for name, hashes in zip(named, others, strict=True)
+        if judged.isdisjoint(filter(None, hashes.values()))
     ]
     if left:
-        text = (
-            f"{NOT_JUDGED} {', '.join(left)}; name the release in a file with 'shoal"
-            " audit --others', and give the dossier that certificate"
+        text = f"{NOT_JUDGED} {', '.join(left)}"
+        if context.not_judged:
+            yield _point(GRAVE, "other_releases", f"{text}: {context.not_judged}")
+            return
+        ways = (
+            "name the release in a file with 'shoal audit --others', and give the dossier that"
+            " certificate; or state in 'not_judged' why that is impossible"
         )
-        yield _point(OPEN, "other_releases", text)
+        yield _point(FAILS, "other_releases", f"{text}; {ways}")
 
 
 def _open_questions(

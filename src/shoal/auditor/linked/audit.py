@@ -46,10 +46,13 @@ MOST_ASKED = 2
 
 @dataclass(frozen=True)
 class LinkedAudit:
-    """What an audit of linked tables found, and the release as it was read."""
+    """What an audit of linked tables found, the release as it was read, and its original where it
+    is at hand.
+    """
 
     certificate: Certificate
     release: LinkedRelease
+    truth: LinkedTables | None
 
 
 def audit_linked(
@@ -184,7 +187,7 @@ def measure_linked(
         }
     )
     said = [*_warnings(model), *_of_cells(release, problem, sources), *missing_counted(certificate)]
-    return LinkedAudit(certificate.warned(*said), release)
+    return LinkedAudit(certificate.warned(*said), release, truth)
 
 
 # Promises.

@@ -9,7 +9,7 @@ import polars as pl
 from shoal.connectors.dialect import whole
 from shoal.connectors.format import Asked, Form, Format, SourceFile
 from shoal.connectors.typed import check_keys, check_texts, objects, plain, require_keys_shared
-from shoal.data.table import Table
+from shoal.data.table import Table, with_moments_as_text
 from shoal.errors import InputError
 
 
@@ -39,6 +39,12 @@ class JsonLines(Format):
         return SourceFile(Table(table))
 
     def write(self, frame: pl.DataFrame, file: BinaryIO, form: Form) -> None:
+        endless = [
+            name
+            for name, dtype in frame.schema.items()
+            if dtype.is_float() and frame[name].is_infinite().any()
+        ]  # which JSON can't say
+        frame = with_moments_as_text(frame).with_columns(pl.col(endless).cast(pl.String))
         frame.write_ndjson(file)
 
 

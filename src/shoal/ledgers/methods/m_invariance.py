@@ -20,8 +20,8 @@ Ours, not the paper's: `refine` lets records change places between classes while
 falls. With `exchange` both have the same sensitive value; people who were published stay with their
 signature, new ones go anywhere. With `regroup` new records of different values change places, too,
 between classes that hold new records alone, one of each value: such a class then has another
-signature of as many values. Neither changes how many people a class has, or how often it shows
-each of its values.
+signature of as many values, rather one that many classes have. Neither changes how many people a
+class has, or how often it shows each of its values.
 """
 
 from dataclasses import dataclass
@@ -38,7 +38,6 @@ from shoal.protocols import Promises, Republisher
 from shoal.search.points import points_of
 
 EXCHANGE, REGROUP = "exchange", "regroup"
-NOWHERE = -2  # the bucket of a class that nobody who was published may enter
 
 
 @dataclass
@@ -93,20 +92,19 @@ class MInvariance(Republisher):
         _assign(buckets, waiting, self.m, rows, view.no_value)
         labels = np.full(increment.records, -1, dtype=np.int32)
         counterfeits: list[tuple[int, int]] = []
-        bucket_of: list[int] = []
-        signatures = sorted(buckets)
-        for number, signature in enumerate(signatures):
+        signatures: list[tuple[int, ...]] = []
+        for signature in sorted(buckets):
             for by_value in _split(buckets[signature], increment, promises.k):
-                c = len(bucket_of)
+                c = len(signatures)
                 for value, members in by_value.items():
                     labels[[i for i in members if i >= 0]] = c
                     counterfeits += [(c, value)] * members.count(-1)
-                bucket_of.append(number)
+                signatures.append(signature)
         placement = Placement(
-            labels, len(bucket_of), np.array(counterfeits, dtype=np.int32).reshape(-1, 2)
+            labels, len(signatures), np.array(counterfeits, dtype=np.int32).reshape(-1, 2)
         )
-        if self.refine != "none" and bucket_of:
-            _exchange(placement, signatures, bucket_of, self.refine == REGROUP, view, increment)
+        if self.refine != "none" and signatures:
+            _exchange(placement, signatures, self.refine == REGROUP, view, increment)
         return placement
 
     def _check(self, view: LedgerView) -> None:
@@ -228,41 +226,37 @@ def _halves(
 def _exchange(
     placement: Placement,
     signatures: list[tuple[int, ...]],
-    bucket_of: list[int],
     regroups: bool,
     view: LedgerView,
     matrix: Matrix,
 ) -> None:
     """Records change places between classes, in the labels of the placement.
 
-    bucket_of: the bucket of each class, by the place of its signature.
+    signatures: the values that each class shows.
     """
     points = points_of(matrix, "range")
     widest = points[int(points.var(axis=1).argmax())]
     placed = np.flatnonzero(placement.labels >= 0)
     placed = placed[np.argsort(widest[placed], kind="stable")]  # near records in near rows
     labels = placement.labels[placed]
-    buckets = np.array(bucket_of, dtype=np.int32)
     shown = np.full((len(signatures), max(map(len, signatures))), -1, dtype=np.int32)
-    for number, signature in enumerate(signatures):
-        shown[number, : len(signature)] = signature
-    is_open = np.zeros(len(buckets), dtype=bool)
+    for c, signature in enumerate(signatures):
+        shown[c, : len(signature)] = signature
+    may_regroup = np.zeros(len(shown), dtype=bool)
     if regroups:
-        is_open = _holds_one_new_record_of_each(placement, shown[buckets], view)
-    home = np.where(view.earlier[placed], buckets[labels], -1).astype(np.int32)
+        may_regroup = _holds_one_record_of_each(placement, shown, view)
     exchange_values.exchange(
         np.ascontiguousarray(points[:, placed].T),
         view.sensitive[placed],
         labels,
-        home,
-        np.where(is_open, NOWHERE, buckets).astype(np.int32),
-        shown[buckets],
-        is_open,
+        view.earlier[placed],
+        shown,
+        may_regroup,
     )
     placement.labels[placed] = labels
 
 
-def _holds_one_new_record_of_each(
+def _holds_one_record_of_each(
     placement: Placement, shown: np.ndarray, view: LedgerView
 ) -> np.ndarray:
     """Which classes do, of each value that they show, none of which stands for no value; (classes,)
@@ -270,7 +264,6 @@ def _holds_one_new_record_of_each(
     """
     of_each = np.bincount(placement.labels[placement.labels >= 0], minlength=placement.count)
     is_one = (of_each == (shown >= 0).sum(axis=1)) & ~np.isin(shown, [*view.no_value]).any(axis=1)
-    is_one[placement.labels[view.earlier & (placement.labels >= 0)]] = False
     is_one[placement.counterfeits[:, 0]] = False
     return is_one
 

@@ -331,7 +331,7 @@ class PolicyTables:
         if types == "typed":
             frame = self.cells.typed(frame)
         elif kind == FRAME and self.model.write.types is None:
-            frame = self.cells.typed(frame, derived_alone=True)
+            frame = self.cells.typed(frame, single_alone=True)
         if kind and kind.is_delimited:
             frame = self._without_formulas(frame)
         return self.cells.written(frame)

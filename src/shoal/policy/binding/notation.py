@@ -283,19 +283,21 @@ class CellNotation:
             frame = frame.with_columns(map_cells(frame[name], translate)[0].alias(name))
         return frame
 
-    def typed(self, frame: pl.DataFrame, derived_alone: bool = False) -> pl.DataFrame:
+    def typed(self, frame: pl.DataFrame, single_alone: bool = False) -> pl.DataFrame:
         """The release with declared numbers as Int64 or Float64, and days as Date.
 
-        derived_alone: only in its derived columns.
+        single_alone: only in its derived columns, and where a class shows one number alone.
         Columns that show anything else, such as intervals or a text for missing values, stay text.
         So do numbers in bins that would not read as they are written, such as `07` or `2` beside
         `1.5`: the leaves of a hierarchy are texts.
         """
         declared = self.model.attributes
-        for name in filter(self._sources.get, frame.columns) if derived_alone else frame.columns:
+        for name in frame.columns:
             attribute = declared.get(self._sources.get(name, name))
             column = frame[name]
             if attribute is None or column.dtype not in TEXTS:
+                continue
+            if single_alone and name not in self._sources and not _shows_one(attribute):
                 continue
             text = column.cast(pl.String)
             if is_number(attribute):
@@ -407,7 +409,12 @@ def _has(declared: AttributePolicy, part: str) -> bool:
     if declared.role != "quasi" or not (is_number(declared) or is_date(declared)):
         return False
     shows_mean = declared.render in ("mean", "both")
-    return shows_mean if part == "mean" else not Shown(declared.render).hides_span
+    return shows_mean if part == "mean" else not _shows_one(declared)
+
+
+def _shows_one(declared: AttributePolicy) -> bool:
+    """Whether a class shows one value alone, such as a mean."""
+    return declared.role == "quasi" and Shown(declared.render).hides_span
 
 
 def check_derived(names: list[str], model: PolicyModel) -> list[str]:
@@ -460,20 +467,23 @@ def as_numbers(text: pl.Series) -> pl.Series:
     """Texts as whole numbers or floats; as they are where some are none, or would lose digits."""
     if text.dtype not in TEXTS:
         return text
-    numbers = text.str.strip_chars().replace("", None).cast(pl.Float64, strict=False)
-    if _says_more(text, numbers) or not bool(numbers.drop_nulls().is_finite().all()):
+    cells = text.str.strip_chars().replace("", None)
+    numbers = cells.cast(pl.Float64, strict=False)
+    if _says_more(cells, numbers) or bool(numbers.is_nan().any()):
         return text
-    values = numbers.drop_nulls().to_numpy()
-    is_large = np.abs(values) >= MOST_EXACT
-    if not is_large.any() and (np.floor(values) == values).all():
-        return numbers.cast(pl.Int64)
-    return text if is_large.any() and _loses_digits(text) else numbers
+    if bool((numbers.abs() < MOST_EXACT).all()):
+        is_whole = bool((numbers.floor() == numbers).all())
+        return numbers.cast(pl.Int64) if is_whole else numbers
+    whole = cells.cast(pl.Int64, strict=False)
+    if as_text(whole).equals(as_text(cells)):
+        return whole
+    return text if _loses_digits(cells) else numbers
 
 
 def _loses_digits(text: pl.Series) -> bool:
-    """Whether some number is another one as a float."""
-    cells = [cell.strip() for cell in text.drop_nulls().unique().to_list()]
-    return any(cell and Decimal(cell) != Decimal(float(cell)) for cell in cells)
+    """Whether some number shows other digits as a float."""
+    cells = [Decimal(cell) for cell in text.drop_nulls().unique().to_list()]
+    return any(cell.is_finite() and cell != Decimal(repr(float(cell))) for cell in cells)
 
 
 def _days(text: pl.Series) -> pl.Series:

@@ -294,7 +294,7 @@ def _form_of_most(values: pl.Series, kept: pl.Series) -> pl.Series:
 
 
 _NUMBER = r"[-+]?\d+(?:\.\d+)?"
-_BRACKETS = re.compile(rf"[\[(]\s*({_NUMBER})\s*(?:,|;|-|–|\.\.)\s*({_NUMBER})\s*[\])]")
+_BRACKETS = re.compile(rf"[\[(\]]\s*({_NUMBER})\s*(?:,|;|-|–|\.\.)\s*({_NUMBER})\s*[\])\[]")
 _SPAN = re.compile(rf"({_NUMBER})\s*(?:-|–|\.\.|to)\s*({_NUMBER})")
 _BELOW = re.compile(rf"(<|<=|≤)\s*({_NUMBER})")
 _ABOVE = re.compile(rf"(>|>=|≥)\s*({_NUMBER})|({_NUMBER})\s*\+")

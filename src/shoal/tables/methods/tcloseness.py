@@ -24,7 +24,8 @@ has several steps, else by the rounded partition, and what publishes the narrowe
 Cutting wins where t is loose, exchanging where it is tight: where many classes of k records drawn
 at random are too far, cutting loses more by a fifth at least (Adult, k = 5 to 50) and is left out.
 Few quasi-identifiers are an exception: where records that are alike are k people on average, they
-are large classes that need no coarsening, so the table is cut by lattice peeling first.
+are large classes that need no coarsening, so the table is cut by lattice peeling first, as small
+tables are.
 Where each move can be asked for all promises, exchanging is kept short and the narrower classes are
 annealed (`search.refinement`).
 """
@@ -77,6 +78,10 @@ FEW, SAMPLE, SPARE = 4, 2_000, 8
 are on all records, one part in this number.
 """
 
+ROOM = 1.6
+"""In short: times as large as k classes start, since records move more freely between larger ones.
+"""
+
 TIGHT = 0.75
 """Tables are not cut where less than this share of classes drawn at random would hold."""
 
@@ -84,6 +89,9 @@ LOOSE, TOGETHER = 0.3, 3_000
 """Large tables are cut for k first where less than this share of classes then fails, and exchange
 this number of classes at a time.
 """
+
+SMALL = 5_000
+"""Records up to which the table is always cut, too, with all of that method's effort."""
 
 SETTLED = 500
 """Exchanging ends where a round moves less than one record in this number."""
@@ -132,7 +140,8 @@ class TClosenessByExchange(Partitioner):
         there.
         """
         require_people(matrix, promises)
-        if self.aim == "means" or not has_few_cells(matrix, promises):
+        is_small = matrix.records <= SMALL
+        if self.aim == "means" or not (is_small or has_few_cells(matrix, promises)):
             return self._searched(matrix, promises, rng, progress)
         progress("cutting the table")
         cut = LatticePeeling().partition(matrix, promises, rng)
@@ -301,6 +310,8 @@ class _ExchangeSearch:
         if self.brief and records > 2 * SAMPLE:
             size = self._size_on_sample()
             size += size // SPARE
+        if self.brief:
+            size = max(size, min(int(ROOM * self.k), records // 2))
         size, labels = self._smallest(size)
         return self.repaired(labels) if labels is not None else np.zeros(records, dtype=np.int32)
 

@@ -181,3 +181,4 @@ def test_the_dossier_shows_the_tables_and_the_risk_before_and_after(published, t
     text = page.read_text("utf-8")
     assert 'class="entities"' in text
     assert "by random numbers that are new in this release" in text
+    assert "who lost most: the tenth of people who lose most lose" in text

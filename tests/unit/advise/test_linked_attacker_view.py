@@ -1,0 +1,212 @@
+"""What an attacker sees of one person of linked tables, against a count in plain Python."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import Counter
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import linked_cases
+import shoal
+from shoal.cli.main import status_of
+from shoal.errors import InputError
+
+Row = tuple[str, ...]
+PRIVATE = {"blood": "people", "visits.disease": "visits", "drugs.drug": "drugs"}
+
+
+class Files:
+    """A release as anybody reads it: what each person shows, has, and whose it is by the trace."""
+
+    def __init__(self, folder: Path, trace: Path) -> None:
+        read = {
+            name: list(csv.DictReader((folder / f"{name}.csv").open(encoding="utf-8")))
+            for name in ("people", "visits", "drugs")
+        }
+        self.cells = [(one["age"], one["visits.rows"]) for one in read["people"]]
+        place = {one["patient"]: at for at, one in enumerate(read["people"])}
+        drugs = Counter(one["visit"] for one in read["drugs"])
+        self.visits: list[list[Row]] = [[] for _ in place]
+        self.has = {name: [set() for _ in place] for name in PRIVATE}
+        whose = {one["visit"]: place[one["patient"]] for one in read["visits"]}
+        for one in read["visits"]:
+            row = (one["cost"], one["drugs.rows"], str(drugs[one["visit"]]))
+            self.visits[whose[one["visit"]]].append(row)
+            self.has["visits.disease"][whose[one["visit"]]].add(one["disease"])
+        for one in read["drugs"]:
+            self.has["drugs.drug"][whose[one["visit"]]].add(one["drug"])
+        for at, one in enumerate(read["people"]):
+            self.has["blood"][at].add(one["blood"])
+        lines = [json.loads(line) for line in trace.read_text("utf-8").splitlines()]
+        self.place = {ln["seq"]: ln["row"] for ln in lines if ln["table"] == "people"}
+
+    def found(self, at: int, known: int | None) -> list[list[int]]:
+        """Everybody who shows what may be known of a published person, for each way to know it."""
+        ways = []
+        for size in range((known or 0) + 1):
+            for rows in {*combinations(sorted(self.visits[at]), size)}:
+                asked = Counter(rows)
+                ways.append([p for p in range(len(self.cells)) if self.shows(p, at, asked, known)])
+        return ways
+
+    def shows(self, person: int, at: int, asked: Counter[Row], known: int | None) -> bool:
+        if self.cells[person] != self.cells[at]:
+            return False
+        if known is None:
+            return sorted(self.visits[person]) == sorted(self.visits[at])
+        return asked <= Counter(self.visits[person])
+
+
+@pytest.fixture(scope="module", params=[None, 1, 2])
+def case(request, tmp_path_factory):
+    """Frames, policy, release and trace, for whole rows or any number of rows that are known."""
+    folder, known = tmp_path_factory.mktemp("view"), request.param
+    content = linked_cases.policy(3)
+    if known is not None:
+        content["tables"]["visits"]["rows"] = {"known": known}
+    frames, policy = linked_cases.world(40), shoal.Policy.from_dict(content)
+    out, trace = folder / "out", folder / "trace"
+    shoal.publish(frames, policy, output=out, trace=trace)
+    return frames, policy, out, trace, known
+
+
+def test_whom_an_attacker_finds_and_what_they_could_have_is_counted_in_the_files(case):
+    frames, policy, out, trace, known = case
+    views, files = shoal.attacker_views(out, policy, frames, trace=trace), Files(out, trace)
+    for row in range(40):
+        view = views.of_row(row + 1)
+        at = files.place[row]
+        ways = files.found(at, known)
+        assert view.people == min(map(len, ways)) >= 3
+        assert [one.attribute for one in view.learnt] == [*PRIVATE]
+        possible = [
+            [Counter(value for p in way for value in files.has[name][p]) for name in PRIVATE]
+            for way in ways
+            if len(way) == view.people
+        ]
+        seen = [{one.value: one.people for one in learnt.values} for learnt in view.learnt]
+        assert seen in possible
+        assert view.shown["age"] == files.cells[at][0]
+
+
+def test_the_most_exposed_person_has_a_value_that_is_as_likely_as_any(case):
+    frames, policy, out, trace, known = case
+    views, files = shoal.attacker_views(out, policy, frames, trace=trace), Files(out, trace)
+
+    def exposed(row: int) -> tuple[float, int, int]:
+        ways = files.found(files.place[row], known)
+        likely = max(
+            sum(value in files.has[name][p] for p in way) / len(way)
+            for way in ways
+            for name in PRIVATE
+            for value in files.has[name][files.place[row]]
+        )
+        return -likely, min(map(len, ways)), row
+
+    assert views.most_exposed() == min(range(40), key=exposed) + 1
+
+
+def test_what_is_known_are_the_persons_own_rows_as_the_policy_says(case):
+    frames, policy, out, trace, known = case
+    view = shoal.attacker_view(out, policy, frames, 7, trace=trace)
+    person = frames["people"].row(6, named=True)
+    assert view.known == {"age": str(person["age"])}
+    visits, drugs = view.tables
+    own = frames["visits"].filter(frames["visits"]["patient"] == person["patient"])
+    assert (visits.known, visits.rows) == (str(known or "all"), own.height)
+    assert visits.columns == ("cost",)
+    assert visits.cells == tuple((str(cost),) for cost in own["cost"])
+    assert (drugs.known, drugs.rows, drugs.cells) == ("count", own.height, ())
+    learnt = {one.attribute: one for one in view.learnt}
+    assert learnt["blood"].truth == person["blood"]
+    assert learnt["visits.disease"].truth == ", ".join(dict.fromkeys(own["disease"]))
+
+
+def test_the_most_distorted_person_loses_most_over_all_rows(tmp_path):
+    frames, policy = linked_cases.world(40), shoal.Policy.from_dict(linked_cases.policy(3))
+    out, trace = tmp_path / "out", tmp_path / "trace"
+    done = shoal.publish(frames, policy, output=out, trace=trace)
+    row = shoal.attacker_views(out, policy, frames, trace=trace).most_distorted() - 1
+    files, name = Files(out, trace), frames["people"]["patient"][row]
+    at = files.place[row]
+    had = (frames["visits"]["patient"] == name).sum()
+
+    def width(cell: str) -> int:
+        ends = [int(end) for end in cell.strip("[]").split(", ")]
+        return ends[-1] - ends[0]
+
+    lost = width(files.cells[at][0]) / 100 + had - len(files.visits[at])
+    lost += sum(width(cost) / 1000 for cost, *_ in files.visits[at])
+    assert lost / (1 + had) >= done.certificate["linked"]["paid"]["tenth"]
+
+
+def test_who_shows_nothing_is_found_by_nobody_and_is_in_nobodys_class(case):
+    frames, policy, out, trace, known = case
+    released = {name: pl.read_csv(out / f"{name}.csv", infer_schema=False) for name in frames}
+    people, visits = released["people"], released["visits"]
+    gone = people["patient"] == people["patient"][0]
+    hidden = [pl.when(gone).then(pl.lit("*")).otherwise(column).alias(column.name)
+              for column in people.get_columns()[1:]]  # fmt: skip
+    visits = visits.filter(visits["patient"] != people["patient"][0])
+    released |= {"people": people.with_columns(hidden), "visits": visits}
+    released["drugs"] = released["drugs"].join(visits, on="visit", how="semi")
+    before = shoal.attacker_views(out, policy, frames, trace=trace)
+    after = shoal.attacker_views(released, policy, frames, trace=trace)
+    owners = before.owners.tolist()
+    view = after.of_row(owners[0] + 1)
+    assert (view.people, view.fitting_classes, view.shown) == (0, 0, None)
+    assert not any(one.values for one in view.learnt)
+    label = before.release.view.labels
+    other = int(np.flatnonzero(label == label[0])[1])
+    lost = before.of_row(owners[other] + 1).people - after.of_row(owners[other] + 1).people
+    assert lost == 1 if known is None else lost >= 0
+    assert owners[0] + 1 not in (after.most_exposed(), after.most_distorted())
+
+
+def test_without_the_trace_of_the_release_nobody_is_looked_for(case, tmp_path):
+    frames, policy, out, trace, _ = case
+    with pytest.raises(InputError, match="only the trace tells"):
+        shoal.attacker_view(out, policy, frames)
+    other = tmp_path / "trace"
+    other.write_text("".join(trace.read_text("utf-8").splitlines(keepends=True)[1:]), "utf-8")
+    with pytest.raises(InputError, match="is not of this release"):
+        shoal.attacker_view(out, policy, frames, trace=other)
+    with pytest.raises(InputError, match="from 1 to 40"):
+        shoal.attacker_view(out, policy, frames, 41, trace=trace)
+
+
+def test_no_value_is_in_what_a_view_shows_of_itself(case):
+    frames, policy, out, trace, _ = case
+    view = shoal.attacker_view(out, policy, frames, 7, trace=trace)
+    shown = f"{view!r}{view._repr_html_()}{view.tables[0]!r}"
+    assert not any(text in shown for text in view.tables[0].cells[0])
+
+
+def test_the_command_shows_a_person_on_standard_output_alone(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("in").mkdir()
+    for name, frame in linked_cases.world(20).items():
+        frame.write_csv(f"in/{name}.csv")
+    Path("p.json").write_text(json.dumps(linked_cases.policy(3)), "utf-8")
+    shoal.publish("in", "p.json", output="out", trace="trace")
+    asked = ["attack", "out", "-p", "p.json", "--original", "in", "--person", "most-exposed"]
+    before = sorted(tmp_path.rglob("*"))
+    assert status_of(asked) == 2
+    assert "--trace" in capsys.readouterr().err
+    assert status_of([*asked, "--trace", "trace"]) == 0
+    shown = capsys.readouterr()
+    view = shoal.attacker_view("out", "p.json", "in", trace="trace")
+    rows = view.tables[0].rows
+    assert f"visits: {rows} row{'s' * (rows > 1)}; known: all rows\n  cost " in shown.out
+    assert f"who looks the same: {view.people} people" in shown.out
+    assert view.learnt[1].values[0].value in shown.out
+    assert view.learnt[1].values[0].value not in shown.err
+    assert status_of([*asked, "--trace", "trace", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(view.to_dict()))
+    assert sorted(tmp_path.rglob("*")) == before
