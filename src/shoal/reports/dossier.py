@@ -50,7 +50,7 @@ from shoal.reports.attacks import (
     worst_of,
 )
 from shoal.reports.charts import risks_chart
-from shoal.reports.in_short import ROLES, alone_if_known, in_short
+from shoal.reports.in_short import ROLES, alone_if_known, in_short, shortened
 from shoal.reports.limits import linked_rows
 from shoal.reports.linked import entities_of, entity_picture, loss_of_people
 from shoal.reports.pages import Content, listed, percent_text, render_template, write_page
@@ -210,9 +210,9 @@ def counted_open(found: Dossier) -> str:
     named = [words(kinds.count(kind)) for kind, words in KINDS.items() if kind in kinds]
     total = ngettext("{count} point is open", "{count} points are open", len(kinds))
     said = f"{total}: {', '.join(named)}" if kinds else gettext("nothing is open")
-    count = len(accepted_in_words(found.content))
-    accepted = gettext("{count} accepted in words", count=count)
-    return f"{said}; {accepted}" if count else said
+    if count := len(accepted_in_words(found.content)):
+        said += "; " + gettext("{count} accepted in words", count=count)
+    return said
 
 
 def _accepted_by_words(
@@ -251,16 +251,15 @@ def _grave(found: Dossier, certificate: Certificate) -> list[str]:
     failing = [one["text"] for one in found.open if one["kind"] == FAILS]
     lines = [gettext("Fails: {what}.", what=text.partition(";")[0]) for text in failing]
     for one in grave[:MOST_GRAVE]:
-        fact = _shortened(one.text.partition(";")[0])
-        is_accepted = one.text in accepted
-        state = gettext("Grave, accepted") if is_accepted else gettext("Grave, open")
+        fact = shortened(one.text.partition(";")[0])
+        state = gettext("Grave, accepted") if one.text in accepted else gettext("Grave, open")
         lines.append(f"{state}: {fact}.")
     if more > 0:
         lines[-1] += " " + ngettext("{count} more.", "{count} more.", more)
     for text in (*(one["text"] for one in found.open), *accepted):
         if text.startswith(NOT_JUDGED) and text not in failing:
             state = gettext("Accepted") if text in accepted else gettext("Open")
-            lines.append(f"{state}: {_shortened(text.partition(';')[0])}.")
+            lines.append(f"{state}: {shortened(text.partition(';')[0])}.")
     return lines
 
 
@@ -310,14 +309,12 @@ def _signers(found: Dossier) -> str:
     rejected = [one["text"] for one in found.open if one["kind"] == REJECTED]
     if rejected:
         return gettext("but the release is {rejected}", rejected="; ".join(rejected))
-    names = signed_off_by(found.content)
-    if not names:
-        return gettext("nobody has signed off")
-    return gettext("signed off by {names}", names=", ".join(names))
+    if names := signed_off_by(found.content):
+        return gettext("signed off by {names}", names=", ".join(names))
+    return gettext("nobody has signed off")
 
 
 MOST_SHOWN = 3  # findings before the appendix
-MOST_LETTERS = 150  # of an answer before the appendix
 AGREED = ("agreement", "no_reidentification", "onward")
 FACTS = {
     "controller.name": gettext("controller"),
@@ -377,11 +374,7 @@ def _at(context: Mapping[str, Any], field: str) -> str:
     value: Any = context
     for key in field.split("."):
         value = value[key]
-    return _shortened(_text(value))
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 1]}…"
+    return shortened(_text(value))
 
 
 def _light(found: Dossier, certificate: Certificate) -> str:
@@ -390,8 +383,7 @@ def _light(found: Dossier, certificate: Certificate) -> str:
     """
     limits = found.content["threshold"]
     is_above = any(limits[name]["within"] is False for name in ("max", "mean"))
-    is_refused = any(one["kind"] in (FAILS, REJECTED) for one in found.open)
-    if is_above or is_refused:
+    if is_above or any(one["kind"] in (FAILS, REJECTED) for one in found.open):
         return "red"
     is_doubtful = bool(found.open) or much_found(certificate) is not None
     return "amber" if is_doubtful and certificate.holds else certificate.light

@@ -468,3 +468,11 @@ def _left_among_few(releases: Sequence[ReleaseAudit]) -> str:
         most=number_text(most),
         people=gettext(counted.of(most)),
     )
+
+
+MOST_LETTERS = 150  # of an answer before the appendix
+
+
+def shortened(text: str) -> str:
+    """A text that fits into a line of the dossier."""
+    return text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 1]}…"
