@@ -9,7 +9,7 @@ import pytest
 @pytest.mark.long
 def test_it_shows_the_text_with_its_count_and_recounts_when_answered(visitor, tables):
     ages = [str(20 + i % 40) for i in range(114)] + ["k.A."] * 6
-    pl.DataFrame({"age": ages, "sex": ["f", "m"] * 60}).write_csv(tables / "odd.csv")
+    pl.DataFrame({"age": ages, "sex": [*"fmm"] * 40}).write_csv(tables / "odd.csv")
     assert visitor.post("/table", path="odd.csv").status == 200
     shown = visitor.get("/columns").text
     assert "<code>k.A.</code>stands in 6 cells." in shown
@@ -44,7 +44,7 @@ def test_a_text_among_words_too_means_no_value_and_holds_up_no_count(visitor, ta
 
 def test_what_was_named_when_the_table_was_opened_is_not_asked_again(visitor, tables):
     ages = [str(20 + i % 40) for i in range(108)] + ["k.A."] * 6 + ["NA"] * 6
-    pl.DataFrame({"age": ages, "sex": ["f", "m"] * 60}).write_csv(tables / "odd.csv")
+    pl.DataFrame({"age": ages, "sex": [*"fmm"] * 40}).write_csv(tables / "odd.csv")
     page = visitor.post("/table", path="odd.csv", missing="k.A.")
     assert "stands in 6 cells" not in page.words
     policy = visitor.server.project.policy

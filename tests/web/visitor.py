@@ -16,6 +16,7 @@ from urllib.parse import urlencode
 
 import uvicorn
 
+from page_text import on_one_line
 from shoal.web import app as serving
 from shoal.web.app import application
 from shoal.web.guard import Door
@@ -115,7 +116,7 @@ class Answer:
     @property
     def text(self) -> str:
         """The page on one line, without white space beside its tags."""
-        return re.sub(r" ?(<[^>]*>) ?", r"\1", " ".join(self.page.split()))
+        return on_one_line(self.page)
 
     @property
     def words(self) -> str:

@@ -18,7 +18,6 @@ from shoal.data.warnings import (
     OF_CELLS,
     ORDER_KEPT,
     PLAIN_SINGLES_OUT,
-    ROWS_IN_SEVERAL,
     ROWS_LINKED,
     TOGETHER_BELOW,
     WITHHELD_FEW,
@@ -232,7 +231,7 @@ class Comparison:
         is_exact = exactly and self.stated.verb != "fuse"
         own = [TOGETHER_BELOW, WITHHELD_FEW]
         own += [HIERARCHY_REPEATS, *OF_CELLS, PLAIN_SINGLES_OUT] if self.has_policy else []
-        own += [ROWS_IN_SEVERAL, ROWS_LINKED, HOUSEHOLD_JOINED] if self.has_policy else []
+        own += [ROWS_LINKED, HOUSEHOLD_JOINED] if self.has_policy else []
         own += [SINGLE_ENDS, ORDER_KEPT] if self.has_truth else []
         found: dict[str, list[ReleaseWarning]] = {code: [] for code in own}
         for warning in self.found.warnings:

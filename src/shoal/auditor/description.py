@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, distribution, version
 from pathlib import Path
 from typing import Any, cast
 
-from shoal.auditor.verdict import of_cells, of_people, rows_in_several
+from shoal.auditor.verdict import of_cells, of_people
 from shoal.connectors import files
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import ColumnReport, PolicyFile, PolicyIdentity
@@ -65,7 +65,7 @@ def described(
     published = {n: read_column(a, released.column(n), schema) for n, a in warned.items()}
     single = single_end_warnings(shares, published)
     said = [*nothing_shown(made), *repeated_rows(schema), *single, *cells]
-    return made.warned(*said, *of_people(made), *rows_in_several(made))
+    return made.warned(*said, *of_people(made))
 
 
 def verb_of(policy: Policy) -> str | None:

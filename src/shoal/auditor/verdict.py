@@ -39,7 +39,6 @@ from shoal.data.warnings import (
     PLAIN_NAMES_PEOPLE,
     PLAIN_SINGLES_OUT,
     QUASI_LEFT_OUT,
-    ROWS_IN_SEVERAL,
     SENSITIVE_UNPROMISED,
     TOGETHER_BELOW,
     VALUES_UNIQUE,
@@ -448,22 +447,6 @@ def of_people(certificate: Mapping[str, Any]) -> list[ReleaseWarning]:
         known[tuple(name for (name,) in known)] = together.get("alone_if_known")
     said = [_singled_out(names, count, certificate) for names, count in known.items()]
     return [one for one in said if one is not None]
-
-
-def rows_in_several(certificate: Mapping[str, Any]) -> list[ReleaseWarning]:
-    """That people have rows in several classes, where promises hold for one class at a time."""
-    found = certificate.get("together") or {}
-    count = found.get("in_several")
-    if not count:
-        return []
-    text = (
-        f"{count} of {found['people']} people {'has' if count == 1 else 'have'} rows in several"
-        " classes, and promises hold for one class at a time: whoever knows several rows of"
-        " somebody, such as two stays, may be left with fewer people and values; leave out or"
-        " coarsen what differs from row to row, keep only the first row of each person, or publish"
-        " people and rows as linked tables, which hide people by all their rows"
-    )
-    return [ReleaseWarning(ROWS_IN_SEVERAL, text)]
 
 
 def _singled_out(

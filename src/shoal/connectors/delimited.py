@@ -30,7 +30,7 @@ from shoal.connectors.dialect import (
 )
 from shoal.connectors.distinct_lines import distinct_lines
 from shoal.data.findings import MOST_LISTED, listed_rows
-from shoal.data.table import RepeatedTable, Table, names_like_patterns, with_moments_as_text
+from shoal.data.table import RepeatedTable, Table, names_like_patterns
 from shoal.errors import InputError, library_errors_as
 
 _SEPARATORS = ",;\t|"
@@ -102,7 +102,6 @@ def first_lines(path: str, reading: Reading, count: int) -> list[str]:
 
 def write(frame: pl.DataFrame, file: BinaryIO, dialect: Dialect, is_first: bool = True) -> None:
     """Writes rows, the first ones below the names; raises InputError for what an encoding lacks."""
-    frame = with_moments_as_text(frame)
     if dialect.encoding == UTF8:
         _write_utf8(frame, file, dialect, dialect.bom and is_first, is_first)
         return
@@ -114,6 +113,12 @@ def write(frame: pl.DataFrame, file: BinaryIO, dialect: Dialect, is_first: bool 
         raise InputError.from_findings(_unwritable(frame, dialect.encoding)) from None
 
 
+def with_moments_as_text(frame: pl.DataFrame) -> pl.DataFrame:
+    """Points in time as the texts that `as_text` makes of them: writers have forms of their own."""
+    moments = pl.selectors.datetime() | pl.selectors.time()
+    return frame.with_columns(moments.cast(pl.String))
+
+
 def _write_utf8(
     frame: pl.DataFrame,
     file: BinaryIO | io.BytesIO,
@@ -121,6 +126,7 @@ def _write_utf8(
     bom: bool,
     header: bool,
 ) -> None:
+    frame = with_moments_as_text(frame)
     write = partial(
         pl.DataFrame.write_csv,
         file=file,

@@ -334,9 +334,3 @@ def texts_of(frame: pl.DataFrame) -> pl.DataFrame:
     """All columns as text, without a value where there is none."""
     text = frame.with_columns(pl.all().cast(pl.String))
     return text.with_columns(pl.when(pl.all() != "").then(pl.all()))
-
-
-def with_moments_as_text(frame: pl.DataFrame) -> pl.DataFrame:
-    """Points in time as the texts that `as_text` makes of them: writers have forms of their own."""
-    moments = pl.selectors.datetime() | pl.selectors.time()
-    return frame.with_columns(moments.cast(pl.String))

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from shoal.auditor.verdict import fails_beside, rows_in_several
+from shoal.auditor.verdict import fails_beside
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import BesideReport, ColumnReport, PromiseReport
 from shoal.data.language import gettext, ngettext
 from shoal.data.people import ASSUMED, KNOWN, UNITS, Unit, span_text, unit
-from shoal.data.warnings import GRAVE, ROWS_IN_SEVERAL, fault_sentences
+from shoal.data.warnings import GRAVE, fault_sentences
 from shoal.policy import registry
 from shoal.reports.pages import listed, number_text, percent_text
 from shoal.reports.text import worst_columns
@@ -119,12 +119,29 @@ def several_classes(certificate: Certificate) -> str:
     people, records = certificate["subjects"], certificate["records"]["out"]
     if certificate.get("linked") or unit(certificate) != UNITS[KNOWN] or people == records:
         return ""
-    if "in_several" in (certificate.get("together") or {}):
-        return "".join(one.text for one in rows_in_several(certificate))
+    found = certificate.get("together") or {}
+    if "in_several" in found:
+        return _in_several(found["in_several"], found["people"]) if found["in_several"] else ""
     return gettext(
         "Whoever has several rows may be in several classes, and promises hold for one class at a"
         " time: who knows several rows of somebody may be left with fewer people and values"
     )
+
+
+def _in_several(count: int, people: int) -> str:
+    who = ngettext(
+        "{count:,} of {people:,} people has rows in several classes",
+        "{count:,} of {people:,} people have rows in several classes",
+        count,
+        people=people,
+    )
+    why = gettext(
+        "promises hold for one class at a time: whoever knows several rows of somebody, such as two"
+        " stays, may be left with fewer people and values; leave out or coarsen what differs from"
+        " row to row, keep only the first row of each person, or publish people and rows as linked"
+        " tables, which hide people by all their rows"
+    )
+    return f"{who}, {why}"
 
 
 def _all_together(found: Mapping[str, Any], counted: Unit) -> str:
@@ -330,8 +347,7 @@ def _open(certificate: Certificate) -> Iterator[str]:
     if certificate.get("measured") == BY_RELEASE:
         yield gettext("Classes were measured as they appeared, not as they have grown since")
     # grave ones stand above these lines, and what is not promised in the one before
-    findings = (one for one in certificate.warnings if one.code != ROWS_IN_SEVERAL)
-    yield from (one.text for one in findings if one.severity != GRAVE)
+    yield from (one.text for one in certificate.warnings if one.severity != GRAVE)
     if "uncovered" not in (certificate.get("faults") or {}):
         yield gettext("The cells were not compared with an original")
     if certificate["verb"] != "audit":

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import naive
 import shoal as library
+from page_text import on_one_line
 from shoal.data.certificate import Certificate
 from shoal.data.people import unit
 from shoal.data.warnings import ReleaseWarning
@@ -56,7 +57,7 @@ def test_the_command_warns_draws_amber_and_fails_where_it_is_required(folder, sh
     told = ("audit", "t.csv", "-p", "p.yaml", "-q")
     done = shoal(*told, "--report", "r.html")
     assert (done.status, done.err) == (0, f"shoal: grave: {TEXT}\n")
-    page = (folder / "r.html").read_text()
+    page = on_one_line((folder / "r.html").read_text())
     assert '<div class="verdict amber">' in page
     verdict = page.partition('<div class="verdict amber">')[2].partition("<dl")[0]
     assert "<strong>Every promise holds; 1 grave finding.</strong>" in verdict
@@ -156,7 +157,7 @@ def test_who_is_counted_is_said_everywhere(folder, shoal, subject, shows_it, exp
     assert certificate["people"] == expected
     assert (certificate["counted"] == "rows") == (expected == "unknown")
     word = unit(certificate).many
-    assert f"Smallest, in {word}<" in (folder / "r.html").read_text()
+    assert f"Smallest, in {word}<" in on_one_line((folder / "r.html").read_text())
 
 
 def test_a_certificate_of_before():

@@ -48,7 +48,7 @@ def pages_with(names: dict[str, str], folder: Path) -> dict[str, str]:
     """Every page about a small release whose columns bear these names."""
     folder.mkdir()
     age, place, disease, note = (names[name] for name in PLAIN)
-    rows = [(str(20 + i % 9), "abc"[i % 3], "xyz"[i % 4 % 3], "n") for i in range(60)]
+    rows = [(str(20 + i % 9), "abcd"[i % 4], "xyz"[i % 4 % 3], "n") for i in range(60)]
     table = pl.DataFrame(rows, schema=[age, place, disease, note], orient="row")
     table.write_csv(folder / "in.csv")
     policy = shoal_package.Policy.from_dict(
