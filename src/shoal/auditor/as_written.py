@@ -225,8 +225,11 @@ def _in_arrow(path: Path, names: Sequence[str]) -> Iterator[str]:
 
 
 def _in_schema(content: bytes, types: Mapping[str, Any], names: Sequence[str]) -> Iterator[str]:
-    """Text beside the names of columns, since types are but numbers, and lists of values."""
-    for name in sorted(names, key=len, reverse=True):
+    """Text beside the names of columns, since types are but numbers and time zones, and lists of
+    values.
+    """
+    zones = {dtype.time_zone or "" for dtype in types.values() if isinstance(dtype, pl.Datetime)}
+    for name in sorted((*names, *zones - {""}), key=len, reverse=True):
         content = content.replace(name.encode(), b"\0")
     if re.search(r"\w{4}", content.decode(errors="ignore")):
         yield "metadata of its columns"

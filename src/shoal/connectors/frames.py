@@ -185,7 +185,16 @@ def like(frame: FrameT, polars: pl.DataFrame) -> FrameT:
     text = polars.with_columns(
         pl.col(name).cast(pl.String) for name, dtype in polars.schema.items() if dtype == pl.Enum
     )
-    made = nw.from_arrow(text, backend=_eager(frame).implementation).to_native()
+    backend = _eager(frame).implementation
+    made: Any = nw.from_arrow(text, backend=backend).to_native()
+    if backend.is_pandas():  # which would make fractions of whole numbers beside missing ones
+        from pandas.arrays import IntegerArray
+
+        for name in text.columns:
+            column = text[name]
+            if column.dtype.is_integer() and column.null_count():
+                whole = column.fill_null(0).to_numpy(writable=True)
+                made[name] = IntegerArray(whole, column.is_null().to_numpy(writable=True))
     return cast(FrameT, made)
 
 

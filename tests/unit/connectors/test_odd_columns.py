@@ -169,3 +169,25 @@ def test_decimals_of_76_digits_in_parquet_are_dropped_or_refused_by_name(tmp_pat
     assert shoal.publish_file(path, POLICY, str(tmp_path / "out.csv")).holds
     with pytest.raises(shoal.InputError, match=r"column 'odd' holds .* 38 digits"):
         files.read(path)
+
+
+@pytest.mark.parametrize("dtype", ["Int64", object])
+def test_long_whole_numbers_beside_missing_ones_stay_as_they_are_in_pandas(dtype):
+    numbers = [None if row % 7 == 0 else 1_573_791_070_060_460_914 + row for row in range(40)]
+    frame = pd.DataFrame({"age": [20] * 40, "number": pd.Series(numbers, dtype=dtype)})
+    released = shoal.publish(frame, quasi=["age"], plain=["number"], k=3)
+    shown = released.data["number"]
+    assert str(shown.dtype) == "Int64"
+    published = [None if cell is pd.NA else cell for cell in shown]
+    assert published == [numbers[row] for row in released.trace]
+
+
+@pytest.mark.parametrize("name", ["out.parquet", "out.arrow"])
+def test_points_in_time_keep_their_zone_and_pass_verify(tmp_path, name):
+    start = pd.Timestamp("2020-01-01", tz="Europe/Berlin")
+    frame = pd.DataFrame({"age": [20] * 40, "when": pd.date_range(start, periods=40, freq="min")})
+    released = shoal.publish(frame, quasi=["age"], plain=["when"], k=3)
+    released.save(tmp_path / name)
+    assert [c.name for c in shoal.verify(tmp_path / name) if c.ok is False] == []
+    shown = shoal.read_release(tmp_path / name).data["when"]
+    assert shown.to_list() == [frame["when"][row] for row in released.trace]
