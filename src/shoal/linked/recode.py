@@ -193,10 +193,9 @@ class _Recoder:
         Where the day of the week is kept, which members of a class share, from the days that have
         it.
         """
-        step = step_of(tables)
+        step, classes = step_of(tables), self._slots[PEOPLE]
         steps = (self._hulls.last - self._hulls.first) // step  # nothing is left
-        drawn = self._hulls.first + step * self._rng.integers(0, steps + 1)
-        return drawn[self._slots[PEOPLE]]
+        return self._hulls.first[classes] + step * self._rng.integers(0, steps[classes] + 1)
 
     def _with_anchor(
         self,

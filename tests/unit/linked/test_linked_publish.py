@@ -229,7 +229,7 @@ def test_drawn_days_lie_in_the_hull_of_the_class_and_are_not_the_anchors(tmp_pat
     first = dict(frames["visits"].group_by("person").agg(pl.min("day")).iter_rows())
     lines = map(json.loads, (tmp_path / "trace").read_text().splitlines())
     seq = {line["row"]: line["seq"] for line in lines if line["table"] == "people"}
-    own, drawn = [], []
+    own, drawn, by_hull = [], [], {}
     for row, person in enumerate(rows_of(tmp_path / "out", "people")):
         anchor = first.get(frames["people"]["patient"][seq[row]])
         assert (anchor is None) == (person["anchor.day"] == "")
@@ -239,7 +239,9 @@ def test_drawn_days_lie_in_the_hull_of_the_class_and_are_not_the_anchors(tmp_pat
             assert lo <= anchor <= (hi or [lo])[0]
             own.append(anchor)
             drawn.append(person["anchor.day"])
+            by_hull.setdefault(person["anchor.hull"], set()).add(person["anchor.day"])
     assert sum(a == b for a, b in zip(own, drawn, strict=True)) < len(own) / 4
+    assert any(len(days) > 3 for days in by_hull.values()), "each person's day is drawn apart"
 
 
 def test_the_day_of_the_week_is_kept_where_it_is_asked(tmp_path):
