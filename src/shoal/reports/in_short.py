@@ -136,8 +136,8 @@ def _in_several(count: int, people: int) -> str:
         people=people,
     )
     why = gettext(
-        "promises hold for one class at a time: whoever knows several rows of somebody, such as two"
-        " stays, may be left with fewer people and values; leave out or coarsen what differs from"
+        "and promises hold for one class at a time: whoever knows several rows of somebody, such as"
+        " two stays, may be left with fewer people and values; leave out or coarsen what differs from"
         " row to row, keep only the first row of each person, or publish people and rows as linked"
         " tables, which hide people by all their rows"
     )
