@@ -137,9 +137,9 @@ def _in_several(count: int, people: int) -> str:
     )
     why = gettext(
         "and promises hold for one class at a time: whoever knows several rows of somebody, such as"
-        " two stays, may be left with fewer people and values; leave out or coarsen what differs from"
-        " row to row, keep only the first row of each person, or publish people and rows as linked"
-        " tables, which hide people by all their rows"
+        " two stays, may be left with fewer people and values; leave out or coarsen what differs"
+        " from row to row, keep only the first row of each person, or publish people and rows as"
+        " linked tables, which hide people by all their rows"
     )
     return f"{who}, {why}"
 
