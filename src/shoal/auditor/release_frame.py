@@ -108,8 +108,8 @@ def read_release(
     certificate: by default PATH.certificate.json; columns that it names as numbers are such unless
     they show intervals. numbers: these as they are published; `interval` makes a struct of lo and
     hi of each, where hi of a bin is excluded, `mid` the middle, or the mean where only that is
-    shown, `mean` the mean, or the middle where no mean is shown. They read labels of orders and trees,
-    too, where all are numbers or spans such as `20-39`. Among numbers, suppressed and empty cells
+    shown, `mean` the mean, or the middle where no mean is shown. They read ordered labels and those
+    of hierarchies, too, if all are numbers or spans such as `20-39`. Suppressed and empty cells
     become null; a warning counts all others that do. to: the kind of frame. check:
     whether the file must have the hash that the certificate states. Raises InputError.
     """
