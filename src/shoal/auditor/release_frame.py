@@ -37,7 +37,12 @@ if TYPE_CHECKING:
 Numbers = Literal["published", "interval", "mid", "mean"]
 HOW = ("interval", "mid", "mean")
 Library = Literal["polars", "pandas", "pyarrow"]
-SHOWN = {"interval": Shown.RANGE, "span": Shown.RANGE, "mean": Shown.MEAN, "mean-and-interval": Shown.BOTH}
+SHOWN = {
+    "interval": Shown.RANGE,
+    "span": Shown.RANGE,
+    "mean": Shown.MEAN,
+    "mean-and-interval": Shown.BOTH,
+}
 SHOWN |= {"median": Shown.MEDIAN}
 
 
