@@ -130,7 +130,7 @@ def measured_again(stated: Stated, path: str, table: Table | None, reader: Reade
             raise
         if reader.original is None and unfit.args[0] in (NEEDS_ORDER, NEEDS_WITHHELD):
             return Check(NAME, None, str(unfit.args[0]))
-        why = some_named([str(unfit.args[0]), *unfit.findings], most=1)
+        why = some_named(unfit.said, most=1)
         fits = reader.is_certified
         return Check(NAME, False, why if fits else "this policy does not fit the file")
     if not _is_ordered(stated, shown, policy):
