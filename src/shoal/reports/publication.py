@@ -70,7 +70,7 @@ class Publication(verdict.Publication[FrameT]):
             (
                 f"Publication: {rows} rows, {columns} column{'s' if columns != 1 else ''}",
                 summary(self.certificate),
-                *map(printable, (*self.certificate.verdict[1:], *self.certificate.found)),
+                *map(printable, (*self.certificate.verdict[1:], *self.certificate.worst_found)),
                 "data, certificate, policy, classes, warnings; save(path), numbers(how),"
                 " report(path), plot(what)",
             )

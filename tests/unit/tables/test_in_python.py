@@ -356,7 +356,11 @@ def test_what_attacks_found_is_shown_worst_first_in_console_and_notebook(people,
     assert all(row.attack for row in worst_first(every))
     hidden = len(worst_first(every)) - MOST_RANKED
     assert hidden > 0
-    assert f"{hidden} more, less grave, are in certificate['attacks']" in repr(every)
+    assert f"{hidden} more, less grave: print certificate.found" in repr(every)
+    assert every.worst_found[:MOST_RANKED] == every.found[:MOST_RANKED]
+    listed = every.found[MOST_RANKED : len(worst_first(every))]
+    assert len(listed) == hidden
+    assert not any(line in repr(every) for line in listed)
 
 
 # scikit-learn
