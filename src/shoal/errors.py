@@ -163,8 +163,12 @@ def _without_password(part: re.Match[str]) -> str:
     return _PASSWORD.sub(r"\1@", part[0]) if part[0].endswith("@") else part[0]
 
 
-class InputError(ShoalError):
-    """The data, policy, hierarchy or parameter given can't be used; nothing was written."""
+class InputError(ShoalError, ValueError):
+    """The data, policy, hierarchy or parameter given can't be used; nothing was written.
+
+    A ValueError, as Python's own functions raise for such a value: what takes foreign content apart
+    lets it pass (`except InputError: raise`) before it converts other ValueErrors.
+    """
 
     exit_status = 2
 

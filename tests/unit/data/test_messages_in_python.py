@@ -13,6 +13,7 @@ import shoal
 from shoal.data.findings import AttributeFinding, Fault
 from shoal.data.option import Option, Request
 from shoal.errors import FLAGS, InputError, ShoalError, in_python
+from shoal.tables.plan import Plan
 
 SOURCE = Path(shoal.__file__).parent
 OPTION = re.compile(r"(?<![\w-])--[a-z]")
@@ -128,3 +129,45 @@ def test_findings_of_check_name_keywords(workplace):
     assert any("read={'decimal': ','}" in one.message for one in found)
     assert isinstance(found[0], AttributeFinding)
     assert found[0].kind in Fault
+
+
+# Bad input is a ValueError
+
+
+def test_bad_input_is_a_value_error_and_nothing_else_is():
+    with pytest.raises(ValueError, match="is unknown; did you mean 'mondrian'"):
+        shoal.Policy.from_dict(POLICY).with_method("mondrain", {})
+    others = {one for one in vars(shoal.errors).values() if _is_ours(one)} - {InputError}
+    assert not any(issubclass(one, ValueError) for one in others)
+
+
+def _is_ours(one: object) -> bool:
+    return isinstance(one, type) and issubclass(one, ShoalError)
+
+
+POLICY = {
+    "version": 1,
+    "attributes": {"zip": {"role": "quasi", "hierarchy": {"prefix": 5}}},
+    "promises": [{"model": "k-anonymity", "k": 5}],
+}
+
+
+def test_what_a_check_of_the_policy_is_refused_is_said_as_it_is(monkeypatch):
+    def broken():
+        raise InputError("hierarchy maker 'mine': can't be loaded")
+
+    monkeypatch.setattr("shoal.policy.registry.makers", broken)
+    with pytest.raises(InputError) as refused:
+        shoal.Policy.from_dict(POLICY)
+    assert str(refused.value) == "hierarchy maker 'mine': can't be loaded"
+
+
+def test_a_plan_that_cant_be_read_is_not_said_to_be_of_another_version(tmp_path, monkeypatch):
+    def refused(_path):
+        raise PermissionError(13, "Permission denied")
+
+    path = tmp_path / "plan.json"
+    path.write_text("{}")
+    monkeypatch.setattr(Path, "read_bytes", refused)
+    with pytest.raises(InputError, match="can't be read"):
+        Plan.load(path)
