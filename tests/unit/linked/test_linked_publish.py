@@ -846,3 +846,9 @@ def test_verbs_of_one_table_say_what_to_do_with_several(
     assert way_out in refused.err
     assert "shoal publish FOLDER" in refused.err
     assert {path.name for path in tmp_path.iterdir()} == {"people.csv", "policy.json"}
+
+
+def test_numbers_of_a_table_without_a_type_are_said(tmp_path):
+    asked = policy(attributes=POLICY["attributes"] | {"age": {"role": "quasi"}})
+    with pytest.warns(ReleaseWarning, match=r"attribute 'age': has no type.*'type: number'"):
+        shoal.publish(world(), asked, output=tmp_path / "out")
