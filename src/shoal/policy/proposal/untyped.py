@@ -19,7 +19,6 @@ from shoal.policy.proposal.roles import CATEGORIES, guess_of, unread
 OPEN = "{} Write numbers as 1234.5 and dates as 2024-12-31"
 KNOWN = "if its cells are {}, say {}"
 PERIODS = "hierarchy: {dates: [day, month, year]}"
-PERIODS = "hierarchy: {dates: [day, month, year]}"
 
 
 def columns_as_read(
