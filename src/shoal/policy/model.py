@@ -72,6 +72,9 @@ class _Options(_Strict):
         return text
 
 
+Line = Annotated[int, Field(ge=1, le=10_000)]
+
+
 class ReadOptions(_Options):
     """How the files that are read are written; what is absent is found in them."""
 
@@ -83,11 +86,12 @@ class ReadOptions(_Options):
         None, description="strptime form of the dates that the maker 'dates' reads; ISO if absent."
     )
     sheet: str | None = Field(None, description="The sheet of a workbook that has several.")
-    header: int = Field(
+    header: Line | dict[str, Line] = Field(
         1,
-        ge=1,
-        le=10_000,
-        description="The line, or row of a sheet, that names the columns; 1 if absent.",
+        description=(
+            "The line, or row of a sheet, that names the columns; of linked tables, also by table;"
+            " 1 if absent."
+        ),
     )
     unpacked: str | None = Field(
         None, description="What a compressed file may unpack to, such as 16GB."
@@ -128,6 +132,21 @@ class ReadOptions(_Options):
         if self.thousands == self.decimal:
             raise ValueError("'decimal' and 'thousands' are the same mark; correct one of them")
         return self
+
+    @property
+    def line(self) -> int:
+        """The line that names the columns of one table; raises InputError where lines are said by
+        table.
+        """
+        if not isinstance(self.header, int):
+            raise InputError("read.header: names lines by table; say one number of one table")
+        return self.header
+
+    def of_table(self, name: str) -> "ReadOptions":
+        """What is said of one of several tables."""
+        if isinstance(self.header, int):
+            return self
+        return self.model_copy(update={"header": self.header.get(name, 1)})
 
     @property
     def notation(self) -> Notation:

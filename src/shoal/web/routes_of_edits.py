@@ -14,11 +14,13 @@ from shoal.web.edits import Form, edited, lines_of, one, subject_of, whole, with
 from shoal.web.frame import FIELDS, frame, page
 from shoal.web.policy_text import Context, has_comments, only_changes, read, touched_lines, written
 from shoal.web.project import POLICY, PROJECT, Stale
-from shoal.web.screens import open_screen, without_shell
+from shoal.web.screens import open_screen, titled_lines, without_shell
 from shoal.web.server import COMMENT, Server
 from shoal.web.several import ALL_SHEETS
 from shoal.web.work import Refused
 
+LINE_OF = "header of "
+"""Begins the field of the line that names the columns of one of several sheets."""
 SCREENS = ("open", "columns", "hierarchies", "promises", "compare", "result", "release", "history")
 
 
@@ -72,21 +74,19 @@ async def table(request: Request) -> Response:
 
 async def _choose(server: Server, path: Path, read: Context, several: bool) -> None:
     """Opens a table, below a title where its first line is one. Raises Refused."""
+    is_said = "header" in read
     try:
-        return await server.choose_table(path, read, several=several)
+        await server.choose_table(path, read, several=several)
     except Refused:
-        if several or "header" in read:
+        if several or is_said:
             raise
         beginning = await server.desk.look("show_beginning", table=str(path), read=read)
         header = beginning["read"].get("header")
         if header is None or len(beginning["sheets"]) > 1:
             raise
-    await server.choose_table(path, {**read, "header": header})
-    said = gettext(
-        "Line {header} names the columns; what stands above it was left out. Open has another.",
-        header=header,
-    )
-    server.notices.append(said)
+        await server.choose_table(path, {**read, "header": header})
+    if not is_said and not server.too_large:
+        server.notices += titled_lines(server)
 
 
 async def _looked_into(
@@ -99,15 +99,18 @@ async def _looked_into(
     asked, several = {"table": str(path), "read": options}, _is_several(form)
     more = {"several": True} if several else {}
     beginning = await server.desk.look("show_beginning", **asked, **more)
-    if len(beginning["sheets"]) > 1 and not several and "sheet" not in options:
-        refused = None  # which sheet is meant is asked, and all of them where they belong together
+    if len(beginning["sheets"]) > 1 and not several:
         together = await server.desk.look("show_beginning", **asked, several=True)
-        several = bool(together.get("belong_together"))
-        beginning = together if several else beginning
+        if "sheet" not in options:
+            refused = None  # which sheet is asked, and all of them where they belong together
+            several = bool(together.get("belong_together"))
+        beginning = together if several else beginning | {"tables": together["tables"]}
+    for place in (beginning, *beginning.get("tables", ())):
+        place["trouble"] = [without_shell(line) for line in place.get("trouble", ())]
     context |= {
         "chosen": named,
         "typed": one(form, "typed"),
-        "beginning": beginning | {"trouble": [*map(without_shell, beginning.get("trouble", ()))]},
+        "beginning": beginning,
         "read": beginning["read"],
         "missing": one(form, "missing").splitlines(),
         "all_sheets": several,
@@ -140,6 +143,9 @@ def _read_of(server: Server, form: Form) -> Context:
     if found.get("sheet") == ALL_SHEETS:
         del found["sheet"]
     header = whole(found.pop("header", ""), 2)
+    if _is_several(form):
+        asked_of = {key.removeprefix(LINE_OF): key for key in form if key.startswith(LINE_OF)}
+        header = {name: whole(one(form, key), 1) or 1 for name, key in asked_of.items()} or None
     return found if header is None else found | {"header": header}
 
 
