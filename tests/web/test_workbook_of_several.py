@@ -85,7 +85,7 @@ def test_a_title_in_one_sheet_and_german_dates_in_another_are_read_by_the_policy
     read = asked.server.project.policy["read"]
     assert read == {"dates": "%d.%m.%Y", "header": {"people": 1, "Visits": 1, "Drugs": 3}}
     page = asked.get("/open").words
-    assert "Line 3 of Drugs names its columns; what stands above it was left out." in page
+    assert "Line 3 names the columns of Drugs; what stands above it was left out." in page
     assert "hierarchy: {dates:" in asked.get("/columns").words
     rows = asked.post("/rows").text
     assert re.findall(r"<h2>(\w+)</h2>", rows)[:3] == ["Patients", "Visits", "Drugs"]

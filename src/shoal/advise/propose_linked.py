@@ -15,8 +15,8 @@ from shoal.data.regular_files import Json
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy.binding.linked_files import ONE_ROW_EACH
-from shoal.policy.loading import header_of, one_line, read_options, reading_of
-from shoal.policy.model import ReadOptions
+from shoal.policy.loading import one_line, read_options, reading_of
+from shoal.policy.model import ReadOptions, header_of
 from shoal.policy.policy import Policy
 from shoal.policy.proposal.links import FoundLinks, Link, find_links
 from shoal.policy.proposal.roles import ANOTHER
@@ -190,11 +190,11 @@ def below_title(
 ) -> tuple[SourceFile, int]:
     """One of several tables, and which line names its columns."""
     try:
-        return read_one(place, options), options.line
+        return read_one(place, options), options.line_of()
     except InputError:
         own = options.model_copy(update={"sheet": place.sheet})
         line = beginning(place.path, reading_of(own)).below_title
-        if line is None or "header" in options.model_fields_set:
+        if line is None or options.line_of() != 1:
             raise
         return read_one(place, options.model_copy(update={"header": line})), line
 
@@ -228,11 +228,12 @@ def _table(name: str, table: Table, looked: LookedAt | None, links: FoundLinks) 
 
 def _asking_who(answer: Answer) -> Json:
     """A question where the table of people may hold several rows of one."""
-    for one in answer.candidates[:1]:
-        names, many = some_named(one.columns), "combinations" if one.columns[1:] else "values"
-        few = f"its {one.records} rows hold only {one.people} different {many} of {names}"
-        return {"ask": f"may several rows be one person's? {few}; {ONE_ROW_EACH}"}
-    return {}
+    if not answer.candidates:
+        return {}
+    one = answer.candidates[0]
+    names, many = some_named(one.columns), "combinations" if one.columns[1:] else "values"
+    few = f"its {one.records} rows hold only {one.people} different {many} of {names}"
+    return {"ask": f"may several rows be one person's? {few}; {ONE_ROW_EACH}"}
 
 
 def _asking_beside_private(columns: list[ProposedColumn]) -> list[ProposedColumn]:

@@ -19,7 +19,6 @@ from shoal.data.findings import listed_rows
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.hierarchies.paths import values_without_leaf
 from shoal.data.hierarchies.table import read_hierarchy
-from shoal.data.linked import PEOPLE
 from shoal.data.regular_files import (
     Json,
     RepeatedKey,
@@ -447,18 +446,9 @@ def reading_of(read: ReadOptions, write: WriteOptions | None = None) -> Reading:
             encoding, delimiter, decimal=read.decimal, dates=read.dates, unpacked=unpacked
         )
     return Reading(
-        *(encoding, delimiter, read.sheet, read.line, read.decimal, read.dates),
+        *(encoding, delimiter, read.sheet, read.line_of(), read.decimal, read.dates),
         unpacked=unpacked,
     )
-
-
-def header_of(lines: Mapping[str, int], people: str) -> Json:
-    """What `read` says of the lines that name the columns of linked tables: nothing where all are
-    first. people: what the table of people is called where it lies.
-    """
-    by_table = {PEOPLE if name == people else name: line for name, line in lines.items()}
-    first, *others = {*lines.values()}
-    return {"header": by_table} if others else {"header": first} if first > 1 else {}
 
 
 def reading_beside(read: ReadOptions) -> Reading:

@@ -87,14 +87,28 @@ class Looks:
         needed, free = memory_of(table), free_memory()
         if self._every == 1 and free and needed > free / 2:
             return {"too_large": {"free": free, "every": _tenfold(2 * needed / free)}}
+        read = self._below_title(table, read)
         source = self._source(table, read)
         return {
+            "read": read,
             "rows": source.frame.height,
             "rows_in_all": self._rows,
             "columns": source.frame.columns,
             "sha256": source.sha256,
             "bytes": Path(table).stat().st_size,
         }
+
+    def _below_title(self, table: str, read: Answer) -> Answer:
+        """How a table is read: below a title where its first line is one."""
+        try:
+            self._source(table, read)
+        except InputError:
+            begins = files.beginning(table, reading_of(read_options(read)))
+            is_asked = "header" in read or ("sheet" not in read and len(begins.sheets) > 1)
+            if is_asked or begins.below_title is None:
+                raise
+            return {**read, "header": begins.below_title}
+        return read
 
     def look_show_beginning(self, table: str, read: Answer) -> Answer:
         """The first lines of a table as they are written, and as it is read by these options."""

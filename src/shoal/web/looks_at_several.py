@@ -151,7 +151,7 @@ class SeveralLooks(Looks):
         hashes = {name: source.sha256 for name, source in sources.items()}
         return {
             "tables": {name: source.frame.columns for name, source in sources.items()},
-            "lines": lines,
+            "read": {**read, "header": lines},
             "rows": sum(source.frame.height for source in sources.values()),
             "sha256": LinkedSources({}, hashes).sha256,
             "bytes": sum(Path(path).stat().st_size for path in paths),

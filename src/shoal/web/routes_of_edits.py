@@ -63,30 +63,15 @@ async def table(request: Request) -> Response:
     before = server.project.policy.get("missing_values") or []
     read = _read_of(server, form)
     try:
-        await _choose(server, path, read, several)
+        await server.choose_table(path, read, several=several)
     except Refused as refused:
         return await _looked_into(request, form, path, refused)
     if server.too_large:
         return RedirectResponse("/open", 303)
+    if "header" not in read:
+        server.notices += titled_lines(server)
     _set_missing(server, form, before)
     return RedirectResponse("/columns", 303)
-
-
-async def _choose(server: Server, path: Path, read: Context, several: bool) -> None:
-    """Opens a table, below a title where its first line is one. Raises Refused."""
-    is_said = "header" in read
-    try:
-        await server.choose_table(path, read, several=several)
-    except Refused:
-        if several or is_said:
-            raise
-        beginning = await server.desk.look("show_beginning", table=str(path), read=read)
-        header = beginning["read"].get("header")
-        if header is None or len(beginning["sheets"]) > 1:
-            raise
-        await server.choose_table(path, {**read, "header": header})
-    if not is_said and not server.too_large:
-        server.notices += titled_lines(server)
 
 
 async def _looked_into(

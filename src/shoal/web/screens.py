@@ -126,21 +126,12 @@ async def open_screen(server: Server, below: str) -> Context:
 
 def titled_lines(server: Server) -> list[str]:
     """Which lines name the columns, where these are not the first."""
-    header = server.read_options.get("header") or 1
-    if isinstance(header, int):
-        said = gettext(
-            "Line {header} names the columns; what stands above it was left out.", header=header
-        )
-        return [said] if header > 1 else []
-    return [
-        gettext(
-            "Line {header} of {name} names its columns; what stands above it was left out.",
-            header=line,
-            name=server.project.people_name if name == PEOPLE else name,
-        )
-        for name, line in header.items()
-        if line > 1
-    ]
+    header, people = server.read_options.get("header") or 1, server.project.people_name
+    lines = header if isinstance(header, dict) else {"": header}
+    said = gettext("Line {line} names the columns{where}; what stands above it was left out.")
+    where = {name: gettext(" of {name}", name=name) if name else "" for name in lines}
+    where[PEOPLE] = gettext(" of {name}", name=people)
+    return [said.format(line=n, where=where[name]) for name, n in lines.items() if n > 1]
 
 
 def _below(path: Path, start: Path) -> str:
@@ -291,7 +282,7 @@ def _person(server: Server, profile: Context | None) -> Context:
     candidates = []
     tried = (profile or {}).get("tried") or {}
     listed = (profile or {}).get("candidates") or []
-    for place, one in enumerate(listed):
+    for one in listed:
         columns = list(one["columns"])
         candidates.append(
             {
@@ -300,13 +291,11 @@ def _person(server: Server, profile: Context | None) -> Context:
                 "value": APART.join(str(numbers[name]) for name in columns) or "rows",
                 "can_choose": not one["is_profile"],
                 "is_chosen": columns == subject,
-                "fewer": (tried.get("fewer") or [])[place : place + 1],
             }
         )
     worst = max(range(len(listed)), key=lambda i: (tried["fewer"] + [0])[i]) if tried else None
     return {
         "is_answered": person_answered(server),
-        "answer": server.project.about.get("person"),
         "subject": " + ".join(subject),
         "candidates": candidates,
         "others": [

@@ -220,29 +220,23 @@ def test_what_is_said_of_lines_is_not_guessed_and_what_is_wrong_is_said_of_every
     tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
-    world = linked_cases.world(30)
-    titled(Path("data"), "visits", world)
-    Path("data/drugs.csv").write_text("Drugs\n\n" + world["drugs"].write_csv())
+    titled(Path("data"), "visits", linked_cases.world(30))
     with pytest.raises(InputError) as refused:
-        propose_linked(table_places("data"), read_as={"header": 1})
-    assert [text.split(":")[0] for text in refused.value.said] == [
-        "table 'drugs'",
-        "table 'visits'",
-    ]
-    by_table = {"people": 1, "visits": 3, "drugs": 3}
-    found = propose_linked(table_places("data"), read_as={"header": by_table})
-    assert found.content["read"] == {"header": by_table}
+        propose_linked(table_places("data"), read_as={"header": 9000})
+    tables = ["table 'drugs'", "table 'people'", "table 'visits'"]
+    assert [text.split(":")[0] for text in refused.value.said] == tables
+    lines = {"people": 1, "visits": 3, "drugs": 1}
+    found = propose_linked(table_places("data"), read_as={"header": lines})
+    assert found.content["read"] == {"header": lines}
 
 
-def test_lines_by_table_name_tables_of_the_policy_and_never_one_table(tmp_path):
+def test_lines_of_a_table_that_the_policy_does_not_have_are_a_finding():
     content = linked_cases.policy() | {"read": {"header": {"visits": 3, "vists": 3}}}
     with pytest.raises(InputError, match="there is no table 'vists'; did you mean 'visits'"):
         Policy.from_dict(content)
     alone = {"attributes": {"age": {"role": "quasi"}}, "promises": content["promises"]}
-    asked = Policy.from_dict({"version": 1, **alone, "read": {"header": {"people": 3}}})
-    (tmp_path / "t.csv").write_text("age\n1\n")
-    with pytest.raises(InputError, match="names lines by table; say one number of one table"):
-        asked.tables.read_original(str(tmp_path / "t.csv"))
+    with pytest.raises(InputError, match="there is no table 'visits'"):
+        Policy.from_dict({"version": 1, **alone, "read": {"header": {"visits": 3}}})
 
 
 def test_keys_of_people_that_differ_in_their_spelling_alone_are_warned_of(
