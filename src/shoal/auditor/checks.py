@@ -25,6 +25,7 @@ from shoal.data.warnings import (
     assumes_people,
     with_grave,
 )
+from shoal.errors import in_python
 from shoal.policy import registry
 
 Path = tuple[str | int, ...]
@@ -36,16 +37,20 @@ CLOSE = 1e-9  # relative; sums in another order differ by less
 
 @dataclass(frozen=True, repr=False)
 class Check(Figures):
-    """What one check found. ok: None where it could not be made. short: lines for a terminal."""
+    """What one check found. ok: None where it could not be made. short: lines for a terminal.
+    said: the text as a command says it, with options in place of keyword arguments.
+    """
 
     name: str
     ok: bool | None
     text: str
     short: tuple[str, ...] = ()
+    said: str = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         # what a certificate names may be a forger's
-        object.__setattr__(self, "text", printable(self.text))
+        object.__setattr__(self, "said", printable(self.text))
+        object.__setattr__(self, "text", in_python(self.said))
         object.__setattr__(self, "short", tuple(map(printable, self.short)))
 
     @property
@@ -55,11 +60,16 @@ class Check(Figures):
         return "--" if self.ok is None else "ok" if self.ok else "FAIL"
 
     def __str__(self) -> str:
-        return "\n".join(f"{self.mark:<4} {self.name}: {one}" for one in self.short or (self.text,))
+        return in_python(self.lines)
+
+    @property
+    def lines(self) -> str:
+        """What a command prints."""
+        return "\n".join(f"{self.mark:<4} {self.name}: {one}" for one in self.short or (self.said,))
 
     def report(self) -> dict[str, Any]:
         """As JSON has it."""
-        return {"name": self.name, "ok": self.ok, "text": self.text}
+        return {"name": self.name, "ok": self.ok, "text": self.said}
 
 
 def despite_grave(checks: Sequence[Check]) -> str:

@@ -41,6 +41,7 @@ from shoal.data.warnings import (
     NAMES_LIKE_DATA,
     ORDER_KEPT,
     PEOPLE_ASSUMED,
+    READ_AS_TEXT,
     WRITTEN_ALIKE,
     ReleaseWarning,
     fault_sentence,
@@ -56,6 +57,7 @@ from shoal.policy.binding.columns import (
 )
 from shoal.policy.binding.past_memory import is_about_memory
 from shoal.policy.policy import Policy
+from shoal.policy.proposal.untyped import read_as_text
 from shoal.privacy.population import NEEDS_ORDER
 
 NAME = "measured again"
@@ -128,7 +130,7 @@ def measured_again(stated: Stated, path: str, table: Table | None, reader: Reade
             raise
         if reader.original is None and unfit.args[0] in (NEEDS_ORDER, NEEDS_WITHHELD):
             return Check(NAME, None, str(unfit.args[0]))
-        why = some_named([str(unfit.args[0]), *unfit.findings], most=1)
+        why = some_named(unfit.said, most=1)
         fits = reader.is_certified
         return Check(NAME, False, why if fits else "this policy does not fit the file")
     if not _is_ordered(stated, shown, policy):
@@ -262,6 +264,7 @@ def _more_warnings(
         if policy.subject is None:
             found[PEOPLE_ASSUMED] = people_assumed(reader.table, policy.model)
         found[WRITTEN_ALIKE] = written_alike(reader.table, policy.model)
+        found[READ_AS_TEXT] = read_as_text(reader.table, policy.model)
         found[NAMES_LIKE_DATA] = named_like_data(reader.table, policy.model)
         for remark in (*population_warnings(policy.tables), *reader.source.remarks):
             found.setdefault(remark.code, []).append(remark)

@@ -21,7 +21,7 @@ from shoal.data import notebook
 from shoal.data.certificate import Certificate
 from shoal.data.numbers import Notation, PublishedNumbers, map_cells, number_text, parse_numbers
 from shoal.data.regular_files import path_text, readable
-from shoal.data.release import read_column
+from shoal.data.release import number_ends, read_column
 from shoal.data.schema import Attribute, Kind, Render, Role, Schema, Shown
 from shoal.data.table import Column, as_text, encode_text
 from shoal.data.warnings import NOT_NUMBERS, ReleaseWarning
@@ -37,7 +37,12 @@ if TYPE_CHECKING:
 Numbers = Literal["published", "interval", "mid", "mean"]
 HOW = ("interval", "mid", "mean")
 Library = Literal["polars", "pandas", "pyarrow"]
-SHOWN = {"interval": Shown.RANGE, "mean": Shown.MEAN, "mean-and-interval": Shown.BOTH}
+SHOWN = {
+    "interval": Shown.RANGE,
+    "span": Shown.RANGE,
+    "mean": Shown.MEAN,
+    "mean-and-interval": Shown.BOTH,
+}
 SHOWN |= {"median": Shown.MEDIAN}
 
 
@@ -108,8 +113,8 @@ def read_release(
     certificate: by default PATH.certificate.json; columns that it names as numbers are such unless
     they show intervals. numbers: these as they are published; `interval` makes a struct of lo and
     hi of each, where hi of a bin is excluded, `mid` the middle, or the mean where only that is
-    shown, `mean` the mean, or the middle where no mean is shown. They read a hierarchy's labels,
-    too, where all are numbers or spans such as `20-39`. Among numbers, suppressed and empty cells
+    shown, `mean` the mean, or the middle where no mean is shown. They read ordered labels and those
+    of hierarchies, too, if all are numbers or spans such as `20-39`. Suppressed and empty cells
     become null; a warning counts all others that do. to: the kind of frame. check:
     whether the file must have the hash that the certificate states. Raises InputError.
     """
@@ -207,15 +212,15 @@ def _with_numbers(
         if name not in frame.columns:
             continue
         technique = column["technique"]
+        cells = _plain(frame[name], notation, render)
         if column.get("type") != "number" and not (
-            technique == "node" and numbers != "published" and _shows_spans(frame[name], render)
+            numbers != "published" and _shows_numbers(cells, technique, render)
         ):
             if numbers != "published" and frame[name].dtype == pl.String:
                 _warn_of_text(frame[name], technique, render, name in were_numbers)
             continue
         if numbers == "published" and technique in SHOWN and not SHOWN[technique].hides_span:
             continue
-        cells = _plain(frame[name], notation, render)
         if numbers == "published":
             read = as_numbers(_without_mark(cells, render))
             if read.dtype == pl.String:
@@ -270,11 +275,15 @@ def _labels(column: Column, render: Render) -> list[str]:
     return [cell for cell in column.cells if cell not in ("", "*", render.suppressed)]
 
 
-def _shows_spans(cells: pl.Series, render: Render) -> bool:
-    """Whether a hierarchy of texts shows numbers and their spans; a warning if only some do."""
+def _shows_numbers(cells: pl.Series, technique: str, render: Render) -> bool:
+    """Whether the labels of an order, or of a hierarchy of texts, are numbers and their spans."""
     if cells.dtype != pl.String:
         return False
-    return ends_of_spans(_labels(encode_text(cells), render)) is not None
+    labels = _labels(encode_text(cells), render)
+    if technique == "span":
+        lo, hi = map(parse_numbers, number_ends(tuple(labels), render))
+        return bool(labels) and bool((lo <= hi).all())
+    return technique == "node" and ends_of_spans(labels) is not None
 
 
 def _warn_of_text(cells: pl.Series, technique: str, render: Render, were_numbers: bool) -> None:

@@ -33,6 +33,7 @@ from shoal.data.table import Column, Table
 from shoal.data.warnings import (
     GRAVE,
     MISSING_COUNTED,
+    NOTE,
     OPEN,
     OPEN_QUESTION,
     OUTLIER_PUBLISHED,
@@ -222,19 +223,26 @@ def release_warnings(
 
 
 def missing_counted(certificate: Mapping[str, Any]) -> list[ReleaseWarning]:
-    """Where a promise measures less once "no value" is not counted as a value."""
+    """Where a promise measures less once "no value" is not counted as a value, or compares it with
+    the whole table's as it does values.
+    """
     found = []
     for promise in certificate["promises"]:
-        if (without := promise.get("measured_without_missing")) is None:
-            continue
-        names = promise["attributes"]
-        text = (
+        without, names = promise.get("measured_without_missing"), promise["attributes"]
+        counts = (
             f"the promise of {promise['model']} on {quoted(names)} counts a missing value as a"
-            f" value of its own: {promise['measured']:.4g} measured with it, {without:.4g} without;"
-            " ask for a stricter one if that is not enough"
+            " value of its own"
         )
         column = names[0] if len(names) == 1 else None
-        found.append(ReleaseWarning(MISSING_COUNTED, text, column))
+        if without is not None:
+            text = (
+                f"{counts}: {promise['measured']:.4g} measured with it, {without:.4g} without; ask"
+                " for a stricter one if that is not enough"
+            )
+            found.append(ReleaseWarning(MISSING_COUNTED, text, column))
+        elif promise.get("measured_with_missing"):
+            text = f"{counts}; how close a class is by its values alone is not promised"
+            found.append(ReleaseWarning(MISSING_COUNTED, text, column, NOTE))
     return found
 
 

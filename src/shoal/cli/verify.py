@@ -71,10 +71,10 @@ def verify(
     elif quiet:
         for check in checks:
             if check.ok is False:
-                say(str(check))
+                say(check.lines)
     else:
         for check in checks:
-            typer.echo(str(check))
+            typer.echo(check.lines)
         if not is_dossier(asked.released):
             for line in _still_to_accept(asked, checks, is_broken):
                 typer.echo(line)

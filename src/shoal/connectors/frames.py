@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast, runti
 import polars as pl
 
 from shoal.connectors.dialect import AS_FOUND, Reading
-from shoal.connectors.typed import plain
+from shoal.connectors.typed import CONVERT, objects_of, plain
 from shoal.data.table import Table
 from shoal.errors import InputError, is_of_a_library
 
@@ -140,13 +140,23 @@ def _by_columns(
             if reading.needs(name):
                 row = _first_other(frame[:, place])
                 findings.append(
-                    f"frame: column '{name}' holds what has no one text; give it plain values"
+                    f"frame: column '{name}' holds {_holding(frame[:, place])}"
                     if row is None
                     else f"frame: column '{name}' mixes kinds of values (row {row}); give it one"
                     " kind"
                 )
     InputError.raise_for(findings)
     return pl.DataFrame(columns)
+
+
+def _holding(cells: nw.Series[Any]) -> str:
+    """What cells that can't be read are, and the way out."""
+    native: Any = cells.to_native()
+    dtype = str(getattr(native, "dtype", getattr(native, "type", "")))
+    kinds = (type(cell) for cell in cells.to_list() if _kind(cell) is not None)
+    return (
+        objects_of(next(kinds)) if dtype == "object" else f"values of the type {dtype}; {CONVERT}"
+    )
 
 
 def _told_apart(cells: nw.Series[Any], name: str) -> pl.Series:

@@ -35,6 +35,7 @@ LEDGER_UNJUDGED = "ledger-unjudged"
 CONTROL_IN_ORIGINAL = "control-in-original"
 NOT_NUMBERS = "not-numbers"
 SIGN_OF_NO_VALUE = "sign-of-no-value"
+READ_AS_TEXT = "read-as-text"
 
 
 OF_CELLS = (
@@ -53,6 +54,7 @@ _BY_CODE = {
     EMPTY_ROWS: NOTE,
     FIELDS_DROPPED: NOTE,
     HIDDEN_ROWS: NOTE,
+    READ_AS_TEXT: NOTE,
     WRITTEN_ALIKE: NOTE,
     TOGETHER_BELOW: GRAVE,
     ALL_SUPPRESSED: GRAVE,

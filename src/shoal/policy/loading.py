@@ -186,7 +186,7 @@ def declared_hierarchy(
             raise InputError(f"{message} ({rows})")
         return maker.make(values)
     except InputError as wrong:
-        raise InputError(f"attribute '{name}': {wrong.args[0]}", wrong.findings) from None
+        raise InputError(f"attribute '{name}': {wrong.args[0]}", wrong.said[1:]) from None
 
 
 def json_schema() -> Json:

@@ -584,7 +584,7 @@ class PolicyModel(_Strict):
         None, description="Role of columns that are not named here."
     )
     label: str | None = Field(
-        None, description="The attribute that the classification metric predicts."
+        None, description="What `classification` predicts, by default the only sensitive category."
     )
     reference: str | None = Field(
         None,

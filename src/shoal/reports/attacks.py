@@ -303,12 +303,17 @@ class Finding(NamedTuple):
         return f"{self.word} ({self.attack})" if self.attack else self.word
 
 
-def ranked(certificate: Certificate, accepted: Collection[str] | None = None) -> list[Finding]:
-    """The findings that matter most, at most ten: much, some, none, then what was not measured.
+def ranked(
+    certificate: Certificate,
+    accepted: Collection[str] | None = None,
+    most: int | None = MOST_RANKED,
+) -> list[Finding]:
+    """The findings that matter most: much, some, none, then what was not measured.
 
-    accepted: sentences that are accepted in words; None where nobody decides.
+    accepted: sentences that are accepted in words; None where nobody decides. most: how many; None
+    for all.
     """
-    return [_finding(certificate, row, accepted) for row in worst_first(certificate)[:MOST_RANKED]]
+    return [_finding(certificate, row, accepted) for row in worst_first(certificate)[:most]]
 
 
 def must_be_accepted(certificate: Certificate) -> list[Row]:

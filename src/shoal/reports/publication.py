@@ -70,7 +70,7 @@ class Publication(verdict.Publication[FrameT]):
             (
                 f"Publication: {rows} rows, {columns} column{'s' if columns != 1 else ''}",
                 summary(self.certificate),
-                *map(printable, (*self.certificate.verdict[1:], *self.certificate.found)),
+                *map(printable, (*self.certificate.verdict[1:], *self.certificate.worst_found)),
                 "data, certificate, policy, classes, warnings; save(path), numbers(how),"
                 " report(path), plot(what)",
             )
@@ -207,7 +207,8 @@ def publish(
     k: how many people must look alike; required. l, t: distinct values, and closeness to the whole
         table, of every sensitive column.
 
-    label: the column whose value a reader wants to predict; `classification` is measured by it.
+    label: the column whose value a reader wants to predict; `classification` is measured by it, or
+        else by the only sensitive category.
     method: a method's name, or a dict with its `name` and parameters. seed: of random numbers. Both
         and k may stand beside a policy, which they then change.
     progress: True writes each stage to standard error; a function is called with its name.

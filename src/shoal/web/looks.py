@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.advise.check import check
+from shoal.advise.check import findings_of
 from shoal.advise.estimate import free_memory
 from shoal.auditor.verdict import of_cells
 from shoal.connectors import files
@@ -179,7 +179,7 @@ class Looks:
     def look_check(self, table: str, policy: Answer, base: str) -> Answer:
         """Every finding about the policy and the table, values counted only."""
         asked, frame = self._asked(table, policy, base)
-        found = check(asked, frame)
+        found = findings_of(asked, frame)
         remarks = of_cells(asked.tables.original_table(Table(frame)), asked)
         whole = Table(as_read(frame, asked.notation))
         roles = ("quasi", "sensitive", "plain", "drop")
@@ -356,7 +356,7 @@ class Looks:
     def look_show_values(self, table: str, policy: Answer, base: str, attribute: str) -> Answer:
         """The values of a column that its hierarchy has no place for, with their rows."""
         asked, frame = self._asked(table, policy, base)
-        found = [f for f in check(asked, frame) if f.attribute == attribute]
+        found = [f for f in findings_of(asked, frame) if f.attribute == attribute]
         values = list(dict.fromkeys(value for f in found for value in f.values))
         rows = self._counts(table, policy, attribute)
         return {"values": [{"value": v, "rows": rows.get(v, 0)} for v in values[:200]]}

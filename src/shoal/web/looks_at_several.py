@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.advise.check import check
+from shoal.advise.check import findings_of
 from shoal.advise.estimate import free_memory
 from shoal.advise.profile import ColumnProfile, profile
 from shoal.advise.propose_linked import (
@@ -284,7 +284,7 @@ class SeveralLooks(Looks):
             name, own = declared.name, problem.alone(declared)
             findings += [
                 replace(one, attribute=_named(name, one.attribute))
-                for one in check(own, frame)
+                for one in findings_of(own, frame)
                 if one.kind is Fault.MISFIT and one.attribute not in declared.dates
             ]
             for one in of_cells(own.tables.original_table(Table(frame)), own):
@@ -297,7 +297,7 @@ class SeveralLooks(Looks):
         said = [one.message for one in findings]
         findings += [
             one
-            for one in check(asked, frames)
+            for one in findings_of(asked, frames)
             if not any(one.message.endswith(message) for message in said)
         ]
         return {

@@ -299,7 +299,7 @@ def test_what_is_signed_is_what_was_read_whatever_lies_there_now(copied, key):
     path = copied / "out.csv.certificate.json"
     forged = Proof(path, path.read_bytes().replace(b'"seed"', b'"seed" ', 1))
     checks = verify_by(str(copied / "out.csv"), forged, trust=[copied / "k.pub.pem"])
-    assert str(checks[-1]) == "FAIL signature: is by none of the keys that --trust names"
+    assert str(checks[-1]) == "FAIL signature: is by none of the keys that trust= names"
 
 
 def openssl(*words: object, **more) -> subprocess.CompletedProcess:

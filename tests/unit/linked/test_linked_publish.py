@@ -712,7 +712,7 @@ def test_one_known_date_fits_k_people_equally_where_gaps_are_exact(tmp_path):
         gap = date.fromisoformat(day) - date.fromisoformat(true[person])
         first = date.fromisoformat(moved[visit["person"]])
         assert date.fromisoformat(visit["day"]) - first == gap
-    with pytest.raises(InputError, match="add --original"):
+    with pytest.raises(InputError, match="add original="):
         shoal.audit(tmp_path / "out", asked)
     beside = shoal.audit(tmp_path / "out", asked, original=given)
     assert beside["linked"]["matching"]["below"] == 0
@@ -846,3 +846,9 @@ def test_verbs_of_one_table_say_what_to_do_with_several(
     assert way_out in refused.err
     assert "shoal publish FOLDER" in refused.err
     assert {path.name for path in tmp_path.iterdir()} == {"people.csv", "policy.json"}
+
+
+def test_numbers_of_a_table_without_a_type_are_said(tmp_path):
+    asked = policy(attributes=POLICY["attributes"] | {"age": {"role": "quasi"}})
+    with pytest.warns(ReleaseWarning, match=r"attribute 'age': has no type.*'type: number'"):
+        shoal.publish(world(), asked, output=tmp_path / "out")

@@ -14,6 +14,7 @@ import shoal
 from sample_policies import content_of
 from shoal.data.warnings import SENSITIVE_UNPROMISED
 from shoal.errors import InputError
+from shoal.reports.text import MEASURES
 
 SENSITIVE = {"sensitive": "disease", "subject": "patient", "other": "drop"}
 
@@ -291,6 +292,18 @@ def test_what_needs_a_method_is_refused_until_one_is_named(sample_table, tmp_pat
 def test_what_is_of_files_or_of_linked_tables_is_refused_of_a_frame(sample_table, asked):
     with pytest.raises(InputError, match=r"^output, trace, replace: are of linked tables"):
         shoal.publish(sample_table, **asked, quasi="age", other="drop", k=5)
+
+
+def test_without_a_label_the_only_sensitive_category_is_predicted(sample_table):
+    def wrong(*sensitive, **words):
+        asked = {"quasi": "age", "sensitive": sensitive, "other": "drop", "k": 5}
+        release = shoal.publish(sample_table, **asked, **words)
+        return release.certificate["utility"]["classification"]
+
+    assert wrong("disease") == wrong("disease", label="disease") > 0
+    assert wrong("charge") is None
+    assert wrong("disease", "education") is None
+    assert "only sensitive category" in MEASURES["classification"]
 
 
 def test_a_usual_sign_for_no_value_that_is_published_earns_a_warning():

@@ -181,7 +181,7 @@ def build_dossier(
     checks = [check for check in checks if check.name != GRAVE_FINDING]  # they are open points
     # what several releases tell together is an open point, too: its dossier is red
     failed = [
-        f"{check.name}: {check.text}"
+        f"{check.name}: {check.said}"
         for check in checks
         if check.ok is False and check.name != OTHER_RELEASES
     ]

@@ -22,6 +22,7 @@ from shoal.policy.binding.notation import PARTS
 from shoal.policy.consistency import quoted
 from shoal.policy.model import PolicyModel
 from shoal.policy.parameters import nearest
+from shoal.policy.proposal.untyped import read_as_text
 
 _SHOWN = ("quasi", "sensitive", "plain")
 
@@ -267,7 +268,7 @@ def input_warnings(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
     """
     assumed = [] if model.subject_columns else people_assumed(table, model)
     named = named_like_data(table, model)
-    return [*assumed, *written_alike(table, model), *named]
+    return [*assumed, *written_alike(table, model), *read_as_text(table, model), *named]
 
 
 def audit_warnings(

@@ -20,6 +20,7 @@ from shoal.errors import InputError
 from shoal.policy.binding.columns import people_doubted, written_alike
 from shoal.policy.binding.files import PolicyTables
 from shoal.policy.problem import LinkedProblem
+from shoal.policy.proposal.untyped import read_as_text
 
 LinkedSource: TypeAlias = "str | Path | Mapping[str, str | Path | Frame]"
 """A folder, a workbook or a database of several tables, the file of people, or by the name of each
@@ -71,7 +72,7 @@ def linked_warnings(sources: LinkedSources, problem: LinkedProblem) -> list[Rele
             for one in doubted
             if one.columns != (declared.key,)  # its keys differ, but for their spelling
         ]
-        found += written_alike(table, model)
+        found += [*written_alike(table, model), *read_as_text(table, model)]
     return found
 
 

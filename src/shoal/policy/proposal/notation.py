@@ -68,9 +68,8 @@ def notation_in(table: Table, said: Mapping[str, Any] | None = None) -> FoundNot
     """How cells write numbers and dates. said: what is known of the block `read` already."""
     said = said or {}
     found = FoundNotation()
-    kinds = table.frame.schema
     texts = {}
-    for name in (name for name in table.names if kinds[name] == pl.String):
+    for name in (name for name in table.names if table.dtype(name) == pl.String):
         values = _with_value(pl.Series(table.column(name).cells, dtype=pl.String))
         if len(values):
             texts[name] = values
