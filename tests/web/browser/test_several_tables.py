@@ -163,22 +163,28 @@ def test_from_three_sheets_to_a_release_in_which_people_hide_by_all_their_rows(b
         context.close()
 
 
-def test_open_waits_until_a_workbook_was_looked_into_and_says_so(browser, tmp_path):
+@pytest.mark.parametrize("table", ["clinic.xlsx", "people.csv"])
+def test_a_click_on_open_waits_for_the_look_into_a_file_and_opens_no_sheet_unasked(
+    browser, tmp_path, table
+):
     workbook(tmp_path / "clinic.xlsx")
+    clinic.generate_tables(PEOPLE, seed=3)["people"].write_csv(tmp_path / "people.csv")
     with served(tmp_path / "project", tmp_path) as server:
         context = browser.new_context(viewport={"width": 1280, "height": 900})
         tab, held = come_in(context, server), []
-        tab.route("**/table", lambda route: held.append(route))
-        main = "#table-form button.main"
-        assert tab.is_disabled(main)
-        tab.click("input[value='clinic.xlsx']")
+        tab.route("**/table", lambda route: route.continue_() if held else held.append(route))
+        tab.click(f"input[value='{table}']")
         tab.wait_for_selector("#looking >> text=Looking into the file")
-        assert tab.is_disabled(main)
         assert tab.is_hidden("#unmarked")
-        (look,) = held
-        look.continue_()
-        tab.wait_for_selector("#sheets")
-        assert tab.is_visible("#sheets >> text=Only patients")
-        assert tab.is_hidden("#looking")
-        assert tab.is_enabled(main)
+        tab.click("#table-form button.main")
+        held[0].continue_()
+        if table == "people.csv":
+            tab.wait_for_url("**/columns")
+        else:
+            tab.wait_for_selector("#sheets:focus >> text=Only patients")
+            assert tab.is_hidden("#looking")
+            assert server.project.table is None
+            tab.click("#table-form button.main")
+            tab.wait_for_url("**/columns")
+        assert server.project.table.name == table
         context.close()

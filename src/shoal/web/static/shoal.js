@@ -217,7 +217,9 @@ async function send(form, submitter) {
         body: waiting[0].data,
       });
       const following = response.ok && next && waiting[1];
-      if (following) {
+      // which of several sheets is meant is asked before a click opens any
+      const isAsked = next && next.querySelector("#sheets") && !following?.data?.has("look");
+      if (following && !isAsked) {
         rebase(following.data, next);
         waiting.shift();
         continue;
@@ -615,8 +617,7 @@ function heard(id, event) {
   }
 }
 
-// What opens a table is shut while none is marked or named, and while one is looked into: what is
-// found may ask which of its sheets is meant.
+// What opens a table is shut while none is marked or named.
 function shutUnmarked() {
   const button = document.querySelector("[data-off]");
   if (!button) return;
@@ -625,7 +626,7 @@ function shutUnmarked() {
     isNamed = Boolean(form.querySelector("[name=path]:checked") || form.typed.value.trim());
   document.getElementById("looking").hidden = !isLooking;
   document.getElementById("unmarked").hidden = isLooking || isNamed;
-  button.disabled = isLooking || !isNamed;
+  button.disabled = !isNamed;
 }
 
 // On a narrow screen the steps are one line that scrolls: the one where somebody is stands in sight.
