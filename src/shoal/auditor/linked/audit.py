@@ -423,10 +423,9 @@ def _anchor(release: LinkedRelease, anchor: AnchorPolicy, dated: np.ndarray | No
     """How dates were moved, the fewest days that an anchor was drawn from, and where gaps are exact
     the greatest probability with which a known date names somebody.
     """
-    hull = release.tables[PEOPLE].columns[-1]
-    wide = (hull.hi - hull.lo)[hull.codes][~release.withheld]
-    days = wide[np.isfinite(wide)]
-    least = int(days.min()) + 1 if len(days) else None
+    drawn = release.drawn_days[~release.withheld]
+    days = drawn[np.isfinite(drawn)]
+    least = int(days.min()) if len(days) else None
     found: Json = {"render": anchor.render, "gaps": anchor.gaps, "least_hull_days": least}
     if dated is not None and len(dated):
         found["worst_posterior"] = float((dated[:, 1] / dated[:, 0]).max())
