@@ -929,11 +929,19 @@ def test_the_command_publishes_files_and_refuses_what_is_of_one_table(tmp_path, 
     refused = run(*call, "--explain", "--attack", "all")
     assert refused.status == 2
     assert "--explain, --attack: of one table" in refused.err
+    assert "judged together" not in refused.err
     assert not out.exists()
     done = run(*call)
     assert done.status == 0, done.err
     assert "k-anonymity: asked 4, measured" in done.err
     assert min(Counter(read_bundles(out, SENSITIVE)).values()) >= 4
+    others = tmp_path / "others.yaml"
+    others.write_text(json.dumps({"releases": [{"file": str(out), "policy": str(asked)}]}))
+    audit = ["audit", str(out), *call[2:4], "--original", str(tmp_path / "people.csv")]
+    for verb in (call, audit):
+        refused = run(*verb, "--others", str(others))
+        assert refused.status == 2
+        assert "whose releases are not judged together: publish them once" in refused.err
     for more, way_out in (
         ((), "'shoal audit FOLDER --original FOLDER' tries to find everybody"),
         (("--person", "1"), "name the file that 'publish --trace' wrote"),

@@ -43,6 +43,8 @@ from shoal.version import VERSION
 MOST_ASKED = 2
 """Known rows, of whose candidates promises about values are asked."""
 
+NOT_COVERED = "what other releases of the same people tell, unless they are named under 'beside'"
+
 
 @dataclass(frozen=True)
 class LinkedAudit:
@@ -145,6 +147,7 @@ def measure_linked(
         "assumed": list(model.assume),
         "exposed": [one.report() for one in exposed],
         "audited": "files" if truth is None else "originals",
+        "not_covered": [NOT_COVERED],
         "matching": None,
         "bundle_loss": None,
         "anchor": None if model.anchor is None else _anchor(release, model.anchor, dated),
