@@ -133,7 +133,9 @@ class Beginning(NamedTuple):
 
 def beginning(path: str, reading: Reading) -> Beginning:
     """How the file of a table begins; raises InputError where it can't be told."""
-    kind, sheets, lines = Location(path).kind_to_read, [], []
+    kind = Location(path).kind_to_read
+    sheets: list[str] = []
+    lines: list[list[str]] = []
     if kind.has_sheets:
         sheets, lines = workbooks.first_rows(path, reading, LINES)
     elif kind.is_delimited and not is_packed(path):

@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -127,7 +128,7 @@ def _read_of(server: Server, form: Form) -> Context:
     found |= {name: form[name][-1] for name in asked if any(form.get(name, ()))}
     if found.get("sheet") == ALL_SHEETS:
         del found["sheet"]
-    header = whole(found.pop("header", ""), 2)
+    header: Any = whole(found.pop("header", ""), 2)
     if _is_several(form):
         asked_of = {key.removeprefix(LINE_OF): key for key in form if key.startswith(LINE_OF)}
         header = {name: whole(one(form, key), 1) or 1 for name, key in asked_of.items()} or None
