@@ -96,7 +96,8 @@ def read(path: str | Path, reading: Reading) -> tuple[pl.DataFrame, tuple[Releas
 
 def first_rows(path: str | Path, reading: Reading, count: int) -> tuple[list[str], list[list[str]]]:
     """The names of a workbook's visible sheets, and the first rows of the one that is named, else
-    of the first, as text, or none where `read` refuses that sheet; raises as `read`.
+    of the first, as text, or none where `read` refuses that sheet; raises as `read`. A count of 0
+    costs nothing, however large the sheets are.
     """
     calamine = _reader(path)
     parts = _checked_parts(path, reading.unpacked)
@@ -107,7 +108,7 @@ def first_rows(path: str | Path, reading: Reading, count: int) -> tuple[list[str
             visible = calamine.SheetVisibleEnum.Visible
             names = [sheet.name for sheet in book.sheets_metadata if sheet.visible == visible]
             named = reading.sheet if reading.sheet in names else next(iter(names), None)
-        if named is not None:
+        if named is not None and count:
             with suppress(InputError), library_errors_as(str(_damaged(path))):
                 _walked(path, parts, named, reading)
                 sheet = book.get_sheet_by_name(named)

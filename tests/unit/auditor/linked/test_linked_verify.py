@@ -167,6 +167,16 @@ def test_a_row_that_is_left_out_of_any_file_is_noticed_and_gets_no_dossier(copie
         dossier(copied / "out", context={"version": 1}, policy=copied / "policy.json")
 
 
+def test_the_certificate_and_the_dossier_say_that_no_other_release_was_looked_at(published):
+    stated = published / "out" / "certificate.json"
+    (not_covered,) = json.loads(stated.read_text())["linked"]["not_covered"]
+    assert not_covered.startswith("what other releases of the same people tell")
+    context = {"version": 1, "other_releases": [str(stated)]}
+    found = dossier(published / "out", context=context, policy=published / "policy.json")
+    (text,) = [point["text"] for point in found.open if point["kind"] == "fails"]
+    assert text.endswith("no audit of linked tables does that; say in 'not_judged' why both go out")
+
+
 def test_the_dossier_shows_the_tables_and_the_risk_before_and_after(published, tmp_path):
     page = tmp_path / "d.html"
     found = dossier(
