@@ -85,6 +85,8 @@ def read(path: str | Path, reading: Reading) -> tuple[pl.DataFrame, tuple[Releas
             rows = book.get_sheet_by_name(sheet).to_python(skip_empty_area=False)
         hidden = _check_cells(path, seen, rows, reading.header)
         frame = _table(rows, path, reading, seen.masks)
+    except InputError:
+        raise
     except (*DAMAGES, calamine.CalamineError):
         raise _damaged(path) from None
     filled = [bool(_filled(row)) for row in rows[reading.header :]]
@@ -112,6 +114,8 @@ def first_rows(path: str | Path, reading: Reading, count: int) -> tuple[list[str
                 sheet = book.get_sheet_by_name(named)
                 rows = sheet.to_python(skip_empty_area=False, nrows=count)
         return names, [[_text(cell, reading) for cell in row[: _filled(row)]] for row in rows]
+    except InputError:
+        raise
     except (*DAMAGES, calamine.CalamineError):
         raise _damaged(path) from None
 

@@ -162,18 +162,23 @@ def _recoded(
         templates = method.bundle(bundles_of(tables), promises, rng)
     seconds = time.process_time() - began
     progress("recoding")
-    drafts = recode(tables, templates, promises.k, unforeseen(own, policy, templates))
+    asked = policy_sha256(policy, VERB, without=("write",))
+    drawn = unforeseen(own, f"{policy.model.seed} {asked}", require_key(policy.model), templates)
+    drafts = recode(tables, templates, promises.k, drawn)
     return tables, drafts, seconds
 
 
-def unforeseen(own: LinkedSources, policy: Policy, templates: Templates) -> np.random.Generator:
+def unforeseen(
+    own: LinkedSources, asked: str, secret: bytes, templates: Templates
+) -> np.random.Generator:
     """Random numbers for keys, order and days, which nobody can draw again who has not all of the
     data: the same for one release, however it is written, and unrelated where anything that decides
     it differs, as two releases that draw alike are joined by what they drew.
+
+    asked: the seed and the effective policy. secret: of pseudonyms.
     """
-    asked = policy_sha256(policy, VERB, without=("write",))
-    digest = hashlib.sha256(f"{policy.model.seed} {asked}".encode())
-    digest.update(require_key(policy.model))
+    digest = hashlib.sha256(asked.encode())
+    digest.update(secret)
     for slots in templates.slots:  # a tree's order may decide these, and not the policy's hash
         digest.update(slots.tobytes())
     for name in sorted(own.tables):

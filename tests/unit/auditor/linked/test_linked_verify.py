@@ -89,7 +89,7 @@ def test_a_release_verifies_with_its_policy_whoever_chose_the_method(tmp_path, k
     if (known, method) == (2, "bundles"):  # another one than the usual one has to be named
         unnamed = checks_of(tmp_path, policy=said)["policy"]
         assert unnamed.ok is False
-        assert unnamed.text.endswith("such as --method bundles")
+        assert unnamed.text.endswith("such as method='bundles'")
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +129,7 @@ def test_a_known_date_may_leave_fewer_people_than_the_smallest_class(dated):
     alone = checks_of(dated, policy=policy)
     assert failing(alone) == []
     assert alone["promises"].ok is None
-    assert "name it with --original" in alone["promises"].text
+    assert "name it with original=" in alone["promises"].text
 
 
 @pytest.mark.parametrize("measured", [1, 4])
