@@ -19,7 +19,7 @@ from typing import BinaryIO, NamedTuple, cast
 
 import polars as pl
 
-from shoal.connectors import delimited, parquet_parts, workbooks
+from shoal.connectors import delimited, parquet_parts
 from shoal.connectors.dialect import AS_FOUND, Dialect, Reading
 from shoal.connectors.format import Asked, Form, Format
 from shoal.connectors.format import SourceFile as SourceFile
@@ -137,6 +137,8 @@ def beginning(path: str, reading: Reading) -> Beginning:
     sheets: list[str] = []
     lines: list[list[str]] = []
     if kind.has_sheets:
+        from shoal.connectors import workbooks  # which a plain file does not need
+
         sheets, lines = workbooks.first_rows(path, reading, LINES)
     elif kind.is_delimited and not is_packed(path):
         lines = [[line] for line in delimited.first_lines(path, reading, LINES)]
