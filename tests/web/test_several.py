@@ -99,7 +99,9 @@ def test_a_column_that_others_could_know_makes_the_rows_of_its_table_known():
 
 def test_known_rows_are_set_table_by_table_and_nothing_else_is_accepted():
     assert edit("known", table="drugs", known="all")["tables"]["drugs"]["rows"] == {"known": "all"}
-    some = edit("known", table="visits", known="2")
+    unknown = policy() | {"assume": ["counts-unknown"]}
+    unknown = edit("known", unknown, table="drugs", known="none")
+    some = edit("known", unknown, table="visits", known="2")
     assert some["tables"]["visits"]["rows"]["known"] == 2
     Policy.from_dict(some)
     for table, known in (("bills", "all"), ("drugs", "some"), ("drugs", "0"), ("drugs", "4")):
@@ -112,6 +114,12 @@ def test_what_cannot_be_known_of_rows_is_refused_with_the_reason():
     for known in ("count", "none"):
         with pytest.raises(InputError, match=r"since others could know visits\.cost; first say"):
             edit("known", table="visits", known=known)
+    with pytest.raises(InputError, match="since what is known of drugs tells of all of these"):
+        edit("known", table="visits", known="2")
+    some = edit("known", policy() | {"keys": "none"}, table="drugs", known="none")
+    some = edit("known", some, table="visits", known="2")
+    with pytest.raises(InputError, match="since only some rows of visits are known; first say"):
+        edit("known", some, table="drugs", known="count")
     with pytest.raises(InputError, match="since keys say how many rows"):
         edit("known", table="drugs", known="none")
     Policy.from_dict(edit("known", policy() | {"keys": "none"}, table="drugs", known="none"))

@@ -133,24 +133,47 @@ def why_not_known(policy: Context, name: str) -> dict[str, str]:
     """What can't be said of the rows of a table, of the ways of `KNOWN`, each with why not and what
     to change first. policy: as `flat` makes it.
     """
-    columns = [
-        column
-        for column, own in policy["attributes"].items()
-        if own.get("role") == "quasi" and column.partition(".")[0] == name
-    ]
+    own_columns = {c: a for c, a in policy["attributes"].items() if c.partition(".")[0] == name}
+    found = _why_not_some(policy, name, [c for c, a in own_columns.items() if a.get("type") == "set"])
+    columns = [column for column, own in own_columns.items() if own.get("role") == "quasi"]
     if columns:
         why = gettext(
             "others could know {columns}; first say under Columns that they could not",
             columns=some_named(columns),
         )
-        return dict.fromkeys(("count", "none"), why)
+        return found | dict.fromkeys(("count", "none"), why)
     if policy.get("keys") == "none" or "counts-unknown" in (policy.get("assume") or ()):
-        return {}
+        return found
     why = gettext(
         "keys say how many rows a person has; first write “keys: none” or “assume:"
         " [counts-unknown]” into the policy, by “Edit as text”"
     )
-    return {"none": why}
+    return found | {"none": why}
+
+
+def _why_not_some(policy: Context, name: str, sets: Sequence[str]) -> dict[str, str]:
+    """Why only some rows of a table can't be known, or all of it while only some above are, as in
+    `why_not_known`. sets: its columns that hold some.
+    """
+    tables = policy["tables"]
+    parts = {t: own.get("rows") for t, own in tables.items() if name in (own.get("parent") or {})}
+    parts |= {column: policy["attributes"][column] for column in sets}
+    whole = [part for part, own in parts.items() if _known(own) in ("all", "count")]
+    above = next(iter(tables[name].get("parent") or {}), PEOPLE)
+    if _known((tables.get(above) or {}).get("rows")) in (1, 2, 3):
+        why = gettext("only some rows of {above} are known; first say “all rows” there", above=above)
+        return dict.fromkeys(("all", "3", "2", "1", "count"), why)
+    if not whole:
+        return {}
+    why = gettext(
+        "what is known of {parts} tells of all of these rows; first say “nothing” there",
+        parts=some_named(whole),
+    )
+    return dict.fromkeys(("3", "2", "1"), why)
+
+
+def _known(own: Mapping[str, Any] | None) -> str | int:
+    return (own or {}).get("known") or "all"
 
 
 # The picture.
