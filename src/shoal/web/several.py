@@ -134,7 +134,9 @@ def why_not_known(policy: Context, name: str) -> dict[str, str]:
     to change first. policy: as `flat` makes it.
     """
     own_columns = {c: a for c, a in policy["attributes"].items() if c.partition(".")[0] == name}
-    found = _why_not_some(policy, name, [c for c, a in own_columns.items() if a.get("type") == "set"])
+    found = _why_not_some(
+        policy, name, [c for c, a in own_columns.items() if a.get("type") == "set"]
+    )
     columns = [column for column, own in own_columns.items() if own.get("role") == "quasi"]
     if columns:
         why = gettext(
@@ -161,7 +163,9 @@ def _why_not_some(policy: Context, name: str, sets: Sequence[str]) -> dict[str, 
     whole = [part for part, own in parts.items() if _known(own) in ("all", "count")]
     above = next(iter(tables[name].get("parent") or {}), PEOPLE)
     if _known((tables.get(above) or {}).get("rows")) in (1, 2, 3):
-        why = gettext("only some rows of {above} are known; first say “all rows” there", above=above)
+        why = gettext(
+            "only some rows of {above} are known; first say “all rows” there", above=above
+        )
         return dict.fromkeys(("all", "3", "2", "1", "count"), why)
     if not whole:
         return {}

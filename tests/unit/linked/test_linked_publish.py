@@ -286,6 +286,19 @@ def test_rows_of_which_nobody_knows_anything_are_all_published(tmp_path):
     assert "drugs.rows" not in rows_of(tmp_path / "out", "visits")[0]
 
 
+def test_a_class_in_which_nobody_has_any_of_the_rows_that_nobody_knows_is_published(tmp_path):
+    ages = [1, 1, 1, 1, 90, 90, 90, 90]
+    people = {"patient": range(8), "age": ages, "wards": [""] * 4 + ["a;b"] * 4}
+    wards = {**POLICY["attributes"]["wards"], "known": "none"}
+    own = {"patient": {"role": "subject"}, "age": POLICY["attributes"]["age"], "wards": wards}
+    tables = {"bills": {"parent": {"people": "patient"}, "rows": {"known": "count"}}}
+    frames = {"people": pl.DataFrame(people), "bills": pl.DataFrame({"patient": range(8)})}
+    asked = policy(attributes=own, tables=tables, anchor=None, assume=["counts-unknown"])
+    shoal.publish(frames, asked, output=tmp_path / "out")
+    shown = {(one["age"], one["wards"].count(";")) for one in rows_of(tmp_path / "out", "people")}
+    assert shown == {("1", 0), ("90", 1)}
+
+
 def test_nobody_is_withheld_who_is_like_somebody_with_rows_that_nobody_knows(tmp_path):
     people = pl.DataFrame({"patient": range(10), "job": [f"j{i}" for i in range(10)]})
     frames = {"people": people, "calls": pl.DataFrame({"patient": [1, 2], "disease": ["a", "b"]})}
