@@ -768,6 +768,26 @@ def test_exact_gaps_take_no_row_without_a_date_and_nobody_without_an_anchor(tmp_
     assert not (tmp_path / "out").exists()
 
 
+def test_dates_of_people_without_an_anchor_are_withheld_and_counted_as_lost(tmp_path):
+    """There is no day to count them from; they are not published as if there were no date."""
+    born = [f"196{i}-03-01" for i in range(8)]
+    frames = {
+        "people": pl.DataFrame({"patient": [f"p{i}" for i in range(8)], "born": born}),
+        "visits": pl.DataFrame({"patient": [f"p{i}" for i in range(4)], "day": "2020-01-10"}),
+    }
+    attributes = {"day": {"role": "quasi", "type": "date"}}
+    asked = policy(
+        attributes={"patient": {"role": "subject"}, "born": attributes["day"]},
+        tables={"visits": {"parent": {"people": "patient"}, "attributes": attributes}},
+    )
+    done = shoal.publish(frames, asked, output=tmp_path / "out")
+    people = rows_of(tmp_path / "out", "people")
+    assert {one["born"] for one in people if one["visits.rows"] == "0"} == {"*"}
+    assert all(one["born"] != "*" for one in people if one["visits.rows"] == "1")
+    (loss,) = [one["loss"] for one in done.certificate["columns"] if one["name"] == "born"]
+    assert loss > 1 / 2
+
+
 def test_a_folder_with_something_in_it_is_left_alone(tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine.txt").write_text("mine")
