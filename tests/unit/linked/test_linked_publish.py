@@ -788,6 +788,31 @@ def test_dates_of_people_without_an_anchor_are_withheld_and_counted_as_lost(tmp_
     assert loss > 1 / 2
 
 
+def keyless(tmp_path):
+    """A release without keys of visits with a set, as it is certified."""
+    frames = {
+        "people": pl.DataFrame({"patient": range(12), "age": range(20, 32)}),
+        "visits": pl.DataFrame({"visit": range(12), "patient": range(12), "codes": "a;b"}),
+    }
+    attributes = {"codes": POLICY["attributes"]["wards"] | {"known": "all"}}
+    asked = policy(
+        attributes={name: POLICY["attributes"][name] for name in ("patient", "age")},
+        tables={
+            "visits": {"parent": {"people": "patient"}, "key": "visit", "attributes": attributes}
+        },
+        anchor=None,
+        keys="none",
+    )
+    report = tmp_path / "report.html"
+    return shoal.publish(frames, asked, output=tmp_path / "out").certificate, report
+
+
+def test_without_keys_the_elements_of_a_set_are_counted_as_they_are_published(tmp_path):
+    certificate, _ = keyless(tmp_path)
+    (found,) = [one["rows"] for one in certificate["tables"] if one["name"] == "visits.codes"]
+    assert found == {"in": 24, "published": 24, "withheld": 0}
+
+
 def test_a_folder_with_something_in_it_is_left_alone(tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine.txt").write_text("mine")
