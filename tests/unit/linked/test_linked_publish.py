@@ -29,6 +29,8 @@ from shoal.policy.binding.linked import bound_linked
 from shoal.policy.binding.linked_files import read_linked
 from shoal.policy.problem import LinkedProblem
 from shoal.reports import linked
+from shoal.reports.distributions import Distribution
+from shoal.reports.in_short import in_short
 
 POLICY = {
     "version": 1,
@@ -789,7 +791,7 @@ def test_dates_of_people_without_an_anchor_are_withheld_and_counted_as_lost(tmp_
 
 
 def keyless(tmp_path):
-    """A release without keys of visits with a set, as it is certified."""
+    """A release without keys of visits with a set: its certificate."""
     frames = {
         "people": pl.DataFrame({"patient": range(12), "age": range(20, 32)}),
         "visits": pl.DataFrame({"visit": range(12), "patient": range(12), "codes": "a;b"}),
@@ -803,13 +805,33 @@ def keyless(tmp_path):
         anchor=None,
         keys="none",
     )
-    report = tmp_path / "report.html"
-    return shoal.publish(frames, asked, output=tmp_path / "out").certificate, report
+    return shoal.publish(frames, asked, output=tmp_path / "out").certificate
+
+
+def test_a_release_in_short_says_what_is_published_of_each_table(tmp_path):
+    """Keys, counts and moved days are no columns of the original."""
+    published, *_ = in_short(keyless(tmp_path))
+    assert published.says == (
+        "12 records of 12 people, with their rows: 12 in visits and 24 in visits.codes; of the"
+        " original's columns, 1 in people and 1 in visits. Removed: patient."
+    )
+    done = shoal.publish(world(), policy(), output=tmp_path / "keyed")
+    assert "columns, 3 in people, 3 in visits and 1 in drugs" in in_short(done.certificate)[0].says
+
+
+def test_a_report_without_keys_says_what_is_not_known_in_whole_sentences(tmp_path):
+    certificate, asked = keyless(tmp_path), shoal.Policy.from_dict(POLICY).model
+    age = Distribution("age", (), np.array([0.0, 100]), None, np.array([12.0]), 12)
+    linked.write_linked_report(certificate, asked, tmp_path / "report.html", drawn=[age])
+    words = " ".join((tmp_path / "report.html").read_text("utf-8").split())
+    assert "How much of all detail is lost can’t be told from what is published." in words
+    assert "Columns of rows that no key joins are not drawn below." in words
+    assert "that lost most" not in words
 
 
 def test_without_keys_the_elements_of_a_set_are_counted_as_they_are_published(tmp_path):
-    certificate, _ = keyless(tmp_path)
-    (found,) = [one["rows"] for one in certificate["tables"] if one["name"] == "visits.codes"]
+    tables = keyless(tmp_path)["tables"]
+    (found,) = [one["rows"] for one in tables if one["name"] == "visits.codes"]
     assert found == {"in": 24, "published": 24, "withheld": 0}
 
 
