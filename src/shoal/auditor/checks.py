@@ -3,7 +3,7 @@ contradicts itself.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -23,7 +23,6 @@ from shoal.data.warnings import (
     WITHHELD_FEW,
     ReleaseWarning,
     assumes_people,
-    with_grave,
 )
 from shoal.errors import in_python
 from shoal.policy import registry
@@ -70,17 +69,6 @@ class Check(Figures):
     def report(self) -> dict[str, Any]:
         """As JSON has it."""
         return {"name": self.name, "ok": self.ok, "text": self.said}
-
-
-def despite_grave(checks: Sequence[Check]) -> str:
-    """The last line about checks with grave findings among them; empty where there are none."""
-    facts = [check.text.partition(";")[0] for check in checks if check.name == GRAVE_FINDING]
-    failed = sum(check.ok is False for check in checks)
-    measured = any(check.name == "promises" and check.ok for check in checks)
-    kept = "Every promise holds" if measured else "Every promise is stated to hold"
-    first = f"{failed} check{'s fail' if failed > 1 else ' fails'}" if failed else kept
-    counted = with_grave(first, len(facts))
-    return f"{counted} in the certificate: {some_named(facts, '; ')}" if facts else ""
 
 
 @dataclass(frozen=True)

@@ -53,11 +53,11 @@ from shoal.policy.binding.columns import (
     named_like_data,
     people_assumed,
     population_warnings,
+    read_as_text,
     written_alike,
 )
 from shoal.policy.binding.past_memory import is_about_memory
 from shoal.policy.policy import Policy
-from shoal.policy.proposal.untyped import read_as_text
 from shoal.privacy.population import NEEDS_ORDER
 
 NAME = "measured again"

@@ -21,9 +21,8 @@ from shoal.data.single_ends import outward_domain
 from shoal.data.table import Column, Table
 from shoal.errors import InputError
 from shoal.policy.consistency import quoted
-from shoal.policy.loading import read_options
 from shoal.policy.parameters import nearest, suggestion
-from shoal.policy.proposal.untyped import columns_as_read
+from shoal.policy.proposal.notation import columns_as_read
 from shoal.protocols import NamedMethod
 
 Names = str | Collection[str]
@@ -259,7 +258,7 @@ def _as_read(named: Collection[str], table: Table) -> tuple[dict[str, Column], d
     """The columns of these names, numbers and dates as Shoal reads them where nothing is open about
     how they are written, and what a policy says of that.
     """
-    columns, found = columns_as_read(table, named, read_options({}))
+    columns, found = columns_as_read(table, named)
     are_other = any(one.cells != table.column(name).cells for name, one in columns.items())
     return columns, found.read if are_other else {}
 

@@ -157,6 +157,10 @@ def one_table_findings(model: PolicyModel, verb: str | None = None) -> list[str]
 
 def linked_findings(model: PolicyModel) -> Iterator[str]:
     """Every contradiction in what a policy says of linked tables."""
+    lines = model.read.header if isinstance(model.read.header, dict) else {}
+    for name in {*lines} - {PEOPLE, *model.tables}:
+        hint = suggestion(name, chain([PEOPLE], model.tables))
+        yield f"policy, read.header: there is no table '{name}'; {hint}name one of the policy's"
     if not model.is_linked:
         yield from _not_linked(model)
         return

@@ -446,7 +446,7 @@ def reading_of(read: ReadOptions, write: WriteOptions | None = None) -> Reading:
             encoding, delimiter, decimal=read.decimal, dates=read.dates, unpacked=unpacked
         )
     return Reading(
-        *(encoding, delimiter, read.sheet, read.header, read.decimal, read.dates),
+        *(encoding, delimiter, read.sheet, read.line_of(), read.decimal, read.dates),
         unpacked=unpacked,
     )
 

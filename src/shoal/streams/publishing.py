@@ -159,6 +159,8 @@ class Publishing(ABC):
             other = [f"outputs ({', '.join(differing)})"] if differing else []
             check_terms(self._checkpoint.folder, state.get("policy"), self._terms, other)
             self._take_up(state)
+        except InputError:
+            raise
         except UNFIT:
             raise self._checkpoint.damaged from None
 

@@ -138,6 +138,8 @@ class Stream(Figures):
         try:
             self._begun(state["names"]).restore(state_below("core/", state))
             self._ended = bool(state["ended"])
+        except InputError:
+            raise
         except UNFIT:
             self._core = None
             raise damaged from None

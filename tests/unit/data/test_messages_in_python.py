@@ -90,6 +90,8 @@ def test_flags_are_the_options_without_a_value():
         ("'--write numbers=lo,hi' if", "write={'numbers': 'lo,hi'} if"),
         ("'shoal audit --original O' tells", "'shoal audit --original O' tells"),
         ("an em--dash and 1--2", "an em--dash and 1--2"),
+        ("give it (--others; others=)", "give it (others=)"),
+        ("--write foo=...: is not", "write={'foo': '...'}: is not"),
         ("attribute '--replace': unknown", "attribute '--replace': unknown"),
     ],
 )

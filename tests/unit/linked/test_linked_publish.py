@@ -172,6 +172,100 @@ def test_the_same_data_and_seed_give_the_same_bytes_and_another_seed_other_keys(
     assert files[0]["people.csv"] != files[2]["people.csv"]
 
 
+def sources(frames, asked, folder):
+    """By table, the row of the input behind each published row, in their order."""
+    shoal.publish(frames, asked, output=folder, trace=f"{folder}.trace")
+    lines = map(json.loads, Path(f"{folder}.trace").read_text().splitlines())
+    found = {name: [] for name in frames}
+    for line in lines:
+        found[line["table"]].append(line["seq"])
+    return found
+
+
+KNOWN = {**POLICY["tables"], "drugs": {**POLICY["tables"]["drugs"], "rows": {"known": "all"}}}
+OTHERWISE = {
+    "a dropped column": {"attributes": {**POLICY["attributes"], "region": {"role": "drop"}}},
+    "k": {"promises": [{"model": "k-anonymity", "k": 5}]},
+    "known": {"tables": KNOWN},
+    "the method": {"method": {"name": "bundles", "band": 20}},
+}
+
+
+@pytest.mark.parametrize("keys", ["release", "none"])
+@pytest.mark.parametrize("changed", OTHERWISE)
+def test_neither_keys_nor_places_join_releases_under_two_policies(tmp_path, keys, changed):
+    """Rows stand by their keys, so the n-th rows of two releases have one key."""
+    frames = world(people=120)
+    same = {"keys": keys, "anchor": None if keys == "none" else POLICY["anchor"]}
+    one = sources(frames, policy(**same), tmp_path / "one")
+    other = sources(frames, policy(**same, **OTHERWISE[changed]), tmp_path / "other")
+    for name in frames:
+        pairs = list(zip(one[name], other[name], strict=False))
+        assert len(pairs) > 60
+        assert sum(a == b for a, b in pairs) < 8, f"{name}: by chance it is about one row"
+
+
+def test_keys_join_no_releases_under_policies_of_one_hash(tmp_path):
+    """The order of a tree's nodes is no part of the hash, and decides where classes are cut."""
+    rng = np.random.default_rng(2)
+    jobs = rng.choice(list("abcdefghi"), 120)
+    people = pl.DataFrame({"patient": range(120), "age": rng.integers(0, 100, 120), "job": jobs})
+    frames = {"people": people, "calls": pl.DataFrame({"patient": range(120), "topic": "a"})}
+    calls = {"parent": {"people": "patient"}, "rows": {"known": "count"}}
+    found = []
+    nodes = {"x": list("abc"), "y": list("def"), "z": list("ghi")}
+    for order in ("xyz", "yxz"):
+        tree = {name: nodes[name] for name in order}
+        job = {"role": "quasi", "hierarchy": {"tree": tree}}
+        asked = policy(
+            attributes={n: POLICY["attributes"][n] for n in ("patient", "age")} | {"job": job},
+            tables={"calls": {**calls, "attributes": {"topic": {"role": "sensitive"}}}},
+            anchor=None,
+            promises=[{"model": "k-anonymity", "k": 12}],
+        )
+        seq = sources(frames, asked, tmp_path / order)["people"]
+        stated = json.loads((tmp_path / order / "certificate.json").read_text())
+        found.append((stated["policy"], stated["classes"], seq))
+    assert found[0][0] == found[1][0]
+    assert found[0][1] != found[1][1]
+    assert sum(a == b for a, b in zip(found[0][2], found[1][2], strict=True)) < 8
+
+
+def test_a_new_secret_of_pseudonyms_draws_anew_what_could_join_them(tmp_path, monkeypatch):
+    found = []
+    for secret in ("a secret of the owner's", "another secret of theirs"):
+        monkeypatch.setenv("SHOAL_PSEUDONYM_KEY", secret)
+        attributes = {**POLICY["attributes"], "region": {"role": "identifier"}}
+        attributes["region"]["pseudonym"] = "keyed"
+        folder = tmp_path / secret
+        found.append(sources(world(), policy(attributes=attributes), folder)["people"])
+    assert sum(a == b for a, b in zip(*found, strict=True)) < 8
+
+
+@pytest.mark.parametrize("changed", ["age", "k"])
+def test_drawn_days_join_no_releases_under_two_policies(tmp_path, changed):
+    """The place of a person's day in its hull is as near to that of others as to its own."""
+    frames = world(people=200)
+    attributes = {**POLICY["attributes"], "age": {"role": "drop"}}
+    other = {"age": {"attributes": attributes}, "k": OTHERWISE["k"]}[changed]
+    parts = []
+    for name, asked in (("one", policy()), ("other", policy(**other))):
+        seq = sources(frames, asked, tmp_path / name)["people"]
+        parts.append({})
+        for row, person in zip(seq, rows_of(tmp_path / name, "people"), strict=True):
+            if person["anchor.day"] not in ("", "*"):
+                lo, *hi = map(date.fromisoformat, person["anchor.hull"].strip("[]").split(", "))
+                days = ((hi or [lo])[0] - lo).days + 1
+                drawn = (date.fromisoformat(person["anchor.day"]) - lo).days
+                parts[-1][row] = drawn / days, (drawn + 1) / days
+    both = parts[0].keys() & parts[1].keys()
+    own, others = ([one[row] for row in both] for one in parts)
+    agree = np.array([[max(a[0], b[0]) < min(a[1], b[1]) for b in others] for a in own])
+    chance, number = agree.mean(), len(own)
+    assert number > 100
+    assert np.diagonal(agree).sum() < chance * number + 5 * np.sqrt(number * chance)
+
+
 def test_contents_that_change_owners_within_a_class_change_nothing_but_keys(tmp_path):
     """Theorem 1: what members of a class have in their slots may be anybody's of them."""
     frames = world()
@@ -260,6 +354,28 @@ def test_the_day_of_the_week_is_kept_where_it_is_asked(tmp_path):
     moved = [tuple(map(date.fromisoformat, pair)) for pair in days if pair[0] and pair[1]]
     assert all(drawn.weekday() == own.weekday() for drawn, own in moved)
     assert sum(drawn == own for drawn, own in moved) < len(moved) / 2
+
+
+def test_the_day_of_the_week_is_kept_in_a_short_study_of_many(tmp_path):
+    """Few days have it, so that drawn days take both ends of most spans by chance."""
+    rng = np.random.default_rng(0)
+    people = pl.DataFrame({"patient": range(600), "age": rng.integers(20, 80, 600)})
+    days = [FIRST + timedelta(int(day)) for day in rng.integers(0, 28, 600)]
+    visits = pl.DataFrame({"person": range(600), "day": map(str, days)})
+    asked = policy(
+        attributes={name: POLICY["attributes"][name] for name in ("patient", "age")},
+        tables={
+            "visits": {
+                "parent": {"people": "person"},
+                "attributes": {"day": {"role": "quasi", "type": "date"}},
+            }
+        },
+        anchor={"first": "visits.day", "keep": "weekday"},
+    )
+    frames = {"people": people, "visits": visits}
+    done = shoal.publish(frames, asked, output=tmp_path / "out")
+    assert done.certificate["faults"]["odd_days"] == 0
+    assert done.certificate["linked"]["anchor"]["least_hull_days"] <= 4
 
 
 def test_whoever_has_no_visit_hides_among_others_without_one(tmp_path):
@@ -894,11 +1010,19 @@ def test_the_command_publishes_files_and_refuses_what_is_of_one_table(tmp_path, 
     refused = run(*call, "--explain", "--attack", "all")
     assert refused.status == 2
     assert "--explain, --attack: of one table" in refused.err
+    assert "judged together" not in refused.err
     assert not out.exists()
     done = run(*call)
     assert done.status == 0, done.err
     assert "k-anonymity: asked 4, measured" in done.err
     assert min(Counter(read_bundles(out, SENSITIVE)).values()) >= 4
+    others = tmp_path / "others.yaml"
+    others.write_text(json.dumps({"releases": [{"file": str(out), "policy": str(asked)}]}))
+    audit = ["audit", str(out), *call[2:4], "--original", str(tmp_path / "people.csv")]
+    for verb in (call, audit):
+        refused = run(*verb, "--others", str(others))
+        assert refused.status == 2
+        assert "whose releases are not judged together: publish them once" in refused.err
     for more, way_out in (
         ((), "'shoal audit FOLDER --original FOLDER' tries to find everybody"),
         (("--person", "1"), "name the file that 'publish --trace' wrote"),

@@ -340,6 +340,8 @@ def _not_judged_together(
             "name the release in a file with 'shoal audit --others', and give the dossier that"
             " certificate; or state in 'not_judged' why that is impossible"
         )
+        if certificate.get("linked"):
+            ways = "no audit of linked tables does that; say in 'not_judged' why both go out"
         yield _point(FAILS, "other_releases", f"{text}; {ways}")
 
 

@@ -43,6 +43,8 @@ from shoal.version import VERSION
 MOST_ASKED = 2
 """Known rows, of whose candidates promises about values are asked."""
 
+NOT_COVERED = "what other releases of the same people tell, unless they are named under 'beside'"
+
 
 @dataclass(frozen=True)
 class LinkedAudit:
@@ -145,6 +147,7 @@ def measure_linked(
         "assumed": list(model.assume),
         "exposed": [one.report() for one in exposed],
         "audited": "files" if truth is None else "originals",
+        "not_covered": [NOT_COVERED],
         "matching": None,
         "bundle_loss": None,
         "anchor": None if model.anchor is None else _anchor(release, model.anchor, dated),
@@ -432,10 +435,9 @@ def _anchor(release: LinkedRelease, anchor: AnchorPolicy, dated: np.ndarray | No
     """How dates were moved, the fewest days that an anchor was drawn from, and where gaps are exact
     the greatest probability with which a known date names somebody.
     """
-    hull = release.tables[PEOPLE].columns[-1]
-    wide = (hull.hi - hull.lo)[hull.codes][~release.withheld]
-    days = wide[np.isfinite(wide)]
-    least = int(days.min()) + 1 if len(days) else None
+    drawn = release.drawn_days[~release.withheld]
+    days = drawn[np.isfinite(drawn)]
+    least = int(days.min()) if len(days) else None
     found: Json = {"render": anchor.render, "gaps": anchor.gaps, "least_hull_days": least}
     if dated is not None and len(dated):
         found["worst_posterior"] = float((dated[:, 1] / dated[:, 0]).max())

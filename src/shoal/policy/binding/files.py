@@ -237,7 +237,7 @@ class PolicyTables:
             check_released(path)
             if self.is_made_of_columns:
                 asked = self.model.read  # of a release of any maker
-                reading = replace(reading, sheet=asked.sheet, header=asked.header)
+                reading = replace(reading, sheet=asked.sheet, header=asked.line_of())
         reading = as_stated(reading, stated or certified_reading(path, reading))
         if room is not None:
             return self._read_past_memory(path, reading, room)

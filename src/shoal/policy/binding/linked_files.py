@@ -17,10 +17,9 @@ from shoal.data.person_names import without_nobody
 from shoal.data.table import Table
 from shoal.data.warnings import PEOPLE_ASSUMED, ReleaseWarning
 from shoal.errors import InputError
-from shoal.policy.binding.columns import people_doubted, written_alike
+from shoal.policy.binding.columns import people_doubted, read_as_text, written_alike
 from shoal.policy.binding.files import PolicyTables
 from shoal.policy.problem import LinkedProblem
-from shoal.policy.proposal.untyped import read_as_text
 
 LinkedSource: TypeAlias = "str | Path | Mapping[str, str | Path | Frame]"
 """A folder, a workbook or a database of several tables, the file of people, or by the name of each

@@ -92,7 +92,7 @@ def test_a_release_verifies_with_its_policy_whoever_chose_the_method(tmp_path, k
     if (known, method) == (2, "bundles"):  # another one than the usual one has to be named
         unnamed = checks_of(tmp_path, policy=said)["policy"]
         assert unnamed.ok is False
-        assert unnamed.text.endswith("such as --method bundles")
+        assert unnamed.text.endswith("such as method='bundles'")
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +132,7 @@ def test_a_known_date_may_leave_fewer_people_than_the_smallest_class(dated):
     alone = checks_of(dated, policy=policy)
     assert failing(alone) == []
     assert alone["promises"].ok is None
-    assert "name it with --original" in alone["promises"].text
+    assert "name it with original=" in alone["promises"].text
 
 
 @pytest.mark.parametrize("measured", [1, 4])
@@ -168,6 +168,16 @@ def test_a_row_that_is_left_out_of_any_file_is_noticed_and_gets_no_dossier(copie
     assert "file" in failing(checks_of(copied))
     with pytest.raises(PromiseError, match="fails verify"):
         dossier(copied / "out", context={"version": 1}, policy=copied / "policy.json")
+
+
+def test_the_certificate_and_the_dossier_say_that_no_other_release_was_looked_at(published):
+    stated = published / "out" / "certificate.json"
+    (not_covered,) = json.loads(stated.read_text())["linked"]["not_covered"]
+    assert not_covered.startswith("what other releases of the same people tell")
+    context = {"version": 1, "other_releases": [str(stated)]}
+    found = dossier(published / "out", context=context, policy=published / "policy.json")
+    (text,) = [point["text"] for point in found.open if point["kind"] == "fails"]
+    assert text.endswith("no audit of linked tables does that; say in 'not_judged' why both go out")
 
 
 def test_the_dossier_shows_the_tables_and_the_risk_before_and_after(published, tmp_path):
