@@ -39,6 +39,11 @@ def policy() -> dict:
     return linked_cases.policy()
 
 
+def without_drugs() -> dict:
+    """The policy where nobody knows even how many drugs there are."""
+    return edit("known", policy() | {"assume": ["counts-unknown"]}, table="drugs", known="none")
+
+
 def edit(kind: str, given: dict | None = None, **fields: str) -> dict:
     content, _ = edited(
         kind, {name: [value] for name, value in fields.items()}, given or policy(), COLUMNS
@@ -100,7 +105,7 @@ def test_a_column_that_others_could_know_makes_the_rows_of_its_table_known():
 
 def test_known_rows_are_set_table_by_table_and_nothing_else_is_accepted():
     assert edit("known", table="drugs", known="all")["tables"]["drugs"]["rows"] == {"known": "all"}
-    some = edit("known", table="visits", known="2")
+    some = edit("known", without_drugs(), table="visits", known="2")
     assert some["tables"]["visits"]["rows"]["known"] == 2
     Policy.from_dict(some)
     for table, known in (("bills", "all"), ("drugs", "some"), ("drugs", "0"), ("drugs", "4")):
@@ -110,7 +115,7 @@ def test_known_rows_are_set_table_by_table_and_nothing_else_is_accepted():
 
 def test_attackers_know_one_number_of_rows_of_all_tables_together():
     """A second table beside visits takes the number that is said of the first."""
-    content = policy()
+    content = without_drugs()
     content["tables"]["bills"] = deepcopy(content["tables"]["visits"]) | {"key": "bill"}
     some = edit(
         "known", edit("known", content, table="bills", known="3"), table="visits", known="2"
@@ -128,7 +133,7 @@ def test_known_rows_of_a_table_and_of_the_one_it_hangs_from_fit_together():
     for known in ("3", "count"):
         with pytest.raises(InputError, match=r"since any rows of drugs are known; first change"):
             edit("known", below, table="visits", known=known)
-    above = edit("known", table="visits", known="2")
+    above = edit("known", without_drugs(), table="visits", known="2")
     with pytest.raises(InputError, match=r"since not all rows of visits are known; first change"):
         edit("known", above, table="drugs", known="2")
 
@@ -138,6 +143,12 @@ def test_what_cannot_be_known_of_rows_is_refused_with_the_reason():
     for known in ("count", "none"):
         with pytest.raises(InputError, match=r"since others could know visits\.cost; first say"):
             edit("known", table="visits", known=known)
+    with pytest.raises(InputError, match="since what is known of drugs tells of all of these"):
+        edit("known", table="visits", known="2")
+    some = edit("known", policy() | {"keys": "none"}, table="drugs", known="none")
+    some = edit("known", some, table="visits", known="2")
+    with pytest.raises(InputError, match="since not all rows of visits are known; first"):
+        edit("known", some, table="drugs", known="count")
     with pytest.raises(InputError, match="since keys say how many rows"):
         edit("known", table="drugs", known="none")
     Policy.from_dict(edit("known", policy() | {"keys": "none"}, table="drugs", known="none"))

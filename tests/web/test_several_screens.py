@@ -67,19 +67,22 @@ def test_columns_that_only_link_tables_are_named(clinic):
 
 
 def test_every_number_of_known_rows_is_offered_once_and_only_what_can_be(clinic):
-    def offered(state):
+    def offered(table, state):
         page = clinic.get("/promises").text
-        form = re.search(r'name="table" value="visits".*?</form>', page, re.DOTALL)[0]
+        form = re.search(rf'name="table" value="{table}".*?</form>', page, re.DOTALL)[0]
         ways = re.findall(r'<option value="(\w+)"( \w+)?>', form)
         return [value for value, own in ways if own.strip() in state]
 
-    assert offered(("", "selected", "disabled")) == ["all", "3", "2", "1", "count", "none"]
-    assert offered(("disabled",)) == ["count", "none"]
+    every = ["all", "3", "2", "1", "count", "none"]
+    assert offered("visits", ("", "selected", "disabled")) == every
+    assert offered("visits", ("disabled",)) == ["3", "2", "1", "count", "none"]
+    assert offered("drugs", ("disabled",)) == ["none"]
     assert "can’t be chosen, since others could know visits.cost" in clinic.get("/promises").words
-    clinic.edit("known", table="visits", known="2")
-    assert offered(("selected",)) == ["2"]
-    clinic.edit("known", table="visits", known="all")
-    assert offered(("selected",)) == ["all"]
+    assert "since what is known of drugs tells of all of these" in clinic.get("/promises").words
+    clinic.edit("known", table="drugs", known="2")
+    assert offered("drugs", ("selected",)) == ["2"]
+    clinic.edit("known", table="drugs", known="count")
+    assert offered("drugs", ("selected",)) == ["count"]
 
 
 def test_a_refused_edit_of_known_rows_says_why_and_is_not_in_the_history(clinic):

@@ -667,6 +667,14 @@ def _too_large(frame: pl.DataFrame) -> Iterator[str]:
         yield f"output: {frame.height} rows, a sheet holds {ROWS}; write .csv or .parquet"
     if frame.width > COLUMNS:
         yield f"output: {frame.width} columns, a sheet holds {COLUMNS}; write .csv or .parquet"
+    is_blank = pl.DataFrame([as_text(column).fill_null("") == "" for column in frame])
+    blank = is_blank.filter(pl.all_horizontal(pl.all())).height
+    if blank:  # readers take a blank row for none
+        rows = "1 row has" if blank == 1 else f"{blank} rows have"
+        yield (
+            f"output: {rows} no value in any column, and a sheet holds no such row; write .csv or"
+            " .parquet"
+        )
     for name in frame.columns:
         if frame[name].dtype != pl.String:
             continue

@@ -296,6 +296,13 @@ def _knowledge_findings(model: PolicyModel) -> Iterator[str]:
                 f"table '{table.name}': who knows its rows knows some of '{above.name}'; say"
                 f" 'known: none' here, or 'known: count' there"
             )
+        elif above.name in numbers and table.rows.known in ("all", "count"):
+            # a person's rows here all count, also those below rows that nobody knows
+            yield (
+                f"table '{table.name}': 'known: {table.rows.known}' tells of all rows of"
+                f" '{above.name}', of which attackers know {above.rows.known}; say 'known: none'"
+                " here, with 'assume: [counts-unknown]', or 'known: all' there"
+            )
     unknown = [name for name, table in tables.items() if table.rows.known == "none"]
     if unknown and model.keys != "none" and "counts-unknown" not in model.assume:
         yield (

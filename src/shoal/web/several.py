@@ -142,6 +142,7 @@ def why_not_known(policy: Context, name: str) -> dict[str, str]:
     to change first. policy: as `flat` makes it.
     """
     tables = policy["tables"]
+    own_columns = {c: a for c, a in policy["attributes"].items() if c.partition(".")[0] == name}
     parents = {one: next(iter(table.get("parent") or ()), PEOPLE) for one, table in tables.items()}
     below = [one for one in tables if parents[one] == name and known_of(tables, one).isdigit()]
     if below:
@@ -151,11 +152,17 @@ def why_not_known(policy: Context, name: str) -> dict[str, str]:
     if known_of(tables, parents[name]) != "all":
         why = gettext("not all rows of {name} are known; first change that", name=parents[name])
         refused = dict.fromkeys(("3", "2", "1"), why)
-    columns = [
-        column
-        for column, own in policy["attributes"].items()
-        if own.get("role") == "quasi" and column.partition(".")[0] == name
-    ]
+        if known_of(tables, parents[name]).isdigit():
+            refused |= dict.fromkeys(("all", "count"), why)
+    whole = [t for t in tables if parents[t] == name and known_of(tables, t) != "none"]
+    whole += [c for c, a in own_columns.items() if a.get("type") == "set" and _is_whole(a)]
+    if whole:
+        why = gettext(
+            "what is known of {parts} tells of all of these rows; first say “nothing” there",
+            parts=some_named(whole),
+        )
+        refused = dict.fromkeys(("3", "2", "1"), why) | refused
+    columns = [column for column, own in own_columns.items() if own.get("role") == "quasi"]
     if columns:
         why = gettext(
             "others could know {columns}; first say under Columns that they could not",
@@ -169,6 +176,11 @@ def why_not_known(policy: Context, name: str) -> dict[str, str]:
         " [counts-unknown]” into the policy, by “Edit as text”"
     )
     return refused | {"none": why}
+
+
+def _is_whole(attribute: Mapping[str, Any]) -> bool:
+    """Whether all elements of a set are known, or how many there are."""
+    return (attribute.get("known") or "all") in ("all", "count")
 
 
 # The picture.

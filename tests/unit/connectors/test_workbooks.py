@@ -291,6 +291,16 @@ def test_what_a_sheet_cannot_hold_is_refused(monkeypatch):
     )
 
 
+@pytest.mark.parametrize("cells", [["x", None, ""], [1, None, None]])
+def test_rows_without_any_value_are_refused_as_no_reader_finds_them(cells):
+    with pytest.raises(InputError, match="2 rows have no value in any column"):
+        workbooks.write({"one": pl.DataFrame({"a": pl.Series(cells)})}, io.BytesIO())
+    two = {"a": cells, "b": ["y", "z", None]}
+    with pytest.raises(InputError, match="1 row has no value in any column"):
+        workbooks.write({"two": pl.DataFrame(two)}, io.BytesIO())
+    workbooks.write({"none": pl.DataFrame(), "two": pl.DataFrame(two).head(2)}, io.BytesIO())
+
+
 def test_without_the_extra_the_way_to_it_is_said(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "python_calamine", None)
     monkeypatch.setitem(sys.modules, "xlsxwriter", None)

@@ -29,6 +29,8 @@ from shoal.policy.binding.linked import bound_linked
 from shoal.policy.binding.linked_files import read_linked
 from shoal.policy.problem import LinkedProblem
 from shoal.reports import linked
+from shoal.reports.distributions import Distribution
+from shoal.reports.in_short import in_short
 
 POLICY = {
     "version": 1,
@@ -402,6 +404,19 @@ def test_rows_of_which_nobody_knows_anything_are_all_published(tmp_path):
     assert "drugs.rows" not in rows_of(tmp_path / "out", "visits")[0]
 
 
+def test_a_class_in_which_nobody_has_any_of_the_rows_that_nobody_knows_is_published(tmp_path):
+    ages = [1, 1, 1, 1, 90, 90, 90, 90]
+    people = {"patient": range(8), "age": ages, "wards": [""] * 4 + ["a;b"] * 4}
+    wards = {**POLICY["attributes"]["wards"], "known": "none"}
+    own = {"patient": {"role": "subject"}, "age": POLICY["attributes"]["age"], "wards": wards}
+    tables = {"bills": {"parent": {"people": "patient"}, "rows": {"known": "count"}}}
+    frames = {"people": pl.DataFrame(people), "bills": pl.DataFrame({"patient": range(8)})}
+    asked = policy(attributes=own, tables=tables, anchor=None, assume=["counts-unknown"])
+    shoal.publish(frames, asked, output=tmp_path / "out")
+    shown = {(one["age"], one["wards"].count(";")) for one in rows_of(tmp_path / "out", "people")}
+    assert shown == {("1", 0), ("90", 1)}
+
+
 def test_nobody_is_withheld_who_is_like_somebody_with_rows_that_nobody_knows(tmp_path):
     people = pl.DataFrame({"patient": range(10), "job": [f"j{i}" for i in range(10)]})
     frames = {"people": people, "calls": pl.DataFrame({"patient": [1, 2], "disease": ["a", "b"]})}
@@ -729,8 +744,9 @@ def test_nothing_that_is_read_is_overwritten(tmp_path, monkeypatch):
 def known(visits=2, wards=2, **rows):
     tables = json.loads(json.dumps(POLICY["tables"]))
     tables["visits"]["rows"] = {"known": visits, **rows}
+    tables["drugs"]["rows"] = {"known": "none"}
     own = {**POLICY["attributes"], "wards": {**POLICY["attributes"]["wards"], "known": wards}}
-    return {"tables": tables, "attributes": own}
+    return {"tables": tables, "attributes": own, "assume": ["counts-unknown"]}
 
 
 def known_rows(folder):
@@ -739,7 +755,7 @@ def known_rows(folder):
     found = []
     bundles = read_bundles(folder, hides=("visit", "person", "anchor.day", "region", "wards"))
     for cells, visits in bundles:
-        values = [(repr((shown[:2] + shown[3:], len(drugs))), shown[2]) for shown, drugs in visits]
+        values = [(repr(shown[:2] + shown[3:]), shown[2]) for shown, _ in visits]
         rows = [("visits", shown) for shown, _ in values]
         rows += [("wards", ward) for ward in wards[cells[0]].split(";") if ward]
         found.append((cells[1:], sorted(rows), values))
@@ -868,6 +884,71 @@ def test_exact_gaps_take_no_row_without_a_date_and_nobody_without_an_anchor(tmp_
         assert rows.startswith("attribute 'visits.day': has no date in 1 of 12 rows (row 2)")
         assert people.startswith("policy, anchor.first: 1 of 7 people have no such date (row 7")
     assert not (tmp_path / "out").exists()
+
+
+def test_dates_of_people_without_an_anchor_are_withheld_and_counted_as_lost(tmp_path):
+    """There is no day to count them from; they are not published as if there were no date."""
+    born = [f"196{i}-03-01" for i in range(8)]
+    frames = {
+        "people": pl.DataFrame({"patient": [f"p{i}" for i in range(8)], "born": born}),
+        "visits": pl.DataFrame({"patient": [f"p{i}" for i in range(4)], "day": "2020-01-10"}),
+    }
+    attributes = {"day": {"role": "quasi", "type": "date"}}
+    asked = policy(
+        attributes={"patient": {"role": "subject"}, "born": attributes["day"]},
+        tables={"visits": {"parent": {"people": "patient"}, "attributes": attributes}},
+    )
+    done = shoal.publish(frames, asked, output=tmp_path / "out")
+    people = rows_of(tmp_path / "out", "people")
+    assert {one["born"] for one in people if one["visits.rows"] == "0"} == {"*"}
+    assert all(one["born"] != "*" for one in people if one["visits.rows"] == "1")
+    (loss,) = [one["loss"] for one in done.certificate["columns"] if one["name"] == "born"]
+    assert loss > 1 / 2
+
+
+def keyless(tmp_path):
+    """A release without keys of visits with a set: its certificate."""
+    frames = {
+        "people": pl.DataFrame({"patient": range(12), "age": range(20, 32)}),
+        "visits": pl.DataFrame({"visit": range(12), "patient": range(12), "codes": "a;b"}),
+    }
+    attributes = {"codes": POLICY["attributes"]["wards"] | {"known": "all"}}
+    asked = policy(
+        attributes={name: POLICY["attributes"][name] for name in ("patient", "age")},
+        tables={
+            "visits": {"parent": {"people": "patient"}, "key": "visit", "attributes": attributes}
+        },
+        anchor=None,
+        keys="none",
+    )
+    return shoal.publish(frames, asked, output=tmp_path / "out").certificate
+
+
+def test_a_release_in_short_says_what_is_published_of_each_table(tmp_path):
+    """Keys, counts and moved days are no columns of the original."""
+    published, *_ = in_short(keyless(tmp_path))
+    assert published.says == (
+        "12 records of 12 people, with their rows: 12 in visits and 24 in visits.codes; of the"
+        " original's columns, 1 in people and 1 in visits. Removed: patient."
+    )
+    done = shoal.publish(world(), policy(), output=tmp_path / "keyed")
+    assert "columns, 3 in people, 3 in visits and 1 in drugs" in in_short(done.certificate)[0].says
+
+
+def test_a_report_without_keys_says_what_is_not_known_in_whole_sentences(tmp_path):
+    certificate, asked = keyless(tmp_path), shoal.Policy.from_dict(POLICY).model
+    age = Distribution("age", (), np.array([0.0, 100]), None, np.array([12.0]), 12)
+    linked.write_linked_report(certificate, asked, tmp_path / "report.html", drawn=[age])
+    words = " ".join((tmp_path / "report.html").read_text("utf-8").split())
+    assert "How much of all detail is lost can’t be told from what is published." in words
+    assert "Columns of rows that no key joins are not drawn below." in words
+    assert "that lost most" not in words
+
+
+def test_without_keys_the_elements_of_a_set_are_counted_as_they_are_published(tmp_path):
+    tables = keyless(tmp_path)["tables"]
+    (found,) = [one["rows"] for one in tables if one["name"] == "visits.codes"]
+    assert found == {"in": 24, "published": 24, "withheld": 0}
 
 
 def test_a_folder_with_something_in_it_is_left_alone(tmp_path):

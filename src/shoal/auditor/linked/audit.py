@@ -27,7 +27,7 @@ from shoal.data.regular_files import Json
 from shoal.data.release import PublishedColumn
 from shoal.data.warnings import ReleaseWarning
 from shoal.errors import InputError
-from shoal.policy.binding.linked import bound_linked
+from shoal.policy.binding.linked import bound_linked, elements_of
 from shoal.policy.binding.linked_files import (
     LinkedSources,
     read_linked,
@@ -183,7 +183,7 @@ def measure_linked(
             "columns": columns,
             "warnings": [],
             "faults": faults,
-            "tables": [_table(release, name, sources, truth) for name in release.tables],
+            "tables": [_table(release, name, problem, sources, truth) for name in release.tables],
             "linked": measured,
             "input": None,
             "output": None,
@@ -402,12 +402,21 @@ def _mean_loss(columns: list[ColumnReport]) -> float | None:
 
 
 def _table(
-    release: LinkedRelease, name: str, sources: LinkedSources, truth: LinkedTables | None
+    release: LinkedRelease,
+    name: str,
+    problem: LinkedProblem,
+    sources: LinkedSources,
+    truth: LinkedTables | None,
 ) -> Json:
     """What a certificate says of one table."""
     table, known = release.tables[name], release.tree[name].known
     rows = None if truth is None else truth.rows[name].count
-    published = sources.tables[name].records if name in sources.tables else table.rows
+    published, above = table.rows, sources.tables.get(table.declared.parent or PEOPLE)
+    if name in sources.tables:
+        published = sources.tables[name].records
+    elif above is not None:  # a set, also one in a table whose rows no key joins
+        found, _ = elements_of(table.declared, above, problem.model.missing_values)
+        published = found.records
     return {
         "name": name,
         "parent": table.declared.parent,
