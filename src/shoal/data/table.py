@@ -86,7 +86,7 @@ class Table:
     def records(self) -> int:
         return self.frame.height
 
-    @property
+    @cached_property
     def names(self) -> list[str]:
         return self.frame.columns
 
@@ -151,7 +151,7 @@ class Table:
 
     def __contains__(self, name: str) -> bool:
         """Whether the cells of a column are known, or how often each text occurs in it."""
-        return name in self._columns or name in self.frame.columns
+        return name in self._columns or name in self.names
 
     def holds(self, name: str, text: str) -> bool:
         """Whether a cell of a column is this text."""

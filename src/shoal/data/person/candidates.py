@@ -88,14 +88,11 @@ class _Sample:
     first: np.ndarray
 
     @classmethod
-    def of(cls, people: People, parts: Sequence[PersonColumn]) -> "_Sample":
+    def of(cls, people: People) -> "_Sample":
         rows = people.sampled(MOST_ROWS)
-        # by codes, which are the same on all machines, as keys need not be; the least of a key's
-        codes = np.unique(mixed(*(part.among(rows)[0] for part in parts)), return_inverse=True)[1]
-        keys = np.unique(people.keys[rows], return_inverse=True)[1]
-        number = np.full(len(rows), len(rows))
-        np.minimum.at(number, keys, codes)
-        number = number[keys]
+        # by their first records, which are the same on all machines, as keys need not be
+        _, first, keys = np.unique(people.keys[rows], return_index=True, return_inverse=True)
+        number = first[keys]
         drawn = np.random.default_rng(4).random(len(rows))
         order = np.lexsort((drawn, number))
         rows, number = rows[order], number[order]
@@ -114,7 +111,7 @@ def evidence_for(
 
     Personal columns come first; where they contradict, the others are not asked, unless it goes on.
     """
-    evidence, sample = Evidence(), _Sample.of(people, parts)
+    evidence, sample = Evidence(), _Sample.of(people)
     if len(sample.pairs) < FEWEST_PAIRS:
         return evidence
     steady: dict[str, np.ndarray] = {}
@@ -161,6 +158,8 @@ def _steadiness(
         chance = float((np.abs(ages[shown] - drawn) <= YEARS).mean())
     else:
         agree = float((codes[second] == codes[second - 1]).mean())
+        if agree < STEADY and not column.name.is_personal:
+            return agree  # no steadier than that, by whatever chance
         chance = _chance(codes[shown])
     if chance > COMMON or _chance(codes[has_value]) > COMMON:
         return None
@@ -169,7 +168,8 @@ def _steadiness(
 
 def _chance(codes: np.ndarray) -> float:
     """How often two of these records agree."""
-    return float(((np.bincount(codes) / len(codes)) ** 2).sum())
+    shares = pl.Series(codes).unique_counts().to_numpy() / len(codes)
+    return float((shares**2).sum())
 
 
 def _crossing(steady: Mapping[str, np.ndarray]) -> tuple[str, ...]:

@@ -254,10 +254,10 @@ class PersonColumn:
     @cached_property
     def people(self) -> People:
         """The records by the value that they hold here, however it is spelled."""
-        if self._is_encoded:
+        if self.seen <= FEW_CELLS or self.title in self._table.coded:
             codes = self._table.column(self.title).codes
             different, number = np.unique(self._keys(self._cells), return_inverse=True)
-            return People(number[codes], self._is_value[codes], len(different))
+            return People(number[codes], is_value(self._cells)[codes], len(different))
         texts = self._texts(slice(None))
         return People(self._keys(texts), is_value(texts))
 
@@ -268,12 +268,8 @@ class PersonColumn:
         return (_bare(texts) if self._has_spellings else texts).hash().to_numpy()
 
     def among(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What some records hold: (rows,) int64 codes, and whether it is a value."""
-        if self.seen <= FEW_CELLS or self._is_encoded:  # or it would be encoded again and again
-            codes = self._table.column(self.title).codes[rows].astype(np.int64)
-            return codes, self._is_value[codes]
-        texts = self._texts(rows)
-        return encode_text(texts).codes.astype(np.int64), is_value(texts)
+        """What some records hold: (rows,) keys as those of `People`, and whether it is a value."""
+        return self.people.keys[rows], self.people.is_value[rows]
 
     def numbers_among(self, rows: np.ndarray) -> np.ndarray:
         """(rows,) float64, not a number where they hold none."""
@@ -291,22 +287,14 @@ class PersonColumn:
         parts = (numbers.list.get(place, null_on_oob=True).fill_null("") for place in range(3))
         return [encode_text(part).codes[column.codes[rows]] for part in parts]
 
-    @property
-    def _is_encoded(self) -> bool:
-        return self.title in self._table.coded
-
     @cached_property
     def _cells(self) -> pl.Series:
         """The texts of an encoded column by their codes."""
         return pl.Series(self._table.column(self.title).cells, dtype=pl.String)
 
-    @cached_property
-    def _is_value(self) -> np.ndarray:
-        return is_value(self._cells)
-
     def _texts(self, rows: np.ndarray | slice) -> pl.Series:
         """What some records hold."""
-        if self._is_encoded:
+        if self.title in self._table.coded:
             return self._cells.gather(self._table.column(self.title).codes[rows])
         return as_text(self._table.frame[self.title][rows])
 

@@ -126,7 +126,7 @@ class ColumnCells:
         """Whether they are neither numbers nor dates."""
         return self.numbers is None and not self.are_iso_days
 
-    @property
+    @cached_property
     def are_iso_days(self) -> bool:
         """Whether they are dates or time stamps as ISO 8601 writes them."""
         return _are_iso_days(self.values)
