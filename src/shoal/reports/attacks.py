@@ -16,6 +16,7 @@ from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import AcceptedReport
 from shoal.data.json_rules import is_number
 from shoal.data.language import gettext, ngettext
+from shoal.data.people import have_several_rows
 from shoal.data.warnings import PLAIN_NAMES_PEOPLE
 from shoal.errors import UNREADABLE, InputError
 from shoal.policy import registry
@@ -182,7 +183,7 @@ def rows_of(certificate: Certificate) -> list[Row]:
 def _rows(found: Findings, certificate: Certificate) -> list[Row]:
     rows = [*_by("singling-out", _singled_out(found)), *_linked(found)]
     rows += [*_by("linkability", _linked_by_names(found))]
-    rows += [*_by("inference", _inferred(found)), *_by_class(found)]
+    rows += [*_by("inference", _inferred(found, certificate)), *_by_class(found)]
     rows += [*_by("membership", _member(found)), *_by("minimality", _method(found))]
     rows += _by("intersection", _together(found, certificate))
     skipped = found.get("skipped", {})
@@ -485,7 +486,10 @@ def _linked_by_names(found: Findings) -> Iterator[Row]:
         yield Row(QUESTIONS[1], label, sentence, listed["success"], attribute=about, helps="alone")
 
 
-def _inferred(found: Findings) -> Iterator[Row]:
+def _inferred(found: Findings, certificate: Certificate) -> Iterator[Row]:
+    have_it = gettext("of the class have the same")
+    if have_several_rows(certificate):
+        have_it = gettext("of the people in the class have the same in one of their rows at least")
     for name, one in found.get("inference", {}).items():
         # none is called the best where none does better than others
         tried = max((one["attackers"] or {"": {}}).values(), key=_gain_of)
@@ -500,9 +504,10 @@ def _inferred(found: Findings) -> Iterator[Row]:
         shares = member, control, one["baseline"], one["gain"]
         yield Row(QUESTIONS[2], label, sentence, *shares, "inference_gain", name, one.get("why"))
         sentence = gettext(
-            "whoever finds their class is nearly certain of their {name}: at least 90 % of the"
-            " class have the same{near}",
+            "whoever finds their class is nearly certain of their {name}: at least 90 % {have_it}"
+            "{near}",
             name=name,
+            have_it=have_it,
             near=near.rstrip(","),
         )
         share, label = one["certain"], gettext("{name} nearly certain", name=name)

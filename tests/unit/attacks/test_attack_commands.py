@@ -284,6 +284,23 @@ def test_a_number_is_guessed_within_a_part_of_its_range_and_compared_with_strang
     assert words("pay", few, large, within) == ["much", "some"]
 
 
+def test_certainty_where_people_have_several_rows_says_what_is_counted_and_names_holder_share():
+    def certain(**more):
+        tried = found_by(inference={"ill": GUESSED | {"certain": SHARE}})
+        kept = {"promises": [{"model": "l-diversity", "attributes": ["ill"]}]}
+        found = ranked(Certificate({**tried, **kept, "people": "known", **more}))
+        return next(one for one in found if "nearly certain" in one.says)
+
+    once = certain(subjects=100, records={"out": 100})
+    assert once.says.endswith("at least 90 % of the class have the same.")
+    assert once.remedy == "Ask for a larger l."
+    often = certain(subjects=100, records={"out": 250})
+    assert often.says.endswith(
+        "90 % of the people in the class have the same in one of their rows at least."
+    )
+    assert often.remedy == "Promise holder-share."
+
+
 def test_findings_are_ranked_much_first_each_with_what_to_do():
     attacks = {"singling-out": ENDS, "skipped": {"population": "needs the population"}}
     found = ranked(found_by(**attacks))
