@@ -266,3 +266,10 @@ def test_the_command_and_policy_check_warn_of_untyped_numbers_and_verify_agrees(
     assert "attribute 'x': has no type" in published.err
     assert "attribute 'x': has no type" in shoal("policy", "check", policy, original).err
     assert shoal("verify", output, "-p", policy, "--original", original).status == 0
+
+
+@pytest.mark.parametrize("empty", [[None] * 200, [float("nan")] * 200, [""] * 200, ["NULL"] * 200])
+def test_a_column_without_values_asks_nothing(empty):
+    found = shoal.propose_policy(pl.DataFrame({"a": [1, 2] * 100, "empty": empty}), k=5)
+    assert "# empty: dropped" in found.text
+    assert not [question for question in found.questions if "empty" in question]

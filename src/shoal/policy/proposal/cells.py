@@ -244,7 +244,7 @@ def are_placeholders(values: pl.Series) -> pl.Series:
 
 def are_few(odd: int, values: int) -> bool:
     """Whether so few texts are odd that all others show what the values are."""
-    return odd == 0 or (odd <= MOST_PLACEHOLDERS and values - odd >= FEWEST)
+    return odd == 0 < values or (odd <= MOST_PLACEHOLDERS and values - odd >= FEWEST)
 
 
 def _far(numbers: np.ndarray) -> np.ndarray:
