@@ -1,6 +1,5 @@
 """A scikit-learn transformer: k-anonymous columns for a model, all values recoded alike."""
 
-import warnings
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -8,6 +7,7 @@ import polars as pl
 
 from shoal.connectors.frames import FrameT, like, table_of
 from shoal.data.recoding import GlobalRecoding
+from shoal.data.warnings import warn
 from shoal.errors import InputError, MissingExtraError
 from shoal.policy.binding.table import bound_table
 from shoal.policy.from_columns import Names, Settings, changed, policy_of_words, words_of_call
@@ -98,10 +98,11 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.certificate_ = release.certificate
         for name, column in self.plan_.rounds[0].items():
             if column.whole is not None:
-                warnings.warn(
+                has_levels = self.policy_.model.attributes[name].hierarchy is not None
+                more = "" if has_levels else "give it more levels, a number by 'bins', "
+                warn(
                     f"column '{name}': is the same for everybody at the levels that were found;"
-                    " give it more levels, a number by 'bins', or leave it out",
-                    stacklevel=2,
+                    f" {more}let more records become '*' (suppression=), or leave it out"
                 )
         self.levels_ = release.certificate["method"]["search_statistics"]["levels"]
         self.feature_names_in_ = np.array(table_of(X).names, dtype=object)
