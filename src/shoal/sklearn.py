@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import polars as pl
 
-from shoal.connectors.frames import FrameT, like, table_of
+from shoal.connectors.frames import FrameT, as_it_is, like, table_of
 from shoal.data.recoding import GlobalRecoding
 from shoal.data.warnings import warn
 from shoal.errors import InputError, MissingExtraError
@@ -105,7 +105,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                     f" {more}let more records become '*' (suppression=), or leave it out"
                 )
         self.levels_ = release.certificate["method"]["search_statistics"]["levels"]
-        self.feature_names_in_ = np.array(table_of(X).names, dtype=object)
+        self.feature_names_in_ = np.array([*map(str, as_it_is(X).columns)], dtype=object)
         self.n_features_in_ = len(self.feature_names_in_)
         published = table_of(release.data)
         self.names_out_ = np.array(published.names, dtype=object)
@@ -115,7 +115,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def transform(self, X: FrameT) -> FrameT:
         """The frame with every value generalized by the plan."""
         check_is_fitted(self)
-        table = table_of(X)
+        table = self.policy_.tables.table_given(X)
         bound = bound_table(table, self.policy_)
         (columns,), render = self.plan_.rounds, bound.schema.render
         texts, _ = texts_of_round(columns, bound.encoded.attributes, render)
