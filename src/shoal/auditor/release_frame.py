@@ -229,6 +229,8 @@ def _with_numbers(
             read = as_numbers(cells)
             if read.dtype == pl.String:
                 read = read.cast(pl.Float64, strict=False)
+        if read.dtype.is_decimal():
+            read = read.cast(pl.Float64)  # as from a file of text
         _warn_of_lost(cells, read, render)
         frame = frame.with_columns(read.alias(name))
     return frame

@@ -282,6 +282,26 @@ def test_a_number_that_often_stands_for_no_value_is_warned_of_as_a_proposal_asks
             shoal.publish(ages, quasi="age", k=5)
 
 
+def test_an_ordered_category_of_arrow_keeps_its_order():
+    stages = [("I", "II", "III")[n % 3] for n in range(60)]
+    frame = pl.DataFrame({"stage": stages}, schema={"stage": pl.Enum(["III", "I", "II"])})
+    for table in (frame.to_arrow(), pa.Table.from_pandas(frame.to_pandas())):
+        policy = shoal.Policy.from_columns(table, quasi="stage", k=5)
+        assert policy.model.attributes["stage"].order == ["III", "I", "II"]
+    parts = [
+        pl.DataFrame({"stage": ["a"]}, schema={"stage": pl.Enum(order)}).to_arrow()
+        for order in ("ab", "ba")
+    ]
+    differing = shoal.Policy.from_columns(pa.concat_tables(parts), quasi="stage", k=5)
+    assert differing.model.attributes["stage"].order is None
+
+
+def test_an_infinite_number_is_no_text():
+    frame = pl.DataFrame({"a": [1.0, float("inf")] * 10})
+    with pytest.raises(InputError, match=r"'a': 10 records with numbers beyond .* infinite"):
+        shoal.publish(frame, quasi={"a": {"domain": [0, 9]}}, k=2)
+
+
 def test_a_misspelt_keyword_and_a_proposal_are_shown_the_way_out(sample_table):
     for wrong, says in (
         ({"sensitve": "disease"}, "'sensitve'; did you mean 'sensitive'"),
