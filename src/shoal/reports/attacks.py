@@ -105,11 +105,12 @@ class Row:
             return f"{self.label}: {self.why or gettext(NOT_MEASURED)}"
         others = self.others or gettext("for people who are not in the release")
         beside = ((others, self.control), (gettext("by chance"), self.chance))
-        said = [f"{who}, {_of_100(one)}" for who, one in beside if _parts(one)[0] is not None]
+        base = max(map(_among, (self.member, self.control, self.chance)))
+        said = [f"{who}, {_of(one, base)}" for who, one in beside if _parts(one)[0] is not None]
         tried = self.member.get("of") if isinstance(self.member, Mapping) else None
         is_of_tries = self.among == TRIES and isinstance(tried, int)
         made = gettext(" ({count:,} were made)", count=tried) if is_of_tries else ""
-        found = "" if self.member is None else f"{_of_100(self.member)} {self.among}{made}: "
+        found = "" if self.member is None else f"{_of(self.member, base)} {self.among}{made}: "
         return f"{found}{'; '.join([self.sentence, *said])}"
 
     @property
@@ -646,17 +647,22 @@ def _parts(number: Number) -> tuple[float | None, list[float] | None]:
     return number, None
 
 
-def _of_100(number: Number) -> str:
-    """A share as a count of 100, or, close to none and all, of 1,000 or all who were counted, where
-    they are fewer; nobody and everybody are meant.
+def _among(number: Number) -> int:
+    """How many a share is said of: 100, or, close to none and all, 1,000 or all who were counted,
+    where they are fewer.
     """
+    share = _parts(number)[0] or 0
+    if not (0 < share < 0.01 or 0.99 < share < 1):
+        return 100
+    tried = number.get("of") if isinstance(number, Mapping) else None
+    return min(1000, max(tried or 1000, 100))
+
+
+def _of(number: Number, among: int) -> str:
+    """A share as a count of so many; nobody and everybody are meant."""
     share = _parts(number)[0]
     if share is None:
         return gettext(NOT_MEASURED)
-    among = 100
-    if 0 < share < 0.01 or 0.99 < share < 1:
-        tried = number.get("of") if isinstance(number, Mapping) else None
-        among = min(1000, max(tried or 1000, 100))
     count = min(max(round(share * among), 0 < share < 1), among - (0 < share < 1))
     return gettext("{count:,} of {among:,}", count=count, among=among)
 

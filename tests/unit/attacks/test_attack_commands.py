@@ -204,6 +204,13 @@ def test_a_share_in_a_word(share, word):
     assert Row("", "", "", share).word == word
 
 
+def test_all_shares_of_a_sentence_are_of_as_many():
+    none, few = ({"share": share, "ci": None, "of": 556} for share in (0.0, 0.009))
+    said = Row("", "", "they are found", none, control=0.5, chance=few).says
+    assert said.startswith("0 of 556 people: they are found;")
+    assert said.endswith(", 278 of 556; by chance, 5 of 556")
+
+
 # 33 against 15 of 100, on 46 people each
 FEW_TRIED = {"share": 0.178, "ci": [-0.001, 0.337]}
 
