@@ -6,7 +6,6 @@ read > bind > encode, once; then for every k and every method: partition > repai
 import pickle
 import subprocess
 import sys
-import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -42,6 +41,7 @@ from shoal.data.numba_kernels import always
 from shoal.data.partition import Partition
 from shoal.data.progress import Progress, no_progress, tell, watched
 from shoal.data.table import Table
+from shoal.data.warnings import warn
 from shoal.errors import InfeasibleError, InputError
 from shoal.linked.publish import measured_draft
 from shoal.policy.binding.files import Source
@@ -104,7 +104,7 @@ def compare(
     asked_ks = checked_ks(ks, policy.required_k, policy.least_k)
     if not isinstance(frame, str | Path):
         for warning in open_question_warnings(policy.open_questions()):
-            warnings.warn(warning, stacklevel=2)
+            warn(warning)
     progress("reading the table")
     ground: _Ground | _LinkedGround
     if policy.model.is_linked:

@@ -15,7 +15,7 @@ from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import BesideReport, ColumnReport, PromiseReport
 from shoal.data.language import gettext, ngettext
 from shoal.data.linked import ANCHOR, PEOPLE
-from shoal.data.people import ASSUMED, KNOWN, UNITS, Unit, span_text, unit
+from shoal.data.people import ASSUMED, KNOWN, UNITS, Unit, have_several_rows, span_text, unit
 from shoal.data.warnings import GRAVE, fault_sentences
 from shoal.policy import registry
 from shoal.reports.pages import listed, number_text, percent_text
@@ -132,8 +132,7 @@ def several_classes(certificate: Certificate) -> str:
 
     How many they are stands in it where it was measured.
     """
-    people, records = certificate["subjects"], certificate["records"]["out"]
-    if certificate.get("linked") or unit(certificate) != UNITS[KNOWN] or people == records:
+    if certificate.get("linked") or not have_several_rows(certificate):
         return ""
     found = certificate.get("together") or {}
     if "in_several" in found:

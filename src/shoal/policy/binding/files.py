@@ -181,7 +181,7 @@ class PolicyTables:
     def table_beside(self, table: Frame | Table, what: str) -> Table:
         """Another table of people, as a frame or read already; raises InputError."""
         try:
-            return self.original_table(table_of(table), other="drop")
+            return self.original_table(self.table_given(table), other="drop")
         except InputError as wrong:
             raise InputError.from_findings([f"{what}: {one}" for one in wrong.said]) from None
 
