@@ -224,16 +224,13 @@ class _Ground:
 
     @classmethod
     def of(cls, source: Source, policy: Policy, progress: Progress = no_progress) -> "_Ground":
-        sha256 = None
-        if isinstance(source, str | Path):
-            original = policy.tables.read_original(str(source))
-            table, sha256 = Table(original.frame), original.sha256
-        else:
-            table = policy.tables.table_given(source)
+        named = str(source) if isinstance(source, Path) else source
+        original = policy.tables.read_original(named)
+        table = Table(original.frame)
         progress("checking the data against the policy")
         bound = bound_table(table, policy)
         rest = table.without([attribute.name for attribute in bound.schema.quasi])
-        return cls(rest, bound, *bound.method_input(), sha256)
+        return cls(rest, bound, *bound.method_input(), original.sha256 or None)
 
     @property
     def policy(self) -> Policy:

@@ -15,7 +15,7 @@ from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import BesideReport, ColumnReport, PromiseReport
 from shoal.data.language import gettext, ngettext
 from shoal.data.linked import ANCHOR, PEOPLE
-from shoal.data.people import ASSUMED, KNOWN, UNITS, Unit, have_several_rows, span_text, unit
+from shoal.data.people import ASSUMED, Unit, have_several_rows, span_text, unit
 from shoal.data.warnings import GRAVE, fault_sentences
 from shoal.policy import registry
 from shoal.reports.pages import listed, number_text, percent_text

@@ -270,11 +270,16 @@ class CellNotation:
         """A cell in Shoal's own notation; a text for no value as it stands in the file."""
         return cell if cell in self.model.missing_values else translate(cell)
 
-    def written(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """A release as it is published: with the policy's decimal mark and form of dates."""
+    def written(self, frame: pl.DataFrame, numbers_too: bool = False) -> pl.DataFrame:
+        """A release as it is published: with the policy's decimal mark and form of dates.
+
+        numbers_too: whether columns of fractions get that mark, as they will be read as text.
+        """
         notation = self.model.read.notation.written
         for name, declared in translated_columns(self.model, frame.columns, self._sources).items():
-            if frame[name].dtype not in TEXTS:
+            dtype = frame[name].dtype
+            is_fraction = dtype.is_float() or dtype.is_decimal()
+            if dtype not in TEXTS and not (numbers_too and is_fraction):
                 continue
             translate: Translate = notation.own_day
             if is_number(declared):
