@@ -74,6 +74,14 @@ class PersonCandidate:
         return self.columns[0] if len(self.columns) == 1 else list(self.columns)
 
     @property
+    def doubts_keys(self) -> bool:
+        """Whether it may be one person even where every row has a key of its own: named as a number
+        of people, not one that describes them or that namesakes share.
+        """
+        are_names = {name_of(column).kind for column in self.columns} <= {"first", "last", "name"}
+        return self.is_named and not are_names
+
+    @property
     def meaning(self) -> str:
         """What would follow if it numbers people."""
         return (
