@@ -783,8 +783,11 @@ def which_tried(certificate: Certificate) -> str:
     found = certificate.get("attacks") or {}
     if certificate.get("linked") and rows_of(certificate):
         return gettext(
-            "People were matched with all their rows; not tried on linked tables: {others}.",
-            others=", ".join(name.replace("-", " ") for name in sorted(registry.attacks())),
+            "People were matched with all their rows, as linkability does; not tried on linked"
+            " tables: {others}.",
+            others=", ".join(
+                name.replace("-", " ") for name in sorted({*registry.attacks()} - {"linkability"})
+            ),
         )
     lacking: dict[str, list[str]] = {}
     for name, why in _reasons(certificate).items():

@@ -21,6 +21,7 @@ from shoal.data.person.candidates import (
     MOST_ROWS,
     RANK,
     Candidate,
+    Evidence,
     are_few_profiles,
     by_name,
     counts_only,
@@ -222,9 +223,16 @@ def _judged(
         evidence = one.weigh(telling, goes_on=one.kind in ("civil", "contact"))
         if _is_rejected(one):
             rejected.append(one)
-        elif one.kind != "token" or one.parts[0].look.token in STRONG or evidence.steady:
+        elif one.kind != "token" or one.parts[0].look.token in STRONG or _tells_who(evidence):
             kept.append(one)
     return kept, rejected
+
+
+def _tells_who(found: Evidence) -> bool:
+    """Whether records of one value agree as those of people do: what is of one kind, such as codes
+    of diagnoses, agrees on what is coarser alone, such as the ward.
+    """
+    return found.is_confirmed or bool(found.crossing)
 
 
 def _others(
