@@ -659,7 +659,7 @@ def _among(number: Number) -> int:
 
 
 def _of(number: Number, among: int) -> str:
-    """A share as a count of so many; nobody and everybody are meant."""
+    """A share as a count of these many; nobody and everybody are meant."""
     share = _parts(number)[0]
     if share is None:
         return gettext(NOT_MEASURED)
