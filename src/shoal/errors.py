@@ -60,7 +60,7 @@ _PASSWORD_OPTION = re.compile(
 _OPTION = re.compile(
     r"(?P<command>'(?:shoal|publish|fuse) [^']*')"
     r"|['\"]?--(?P<block>read|write) (?!and |or )\"?(?P<key>\w+)"
-    r"(?:=(?P<value>[,;.](?=[;,]?(?:\s|$))|[^\s;,'\"]*[^\s;,:'\"](?:,[^\s;,'\"]+)*|\s(?=\")))?['\"]?"
+    r"(?:=(?P<value>[,;.](?=[;,]?(?:\s|$))|[^\s;,'\"]*[^\s;,:'\"](?:,[^\s;,'\"]+)*|[\s'](?=\")))?['\"]?"
     r"|(?<![\w'-])--(?P<name>[a-z][a-z-]*)(?:; (?P=name)=)?(?P<about>:|(?= '))?"
     r"(?: (?P<given>\d+|\w+:\d+|stop|(?<=--method )[\w:=.-]+)(?=[\s,;)]|$))?"
 )

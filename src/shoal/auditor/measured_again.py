@@ -413,11 +413,14 @@ WORDS = {
 """Parts of a certificate in words; others are called by their key."""
 
 
+OF_FRAME = ", as of a frame; 'audit' compares the release with it"
+
+
 def of_original(stated: Stated, digest: str | None) -> Check:
     """Whether the original is the one that was published. digest: its hash, None without it."""
     known = stated.at("input", "sha256")
     if known is None:
-        return Check("input", None, "the certificate names none")
+        return Check("input", None, f"the certificate names none{OF_FRAME}")
     if digest is None:
         return Check("input", None, "needs the original; name it with --original")
     stated.note("input")

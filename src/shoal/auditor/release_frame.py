@@ -1,8 +1,6 @@
 """A release for analysis: the file that its certificate names, with intervals as numbers."""
 
-import inspect
 import json
-import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +22,7 @@ from shoal.data.regular_files import path_text, readable
 from shoal.data.release import number_ends, read_column
 from shoal.data.schema import Attribute, Kind, Render, Role, Schema, Shown
 from shoal.data.table import Column, as_text, encode_text
-from shoal.data.warnings import NOT_NUMBERS, ReleaseWarning
+from shoal.data.warnings import NOT_NUMBERS, ReleaseWarning, warn
 from shoal.errors import InputError
 from shoal.policy.binding.notation import Spans, as_numbers, spans_of_bins, spans_of_numbers
 from shoal.policy.model import PolicyModel
@@ -231,6 +229,8 @@ def _with_numbers(
             read = as_numbers(cells)
             if read.dtype == pl.String:
                 read = read.cast(pl.Float64, strict=False)
+        if read.dtype.is_decimal():
+            read = read.cast(pl.Float64)  # as from a file of text
         _warn_of_lost(cells, read, render)
         frame = frame.with_columns(read.alias(name))
     return frame
@@ -296,7 +296,8 @@ def _warn_of_text(cells: pl.Series, technique: str, render: Render, were_numbers
     else:
         return
     remedy = "publish it with 'type: number', or by a hierarchy of 'bins'"
-    _warn(f"column '{cells.name}': {text}; {remedy}", cells.name)
+    said = f"column '{cells.name}': {text}; {remedy}"
+    warn(ReleaseWarning(NOT_NUMBERS, said, cells.name))
 
 
 def _spans_of_labels(column: Column, ends: Mapping[str, tuple[float, float]]) -> Spans:
@@ -320,15 +321,7 @@ def _warn_of_lost(cells: pl.Series, read: pl.Series, render: Render) -> None:
     if lost:
         cells_are = "1 cell is not a number" if lost == 1 else f"{lost} cells are not numbers"
         text = f"column '{cells.name}': {cells_are} as asked, and null; see numbers='published'"
-        _warn(text, cells.name)
-
-
-def _warn(text: str, column: str) -> None:
-    """Warns who called the public function, however many of ours lie between."""
-    level, frame = 1, inspect.currentframe()
-    while frame is not None and frame.f_globals["__name__"].startswith("shoal."):
-        level, frame = level + 1, frame.f_back
-    warnings.warn(ReleaseWarning(NOT_NUMBERS, text, column), stacklevel=level)
+        warn(ReleaseWarning(NOT_NUMBERS, text, cells.name))
 
 
 def _as(frame: pl.DataFrame, to: Library) -> Any:

@@ -26,7 +26,7 @@ from shoal.data.column_words import (
     words_of,
 )
 from shoal.data.numbers import parse_numbers
-from shoal.data.people import Unit, span_text, unit
+from shoal.data.people import Unit, have_several_rows, span_text, unit
 from shoal.data.release import Release
 from shoal.data.schema import Role, Schema
 from shoal.data.table import Column, Table
@@ -123,6 +123,7 @@ REMEDIES = {
     "linkage": "raise k",
     "inference_gain": "raise k, or promise t-closeness",
     "certain": "promise l-diversity",
+    "certain_of_rows": "promise holder-share",  # l counts each value of a person
     "lifted": "promise beta-likeness",
     "implied": "use a method that recodes globally",
     "excluded": "use a method that does not look at sensitive values",
@@ -138,6 +139,7 @@ STRONGER = {
     "l-diversity": "ask for a larger l",
     "t-closeness": "ask for a smaller t",
     "beta-likeness": "ask for a smaller beta",
+    "holder-share": "ask for a smaller share",
 }
 """What helps instead where a column has the promise that would help."""
 
@@ -170,6 +172,8 @@ def remedy(certificate: Mapping[str, Any], measure: str, name: str | None) -> st
         kinds = {column["name"]: column["type"] for column in certificate.get("columns") or []}
         if measure == "certain" and kinds.get(name) == "number":
             measure = "inference_gain"  # numbers that differ may still be near one another
+        elif measure == "certain" and have_several_rows(certificate):
+            measure = "certain_of_rows"
         helps = REMEDIES.get(measure, "change the policy")
         for promise in certificate.get("promises") or []:
             if promise["model"] in STRONGER and name in (promise.get("attributes") or []):

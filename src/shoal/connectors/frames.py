@@ -212,12 +212,24 @@ def ordered_categories(frame: Frame) -> dict[str, list[str]]:
     """The labels, least first, of every column whose categories have an order."""
     import narwhals as nw
 
-    schema = _eager(frame).schema
-    return {
+    eager = _eager(frame)
+    found = {
         name: [str(label) for label in dtype.categories]
-        for name, dtype in schema.items()
+        for name, dtype in eager.schema.items()
         if isinstance(dtype, nw.Enum)
     }
+    if eager.implementation.is_pyarrow():
+        found |= _ordered_in_arrow(eager.to_native())
+    return found
+
+
+def _ordered_in_arrow(table: Any) -> dict[str, list[str]]:
+    """Those of pyarrow, of which Narwhals says no order; none where parts of a column differ."""
+    named = [field.name for field in table.schema if getattr(field.type, "ordered", False)]
+    orders = {
+        name: {(*part.dictionary.to_pylist(),) for part in table[name].chunks} for name in named
+    }
+    return {name: [*map(str, *one)] for name, one in orders.items() if len(one) == 1}
 
 
 def as_it_is(frame: Frame) -> nw.DataFrame[IntoDataFrame]:

@@ -153,7 +153,7 @@ def _numbers(
 ) -> tuple[np.ndarray, list[AttributeFinding]]:
     values = parse_numbers(column.cells)
     findings = []
-    bad = ~np.isfinite(values) & ~missing
+    bad = np.isnan(values) & ~missing
     if bad.any():
         remedy = advice_on([column.cells[i] for i in np.flatnonzero(bad)], PLAIN)
         remedy = remedy or "correct them, or list the text under 'missing_values'"
@@ -166,11 +166,10 @@ def _numbers(
                 column, alike, "with numbers of more digits than can be told apart", remedy
             )
         )
-    far = np.isfinite(values) & (np.abs(values) > FARTHEST)
+    far = ~missing & (np.abs(values) > FARTHEST)
     if far.any():
-        findings.append(
-            finding_about(column, far, f"with numbers beyond {FARTHEST:g}", "scale the column")
-        )
+        remedy = "scale the column, or correct what is infinite"
+        findings.append(finding_about(column, far, f"with numbers beyond {FARTHEST:g}", remedy))
     values[missing] = np.nan
     if attribute.domain is not None:
         low, high = attribute.domain

@@ -2,7 +2,9 @@
 that a certificate counts means, in a sentence; its key is for programs.
 """
 
+import inspect
 import re
+import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -117,6 +119,17 @@ class ReleaseWarning(UserWarning):
         said = {"code": self.code, "severity": self.severity, "text": self.text}
         more = {"column": self.column, "figures": self.figures}
         return said | {key: value for key, value in more.items() if value is not None}
+
+
+OURS = "shoal.", "sklearn.", "joblib."
+
+
+def warn(warning: Warning | str) -> None:
+    """Warns who called us, however many frames of ours and of scikit-learn lie between."""
+    level, frame = 1, inspect.currentframe()
+    while frame is not None and frame.f_globals["__name__"].startswith(OURS):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(warning, stacklevel=level)
 
 
 def unread_lists(column: str) -> ReleaseWarning:

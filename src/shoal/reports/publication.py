@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ from shoal.data.certificate import Certificate
 from shoal.data.language import printable
 from shoal.data.progress import Progress, no_progress, watched
 from shoal.data.regular_files import path_text
-from shoal.data.warnings import PLAIN_SINGLES_OUT, QUASI_LEFT_OUT, ReleaseWarning
+from shoal.data.warnings import PLAIN_SINGLES_OUT, QUASI_LEFT_OUT, ReleaseWarning, warn
 from shoal.errors import InputError
 from shoal.policy.agreement import AgreementLike
 from shoal.policy.from_columns import Columns, columns_among, refuse_unknown
@@ -323,4 +322,4 @@ def _warn(certificate: Certificate, more: Iterable[ReleaseWarning] = ()) -> None
     measured = {one.column for one in certificate.warnings if one.code == PLAIN_SINGLES_OUT}
     for warning in (*certificate.warnings, *more):
         if warning.code != QUASI_LEFT_OUT or warning.column not in measured:
-            warnings.warn(warning, stacklevel=3)
+            warn(warning)

@@ -30,6 +30,8 @@ def test_a_compared_release_loses_what_a_published_one_does(tmp_path):
 def test_where_some_rows_are_known_both_methods_of_linked_tables_are_compared():
     policy = linked_cases.policy()
     policy["tables"]["visits"]["rows"] = {"known": 1}
+    policy["tables"]["drugs"]["rows"] = {"known": "none"}
+    policy["assume"] = ["counts-unknown"]
     compared = shoal.compare(WORLD, policy, ks=[3])
     assert sorted(row.method for row in compared.releases) == ["bundles", "items"]
     assert compared.own == "items"

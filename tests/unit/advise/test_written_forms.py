@@ -243,6 +243,18 @@ def test_numbers_that_are_read_by_words_are_published_as_numbers(tmp_path):
     assert read["kg"].equals(release.numbers("mid")["kg"])
 
 
+def test_publish_warns_of_sensitive_numbers_as_text_where_closeness_depends_on_it():
+    frame = pl.DataFrame({"age": [i % 40 for i in range(N)], "lab": [f"{i}.5" for i in range(N)]})
+    words = {"quasi": "age", "sensitive": "lab", "k": 10}
+    close = shoal.Policy.from_columns(frame, **words, t=0.5)
+    (said,) = said_of_labels(frame, close)
+    assert said.text.startswith("attribute 'lab': has no type, so any two values are equally far")
+    assert "say 'type: number'" in said.text
+    assert not said_of_labels(frame, shoal.Policy.from_columns(frame, **words, l=2))
+    numbers = frame.cast({"lab": pl.Float64})
+    assert not said_of_labels(numbers, shoal.Policy.from_columns(numbers, **words, t=0.5))
+
+
 def test_few_numbers_and_names_are_labels_without_a_word():
     frame = pl.DataFrame({"grade": ["1", "2", "3"] * 20, "town": ["Ulm", "Bonn"] * 30})
     columns = {"grade": {"role": "quasi"}, "town": {"role": "quasi"}}
@@ -266,3 +278,10 @@ def test_the_command_and_policy_check_warn_of_untyped_numbers_and_verify_agrees(
     assert "attribute 'x': has no type" in published.err
     assert "attribute 'x': has no type" in shoal("policy", "check", policy, original).err
     assert shoal("verify", output, "-p", policy, "--original", original).status == 0
+
+
+@pytest.mark.parametrize("empty", [[None] * 200, [float("nan")] * 200, [""] * 200, ["NULL"] * 200])
+def test_a_column_without_values_asks_nothing(empty):
+    found = shoal.propose_policy(pl.DataFrame({"a": [1, 2] * 100, "empty": empty}), k=5)
+    assert "# empty: dropped" in found.text
+    assert not [question for question in found.questions if "empty" in question]

@@ -86,6 +86,7 @@ def test_flags_are_the_options_without_a_value():
         ("such as --read header=2; name", "such as read={'header': 2}; name"),
         ("say --read decimal=, --read thousands=.", "say read={'decimal': ',', 'thousands': '.'}"),
         ('--read "thousands= "', "read={'thousands': ' '}"),
+        ('say --read "thousands=\'"', "say read={'thousands': \"'\"}"),
         ("--read delimiter=;", "read={'delimiter': ';'}"),
         ("'--write numbers=lo,hi' if", "write={'numbers': 'lo,hi'} if"),
         ("'shoal audit --original O' tells", "'shoal audit --original O' tells"),

@@ -59,9 +59,9 @@ def linked_checks(stated: Stated, path: str, reader: Reader, progress: Progress)
         found |= {(key,): one for key, one in _with_known_dates(stated, again).items()}
     if reader.original is not None:
         found |= _of_linked(stated, again, is_exact)
-    for path in found:
-        stated.note(*path)
-    different = [path[-1] for path, one in found.items() if not is_close(stated.at(*path), one)]
+    for place in found:
+        stated.note(*place)
+    different = [at[-1] for at, one in found.items() if not is_close(stated.at(*at), one)]
     broken = [p["model"] for p in again["promises"] if not p["holds"]]
     faults = [name for name, count in again["faults"].items() if count]
     if different or broken or faults:

@@ -19,19 +19,25 @@ import numpy as np
 import polars as pl
 
 from shoal.data.column_words import PERSONAL, meanings
-from shoal.data.person.columns import NO_NUMBERS, STRONG, People, PersonColumn, distinct, mixed
+from shoal.data.person.columns import (
+    NEARLY_CONSTANT,
+    NO_NUMBERS,
+    STRONG,
+    People,
+    PersonColumn,
+    agree_beyond_neighbours,
+    distinct,
+    mixed,
+)
 
 MOST_ROWS = 20_000
 MOST_PAIRS = 8  # of one value
 FEWEST_PAIRS = 5
 MOST_CROSSINGS = 200  # pairs of columns that are tried
 COMMON = 0.9  # chance above which agreeing says nothing
-NEARLY_CONSTANT = 0.8  # chance above which a few typing errors look like other people
 STEADY = 0.9
 CONFIRMED, CONTRADICTED = 0.8, 0.5
 CROSSING = 1.2  # times as many pairs of values as the richer of two columns has
-RECURRING = 1.25  # times as many profiles by chance as there are, where people have several values
-FEWEST_AGAIN = 5  # profiles that repeat, or are missing, where by chance none would
 YEARS = 5  # by which ages of one person may differ: people grow older
 
 
@@ -203,8 +209,8 @@ def _is_dominated(
 
 
 def recurring(columns: Iterable[PersonColumn], rows: np.ndarray) -> tuple[PersonColumn, ...]:
-    """The columns whose profiles repeat in these rows more often than by chance; none where chance
-    makes as many. rows: one record of each number, or all records where nothing numbers people.
+    """The columns by which people recur in these rows; none where nobody is seen to. rows: one
+    record of each number, or all records where nothing numbers people.
 
     All rows are counted: of some, drawn by their numbers, hardly two would be of one person.
     """
@@ -221,23 +227,20 @@ def recurring(columns: Iterable[PersonColumn], rows: np.ndarray) -> tuple[Person
 
 
 def recur(profile: Sequence[PersonColumn], rows: np.ndarray) -> bool:
-    """Whether profiles are fewer than where each part is shuffled, or where chance repeats next to
-    none, whether some repeat. Those that repeat are counted, not how often, as one may stand for an
-    unknown birth.
+    """Whether records of one birth, or of one value of what tells most apart, agree on the rest of
+    a profile far more often than records of neighbouring births.
+
+    Who hangs together without recurring, as newborns and their mothers do by age and sex, does so
+    among neighbours, too; a person's own records agree, however many others have their birth.
     """
     rows = rows[np.logical_and.reduce([c.people.is_value[rows] for c in profile])]
-    parts = [part for column in profile for part in column.parts_among(rows)]
-    drawn = [*map(np.random.default_rng(6).permutation, parts)]
-    (seen, again), (by_chance, again_by_chance) = map(_profiles, (parts, drawn))
-    least = max(FEWEST_AGAIN, (EXCEPTIONS - 1) * len(rows))
-    are_fewer = by_chance >= max(RECURRING * seen, seen + FEWEST_AGAIN)
-    return are_fewer or again >= least + NAMESAKES * again_by_chance
-
-
-def _profiles(parts: Sequence[np.ndarray]) -> tuple[int, int]:
-    """How many combinations there are, and how many of them several rows share."""
-    rows = pl.Series(mixed(*parts)).unique_counts()
-    return len(rows), int((rows > 1).sum())
+    first = max(profile, key=lambda c: (c.name.kind in ("birth", "age"), c.seen))
+    others = [c.people.keys[rows] for c in profile if c is not first]
+    tried = [(first.ranks_among(rows), others)] if others else []
+    if first.name.kind == "birth":
+        year, day = first.birthdays_among(rows)
+        tried.append((day, [year, *others]))
+    return len(rows) > 0 and any(agree_beyond_neighbours(one, mixed(*rest)) for one, rest in tried)
 
 
 def are_few_profiles(columns: Sequence[np.ndarray], most: int, factor: int, seed: int) -> bool:

@@ -276,16 +276,20 @@ class PersonColumn:
         texts = self._texts(rows).str.strip_chars(BLANKS).str.replace(",", ".")
         return texts.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
 
-    def parts_among(self, rows: np.ndarray) -> list[np.ndarray]:
-        """(rows,) what some rows hold, in whole numbers: year, month and day of a birth apart, as a
-        date that hardly anybody shares would have no chance to repeat.
-        """
-        if self.name.kind != "birth":
-            return [self.people.keys[rows]]
+    def ranks_among(self, rows: np.ndarray) -> np.ndarray:
+        """(rows,) the place of what some rows hold among all values, by number or else by text."""
         column = self._table.column(self.title)
-        numbers = pl.Series(column.cells, dtype=pl.String).str.extract_all(r"\d+")
-        parts = (numbers.list.get(place, null_on_oob=True).fill_null("") for place in range(3))
-        return [encode_text(part).codes[column.codes[rows]] for part in parts]
+        numbers = self._cells.str.strip_chars(BLANKS).cast(pl.Float64, strict=False).fill_null(0)
+        ranks = np.empty(len(numbers), dtype=np.int64)
+        ranks[np.argsort(numbers.to_numpy(), kind="stable")] = np.arange(len(numbers))
+        return ranks[column.codes[rows]]
+
+    def birthdays_among(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(rows,) the year of birth that some rows hold, and what they say of the day beside it."""
+        codes = self._table.column(self.title).codes[rows]
+        year = self._cells.str.extract(r"(\d{4})", 1).fill_null("")
+        day = self._cells.str.replace(r"\d{4}", "")
+        return encode_text(year).codes[codes], encode_text(day).codes[codes].astype(np.int64)
 
     @cached_property
     def _cells(self) -> pl.Series:
@@ -319,3 +323,55 @@ def mixed(*keys: np.ndarray) -> np.ndarray:
 def distinct(*keys: np.ndarray) -> int:
     """Distinct values, or combinations of values."""
     return pl.Series(mixed(*keys)).n_unique()
+
+
+RECURRING = 0.05  # share of the pairs of one birth that are of one person, where people recur
+FAR = 3  # times as many such pairs as by chance, where even fewer are enough
+AGAIN = 0.04  # other records of the same person, for each record; twins make fewer
+SIGNIFICANT = 4  # standard deviations
+UNKNOWN = 5  # times as many records as neighbours have, from which a birth may be unknown
+FEWEST_AGAIN = 10  # records of people who recur
+NEARLY_CONSTANT = 0.8  # chance above which a few typing errors look like other people
+
+
+def agree_beyond_neighbours(ranks: np.ndarray, keys: np.ndarray) -> bool:
+    """Whether records of one rank have one key more often than records of neighbouring ranks.
+
+    ranks, keys: (n,) of each record. A rank of far more records than its neighbours may stand for
+    an unknown birth, and is left out.
+    """
+    rank = (np.cumsum(np.bincount(ranks) > 0) - 1)[ranks]
+    key = np.unique(keys, return_inverse=True)[1]
+    records, width = np.bincount(rank), int(key.max()) + 1
+    beside = _at_neighbours(np.arange(len(records)), records, 1)
+    is_judged = (records > 1) & (records <= UNKNOWN * beside)
+    # a cell holds the records of one rank and one key
+    cells, held = np.unique(rank * width + key, return_counts=True)
+    of_cell, alike = cells // width, _at_neighbours(cells, held, width)
+    kept = is_judged[of_cell]
+    if not kept.any():
+        return False
+    held, of_cell, alike = held[kept], of_cell[kept], alike[kept]
+    records, beside = records[of_cell], beside[of_cell]
+    own, near = (held - 1) / (records - 1), alike / beside
+    agree, chance = (float(np.average(shares, weights=held)) for shares in (own, near))
+    again = float((held * (own - near) * (records - 1)).sum())
+    # by how much it varies: by pairs, and where many pairs share a record, by records
+    by_pairs = max(chance * (1 - chance), 1 / len(keys))
+    by_pairs *= float((held * (2 / (records - 1) + 1 / beside)).sum())
+    moved = 2 * own - near
+    moved -= np.bincount(of_cell, held * moved)[of_cell] / records
+    by_records = float((held * (1 + records / beside) * moved**2).sum()) / 2
+    is_chance = (agree - chance) * held.sum() < SIGNIFICANT * max(by_pairs, by_records) ** 0.5
+    is_far = agree >= min(chance + RECURRING * (1 - chance), FAR * chance)
+    is_often = again >= max(FEWEST_AGAIN, AGAIN * len(keys))
+    return chance <= NEARLY_CONSTANT and is_often and is_far and not is_chance
+
+
+def _at_neighbours(places: np.ndarray, counts: np.ndarray, step: int) -> np.ndarray:
+    """What is counted a step before and behind each place. places: ascending."""
+    found = np.zeros(len(places), dtype=np.int64)
+    for wanted in (places - step, places + step):
+        at = np.minimum(np.searchsorted(places, wanted), len(places) - 1)
+        found += np.where(places[at] == wanted, counts[at], 0)
+    return found

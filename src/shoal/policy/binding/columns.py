@@ -275,25 +275,34 @@ _OFTEN = "a text that often stands for no value, or "
 # for labels in silence.
 
 
+CLOSENESS = "t-closeness"
+LABELS = "each cell is shown whole or not at all"
+UNORDERED = f"any two values are equally far apart to {CLOSENESS}"
 OPEN = "{} Write numbers as 1234.5 and dates as 2024-12-31"
 KNOWN = "if its cells are {}, say {}"
 PERIODS = "hierarchy: {dates: [day, month, year]}"
 
 
 def read_as_text(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
-    """A warning for each quasi-identifier without a type whose cells look like numbers or dates."""
+    """A warning for each column without a type whose cells look like numbers or dates, of the
+    quasi-identifiers and what t-closeness is promised on.
+    """
+    close = [promise for promise in model.promises if promise["model"] == CLOSENESS]
+    compared = {name for promise in close for name in promise.get("attributes", ())}
     untyped = [
         name
         for name, one in model.attributes.items()
-        if one.role == "quasi" and not (one.type or one.domain or one.order or one.hierarchy)
+        if (one.role == "quasi" or name in compared)
+        and not (one.type or one.domain or one.order or one.hierarchy)
     ]
     columns, found = columns_as_read(table, untyped, model.read.model_dump(exclude_unset=True))
     warnings = []
     for name, column in columns.items():
         if seems := _seem(ColumnCells.of(column), found.questions.get(name), found):
+            is_quasi = model.attributes[name].role == "quasi"
             text = (
-                f"attribute '{name}': has no type, so each cell is shown whole or not at all;"
-                f" {seems}; if they are labels, say 'type: category'"
+                f"attribute '{name}': has no type, so {LABELS if is_quasi else UNORDERED}; {seems};"
+                " if they are labels, say 'type: category'"
             )
             warnings.append(ReleaseWarning(READ_AS_TEXT, text, name))
     return warnings
