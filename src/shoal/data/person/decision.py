@@ -130,12 +130,14 @@ class Answer:
     """Who is one person in a table.
 
     candidates: the likeliest first; one where it is sure. removed: other columns that number people
-    or what belongs to them.
+    or what belongs to them. may_recur: whether there is none, but records are of events or amounts,
+    of which people may have several without that being seen.
     """
 
     verdict: Verdict
     candidates: tuple[PersonCandidate, ...] = ()
     removed: tuple[str, ...] = ()
+    may_recur: bool = False
 
     @property
     def question(self) -> str:
@@ -419,7 +421,12 @@ def _by_profile(columns: Sequence[PersonColumn], rows: np.ndarray) -> Answer:
     is_few = len(described) > 2 and has_number and are_few_profiles(keys, len(rows), 5, seed=3)
     profile = described if is_few else recurring(telling, rows)
     if not profile:
-        return Answer(Verdict.NONE)
+        happens = any(
+            c.look.kind == "time" or c.name.has("event", "amount")
+            for c in columns
+            if not c.name.is_personal
+        )
+        return Answer(Verdict.NONE, may_recur=profile is None and happens)
     people = People.together([column.people for column in profile])
     names = tuple(column.title for column in profile)
     counts = people.distinct, people.records, people.most
