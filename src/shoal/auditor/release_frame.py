@@ -211,6 +211,8 @@ def _with_numbers(
             continue
         technique = column["technique"]
         cells = _plain(frame[name], notation, render)
+        if cells.dtype.is_decimal():  # as from a file of text, which may say more than a float can
+            cells = cells.cast(pl.String)
         if column.get("type") != "number" and not (
             numbers != "published" and _shows_numbers(cells, technique, render)
         ):
@@ -229,8 +231,6 @@ def _with_numbers(
             read = as_numbers(cells)
             if read.dtype == pl.String:
                 read = read.cast(pl.Float64, strict=False)
-        if read.dtype.is_decimal():
-            read = read.cast(pl.Float64)  # as from a file of text
         _warn_of_lost(cells, read, render)
         frame = frame.with_columns(read.alias(name))
     return frame

@@ -6,7 +6,6 @@ what is open. From the certificate alone, so that a page and a dossier say the s
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,11 +13,10 @@ from shoal.auditor.verdict import fails_beside
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import BesideReport, ColumnReport, PromiseReport
 from shoal.data.language import gettext, ngettext
-from shoal.data.linked import ANCHOR, PEOPLE
 from shoal.data.people import ASSUMED, Unit, have_several_rows, span_text, unit
 from shoal.data.warnings import GRAVE, fault_sentences
 from shoal.policy import registry
-from shoal.reports.pages import listed, number_text, percent_text
+from shoal.reports.pages import columns_by_table, listed, number_text, percent_text
 from shoal.reports.text import worst_columns
 
 if TYPE_CHECKING:
@@ -72,7 +70,7 @@ def _published(certificate: Certificate) -> Iterator[str]:
         rows = [f"{one['rows']['published']:,} in {one['name']}" for one in below]
         what += gettext(", with their rows: {rows}", rows=listed(rows))
         yield what + gettext(
-            "; of the original's columns, {columns}", columns=_by_table(certificate)
+            "; of the original's columns, {columns}", columns=columns_by_table(certificate)
         )
     else:
         yield what + (
@@ -80,16 +78,6 @@ def _published(certificate: Certificate) -> Iterator[str]:
         )
     if removed := certificate.removed:
         yield gettext("Removed: {removed}", removed=listed(removed))
-
-
-def _by_table(certificate: Certificate) -> str:
-    """How many columns of each table are published, beside keys, which are new."""
-    tables = [table["name"] for table in certificate["tables"]]
-    names = {c["name"] for c in _columns(certificate) if c["role"] != "subject"}
-    names -= {*certificate.removed, ANCHOR}
-    counts = Counter(next((t for t in tables if n.startswith(f"{t}.")), PEOPLE) for n in names)
-    texts = [gettext("{count:,} in {name}", count=counts[t], name=t) for t in tables if counts[t]]
-    return listed(texts) or gettext("none")
 
 
 def _protected(certificate: Certificate) -> Iterator[str]:

@@ -271,15 +271,11 @@ class CellNotation:
         return cell if cell in self.model.missing_values else translate(cell)
 
     def written(self, frame: pl.DataFrame, numbers_too: bool = False) -> pl.DataFrame:
-        """A release as it is published: with the policy's decimal mark and form of dates.
-
-        numbers_too: whether columns of fractions get that mark, as they will be read as text.
-        """
+        """A release with the policy's decimal mark, `numbers_too` where text is read, and dates."""
         notation = self.model.read.notation.written
+        marked = (*TEXTS, pl.Float64, pl.Float32, pl.Decimal) if numbers_too else TEXTS
         for name, declared in translated_columns(self.model, frame.columns, self._sources).items():
-            dtype = frame[name].dtype
-            is_fraction = dtype.is_float() or dtype.is_decimal()
-            if dtype not in TEXTS and not (numbers_too and is_fraction):
+            if frame[name].dtype not in marked:
                 continue
             translate: Translate = notation.own_day
             if is_number(declared):
