@@ -375,10 +375,10 @@ def test_a_release_without_rows_still_names_its_columns(tmp_path):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"checkpoint": None}, "--checkpoint: is missing"),
+        ({"checkpoint": None}, "checkpoint: is missing"),
         ({"shards": None}, "say in how many shards"),
-        ({"trace": "t.jsonl"}, "--trace: is not for"),
-        ({"deadline": 3.0}, "--deadline: is not for"),
+        ({"trace": "t.jsonl"}, "trace: is not for"),
+        ({"deadline": 3.0}, "deadline: is not for"),
         ({"sink": "out.csv"}, "is not a folder"),
         ({"sink": "kafka://localhost:1/a"}, "is not a folder"),
         ({"source": "kafka://localhost:1/a"}, "is not a folder"),

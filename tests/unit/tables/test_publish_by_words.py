@@ -249,7 +249,7 @@ def test_a_name_that_is_a_number_is_refused_in_the_words_of_its_call(call, word)
         (
             "stay",
             [datetime.timedelta(days=n) for n in range(3)],
-            r"'stay' holds lists, .* durations",
+            r"'stay' holds durations; give numbers",
         ),
     ],
 )
