@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import linked_cases
+from sample_policies import content_of
 from shoal.advise.propose_linked import read_table
 from shoal.errors import InputError
 from shoal.linked.publish import publish_linked
@@ -359,6 +360,70 @@ def test_two_drafts_of_other_columns_are_not_safe_together(clinic):
     assert not judged_together(clinic / "second.npz", others)["holds"]
     itself = overlaps(clinic / "first.npz", {"again": clinic / "first.npz"})
     assert judged_together(clinic / "first.npz", itself)["holds"]
+
+
+def drafts_together(folder: Path, people: dict, kinds: list[str], *asked: dict):
+    """Drafts of people with a visit each by two policies, judged together."""
+    pl.DataFrame(people).write_csv(folder / "people.csv")
+    visits = {"patient": people["patient"], "kind": kinds}
+    pl.DataFrame(visits).write_csv(folder / "visits.csv")
+    tables = {name: folder / f"{name}.csv" for name in ("people", "visits")}
+    for number, content in enumerate(asked):
+        place, trace = folder / str(number), folder / f"{number}.trace"
+        policy = Policy.from_dict(content)
+        found = publish_linked(tables, policy, str(place), trace=str(trace))
+        assert found.certificate.holds
+        own = in_tables(place, LinkedProblem(policy), tables, trace, found.certificate)
+        keep(folder / f"{number}.npz", b"key of the project, of 32 bytes.", own)
+    one, other = folder / "0.npz", folder / "1.npz"
+    return judged_together(other, overlaps(other, {"first": one}))
+
+
+def of_visits(roles: dict, *promises: dict, kind: dict, known, **more) -> dict:
+    visits = {
+        "parent": {"people": "patient"},
+        "rows": {"known": known},
+        "attributes": {"kind": {"role": "quasi"} | kind},
+    }
+    return content_of(
+        {"patient": "subject"} | roles, 4, *promises, tables={"visits": visits}, **more
+    )
+
+
+def test_drafts_whose_classes_share_one_sensitive_value_are_not_safe_together(tmp_path):
+    people = {
+        "patient": [f"p{i}" for i in range(16)],
+        "sex": ["f"] * 8 + ["m"] * 8,
+        "job": (["x"] * 4 + ["y"] * 4) * 2,
+        "blood": [blood for blood in ("A", "B", "0", "AB") for _ in range(4)],
+    }
+    diverse = {"model": "l-diversity", "attribute": "blood", "l": 2}
+    drafts = [
+        of_visits(
+            {kept: "quasi", "blood": "sensitive"}, diverse, kind={}, known="all", other="drop"
+        )
+        for kept in ("sex", "job")
+    ]
+    found = drafts_together(tmp_path, people, ["a"] * 16, *drafts)
+    (blood,) = found["attributes"]
+    assert (found["least"], blood["certain"], found["holds"]) == (4, 16, False)
+
+
+def test_rows_of_which_some_are_known_are_compared_between_drafts(tmp_path):
+    """Whoever knows of the one visit of kind a finds six people in each draft, one in both."""
+    kinds = ["a"] + ["b"] * 5 + ["c"] * 5 + ["d"] * 29
+    people = {"patient": [f"p{i}" for i in range(40)], "sex": ["f"] * 40}
+    drafts = [
+        of_visits(
+            {"sex": "quasi"},
+            kind={"hierarchy": {"tree": tree}},
+            known=1,
+            method={"name": "items", "size": 40},
+        )
+        for tree in ({"u": ["a", "b"], "v": ["c", "d"]}, {"u": ["a", "c"], "v": ["b", "d"]})
+    ]
+    found = drafts_together(tmp_path, people, kinds, *drafts)
+    assert (found["least"], found["holds"]) == (1, False)
 
 
 # Check

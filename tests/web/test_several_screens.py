@@ -11,6 +11,7 @@ import linked_cases
 from shoal.data.certificate import Certificate
 from shoal.reports.linked import paid_lines
 from shoal.web.checked import beside
+from shoal.web.routes_of_release import _first_rating
 from web.visitor import Visitor, served
 
 
@@ -199,10 +200,20 @@ def test_the_attacker_goes_from_person_to_person_and_no_further(clinic):
     assert "give a number from 1 to 60" in words
 
 
+def test_why_no_price_was_measured_is_said_where_it_was_asked_for(clinic, monkeypatch):
+    asked_of = clinic.server.asked_of
+    monkeypatch.setattr(clinic.server, "asked_of", lambda run: asked_of(run) | {"table": "gone"})
+    clinic.get("/result")
+    clinic.send("prices")
+    text = clinic.until("/result", "Nothing was measured").text
+    assert re.search(r'id="prices".{,600}</form><div class="box bad" id="not-priced"', text)
+
+
 def test_the_price_of_each_column_and_of_k_is_measured(clinic):
     clinic.get("/result")
     clinic.send("prices")
     page = clinic.until("/result", "Others, without it")
+    assert "Nothing was measured" not in page.words
     assert "With k = 3 instead" in page.words
     tries = re.findall(r'id="try-(\d+)".*?"Try a draft without (.*?)"', page.text, re.DOTALL)
     column = {name: number for number, name in tries}["visits.cost"]
@@ -215,3 +226,16 @@ def test_methods_are_compared_by_what_they_lose(clinic):
     clinic.send("compare-form")
     words = clinic.until("/compare", "bundles").words
     assert "same-for-all recoding" not in words
+
+
+def test_a_column_sets_apart_whom_the_numbers_of_rows_do_not_set_apart_already():
+    risk = {"people": 100, "alone_by_counts": 30}
+    column = {"name": "sex", "role": "quasi"}
+    for alone, grade in ((30, "low"), (40, "medium"), (60, "high")):
+        rated = _first_rating(column, risk | {"columns": {"sex": {"alone": alone}}})
+        assert rated["distinguishing"] == grade
+
+
+def test_alone_says_what_the_numbers_of_rows_single_out(clinic):
+    words = clinic.until("/columns", "together with how many rows").words
+    assert "and below each row of another" in words

@@ -256,7 +256,8 @@ class Candidate:
 
     rows: those that have a value; without: the others. repeated: people with more than one row.
     agreeing: columns on which rows of one person agree, steadiest first. is_named: whether its name
-    says so. is_profile: whether its columns only describe people.
+    says so. is_profile: whether its columns only describe people. may_recur: of every row, whether
+    people may have several without that being seen.
     """
 
     columns: tuple[str, ...]
@@ -268,6 +269,7 @@ class Candidate:
     agreeing: tuple[str, ...] = ()
     is_named: bool = False
     is_profile: bool = False
+    may_recur: bool = False
 
 
 def person_candidates(
@@ -287,7 +289,7 @@ def person_candidates(
         for names in dict.fromkeys([*proposed, *said])
     ]
     rows = table.records
-    every = Candidate((), rows, rows, 0, 0, min(rows, 1))
+    every = Candidate((), rows, rows, 0, 0, min(rows, 1), may_recur=answer.may_recur and not found)
     return [*found, (every, np.arange(rows, dtype=np.int32))]
 
 

@@ -100,6 +100,7 @@ def propose_policy(
         counted.share(counted.lone),
         SinglingOut(codes, people).order(progress) if explain else None,
         subject,
+        found.answer.may_recur,
     )
 
 
@@ -349,7 +350,8 @@ class Proposal:
     read: the policy's block of this name. missing_values: texts that seem to stand for no value.
     together: share of people whom all quasi-identifiers single out. order: who is singled out by
     few columns; None where it was not asked. subject: what numbers the people, as a policy lists
-    it: a column, or several together; None where every record is its own.
+    it: a column, or several together; None where every record is its own. may_recur: whether people
+    may have several records without that being seen.
     """
 
     columns: tuple[ProposedColumn, ...]
@@ -359,6 +361,7 @@ class Proposal:
     together: float
     order: Order | None = None
     subject: str | list[str] | None = None
+    may_recur: bool = False
 
     def __str__(self) -> str:
         return self.text

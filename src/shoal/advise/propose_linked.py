@@ -228,9 +228,9 @@ def _table(name: str, table: Table, looked: LookedAt | None, links: FoundLinks) 
 
 def _asking_who(answer: Answer) -> Json:
     """A question where the table of people may hold several rows of one."""
-    if not answer.candidates:
+    one = next((one for one in answer.candidates if one.doubts_keys), None)
+    if one is None:
         return {}
-    one = answer.candidates[0]
     names, many = some_named(one.columns), "combinations" if one.columns[1:] else "values"
     few = f"its {one.records} rows hold only {one.people} different {many} of {names}"
     return {"ask": f"may several rows be one person's? {few}; {ONE_ROW_EACH}"}

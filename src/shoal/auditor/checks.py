@@ -199,6 +199,8 @@ def is_close(one: Any, other: Any) -> bool:
     numbers = (int, float)
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         return {*one} == {*other} and all(is_close(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(is_close, one, other))
     if isinstance(one, bool) or not isinstance(one, numbers) or not isinstance(other, numbers):
         return bool(one == other)
     return math.isclose(one, other, rel_tol=CLOSE, abs_tol=CLOSE)

@@ -407,6 +407,7 @@ WORDS = {
     "guards": "what the ledger guards",
     "stream": "figures of the stream",
     "measured": "how its parts were measured",
+    "linked": "figures of all tables together",
     "fusion": "figures of the fusion",
 }
 """Parts of a certificate in words; others are called by their key."""
@@ -450,7 +451,8 @@ def not_measured(stated: Stated, has_policy: bool, has_original: bool) -> Check:
     words = {key: WORDS.get(key, key) for key in keys}
     words |= {key: f"{words[key]} (in part)" for key in keys if key in compared}
     method = stated.at("method", "name")
-    if method is not None and not registry.is_known_method(method, stated.verb):
+    verb = registry.PRODUCTS["linked"] if stated.at("linked") is not None else stated.verb
+    if method is not None and not registry.is_known_method(method, verb):
         words["method"] = "method (not one of Shoal's)"
     lacking = [] if has_policy else ["the policy"]
     is_matched = stated.verb not in ("stream", "republish", "fuse")

@@ -159,6 +159,7 @@ _AFFIXES = (*"nummer number nbr num nr no id key code 番号 号 番 номер"
 
 _NUMBER_SIGN = re.compile(r"\bn[º°]|№", re.IGNORECASE)
 _UNKNOWN_STEM = re.compile(r"(.{3,})(id|nr|nummer|number|num|nbr)")
+_NAMED = ("thing", "group", "proxy", "event")
 _NATIONAL = (("number",), ("nummer",), ("nr",))
 _NUMBER_ENDS = ("nummer", "番号", "号")
 _AT_ENDS = "civil contact person group staff event proxy thing birth".split()
@@ -230,6 +231,11 @@ class ColumnName:
         """
         is_alone = self.kind in ("civil", "person") and len(self.core) == 1 and not self.is_weak
         return is_alone or (self.says_number and self.kind in _NUMBERED)
+
+    @property
+    def is_count(self) -> bool:
+        """Whether it is named as a count is, as `num_visits`; `no_dossier` may be one."""
+        return len(self.words) > 1 and self.words[0] in meanings()["count"]
 
     @property
     def is_weak(self) -> bool:
@@ -340,7 +346,7 @@ _RULES: tuple[tuple[str, Callable[[ColumnName], bool]], ...] = (
         "person",
         lambda name: name.ends("person") and (name.says_number or not name.ends("ambiguous")),
     ),
-    ("thing", lambda name: name.has("name") and name.has("thing", "group", "proxy")),
+    ("thing", lambda name: name.has("name") and name.has(*_NAMED)),
     ("name", lambda name: name.has("name")),
     ("group", lambda name: name.ends("group")),
     ("thing", lambda name: name.ends("thing")),

@@ -17,6 +17,7 @@ from shoal.auditor.description import policy_sha256
 from shoal.auditor.linked.audit import LinkedAudit, measure_linked
 from shoal.auditor.verdict import require_kept
 from shoal.connectors import files
+from shoal.connectors.format import Format
 from shoal.connectors.linked_drafts import LinkedDraft, LinkedOutput
 from shoal.connectors.location import JSON_LINES
 from shoal.connectors.outputs import check_not_read, describe_file
@@ -141,8 +142,7 @@ def measured_draft(
     """
     problem = LinkedProblem(policy.or_method(usual_method(policy.model), {}))
     tables, drafts, seconds = _recoded(own, problem, progress)
-    frames = {table.name: drafts[table.name].frame for table in problem.given}
-    back = read_linked_release(frames, problem)
+    back = read_linked_release(_as_written(drafts, problem, None), problem)
     return MeasuredDraft(_audit(back, problem, tables, drafts, progress), tables, seconds)
 
 
@@ -193,13 +193,20 @@ def _write(
     target: LinkedOutput,
     problem: LinkedProblem,
 ) -> None:
-    """Puts all tables, as the policy says that they are written."""
+    """Puts all tables into the draft."""
     place = target.kind
-    frames = {
-        table.name: problem.alone(table).tables.written_frame(recoded[table.name].frame, place.kind)
+    frames = _as_written(recoded, problem, place.kind)
+    draft.write(frames, problem.policy.tables.output_dialect(place, None, place))
+
+
+def _as_written(
+    recoded: Mapping[str, DraftTable], problem: LinkedProblem, kind: Format | None
+) -> dict[str, pl.DataFrame]:
+    """All tables as the policy says that they are written. kind: of their files, if there are."""
+    return {
+        table.name: problem.alone(table).tables.written_frame(recoded[table.name].frame, kind)
         for table in problem.given
     }
-    draft.write(frames, problem.policy.tables.output_dialect(place, None, place))
 
 
 def _described(back: LinkedSources, target: LinkedOutput, problem: LinkedProblem) -> OutputReport:

@@ -217,14 +217,16 @@ def _found(match: HierarchyMatch) -> str:
 # A proposed policy in words: why each role, who is alone with what, and what is to be decided.
 
 
-NO_SUBJECT = "no column numbers people: every record is taken to be its own person"
+NO_SUBJECT = "no column numbers people{}: every record is taken to be its own person"
+UNSEEN = "nothing would show that somebody has several {}"
 
 
 def question_lines(proposal: Proposal) -> Iterator[str]:
     """What somebody has to decide before anything is published."""
     yield from open_question_lines(proposal.questions)
     if proposal.subject is None and not proposal.asks_who:
-        yield NO_SUBJECT
+        unseen = f", and {UNSEEN.format('records')}" if proposal.may_recur else ""
+        yield NO_SUBJECT.format(unseen)
 
 
 def open_question_lines(questions: Mapping[str, str]) -> Iterator[str]:
@@ -369,7 +371,8 @@ def _written(profile: Profile) -> str:
 
 def _candidate(candidate: Candidate) -> str:
     if not candidate.columns:
-        return f"every row: {counted_text(candidate.people, 'person', 'people')}"
+        unseen = f"; {UNSEEN.format('rows')}" if candidate.may_recur else ""
+        return f"every row: {counted_text(candidate.people, 'person', 'people')}{unseen}"
     words = ("profile",) if candidate.is_profile else ("person", "people")
     people = counted_text(candidate.people, *words)
     text = (

@@ -659,7 +659,7 @@ def _among(number: Number) -> int:
 
 
 def _of(number: Number, among: int) -> str:
-    """A share as a count of so many; nobody and everybody are meant."""
+    """A share as a count of these many; nobody and everybody are meant."""
     share = _parts(number)[0]
     if share is None:
         return gettext(NOT_MEASURED)
@@ -783,8 +783,11 @@ def which_tried(certificate: Certificate) -> str:
     found = certificate.get("attacks") or {}
     if certificate.get("linked") and rows_of(certificate):
         return gettext(
-            "People were matched with all their rows; not tried on linked tables: {others}.",
-            others=", ".join(name.replace("-", " ") for name in sorted(registry.attacks())),
+            "People were matched with all their rows, as linkability does; not tried on linked"
+            " tables: {others}.",
+            others=", ".join(
+                name.replace("-", " ") for name in sorted({*registry.attacks()} - {"linkability"})
+            ),
         )
     lacking: dict[str, list[str]] = {}
     for name, why in _reasons(certificate).items():

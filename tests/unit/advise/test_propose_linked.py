@@ -13,6 +13,7 @@ from sample_policies import content_of
 from shoal.advise.propose_linked import propose_linked
 from shoal.connectors.database.catalogue import ForeignKey
 from shoal.connectors.table_places import table_places
+from shoal.data.person.decision import who_is_a_person
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy.policy import Policy
@@ -185,6 +186,28 @@ def test_a_table_of_people_that_holds_several_rows_of_one_is_asked_about(stays, 
     )
     warned = "table 'people': column 'patient': 150 records carry 30 different values"
     assert all(warned in said for said in said_of_people(stays, shoal))
+
+
+@pytest.mark.parametrize("names", [("forename", "surname"), ("tags",)])
+def test_namesakes_and_sets_of_a_table_of_people_with_keys_are_nobody_else(
+    tmp_path, monkeypatch, shoal, names
+):
+    monkeypatch.chdir(tmp_path)
+    rows = range(120)
+    sharing = {
+        "forename": [f"{'ABCDEFGHIJ'[i // 3 % 10]}nn" for i in rows],
+        "surname": [f"{'KLMNOPQRST'[i // 3 % 10]}oe" for i in rows],
+        "tags": [f"a{i // 3 % 4};b{i // 3 % 4}" for i in rows],
+        "sex": ["mf"[i // 3 % 2] for i in rows],
+    }
+    shared = {name: sharing[name] for name in (*names, "sex")}
+    write_tables(shared, [f"V{i}" for i in rows])
+    (found,) = who_is_a_person(Table(pl.DataFrame(shared)), names).candidates
+    assert found.columns == names
+    assert "ask" not in propose_linked(table_places("data")).content["attributes"]["stay"]
+    attributes = {"stay": {"role": "subject"}, "sex": {"role": "quasi"}}
+    attributes |= {name: {"role": "identifier"} for name in names}
+    assert not any("different" in said for said in said_of_people(attributes, shoal))
 
 
 def titled(folder: Path, table: str, world: dict[str, pl.DataFrame]) -> None:

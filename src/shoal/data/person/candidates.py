@@ -208,9 +208,10 @@ def _is_dominated(
     return are_few_profiles(profiles, len(sample.first), 3, seed=2)
 
 
-def recurring(columns: Iterable[PersonColumn], rows: np.ndarray) -> tuple[PersonColumn, ...]:
-    """The columns by which people recur in these rows; none where nobody is seen to. rows: one
-    record of each number, or all records where nothing numbers people.
+def recurring(columns: Iterable[PersonColumn], rows: np.ndarray) -> tuple[PersonColumn, ...] | None:
+    """The columns by which people recur in these rows; none where nobody does, and None where
+    nobody could be seen to. rows: one record of each number, or all records where nothing numbers
+    people.
 
     All rows are counted: of some, drawn by their numbers, hardly two would be of one person.
     """
@@ -222,13 +223,18 @@ def recurring(columns: Iterable[PersonColumn], rows: np.ndarray) -> tuple[Person
     person = [*birth, *(c for c in told if c.name.kind == "sex")]
     kept = [c for c in told if c.name.kind == "keep"]
     profiles = dict.fromkeys(map(tuple, ([*person, *place], [*person, *kept], person)))
-    finest = sorted(profiles, key=len, reverse=True)
-    return next((profile for profile in finest if profile and recur(profile, rows)), ())
+    found: tuple[PersonColumn, ...] | None = None
+    for profile in sorted(filter(None, profiles), key=len, reverse=True):
+        do_recur = recur(profile, rows)
+        if do_recur:
+            return profile
+        found = found if do_recur is None else ()
+    return found
 
 
-def recur(profile: Sequence[PersonColumn], rows: np.ndarray) -> bool:
+def recur(profile: Sequence[PersonColumn], rows: np.ndarray) -> bool | None:
     """Whether records of one birth, or of one value of what tells most apart, agree on the rest of
-    a profile far more often than records of neighbouring births.
+    a profile far more often than records of neighbouring births; None where that can't be told.
 
     Who hangs together without recurring, as newborns and their mothers do by age and sex, does so
     among neighbours, too; a person's own records agree, however many others have their birth.
@@ -240,7 +246,10 @@ def recur(profile: Sequence[PersonColumn], rows: np.ndarray) -> bool:
     if first.name.kind == "birth":
         year, day = first.birthdays_among(rows)
         tried.append((day, [year, *others]))
-    return len(rows) > 0 and any(agree_beyond_neighbours(one, mixed(*rest)) for one, rest in tried)
+    if not len(rows):
+        return None
+    told = [agree_beyond_neighbours(one, mixed(*rest)) for one, rest in tried]
+    return any(told) or (False if False in told else None)
 
 
 def are_few_profiles(columns: Sequence[np.ndarray], most: int, factor: int, seed: int) -> bool:
@@ -326,9 +335,8 @@ def other_candidates(columns: Sequence[PersonColumn], taken: Container[str]) -> 
 
 def counts_only(column: PersonColumn) -> bool:
     """Whether it is named as a count, and not written as what tells people apart."""
-    words, look = column.name.words, column.look
-    is_count = len(words) > 1 and words[0] in meanings()["count"]
-    return is_count and not look.token and look.kind != "text"
+    is_number = column.look.token or column.look.kind == "text"
+    return column.name.is_count and not is_number
 
 
 def _kind_of(column: PersonColumn, is_declared: bool) -> str:

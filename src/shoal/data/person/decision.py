@@ -21,6 +21,7 @@ from shoal.data.person.candidates import (
     MOST_ROWS,
     RANK,
     Candidate,
+    Evidence,
     are_few_profiles,
     by_name,
     counts_only,
@@ -73,6 +74,14 @@ class PersonCandidate:
         return self.columns[0] if len(self.columns) == 1 else list(self.columns)
 
     @property
+    def doubts_keys(self) -> bool:
+        """Whether it may be one person even where every row has a key of its own: named as a number
+        of people, not one that describes them or that namesakes share.
+        """
+        are_names = {name_of(column).kind for column in self.columns} <= {"first", "last", "name"}
+        return self.is_named and not are_names
+
+    @property
     def meaning(self) -> str:
         """What would follow if it numbers people."""
         return (
@@ -121,12 +130,14 @@ class Answer:
     """Who is one person in a table.
 
     candidates: the likeliest first; one where it is sure. removed: other columns that number people
-    or what belongs to them.
+    or what belongs to them. may_recur: whether there is none, but records are of events or amounts,
+    of which people may have several without that being seen.
     """
 
     verdict: Verdict
     candidates: tuple[PersonCandidate, ...] = ()
     removed: tuple[str, ...] = ()
+    may_recur: bool = False
 
     @property
     def question(self) -> str:
@@ -222,9 +233,16 @@ def _judged(
         evidence = one.weigh(telling, goes_on=one.kind in ("civil", "contact"))
         if _is_rejected(one):
             rejected.append(one)
-        elif one.kind != "token" or one.parts[0].look.token in STRONG or evidence.steady:
+        elif one.kind != "token" or one.parts[0].look.token in STRONG or _tells_who(evidence):
             kept.append(one)
     return kept, rejected
+
+
+def _tells_who(found: Evidence) -> bool:
+    """Whether records of one value agree as those of people do: what is of one kind, such as codes
+    of diagnoses, agrees on what is coarser alone, such as the ward.
+    """
+    return found.is_confirmed or bool(found.crossing)
 
 
 def _others(
@@ -403,7 +421,12 @@ def _by_profile(columns: Sequence[PersonColumn], rows: np.ndarray) -> Answer:
     is_few = len(described) > 2 and has_number and are_few_profiles(keys, len(rows), 5, seed=3)
     profile = described if is_few else recurring(telling, rows)
     if not profile:
-        return Answer(Verdict.NONE)
+        happens = any(
+            c.look.kind == "time" or c.name.has("event", "amount")
+            for c in columns
+            if not c.name.is_personal
+        )
+        return Answer(Verdict.NONE, may_recur=profile is None and happens)
     people = People.together([column.people for column in profile])
     names = tuple(column.title for column in profile)
     counts = people.distinct, people.records, people.most

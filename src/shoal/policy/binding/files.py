@@ -334,8 +334,8 @@ class PolicyTables:
             frame = self.cells.typed(frame, single_alone=True)
         if kind and kind.is_delimited:
             frame = self._without_formulas(frame)
-        tells_numbers = kind is None or kind.is_typed or kind.has_sheets
-        return self.cells.written(frame, numbers_too=not tells_numbers)
+        is_text = kind is not None and not kind.tells_numbers
+        return self.cells.written(frame, numbers_too=is_text)
 
     def _without_formulas(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Delimited text, formulas as the policy wants them; raises InputError where it refuses."""

@@ -69,7 +69,8 @@ def linked_warnings(sources: LinkedSources, problem: LinkedProblem) -> list[Rele
         found += [
             ReleaseWarning(PEOPLE_ASSUMED, f"table '{declared.name}': {one.doubt}; {ONE_ROW_EACH}")
             for one in doubted
-            if one.columns != (declared.key,)  # its keys differ, but for their spelling
+            # its keys differ, but for their spelling
+            if one.doubts_keys and one.columns != (declared.key,)
         ]
         found += [*written_alike(table, model), *read_as_text(table, model)]
     return found

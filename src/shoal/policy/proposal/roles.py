@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from shoal.data.column_words import CODE, REFERENCE, mean, name_of, names_place
+from shoal.data.column_words import CODE, REFERENCE, ColumnName, mean, name_of, names_place
 from shoal.data.findings import some_named
 from shoal.data.person.decision import Answer, PersonCandidate, Verdict
 from shoal.data.single_ends import outward_domain, rounding
 from shoal.data.table import Table
-from shoal.policy.proposal.cells import ColumnCells, in_order
+from shoal.policy.proposal.cells import NEARLY_ALL, ColumnCells, in_order
 
 MANY = 50  # distinct texts from which a category can hardly be published without a hierarchy
 FEW_RECORDS = 10  # too few to tell a counter from numbers
@@ -33,6 +33,7 @@ FORMS = {
     "atc": "medication (ATC)",
 }
 PERSONAL_FORMS = ("e-mail", "phone", "iban")
+PRIVATE_FORMS = ("icd", "atc")
 COULD_OTHERS_KNOW = "could others know it already? if so, give it the role 'quasi'"
 TOO_PRECISE = "most of its numbers are one record's alone; can they be rounded or left out?"
 MEAN_NOTHING = "{} cells hold what is often written for no value; does it mean that here?"
@@ -126,25 +127,41 @@ def _form(column: ColumnCells) -> Guess | None:
     form = column.form
     if form in PERSONAL_FORMS:
         return Guess({"role": "identifier"}, f"written as {FORMS[form]}: removed")
-    if form in ("icd", "atc"):
+    if form in PRIVATE_FORMS:
         return Guess({"role": "sensitive"}, f"written as {FORMS[form]}: published as it is")
     return None
 
 
 def _all_different(column: ColumnCells) -> Guess | None:
+    name = name_of(column.name)
+    if _numbers_records(column, name):
+        nearly = "" if column.all_differ else "nearly "
+        return Guess(
+            {"role": "identifier"}, f"a number that differs for {nearly}every record: removed"
+        )
     if not column.all_differ:
         return None
-    name = name_of(column.name)
     if name.kind == "person":
         return Guess({"role": "subject"}, BY_NAME)
-    if name.is_number and (column.numbers is None or column.are_whole):
-        return Guess({"role": "identifier"}, "a number that differs for every record: removed")
     if column.numbers is None:
         removed = Guess({"role": "identifier"}, "text that differs for every record: removed")
         return None if column.unread else removed
     if column.counts_records and column.records >= FEW_RECORDS:
         return Guess({"role": "identifier"}, "it counts the records: removed")
     return None
+
+
+def _numbers_records(column: ColumnCells, name: ColumnName) -> bool:
+    """Whether it is named for a number, counts nothing, and hardly repeats; several records may be
+    of one room or batch, which people are not told by.
+    """
+    is_whole = column.numbers is None or column.are_whole
+    if not is_whole or not name.is_number or name.is_count:
+        return False
+    if column.all_differ:
+        return name.kind != "person"
+    is_many = column.distinct >= max(NEARLY_ALL * column.filled, FEWEST_NUMBERS)
+    return is_many and name.kind not in ("group", "thing")
 
 
 def _bins(column: ColumnCells) -> Guess | None:
@@ -367,7 +384,8 @@ def _with_others_removed(
     """The guesses without numbers of people and things, but for `own`, which number the people."""
     named = {name for name, guess in guesses.items() if guess.role == "subject"}
     things = {name for name, column in columns.items() if _refers(column, guesses[name])}
-    gone = {*removed, *named, *things} - {*own}
+    private = {name for name in removed if columns[name].form in PRIVATE_FORMS}
+    gone = {*removed, *named, *things} - {*own, *private}
     return {name: ANOTHER if name in gone else guess for name, guess in guesses.items()}
 
 

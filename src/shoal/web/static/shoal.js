@@ -309,6 +309,10 @@ document.addEventListener("input", (event) => {
   showSaved();
   if (event.target.closest("[data-k], [data-log]")) echo(event.target);
 });
+// who scrolls over a number means the page
+document.addEventListener("wheel", () => document.querySelector("[type=number]:focus")?.blur(), {
+  passive: true,
+});
 document.addEventListener("click", (event) => {
   const link = event.target.closest("a[href]");
   const target =

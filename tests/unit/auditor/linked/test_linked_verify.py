@@ -58,7 +58,22 @@ def test_a_release_is_the_one_certified_and_measured_again_to_hold(published):
     found = checks_of(published, policy=published / "policy.json", original=published / "clinic")
     assert all(found[name].ok for name in ("file", "figures", "promises", "policy", "input"))
     assert "comparison with the original" not in found["not measured again"].text
+    left = found["not measured again"].text
+    for measured in ("people", "losses", "columns", "numbers of records", "Shoal's"):
+        assert measured not in left
+    assert left.startswith("findings, figures of all tables together (in part); ")
     assert checks_of(published)["promises"].ok is None
+
+
+@pytest.mark.parametrize(("part", "key"), [("linked", "bundle_loss"), ("utility", "gcp")])
+def test_losses_that_the_files_deny_are_found(copied, part, key):
+    path = copied / "out" / "certificate.json"
+    stated = json.loads(path.read_text())
+    stated[part][key] = 0.0
+    path.write_text(json.dumps(stated))
+    found = checks_of(copied, policy=copied / "policy.json", original=copied / "clinic")
+    named = key if part == "linked" else part
+    assert found["promises"].text == f"measured again, not as stated: '{named}' differs"
 
 
 def test_the_certificate_describes_every_column_by_its_table_and_fits_itself(published):
