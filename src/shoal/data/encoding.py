@@ -153,11 +153,13 @@ def _numbers(
 ) -> tuple[np.ndarray, list[AttributeFinding]]:
     values = parse_numbers(column.cells)
     findings = []
-    bad = np.isnan(values) & ~missing
+    bad = ~np.isfinite(values) & ~missing
     if bad.any():
+        is_text = np.isnan(values[bad]).any()
+        kind = "with text that is" if is_text else "with infinity, which is"
         remedy = advice_on([column.cells[i] for i in np.flatnonzero(bad)], PLAIN)
         remedy = remedy or "correct them, or list the text under 'missing_values'"
-        findings.append(finding_about(column, bad, "with text that is not a number", remedy))
+        findings.append(finding_about(column, bad, f"{kind} not a number", remedy))
     alike = _alike(values, column.cells)
     if alike.any():
         remedy = "shorten them, or give a hierarchy"
@@ -166,10 +168,11 @@ def _numbers(
                 column, alike, "with numbers of more digits than can be told apart", remedy
             )
         )
-    far = ~missing & (np.abs(values) > FARTHEST)
+    far = np.isfinite(values) & (np.abs(values) > FARTHEST)
     if far.any():
-        remedy = "scale the column, or correct what is infinite"
-        findings.append(finding_about(column, far, f"with numbers beyond {FARTHEST:g}", remedy))
+        findings.append(
+            finding_about(column, far, f"with numbers beyond {FARTHEST:g}", "scale the column")
+        )
     values[missing] = np.nan
     if attribute.domain is not None:
         low, high = attribute.domain

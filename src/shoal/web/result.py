@@ -114,7 +114,7 @@ async def _measured(server: Server, run: Run) -> Context:
         "smaller_k": _prices(run).get("smaller_k"),
         "has_prices": bool(_prices(run)),
         "is_pricing": any(j.kind == "marginal" for j in server.jobs.open),
-        "not_priced": _not_priced(server, run),
+        "not_priced": server.jobs.failure("marginal", run.name),
         "risks": risks_chart(stated),
         "distributions": [_drawn(one) for one in shown.get("distributions", ())],
         "who_pays": shown.get("who_pays"),
@@ -124,13 +124,6 @@ async def _measured(server: Server, run: Run) -> Context:
         "fish": pictures.school(stated["classes"]["min"] or 0, 300, 84),
         "others": [r for r in server.project.runs if r.state == "done" and r.number != run.number],
     }
-
-
-def _not_priced(server: Server, run: Run) -> Context | None:
-    """Why the last try to measure what each column of a draft costs has failed."""
-    job = server.jobs.last("marginal")
-    has_failed = job is not None and job.state in ("refused", "failed")
-    return job.result if job and has_failed and job.asked["run"] == run.name else None
 
 
 def _of_several(server: Server, stated: Context, before: Context | None) -> Context:

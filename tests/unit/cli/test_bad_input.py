@@ -208,13 +208,10 @@ def test_text_in_a_sensitive_number_column(refused, workplace):
     assert "much" not in refused("attribute 'charge'", "not numbers")
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [("nan", "not a number")] + [(text, "infinite") for text in ("inf", "-inf", "1e999")],
-)
-def test_text_that_floats_would_read_as_no_finite_number(refused, workplace, text, said):
+@pytest.mark.parametrize("text", ["nan", "inf", "-inf", "1e999"])
+def test_text_that_floats_would_read_as_no_finite_number(refused, workplace, text):
     append_row(workplace, GOOD.replace(",33,", f",{text},"))
-    refused("attribute 'age'", said)
+    refused("attribute 'age'", "not a number")
 
 
 def test_domain_exceeded(refused, workplace):

@@ -27,7 +27,6 @@ from shoal.linked.recode import DraftTable
 from shoal.linked.templates import LinkedPromises, bundles_of
 from shoal.policy.binding.linked import bound_linked
 from shoal.policy.binding.linked_files import read_linked
-from shoal.policy.policy import Policy
 from shoal.policy.problem import LinkedProblem
 from shoal.reports import linked
 from shoal.reports.distributions import Distribution
@@ -641,7 +640,7 @@ def test_a_folder_that_somebody_filled_meanwhile_stays(tmp_path):
             (out / "own.txt").write_text("years of work")
 
     with pytest.raises(InputError, match="something other than a release"):
-        job.publish_linked(world(), Policy.from_dict(policy()), str(out), progress=appear)
+        job.publish_linked(world(), policy(), str(out), progress=appear)
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     assert (out / "own.txt").read_text() == "years of work"
 
