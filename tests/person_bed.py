@@ -264,6 +264,60 @@ def companies(rng):
     }
 
 
+DRAWS = {
+    "age": lambda rng, n: rng.integers(18, 80, n),
+    "answer": lambda rng, n: rng.choice(list("abcde"), n),
+    "birth_date": lambda rng, n: np.datetime64("1940-01-01") + rng.integers(0, 23_000, n),
+    "birth_year": lambda rng, n: rng.integers(1930, 2006, n),
+    "class": lambda rng, n: rng.choice(["3a", "3b", "4a", "4b"], n),
+    "height": lambda rng, n: rng.normal(170, 9, n).round().astype(int),
+    "salary": lambda rng, n: rng.integers(30, 150, n) * 1000,
+    "sex": sexes,
+    "staff_no": lambda rng, n: numbers(rng, n, 5),
+    "student": lambda rng, n: [f"{2000 + i}" for i in range(n)],
+    "visit": days,
+    "zip": lambda rng, n: rng.integers(8000, 8400, n),
+}
+
+
+def drawn(people, most, own, of_record=""):
+    """What makes a table: everybody has 1 to `most` records, and what is their own in all."""
+
+    def make(rng):
+        who = spread(rng, people, most)
+        made = {name: np.asarray(DRAWS[name](rng, people))[who] for name in own.split()}
+        return made | {name: DRAWS[name](rng, len(who)) for name in of_record.split()}
+
+    return make
+
+
+def mothers_and_newborns(rng):
+    is_born = rng.random(600) < 0.5
+    age = np.where(is_born, 0, rng.integers(17, 46, 600))
+    return {"age": age, "sex": np.where(is_born, sexes(rng, 600), "f"), "v": rng.random(600)}
+
+
+def bodies(rng):
+    """Men are taller, which nobody's return to the table is."""
+    sex = sexes(rng, 3000)
+    height = np.where(sex == "m", rng.normal(178, 7, 3000), rng.normal(165, 6, 3000))
+    return {"sex": sex, "height": height.round().astype(int), "answer": DRAWS["answer"](rng, 3000)}
+
+
+def old_towns(rng):
+    town = rng.integers(0, 40, 4000)
+    age = (20 + town * 1.5 + rng.normal(0, 4, 4000)).clip(0).astype(int)
+    return {"age": age, "sex": sexes(rng, 4000), "zip": 8000 + town}
+
+
+def unknown_days(rng, people=1500, most=1):
+    """Of many the year of birth alone is known, and stands as its first day."""
+    made = drawn(people, most, "birth_date sex", "answer")(rng)
+    year = made["birth_date"].astype("M8[Y]").astype("M8[D]")
+    is_known = made["birth_date"].astype(int) % 5 < 2
+    return made | {"birth_date": np.where(is_known, made["birth_date"], year)}
+
+
 BEDS = {
     "visits": Bed(visits, "SURE", ("Patientennummer",)),
     "visits of cases": Bed(visits_without_patient, "ASK", ("Fallnummer",)),
@@ -291,4 +345,32 @@ BEDS = {
     "namesakes": Bed(namesakes, "NONE"),
     "unnamed": Bed(unnamed, "ASK", ("c1",)),
     "companies": Bed(companies, "ASK", ("UTILITYID",)),
+    "survey": Bed(drawn(500, 1, "age sex answer"), "NONE"),
+    "survey of years": Bed(drawn(500, 1, "birth_year sex answer"), "NONE"),
+    "survey of many": Bed(drawn(20_000, 1, "age sex answer"), "NONE"),
+    "staff": Bed(drawn(300, 1, "staff_no birth_date sex salary"), "NONE"),
+    "staff without a number": Bed(drawn(120, 1, "age sex salary"), "NONE"),
+    "ages and salaries": Bed(drawn(300, 1, "age salary"), "NONE"),
+    "school marks": Bed(drawn(100, 1, "class sex answer"), "NONE"),
+    "school births": Bed(drawn(100, 1, "class birth_date sex answer"), "NONE"),
+    "voters": Bed(drawn(700, 1, "birth_year sex zip answer"), "NONE"),
+    "visited once": Bed(drawn(800, 1, "birth_date sex visit"), "NONE"),
+    "many births": Bed(drawn(40_000, 1, "birth_date sex visit"), "NONE"),
+    "mothers and newborns": Bed(mothers_and_newborns, "NONE"),
+    "bodies": Bed(bodies, "NONE"),
+    "old towns": Bed(old_towns, "NONE"),
+    "unknown days": Bed(unknown_days, "NONE"),
+    "unknown days again": Bed(lambda rng: unknown_days(rng, 400, 4), "ASK", ("birth_date", "sex")),
+    "births again": Bed(drawn(300, 4, "birth_date sex", "visit"), "ASK", ("birth_date", "sex")),
+    "births alone again": Bed(drawn(300, 4, "birth_date", "visit"), "ASK", ("birth_date",)),
+    "ages again": Bed(drawn(300, 5, "age sex", "visit"), "ASK", ("age", "sex")),
+    "few ages again": Bed(drawn(30, 40, "age sex", "visit"), "ASK", ("age", "sex")),
+    "years again": Bed(
+        drawn(300, 5, "birth_year sex zip", "visit"), "ASK", ("birth_year", "sex", "zip")
+    ),
+    "many births again": Bed(
+        drawn(20_000, 4, "birth_date sex", "visit"), "ASK", ("birth_date", "sex")
+    ),
+    "students": Bed(drawn(90, 9, "student", "answer"), "ASK", ("student",)),
+    "wages": Bed(drawn(60, 24, "staff_no birth_year sex", "salary"), "ASK", ("staff_no",)),
 }

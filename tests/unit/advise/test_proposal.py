@@ -14,7 +14,7 @@ from hypothesis import settings as settings_of_hypothesis
 from hypothesis import strategies as st
 
 import shoal as library
-from person_bed import BEDS
+from person_bed import BEDS, drawn
 from shoal.advise.propose import propose_policy
 from shoal.data.table import Table
 from shoal.data.warnings import ReleaseWarning
@@ -352,6 +352,30 @@ def test_the_command_says_where_no_column_numbers_people(workplace, shoal):
     pl.DataFrame({"sex": ["m", "f"] * 9}).write_csv("s.csv")
     done = shoal("policy", "init", "s.csv")
     assert done.err == ("no column numbers people: every record is taken to be its own person\n")
+
+
+@pytest.mark.parametrize(("records", "is_open"), [(600, False), (20_000, True)])
+def test_where_nothing_would_show_who_has_several_records_it_is_said(
+    workplace, shoal, records, is_open
+):
+    made = drawn(records, 1, "age sex visit")(np.random.default_rng(1))
+    pl.DataFrame(made).write_csv("s.csv")
+    said = "nothing would show that somebody has several"
+    init, profile = shoal("policy", "init", "s.csv"), shoal("profile", "s.csv")
+    assert f"people{f', and {said} records' * is_open}: every record is taken" in init.err
+    assert f"every row: {records:,} people{f'; {said} rows' * is_open}\n" in profile.out
+
+
+def test_the_columns_of_a_wide_table_are_listed_as_often_as_those_of_a_narrow_one(monkeypatch):
+    listed = []
+    columns = pl.DataFrame.columns.fget
+    counted = property(lambda frame: [listed.append(1), columns(frame)][1])
+    monkeypatch.setattr(pl.DataFrame, "columns", counted)
+    for width in (20, 200):
+        library.propose(pl.DataFrame({f"c{i}": [*"ab"] for i in range(width)}))
+        listed.append(0)
+    narrow = listed.index(0)
+    assert len(listed) - 2 - narrow == narrow
 
 
 def test_explain_shows_every_role_the_worst_pairs_and_an_order(workplace, shoal):

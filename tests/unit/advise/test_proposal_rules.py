@@ -160,6 +160,22 @@ def test_the_first_rule_that_fits(name, cells, settings):
     assert guess(name, cells).questions == ()
 
 
+NUMBERS = "staff_no case_nr Matrikel user_id Personalnummer invoice_no Lfd_Nr Aktenzeichen".split()
+MEASURES = (
+    "income steps room_no store_no num_visits no_of_children distance_m visit_date_day".split()
+)
+
+
+@pytest.mark.parametrize("again", [0, 1, 8])
+@pytest.mark.parametrize("name", [*NUMBERS, *MEASURES])
+def test_a_number_that_hardly_repeats_is_removed_and_a_measure_is_not(name, again):
+    numbers = [str(7 * i + 10_000) for i in range(100)]
+    numbers[:again] = numbers[50 : 50 + again]
+    role = guess(name, numbers).role
+    is_room = name in ("room_no", "store_no")  # another one in every record might be a person's
+    assert (role in ("identifier", "subject")) == (name in NUMBERS or (is_room and not again))
+
+
 @pytest.mark.parametrize("name", ["salary", "income", "total_cost", "class", "TestScore", "vote"])
 def test_what_others_may_know_as_well_is_asked(name):
     found = guess(name, many("low", "high"))

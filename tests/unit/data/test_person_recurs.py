@@ -114,3 +114,26 @@ def test_namesakes_by_chance_do_not_recur():
     table = visits(9_000, "first_name last_name sex")
     assert table.frame.select("first_name", "last_name").n_unique() < 8_800
     assert who_is_a_person(table).verdict is Verdict.SURE
+
+
+@pytest.mark.parametrize(
+    ("people", "columns", "may_recur"),
+    [
+        (2_000, "birth_date sex", False),
+        (100_000, "birth_date sex", False),
+        (600_000, "birth_date sex", True),
+        (600_000, "birth_date sex zip", False),
+        (300, "age sex", False),
+        (9_000, "age sex", True),
+        (300, "sex", True),
+    ],
+)
+def test_that_nobody_recurs_is_known_until_each_birth_is_of_many(people, columns, may_recur):
+    found = who_is_a_person(visits(people, columns, rows=1, number=""))
+    assert (found.verdict, found.may_recur) == (Verdict.NONE, may_recur)
+
+
+@pytest.mark.parametrize("people", [100_000, 200_000])
+def test_people_of_two_records_are_asked_about_though_many_have_their_birth(people):
+    found = who_is_a_person(visits(people, "birth_date sex", number=""))
+    assert [{*one.columns} for one in found.candidates] == [{"birth_date", "sex"}]
