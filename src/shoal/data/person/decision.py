@@ -21,7 +21,6 @@ from shoal.data.person.candidates import (
     MOST_ROWS,
     RANK,
     Candidate,
-    Evidence,
     are_few_profiles,
     by_name,
     counts_only,
@@ -37,6 +36,7 @@ from shoal.data.table import Table
 MOST_COLUMNS = 200  # that are looked at
 ALIKE = 0.9  # by how much the counts of two names of the same may differ
 ENOUGH = 30  # people whom a name alone makes sure
+MOST_TO_A_NUMBER = 20  # records, on average, of what a number of somebody or something stands for
 MOST_INNER = 2  # events and cards that a question lists
 PERSON_BY_NAME = ("civil", "person")
 
@@ -230,19 +230,21 @@ def _judged(
     """Those that stay and those that the cells reject; others are in neither."""
     kept, rejected = [], []
     for one in candidates:
-        evidence = one.weigh(telling, goes_on=one.kind in ("civil", "contact"))
+        one.weigh(telling, goes_on=one.kind in ("civil", "contact"))
         if _is_rejected(one):
             rejected.append(one)
-        elif one.kind != "token" or one.parts[0].look.token in STRONG or _tells_who(evidence):
+        elif one.kind != "token" or one.parts[0].look.token in STRONG or _tells_who(one):
             kept.append(one)
     return kept, rejected
 
 
-def _tells_who(found: Evidence) -> bool:
+def _tells_who(one: Candidate) -> bool:
     """Whether records of one value agree as those of people do: what is of one kind, such as codes
-    of diagnoses, agrees on what is coarser alone, such as the ward.
+    of diagnoses, stands in many records and agrees on what is coarser alone, such as the ward.
     """
-    return found.is_confirmed or bool(found.crossing)
+    found, people = one.evidence, one.people
+    is_of_few = people.records <= MOST_TO_A_NUMBER * people.distinct
+    return found.is_confirmed or bool(found.crossing) or (bool(found.steady) and is_of_few)
 
 
 def _others(

@@ -12,7 +12,7 @@ import numpy as np
 
 from shoal.data.column_words import CODE, REFERENCE, ColumnName, mean, name_of, names_place
 from shoal.data.findings import some_named
-from shoal.data.person.decision import Answer, PersonCandidate, Verdict
+from shoal.data.person.decision import MOST_TO_A_NUMBER, Answer, PersonCandidate, Verdict
 from shoal.data.single_ends import outward_domain, rounding
 from shoal.data.table import Table
 from shoal.policy.proposal.cells import NEARLY_ALL, ColumnCells, in_order
@@ -321,7 +321,6 @@ MAYBE = "maybe the people that k counts: removed"
 BY_NAME = "by its name the people that k counts: removed"
 ANOTHER = Guess({"role": "identifier"}, "another number of people or things: removed")
 PART = Guess({"role": "identifier"}, "numbers people together with another column: removed")
-MOST_TO_A_NUMBER = 20  # records, on average, of what a column named for numbers refers to
 
 
 def with_one_subject(
