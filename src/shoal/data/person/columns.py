@@ -328,7 +328,7 @@ def distinct(*keys: np.ndarray) -> int:
 RECURRING = 0.05  # share of the pairs of one birth that are of one person, where people recur
 FAR = 3  # times as many such pairs as by chance, where even fewer are enough
 AGAIN = 0.04  # other records of the same person, for each record; twins make fewer
-SIGNIFICANT = 4  # standard deviations
+SIGNIFICANT = 3.5  # standard deviations
 UNKNOWN = 5  # times as many records as neighbours have, from which a birth may be unknown
 FEWEST_AGAIN = 10  # records of people who recur
 NEARLY_CONSTANT = 0.8  # chance above which a few typing errors look like other people

@@ -185,6 +185,8 @@ def who_is_a_person(table: Table, declared: Container[str] = ()) -> Answer:
     kept, rejected = _judged(single_candidates(columns, declared), telling)
     kept = _with_pairs(kept, rejected, telling)
     left, inner = _sifted(kept)
+    if any(_numbers_every_record(column) for column in columns):
+        left = [one for one in left if RANK[one.kind] < RANK["name"]]
     others = _others(left, columns, telling)
     left = _sifted([*left, *others])[0] if others else left
     if not left:
@@ -227,6 +229,13 @@ def _judged(
         elif one.kind != "token" or one.parts[0].look.token in STRONG or evidence.steady:
             kept.append(one)
     return kept, rejected
+
+
+def _numbers_every_record(column: PersonColumn) -> bool:
+    """Whether it gives every record a person of its own, so that events and cards are shared."""
+    name = column.name
+    is_number = name.kind in PERSON_BY_NAME and name.numbers_people and name.is_number
+    return is_number and not name.is_weak and column.people.distinct == len(column.people.keys)
 
 
 def _others(
