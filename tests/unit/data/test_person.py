@@ -296,6 +296,12 @@ def test_what_animals_firms_accounts_or_machines_have_makes_a_number_no_sure_per
     assert answer(frame).verdict.name == "SURE"
 
 
+def test_events_of_several_are_not_asked_about_where_every_record_has_a_persons_number():
+    frame = {"game_no": np.arange(400) // 20 + 7000, "minutes": np.arange(400) % 90}
+    assert candidates(frame) == [("game_no",)]
+    assert not candidates({"player_id": np.arange(400) + 1000, **frame})
+
+
 def test_a_candidate_says_how_many_people_rows_and_most_rows_it_means():
     found = answer({"user": ["ann"] * 3 + ["bob"] * 2 + ["eve", "?"], "x": list("abcabca")})
     (one,) = found.candidates
