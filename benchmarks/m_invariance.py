@@ -36,7 +36,8 @@ CLAIM = (
     " `closed` is the share of the gap between the printed method and a bound that no release"
     " without invented rows undercuts."
 )
-K, SEEDS, RELEASES, CHURN = 2, range(1, 6), 5, 0.1
+K, RELEASES, CHURN = 2, 5, 0.1
+SEEDS = range(6, 11)  # not those that the search's weights were chosen on
 PRINTED = "none"
 ADULT_ROWS, BANDS = 5000, 10
 

@@ -10,7 +10,8 @@ import adult
 import polars as pl
 
 KS = (5, 10, 50, 100)
-# columns of a file without names: age, education, marital status, race, sex, ...
+# columns of a file without names, counted from 0: class of worker, wage, major industry, major
+# occupation, Hispanic origin, union, change of metropolitan area
 CENSUS = ["column_1", "column_5", "column_8", "column_9", "column_11", "column_13", "column_25"]
 OTHERS: tuple[tuple[str, str, list[str] | None], ...] = (
     ("Census (CASC)", "casc/census.csv", None),

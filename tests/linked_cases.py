@@ -118,31 +118,31 @@ def _hull(values: list[int]) -> str:
     return str(min(values)) if min(values) == max(values) else f"[{min(values)}, {max(values)}]"
 
 
-def moved(released: Tables, seed: int = 0) -> tuple[Tables, Tables]:
+def moved(released: Tables, step: int = 1) -> tuple[Tables, Tables]:
     """The release with a date of every visit, moved by chance and, as a fault, not moved at all.
 
-    Each class's anchors lie within 200 days from its own first one; a person's first visit is the
-    anchor, the j-th one 10 j days later.
+    Each class's anchors lie within 200 days from its own first one, every `step` days; a person's
+    first visit is the anchor, the j-th one 10 j days later.
     """
-    rng = np.random.default_rng(seed)
+    rng, last = np.random.default_rng(0), 200 // step
     people = released["people"]
     labels = people["age"] + "/" + people["visits.rows"]
     start = {one: int(rng.integers(0, 500)) for one in labels.unique(maintain_order=True)}
     true = {}
     for label in start:
         keys = people.filter(labels == label)["patient"].to_list()
-        days = [0, 200, *rng.integers(0, 201, len(keys) - 2).tolist()]
-        true |= {key: start[label] + day for key, day in zip(keys, days, strict=True)}
+        days = [0, last, *rng.integers(0, last + 1, len(keys) - 2).tolist()]
+        true |= {key: start[label] + step * day for key, day in zip(keys, days, strict=True)}
     chance = {
-        key: start[label] + int(rng.integers(0, 201))
+        key: start[label] + step * int(rng.integers(0, last + 1))
         for key, label in zip(people["patient"], labels, strict=True)
     }
-    return _dated(released, labels, start, chance), _dated(released, labels, start, true)
+    return tuple(_dated(released, labels, start, step * last, one) for one in (chance, true))
 
 
-def _dated(released: Tables, labels: pl.Series, start: dict, anchor: dict) -> Tables:
+def _dated(released: Tables, labels: pl.Series, start: dict, width: int, anchor: dict) -> Tables:
     people, visits = released["people"], released["visits"]
-    hulls = [f"[{_day(start[one])}, {_day(start[one] + 200)}]" for one in labels]
+    hulls = [f"[{_day(start[one])}, {_day(start[one] + width)}]" for one in labels]
     slot = visits.select(pl.col("cost").rank("ordinal").over("patient"))["cost"] - 1
     days = [_day(anchor[key] + 10 * j) for key, j in zip(visits["patient"], slot, strict=True)]
     return {

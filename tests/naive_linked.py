@@ -7,7 +7,10 @@ A person is (codes, tables): tables[t] is the list of its rows, each a tuple of 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import combinations, permutations, product
+from math import inf
 
 
 def cheapest_assignment(cost):
@@ -136,3 +139,102 @@ def ways_of(dose, shown):
     if (dose, dose) in cells:
         return [(dose, dose)]
     return [(lo, hi) for lo, hi in cells if lo <= dose <= hi]
+
+
+# Whom people are taken for, whatever is known of each table.
+
+
+@dataclass
+class Row:
+    """A row with all that hangs from it, by table. counts: of a published one, of how many rows."""
+
+    cells: tuple
+    below: dict[str, list[Row]] = field(default_factory=dict)
+    counts: dict[str, tuple[float, float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Attacker:
+    """Knows the truth about somebody, as far as a policy says, and tries every published person.
+
+    known: by table, what is known of its rows. covers: whether a published cell may be of a value.
+    """
+
+    known: Mapping[str, str | int]
+    covers: Callable[[str, str], bool]
+
+    def candidates(self, published: list[Row], own: Row) -> int:
+        """The fewest published people whom a person may be, for any choice of known rows."""
+        some = [id(row) for row in self.some(own)]
+        most = min(len(some), next((m for m in self.known.values() if isinstance(m, int)), 0))
+        return min(
+            sum(self.fits(own, one, {*chosen}) and self.tells_all(own, one) for one in published)
+            for chosen in combinations(some, most)
+        )
+
+    def some(self, own: Row) -> Iterator[Row]:
+        """The rows of a person of which some may be known."""
+        for name, rows in own.below.items():
+            if isinstance(self.known[name], int):
+                yield from rows
+            for row in rows:
+                yield from self.some(row)
+
+    def fits(self, own: Row, shown: Row, chosen: set[int]) -> bool:
+        """Whether a published row may be of a true one with all that hangs from both. chosen: the
+        known ones of rows of which some are known.
+        """
+        if not all(map(self.covers, shown.cells, own.cells)):
+            return False
+        for name, rows in own.below.items():
+            visible, (least, most) = shown.below[name], shown.counts.get(name, (0, inf))
+            if self.known[name] in ("all", "count"):
+                if not max(least, len(visible)) <= len(rows) <= most:
+                    return False
+                if not paired(visible, rows, lambda a, b: self._may_be(name, a, b, chosen)):  # noqa: B023
+                    return False
+            elif self.known[name] != "none" and len(visible) == most:  # nothing is withheld
+                asked = [row for row in rows if id(row) in chosen]
+                if not paired(asked, visible, lambda b, a: self.fits(b, a, chosen)):
+                    return False
+        return True
+
+    def _may_be(self, name: str, shown: Row, own: Row, chosen: set[int]) -> bool:
+        return self.fits(self.seen(name, own), self.seen(name, shown), chosen)
+
+    def seen(self, name: str, row: Row) -> Row:
+        """A row of a table without the cells that nobody knows."""
+        return Row((), row.below, row.counts) if self.known[name] == "count" else row
+
+    def tells_all(self, own: Row, shown: Row) -> bool:
+        """Whether all rows agree that hang from rows of which some are known, whose they are or
+        not: each published one with another true one, and their number with the counts.
+        """
+        for above, rows in own.below.items():
+            for name in {name for row in rows for name in row.below}:
+                if not isinstance(self.known[above], int) or self.known[name] not in (
+                    "all",
+                    "count",
+                ):
+                    continue
+                visible = shown.below[above]
+                spans = [row.counts[name] for row in visible]
+                is_whole = len(visible) == shown.counts[above][1]
+                most = sum(hi for _, hi in spans) if is_whole else inf
+                true = [one for row in rows for one in row.below[name]]
+                found = [one for row in visible for one in row.below[name]]
+                if not sum(lo for lo, _ in spans) <= len(true) <= most:
+                    return False
+                if not paired(found, true, lambda a, b: self._may_be(name, a, b, set())):  # noqa: B023
+                    return False
+        return True
+
+
+def paired(ones: list[Row], others: list[Row], fits: Callable[[Row, Row], bool]) -> bool:
+    """Whether each of some rows can have another one of its own."""
+    if not ones:
+        return True
+    return any(
+        fits(ones[0], other) and paired(ones[1:], others[:at] + others[at + 1 :], fits)
+        for at, other in enumerate(others)
+    )

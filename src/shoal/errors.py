@@ -57,6 +57,40 @@ _PASSWORD_OPTION = re.compile(
 )
 
 
+_OPTION = re.compile(
+    r"(?P<command>'(?:shoal|publish|fuse) [^']*')"
+    r"|['\"]?--(?P<block>read|write) (?!and |or )\"?(?P<key>\w+)"
+    r"(?:=(?P<value>[,;.](?=[;,]?(?:\s|$))|[^\s;,'\"]*[^\s;,:'\"](?:,[^\s;,'\"]+)*|[\s'](?=\")))?['\"]?"
+    r"|(?<![\w'-])--(?P<name>[a-z][a-z-]*)(?:; (?P=name)=)?(?P<about>:|(?= '))?"
+    r"(?: (?P<given>\d+|\w+:\d+|stop|(?<=--method )[\w:=.-]+)(?=[\s,;)]|$))?"
+)
+_SAID_TWICE = re.compile(r"(\w+=)\{([^}]*)\} \1\{")
+FLAGS = ("downstream", "dry-run", "explain", "follow", "replace", "require-together")
+"""Options without a value, of those that messages name."""
+
+
+def in_python(text: str) -> str:
+    """A message with keyword arguments in place of options; a command to type stays one."""
+    return _SAID_TWICE.sub(r"\1{\2, ", _OPTION.sub(_keyword, text))
+
+
+def _keyword(found: re.Match[str]) -> str:
+    name, given = (found["name"] or "").replace("-", "_"), found["given"]
+    if found["command"]:
+        return found[0]
+    if found["block"]:
+        return f"{found['block']}={{'{found['key']}': {_literal(found['value'])}}}"
+    if found["about"] is not None:
+        return f"{name}{found['about']}"
+    if found["name"] in FLAGS:
+        return f"{name}=True"
+    return f"{name}=" + ("" if given is None else _literal(given))
+
+
+def _literal(value: str | None) -> str:
+    return "..." if value is None else value if value.isdigit() else repr(value)
+
+
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _IN_WORDS = re.compile(r"\(os error (\d+)\)")
 
@@ -82,22 +116,28 @@ class ShoalError(Exception):
     """The root of the tree: one line, and all further findings of the same kind in `findings`.
 
     A name that holds a line end or an escape of the terminal is shown with `\\n` or `\\x1b` in it,
-    and the address of a database without its password.
+    and the address of a database without its password. What Python shows names keyword arguments;
+    `said`, which commands show, names options.
     """
 
     exit_status = 70
 
     def __init__(self, message: str, findings: Sequence[str] = ()) -> None:
         super().__init__(_one_line(message))
-        self.findings = tuple(map(_one_line, findings))
+        self._more = tuple(map(_one_line, findings))
 
     def __str__(self) -> str:
-        return "\n".join([str(self.args[0]), *(f"  - {finding}" for finding in self.findings)])
+        return "\n  - ".join(map(in_python, self.said))
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """Every finding after the first."""
+        return tuple(map(in_python, self._more))
 
     @property
     def said(self) -> list[str]:
         """The line, then every further finding."""
-        return [str(self.args[0]), *self.findings]
+        return [str(self.args[0]), *self._more]
 
     @classmethod
     def from_findings(cls, findings: Sequence[object]) -> Self:
@@ -123,8 +163,12 @@ def _without_password(part: re.Match[str]) -> str:
     return _PASSWORD.sub(r"\1@", part[0]) if part[0].endswith("@") else part[0]
 
 
-class InputError(ShoalError):
-    """The data, policy, hierarchy or parameter given can't be used; nothing was written."""
+class InputError(ShoalError, ValueError):
+    """The data, policy, hierarchy or parameter given can't be used; nothing was written.
+
+    A ValueError, as Python's own functions raise for such a value: what takes foreign content apart
+    lets it pass (`except InputError: raise`) before it converts other ValueErrors.
+    """
 
     exit_status = 2
 

@@ -146,3 +146,7 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'shoal.extend' has no attribute '{name}'")
     return getattr(importlib.import_module("shoal.testing"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

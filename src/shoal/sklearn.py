@@ -1,13 +1,15 @@
 """A scikit-learn transformer: k-anonymous columns for a model, all values recoded alike."""
 
-import warnings
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import polars as pl
 
-from shoal.connectors.frames import FrameT, like, table_of
+from shoal.connectors.frames import FrameT, as_it_is, like, table_of
+from shoal.connectors.location import FRAME, Location
 from shoal.data.recoding import GlobalRecoding
+from shoal.data.table import Table
+from shoal.data.warnings import warn
 from shoal.errors import InputError, MissingExtraError
 from shoal.policy.binding.table import bound_table
 from shoal.policy.from_columns import Names, Settings, changed, policy_of_words, words_of_call
@@ -25,7 +27,6 @@ except ImportError:
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from shoal.data.table import Table
     from shoal.policy.binding.table import BoundTable
 
 METHOD = "full-domain"
@@ -98,23 +99,24 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.certificate_ = release.certificate
         for name, column in self.plan_.rounds[0].items():
             if column.whole is not None:
-                warnings.warn(
+                has_levels = self.policy_.model.attributes[name].hierarchy is not None
+                more = "" if has_levels else "give it more levels, a number by 'bins', "
+                warn(
                     f"column '{name}': is the same for everybody at the levels that were found;"
-                    " give it more levels, a number by 'bins', or leave it out",
-                    stacklevel=2,
+                    f" {more}let more records become '*' (suppression=), or leave it out"
                 )
         self.levels_ = release.certificate["method"]["search_statistics"]["levels"]
-        self.feature_names_in_ = np.array(table_of(X).names, dtype=object)
+        self.feature_names_in_ = np.array([*map(str, as_it_is(X).columns)], dtype=object)
         self.n_features_in_ = len(self.feature_names_in_)
-        published = table_of(release.data)
-        self.names_out_ = np.array(published.names, dtype=object)
-        self.combinations_ = _as_texts(published.frame, self.policy_.quasi).unique()
+        self.names_out_ = np.array(table_of(release.data).names, dtype=object)
+        self.combinations_ = _as_texts(found.draft.frame, self.policy_.quasi).unique()
         return self
 
     def transform(self, X: FrameT) -> FrameT:
         """The frame with every value generalized by the plan."""
         check_is_fitted(self)
-        table = table_of(X)
+        tables = self.policy_.tables
+        table = Table(tables.original_frame(tables.table_given(X).frame))
         bound = bound_table(table, self.policy_)
         (columns,), render = self.plan_.rounds, bound.schema.render
         texts, _ = texts_of_round(columns, bound.encoded.attributes, render)
@@ -128,7 +130,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 suppress_cells(shown[attribute.name], starred, render.suppressed)
                 for attribute in bound.schema.sensitive
             )
-        made = like(X, shown)
+        made = like(X, tables.written_frame(shown, Location(FRAME).kind))
         if hasattr(X, "index"):
             cast("Any", made).index = X.index
         return made

@@ -39,6 +39,10 @@ def test_what_the_door_shows_is_what_it_names():
     assert imported == set(shoal.extend.__all__)
 
 
+def test_the_battery_is_listed_beside_the_rest():
+    assert {"check_partitioner", "small_matrices"} <= {*dir(shoal.extend)}
+
+
 def test_opening_the_door_compiles_nothing():
     script = "import sys, shoal.extend; sys.exit('numba' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script]).returncode == 0

@@ -78,7 +78,7 @@ def read(folder: Path, is_exact: bool, counts_drugs: bool) -> list[Person]:
         (anchor,) = person.rows["days"][0] if person.rows["days"] else ("",)
         text, offset = moved_back(visit.get("day", ""), anchor)
         hanging = len(drugs.get(visit["visit"], ())) if counts_drugs else None
-        cells = (visit["kind"], visit["cost"], visit["drugs.rows"], hanging)
+        cells = (visit["kind"], visit["cost"], visit.get("drugs.rows"), hanging)
         cells += () if is_exact else (text,)
         person.rows["visits"].append((cells, offset if is_exact else None, visit["disease"]))
         person.diseases[visit["visit"]] = visit["disease"]

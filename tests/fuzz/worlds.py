@@ -31,7 +31,7 @@ def draw_case(random: Random, method: str | None = None) -> Case:
     m = random.choice([1, 2, 2, 3])
     visits = random.choice(["all", m]) if method != "items" else m
     tags = random.choice(["all", m])
-    drugs = random.choice(["count", m]) if visits == "all" else "count"
+    drugs = random.choice(["count", m]) if visits == "all" else "none"
     has_number = m in (visits, tags, drugs)
     gaps = random.choice([None, None, "covered", "exact"])
     if gaps == "exact" and visits != "all":
@@ -92,6 +92,8 @@ def _policy(k: int, known: dict[str, str | int], gaps: str | None, random: Rando
         "keys": random.choice(["release", "release", "keyed"]),
         "seed": random.randint(0, 99),
     }
+    if visits != "all":
+        policy["assume"] = ["counts-unknown"]
     if visits != "all" and random.random() < 0.4:
         policy["tables"]["visits"]["rows"]["count_known"] = True
     if gaps is not None:
@@ -114,7 +116,7 @@ def _policy(k: int, known: dict[str, str | int], gaps: str | None, random: Rando
 
 def _drug(known: str | int) -> dict:
     """Where somebody knows drugs, their column is a quasi-identifier."""
-    if known == "count":
+    if known in ("count", "none"):
         return {"role": "sensitive"}
     return {"role": "quasi", "hierarchy": {"tree": DRUGS}}
 

@@ -340,7 +340,7 @@ def test_only_a_release_gives_way_and_only_when_asked(pg):
         with pytest.raises(InputError, match="has not published"):
             write(CELLS, pg.url("mine"), replace)
     write(CELLS, pg.url("t"))
-    with pytest.raises(InputError, match="--replace"):
+    with pytest.raises(InputError, match="replace=True"):
         write(CELLS, pg.url("t"))
     pg.run("CREATE VIEW seen AS SELECT * FROM t")
     with pytest.raises(InputError, match="such as views, depend"):

@@ -20,7 +20,7 @@ def test_a_title_above_the_headings_is_recognised(visitor, tables, suffix):
     if suffix == "csv":
         table.write_csv(tables / "t.csv", include_header=False, separator=";")
     else:
-        pytest.importorskip("fastexcel")
+        pytest.importorskip("xlsxwriter")
         table.write_excel(tables / "t.xlsx", include_header=False)
     page = visitor.post("/table", path=f"t.{suffix}", look="1", header="1")
     assert 'id="line-2" value="2" checked' in page.text

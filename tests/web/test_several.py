@@ -12,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import linked_cases
+from sample_policies import content_of
+from shoal.advise.propose_linked import read_table
 from shoal.errors import InputError
 from shoal.linked.publish import publish_linked
 from shoal.policy.policy import Policy
@@ -36,6 +38,11 @@ COLUMNS = ["patient", "age", "blood", "visits.cost", "visits.disease", "drugs.dr
 
 def policy() -> dict:
     return linked_cases.policy()
+
+
+def without_drugs() -> dict:
+    """The policy where nobody knows even how many drugs there are."""
+    return edit("known", policy() | {"assume": ["counts-unknown"]}, table="drugs", known="none")
 
 
 def edit(kind: str, given: dict | None = None, **fields: str) -> dict:
@@ -99,7 +106,7 @@ def test_a_column_that_others_could_know_makes_the_rows_of_its_table_known():
 
 def test_known_rows_are_set_table_by_table_and_nothing_else_is_accepted():
     assert edit("known", table="drugs", known="all")["tables"]["drugs"]["rows"] == {"known": "all"}
-    some = edit("known", table="visits", known="2")
+    some = edit("known", without_drugs(), table="visits", known="2")
     assert some["tables"]["visits"]["rows"]["known"] == 2
     Policy.from_dict(some)
     for table, known in (("bills", "all"), ("drugs", "some"), ("drugs", "0"), ("drugs", "4")):
@@ -107,11 +114,42 @@ def test_known_rows_are_set_table_by_table_and_nothing_else_is_accepted():
             edit("known", table=table, known=known)
 
 
+def test_attackers_know_one_number_of_rows_of_all_tables_together():
+    """A second table beside visits takes the number that is said of the first."""
+    content = without_drugs()
+    content["tables"]["bills"] = deepcopy(content["tables"]["visits"]) | {"key": "bill"}
+    some = edit(
+        "known", edit("known", content, table="bills", known="3"), table="visits", known="2"
+    )
+    assert [some["tables"][name]["rows"]["known"] for name in ("visits", "bills")] == [2, 2]
+    Policy.from_dict(some)
+    only = edit("known", some, table="visits", known="all")
+    assert [only["tables"][name]["rows"]["known"] for name in ("visits", "bills")] == ["all", 2]
+
+
+def test_known_rows_of_a_table_and_of_the_one_it_hangs_from_fit_together():
+    """A number below another table needs all rows of that, so neither leads to a wrong policy."""
+    below = edit("known", table="drugs", known="2")
+    Policy.from_dict(below)
+    for known in ("3", "count"):
+        with pytest.raises(InputError, match=r"since any rows of drugs are known; first change"):
+            edit("known", below, table="visits", known=known)
+    above = edit("known", without_drugs(), table="visits", known="2")
+    with pytest.raises(InputError, match=r"since not all rows of visits are known; first change"):
+        edit("known", above, table="drugs", known="2")
+
+
 def test_what_cannot_be_known_of_rows_is_refused_with_the_reason():
     """A column that others could know makes rows known; keys tell how many there are."""
     for known in ("count", "none"):
         with pytest.raises(InputError, match=r"since others could know visits\.cost; first say"):
             edit("known", table="visits", known=known)
+    with pytest.raises(InputError, match="since what is known of drugs tells of all of these"):
+        edit("known", table="visits", known="2")
+    some = edit("known", policy() | {"keys": "none"}, table="drugs", known="none")
+    some = edit("known", some, table="visits", known="2")
+    with pytest.raises(InputError, match="since not all rows of visits are known; first"):
+        edit("known", some, table="drugs", known="count")
     with pytest.raises(InputError, match="since keys say how many rows"):
         edit("known", table="drugs", known="none")
     Policy.from_dict(edit("known", policy() | {"keys": "none"}, table="drugs", known="none"))
@@ -174,6 +212,37 @@ def test_the_tables_are_opened_and_a_policy_is_proposed_for_all(clinic):
     assert proposed["people"] == "people"
     assert proposed["content"]["tables"]["drugs"]["parent"] == {"visits": "visit"}
     assert "visits.cost" in proposed["reasons"]
+
+
+def test_each_table_is_read_once_until_its_file_changes(clinic, monkeypatch):
+    from shoal.web import looks_at_several
+
+    read, looks = [], SeveralLooks()
+
+    def counted(place, options):
+        read.append(Path(place.path).name)
+        return read_table(place, options)
+
+    monkeypatch.setattr(looks_at_several, "read_table", counted)
+    about = {"table": str(clinic), "read": {}}
+    for name in ("show_beginning", "open", "propose"):
+        looks.answer(name, dict(about))
+    looks.answer("profile", {"table": str(clinic), "policy": policy(), "base": str(clinic)})
+    assert sorted(read) == ["drugs.csv", "people.csv", "visits.csv"]
+    with (clinic / "drugs.csv").open("a") as file:
+        file.write("v0,iron\n")
+    looks.answer("open", dict(about))
+    assert read[3:] == ["drugs.csv"]
+
+
+def test_a_table_whose_name_is_refused_still_says_whose_its_rows_are(clinic):
+    (clinic / "drugs.csv").rename(clinic / "drugs (2031).csv")
+    content = policy()
+    content["tables"]["drugs (2031)"] = content["tables"].pop("drugs")
+    found = look("profile", clinic, content)["tables"]
+    (drawn,) = (one for one in entities(found, "people") if one.name == "drugs (2031)")
+    assert drawn.parent == "visits"
+    assert drawn.lines[1] == "by visit"
 
 
 def test_rows_of_people_are_counted_along_their_links(clinic):
@@ -291,6 +360,70 @@ def test_two_drafts_of_other_columns_are_not_safe_together(clinic):
     assert not judged_together(clinic / "second.npz", others)["holds"]
     itself = overlaps(clinic / "first.npz", {"again": clinic / "first.npz"})
     assert judged_together(clinic / "first.npz", itself)["holds"]
+
+
+def drafts_together(folder: Path, people: dict, kinds: list[str], *asked: dict):
+    """Drafts of people with a visit each by two policies, judged together."""
+    pl.DataFrame(people).write_csv(folder / "people.csv")
+    visits = {"patient": people["patient"], "kind": kinds}
+    pl.DataFrame(visits).write_csv(folder / "visits.csv")
+    tables = {name: folder / f"{name}.csv" for name in ("people", "visits")}
+    for number, content in enumerate(asked):
+        place, trace = folder / str(number), folder / f"{number}.trace"
+        policy = Policy.from_dict(content)
+        found = publish_linked(tables, policy, str(place), trace=str(trace))
+        assert found.certificate.holds
+        own = in_tables(place, LinkedProblem(policy), tables, trace, found.certificate)
+        keep(folder / f"{number}.npz", b"key of the project, of 32 bytes.", own)
+    one, other = folder / "0.npz", folder / "1.npz"
+    return judged_together(other, overlaps(other, {"first": one}))
+
+
+def of_visits(roles: dict, *promises: dict, kind: dict, known, **more) -> dict:
+    visits = {
+        "parent": {"people": "patient"},
+        "rows": {"known": known},
+        "attributes": {"kind": {"role": "quasi"} | kind},
+    }
+    return content_of(
+        {"patient": "subject"} | roles, 4, *promises, tables={"visits": visits}, **more
+    )
+
+
+def test_drafts_whose_classes_share_one_sensitive_value_are_not_safe_together(tmp_path):
+    people = {
+        "patient": [f"p{i}" for i in range(16)],
+        "sex": ["f"] * 8 + ["m"] * 8,
+        "job": (["x"] * 4 + ["y"] * 4) * 2,
+        "blood": [blood for blood in ("A", "B", "0", "AB") for _ in range(4)],
+    }
+    diverse = {"model": "l-diversity", "attribute": "blood", "l": 2}
+    drafts = [
+        of_visits(
+            {kept: "quasi", "blood": "sensitive"}, diverse, kind={}, known="all", other="drop"
+        )
+        for kept in ("sex", "job")
+    ]
+    found = drafts_together(tmp_path, people, ["a"] * 16, *drafts)
+    (blood,) = found["attributes"]
+    assert (found["least"], blood["certain"], found["holds"]) == (4, 16, False)
+
+
+def test_rows_of_which_some_are_known_are_compared_between_drafts(tmp_path):
+    """Whoever knows of the one visit of kind a finds six people in each draft, one in both."""
+    kinds = ["a"] + ["b"] * 5 + ["c"] * 5 + ["d"] * 29
+    people = {"patient": [f"p{i}" for i in range(40)], "sex": ["f"] * 40}
+    drafts = [
+        of_visits(
+            {"sex": "quasi"},
+            kind={"hierarchy": {"tree": tree}},
+            known=1,
+            method={"name": "items", "size": 40},
+        )
+        for tree in ({"u": ["a", "b"], "v": ["c", "d"]}, {"u": ["a", "c"], "v": ["b", "d"]})
+    ]
+    found = drafts_together(tmp_path, people, kinds, *drafts)
+    assert (found["least"], found["holds"]) == (1, False)
 
 
 # Check

@@ -11,6 +11,7 @@ import linked_cases
 from shoal.data.certificate import Certificate
 from shoal.reports.linked import paid_lines
 from shoal.web.checked import beside
+from shoal.web.routes_of_release import _first_rating
 from web.visitor import Visitor, served
 
 
@@ -67,19 +68,22 @@ def test_columns_that_only_link_tables_are_named(clinic):
 
 
 def test_every_number_of_known_rows_is_offered_once_and_only_what_can_be(clinic):
-    def offered(state):
+    def offered(table, state):
         page = clinic.get("/promises").text
-        form = re.search(r'name="table" value="visits".*?</form>', page, re.DOTALL)[0]
+        form = re.search(rf'name="table" value="{table}".*?</form>', page, re.DOTALL)[0]
         ways = re.findall(r'<option value="(\w+)"( \w+)?>', form)
         return [value for value, own in ways if own.strip() in state]
 
-    assert offered(("", "selected", "disabled")) == ["all", "3", "2", "1", "count", "none"]
-    assert offered(("disabled",)) == ["count", "none"]
+    every = ["all", "3", "2", "1", "count", "none"]
+    assert offered("visits", ("", "selected", "disabled")) == every
+    assert offered("visits", ("disabled",)) == ["3", "2", "1", "count", "none"]
+    assert offered("drugs", ("disabled",)) == ["none"]
     assert "can’t be chosen, since others could know visits.cost" in clinic.get("/promises").words
-    clinic.edit("known", table="visits", known="2")
-    assert offered(("selected",)) == ["2"]
-    clinic.edit("known", table="visits", known="all")
-    assert offered(("selected",)) == ["all"]
+    assert "since what is known of drugs tells of all of these" in clinic.get("/promises").words
+    clinic.edit("known", table="drugs", known="2")
+    assert offered("drugs", ("selected",)) == ["2"]
+    clinic.edit("known", table="drugs", known="count")
+    assert offered("drugs", ("selected",)) == ["count"]
 
 
 def test_a_refused_edit_of_known_rows_says_why_and_is_not_in_the_history(clinic):
@@ -196,10 +200,20 @@ def test_the_attacker_goes_from_person_to_person_and_no_further(clinic):
     assert "give a number from 1 to 60" in words
 
 
+def test_why_no_price_was_measured_is_said_where_it_was_asked_for(clinic, monkeypatch):
+    asked_of = clinic.server.asked_of
+    monkeypatch.setattr(clinic.server, "asked_of", lambda run: asked_of(run) | {"table": "gone"})
+    clinic.get("/result")
+    clinic.send("prices")
+    text = clinic.until("/result", "Nothing was measured").text
+    assert re.search(r'id="prices".{,600}</form><div class="box bad" id="not-priced"', text)
+
+
 def test_the_price_of_each_column_and_of_k_is_measured(clinic):
     clinic.get("/result")
     clinic.send("prices")
     page = clinic.until("/result", "Others, without it")
+    assert "Nothing was measured" not in page.words
     assert "With k = 3 instead" in page.words
     tries = re.findall(r'id="try-(\d+)".*?"Try a draft without (.*?)"', page.text, re.DOTALL)
     column = {name: number for number, name in tries}["visits.cost"]
@@ -212,3 +226,16 @@ def test_methods_are_compared_by_what_they_lose(clinic):
     clinic.send("compare-form")
     words = clinic.until("/compare", "bundles").words
     assert "same-for-all recoding" not in words
+
+
+def test_a_column_sets_apart_whom_the_numbers_of_rows_do_not_set_apart_already():
+    risk = {"people": 100, "alone_by_counts": 30}
+    column = {"name": "sex", "role": "quasi"}
+    for alone, grade in ((30, "low"), (40, "medium"), (60, "high")):
+        rated = _first_rating(column, risk | {"columns": {"sex": {"alone": alone}}})
+        assert rated["distinguishing"] == grade
+
+
+def test_alone_says_what_the_numbers_of_rows_single_out(clinic):
+    words = clinic.until("/columns", "together with how many rows").words
+    assert "and below each row of another" in words

@@ -138,9 +138,7 @@ def grid(quick: bool) -> list[Setting]:
             found += _asked("size" + RUNNING, group, PARAMETERS, quick, records=n, stream=whole)
     for n in QUICK["long"] if quick else LONG:
         for group in (1, 2):
-            once = {} if n < LONG[-1] else {"castle": {"seeds": 1}}
-            asked = _asked("long", group, PARAMETERS, quick, records=n)
-            found += [{**setting, **once.get(setting["method"], {})} for setting in asked]
+            found += _asked("long", group, PARAMETERS, quick, records=n)
     return [setting for i, setting in enumerate(found) if setting not in found[:i]]
 
 

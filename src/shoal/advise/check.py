@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from shoal.data.hierarchies.paths import diagnose, values_without_leaf
 from shoal.data.hierarchies.table import read_paths
 from shoal.data.table import Table
 from shoal.data.warnings import ReleaseWarning
-from shoal.errors import InputError
+from shoal.errors import InputError, in_python
 from shoal.policy import registry
 from shoal.policy.binding.columns import check_columns, input_warnings, population_warnings
 from shoal.policy.binding.files import PolicyTables
@@ -132,6 +132,14 @@ def check(
     frame: of linked tables, all of them by name. Empty where the policy is sound and fits what is
     given. Raises InputError for what is not a policy.
     """
+    found = findings_of(policy, frame)
+    return [replace(one, message=in_python(one.message)) for one in found]
+
+
+def findings_of(
+    policy: PolicyLike, frame: "Frame | Mapping[str, Frame] | None" = None
+) -> list[AttributeFinding]:
+    """What `check` finds, in the words of the command."""
     policy = Policy.of(policy)
     if policy.model.is_linked:
         alone = _PolicyWithTable(policy, None)

@@ -6,7 +6,6 @@ read > bind > encode, once; then for every k and every method: partition > repai
 import pickle
 import subprocess
 import sys
-import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -42,6 +41,7 @@ from shoal.data.numba_kernels import always
 from shoal.data.partition import Partition
 from shoal.data.progress import Progress, no_progress, tell, watched
 from shoal.data.table import Table
+from shoal.data.warnings import warn
 from shoal.errors import InfeasibleError, InputError
 from shoal.linked.publish import measured_draft
 from shoal.policy.binding.files import Source
@@ -104,7 +104,7 @@ def compare(
     asked_ks = checked_ks(ks, policy.required_k, policy.least_k)
     if not isinstance(frame, str | Path):
         for warning in open_question_warnings(policy.open_questions()):
-            warnings.warn(warning, stacklevel=2)
+            warn(warning)
     progress("reading the table")
     ground: _Ground | _LinkedGround
     if policy.model.is_linked:
@@ -224,16 +224,13 @@ class _Ground:
 
     @classmethod
     def of(cls, source: Source, policy: Policy, progress: Progress = no_progress) -> "_Ground":
-        sha256 = None
-        if isinstance(source, str | Path):
-            original = policy.tables.read_original(str(source))
-            table, sha256 = Table(original.frame), original.sha256
-        else:
-            table = policy.tables.table_given(source)
+        named = str(source) if isinstance(source, Path) else source
+        original = policy.tables.read_original(named)
+        table = Table(original.frame)
         progress("checking the data against the policy")
         bound = bound_table(table, policy)
         rest = table.without([attribute.name for attribute in bound.schema.quasi])
-        return cls(rest, bound, *bound.method_input(), sha256)
+        return cls(rest, bound, *bound.method_input(), original.sha256 or None)
 
     @property
     def policy(self) -> Policy:

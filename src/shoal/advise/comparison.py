@@ -154,9 +154,22 @@ class Comparison:
 
     @property
     def own_choice(self) -> str:
-        """Which method publish takes under the policy, and whether that is one of these."""
-        absent = "" if self.own in self.methods else ", which is not compared here"
-        return f"publish under this policy takes {self.own}{absent}"
+        """Which method publish takes under the policy, whether that is one of these, and if not,
+        what else one of its name is asked.
+        """
+        own = f"publish under this policy takes {self.own}"
+        if self.own in self.methods:
+            return own
+        name, *settings = self.own.split(":")
+        alike = next((row for row in self.rows if row.method == name), None)
+        known = {} if alike is None else alike.parameters
+        differ = [
+            f"{key}={known[key]}"
+            for key, _, value in (setting.partition("=") for setting in settings)
+            if str(known.get(key, value)) != value
+        ]
+        instead = f"; the {name} compared here has {', '.join(differ)} instead" if differ else ""
+        return f"{own}, which is not compared here{instead}"
 
     @property
     def releases(self) -> tuple[Row, ...]:
@@ -297,8 +310,8 @@ def _least(best: Row, others: Sequence[Row], compared: int) -> str:
 
 def _faster(chosen: Row, best: Row) -> str:
     return (
-        f"it loses {_percent(chosen.loss)} of the detail, hardly more than {best.label} with"
-        f" {_percent(best.loss)}, and takes {_seconds(chosen):.2g} instead of"
+        f"it keeps every promise, too, and loses {_percent(chosen.loss)} of the detail, hardly more"
+        f" than {best.label} with {_percent(best.loss)}; it takes {_seconds(chosen):.2g} instead of"
         f" {_seconds(best):.2g} CPU seconds"
     )
 

@@ -1,12 +1,12 @@
 """Propose a policy for several tables: who belongs to whom by evidence, then each table's roles."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from shoal.advise.propose import LookedAt, ProposedColumn
-from shoal.connectors.files import read
-from shoal.connectors.table_places import TablePlaces
+from shoal.connectors.files import SourceFile, beginning, read
+from shoal.connectors.table_places import TablePlace, TablePlaces
 from shoal.data.findings import some_named
 from shoal.data.linked import PEOPLE
 from shoal.data.person.decision import Answer
@@ -16,6 +16,7 @@ from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy.binding.linked_files import ONE_ROW_EACH
 from shoal.policy.loading import one_line, read_options, reading_of
+from shoal.policy.model import ReadOptions, header_of
 from shoal.policy.policy import Policy
 from shoal.policy.proposal.links import FoundLinks, Link, find_links
 from shoal.policy.proposal.roles import ANOTHER
@@ -29,6 +30,8 @@ OF_PRIVATE = (
     "a number beside {}, which nobody should learn: could others know it? if not, give it the role"
     " 'sensitive'"
 )
+
+ReadTable = Callable[[TablePlace, ReadOptions], SourceFile]
 
 
 @dataclass(frozen=True)
@@ -125,23 +128,24 @@ def propose_linked(
     k: int = 10,
     *,
     read_as: Mapping[str, Any] | None = None,
+    read_one: ReadTable | None = None,
     progress: Progress = no_progress,
 ) -> LinkedProposal:
     """A policy for all tables of a folder, a workbook or a database; where nothing proves whose the
     rows of a table are, it asks. Raises InputError where no table can be that of people.
+
+    read_one: how a table is read, where some may be at hand.
     """
-    options = read_options(read_as or {})
-    tables = {}
-    for name, place in places.places.items():
-        progress(f"reading table '{name}'")
-        said = options.model_copy(update={"sheet": place.sheet})
-        tables[name] = read(place.path, reading=reading_of(said), allow_empty=True).table
+    said = read_options(read_as or {})
+    sources, lines = tables_below_titles(places, said, read_one or read_table, progress)
+    tables = {name: source.table for name, source in sources.items()}
     links = find_links(tables, places.foreign_keys)
     if links.key(links.people) is None:
         raise InputError(
             f"tables: no row of another table points to one of '{links.people}'; check which table"
             f" holds the people, and name it '{PEOPLE}'"
         )
+    options = read_options({k: v for k, v in (read_as or {}).items() if k != "header"})
     looked = {
         name: LookedAt.of(table, options, progress)
         for name, table in tables.items()
@@ -150,7 +154,49 @@ def propose_linked(
     found = {name: _table(name, tables[name], looked.get(name), links) for name in tables}
     missing = sorted({text for one in looked.values() for text in one.missing_values})
     said_of = {key: value for one in looked.values() for key, value in one.read.items()}
+    said_of |= header_of(lines, links.people)
     return LinkedProposal(found.pop(links.people), found, k, said_of, tuple(missing))
+
+
+def read_table(place: TablePlace, options: ReadOptions) -> SourceFile:
+    """One of several tables. options: of this one alone."""
+    own = options.model_copy(update={"sheet": place.sheet})
+    return read(place.path, reading=reading_of(own), allow_empty=True)
+
+
+def tables_below_titles(
+    places: TablePlaces,
+    options: ReadOptions,
+    read_one: ReadTable = read_table,
+    progress: Progress = no_progress,
+) -> tuple[dict[str, SourceFile], dict[str, int]]:
+    """All tables, and which line names the columns of each: below a title, if nobody has said.
+
+    Raises InputError with what is wrong with every table.
+    """
+    found, findings = {}, []
+    for name, place in places.places.items():
+        progress(f"reading table '{name}'")
+        try:
+            found[name] = below_title(place, options.of_table(name), read_one)
+        except InputError as wrong:
+            findings += [f"table '{name}': {said}" for said in wrong.said]
+    InputError.raise_for(findings)
+    return {n: one for n, (one, _) in found.items()}, {n: line for n, (_, line) in found.items()}
+
+
+def below_title(
+    place: TablePlace, options: ReadOptions, read_one: ReadTable = read_table
+) -> tuple[SourceFile, int]:
+    """One of several tables, and which line names its columns."""
+    try:
+        return read_one(place, options), options.line_of()
+    except InputError:
+        own = options.model_copy(update={"sheet": place.sheet})
+        line = beginning(place.path, reading_of(own)).below_title
+        if line is None or options.line_of() != 1:
+            raise
+        return read_one(place, options.model_copy(update={"header": line})), line
 
 
 def _table(name: str, table: Table, looked: LookedAt | None, links: FoundLinks) -> ProposedTable:
@@ -182,7 +228,12 @@ def _table(name: str, table: Table, looked: LookedAt | None, links: FoundLinks) 
 
 def _asking_who(answer: Answer) -> Json:
     """A question where the table of people may hold several rows of one."""
-    return {"ask": f"{answer.question}; {ONE_ROW_EACH}"} if answer.candidates else {}
+    one = next((one for one in answer.candidates if one.doubts_keys), None)
+    if one is None:
+        return {}
+    names, many = some_named(one.columns), "combinations" if one.columns[1:] else "values"
+    few = f"its {one.records} rows hold only {one.people} different {many} of {names}"
+    return {"ask": f"may several rows be one person's? {few}; {ONE_ROW_EACH}"}
 
 
 def _asking_beside_private(columns: list[ProposedColumn]) -> list[ProposedColumn]:

@@ -45,8 +45,9 @@ class Risk(notebook.Figures):
 
     unit: `people`, or `records` where each is taken to be a person. k: the policy's, None without
     one. sets: people by the size of the set they hide in, ascending; of a person's records, the
-    most exposed one counts. alone: people whom a column singles out by itself. without: lone people
-    who remain if a column were not known. if_known: lone people if others knew a column that is
+    most exposed one counts. alone: people whom a column singles out by itself; of linked tables,
+    with the known numbers of rows, which alone single out alone_by_counts. without: lone people who
+    remain if a column were not known. if_known: lone people if others knew a column that is
     harmless by its role, too. exposed: of linked tables, how many people hide among fewer than k by
     what is known of which table. special: the smallest sets of columns that single people out, and
     scores by them; None where it was not asked. records: by figure, (rows,) in the table's order,
@@ -66,6 +67,7 @@ class Risk(notebook.Figures):
     without: Mapping[str, int]
     if_known: Mapping[str, int]
     exposed: tuple[Exposure, ...] = ()
+    alone_by_counts: int | None = None
     special: SpecialUniques | None = None
     records: Mapping[str, np.ndarray] = field(default_factory=dict)
     by_weight: SampleReport | None = None
@@ -140,6 +142,7 @@ class Risk(notebook.Figures):
             },
             "if_known": dict(self.if_known),
             **({"exposed": [one.report() for one in self.exposed]} if self.exposed else {}),
+            **({} if self.alone_by_counts is None else {"alone_by_counts": self.alone_by_counts}),
             **({} if self.special is None else {"special": self.special.to_dict()}),
             **({} if self.by_weight is None else {"individual_risk": self.by_weight}),
             **({} if self.alone_by_weight is None else {"alone_by_weight": self._named()}),
@@ -242,6 +245,7 @@ def linked_risk(tables: LinkedTables, k: int | None, progress: Progress = no_pro
         without,
         {},
         exposures(view, k or 2),
+        lone(lambda _: False),
     )
 
 

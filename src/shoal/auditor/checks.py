@@ -3,7 +3,7 @@ contradicts itself.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -23,8 +23,8 @@ from shoal.data.warnings import (
     WITHHELD_FEW,
     ReleaseWarning,
     assumes_people,
-    with_grave,
 )
+from shoal.errors import in_python
 from shoal.policy import registry
 
 Path = tuple[str | int, ...]
@@ -36,16 +36,20 @@ CLOSE = 1e-9  # relative; sums in another order differ by less
 
 @dataclass(frozen=True, repr=False)
 class Check(Figures):
-    """What one check found. ok: None where it could not be made. short: lines for a terminal."""
+    """What one check found. ok: None where it could not be made. short: lines for a terminal.
+    said: the text as a command says it, with options in place of keyword arguments.
+    """
 
     name: str
     ok: bool | None
     text: str
     short: tuple[str, ...] = ()
+    said: str = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         # what a certificate names may be a forger's
-        object.__setattr__(self, "text", printable(self.text))
+        object.__setattr__(self, "said", printable(self.text))
+        object.__setattr__(self, "text", in_python(self.said))
         object.__setattr__(self, "short", tuple(map(printable, self.short)))
 
     @property
@@ -55,22 +59,16 @@ class Check(Figures):
         return "--" if self.ok is None else "ok" if self.ok else "FAIL"
 
     def __str__(self) -> str:
-        return "\n".join(f"{self.mark:<4} {self.name}: {one}" for one in self.short or (self.text,))
+        return in_python(self.lines)
+
+    @property
+    def lines(self) -> str:
+        """What a command prints."""
+        return "\n".join(f"{self.mark:<4} {self.name}: {one}" for one in self.short or (self.said,))
 
     def report(self) -> dict[str, Any]:
         """As JSON has it."""
-        return {"name": self.name, "ok": self.ok, "text": self.text}
-
-
-def despite_grave(checks: Sequence[Check]) -> str:
-    """The last line about checks with grave findings among them; empty where there are none."""
-    facts = [check.text.partition(";")[0] for check in checks if check.name == GRAVE_FINDING]
-    failed = sum(check.ok is False for check in checks)
-    measured = any(check.name == "promises" and check.ok for check in checks)
-    kept = "Every promise holds" if measured else "Every promise is stated to hold"
-    first = f"{failed} check{'s fail' if failed > 1 else ' fails'}" if failed else kept
-    counted = with_grave(first, len(facts))
-    return f"{counted} in the certificate: {some_named(facts, '; ')}" if facts else ""
+        return {"name": self.name, "ok": self.ok, "text": self.said}
 
 
 @dataclass(frozen=True)
@@ -201,6 +199,8 @@ def is_close(one: Any, other: Any) -> bool:
     numbers = (int, float)
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         return {*one} == {*other} and all(is_close(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(is_close, one, other))
     if isinstance(one, bool) or not isinstance(one, numbers) or not isinstance(other, numbers):
         return bool(one == other)
     return math.isclose(one, other, rel_tol=CLOSE, abs_tol=CLOSE)

@@ -292,13 +292,14 @@ def policy_identity(policy: Policy, verb: str) -> PolicyIdentity:
     return {"sha256": policy_sha256(policy, verb), "files": list(_files(policy.tables))}
 
 
-def policy_sha256(policy: Policy, verb: str = "publish") -> str:
+def policy_sha256(policy: Policy, verb: str = "publish", without: Sequence[str] = ()) -> str:
     """The hash of the effective policy: what was set, with files by content instead of by path.
 
     The same for YAML, JSON and TOML, for any order of keys, and wherever the files lie. What a verb
-    does where the policy says nothing counts as set.
+    does where the policy says nothing counts as set. without: keys that don't count.
     """
     if verb == "republish":
+        without = FREE
         policy = policy.with_shuffled_rows()
     elif verb in DEFAULT_METHODS:
         policy = policy.or_method(DEFAULT_METHODS[verb])
@@ -312,8 +313,7 @@ def policy_sha256(policy: Policy, verb: str = "publish") -> str:
     }
     if others == said or any(others.values()):  # else streams alone are spoken of
         content |= others
-    if verb == "republish":
-        content = {key: value for key, value in content.items() if key not in FREE}
+    content = {key: value for key, value in content.items() if key not in without}
     for table in (content, *content.get("tables", {}).values()):
         for attribute in table.get("attributes", {}).values():
             _by_content(attribute, "hierarchy", policy.base)

@@ -41,6 +41,7 @@ from shoal.data.warnings import (
     NAMES_LIKE_DATA,
     ORDER_KEPT,
     PEOPLE_ASSUMED,
+    READ_AS_TEXT,
     WRITTEN_ALIKE,
     ReleaseWarning,
     fault_sentence,
@@ -52,6 +53,7 @@ from shoal.policy.binding.columns import (
     named_like_data,
     people_assumed,
     population_warnings,
+    read_as_text,
     written_alike,
 )
 from shoal.policy.binding.past_memory import is_about_memory
@@ -128,7 +130,7 @@ def measured_again(stated: Stated, path: str, table: Table | None, reader: Reade
             raise
         if reader.original is None and unfit.args[0] in (NEEDS_ORDER, NEEDS_WITHHELD):
             return Check(NAME, None, str(unfit.args[0]))
-        why = some_named([str(unfit.args[0]), *unfit.findings], most=1)
+        why = some_named(unfit.said, most=1)
         fits = reader.is_certified
         return Check(NAME, False, why if fits else "this policy does not fit the file")
     if not _is_ordered(stated, shown, policy):
@@ -262,6 +264,7 @@ def _more_warnings(
         if policy.subject is None:
             found[PEOPLE_ASSUMED] = people_assumed(reader.table, policy.model)
         found[WRITTEN_ALIKE] = written_alike(reader.table, policy.model)
+        found[READ_AS_TEXT] = read_as_text(reader.table, policy.model)
         found[NAMES_LIKE_DATA] = named_like_data(reader.table, policy.model)
         for remark in (*population_warnings(policy.tables), *reader.source.remarks):
             found.setdefault(remark.code, []).append(remark)
@@ -404,16 +407,20 @@ WORDS = {
     "guards": "what the ledger guards",
     "stream": "figures of the stream",
     "measured": "how its parts were measured",
+    "linked": "figures of all tables together",
     "fusion": "figures of the fusion",
 }
 """Parts of a certificate in words; others are called by their key."""
+
+
+OF_FRAME = ", as of a frame; 'audit' compares the release with it"
 
 
 def of_original(stated: Stated, digest: str | None) -> Check:
     """Whether the original is the one that was published. digest: its hash, None without it."""
     known = stated.at("input", "sha256")
     if known is None:
-        return Check("input", None, "the certificate names none")
+        return Check("input", None, f"the certificate names none{OF_FRAME}")
     if digest is None:
         return Check("input", None, "needs the original; name it with --original")
     stated.note("input")
@@ -444,7 +451,8 @@ def not_measured(stated: Stated, has_policy: bool, has_original: bool) -> Check:
     words = {key: WORDS.get(key, key) for key in keys}
     words |= {key: f"{words[key]} (in part)" for key in keys if key in compared}
     method = stated.at("method", "name")
-    if method is not None and not registry.is_known_method(method, stated.verb):
+    verb = registry.PRODUCTS["linked"] if stated.at("linked") is not None else stated.verb
+    if method is not None and not registry.is_known_method(method, verb):
         words["method"] = "method (not one of Shoal's)"
     lacking = [] if has_policy else ["the policy"]
     is_matched = stated.verb not in ("stream", "republish", "fuse")

@@ -1,8 +1,6 @@
 """A release for analysis: the file that its certificate names, with intervals as numbers."""
 
-import inspect
 import json
-import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,10 +19,10 @@ from shoal.data import notebook
 from shoal.data.certificate import Certificate
 from shoal.data.numbers import Notation, PublishedNumbers, map_cells, number_text, parse_numbers
 from shoal.data.regular_files import path_text, readable
-from shoal.data.release import read_column
+from shoal.data.release import number_ends, read_column
 from shoal.data.schema import Attribute, Kind, Render, Role, Schema, Shown
 from shoal.data.table import Column, as_text, encode_text
-from shoal.data.warnings import NOT_NUMBERS, ReleaseWarning
+from shoal.data.warnings import NOT_NUMBERS, ReleaseWarning, warn
 from shoal.errors import InputError
 from shoal.policy.binding.notation import Spans, as_numbers, spans_of_bins, spans_of_numbers
 from shoal.policy.model import PolicyModel
@@ -37,7 +35,12 @@ if TYPE_CHECKING:
 Numbers = Literal["published", "interval", "mid", "mean"]
 HOW = ("interval", "mid", "mean")
 Library = Literal["polars", "pandas", "pyarrow"]
-SHOWN = {"interval": Shown.RANGE, "mean": Shown.MEAN, "mean-and-interval": Shown.BOTH}
+SHOWN = {
+    "interval": Shown.RANGE,
+    "span": Shown.RANGE,
+    "mean": Shown.MEAN,
+    "mean-and-interval": Shown.BOTH,
+}
 SHOWN |= {"median": Shown.MEDIAN}
 
 
@@ -108,8 +111,8 @@ def read_release(
     certificate: by default PATH.certificate.json; columns that it names as numbers are such unless
     they show intervals. numbers: these as they are published; `interval` makes a struct of lo and
     hi of each, where hi of a bin is excluded, `mid` the middle, or the mean where only that is
-    shown, `mean` the mean, or the middle where no mean is shown. They read a hierarchy's labels,
-    too, where all are numbers or spans such as `20-39`. Among numbers, suppressed and empty cells
+    shown, `mean` the mean, or the middle where no mean is shown. They read ordered labels and those
+    of hierarchies, too, if all are numbers or spans such as `20-39`. Suppressed and empty cells
     become null; a warning counts all others that do. to: the kind of frame. check:
     whether the file must have the hash that the certificate states. Raises InputError.
     """
@@ -207,15 +210,17 @@ def _with_numbers(
         if name not in frame.columns:
             continue
         technique = column["technique"]
+        cells = _plain(frame[name], notation, render)
+        if cells.dtype.is_decimal():  # as from a file of text, which may say more than a float can
+            cells = cells.cast(pl.String)
         if column.get("type") != "number" and not (
-            technique == "node" and numbers != "published" and _shows_spans(frame[name], render)
+            numbers != "published" and _shows_numbers(cells, technique, render)
         ):
             if numbers != "published" and frame[name].dtype == pl.String:
                 _warn_of_text(frame[name], technique, render, name in were_numbers)
             continue
         if numbers == "published" and technique in SHOWN and not SHOWN[technique].hides_span:
             continue
-        cells = _plain(frame[name], notation, render)
         if numbers == "published":
             read = as_numbers(_without_mark(cells, render))
             if read.dtype == pl.String:
@@ -270,11 +275,15 @@ def _labels(column: Column, render: Render) -> list[str]:
     return [cell for cell in column.cells if cell not in ("", "*", render.suppressed)]
 
 
-def _shows_spans(cells: pl.Series, render: Render) -> bool:
-    """Whether a hierarchy of texts shows numbers and their spans; a warning if only some do."""
+def _shows_numbers(cells: pl.Series, technique: str, render: Render) -> bool:
+    """Whether the labels of an order, or of a hierarchy of texts, are numbers and their spans."""
     if cells.dtype != pl.String:
         return False
-    return ends_of_spans(_labels(encode_text(cells), render)) is not None
+    labels = _labels(encode_text(cells), render)
+    if technique == "span":
+        lo, hi = map(parse_numbers, number_ends(tuple(labels), render))
+        return bool(labels) and bool((lo <= hi).all())
+    return technique == "node" and ends_of_spans(labels) is not None
 
 
 def _warn_of_text(cells: pl.Series, technique: str, render: Render, were_numbers: bool) -> None:
@@ -287,7 +296,8 @@ def _warn_of_text(cells: pl.Series, technique: str, render: Render, were_numbers
     else:
         return
     remedy = "publish it with 'type: number', or by a hierarchy of 'bins'"
-    _warn(f"column '{cells.name}': {text}; {remedy}", cells.name)
+    said = f"column '{cells.name}': {text}; {remedy}"
+    warn(ReleaseWarning(NOT_NUMBERS, said, cells.name))
 
 
 def _spans_of_labels(column: Column, ends: Mapping[str, tuple[float, float]]) -> Spans:
@@ -311,15 +321,7 @@ def _warn_of_lost(cells: pl.Series, read: pl.Series, render: Render) -> None:
     if lost:
         cells_are = "1 cell is not a number" if lost == 1 else f"{lost} cells are not numbers"
         text = f"column '{cells.name}': {cells_are} as asked, and null; see numbers='published'"
-        _warn(text, cells.name)
-
-
-def _warn(text: str, column: str) -> None:
-    """Warns who called the public function, however many of ours lie between."""
-    level, frame = 1, inspect.currentframe()
-    while frame is not None and frame.f_globals["__name__"].startswith("shoal."):
-        level, frame = level + 1, frame.f_back
-    warnings.warn(ReleaseWarning(NOT_NUMBERS, text, column), stacklevel=level)
+        warn(ReleaseWarning(NOT_NUMBERS, text, cells.name))
 
 
 def _as(frame: pl.DataFrame, to: Library) -> Any:

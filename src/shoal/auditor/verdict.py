@@ -26,13 +26,14 @@ from shoal.data.column_words import (
     words_of,
 )
 from shoal.data.numbers import parse_numbers
-from shoal.data.people import Unit, span_text, unit
+from shoal.data.people import Unit, have_several_rows, span_text, unit
 from shoal.data.release import Release
 from shoal.data.schema import Role, Schema
 from shoal.data.table import Column, Table
 from shoal.data.warnings import (
     GRAVE,
     MISSING_COUNTED,
+    NOTE,
     OPEN,
     OPEN_QUESTION,
     OUTLIER_PUBLISHED,
@@ -122,6 +123,7 @@ REMEDIES = {
     "linkage": "raise k",
     "inference_gain": "raise k, or promise t-closeness",
     "certain": "promise l-diversity",
+    "certain_of_rows": "promise holder-share",  # l counts each value of a person
     "lifted": "promise beta-likeness",
     "implied": "use a method that recodes globally",
     "excluded": "use a method that does not look at sensitive values",
@@ -137,6 +139,7 @@ STRONGER = {
     "l-diversity": "ask for a larger l",
     "t-closeness": "ask for a smaller t",
     "beta-likeness": "ask for a smaller beta",
+    "holder-share": "ask for a smaller share",
 }
 """What helps instead where a column has the promise that would help."""
 
@@ -169,6 +172,8 @@ def remedy(certificate: Mapping[str, Any], measure: str, name: str | None) -> st
         kinds = {column["name"]: column["type"] for column in certificate.get("columns") or []}
         if measure == "certain" and kinds.get(name) == "number":
             measure = "inference_gain"  # numbers that differ may still be near one another
+        elif measure == "certain" and have_several_rows(certificate):
+            measure = "certain_of_rows"
         helps = REMEDIES.get(measure, "change the policy")
         for promise in certificate.get("promises") or []:
             if promise["model"] in STRONGER and name in (promise.get("attributes") or []):
@@ -222,19 +227,26 @@ def release_warnings(
 
 
 def missing_counted(certificate: Mapping[str, Any]) -> list[ReleaseWarning]:
-    """Where a promise measures less once "no value" is not counted as a value."""
+    """Where a promise measures less once "no value" is not counted as a value, or compares it with
+    the whole table's as it does values.
+    """
     found = []
     for promise in certificate["promises"]:
-        if (without := promise.get("measured_without_missing")) is None:
-            continue
-        names = promise["attributes"]
-        text = (
+        without, names = promise.get("measured_without_missing"), promise["attributes"]
+        counts = (
             f"the promise of {promise['model']} on {quoted(names)} counts a missing value as a"
-            f" value of its own: {promise['measured']:.4g} measured with it, {without:.4g} without;"
-            " ask for a stricter one if that is not enough"
+            " value of its own"
         )
         column = names[0] if len(names) == 1 else None
-        found.append(ReleaseWarning(MISSING_COUNTED, text, column))
+        if without is not None:
+            text = (
+                f"{counts}: {promise['measured']:.4g} measured with it, {without:.4g} without; ask"
+                " for a stricter one if that is not enough"
+            )
+            found.append(ReleaseWarning(MISSING_COUNTED, text, column))
+        elif promise.get("measured_with_missing"):
+            text = f"{counts}; how close a class is by its values alone is not promised"
+            found.append(ReleaseWarning(MISSING_COUNTED, text, column, NOTE))
     return found
 
 

@@ -70,6 +70,9 @@ FAILS = "fails"
 PART = 1 << 20  # bytes that are hashed at once
 
 
+AUDITED = "; 'shoal.audit' compares a release with a frame"
+
+
 def verify(
     path: str | Path,
     certificate: str | Path | None = None,
@@ -99,7 +102,7 @@ def verify(
     if is_dossier(path):
         return dossier_checks(path, trust)
     asked = None if policy is None else Policy.of(policy)
-    source = None if original is None else path_text(original, "original")
+    source = None if original is None else path_text(original, "original", AUDITED)
     with room.using(memory):
         proof = Proof.of(path, certificate)
         traced = None if trace is None else path_text(trace, "trace")

@@ -382,8 +382,8 @@ def status_of(arguments: list[str]) -> int:
     an object on standard output.
     """
 
-    def fail(status: int, message: object, findings: tuple[str, ...] = ()) -> int:
-        _say(arguments, status, [printable(str(line)) for line in (message, *findings)])
+    def fail(status: int, *message: object) -> int:
+        _say(arguments, status, [printable(str(line)) for line in message])
         return status
 
     try:
@@ -391,7 +391,7 @@ def status_of(arguments: list[str]) -> int:
         status = int(app(arguments, standalone_mode=False) or 0)
         return fail(status, NOTHING_WRITTEN) if status == INTERRUPTED else status
     except ShoalError as error:
-        return fail(error.exit_status, error.args[0], error.findings)
+        return fail(error.exit_status, *error.said)
     except (KeyboardInterrupt, typer.Abort):
         return fail(INTERRUPTED, NOTHING_WRITTEN)
     except typer.Exit as stop:

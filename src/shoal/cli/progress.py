@@ -182,7 +182,7 @@ def published_already(what: str | None) -> Iterator[None]:
         if what is None:
             raise
         if isinstance(failed, ShoalError):
-            raise type(failed)(f"{what} is published; {failed.args[0]}", failed.findings) from None
+            raise type(failed)(f"{what} is published; {failed.args[0]}", failed.said[1:]) from None
         raise InputError(
             f"{what} is published; what is written beside it failed ({failed.strerror}); free some"
             " space, or name another place"

@@ -71,10 +71,10 @@ def verify(
     elif quiet:
         for check in checks:
             if check.ok is False:
-                say(str(check))
+                say(check.lines)
     else:
         for check in checks:
-            typer.echo(str(check))
+            typer.echo(check.lines)
         if not is_dossier(asked.released):
             for line in _still_to_accept(asked, checks, is_broken):
                 typer.echo(line)
@@ -85,7 +85,6 @@ def _still_to_accept(
     asked: VerifyRequest, checks: "Sequence[Check]", is_broken: bool
 ) -> "Iterator[str]":
     """What a reader must know of a release after its checks."""
-    from shoal.auditor.checks import despite_grave
     from shoal.auditor.signatures import Proof
     from shoal.reports.attacks import how_much, must_be_accepted
     from shoal.reports.text import counted_text
@@ -95,8 +94,23 @@ def _still_to_accept(
         count = counted_text(len(found), "finding of attacks is", "findings of attacks are")
         much = how_much([row.word for row in found])
         yield f"{count} {much}; a dossier says what is accepted"
-    if last := despite_grave(checks):
+    if last := _despite_grave(checks):
         yield last
+
+
+def _despite_grave(checks: "Sequence[Check]") -> str:
+    """The last line about checks with grave findings among them; empty where there are none."""
+    from shoal.auditor.checks import GRAVE_FINDING
+    from shoal.data.findings import some_named
+    from shoal.data.warnings import with_grave
+
+    facts = [check.said.partition(";")[0] for check in checks if check.name == GRAVE_FINDING]
+    failed = sum(check.ok is False for check in checks)
+    measured = any(check.name == "promises" and check.ok for check in checks)
+    kept = "Every promise holds" if measured else "Every promise is stated to hold"
+    first = f"{failed} check{'s fail' if failed > 1 else ' fails'}" if failed else kept
+    counted = with_grave(first, len(facts))
+    return f"{counted} in the certificate: {some_named(facts, '; ')}" if facts else ""
 
 
 # shoal dossier

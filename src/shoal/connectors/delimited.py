@@ -127,6 +127,8 @@ def _write_utf8(
     header: bool,
 ) -> None:
     frame = with_moments_as_text(frame)
+    if frame.width == 1 and frame.to_series().has_nulls():  # a blank line is no row to many; "" is
+        frame = frame.with_columns(pl.all().cast(pl.String).fill_null(""))
     write = partial(
         pl.DataFrame.write_csv,
         file=file,

@@ -96,7 +96,7 @@ def _named(text: str) -> Engine:
 def _about_engine(refused: InputError) -> InputError:
     """A refusal past memory in the words of an engine, which is refused the same."""
     remedy = "leave out --memory"
-    lines = [str(refused.args[0]), *refused.findings]
+    lines = refused.said
     return InputError.from_findings(
         [
             f"engine:{line.removeprefix('memory:').replace(remedy, 'leave out --engine')}"

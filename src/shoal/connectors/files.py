@@ -15,11 +15,11 @@ from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, NamedTuple, cast
 
 import polars as pl
 
-from shoal.connectors import parquet_parts
+from shoal.connectors import delimited, parquet_parts
 from shoal.connectors.dialect import AS_FOUND, Dialect, Reading
 from shoal.connectors.format import Asked, Form, Format
 from shoal.connectors.format import SourceFile as SourceFile
@@ -116,6 +116,43 @@ def unreadable(path: str | Path, failed: OSError) -> InputError:
     return InputError(
         f"file '{path}': can't be read ({failed.strerror}); check the name and permissions"
     )
+
+
+LINES = 8  # of a table that is not read yet
+
+
+class Beginning(NamedTuple):
+    """How a file begins as it is written: a workbook's visible sheets, the first lines, and which
+    of these, from 1, names the columns where the first is a title.
+    """
+
+    sheets: list[str]
+    lines: list[list[str]]
+    below_title: int | None
+
+
+def beginning(path: str, reading: Reading) -> Beginning:
+    """How the file of a table begins; raises InputError where it can't be told."""
+    kind = Location(path).kind_to_read
+    sheets: list[str] = []
+    lines: list[list[str]] = []
+    if kind.has_sheets:
+        from shoal.connectors import workbooks  # which a plain file does not need
+
+        sheets, lines = workbooks.first_rows(path, reading, LINES)
+    elif kind.is_delimited and not is_packed(path):
+        lines = [[line] for line in delimited.first_lines(path, reading, LINES)]
+    return Beginning(sheets, lines, _below_title(lines, kind.has_sheets))
+
+
+def _below_title(lines: list[list[str]], is_workbook: bool) -> int | None:
+    """Which line, from 1, seems to name the columns where the first is a title: has one cell."""
+    if not is_workbook:  # lines of text
+        whole = "".join(text for (text,) in lines)
+        between = max(";,|\t", key=whole.count)
+        lines = [text.split(between) for (text,) in lines]
+    filled = [sum(map(bool, line)) for line in lines]
+    return filled.index(max(filled)) + 1 if filled and filled[0] == 1 and max(filled) > 2 else None
 
 
 def table_sha256(path: str | Path) -> str:

@@ -91,6 +91,11 @@ class Format(str):
         return self.is_delimited or self.is_json
 
     @property
+    def tells_numbers(self) -> bool:
+        """Whether who reads it tells numbers from text that looks like one."""
+        return self.is_typed or self.has_sheets
+
+    @property
     def is_streamed(self) -> bool:
         """Whether a stream can read it and write it."""
         return self.is_text or self.is_columnar

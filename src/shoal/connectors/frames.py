@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast, runti
 import polars as pl
 
 from shoal.connectors.dialect import AS_FOUND, Reading
-from shoal.connectors.typed import plain
+from shoal.connectors.typed import CONVERT, objects_of, plain
 from shoal.data.table import Table
 from shoal.errors import InputError, is_of_a_library
 
@@ -140,13 +140,23 @@ def _by_columns(
             if reading.needs(name):
                 row = _first_other(frame[:, place])
                 findings.append(
-                    f"frame: column '{name}' holds what has no one text; give it plain values"
+                    f"frame: column '{name}' holds {_holding(frame[:, place])}"
                     if row is None
                     else f"frame: column '{name}' mixes kinds of values (row {row}); give it one"
                     " kind"
                 )
     InputError.raise_for(findings)
     return pl.DataFrame(columns)
+
+
+def _holding(cells: nw.Series[Any]) -> str:
+    """What cells that can't be read are, and the way out."""
+    native: Any = cells.to_native()
+    dtype = str(getattr(native, "dtype", getattr(native, "type", "")))
+    kinds = (type(cell) for cell in cells.to_list() if _kind(cell) is not None)
+    return (
+        objects_of(next(kinds)) if dtype == "object" else f"values of the type {dtype}; {CONVERT}"
+    )
 
 
 def _told_apart(cells: nw.Series[Any], name: str) -> pl.Series:
@@ -202,12 +212,24 @@ def ordered_categories(frame: Frame) -> dict[str, list[str]]:
     """The labels, least first, of every column whose categories have an order."""
     import narwhals as nw
 
-    schema = _eager(frame).schema
-    return {
+    eager = _eager(frame)
+    found = {
         name: [str(label) for label in dtype.categories]
-        for name, dtype in schema.items()
+        for name, dtype in eager.schema.items()
         if isinstance(dtype, nw.Enum)
     }
+    if eager.implementation.is_pyarrow():
+        found |= _ordered_in_arrow(eager.to_native())
+    return found
+
+
+def _ordered_in_arrow(table: Any) -> dict[str, list[str]]:
+    """Those of pyarrow, of which Narwhals says no order; none where parts of a column differ."""
+    named = [field.name for field in table.schema if getattr(field.type, "ordered", False)]
+    orders = {
+        name: {(*part.dictionary.to_pylist(),) for part in table[name].chunks} for name in named
+    }
+    return {name: [*map(str, *one)] for name, one in orders.items() if len(one) == 1}
 
 
 def as_it_is(frame: Frame) -> nw.DataFrame[IntoDataFrame]:

@@ -252,6 +252,7 @@ def folder_draft(output_path: str, replace: bool, proof: Proof = OF_PARTS) -> It
     check_target(output_path, replace, proof)
     with draft_beside(target, output_path, is_folder=True) as draft:
         yield draft
+        check_target(output_path, replace, proof)  # somebody may have taken the name meanwhile
         _take_place(draft, target, output_path)
 
 

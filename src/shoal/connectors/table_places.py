@@ -140,7 +140,7 @@ def _sheets(place: Location) -> dict[str, TablePlace]:
     """The visible sheets of a workbook; of one alone, people."""
     from shoal.connectors import workbooks
 
-    names, _ = workbooks.first_rows(place, AS_FOUND, 1)
+    names, _ = workbooks.first_rows(place, AS_FOUND, 0)
     if len(names) == 1:
         return {PEOPLE: TablePlace(place, names[0])}
     return {name: TablePlace(place, name) for name in names}

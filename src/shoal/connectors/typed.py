@@ -99,6 +99,10 @@ def long_texts(schema: Mapping[str, pl.DataType]) -> pl.Expr:
     return pl.sum_horizontal(pl.lit(0), *long)
 
 
+CONVERT = "convert them to numbers (float) or text (str)"
+NESTED = "lists or objects; give plain values"
+
+
 def plain(frame: pl.DataFrame, where: str, reading: Reading = AS_FOUND) -> pl.DataFrame:
     """The frame, with one text for all equal cells of columns that nobody needs where these have
     none, such as lists or bytes, one 0 of numbers, and no value where a number is none (NaN);
@@ -119,7 +123,7 @@ def plain(frame: pl.DataFrame, where: str, reading: Reading = AS_FOUND) -> pl.Da
     for place, name in enumerate(frame.columns, 1):
         if not is_text(name):
             raise InputError(f"{where}: the name of column {place} is no text; rename the column")
-    _refuse(where, odd)
+    _refuse(where, {name: _holding(frame[name]) for name in odd})
     for column in frame:
         if reading.needs(column.name) and _holds_null(column):
             raise InputError(
@@ -146,16 +150,31 @@ def _holds_null(cells: pl.Series) -> bool:
     return cells.dtype == pl.String and bool(cells.str.contains("\0", literal=True).any())
 
 
-def _refuse(where: str, odd: Sequence[str]) -> None:
-    """Raises InputError where there are columns whose cells have no one text."""
-    if odd:
-        hold = "column {} holds" if len(odd) == 1 else "columns {} hold"
-        quoted = ", ".join(f"'{name}'" for name in odd)
-        raise InputError(
-            f"{where}: {hold.format(quoted)} lists, objects, bytes, durations, decimals of more"
-            f" than {MOST_DIGITS} digits or days beyond all calendars; give plain values, of a"
-            " duration for instance its days"
-        )
+def _refuse(where: str, odd: Mapping[str, str]) -> None:
+    """Raises InputError where there are columns whose cells have no one text.
+
+    odd: what each holds, and the way out.
+    """
+    InputError.raise_for(f"{where}: column '{name}' holds {what}" for name, what in odd.items())
+
+
+def _holding(cells: pl.Series) -> str:
+    """What cells without one text are, and the way out."""
+    dtype = cells.dtype
+    if dtype == pl.Object:
+        return objects_of(type(next((cell for cell in cells if cell is not None), None)))
+    if dtype == pl.Duration:
+        return "durations; give numbers, such as their days"
+    if dtype == pl.Binary:
+        return f"bytes, or decimals of more than {MOST_DIGITS} digits; give text or numbers"
+    if dtype in (pl.Date, pl.Datetime):
+        return "days beyond all calendars; correct them"
+    return NESTED if dtype.is_nested() else f"values of the type {dtype}; {CONVERT}"
+
+
+def objects_of(kind: type) -> str:
+    """What cells of a type of Python are, and the way out."""
+    return f"{kind.__name__} objects; {CONVERT}"
 
 
 def check_texts(content: bytes, frame: pl.DataFrame, where: str, reading: Reading) -> None:
@@ -174,7 +193,7 @@ def check_texts(content: bytes, frame: pl.DataFrame, where: str, reading: Readin
             found = json.loads(line)
         except (ValueError, RecursionError):  # what lies too deep
             found = {name: {} for name in names}
-        _refuse(where, [name for name in names if isinstance(found.get(name), dict | list)])
+        _refuse(where, {name: NESTED for name in names if isinstance(found.get(name), dict | list)})
 
 
 def _told_apart(cells: pl.Series) -> pl.Series:

@@ -85,6 +85,8 @@ def read(path: str | Path, reading: Reading) -> tuple[pl.DataFrame, tuple[Releas
             rows = book.get_sheet_by_name(sheet).to_python(skip_empty_area=False)
         hidden = _check_cells(path, seen, rows, reading.header)
         frame = _table(rows, path, reading, seen.masks)
+    except InputError:
+        raise
     except (*DAMAGES, calamine.CalamineError):
         raise _damaged(path) from None
     filled = [bool(_filled(row)) for row in rows[reading.header :]]
@@ -94,7 +96,8 @@ def read(path: str | Path, reading: Reading) -> tuple[pl.DataFrame, tuple[Releas
 
 def first_rows(path: str | Path, reading: Reading, count: int) -> tuple[list[str], list[list[str]]]:
     """The names of a workbook's visible sheets, and the first rows of the one that is named, else
-    of the first, as text, or none where `read` refuses that sheet; raises as `read`.
+    of the first, as text, or none where `read` refuses that sheet; raises as `read`. A count of 0
+    costs nothing, however large the sheets are.
     """
     calamine = _reader(path)
     parts = _checked_parts(path, reading.unpacked)
@@ -105,12 +108,14 @@ def first_rows(path: str | Path, reading: Reading, count: int) -> tuple[list[str
             visible = calamine.SheetVisibleEnum.Visible
             names = [sheet.name for sheet in book.sheets_metadata if sheet.visible == visible]
             named = reading.sheet if reading.sheet in names else next(iter(names), None)
-        if named is not None:
+        if named is not None and count:
             with suppress(InputError), library_errors_as(str(_damaged(path))):
                 _walked(path, parts, named, reading)
                 sheet = book.get_sheet_by_name(named)
                 rows = sheet.to_python(skip_empty_area=False, nrows=count)
         return names, [[_text(cell, reading) for cell in row[: _filled(row)]] for row in rows]
+    except InputError:
+        raise
     except (*DAMAGES, calamine.CalamineError):
         raise _damaged(path) from None
 
@@ -662,6 +667,14 @@ def _too_large(frame: pl.DataFrame) -> Iterator[str]:
         yield f"output: {frame.height} rows, a sheet holds {ROWS}; write .csv or .parquet"
     if frame.width > COLUMNS:
         yield f"output: {frame.width} columns, a sheet holds {COLUMNS}; write .csv or .parquet"
+    is_blank = pl.DataFrame([as_text(column).fill_null("") == "" for column in frame])
+    blank = is_blank.filter(pl.all_horizontal(pl.all())).height
+    if blank:  # readers take a blank row for none
+        rows = "1 row has" if blank == 1 else f"{blank} rows have"
+        yield (
+            f"output: {rows} no value in any column, and a sheet holds no such row; write .csv or"
+            " .parquet"
+        )
     for name in frame.columns:
         if frame[name].dtype != pl.String:
             continue

@@ -118,7 +118,7 @@ class Certificate(Mapping[str, Any]):
             "{} of {}: asked {}, measured {}".format(*_promise(promise)[:4]) for promise in broken
         ]
         doubts = [f"{one.text}." for one in self.doubts]
-        more = [*fault_sentences(self), *doubts, *self.found, *self._lost_downstream()]
+        more = [*fault_sentences(self), *doubts, *self.worst_found, *self._lost_downstream()]
         return printable_lines([first, *failing, *more])
 
     def _lost_downstream(self) -> list[str]:
@@ -158,18 +158,26 @@ class Certificate(Mapping[str, Any]):
 
     @property
     def found(self) -> list[str]:
-        """What attacks found, worst first: how much, in which attempt, and what helps; then how
-        many findings more `attacks` has, what the words mean, and whether rows were matched
-        and people compared with others.
+        """What attacks found, worst first: how much, in which attempt, and what helps; then what
+        the words mean, and whether rows were matched and people compared with others.
         """
+        return self._found(every=True)
+
+    @property
+    def worst_found(self) -> list[str]:
+        """The first of what attacks found, and how many findings more `found` has."""
+        return self._found(every=False)
+
+    def _found(self, every: bool) -> list[str]:
         if not self.get("attacks"):
             return []
         reports = import_module("shoal.reports.attacks")  # not below, and needed to show alone
-        found = [f"{one.headed}: {one.says} {one.remedy}".rstrip() for one in reports.ranked(self)]
+        ranked = reports.ranked(self, most=None if every else reports.MOST_RANKED)
+        found = [f"{one.headed}: {one.says} {one.remedy}".rstrip() for one in ranked]
         more = len(reports.rows_of(self)) - len(found)
         return [
             *found,
-            *([f"{more} more, less grave, are in certificate['attacks']"] if more else []),
+            *([f"{more} more, less grave: print certificate.found"] if more else []),
             *([reports.LEGEND, *reports.grounds(self)] if found else []),
         ]
 
@@ -267,7 +275,7 @@ def certificate_html(certificate: Certificate) -> str:
         notebook.sentence(f"{with_grave(first, len(grave))}.", strong=True),
         *(notebook.sentence(f"{line}.") for line in grave),
         notebook.table(("promise", "of", "asked", "measured", "holds"), promises),
-        *(notebook.sentence(line) for line in certificate.found),
+        *(notebook.sentence(line) for line in certificate.worst_found),
         notebook.table(("figure", "measured"), _figures(certificate)),
         *(notebook.sentence(f"{fault}.") for fault in fault_sentences(certificate)),
         *(notebook.sentence(f"{text}.") for text in other),

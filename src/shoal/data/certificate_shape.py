@@ -102,6 +102,7 @@ class PromiseReport(TypedDict):
     k: NotRequired[int]
     k_measured: NotRequired[int | None]
     measured_min: NotRequired[float | None]
+    measured_with_missing: NotRequired[bool]
     measured_without_missing: NotRequired[float]
     expected: NotRequired[float]
     above: NotRequired[Share | None]

@@ -163,6 +163,13 @@ class Classes:
         counted.flags.writeable = False
         return counted
 
+    def lacks_values(self, name: str) -> bool:
+        """Whether some record of a class has no value of a sensitive attribute."""
+        column = self.sensitive.get(name)
+        if column is None or not column.missing:
+            return False
+        return bool((column.codes[self.labels >= 0] >= column.values - column.missing).any())
+
     def people(self) -> np.ndarray:
         """Distinct subjects of every class, (count,) int64; read-only, counted only once."""
         return self._people

@@ -96,6 +96,11 @@ class Anchor:
     is_exact: bool = False
     keeps_weekday: bool = False
 
+    @property
+    def step(self) -> int:
+        """Days between those that may be drawn for a person."""
+        return 7 if self.keeps_weekday else 1
+
 
 @dataclass(frozen=True)
 class TableTree:

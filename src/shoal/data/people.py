@@ -45,6 +45,12 @@ def people_key(subject: str | None, is_counted: bool) -> str:
     return KNOWN if is_counted else UNKNOWN
 
 
+def have_several_rows(certificate: Mapping[str, Any]) -> bool:
+    """Whether people are known, and some have several published rows."""
+    people, records = certificate.get("subjects"), (certificate.get("records") or {}).get("out")
+    return unit(certificate) == UNITS[KNOWN] and people != records
+
+
 def unit(certificate: Mapping[str, Any]) -> Unit:
     """What a certificate counts in; one of the first schema tells rows from all else only."""
     stated = certificate.get("people")

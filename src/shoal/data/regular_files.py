@@ -17,13 +17,16 @@ from urllib.parse import unquote
 from shoal.errors import InputError
 
 
-def path_text(path: object, what: str) -> str:
+def path_text(path: object, what: str, instead: str = "") -> str:
     """The path as text; raises InputError for what is no path, such as a frame.
 
-    The message names the type alone: the text of a frame holds cells of the data.
+    The message names the type alone: the text of a frame holds cells of the data. instead: what it
+    says of a way that takes a frame.
     """
     if not isinstance(path, str | os.PathLike):
-        raise InputError(f"{what}: a path is needed, this is of type {type(path).__name__}")
+        raise InputError(
+            f"{what}: a path is needed, this is of type {type(path).__name__}{instead}"
+        )
     return str(path)
 
 

@@ -2,7 +2,9 @@
 that a certificate counts means, in a sentence; its key is for programs.
 """
 
+import inspect
 import re
+import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -35,6 +37,7 @@ LEDGER_UNJUDGED = "ledger-unjudged"
 CONTROL_IN_ORIGINAL = "control-in-original"
 NOT_NUMBERS = "not-numbers"
 SIGN_OF_NO_VALUE = "sign-of-no-value"
+READ_AS_TEXT = "read-as-text"
 
 
 OF_CELLS = (
@@ -53,6 +56,7 @@ _BY_CODE = {
     EMPTY_ROWS: NOTE,
     FIELDS_DROPPED: NOTE,
     HIDDEN_ROWS: NOTE,
+    READ_AS_TEXT: NOTE,
     WRITTEN_ALIKE: NOTE,
     TOGETHER_BELOW: GRAVE,
     ALL_SUPPRESSED: GRAVE,
@@ -115,6 +119,17 @@ class ReleaseWarning(UserWarning):
         said = {"code": self.code, "severity": self.severity, "text": self.text}
         more = {"column": self.column, "figures": self.figures}
         return said | {key: value for key, value in more.items() if value is not None}
+
+
+OURS = "shoal.", "sklearn.", "joblib."
+
+
+def warn(warning: Warning | str) -> None:
+    """Warns who called us, however many frames of ours and of scikit-learn lie between."""
+    level, frame = 1, inspect.currentframe()
+    while frame is not None and frame.f_globals["__name__"].startswith(OURS):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(warning, stacklevel=level)
 
 
 def unread_lists(column: str) -> ReleaseWarning:

@@ -93,7 +93,7 @@ def _frames_of(
         try:
             frames[name] = table_of(frame).frame
         except InputError as unfit:
-            raise InputError(f"party '{name}', {unfit.args[0]}", unfit.findings) from None
+            raise InputError(f"party '{name}', {unfit.args[0]}", unfit.said[1:]) from None
     return frames
 
 

@@ -92,6 +92,8 @@ def guarded(folder: Path, name: str) -> Iterator[None]:
     require_regular(folder / name, "transcript")
     try:
         yield
+    except InputError:
+        raise
     except FileNotFoundError:
         raise InputError(
             f"transcript '{folder}': lacks '{name}'; gather the folders of all parties in one"

@@ -158,7 +158,7 @@ def _prospect(terms: Terms, source: SourceFile, progress: Progress) -> Prospect:
                 planned, waiting.returning, terms, draft.published, source.sha256, progress
             )
     except ShoalError as refused:
-        return Prospect(name, None, told=[str(refused.args[0]), *refused.findings])
+        return Prospect(name, None, told=refused.said)
     told = [*what_fails(audited.certificate), *map(str, audited.violations)]
     return Prospect(name, audited.certificate, audited.findings, waiting.records, told)
 

@@ -38,7 +38,7 @@ def anchor_of(tables: LinkedTables) -> EncodedAttribute:
 
 def step_of(tables: LinkedTables) -> int:
     """Days between those that an anchor may have."""
-    return 7 if tables.tree.anchor is not None and tables.tree.anchor.keeps_weekday else 1
+    return 1 if tables.tree.anchor is None else tables.tree.anchor.step
 
 
 def hulls_of(tables: LinkedTables, slots: Mapping[str, np.ndarray], k: int) -> Hulls:

@@ -13,13 +13,16 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from shoal.auditor.description import policy_sha256
 from shoal.auditor.linked.audit import LinkedAudit, measure_linked
 from shoal.auditor.verdict import require_kept
 from shoal.connectors import files
+from shoal.connectors.format import Format
 from shoal.connectors.linked_drafts import LinkedDraft, LinkedOutput
 from shoal.connectors.location import JSON_LINES
 from shoal.connectors.outputs import check_not_read, describe_file
 from shoal.connectors.traces import private_draft
+from shoal.data.bundles import Templates
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import MethodReport, OutputReport
 from shoal.data.linked import PEOPLE, LinkedTables
@@ -139,8 +142,7 @@ def measured_draft(
     """
     problem = LinkedProblem(policy.or_method(usual_method(policy.model), {}))
     tables, drafts, seconds = _recoded(own, problem, progress)
-    frames = {table.name: drafts[table.name].frame for table in problem.given}
-    back = read_linked_release(frames, problem)
+    back = read_linked_release(_as_written(drafts, problem, None), problem)
     return MeasuredDraft(_audit(back, problem, tables, drafts, progress), tables, seconds)
 
 
@@ -160,15 +162,25 @@ def _recoded(
         templates = method.bundle(bundles_of(tables), promises, rng)
     seconds = time.process_time() - began
     progress("recoding")
-    drafts = recode(tables, templates, promises.k, unforeseen(own, policy.model.seed))
+    asked = policy_sha256(policy, VERB, without=("write",))
+    drawn = unforeseen(own, f"{policy.model.seed} {asked}", require_key(policy.model), templates)
+    drafts = recode(tables, templates, promises.k, drawn)
     return tables, drafts, seconds
 
 
-def unforeseen(own: LinkedSources, seed: int) -> np.random.Generator:
-    """Random numbers for keys, order and days: the same for the same data and seed, which nobody
-    can draw again who has not all of the data.
+def unforeseen(
+    own: LinkedSources, asked: str, secret: bytes, templates: Templates
+) -> np.random.Generator:
+    """Random numbers for keys, order and days, which nobody can draw again who has not all of the
+    data: the same for one release, however it is written, and unrelated where anything that decides
+    it differs, as two releases that draw alike are joined by what they drew.
+
+    asked: the seed and the effective policy. secret: of pseudonyms.
     """
-    digest = hashlib.sha256(str(seed).encode())
+    digest = hashlib.sha256(asked.encode())
+    digest.update(secret)
+    for slots in templates.slots:  # a tree's order may decide these, and not the policy's hash
+        digest.update(slots.tobytes())
     for name in sorted(own.tables):
         digest.update(name.encode())
         digest.update(own.tables[name].frame.write_csv().encode())
@@ -181,13 +193,20 @@ def _write(
     target: LinkedOutput,
     problem: LinkedProblem,
 ) -> None:
-    """Puts all tables, as the policy says that they are written."""
+    """Puts all tables into the draft."""
     place = target.kind
-    frames = {
-        table.name: problem.alone(table).tables.written_frame(recoded[table.name].frame, place.kind)
+    frames = _as_written(recoded, problem, place.kind)
+    draft.write(frames, problem.policy.tables.output_dialect(place, None, place))
+
+
+def _as_written(
+    recoded: Mapping[str, DraftTable], problem: LinkedProblem, kind: Format | None
+) -> dict[str, pl.DataFrame]:
+    """All tables as the policy says that they are written. kind: of their files, if there are."""
+    return {
+        table.name: problem.alone(table).tables.written_frame(recoded[table.name].frame, kind)
         for table in problem.given
     }
-    draft.write(frames, problem.policy.tables.output_dialect(place, None, place))
 
 
 def _described(back: LinkedSources, target: LinkedOutput, problem: LinkedProblem) -> OutputReport:

@@ -233,8 +233,8 @@ def days_shown(
 ) -> pl.Series:
     """The days of column j as dates, moved by a number for each row: one, or from one to another.
 
-    moved: (n,) int64, 0 where there is no day to count from, and then nothing is shown. Where
-    somebody has no day, what `span_texts` says of it.
+    moved: (n,) int64, 0 where there is no day to count from, and then nothing is shown, not even
+    whether there is a date. Where somebody has no day, what `span_texts` says of it.
     """
     others = spans.column(j, encoded, render).cast(pl.String)
     if not len(spans.lo):
@@ -247,9 +247,9 @@ def days_shown(
         for end in (spans.lo, spans.hi)
     )
     is_day = (spans.hi[:, j][label] < encoded.present) & (label >= 0)
-    days = day_texts(first, last, render).zip_with(pl.Series(is_day & (by > 0)), others)
+    days = day_texts(first, last, render).zip_with(pl.Series(is_day), others)
     mark = pl.Series([render.suppressed]).new_from_index(0, len(days))
-    return mark.zip_with(pl.Series(is_day & (by == 0)), days).alias(encoded.attribute.name)
+    return mark.zip_with(pl.Series(by == 0), days).alias(encoded.attribute.name)
 
 
 def day_texts(first: np.ndarray, last: np.ndarray, render: Render) -> pl.Series:

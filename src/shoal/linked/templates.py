@@ -56,7 +56,8 @@ def slots_of(tables: LinkedTables, templates: Templates) -> dict[str, np.ndarray
         if table.known is Known.NONE:
             is_shown = found[table.parent or PEOPLE][tables.rows[table.name].parents] >= 0
             classes = templates.classes[tables.person_of(table.name)]
-            found[table.name] = np.where(is_shown, classes, -1)
+            numbers = np.searchsorted(np.unique(classes[is_shown]), classes)  # some have no rows
+            found[table.name] = np.where(is_shown, numbers, -1)
         else:
             found[table.name] = next(slots)
     return found

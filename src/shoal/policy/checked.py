@@ -28,6 +28,9 @@ def checked(
     try:
         return model.model_validate(content, context=context)
     except ValidationError as invalid:
+        for error in invalid.errors():
+            if isinstance(own := error.get("ctx", {}).get("error"), InputError):
+                raise own from None  # such as a plug-in that can't be loaded
         raise InputError.from_findings(findings_in(invalid, content, model, what, keys)) from None
 
 

@@ -22,6 +22,7 @@ from shoal.data.table import Column, Table
 from shoal.errors import InputError
 from shoal.policy.consistency import quoted
 from shoal.policy.parameters import nearest, suggestion
+from shoal.policy.proposal.notation import columns_as_read
 from shoal.protocols import NamedMethod
 
 Names = str | Collection[str]
@@ -149,9 +150,10 @@ def policy_of_frame(
     _check(asked, given_names, verb)
     _check_settings(settings)
     attributes: dict[str, dict[str, Any]] = {}
+    columns, read = _as_read(named, table)
     for name in named:
         own = settings.get(name) or {}
-        attributes[name] = {"role": "quasi", **_quasi(name, own, table, orders)}
+        attributes[name] = {"role": "quasi", **_quasi(name, own, table, columns, orders)}
     for role, names in roles.items():
         for name in names:
             attributes[name] = {"role": role, **_sensitive(name, role, table)}
@@ -169,6 +171,7 @@ def policy_of_frame(
         "attributes": attributes,
         "promises": promises_of(sensitive, asked["k"], l, t),
     }
+    content |= {"read": read} if read else {}
     content |= {key: asked[key] for key in ("other", "label", "seed") if asked.get(key) is not None}
     policy = changed(make(content), {"method": asked.get("method")})
     _check_names(table.names, given_names, asked.get("other"), verb)
@@ -251,20 +254,37 @@ def _check_settings(settings: Mapping[str, Settings | None]) -> None:
 # What a column says of itself
 
 
+def _as_read(named: Collection[str], table: Table) -> tuple[dict[str, Column], dict[str, str]]:
+    """The columns of these names, numbers and dates as Shoal reads them where nothing is open about
+    how they are written, and what a policy says of that.
+    """
+    columns, found = columns_as_read(table, named)
+    are_other = any(one.cells != table.column(name).cells for name, one in columns.items())
+    return columns, found.read if are_other else {}
+
+
 def _quasi(
-    name: str, own: Settings, table: Table, orders: Mapping[str, list[str]]
+    name: str,
+    own: Settings,
+    table: Table,
+    columns: Mapping[str, Column],
+    orders: Mapping[str, list[str]],
 ) -> dict[str, Any]:
-    """The settings of a quasi-identifier: its own, and what its column says where they don't."""
+    """The settings of a quasi-identifier: its own, and what its column says where they don't.
+
+    columns: as they are read, where `table` has them as they are written.
+    """
     if name not in table.names or any(key in own for key in TYPE_KEYS):
         return dict(own)
     if name in orders:
         return {"order": orders[name], **own}
-    column = table.column(name)
+    column = columns[name]
     cells = [cell for cell in column.cells if cell]
     if _is_dates(table.frame[name].dtype, cells):
         decades = ["decade"] if len({cell[:3] for cell in cells}) > 1 else []
         return {"hierarchy": {"dates": [*PERIODS, *decades]}, **own}
-    if not column.was_number and _is_code(cells):
+    is_as_written = column.cells == table.column(name).cells
+    if not column.was_number and is_as_written and _is_code(cells):
         return {"hierarchy": {"prefix": len(cells[0])}, **own}
     if _is_number(column, cells) and (column.was_number or len(cells) >= FEWEST_NUMBERS):
         return {"type": "number", **_domain(name, parse_numbers(tuple(cells))), **own}

@@ -157,6 +157,10 @@ def one_table_findings(model: PolicyModel, verb: str | None = None) -> list[str]
 
 def linked_findings(model: PolicyModel) -> Iterator[str]:
     """Every contradiction in what a policy says of linked tables."""
+    lines = model.read.header if isinstance(model.read.header, dict) else {}
+    for name in {*lines} - {PEOPLE, *model.tables}:
+        hint = suggestion(name, chain([PEOPLE], model.tables))
+        yield f"policy, read.header: there is no table '{name}'; {hint}name one of the policy's"
     if not model.is_linked:
         yield from _not_linked(model)
         return
@@ -291,6 +295,13 @@ def _knowledge_findings(model: PolicyModel) -> Iterator[str]:
             yield (
                 f"table '{table.name}': who knows its rows knows some of '{above.name}'; say"
                 f" 'known: none' here, or 'known: count' there"
+            )
+        elif above.name in numbers and table.rows.known in ("all", "count"):
+            # a person's rows here all count, also those below rows that nobody knows
+            yield (
+                f"table '{table.name}': 'known: {table.rows.known}' tells of all rows of"
+                f" '{above.name}', of which attackers know {above.rows.known}; say 'known: none'"
+                " here, with 'assume: [counts-unknown]', or 'known: all' there"
             )
     unknown = [name for name, table in tables.items() if table.rows.known == "none"]
     if unknown and model.keys != "none" and "counts-unknown" not in model.assume:

@@ -186,7 +186,7 @@ def declared_hierarchy(
             raise InputError(f"{message} ({rows})")
         return maker.make(values)
     except InputError as wrong:
-        raise InputError(f"attribute '{name}': {wrong.args[0]}", wrong.findings) from None
+        raise InputError(f"attribute '{name}': {wrong.args[0]}", wrong.said[1:]) from None
 
 
 def json_schema() -> Json:
@@ -446,7 +446,7 @@ def reading_of(read: ReadOptions, write: WriteOptions | None = None) -> Reading:
             encoding, delimiter, decimal=read.decimal, dates=read.dates, unpacked=unpacked
         )
     return Reading(
-        *(encoding, delimiter, read.sheet, read.header, read.decimal, read.dates),
+        *(encoding, delimiter, read.sheet, read.line_of(), read.decimal, read.dates),
         unpacked=unpacked,
     )
 

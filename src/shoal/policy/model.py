@@ -1,6 +1,6 @@
 """The keys of a policy file, and what each of them may hold."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from numbers import Integral, Real
 from typing import Annotated, Any, Literal
@@ -16,6 +16,7 @@ from pydantic import (
 )
 
 from shoal.connectors.dialect import SOME_ENCODINGS, codec_of
+from shoal.data.linked import PEOPLE
 from shoal.data.numbers import FARTHEST, THOUSANDS, Notation
 from shoal.data.regular_files import Json
 from shoal.data.room import bytes_of
@@ -72,6 +73,9 @@ class _Options(_Strict):
         return text
 
 
+Line = Annotated[int, Field(ge=1, le=10_000)]
+
+
 class ReadOptions(_Options):
     """How the files that are read are written; what is absent is found in them."""
 
@@ -83,11 +87,12 @@ class ReadOptions(_Options):
         None, description="strptime form of the dates that the maker 'dates' reads; ISO if absent."
     )
     sheet: str | None = Field(None, description="The sheet of a workbook that has several.")
-    header: int = Field(
+    header: Line | dict[str, Line] = Field(
         1,
-        ge=1,
-        le=10_000,
-        description="The line, or row of a sheet, that names the columns; 1 if absent.",
+        description=(
+            "The line, or row of a sheet, that names the columns; of linked tables, also by table;"
+            " 1 if absent."
+        ),
     )
     unpacked: str | None = Field(
         None, description="What a compressed file may unpack to, such as 16GB."
@@ -129,10 +134,27 @@ class ReadOptions(_Options):
             raise ValueError("'decimal' and 'thousands' are the same mark; correct one of them")
         return self
 
+    def line_of(self, table: str = PEOPLE) -> int:
+        """Which line names the columns of a table."""
+        return self.header if isinstance(self.header, int) else self.header.get(table, 1)
+
+    def of_table(self, name: str) -> "ReadOptions":
+        """What is said of one of several tables."""
+        return self.model_copy(update={"header": self.line_of(name)})
+
     @property
     def notation(self) -> Notation:
         """How numbers and dates are written."""
         return Notation(self.decimal, self.thousands, self.dates)
+
+
+def header_of(lines: Mapping[str, int], people: str) -> Json:
+    """What `read` says of the lines that name the columns of linked tables: nothing where all are
+    first. people: what the table of people is called where it lies.
+    """
+    by_table = {PEOPLE if name == people else name: line for name, line in lines.items()}
+    first, *others = {*lines.values()}
+    return {"header": by_table} if others else {"header": first} if first > 1 else {}
 
 
 class WriteOptions(_Options):
@@ -562,7 +584,7 @@ class PolicyModel(_Strict):
         None, description="Role of columns that are not named here."
     )
     label: str | None = Field(
-        None, description="The attribute that the classification metric predicts."
+        None, description="What `classification` predicts, by default the only sensitive category."
     )
     reference: str | None = Field(
         None,

@@ -233,7 +233,7 @@ class Policy:
             )
             raise InputError(
                 f"{unfit.args[0]}; nobody named a method, so this one is taken: {way_out}",
-                unfit.findings,
+                unfit.said[1:],
             ) from None
 
     def as_certified(self, output: Mapping[str, Any] | None) -> Policy:

@@ -215,6 +215,7 @@ class LinkedProblem:
             update={
                 "attributes": attributes | kept,
                 "promises": self.promises_of(table),
+                "read": self.model.read.of_table(table.name),
                 "tables": {},
                 "anchor": None,
                 "method": None,

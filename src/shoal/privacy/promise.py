@@ -4,7 +4,7 @@ import math
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, fields
+from dataclasses import MISSING, Field, dataclass, fields, replace
 from fractions import Fraction
 from inspect import formatannotation
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
@@ -28,12 +28,14 @@ class Judgement:
     worst: the measured value that decides among them, None where there is no class. holds: whether
     it holds in all of them. more: what else the promise adds up. valued: as `worst`, without the
     records that have no value of a sensitive attribute; None where every record has one.
+    with_missing: whether "no value" is one of the values that are compared with the table's.
     """
 
     worst: float | None
     holds: bool
     more: Any = None
     valued: float | None = None
+    with_missing: bool = False
 
 
 class Promise(ABC):
@@ -209,14 +211,19 @@ class Promise(ABC):
 
     def part(self, classes: Classes, table: Classes) -> Judgement:
         """What it finds on some of the classes of a table; each class is in one part, whole."""
-        return self._judgement(*self.judged_against(table, classes))
+        found = self._judgement(*self.judged_against(table, classes))
+        names = self.sensitive if self.compares_with_table else ()
+        return replace(found, with_missing=any(classes.lacks_values(name) for name in names))
 
     def total(self, parts: Sequence[Judgement]) -> PromiseReport:
         """The promise as a certificate states it, by the judgements on all parts, in any order."""
         known = [part.worst for part in parts if part.worst is not None]
-        return self.stated(
+        report = self.stated(
             self.worst(np.array(known, dtype=np.float64)), all(part.holds for part in parts)
         )
+        if any(part.with_missing for part in parts):
+            report["measured_with_missing"] = True
+        return report
 
     def report(self, classes: Classes) -> PromiseReport:
         """The promise as a certificate states it."""

@@ -54,7 +54,7 @@ class TCloseness(Promise):
     definition: ClassVar[str] = (
         "In every class and for every listed attribute, the earth mover's distance between the"
         " values of the class and those of the whole table is at most t; with joint, between their"
-        " combinations of values."
+        " combinations of values. A missing value counts as a value of its own."
     )
     monotone: ClassVar[bool] = True
     higher_is_better: ClassVar[bool] = False

@@ -289,10 +289,11 @@ def keyed_columns(model: PolicyModel) -> list[str]:
     return named + (["keys"] if model.is_linked and model.keys == "keyed" else [])
 
 
-def require_key(model: PolicyModel) -> None:
-    """Raises InputError, before data are read, where pseudonyms are asked and no secret is set."""
-    for name in keyed_columns(model)[:1]:
-        _key_for(name)
+def require_key(model: PolicyModel) -> bytes:
+    """The owner's secret where pseudonyms are asked, else nothing; raises InputError, before data
+    are read, where none is set.
+    """
+    return b"".join(map(_key_for, keyed_columns(model)[:1]))
 
 
 def _key_for(name: str) -> bytes:

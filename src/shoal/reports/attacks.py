@@ -16,6 +16,7 @@ from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import AcceptedReport
 from shoal.data.json_rules import is_number
 from shoal.data.language import gettext, ngettext
+from shoal.data.people import have_several_rows
 from shoal.data.warnings import PLAIN_NAMES_PEOPLE
 from shoal.errors import UNREADABLE, InputError
 from shoal.policy import registry
@@ -104,11 +105,12 @@ class Row:
             return f"{self.label}: {self.why or gettext(NOT_MEASURED)}"
         others = self.others or gettext("for people who are not in the release")
         beside = ((others, self.control), (gettext("by chance"), self.chance))
-        said = [f"{who}, {_of_100(one)}" for who, one in beside if _parts(one)[0] is not None]
+        base = max(map(_among, (self.member, self.control, self.chance)))
+        said = [f"{who}, {_of(one, base)}" for who, one in beside if _parts(one)[0] is not None]
         tried = self.member.get("of") if isinstance(self.member, Mapping) else None
         is_of_tries = self.among == TRIES and isinstance(tried, int)
         made = gettext(" ({count:,} were made)", count=tried) if is_of_tries else ""
-        found = "" if self.member is None else f"{_of_100(self.member)} {self.among}{made}: "
+        found = "" if self.member is None else f"{_of(self.member, base)} {self.among}{made}: "
         return f"{found}{'; '.join([self.sentence, *said])}"
 
     @property
@@ -182,7 +184,7 @@ def rows_of(certificate: Certificate) -> list[Row]:
 def _rows(found: Findings, certificate: Certificate) -> list[Row]:
     rows = [*_by("singling-out", _singled_out(found)), *_linked(found)]
     rows += [*_by("linkability", _linked_by_names(found))]
-    rows += [*_by("inference", _inferred(found)), *_by_class(found)]
+    rows += [*_by("inference", _inferred(found, certificate)), *_by_class(found)]
     rows += [*_by("membership", _member(found)), *_by("minimality", _method(found))]
     rows += _by("intersection", _together(found, certificate))
     skipped = found.get("skipped", {})
@@ -303,12 +305,17 @@ class Finding(NamedTuple):
         return f"{self.word} ({self.attack})" if self.attack else self.word
 
 
-def ranked(certificate: Certificate, accepted: Collection[str] | None = None) -> list[Finding]:
-    """The findings that matter most, at most ten: much, some, none, then what was not measured.
+def ranked(
+    certificate: Certificate,
+    accepted: Collection[str] | None = None,
+    most: int | None = MOST_RANKED,
+) -> list[Finding]:
+    """The findings that matter most: much, some, none, then what was not measured.
 
-    accepted: sentences that are accepted in words; None where nobody decides.
+    accepted: sentences that are accepted in words; None where nobody decides. most: how many; None
+    for all.
     """
-    return [_finding(certificate, row, accepted) for row in worst_first(certificate)[:MOST_RANKED]]
+    return [_finding(certificate, row, accepted) for row in worst_first(certificate)[:most]]
 
 
 def must_be_accepted(certificate: Certificate) -> list[Row]:
@@ -480,7 +487,10 @@ def _linked_by_names(found: Findings) -> Iterator[Row]:
         yield Row(QUESTIONS[1], label, sentence, listed["success"], attribute=about, helps="alone")
 
 
-def _inferred(found: Findings) -> Iterator[Row]:
+def _inferred(found: Findings, certificate: Certificate) -> Iterator[Row]:
+    have_it = gettext("of the class have the same")
+    if have_several_rows(certificate):
+        have_it = gettext("of the people in the class have the same in one of their rows at least")
     for name, one in found.get("inference", {}).items():
         # none is called the best where none does better than others
         tried = max((one["attackers"] or {"": {}}).values(), key=_gain_of)
@@ -495,9 +505,10 @@ def _inferred(found: Findings) -> Iterator[Row]:
         shares = member, control, one["baseline"], one["gain"]
         yield Row(QUESTIONS[2], label, sentence, *shares, "inference_gain", name, one.get("why"))
         sentence = gettext(
-            "whoever finds their class is nearly certain of their {name}: at least 90 % of the"
-            " class have the same{near}",
+            "whoever finds their class is nearly certain of their {name}: at least 90 % {have_it}"
+            "{near}",
             name=name,
+            have_it=have_it,
             near=near.rstrip(","),
         )
         share, label = one["certain"], gettext("{name} nearly certain", name=name)
@@ -636,17 +647,22 @@ def _parts(number: Number) -> tuple[float | None, list[float] | None]:
     return number, None
 
 
-def _of_100(number: Number) -> str:
-    """A share as a count of 100, or, close to none and all, of 1,000 or all who were counted, where
-    they are fewer; nobody and everybody are meant.
+def _among(number: Number) -> int:
+    """How many a share is said of: 100, or, close to none and all, 1,000 or all who were counted,
+    where they are fewer.
     """
+    share = _parts(number)[0] or 0
+    if not (0 < share < 0.01 or 0.99 < share < 1):
+        return 100
+    tried = number.get("of") if isinstance(number, Mapping) else None
+    return min(1000, max(tried or 1000, 100))
+
+
+def _of(number: Number, among: int) -> str:
+    """A share as a count of these many; nobody and everybody are meant."""
     share = _parts(number)[0]
     if share is None:
         return gettext(NOT_MEASURED)
-    among = 100
-    if 0 < share < 0.01 or 0.99 < share < 1:
-        tried = number.get("of") if isinstance(number, Mapping) else None
-        among = min(1000, max(tried or 1000, 100))
     count = min(max(round(share * among), 0 < share < 1), among - (0 < share < 1))
     return gettext("{count:,} of {among:,}", count=count, among=among)
 
@@ -767,8 +783,11 @@ def which_tried(certificate: Certificate) -> str:
     found = certificate.get("attacks") or {}
     if certificate.get("linked") and rows_of(certificate):
         return gettext(
-            "People were matched with all their rows; not tried on linked tables: {others}.",
-            others=", ".join(name.replace("-", " ") for name in sorted(registry.attacks())),
+            "People were matched with all their rows, as linkability does; not tried on linked"
+            " tables: {others}.",
+            others=", ".join(
+                name.replace("-", " ") for name in sorted({*registry.attacks()} - {"linkability"})
+            ),
         )
     lacking: dict[str, list[str]] = {}
     for name, why in _reasons(certificate).items():

@@ -363,7 +363,7 @@ def _measured_facts(found: Dossier, certificate: Certificate) -> Iterator[tuple[
         if not beside["holds"]:
             judged = gettext("together they fail: {what}", what=fails_beside(beside))
     yield gettext("other releases"), f"{known}; {judged}"
-    signature = next((check.text for check in found.checks if check.name == "signature"), "")
+    signature = next((check.said for check in found.checks if check.name == "signature"), "")
     yield gettext("signature of the certificate"), signature
     if not found.content["context"]["sign_off"]:
         yield gettext("sign-off"), gettext("nobody has decided")

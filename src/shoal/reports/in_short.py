@@ -13,10 +13,10 @@ from shoal.auditor.verdict import fails_beside
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import BesideReport, ColumnReport, PromiseReport
 from shoal.data.language import gettext, ngettext
-from shoal.data.people import ASSUMED, KNOWN, UNITS, Unit, span_text, unit
+from shoal.data.people import ASSUMED, Unit, have_several_rows, span_text, unit
 from shoal.data.warnings import GRAVE, fault_sentences
 from shoal.policy import registry
-from shoal.reports.pages import listed, number_text, percent_text
+from shoal.reports.pages import columns_by_table, listed, number_text, percent_text
 from shoal.reports.text import worst_columns
 
 if TYPE_CHECKING:
@@ -69,9 +69,13 @@ def _published(certificate: Certificate) -> Iterator[str]:
     if below:
         rows = [f"{one['rows']['published']:,} in {one['name']}" for one in below]
         what += gettext(", with their rows: {rows}", rows=listed(rows))
-    yield what + (
-        ngettext(", in {count:,} column", ", in {count:,} columns", shown) if shown else ""
-    )
+        yield what + gettext(
+            "; of the original's columns, {columns}", columns=columns_by_table(certificate)
+        )
+    else:
+        yield what + (
+            ngettext(", in {count:,} column", ", in {count:,} columns", shown) if shown else ""
+        )
     if removed := certificate.removed:
         yield gettext("Removed: {removed}", removed=listed(removed))
 
@@ -116,8 +120,7 @@ def several_classes(certificate: Certificate) -> str:
 
     How many they are stands in it where it was measured.
     """
-    people, records = certificate["subjects"], certificate["records"]["out"]
-    if certificate.get("linked") or unit(certificate) != UNITS[KNOWN] or people == records:
+    if certificate.get("linked") or not have_several_rows(certificate):
         return ""
     found = certificate.get("together") or {}
     if "in_several" in found:

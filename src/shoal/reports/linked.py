@@ -353,7 +353,8 @@ def write_linked_report(
 def _content(
     certificate: Certificate, asked: PolicyModel, heading: Heading, drawn: Sequence[Distribution]
 ) -> Content:
-    found = certificate["linked"]
+    found, names = certificate["linked"], {one.name for one in drawn}
+    quasi = [column for column in certificate["columns"] if column["role"] == "quasi"]
     return {
         "heading": heading,
         "certificate": certificate,
@@ -373,7 +374,7 @@ def _content(
         **attack_section(certificate),
         **before_and_after(
             drawn,
-            sum(column["role"] == "quasi" for column in certificate["columns"]),
+            sum(one["loss"] is not None or one["name"] in names for one in quasi),
             max(FEWEST, certificate["together"]["asked"]),
             asked.render.suppressed,
         ),

@@ -65,7 +65,7 @@ def write_metadata(
         )
     proof = Proof.of(released, certificate)
     failed = [
-        f"{check.name}: {check.text}" for check in verify_by(released, proof) if check.ok is False
+        f"{check.name}: {check.said}" for check in verify_by(released, proof) if check.ok is False
     ]
     if failed:
         raise PromiseError(

@@ -1,5 +1,6 @@
 """Pages for people, written whole or not at all, and what the page of a release is drawn from."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from shoal.connectors import files
 from shoal.data import language
 from shoal.data.certificate import Certificate
 from shoal.data.language import gettext, readable
+from shoal.data.linked import ANCHOR, PEOPLE
 from shoal.data.release import Release
 from shoal.data.schema import Schema
 from shoal.data.truth import Truth
@@ -151,6 +153,16 @@ def percent_text(share: float | None) -> str:
 
 
 MOST_NAMED = 6  # columns in one line
+
+
+def columns_by_table(certificate: Certificate) -> str:
+    """How many columns of each linked table are published, beside keys, which are new."""
+    tables = [table["name"] for table in certificate["tables"]]
+    names = {c["name"] for c in certificate["columns"] if c["role"] != "subject"}
+    names -= {*certificate.removed, ANCHOR}
+    counts = Counter(next((t for t in tables if n.startswith(f"{t}.")), PEOPLE) for n in names)
+    texts = [gettext("{count:,} in {name}", count=counts[t], name=t) for t in tables if counts[t]]
+    return listed(texts) or gettext("none")
 
 
 def listed(names: Sequence[str]) -> str:

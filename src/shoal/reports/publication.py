@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ from shoal.data.certificate import Certificate
 from shoal.data.language import printable
 from shoal.data.progress import Progress, no_progress, watched
 from shoal.data.regular_files import path_text
-from shoal.data.warnings import PLAIN_SINGLES_OUT, QUASI_LEFT_OUT, ReleaseWarning
+from shoal.data.warnings import PLAIN_SINGLES_OUT, QUASI_LEFT_OUT, ReleaseWarning, warn
 from shoal.errors import InputError
 from shoal.policy.agreement import AgreementLike
 from shoal.policy.from_columns import Columns, columns_among, refuse_unknown
@@ -70,7 +69,7 @@ class Publication(verdict.Publication[FrameT]):
             (
                 f"Publication: {rows} rows, {columns} column{'s' if columns != 1 else ''}",
                 summary(self.certificate),
-                *map(printable, (*self.certificate.verdict[1:], *self.certificate.found)),
+                *map(printable, (*self.certificate.verdict[1:], *self.certificate.worst_found)),
                 "data, certificate, policy, classes, warnings; save(path), numbers(how),"
                 " report(path), plot(what)",
             )
@@ -207,7 +206,8 @@ def publish(
     k: how many people must look alike; required. l, t: distinct values, and closeness to the whole
         table, of every sensitive column.
 
-    label: the column whose value a reader wants to predict; `classification` is measured by it.
+    label: the column whose value a reader wants to predict; `classification` is measured by it, or
+        else by the only sensitive category.
     method: a method's name, or a dict with its `name` and parameters. seed: of random numbers. Both
         and k may stand beside a policy, which they then change.
     progress: True writes each stage to standard error; a function is called with its name.
@@ -322,4 +322,4 @@ def _warn(certificate: Certificate, more: Iterable[ReleaseWarning] = ()) -> None
     measured = {one.column for one in certificate.warnings if one.code == PLAIN_SINGLES_OUT}
     for warning in (*certificate.warnings, *more):
         if warning.code != QUASI_LEFT_OUT or warning.column not in measured:
-            warnings.warn(warning, stacklevel=3)
+            warn(warning)

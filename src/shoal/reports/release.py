@@ -189,13 +189,14 @@ def attackers(
     """
     risk = certificate.get("risk") or dict.fromkeys(RISKS)
     knows_one = gettext(
-        "Knows that a certain person is in the release, and all of that person's quasi-identifiers."
+        "Knows that a certain person is in the release, and all that others could know of them."
     )
     knows_nobody = gettext(
         "Wants to identify anybody at all, and does not know who is in the release."
     )
     knows_all = gettext(
-        "Has a list of everybody with their quasi-identifiers, and links as many as possible."
+        "Has a list of everybody with all that others could know of them, and links as many as"
+        " possible."
     )
     picks = gettext("The chance to pick that person's record out of its class.")
     links = gettext(

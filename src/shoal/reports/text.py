@@ -399,7 +399,7 @@ MEASURES = {
     ),
     "classification": gettext(
         "Records that don't have the most frequent value of their class in the column to be"
-        " predicted."
+        " predicted: the policy's label, or else its only sensitive category."
     ),
     "squared_error": gettext(
         "Sum of squares that is lost when every numeric quasi-identifier is replaced by the"

@@ -14,6 +14,9 @@ import numpy as np
 from shoal.data.classes import Closeness, Population, SensitiveColumn
 from shoal.protocols import AnonymityRequirement, Promises, PromiseTerms
 
+SPARSE = 8
+"""Cells are sorted where there may be more than this many times as many; counting is faster."""
+
 UNSURE = 1e-9
 """Distances are floats here: who exceeds a limit by less is asked exactly."""
 
@@ -100,12 +103,21 @@ class Targets:
             cells.append(row * nodes + node)
             node = parent[node]
             row, node = row[node >= 0], node[node >= 0]
-        found, held = np.unique(np.concatenate(cells), return_counts=True)
+        found, held = _counted(np.concatenate(cells))
         row, node = np.divmod(found, nodes)
         cost = np.zeros(len(sizes), dtype=np.int64)
         beyond = np.maximum(0, pairs * held - sizes[row] * covered[node])
         np.add.at(cost, row, edge[node] * beyond)
         return cost
+
+
+def _counted(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The different whole numbers, rising, and how often each occurs."""
+    if cells.max(initial=0) > SPARSE * len(cells):
+        return np.unique(cells, return_counts=True)
+    held = np.bincount(cells)
+    found = np.flatnonzero(held)
+    return found, held[found]
 
 
 def targets_of(promises: Promises, records: int) -> Targets:

@@ -6,7 +6,6 @@ transaction of the broker, `shard.ShardRun` by what its driver commits for all s
 import hashlib
 import json
 import time
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -23,6 +22,7 @@ from shoal.data.language import printable
 from shoal.data.schema import Fields
 from shoal.data.stream import KINDS, Piece
 from shoal.data.table import Table
+from shoal.data.warnings import warn
 from shoal.errors import ANOTHER_STREAM, TWICE, CheckpointError, InputError
 from shoal.policy.consistency import OF_STREAMS
 from shoal.policy.policy import Policy
@@ -159,6 +159,8 @@ class Publishing(ABC):
             other = [f"outputs ({', '.join(differing)})"] if differing else []
             check_terms(self._checkpoint.folder, state.get("policy"), self._terms, other)
             self._take_up(state)
+        except InputError:
+            raise
         except UNFIT:
             raise self._checkpoint.damaged from None
 
@@ -237,7 +239,7 @@ class Publishing(ABC):
         known = self.counters.new_fields
         self.counters.meet(piece.new)
         if self._options.follow and self.counters.new_fields != known:  # its end may be far
-            warnings.warn(self.counters.fields_dropped, stacklevel=2)
+            warn(self.counters.fields_dropped)
         self.counters.came(positions, np.array([at for at, _ in bad], dtype=np.int64))
         return batch
 

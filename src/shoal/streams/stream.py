@@ -3,7 +3,6 @@
 `stream` is for a program that brings its own records; `run.stream_file` is the command's.
 """
 
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from shoal.data.certificate import Certificate
 from shoal.data.notebook import Figures
 from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import path_text
-from shoal.data.warnings import ReleaseWarning
+from shoal.data.warnings import ReleaseWarning, warn
 from shoal.errors import CheckpointError, InputError
 from shoal.policy.binding.columns import check_people
 from shoal.policy.policy import Policy, PolicyLike
@@ -138,6 +137,8 @@ class Stream(Figures):
         try:
             self._begun(state["names"]).restore(state_below("core/", state))
             self._ended = bool(state["ended"])
+        except InputError:
+            raise
         except UNFIT:
             self._core = None
             raise damaged from None
@@ -163,7 +164,7 @@ class Stream(Figures):
 def _measured(core: StreamCore, batch: Batch | None, known: int) -> pl.DataFrame:
     """What a batch publishes. known: findings that were warned of before it."""
     for finding in core.found[known:]:
-        warnings.warn(ReleaseWarning.of(finding), stacklevel=3)
+        warn(ReleaseWarning.of(finding))
     if batch is None:
         return core.nothing
     core.measure(batch, batch.frame)
@@ -205,5 +206,5 @@ def stream_file(
     with engines.using(engine):
         certificate, _ = run.stream_file(options, asked, progress=progress)
     for warning in certificate.warnings:
-        warnings.warn(warning, stacklevel=2)
+        warn(warning)
     return certificate

@@ -4,7 +4,6 @@ is published exactly as the whole was, for comparison, and nothing is written.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -30,6 +29,7 @@ from shoal.data.progress import Progress, no_progress, watched
 from shoal.data.release import PublishedColumn, label_classes, read_columns
 from shoal.data.schema import Role
 from shoal.data.table import Table
+from shoal.data.warnings import warn
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.binding.files import Source
@@ -89,7 +89,7 @@ def attack(
     own = OtherRelease(release=released, policy=policy, original=original, trace=trace)
     found = _attacked(audited(own, policy, progress), request, progress)
     for doubt in found.doubts:
-        warnings.warn(doubt, stacklevel=2)
+        warn(doubt)
     return found
 
 

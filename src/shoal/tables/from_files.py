@@ -1,7 +1,6 @@
 """Publish and audit of tables in files, from Python: what is too large for a frame."""
 
 import inspect
-import warnings
 from pathlib import Path
 from typing import Unpack
 
@@ -11,6 +10,7 @@ from shoal.data import cores, room
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress, watched
 from shoal.data.regular_files import path_text, require_name
+from shoal.data.warnings import warn
 from shoal.policy.from_columns import refuse_unknown
 from shoal.policy.parameters import with_keywords
 from shoal.policy.policy import Policy, PolicyLike
@@ -59,7 +59,7 @@ def publish_file(
             path_text(table, "table"), Policy.of(policy), path_text(output, "output"), request
         )
     for warning in outcome.certificate.warnings:
-        warnings.warn(warning, stacklevel=2)
+        warn(warning)
     return outcome.certificate
 
 

@@ -98,9 +98,10 @@ class Plan:
     def load(cls, path: str | Path) -> "Plan":
         """The plan in a file; raises InputError where it holds none."""
         require_regular(path, "plan")
+        with readable(f"plan '{path}'"):
+            text = Path(path).read_bytes()
         try:
-            with readable(f"plan '{path}'"):
-                content = json.loads(Path(path).read_text("utf-8"))
+            content = json.loads(text.decode("utf-8"))
             if content["schema"] != SCHEMA:
                 raise KeyError
             rounds = tuple(

@@ -12,8 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 from shoal.attacks.run.request import NO_ATTACK, AttackRequest, asked_of
 from shoal.auditor.description import described, file_metadata
 from shoal.auditor.measure import CertifiedRelease, measure, measure_two_tables
@@ -134,8 +132,8 @@ def save(
         back = tables.read_draft(draft, dialect)
         if tables.model.write.formulas == "escape" and place.kind.is_delimited:
             frame = unescaped(frame)
-        shown, _ = tables.published_table(_texts(frame))
-        _require_same(back.table, shown, frame.schema, path)
+        shown, _ = tables.published_table(Table(frame))
+        _require_same(back.table, shown, path)
         render, notation = tables.cells.render, tables.model.read.notation.written
         described = draft.described(back.sha256, render, dialect, notation)
         certificate = publication.certificate.extended(output=described)
@@ -160,15 +158,15 @@ def _check_trace(publication: Publication[Any], path: str, overwrite: bool, trac
     files.check_writable(trace, overwrite)
 
 
-def _require_same(back: Table, written: Table, types: pl.Schema, path: str) -> None:
+def _require_same(back: Table, written: Table, path: str) -> None:
     """Raises InputError with every column that does not read as it was written.
 
-    types: of the columns. Numbers with a fraction are the same however they are written: 12, 12.0.
+    Numbers with a fraction are the same however they are written: 12, 12.0.
     """
     findings = []
     for name in written.names:
         read, text = (as_text(table.frame[name]) for table in (back, written))
-        kind = types.get(name, pl.String())
+        kind = written.dtype(name)
         if kind.is_float() or kind.is_decimal():
             read, text = (cells.cast(kind, strict=False) for cells in (read, text))
         if not read.equals(text, null_equal=True):
@@ -176,11 +174,6 @@ def _require_same(back: Table, written: Table, types: pl.Schema, path: str) -> N
                 f"output '{path}': column '{name}' does not read as written; take another format"
             )
     InputError.raise_for(findings)
-
-
-def _texts(frame: pl.DataFrame) -> Table:
-    """The cells of a table as texts; no value as an empty one."""
-    return Table(pl.DataFrame([as_text(column).fill_null("") for column in frame]))
 
 
 def publish_file(

@@ -137,10 +137,16 @@ def of_one_table(*asked: Request) -> dict[str, Option]:
     return {name: one for name, one in given if name in _OF_ONE_TABLE_ALONE}
 
 
+NOT_TOGETHER = (
+    ", whose releases are not judged together: publish them once, or each time of other people"
+)
+
+
 def refuse_for_linked(unfit: Iterable[str]) -> None:
     """Raises InputError for what is asked that linked tables have not."""
     if named := ", ".join(unfit):
-        raise InputError(f"{named}: of one table; leave out for linked tables")
+        way_out = "" if "others" not in named else NOT_TOGETHER
+        raise InputError(f"{named}: of one table; leave out for linked tables{way_out}")
 
 
 # An audit or an attack, of one table unless it is said otherwise.

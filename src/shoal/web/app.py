@@ -292,7 +292,8 @@ async def events(request: Request) -> Response:
 
 async def refused(request: Request, error: Exception) -> Response:
     """An error as a sentence on a page; the form that was sent changed nothing."""
-    said = {"message": str(error.args[0]), "findings": list(getattr(error, "findings", ()))}
+    more = error.said[1:] if isinstance(error, InputError) else getattr(error, "findings", ())
+    said = {"message": str(error.args[0]), "findings": list(more)}
     context = await frame(request.app.state.server, "problem", gettext("Not done"))
     return page(request, context | {"heading": context["title"], "error": said}, 422)
 

@@ -54,7 +54,7 @@ def said(error: Exception) -> dict[str, Any]:
         return {
             "error": type(error).__name__,
             "message": str(error.args[0]),
-            "findings": list(error.findings),
+            "findings": error.said[1:],
         }
     if isinstance(error, MemoryError):
         return {"error": "MemoryError", "message": "It ran out of memory.", "findings": []}

@@ -208,6 +208,7 @@ def _person(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Conten
     if policy.get("tables"):
         if names != subject_of(folded(policy)):
             raise InputError("person: rows of other tables point to one column; choose that")
+        policy["attributes"][names[0]].pop("ask", None)
         return policy, gettext("{names}: the person", names=names[0])
     if len(names) == 1:
         return with_role(policy, names[0], "subject"), gettext(

@@ -62,6 +62,7 @@ async def frame(
         "saved": entries[-1].time if entries else "",
         "undoes": sign_off.undoable(project),
         "steps": steps(server, checked),
+        "unanswered": unanswered(server),
         "policy_lines": lines,
         "policy_changed": changed,
         "last_draft": server.last_draft(),
@@ -177,16 +178,28 @@ def questions(server: Server) -> int:
     """What only a person can decide and has not yet."""
     asks = [settings.get("ask") for settings in server.project.attributes.values()]
     asked = sum(bool(ask) and not asks_who(ask) for ask in asks)
-    asked += len(open_links(server.project.policy))
+    if server.project.is_several:
+        return asked + len(open_links(server.project.policy))
     return asked + (0 if person_answered(server) else 1)
 
 
+def unanswered(server: Server) -> int:
+    """How many questions keep a draft from being made."""
+    asks = [settings.get("ask") for settings in server.project.attributes.values()]
+    return sum(map(bool, asks)) + len(open_links(server.project.policy))
+
+
 def person_answered(server: Server) -> bool:
-    """Whether somebody has said who is one person, and the policy says the same."""
-    answer = server.project.about.get("person")
+    """Whether somebody has said who is one person, and the policy says the same. Of several tables
+    their links say it, unless people's may hold several rows of one.
+    """
+    policy, answer = server.project.policy, server.project.about.get("person")
+    if server.project.is_several:
+        doubt = any(server.project.attributes[name].get("ask") for name in subject_of(policy))
+        return bool(subject_of(policy)) and not open_links(policy) and not doubt
     if any(asks_who(settings.get("ask")) for settings in server.project.attributes.values()):
         return False
-    return bool(answer) and answer == (" + ".join(subject_of(server.project.policy)) or "rows")
+    return bool(answer) and answer == (" + ".join(subject_of(policy)) or "rows")
 
 
 def promise_note(policy: Context) -> str:

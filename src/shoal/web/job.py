@@ -331,7 +331,7 @@ def _with_ledgers(
             keep_ledger(place, project_key(Path(asked["key"])), ledger, draft())
             kept[name] = place
         except ShoalError as why:
-            text = f"{unjudged(name)}: {str(why).removeprefix(f'{name}: ')}"
+            text = f"{unjudged(name)}: {why.said[0].removeprefix(f'{name}: ')}"
             failed.append(ReleaseWarning(LEDGER_UNJUDGED, text))
     others = [one.report() for one in certificate.warnings if one.code != LEDGER_UNJUDGED]
     return certificate.extended(warnings=others).warned(*failed), kept

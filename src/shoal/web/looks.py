@@ -12,18 +12,16 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.advise.check import check
+from shoal.advise.check import findings_of
 from shoal.advise.estimate import free_memory
 from shoal.auditor.verdict import of_cells
-from shoal.connectors import delimited, files, workbooks
+from shoal.connectors import files
 from shoal.connectors.coded_files import read_sampled
-from shoal.connectors.location import Location
 from shoal.connectors.traces import traced_rows
 from shoal.data.findings import AttributeFinding
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.hierarchies.table import read_hierarchy, table_text
 from shoal.data.progress import Progress, no_progress
-from shoal.data.regular_files import is_packed
 from shoal.data.single_ends import number_steps
 from shoal.data.table import Table, as_text
 from shoal.errors import InputError
@@ -38,7 +36,7 @@ from shoal.web.sign_off import trace_of
 
 Answer = dict[str, Any]
 MOST_ROWS = 50
-LINES, ROWS_BELOW, PROFILED = 8, 3, 1000  # shown, and rows profiled, of a table not yet opened
+ROWS_BELOW, PROFILED = 3, 1000  # shown, and rows profiled, of a table not yet opened
 
 
 class Looks:
@@ -89,8 +87,10 @@ class Looks:
         needed, free = memory_of(table), free_memory()
         if self._every == 1 and free and needed > free / 2:
             return {"too_large": {"free": free, "every": _tenfold(2 * needed / free)}}
+        read = self._below_title(table, read)
         source = self._source(table, read)
         return {
+            "read": read,
             "rows": source.frame.height,
             "rows_in_all": self._rows,
             "columns": source.frame.columns,
@@ -98,22 +98,30 @@ class Looks:
             "bytes": Path(table).stat().st_size,
         }
 
+    def _below_title(self, table: str, read: Answer) -> Answer:
+        """How a table is read: below a title where its first line is one."""
+        try:
+            self._source(table, read)
+        except InputError:
+            begins = files.beginning(table, reading_of(read_options(read)))
+            is_asked = "header" in read or ("sheet" not in read and len(begins.sheets) > 1)
+            if is_asked or begins.below_title is None:
+                raise
+            return {**read, "header": begins.below_title}
+        return read
+
     def look_show_beginning(self, table: str, read: Answer) -> Answer:
         """The first lines of a table as they are written, and as it is read by these options."""
         from shoal.advise.profile import profile
 
         answer: Answer = {"sheets": [], "lines": [], "read": read, "columns": []}
         try:
-            reading = reading_of(read_options(read))
-            kind = Location(table).kind_to_read
-            if kind.has_sheets:
-                answer["sheets"], answer["lines"] = workbooks.first_rows(table, reading, LINES)
-                if not reading.sheet and len(answer["sheets"]) > 1:
-                    read = answer["read"] = {**read, "sheet": answer["sheets"][0]}
-            elif kind.is_delimited and not is_packed(table):
-                answer["lines"] = [[line] for line in delimited.first_lines(table, reading, LINES)]
-            if "header" not in read and (names := _below_title(answer["lines"], kind.has_sheets)):
-                read = answer["read"] = {**read, "header": names}
+            begins = files.beginning(table, reading_of(read_options(read)))
+            answer |= {"sheets": begins.sheets, "lines": begins.lines}
+            if "sheet" not in read and len(begins.sheets) > 1:
+                read = answer["read"] = {**read, "sheet": begins.sheets[0]}
+            if "header" not in read and begins.below_title is not None:
+                read = answer["read"] = {**read, "header": begins.below_title}
             if memory_of(table) > (free_memory() or 0) / 2:
                 return answer  # opening it says so
             frame = self._source(table, read).frame
@@ -171,7 +179,7 @@ class Looks:
     def look_check(self, table: str, policy: Answer, base: str) -> Answer:
         """Every finding about the policy and the table, values counted only."""
         asked, frame = self._asked(table, policy, base)
-        found = check(asked, frame)
+        found = findings_of(asked, frame)
         remarks = of_cells(asked.tables.original_table(Table(frame)), asked)
         whole = Table(as_read(frame, asked.notation))
         roles = ("quasi", "sensitive", "plain", "drop")
@@ -348,7 +356,7 @@ class Looks:
     def look_show_values(self, table: str, policy: Answer, base: str, attribute: str) -> Answer:
         """The values of a column that its hierarchy has no place for, with their rows."""
         asked, frame = self._asked(table, policy, base)
-        found = [f for f in check(asked, frame) if f.attribute == attribute]
+        found = [f for f in findings_of(asked, frame) if f.attribute == attribute]
         values = list(dict.fromkeys(value for f in found for value in f.values))
         rows = self._counts(table, policy, attribute)
         return {"values": [{"value": v, "rows": rows.get(v, 0)} for v in values[:200]]}
@@ -386,16 +394,6 @@ def _starred(frame: pl.DataFrame, policy: Answer) -> list[int]:
         return []
     is_marked = pl.all_horizontal(as_text(frame[name]) == mark for name in quasi)
     return frame.select(is_marked).to_series().arg_true().to_list()
-
-
-def _below_title(lines: list[list[str]], is_workbook: bool) -> int | None:
-    """Which line, from 1, seems to name the columns where the first is a title: has one cell."""
-    if not is_workbook:  # lines of text
-        whole = "".join(text for (text,) in lines)
-        between = max(";,|\t", key=whole.count)
-        lines = [text.split(between) for (text,) in lines]
-    filled = [sum(map(bool, line)) for line in lines]
-    return filled.index(max(filled)) + 1 if filled and filled[0] == 1 and max(filled) > 2 else None
 
 
 def cells_of(frame: pl.DataFrame) -> list[list[str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -11,9 +11,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shoal.advise.check import check
+from shoal.advise.check import findings_of
 from shoal.advise.estimate import free_memory
 from shoal.advise.profile import ColumnProfile, profile
+from shoal.advise.propose_linked import (
+    below_title,
+    propose_linked,
+    read_table,
+    tables_below_titles,
+)
 from shoal.auditor.verdict import of_cells
 from shoal.connectors import files
 from shoal.connectors.table_places import TablePlace, table_places
@@ -26,7 +32,8 @@ from shoal.errors import InputError
 from shoal.policy.binding.linked import GroupedTable, group_rows, person_of
 from shoal.policy.binding.linked_files import LinkedSources, read_linked
 from shoal.policy.binding.past_memory import memory_of
-from shoal.policy.loading import read_options, reading_of
+from shoal.policy.loading import read_options
+from shoal.policy.model import ReadOptions
 from shoal.policy.policy import Policy
 from shoal.policy.problem import LinkedProblem
 from shoal.policy.proposal.cells import ColumnCells
@@ -48,7 +55,7 @@ class SeveralLooks(Looks):
 
     def __init__(self, progress: Progress = no_progress) -> None:
         super().__init__(progress)
-        self._held: dict[str, dict[TablePlace, files.SourceFile]] = {}
+        self._held: dict[TablePlace, tuple[str, files.SourceFile]] = {}
         self._own = PEOPLE
         self._policy: Answer = {}
 
@@ -79,24 +86,20 @@ class SeveralLooks(Looks):
 
     # The tables
 
-    def _raw(self, table: str, read: Answer) -> dict[TablePlace, files.SourceFile]:
-        """Every table as it is written, from memory where its file is as it was."""
-        places = table_places(table).places.values()
-        stats = [(one, Path(one.path).stat()) for one in places]
-        key = repr([[one, s.st_mtime_ns, s.st_size] for one, s in stats] + sorted(read.items()))
-        if key not in self._held:
-            self._held.clear()  # one set at a time
+    def _places(self, table: str, names: Collection[str] = ()) -> Mapping[str, TablePlace]:
+        """Where each table is, by the names that a policy has; one set is held at a time."""
+        places = table_places(table).with_people(names).places
+        self._held = {one: held for one, held in self._held.items() if one in places.values()}
+        return places
+
+    def _read(self, place: TablePlace, options: ReadOptions) -> files.SourceFile:
+        """One table as it is written, from memory where its file is as it was."""
+        stat = Path(place.path).stat()
+        key = repr([stat.st_mtime_ns, stat.st_size, options])
+        if place not in self._held or self._held[place][0] != key:
             self._views.clear()
-            options = read_options(read)
-            self._held[key] = {
-                one: files.read(
-                    one.path,
-                    reading=reading_of(options.model_copy(update={"sheet": one.sheet})),
-                    allow_empty=True,
-                )
-                for one in places
-            }
-        return self._held[key]
+            self._held[place] = key, read_table(place, options)
+        return self._held[place][1]
 
     def _asked(self, table: str, policy: Answer, base: str) -> tuple[Policy, Any]:
         """A policy, and the tables that it is about: all, or one by itself."""
@@ -106,9 +109,10 @@ class SeveralLooks(Looks):
 
     def _tables(self, table: str, policy: Answer) -> dict[str, pl.DataFrame]:
         """The tables as they are written, by the names that the policy has for them."""
-        raw = self._raw(table, policy.get("read") or {})
-        places = table_places(table).with_people(policy.get("tables") or {}).places
-        return {name: raw[place].frame for name, place in places.items()}
+        options = read_options(policy.get("read") or {})
+        places = self._places(table, policy.get("tables") or {})
+        own = {name: options.of_table(name) for name in places}
+        return {name: self._read(place, own[name]).frame for name, place in places.items()}
 
     def _source(self, table: str, read: Answer | None = None) -> files.SourceFile:
         """The table that a look is about, as it is written, with whose each row is."""
@@ -142,42 +146,48 @@ class SeveralLooks(Looks):
         may not fit into memory.
         """
         paths = _small_enough(table)
-        raw = self._raw(table, read)
-        names = {name: raw[place] for name, place in table_places(table).places.items()}
-        hashes = {name: source.sha256 for name, source in names.items()}
+        places = table_places(table)
+        sources, lines = tables_below_titles(places, read_options(read), self._read)
+        hashes = {name: source.sha256 for name, source in sources.items()}
         return {
-            "tables": {name: source.frame.columns for name, source in names.items()},
-            "rows": sum(source.frame.height for source in names.values()),
+            "tables": {name: source.frame.columns for name, source in sources.items()},
+            "read": {**read, "header": lines},
+            "rows": sum(source.frame.height for source in sources.values()),
             "sha256": LinkedSources({}, hashes).sha256,
             "bytes": sum(Path(path).stat().st_size for path in paths),
         }
 
     def look_show_beginning(self, table: str, read: Answer) -> Answer:
-        """Every table with its columns and its rows, and whether all belong together, before they
-        are opened.
+        """Every table with its columns and its rows, or why it can't be read; and whether all
+        belong together, before they are opened.
         """
-        answer: Answer = {"sheets": [], "lines": [], "read": read, "columns": []}
+        answer: Answer = {"sheets": [], "lines": [], "read": read, "columns": [], "tables": []}
+        found: dict[str, Table] = {}
         try:
+            places, options = self._places(table), read_options(read)
+            answer["sheets"] = [name for name, one in places.items() if one.sheet]
             _small_enough(table)
-            raw = self._raw(table, read)
-            named = table_places(table).places
-            answer["tables"] = [
-                {"name": name, "rows": raw[one].frame.height, "columns": raw[one].frame.columns}
-                for name, one in named.items()
-            ]
-            answer["sheets"] = [name for name, one in named.items() if one.sheet]
-            found = find_links({name: Table(raw[one].frame) for name, one in named.items()})
-            answer["belong_together"] = all(found.links[name] for name in {*named} - {found.people})
+            for name, place in places.items():
+                try:
+                    source, line = below_title(place, options.of_table(name), self._read)
+                except InputError as wrong:
+                    answer["tables"].append({"name": name, "trouble": wrong.said})
+                    continue
+                found[name] = source.table
+                own = {"rows": source.frame.height, "columns": source.frame.columns}
+                answer["tables"].append({"name": name, "line": line, **own})
+            if len(found) == len(places):
+                links = find_links(found)
+                others = {*found} - {links.people}
+                answer["belong_together"] = all(links.links[name] for name in others)
         except InputError as refused:
             answer["trouble"] = list(refused.said)
         return answer
 
     def look_propose(self, table: str, read: Answer) -> Answer:
         """A first policy, the reason for every role and link, and which table is that of people."""
-        from shoal.advise.propose_linked import propose_linked
-
         places = table_places(table)
-        found = propose_linked(places, read_as=read)
+        found = propose_linked(places, read_as=read, read_one=self._read)
         (people,) = {*places.places} - {*found.tables}
         reasons = {column.name: column.why for column in found.people.columns}
         for name, one in found.tables.items():
@@ -196,7 +206,7 @@ class SeveralLooks(Looks):
         ]
         tables = self._counted(frames, policy, base)
         people = next((one for one in tables if one["name"] == PEOPLE), None)
-        below = [one for one in tables if one["name"] != PEOPLE and one["parent"] is not None]
+        below = [one for one in tables if "most" in one]
         candidate = people and {
             "columns": subject_of(policy),
             "people": people["rows"],
@@ -236,11 +246,11 @@ class SeveralLooks(Looks):
         everybody = grouped[PEOPLE].table.records if PEOPLE in grouped else 0
         counted, several = [], np.zeros(everybody, dtype=bool)
         for name, frame in frames.items():
-            one: Answer = {"name": name, "parent": None, "link": None, "rows": frame.height}
+            links = ((policy.get("tables") or {}).get(name) or {}).get("parent") or {None: None}
+            ((parent, link),) = links.items()
+            one: Answer = {"name": name, "parent": parent, "link": link, "rows": frame.height}
             if name in grouped and name != PEOPLE:
-                declared = grouped[name].declared
                 rows = np.bincount(person_of(name, grouped), minlength=everybody)
-                one |= {"parent": declared.parent, "link": declared.link}
                 one |= {
                     "least": int(rows.min()) if everybody else 0,
                     "most": int(rows.max(initial=0)),
@@ -274,7 +284,7 @@ class SeveralLooks(Looks):
             name, own = declared.name, problem.alone(declared)
             findings += [
                 replace(one, attribute=_named(name, one.attribute))
-                for one in check(own, frame)
+                for one in findings_of(own, frame)
                 if one.kind is Fault.MISFIT and one.attribute not in declared.dates
             ]
             for one in of_cells(own.tables.original_table(Table(frame)), own):
@@ -287,7 +297,7 @@ class SeveralLooks(Looks):
         said = [one.message for one in findings]
         findings += [
             one
-            for one in check(asked, frames)
+            for one in findings_of(asked, frames)
             if not any(one.message.endswith(message) for message in said)
         ]
         return {
@@ -339,16 +349,15 @@ class SeveralLooks(Looks):
 
     def look_show_rows(self, table: str, read: Answer, first: int = 0) -> Answer:
         """Some rows of each table, as they are written."""
-        raw = self._raw(table, read)
-        shown = {
-            name: raw[place].frame.slice(first, MOST_ROWS)
-            for name, place in table_places(table).places.items()
-        }
+        lines = read.get("header")
+        asked = {"read": read, "tables": lines if isinstance(lines, dict) else {}}
+        frames = self._tables(table, asked).values()
+        shown = [frame.slice(first, MOST_ROWS) for frame in frames]
         return {
             "first": first,
             "tables": [
                 {"name": name, "columns": frame.columns, "rows": cells_of(frame)}
-                for name, frame in shown.items()
+                for name, frame in zip(self._places(table), shown, strict=True)
             ],
         }
 

@@ -46,25 +46,33 @@ def in_tables(
     trace: Path,
     certificate: Certificate,
 ) -> ReleaseBeside:
-    """Who is in which class of a release of several tables: whoever is alike in all of them.
+    """Who is in which class of a release of several tables: whoever is alike in all of them, in
+    the values of all rows where some may be known. What classes show is asked of people's own
+    columns, as rows of one person may differ.
 
     trace: which published row was which row of the original.
     """
     import polars as pl
 
     from shoal.attacks.beside.audit import ReleaseBeside, stripped
+    from shoal.attacks.beside.sources import least_values_of, values_of
     from shoal.auditor.linked.reading import read_linked_tables
     from shoal.data.linked import PEOPLE as OF_PEOPLE
-    from shoal.data.table import as_text
+    from shoal.data.table import Table, as_text
     from shoal.policy.binding.linked_files import read_linked, read_linked_release
 
-    release = read_linked_tables(read_linked_release(folder, problem).tables, problem)
+    published = read_linked_release(folder, problem).tables
+    release = read_linked_tables(published, problem)
     people = read_linked(original, problem).tables[OF_PEOPLE].frame
     rows = pl.read_ndjson(trace).filter(pl.col("table") == OF_PEOPLE).sort("row")["seq"]
     subject = problem.policy.subject
     assert subject is not None  # as every policy of several tables names one
     names, person = stripped(as_text(people[subject]).gather(rows).to_list())
-    labels, is_kept = release.view.labels, ~release.withheld
+    view = release.view.knowing_all if release.tree.known_rows else release.view
+    labels, is_kept = view.labels, ~release.withheld
+    attributes = problem.model.attributes
+    shown = published[OF_PEOPLE].frame
+    own = Table(shown.select(name for name in shown.columns if name in attributes))
     return ReleaseBeside(
         "the draft",
         "table",
@@ -72,7 +80,10 @@ def in_tables(
         person[is_kept],
         labels[is_kept],
         int(labels.max(initial=-1)) + 1,
+        values_of(own, np.where(is_kept, labels, -1), problem.model),
+        tuple(name for name in own.names if attributes[name].role == "sensitive"),
         k=problem.policy.required_k,
+        least_values=least_values_of(problem.policy.build_promises()),
         holds=certificate.holds,
         sha256=certificate["output"]["sha256"],
     )

@@ -114,6 +114,7 @@ async def _measured(server: Server, run: Run) -> Context:
         "smaller_k": _prices(run).get("smaller_k"),
         "has_prices": bool(_prices(run)),
         "is_pricing": any(j.kind == "marginal" for j in server.jobs.open),
+        "not_priced": server.jobs.failure("marginal", run.name),
         "risks": risks_chart(stated),
         "distributions": [_drawn(one) for one in shown.get("distributions", ())],
         "who_pays": shown.get("who_pays"),

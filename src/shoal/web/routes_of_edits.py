@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -14,11 +15,13 @@ from shoal.web.edits import Form, edited, lines_of, one, subject_of, whole, with
 from shoal.web.frame import FIELDS, frame, page
 from shoal.web.policy_text import Context, has_comments, only_changes, read, touched_lines, written
 from shoal.web.project import POLICY, PROJECT, Stale
-from shoal.web.screens import open_screen, without_shell
+from shoal.web.screens import open_screen, titled_lines, without_shell
 from shoal.web.server import COMMENT, Server
 from shoal.web.several import ALL_SHEETS
 from shoal.web.work import Refused
 
+LINE_OF = "header of "
+"""Begins the field of the line that names the columns of one of several sheets."""
 SCREENS = ("open", "columns", "hierarchies", "promises", "compare", "result", "release", "history")
 
 
@@ -61,32 +64,15 @@ async def table(request: Request) -> Response:
     before = server.project.policy.get("missing_values") or []
     read = _read_of(server, form)
     try:
-        await _choose(server, path, read, several)
+        await server.choose_table(path, read, several=several)
     except Refused as refused:
         return await _looked_into(request, form, path, refused)
     if server.too_large:
         return RedirectResponse("/open", 303)
+    if "header" not in read:
+        server.notices += titled_lines(server)
     _set_missing(server, form, before)
     return RedirectResponse("/columns", 303)
-
-
-async def _choose(server: Server, path: Path, read: Context, several: bool) -> None:
-    """Opens a table, below a title where its first line is one. Raises Refused."""
-    try:
-        return await server.choose_table(path, read, several=several)
-    except Refused:
-        if several or "header" in read:
-            raise
-        beginning = await server.desk.look("show_beginning", table=str(path), read=read)
-        header = beginning["read"].get("header")
-        if header is None or len(beginning["sheets"]) > 1:
-            raise
-    await server.choose_table(path, {**read, "header": header})
-    said = gettext(
-        "Line {header} names the columns; what stands above it was left out. Open has another.",
-        header=header,
-    )
-    server.notices.append(said)
 
 
 async def _looked_into(
@@ -99,15 +85,18 @@ async def _looked_into(
     asked, several = {"table": str(path), "read": options}, _is_several(form)
     more = {"several": True} if several else {}
     beginning = await server.desk.look("show_beginning", **asked, **more)
-    if len(beginning["sheets"]) > 1 and not several and "sheet" not in options:
-        refused = None  # which sheet is meant is asked, and all of them where they belong together
+    if len(beginning["sheets"]) > 1 and not several:
         together = await server.desk.look("show_beginning", **asked, several=True)
-        several = bool(together.get("belong_together"))
-        beginning = together if several else beginning
+        if "sheet" not in options:
+            refused = None  # which sheet is asked, and all of them where they belong together
+            several = bool(together.get("belong_together"))
+        beginning = together if several else beginning | {"tables": together["tables"]}
+    for place in (beginning, *beginning.get("tables", ())):
+        place["trouble"] = [without_shell(line) for line in place.get("trouble", ())]
     context |= {
         "chosen": named,
         "typed": one(form, "typed"),
-        "beginning": beginning | {"trouble": [*map(without_shell, beginning.get("trouble", ()))]},
+        "beginning": beginning,
         "read": beginning["read"],
         "missing": one(form, "missing").splitlines(),
         "all_sheets": several,
@@ -139,7 +128,10 @@ def _read_of(server: Server, form: Form) -> Context:
     found |= {name: form[name][-1] for name in asked if any(form.get(name, ()))}
     if found.get("sheet") == ALL_SHEETS:
         del found["sheet"]
-    header = whole(found.pop("header", ""), 2)
+    header: Any = whole(found.pop("header", ""), 2)
+    if _is_several(form):
+        asked_of = {key.removeprefix(LINE_OF): key for key in form if key.startswith(LINE_OF)}
+        header = {name: whole(one(form, key), 1) or 1 for name, key in asked_of.items()} or None
     return found if header is None else found | {"header": header}
 
 

@@ -625,6 +625,7 @@ def _first_rating(column: Context, risk: Context) -> Context:
     available = {"quasi": "high", "sensitive": "low"}.get(str(column.get("role")))
     found: Context = {"available": available}
     if alone is not None and people:
+        alone -= risk.get("alone_by_counts") or 0  # whom no column singles out
         grade = (alone > TOLERATED * people) + (alone > GRAVE_ABOVE * people)
         found["distinguishing"] = GRADES[grade]
     return found

@@ -8,6 +8,7 @@ from pathlib import Path
 from shoal.connectors.formats import SUFFIXES
 from shoal.data.certificate import Certificate
 from shoal.data.language import gettext
+from shoal.data.linked import PEOPLE
 from shoal.data.person.decision import asks_who
 from shoal.data.warnings import GRAVE
 from shoal.policy.proposal.roles import MANY
@@ -113,7 +114,7 @@ async def open_screen(server: Server, below: str) -> Context:
         "start": str(project.start),
         "about": project.about,
         "read": server.read_options,
-        "header": server.read_options.get("header"),
+        "titled": titled_lines(server),
         "missing": project.policy.get("missing_values") or [""],
         "ways": WAYS,
         "fields": FIELDS,
@@ -121,6 +122,16 @@ async def open_screen(server: Server, below: str) -> Context:
         "is_sample": bool(server.sample_of),
         "too_large": server.too_large,
     }
+
+
+def titled_lines(server: Server) -> list[str]:
+    """Which lines name the columns, where these are not the first."""
+    header, people = server.read_options.get("header") or 1, server.project.people_name
+    lines = header if isinstance(header, dict) else {"": header}
+    said = gettext("Line {line} names the columns{where}; what stands above it was left out.")
+    where = {name: gettext(" of {name}", name=name) if name else "" for name in lines}
+    where[PEOPLE] = gettext(" of {name}", name=people)
+    return [said.format(line=n, where=where[name]) for name, n in lines.items() if n > 1]
 
 
 def _below(path: Path, start: Path) -> str:
@@ -155,7 +166,7 @@ async def columns_screen(server: Server, search: str, page: int) -> Context:
         **context,
         "columns": found[(page - 1) * PER_PAGE : page * PER_PAGE],
         "asked": [column for column in found if column["ask"]],
-        "remarked": [column for column in found if column["remarks"] and not column["ask"]],
+        "remarked": [column for column in found if column["remarks"]],
         # not one that singles out few beside the first
         "most_alone": [c["name"] for c in alone[:2] if 2 * c["alone"] >= alone[0]["alone"]],
         "found": len(found),
@@ -177,7 +188,9 @@ def _several(server: Server, profile: Context | None) -> Context | None:
     project = server.project
     if not project.is_several:
         return None
-    return several_context(project.policy, project.columns, project.people_name, profile)
+    found = several_context(project.policy, project.columns, project.people_name, profile)
+    asks = [project.attributes[name].get("ask") for name in subject_of(project.policy)]
+    return found | {"doubt": question_of(next(iter(asks), None))}
 
 
 async def _profile(server: Server) -> tuple[Context | None, str | None]:
@@ -190,8 +203,10 @@ async def _profile(server: Server) -> tuple[Context | None, str | None]:
 def _column(
     server: Server, number: int, name: str, profile: Context | None, risk: Context | None
 ) -> Context:
-    settings = server.project.attributes.get(name) or {}
-    role, people = settings.get("role", ""), server.project.people_name
+    project = server.project
+    settings = project.attributes.get(name) or {}
+    role, people, ask = settings.get("role", ""), project.people_name, settings.get("ask")
+    is_asked_above = asks_who(ask) or (project.is_several and name in subject_of(project.policy))
     own = next((c for c in (profile or {}).get("columns", ()) if c["name"] == name), None)
     alone = ((risk or {}).get("columns") or {}).get(name)
     return {
@@ -202,20 +217,19 @@ def _column(
         "kind": _kind(own, settings),
         "round": settings.get("round"),
         "is_range": settings.get("type") == "number" and "hierarchy" not in settings,
-        "reason": (server.project.about.get("reasons") or {}).get(name, ""),
-        # who is one person is asked above
-        "ask": None if asks_who(ask := settings.get("ask")) else question_of(ask),
+        "reason": (project.about.get("reasons") or {}).get(name, ""),
+        "ask": None if is_asked_above else question_of(ask),
         "is_whole": settings == {"role": "quasi"} and own is not None and own["values"] > MANY,
         "doubtful": dict(ask["values"]) if isinstance(ask, dict) and "values" in ask else None,
         "bars": pictures.bars(own["bars"]) if own and role not in ("identifier", "subject") else [],
-        "repeats": _repeats(profile, name) if role == "subject" else "",
+        "repeats": _repeats(profile, name, project.is_several) if role == "subject" else "",
         "alone": None if alone is None else alone["alone"],
         "without": None if alone is None else alone["without"],
         "share": 0
         if not alone or not risk or not risk.get("lone")
         else alone["without"] / risk["lone"],
         "if_known": _alone_if_known(server, name, risk or {}),
-        "promised": promises_about(server.project.policy, name) if role == "sensitive" else [],
+        "promised": promises_about(project.policy, name) if role == "sensitive" else [],
     }
 
 
@@ -253,14 +267,11 @@ def _kind(own: Context | None, settings: Context) -> str:
     return f"{own['values']:,} {what}{missing}"
 
 
-def _repeats(profile: Context | None, name: str) -> str:
+def _repeats(profile: Context | None, name: str, is_several: bool) -> str:
     for candidate in (profile or {}).get("candidates", ()):
         if list(candidate["columns"]) == [name]:
-            return gettext(
-                "{repeated:,} with several rows, at most {most_rows}",
-                repeated=candidate["repeated"],
-                most_rows=candidate["most_rows"],
-            )
+            said = gettext("{repeated:,} with several rows, at most {most_rows}", **candidate)
+            return gettext("{said} in one table", said=said) if is_several else said
     return ""
 
 
@@ -271,7 +282,7 @@ def _person(server: Server, profile: Context | None) -> Context:
     candidates = []
     tried = (profile or {}).get("tried") or {}
     listed = (profile or {}).get("candidates") or []
-    for place, one in enumerate(listed):
+    for one in listed:
         columns = list(one["columns"])
         candidates.append(
             {
@@ -280,13 +291,11 @@ def _person(server: Server, profile: Context | None) -> Context:
                 "value": APART.join(str(numbers[name]) for name in columns) or "rows",
                 "can_choose": not one["is_profile"],
                 "is_chosen": columns == subject,
-                "fewer": (tried.get("fewer") or [])[place : place + 1],
             }
         )
     worst = max(range(len(listed)), key=lambda i: (tried["fewer"] + [0])[i]) if tried else None
     return {
         "is_answered": person_answered(server),
-        "answer": server.project.about.get("person"),
         "subject": " + ".join(subject),
         "candidates": candidates,
         "others": [

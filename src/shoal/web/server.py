@@ -15,6 +15,7 @@ from typing import Any
 from shoal.data.findings import some_named
 from shoal.data.language import gettext
 from shoal.errors import InputError
+from shoal.policy.model import header_of
 from shoal.web import policy_text, sign_off
 from shoal.web.edits import Form, one, options_of
 from shoal.web.guard import Door
@@ -128,9 +129,13 @@ class Server:
         self.grave, policy = [], self.project.policy
         people = people_among([*found["tables"]], policy) if several else None
         proposed: Context = {}
+        key["read"], read = found["read"], {**found["read"]}
         if several and people is None:
             proposed = await self.desk.look("propose", **key)
             people = proposed["people"]
+        if several:
+            lines = read.pop("header")
+            read |= header_of(lines, str(people))
         columns = column_names(found["tables"], str(people)) if several else found["columns"]
         about = {
             **self.project.about,

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from shoal.data.findings import some_named
-from shoal.data.language import gettext
+from shoal.data.language import gettext, ngettext
 from shoal.data.linked import PEOPLE
 from shoal.errors import InputError
 from shoal.reports.linked import Entity, entity_picture, known_text
@@ -122,35 +122,65 @@ def with_known(policy: Context, name: str, known: str) -> tuple[Context, str]:
         raise InputError("known rows: choose one of the list")
     if why := why_not_known(policy, name).get(known):
         raise InputError(f"known rows of {name}: can't be “{known_text(known)}”, since {why}")
-    table = dict(policy["tables"][name])
     value = int(known) if known.isdigit() else known
-    table["rows"] = {**(table.get("rows") or {}), "known": value}
-    said = gettext("{name}: known {what}", name=name, what=known_text(value))
-    return {**policy, "tables": {**policy["tables"], name: table}}, said
+    tables, said = dict(policy["tables"]), [name]
+    if isinstance(value, int):  # attackers know one number of rows of all tables together
+        said += [other for other in tables if other != name and known_of(tables, other).isdigit()]
+    for one in said:
+        tables[one] = {**tables[one], "rows": {**(tables[one].get("rows") or {}), "known": value}}
+    names, what = some_named(said), known_text(value)
+    return {**policy, "tables": tables}, gettext("{names}: known {what}", names=names, what=what)
+
+
+def known_of(tables: Mapping[str, Any], name: str) -> str:
+    """What is known of a table's rows, as a form says it; of people all is."""
+    return str(((tables.get(name) or {}).get("rows") or {}).get("known", "all"))
 
 
 def why_not_known(policy: Context, name: str) -> dict[str, str]:
     """What can't be said of the rows of a table, of the ways of `KNOWN`, each with why not and what
     to change first. policy: as `flat` makes it.
     """
-    columns = [
-        column
-        for column, own in policy["attributes"].items()
-        if own.get("role") == "quasi" and column.partition(".")[0] == name
-    ]
+    tables = policy["tables"]
+    own_columns = {c: a for c, a in policy["attributes"].items() if c.partition(".")[0] == name}
+    parents = {one: next(iter(table.get("parent") or ()), PEOPLE) for one, table in tables.items()}
+    below = [one for one in tables if parents[one] == name and known_of(tables, one).isdigit()]
+    if below:
+        why = gettext("any rows of {names} are known; first change that", names=some_named(below))
+        return dict.fromkeys(KNOWN[1:], why)
+    refused = {}
+    if known_of(tables, parents[name]) != "all":
+        why = gettext("not all rows of {name} are known; first change that", name=parents[name])
+        refused = dict.fromkeys(("3", "2", "1"), why)
+        if known_of(tables, parents[name]).isdigit():
+            refused |= dict.fromkeys(("all", "count"), why)
+    whole = [t for t in tables if parents[t] == name and known_of(tables, t) != "none"]
+    whole += [c for c, a in own_columns.items() if a.get("type") == "set" and _is_whole(a)]
+    if whole:
+        why = gettext(
+            "what is known of {parts} tells of all of these rows; first say “nothing” there",
+            parts=some_named(whole),
+        )
+        refused = dict.fromkeys(("3", "2", "1"), why) | refused
+    columns = [column for column, own in own_columns.items() if own.get("role") == "quasi"]
     if columns:
         why = gettext(
             "others could know {columns}; first say under Columns that they could not",
             columns=some_named(columns),
         )
-        return dict.fromkeys(("count", "none"), why)
+        return refused | dict.fromkeys(("count", "none"), why)
     if policy.get("keys") == "none" or "counts-unknown" in (policy.get("assume") or ()):
-        return {}
+        return refused
     why = gettext(
         "keys say how many rows a person has; first write “keys: none” or “assume:"
         " [counts-unknown]” into the policy, by “Edit as text”"
     )
-    return {"none": why}
+    return refused | {"none": why}
+
+
+def _is_whole(attribute: Mapping[str, Any]) -> bool:
+    """Whether all elements of a set are known, or how many there are."""
+    return (attribute.get("known") or "all") in ("all", "count")
 
 
 # The picture.
@@ -164,12 +194,13 @@ def entities(found: Sequence[Mapping[str, Any]], people: str) -> list[Entity]:
             lines = [gettext("{count:,} people", count=one["rows"])]
             drawn.append(Entity(people, None, lines, is_people=True))
             continue
-        lines = [gettext("{count:,} rows", count=one["rows"])]
+        lines = [ngettext("{count:,} row", "{count:,} rows", one["rows"])]
         if one["parent"] is None:
             lines.append(gettext("whose they are is not said yet"))
         else:
-            span = gettext("{least:,} to {most:,} of a person", **one)
-            lines = [f"{lines[0]}, {span}", gettext("by {column}", column=one["link"])]
+            lines.append(gettext("by {column}", column=one["link"]))
+        if "most" in one:
+            lines[0] += gettext(", {least:,} to {most:,} of a person", **one)
         parent = people if one["parent"] == PEOPLE else one["parent"]
         drawn.append(Entity(one["name"], parent, lines))
     return drawn
@@ -214,10 +245,10 @@ def several_context(
         "known": [
             {
                 "name": name,
-                "known": str((table.get("rows") or {}).get("known", "all")),
+                "known": known_of(below, name),
                 "why_not": why_not_known(flat(policy), name),
             }
-            for name, table in below.items()
+            for name in below
         ],
     }
 

@@ -10,7 +10,7 @@ import signal
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from time import monotonic
@@ -234,6 +234,12 @@ class Jobs:
 
     def last(self, kind: str) -> Job | None:
         return next((j for j in reversed(self._all.values()) if j.kind == kind), None)
+
+    def failure(self, kind: str, run: str) -> Mapping[str, Any] | None:
+        """Why the last job of a kind failed, where it was about this run."""
+        job = self.last(kind)
+        has_failed = job is not None and job.state in ("refused", "failed")
+        return job.result if job and has_failed and job.asked["run"] == run else None
 
     def start(self, kind: str, **asked: Any) -> Job:
         self._count += 1

@@ -290,6 +290,14 @@ def test_a_comparison_shows_its_table_and_what_publish_takes(sample_table, sampl
         assert f"{100 * found.rows[0].loss:.2f} %" in repr(found)
 
 
+def test_a_method_of_that_name_with_other_parameters_is_said_to_differ(sample_table):
+    words = {"quasi": ["age", "sex"], "sensitive": "disease", "other": "drop", "k": 10, "t": 0.5}
+    found = front_door.compare(sample_table, methods=["tcloseness", "mondrian"], **words)
+    (own,) = [line for line in repr(found).splitlines() if line.startswith("publish under")]
+    assert own.endswith("; the tcloseness compared here has aim=means, scale=deviation instead")
+    assert all(row.holds for row in found.rows if row.label == found.recommendation.method)
+
+
 def test_the_policys_own_method_keeps_the_policys_parameters(sample_table, sample_policy):
     policy = sample_policy | {"method": {"name": "mondrian", "cut": "nearest"}}
     found = compare(

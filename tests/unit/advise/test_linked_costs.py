@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import polars as pl
 import pytest
 
 import linked_cases
@@ -29,6 +30,8 @@ def test_a_compared_release_loses_what_a_published_one_does(tmp_path):
 def test_where_some_rows_are_known_both_methods_of_linked_tables_are_compared():
     policy = linked_cases.policy()
     policy["tables"]["visits"]["rows"] = {"known": 1}
+    policy["tables"]["drugs"]["rows"] = {"known": "none"}
+    policy["assume"] = ["counts-unknown"]
     compared = shoal.compare(WORLD, policy, ks=[3])
     assert sorted(row.method for row in compared.releases) == ["bundles", "items"]
     assert compared.own == "items"
@@ -60,3 +63,32 @@ def test_the_loss_before_prices_is_that_of_the_release(tmp_path):
     priced = shoal.marginal(WORLD, linked_cases.policy(4))
     assert priced.loss == pytest.approx(loss_of_release(tmp_path, linked_cases.policy(4)))
     assert priced.smaller_k.loss < priced.loss
+
+
+def with_commas(cost):
+    """The world where visits cost a half more, with a decimal comma, and a policy of such costs."""
+    tables = dict(WORLD)
+    tables["visits"] = WORLD["visits"].with_columns(
+        (pl.col("cost").cast(pl.String) + ",5").alias("cost")
+    )
+    policy = linked_cases.policy(4)
+    policy["tables"]["visits"]["attributes"]["cost"] = cost
+    return tables, {**policy, "read": {"decimal": ","}}
+
+
+@pytest.mark.parametrize(
+    "cost",
+    [
+        {"role": "sensitive", "type": "number"},
+        {"role": "plain", "type": "number"},
+        {"role": "quasi", "type": "number"},
+    ],
+    ids=lambda cost: cost["role"],
+)
+def test_numbers_with_decimal_commas_are_measured_as_they_are_published(tmp_path, cost):
+    tables, policy = with_commas(cost)
+    release = shoal.publish(tables, shoal.Policy.from_dict(policy), output=tmp_path / "released")
+    loss = release.certificate["linked"]["bundle_loss"]
+    (row,) = shoal.compare(tables, policy, ks=[4]).rows
+    assert row.loss == loss
+    assert shoal.marginal(tables, policy).loss == pytest.approx(loss)

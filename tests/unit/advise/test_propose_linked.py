@@ -13,6 +13,7 @@ from sample_policies import content_of
 from shoal.advise.propose_linked import propose_linked
 from shoal.connectors.database.catalogue import ForeignKey
 from shoal.connectors.table_places import table_places
+from shoal.data.person.decision import who_is_a_person
 from shoal.data.table import Table
 from shoal.errors import InputError
 from shoal.policy.policy import Policy
@@ -180,9 +181,85 @@ def said_of_people(attributes, shoal) -> list[str]:
 
 def test_a_table_of_people_that_holds_several_rows_of_one_is_asked_about(stays, shoal):
     found = yaml.safe_load(propose_linked(table_places("data")).text)["attributes"]
-    assert found["stay"]["ask"].startswith("who is one person? by patient: 30 people")
+    assert found["stay"]["ask"].startswith(
+        "may several rows be one person's? its 150 rows hold only 30 different values of patient;"
+    )
     warned = "table 'people': column 'patient': 150 records carry 30 different values"
     assert all(warned in said for said in said_of_people(stays, shoal))
+
+
+@pytest.mark.parametrize("names", [("forename", "surname"), ("tags",)])
+def test_namesakes_and_sets_of_a_table_of_people_with_keys_are_nobody_else(
+    tmp_path, monkeypatch, shoal, names
+):
+    monkeypatch.chdir(tmp_path)
+    rows = range(120)
+    sharing = {
+        "forename": [f"{'ABCDEFGHIJ'[i // 3 % 10]}nn" for i in rows],
+        "surname": [f"{'KLMNOPQRST'[i // 3 % 10]}oe" for i in rows],
+        "tags": [f"a{i // 3 % 4};b{i // 3 % 4}" for i in rows],
+        "sex": ["mf"[i // 3 % 2] for i in rows],
+    }
+    shared = {name: sharing[name] for name in (*names, "sex")}
+    write_tables(shared, [f"V{i}" for i in rows])
+    (found,) = who_is_a_person(Table(pl.DataFrame(shared)), names).candidates
+    assert found.columns == names
+    assert "ask" not in propose_linked(table_places("data")).content["attributes"]["stay"]
+    attributes = {"stay": {"role": "subject"}, "sex": {"role": "quasi"}}
+    attributes |= {name: {"role": "identifier"} for name in names}
+    assert not any("different" in said for said in said_of_people(attributes, shoal))
+
+
+def titled(folder: Path, table: str, world: dict[str, pl.DataFrame]) -> None:
+    """Writes the tables, one of them below a title and a blank line."""
+    folder.mkdir()
+    for name, frame in world.items():
+        above = "Clinic of St. Mary\n\n" if name == table else ""
+        (folder / f"{name}.csv").write_text(above + frame.write_csv())
+
+
+@pytest.mark.parametrize("table", ["people", "visits"])
+def test_a_title_above_one_of_several_tables_is_proposed_published_and_verified(
+    tmp_path, monkeypatch, shoal, table
+):
+    monkeypatch.chdir(tmp_path)
+    titled(Path("data"), table, linked_cases.world(60))
+    found = propose_linked(table_places("data")).content
+    lines = dict.fromkeys(("people", "visits", "drugs"), 1) | {table: 3}
+    assert found["read"] == {"header": lines}
+    content = linked_cases.policy() | {"read": found["read"]}
+    Path("p.yaml").write_text(yaml.safe_dump(content))
+    for command in (
+        ("policy", "check", "p.yaml", "data"),
+        ("publish", "data", "-p", "p.yaml", "-o", "out", "-q"),
+        ("verify", "out", "-p", "p.yaml", "--original", "data"),
+    ):
+        done = shoal(*command)
+        assert done.status == 0, done
+    assert pl.read_csv("out/people.csv").height == 60
+
+
+def test_what_is_said_of_lines_is_not_guessed_and_what_is_wrong_is_said_of_every_table(
+    tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    titled(Path("data"), "visits", linked_cases.world(30))
+    with pytest.raises(InputError) as refused:
+        propose_linked(table_places("data"), read_as={"header": 9000})
+    tables = ["table 'drugs'", "table 'people'", "table 'visits'"]
+    assert [text.split(":")[0] for text in refused.value.said] == tables
+    lines = {"people": 1, "visits": 3, "drugs": 1}
+    found = propose_linked(table_places("data"), read_as={"header": lines})
+    assert found.content["read"] == {"header": lines}
+
+
+def test_lines_of_a_table_that_the_policy_does_not_have_are_a_finding():
+    content = linked_cases.policy() | {"read": {"header": {"visits": 3, "vists": 3}}}
+    with pytest.raises(InputError, match="there is no table 'vists'; did you mean 'visits'"):
+        Policy.from_dict(content)
+    alone = {"attributes": {"age": {"role": "quasi"}}, "promises": content["promises"]}
+    with pytest.raises(InputError, match="there is no table 'visits'"):
+        Policy.from_dict({"version": 1, **alone, "read": {"header": {"visits": 3}}})
 
 
 def test_keys_of_people_that_differ_in_their_spelling_alone_are_warned_of(

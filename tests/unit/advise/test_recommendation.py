@@ -30,8 +30,8 @@ def test_one_that_loses_hardly_more_in_half_the_time_goes_first():
     advice = recommend([Ranked("a", 0.1, 4.0), Ranked("b", 0.105, 2.0)], 5, 3)
     assert advice.method == "b"
     assert advice.why == (
-        "it loses 10.50 % of the detail, hardly more than a with 10.00 %, and takes 2 instead of 4"
-        " CPU seconds"
+        "it keeps every promise, too, and loses 10.50 % of the detail, hardly more than a with"
+        " 10.00 %; it takes 2 instead of 4 CPU seconds"
     )
 
 

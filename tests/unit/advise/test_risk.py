@@ -152,3 +152,17 @@ def test_the_command_prints_figures_and_no_cell(tmp_path, capsys):
         "below_k": 4,
         "most_classes": 1,
     }
+
+
+def test_of_linked_tables_it_is_said_whom_numbers_of_rows_single_out_without_any_column():
+    visits = [("a", "1"), ("b", "1"), ("c", "1"), ("c", "1"), ("d", "1")]
+    tables = {
+        "people": pl.DataFrame({"patient": list("abcd"), "sex": ["w", "m", "m", "m"]}),
+        "visits": pl.DataFrame(visits, ["patient", "day"], orient="row"),
+    }
+    below = {"parent": {"people": "patient"}, "attributes": {"day": {"role": "quasi"}}}
+    policy = content_of({"patient": "subject", "sex": "quasi"}, tables={"visits": below})
+    found = shoal.risk(tables, policy)
+    assert found.to_dict()["alone_by_counts"] == 1  # c
+    assert found.alone == {"sex": 2, "visits.day": 1}  # a and c; c
+    assert "alone_by_counts" not in shoal.risk(frame(), POLICY).to_dict()

@@ -201,3 +201,87 @@ def test_codes_with_leading_zeros_are_text():
 def test_groups_of_equal_length_are_asked_about():
     found = proposed([f"6{i % 90 + 10} {345 + i} {i + 600}" for i in range(N)])
     assert "codes" in found.questions["x"]
+
+
+# Publish recognizes the same forms
+
+
+def said_of_labels(frame: pl.DataFrame, policy: shoal.Policy) -> list[shoal.ReleaseWarning]:
+    release = shoal.publish(frame, policy)
+    return [one for one in release.warnings if one.code == "read-as-text"]
+
+
+@pytest.mark.parametrize(("cells", "kind", "read"), FORMS)
+def test_words_read_a_form_or_publish_warns_of_it(cells, kind, read):
+    frame = pl.DataFrame({"x": cells})
+    policy = shoal.Policy.from_columns(frame, quasi="x", k=5)
+    own = policy.model.attributes["x"]
+    is_read = own.type == "number" if kind == "number" else own.hierarchy is not None
+    assert is_read != bool(said_of_labels(frame, policy))
+    if is_read and read != {"decimal": ","}:
+        assert policy.model.read.model_dump(exclude_unset=True) == read
+
+
+@pytest.mark.parametrize(("cells", "kind", "read"), FORMS)
+def test_publish_warns_of_a_form_that_a_policy_gives_no_type(cells, kind, read):
+    frame = pl.DataFrame({"x": cells})
+    policy = {"version": 1, "promises": [{"model": "k-anonymity", "k": 5}]}
+    untyped = shoal.Policy.from_dict({**policy, "attributes": {"x": {"role": "quasi"}}})
+    (said,) = said_of_labels(frame, untyped)
+    assert said.severity == "note"
+    labels = {"x": {"role": "quasi", "type": "category"}}
+    assert not said_of_labels(frame, shoal.Policy.from_dict({**policy, "attributes": labels}))
+
+
+def test_numbers_that_are_read_by_words_are_published_as_numbers(tmp_path):
+    frame = pl.DataFrame({"kg": [f"{40 + i % 30},{i % 10}" for i in range(N)], "own": [1.5] * N})
+    release = shoal.publish(frame, quasi=["kg", "own"], k=5)
+    assert release.numbers("mid")["kg"].dtype == pl.Float64
+    assert release.certificate.holds
+    release.save(tmp_path / "out.csv")
+    read = shoal.read_release(tmp_path / "out.csv", numbers="mid").data
+    assert read["kg"].equals(release.numbers("mid")["kg"])
+
+
+def test_publish_warns_of_sensitive_numbers_as_text_where_closeness_depends_on_it():
+    frame = pl.DataFrame({"age": [i % 40 for i in range(N)], "lab": [f"{i}.5" for i in range(N)]})
+    words = {"quasi": "age", "sensitive": "lab", "k": 10}
+    close = shoal.Policy.from_columns(frame, **words, t=0.5)
+    (said,) = said_of_labels(frame, close)
+    assert said.text.startswith("attribute 'lab': has no type, so any two values are equally far")
+    assert "say 'type: number'" in said.text
+    assert not said_of_labels(frame, shoal.Policy.from_columns(frame, **words, l=2))
+    numbers = frame.cast({"lab": pl.Float64})
+    assert not said_of_labels(numbers, shoal.Policy.from_columns(numbers, **words, t=0.5))
+
+
+def test_few_numbers_and_names_are_labels_without_a_word():
+    frame = pl.DataFrame({"grade": ["1", "2", "3"] * 20, "town": ["Ulm", "Bonn"] * 30})
+    columns = {"grade": {"role": "quasi"}, "town": {"role": "quasi"}}
+    content = {"version": 1, "attributes": columns, "promises": [{"model": "k-anonymity", "k": 5}]}
+    assert said_of_labels(frame, shoal.Policy.from_dict(content)) == []
+
+
+@pytest.mark.parametrize("text", ["{},5", "{} %"])
+def test_the_command_and_policy_check_warn_of_untyped_numbers_and_verify_agrees(
+    shoal, text, tmp_path
+):
+    cells = [text.format(20 + i % 12) for i in range(N)]
+    pl.DataFrame({"x": cells, "y": cells}).write_csv(tmp_path / "t.csv", separator=";")
+    (tmp_path / "p.yaml").write_text(
+        "version: 1\nattributes: {x: {role: quasi}, y: {role: drop}}\n"
+        "promises: [{model: k-anonymity, k: 5}]\n"
+    )
+    files = [tmp_path / name for name in ("t.csv", "p.yaml", "o.csv")]
+    original, policy, output = map(str, files)
+    published = shoal("publish", original, "-p", policy, "-o", output)
+    assert "attribute 'x': has no type" in published.err
+    assert "attribute 'x': has no type" in shoal("policy", "check", policy, original).err
+    assert shoal("verify", output, "-p", policy, "--original", original).status == 0
+
+
+@pytest.mark.parametrize("empty", [[None] * 200, [float("nan")] * 200, [""] * 200, ["NULL"] * 200])
+def test_a_column_without_values_asks_nothing(empty):
+    found = shoal.propose_policy(pl.DataFrame({"a": [1, 2] * 100, "empty": empty}), k=5)
+    assert "# empty: dropped" in found.text
+    assert not [question for question in found.questions if "empty" in question]

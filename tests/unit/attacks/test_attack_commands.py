@@ -204,6 +204,13 @@ def test_a_share_in_a_word(share, word):
     assert Row("", "", "", share).word == word
 
 
+def test_all_shares_of_a_sentence_are_of_as_many():
+    none, few = ({"share": share, "ci": None, "of": 556} for share in (0.0, 0.009))
+    said = Row("", "", "they are found", none, control=0.5, chance=few).says
+    assert said.startswith("0 of 556 people: they are found;")
+    assert said.endswith(", 278 of 556; by chance, 5 of 556")
+
+
 # 33 against 15 of 100, on 46 people each
 FEW_TRIED = {"share": 0.178, "ci": [-0.001, 0.337]}
 
@@ -282,6 +289,23 @@ def test_a_number_is_guessed_within_a_part_of_its_range_and_compared_with_strang
     assert words("ill", SHARE, small, {}) == ["some", "much"]
     large, few = ({"share": share, "ci": None} for share in (0.2, 0.01))
     assert words("pay", few, large, within) == ["much", "some"]
+
+
+def test_certainty_where_people_have_several_rows_says_what_is_counted_and_names_holder_share():
+    def certain(**more):
+        tried = found_by(inference={"ill": GUESSED | {"certain": SHARE}})
+        kept = {"promises": [{"model": "l-diversity", "attributes": ["ill"]}]}
+        found = ranked(Certificate({**tried, **kept, "people": "known", **more}))
+        return next(one for one in found if "nearly certain" in one.says)
+
+    once = certain(subjects=100, records={"out": 100})
+    assert once.says.endswith("at least 90 % of the class have the same.")
+    assert once.remedy == "Ask for a larger l."
+    often = certain(subjects=100, records={"out": 250})
+    assert often.says.endswith(
+        "90 % of the people in the class have the same in one of their rows at least."
+    )
+    assert often.remedy == "Promise holder-share."
 
 
 def test_findings_are_ranked_much_first_each_with_what_to_do():

@@ -302,7 +302,7 @@ def test_a_method_that_is_not_known_here_is_no_control_and_print_says_so(tmp_pat
         ("inferense", {}, "did you mean 'inference'"),
         ("inference:tolerance=2", {}, "parameter 'tolerance' must be at most 1"),
         ("inference", {"control": pl.DataFrame({"age": [1]})}, "control: has no column 'd'"),
-        ("intersection", {}, "--others"),
+        ("intersection", {}, r"\(others=\)"),
     ],
 )
 def test_what_can_not_be_tried_is_refused(asked, more, said):

@@ -19,6 +19,7 @@ import shoal
 from certified_cases import run
 from sample_policies import content_of
 from shoal.auditor.verdict import of_cells, remedy
+from shoal.data.certificate import Certificate
 from shoal.data.table import Table
 from shoal.policy.policy import Policy
 from shoal.reports.limits import linked_rows
@@ -136,6 +137,27 @@ def test_how_many_are_alone_says_how_grave_it_is(share, severity):
     for one in found:
         assert one.column == "ward"
         assert f"{int(share * ROWS)} of {ROWS} records are alone" in one.text
+
+
+def test_t_closeness_says_that_a_missing_value_is_one_of_its_values_and_verify_finds_it(tmp_path):
+    frame = people(ill=["I10", "M54", ""] * 20)
+    close = {"model": "t-closeness", "attributes": ["ill"], "t": 0.9}
+    promises = [{"model": "k-anonymity", "k": 5}, close]
+    asked = policy({"ill": {"role": "sensitive"}}, promises=promises)
+    frame.write_csv(tmp_path / "in.csv")
+    done = shoal.publish(frame, asked)
+    found = [one for one in done.warnings if one.code == "missing-counted"]
+    assert [(one.column, one.severity) for one in found] == [("ill", "note")]
+    done.save(tmp_path / "out.csv")
+    checks = shoal.verify(tmp_path / "out.csv", policy=asked)
+    assert {check.name: check.ok for check in checks}["measured again"]
+    stated = Certificate.load(tmp_path / "out.csv.certificate.json")
+    silent = stated.extended(
+        warnings=[one for one in stated["warnings"] if one["code"] != "missing-counted"]
+    )
+    (tmp_path / "silent.json").write_text(silent.to_json())
+    checks = shoal.verify(tmp_path / "out.csv", tmp_path / "silent.json", policy=asked)
+    assert {check.name: check.ok for check in checks}["measured again"] is False
 
 
 EVERY = set(

@@ -299,7 +299,7 @@ def test_what_is_signed_is_what_was_read_whatever_lies_there_now(copied, key):
     path = copied / "out.csv.certificate.json"
     forged = Proof(path, path.read_bytes().replace(b'"seed"', b'"seed" ', 1))
     checks = verify_by(str(copied / "out.csv"), forged, trust=[copied / "k.pub.pem"])
-    assert str(checks[-1]) == "FAIL signature: is by none of the keys that --trust names"
+    assert str(checks[-1]) == "FAIL signature: is by none of the keys that trust= names"
 
 
 def openssl(*words: object, **more) -> subprocess.CompletedProcess:
@@ -510,3 +510,17 @@ def test_a_failed_check_gives_both_figures_in_words_with_their_unit(copied):
     assert "the journalist's greatest chance (a share): 0.5 stated" in again
     assert "the journalist's greatest chance is not the prosecutor's" in found["figures"]
     assert "journalist_max" not in "".join(found.values())
+
+
+def test_whoever_verifies_what_came_from_a_frame_is_led_to_audit(tmp_path):
+    frame = pl.DataFrame({"age": [n % 5 for n in range(40)]})
+    release = library.publish(frame, quasi="age", k=3)
+    release.save(tmp_path / "out.csv")
+    with pytest.raises(InputError, match=r"of type DataFrame; 'shoal\.audit'"):
+        library.verify(tmp_path / "out.csv", policy=release.policy, original=frame)
+    checks = library.verify(tmp_path / "out.csv", policy=release.policy)
+    (named,) = [check for check in checks if check.name == "input"]
+    assert (
+        named.text
+        == "the certificate names none, as of a frame; 'audit' compares the release with it"
+    )

@@ -130,7 +130,7 @@ def test_what_keeps_rows_unmatched_is_not_left_to_the_certificate(verb, tmp_path
     checks = release.checked()
     assert failed(checks) == ["measured again"]
     name = METHODS[verb]
-    assert f"name its method, --method {name}" in checks["measured again"].text
+    assert f"name its method, method='{name}'" in checks["measured again"].text
     command = ["verify", release.out, release.proof, "-p", release.policy, "-q"]
     command += ["--original", release.source, "--method"]
     assert [status_of([*map(str, command), way]) for way in (name, "mondrian")] == [0, 1]

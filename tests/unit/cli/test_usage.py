@@ -100,7 +100,7 @@ def test_an_unknown_key_of_read_or_write_is_answered_with_those_that_there_are(s
         f"shoal: --read delimeter=...: is not a known key; did you mean 'delimiter'? {known}",
     ]
     with pytest.raises(
-        InputError, match=r"^--write foo=\.\.\.: is .* encoding, delimiter, newline"
+        InputError, match=r"^write={'foo': '...'}: is .* encoding, delimiter, newline"
     ):
         files_options(None, ["foo=1"])
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -49,6 +52,44 @@ def test_a_dropped_column_may_hold_anything(frame):
     assert shoal.publish(frame, POLICY).data.shape == (4, 1)
     assert shoal.publish(frame, quasi="age", k=2, drop="odd").certificate.holds
     assert shoal.risk(frame, POLICY)
+
+
+CONVERT = "; convert them to numbers (float) or text (str)"
+NAMED = {
+    "fractions": (pd.Series([Fraction(1, 3)] * 4), f"Fraction objects{CONVERT}"),
+    "fractions and none": (pd.Series([None, Fraction(1, 3)] * 2), f"Fraction objects{CONVERT}"),
+    "paths": (pd.Series([Path("a")] * 4), f"{type(Path()).__name__} objects{CONVERT}"),
+    "complex": (pd.Series([1j] * 4), f"values of the type complex128{CONVERT}"),
+    "sparse": (
+        pd.Series(pd.arrays.SparseArray([0, 1] * 2)),
+        f"values of the type Sparse[int64, 0]{CONVERT}",
+    ),
+    "durations": (
+        pd.Series(pd.to_timedelta([1] * 4)),
+        "durations; give numbers, such as their days",
+    ),
+    "bytes": (
+        pd.Series([b"a"] * 4),
+        "bytes, or decimals of more than 38 digits; give text or numbers",
+    ),
+    "lists": (pd.Series([[1]] * 4), "lists or objects; give plain values"),
+    "objects": (pl.Series([{1}] * 4, dtype=pl.Object).alias("odd"), f"set objects{CONVERT}"),
+}
+
+
+@pytest.mark.parametrize(("cells", "what"), NAMED.values(), ids=NAMED.keys())
+def test_what_has_no_one_text_is_named_by_its_type_with_a_way_out(cells, what):
+    make = pl.DataFrame if isinstance(cells, pl.Series) else pd.DataFrame
+    with pytest.raises(shoal.InputError) as refused:
+        shoal.publish(make({"odd": cells, "age": AGES}), quasi=["odd", "age"], k=2)
+    assert str(refused.value) == f"frame: column 'odd' holds {what}"
+
+
+@pytest.mark.skipif(np.dtype(np.longdouble).itemsize == 8, reason="no wider float here")
+def test_numbers_that_are_too_wide_are_named_by_their_type():
+    wide = pd.DataFrame({"age": np.arange(4).astype(np.longdouble)})
+    with pytest.raises(shoal.InputError, match=r"'age' holds values of the type float\d+; convert"):
+        shoal.publish(wide, quasi="age", k=2)
 
 
 @pytest.mark.parametrize("frame", ODD.values(), ids=ODD.keys())

@@ -44,6 +44,8 @@ def written(frame: pl.DataFrame, dialect: Dialect, header: bool = True) -> bytes
 
 def written_by_polars(frame: pl.DataFrame, dialect: Dialect, header: bool = True) -> bytes:
     file = io.BytesIO()
+    if frame.width == 1:  # else Polars writes a blank line for a cell without a value
+        frame = frame.with_columns(pl.all().cast(pl.String).fill_null(""))
     frame.write_csv(
         file,
         separator=dialect.delimiter,
@@ -91,3 +93,10 @@ def test_nothing_is_looked_at_twice_where_no_text_needs_quotes():
     frame = pl.DataFrame({"a": pl.Series(["x", "y", "x"], dtype=pl.Enum(["x", "y"]))})
     with patch.object(pl.Series, "to_physical", side_effect=AssertionError):
         assert written(frame, Dialect()) == b"a\nx\ny\nx\n"
+
+
+def test_a_cell_without_a_value_that_stands_alone_is_no_blank_line():
+    """Readers such as pandas leave out blank lines, so rows would be missing."""
+    for cells in (["x", None, ""], pl.Series(["x", None, ""], dtype=pl.Categorical)):
+        assert written(pl.DataFrame({"a": cells}), Dialect()) == b'a\nx\n""\n""\n'
+    assert written(pl.DataFrame({"a": [1, None]}), Dialect()) == b'a\n1\n""\n'

@@ -143,7 +143,7 @@ def test_what_tasks_cannot_do_is_refused_by_name(
     source, output, asked = REFUSED_ALSO[why]
     with pytest.raises(InputError, match=why) as refused, engines.using(spread()):
         publish_file(source, asked, output)
-    assert "--memory" not in str(refused.value)
+    assert "memory=" not in str(refused.value)
     assert {path.name for path in Path().iterdir()} == {"in", "in.csv"}
 
 

@@ -134,7 +134,7 @@ def several(made, sheet):
 def test_of_several_sheets_one_must_be_named(tmp_path):
     path = book(tmp_path / "t.xlsx", several)
     with pytest.raises(
-        InputError, match=r"has 2 sheets \('Data', 'Other'\); say --read sheet=NAME"
+        InputError, match=r"has 2 sheets \('Data', 'Other'\); say read={'sheet': 'NAME'}"
     ):
         read(path)
     with pytest.raises(InputError, match=r"its sheets are 'Data', 'Other'"):
@@ -291,6 +291,16 @@ def test_what_a_sheet_cannot_hold_is_refused(monkeypatch):
     )
 
 
+@pytest.mark.parametrize("cells", [["x", None, ""], [1, None, None]])
+def test_rows_without_any_value_are_refused_as_no_reader_finds_them(cells):
+    with pytest.raises(InputError, match="2 rows have no value in any column"):
+        workbooks.write({"one": pl.DataFrame({"a": pl.Series(cells)})}, io.BytesIO())
+    two = {"a": cells, "b": ["y", "z", None]}
+    with pytest.raises(InputError, match="1 row has no value in any column"):
+        workbooks.write({"two": pl.DataFrame(two)}, io.BytesIO())
+    workbooks.write({"none": pl.DataFrame(), "two": pl.DataFrame(two).head(2)}, io.BytesIO())
+
+
 def test_without_the_extra_the_way_to_it_is_said(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "python_calamine", None)
     monkeypatch.setitem(sys.modules, "xlsxwriter", None)
@@ -380,13 +390,13 @@ def titled(path: Path, merged_below: str = "") -> str:
 
 def test_a_title_above_the_names_is_called_one_and_passed_over_where_that_is_said(tmp_path):
     path = titled(tmp_path / "title.xlsx")
-    with pytest.raises(InputError, match=r"as a title has; say .* such as --read header=3"):
+    with pytest.raises(InputError, match=r"as a title has; say .* such as read={'header': 3}"):
         read(path)
     assert read(path, header=3).rows(named=True) == [
         {"age": "30", "sex": "f", "ill": "flu"},
         {"age": "31", "sex": "m", "ill": None},
     ]
-    with pytest.raises(InputError, match="has no row 6; correct --read header"):
+    with pytest.raises(InputError, match=r"has no row 6; correct read={'header': \.\.\.}"):
         read(path, header=6)
 
 
@@ -408,9 +418,9 @@ def test_a_blank_row_below_a_merged_title_is_not_proposed_as_the_names(tmp_path)
             sheet.write_row(row, 0, cells)
 
     path = book(tmp_path / "t.xlsx", fill)
-    with pytest.raises(InputError, match=r"say --read header=4 if row 4 names the columns"):
+    with pytest.raises(InputError, match=r"say read={'header': 4} if row 4 names the columns"):
         read(path)
-    with pytest.raises(InputError, match=r"is blank; say which line does, such as --read header=4"):
+    with pytest.raises(InputError, match=r"is blank; .* such as read={'header': 4}"):
         read(path, header=3)
 
 
@@ -424,7 +434,7 @@ def test_a_file_of_another_format_named_as_text_is_called_by_its_format(tmp_path
 
 def test_the_row_that_seems_to_have_the_names_is_proposed(tmp_path):
     path = book(tmp_path / "t.xlsx", rows(["T", "", ""], ["of 2024", "", ""], [], list("abc")))
-    with pytest.raises(InputError, match=r"such as --read header=4"):
+    with pytest.raises(InputError, match=r"such as read={'header': 4}"):
         read(path)
 
 
@@ -432,7 +442,7 @@ def test_the_row_that_seems_to_have_the_names_is_proposed(tmp_path):
 def test_a_title_without_a_separator_is_not_the_name_of_the_only_column(tmp_path, separator):
     path = tmp_path / "t.csv"
     path.write_text("Ward 3\n\nage;sex\n30;f\n31;m\n".replace(";", separator))
-    with pytest.raises(InputError, match=r"those from line 3 on .*; say --read header=3"):
+    with pytest.raises(InputError, match=r"those from line 3 on .*; say read={'header': 3}"):
         files.read_as(path, ".csv")
     assert files.read_as(path, ".csv", reading=Reading(header=3)).frame.shape == (2, 2)
 
@@ -449,7 +459,7 @@ def test_a_column_of_texts_may_hold_separators(tmp_path, text):
 
 def test_merged_cells_right_below_a_title_may_be_a_second_title(tmp_path):
     path = titled(tmp_path / "merged.xlsx", "A2:C2")
-    with pytest.raises(InputError, match="or say --read header=3 if row 3 names the columns"):
+    with pytest.raises(InputError, match=r"or say read={'header': 3} if row 3 names the columns"):
         read(path)
     assert read(path, header=3).height == 2
 

@@ -333,6 +333,36 @@ def test_keys_that_say_the_same_are_one_candidate_and_none_is_published():
     assert {"imei", "imsi", "called"} <= set(found.removed)
 
 
+def visits_with_codes(codes, **more):
+    """1,200 visits of 400 patients, each with one of 30 codes, which all but a few wards share."""
+    rng = np.random.default_rng(8)
+    drawn = rng.integers(0, 30, 1200)
+    return {
+        "patient_no": [f"{100_000 + 7 * number}" for number in rng.integers(0, 400, 1200)],
+        "finding": [codes(number) for number in drawn],
+        "ward": [f"ward {'ABCDEFGH'[number % 8]}" for number in drawn],
+        **{name: [which(number) for number in drawn] for name, which in more.items()},
+    }
+
+
+def test_codes_that_agree_on_what_is_coarser_alone_number_nobody():
+    found = answer(visits_with_codes(lambda number: f"X{number:03d}"))
+    assert found.candidates[0].columns == ("patient_no",)
+    assert all("finding" not in one.columns for one in found.candidates)
+    assert found.removed == ()
+
+
+def test_diagnoses_that_repeat_as_numbers_do_are_published_as_private():
+    visits = visits_with_codes(
+        lambda number: f"{'EJK'[number % 3]}{10 + number}.9",
+        doctor=lambda number: "xyz"[number % 3],
+    )
+    assert "finding" in answer(visits).removed
+    roles = library.Policy.from_dict(yaml.safe_load(library.propose(pl.DataFrame(visits)))).model
+    assert roles.attributes["finding"].role == "sensitive"
+    assert roles.attributes["patient_no"].role == "subject"
+
+
 def test_a_profile_is_named_with_its_counts_and_warned_of_where_nothing_numbers_people():
     frame, found = answered("wearers")
     assert found.question.startswith("who is one person? no column numbers people, but only 49 ")

@@ -39,7 +39,7 @@ BOMB = "x0: &x0 [a, b]\n" + "".join(
 def test_a_small_file_that_unpacks_to_much_is_refused_before_memory_is_taken():
     content = gzip.compress(bytes(2 * FREE), 9)
     tracemalloc.start()
-    with pytest.raises(InputError, match="--read unpacked=16GB"):
+    with pytest.raises(InputError, match=r"read={'unpacked': '16GB'}"):
         unpacked(content, "file 'a.csv.gz'")
     taken = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

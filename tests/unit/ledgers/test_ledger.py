@@ -716,7 +716,7 @@ def test_an_older_copy_of_both_parts_is_recognized_by_a_noted_hash(ledger, tmp_p
         copy.rename(tmp_path / name)
     assert verify_ledger(ledger, noted=noted[0]) == (3, noted[0])
     for nonsense in ("abc", "", "g" * 64, noted[0].upper() + "0"):
-        with pytest.raises(InputError, match="--noted: is not the hash of a release"):
+        with pytest.raises(InputError, match="noted: is not the hash of a release"):
             verify_ledger(ledger, noted=nonsense)
     with pytest.raises(LedgerError, match="the noted release is not in it"):
         verify_ledger(ledger, noted=noted[1])

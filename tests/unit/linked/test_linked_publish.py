@@ -29,6 +29,8 @@ from shoal.policy.binding.linked import bound_linked
 from shoal.policy.binding.linked_files import read_linked
 from shoal.policy.problem import LinkedProblem
 from shoal.reports import linked
+from shoal.reports.distributions import Distribution
+from shoal.reports.in_short import in_short
 
 POLICY = {
     "version": 1,
@@ -170,6 +172,100 @@ def test_the_same_data_and_seed_give_the_same_bytes_and_another_seed_other_keys(
     assert files[0]["people.csv"] != files[2]["people.csv"]
 
 
+def sources(frames, asked, folder):
+    """By table, the row of the input behind each published row, in their order."""
+    shoal.publish(frames, asked, output=folder, trace=f"{folder}.trace")
+    lines = map(json.loads, Path(f"{folder}.trace").read_text().splitlines())
+    found = {name: [] for name in frames}
+    for line in lines:
+        found[line["table"]].append(line["seq"])
+    return found
+
+
+KNOWN = {**POLICY["tables"], "drugs": {**POLICY["tables"]["drugs"], "rows": {"known": "all"}}}
+OTHERWISE = {
+    "a dropped column": {"attributes": {**POLICY["attributes"], "region": {"role": "drop"}}},
+    "k": {"promises": [{"model": "k-anonymity", "k": 5}]},
+    "known": {"tables": KNOWN},
+    "the method": {"method": {"name": "bundles", "band": 20}},
+}
+
+
+@pytest.mark.parametrize("keys", ["release", "none"])
+@pytest.mark.parametrize("changed", OTHERWISE)
+def test_neither_keys_nor_places_join_releases_under_two_policies(tmp_path, keys, changed):
+    """Rows stand by their keys, so the n-th rows of two releases have one key."""
+    frames = world(people=120)
+    same = {"keys": keys, "anchor": None if keys == "none" else POLICY["anchor"]}
+    one = sources(frames, policy(**same), tmp_path / "one")
+    other = sources(frames, policy(**same, **OTHERWISE[changed]), tmp_path / "other")
+    for name in frames:
+        pairs = list(zip(one[name], other[name], strict=False))
+        assert len(pairs) > 60
+        assert sum(a == b for a, b in pairs) < 8, f"{name}: by chance it is about one row"
+
+
+def test_keys_join_no_releases_under_policies_of_one_hash(tmp_path):
+    """The order of a tree's nodes is no part of the hash, and decides where classes are cut."""
+    rng = np.random.default_rng(2)
+    jobs = rng.choice(list("abcdefghi"), 120)
+    people = pl.DataFrame({"patient": range(120), "age": rng.integers(0, 100, 120), "job": jobs})
+    frames = {"people": people, "calls": pl.DataFrame({"patient": range(120), "topic": "a"})}
+    calls = {"parent": {"people": "patient"}, "rows": {"known": "count"}}
+    found = []
+    nodes = {"x": list("abc"), "y": list("def"), "z": list("ghi")}
+    for order in ("xyz", "yxz"):
+        tree = {name: nodes[name] for name in order}
+        job = {"role": "quasi", "hierarchy": {"tree": tree}}
+        asked = policy(
+            attributes={n: POLICY["attributes"][n] for n in ("patient", "age")} | {"job": job},
+            tables={"calls": {**calls, "attributes": {"topic": {"role": "sensitive"}}}},
+            anchor=None,
+            promises=[{"model": "k-anonymity", "k": 12}],
+        )
+        seq = sources(frames, asked, tmp_path / order)["people"]
+        stated = json.loads((tmp_path / order / "certificate.json").read_text())
+        found.append((stated["policy"], stated["classes"], seq))
+    assert found[0][0] == found[1][0]
+    assert found[0][1] != found[1][1]
+    assert sum(a == b for a, b in zip(found[0][2], found[1][2], strict=True)) < 8
+
+
+def test_a_new_secret_of_pseudonyms_draws_anew_what_could_join_them(tmp_path, monkeypatch):
+    found = []
+    for secret in ("a secret of the owner's", "another secret of theirs"):
+        monkeypatch.setenv("SHOAL_PSEUDONYM_KEY", secret)
+        attributes = {**POLICY["attributes"], "region": {"role": "identifier"}}
+        attributes["region"]["pseudonym"] = "keyed"
+        folder = tmp_path / secret
+        found.append(sources(world(), policy(attributes=attributes), folder)["people"])
+    assert sum(a == b for a, b in zip(*found, strict=True)) < 8
+
+
+@pytest.mark.parametrize("changed", ["age", "k"])
+def test_drawn_days_join_no_releases_under_two_policies(tmp_path, changed):
+    """The place of a person's day in its hull is as near to that of others as to its own."""
+    frames = world(people=200)
+    attributes = {**POLICY["attributes"], "age": {"role": "drop"}}
+    other = {"age": {"attributes": attributes}, "k": OTHERWISE["k"]}[changed]
+    parts = []
+    for name, asked in (("one", policy()), ("other", policy(**other))):
+        seq = sources(frames, asked, tmp_path / name)["people"]
+        parts.append({})
+        for row, person in zip(seq, rows_of(tmp_path / name, "people"), strict=True):
+            if person["anchor.day"] not in ("", "*"):
+                lo, *hi = map(date.fromisoformat, person["anchor.hull"].strip("[]").split(", "))
+                days = ((hi or [lo])[0] - lo).days + 1
+                drawn = (date.fromisoformat(person["anchor.day"]) - lo).days
+                parts[-1][row] = drawn / days, (drawn + 1) / days
+    both = parts[0].keys() & parts[1].keys()
+    own, others = ([one[row] for row in both] for one in parts)
+    agree = np.array([[max(a[0], b[0]) < min(a[1], b[1]) for b in others] for a in own])
+    chance, number = agree.mean(), len(own)
+    assert number > 100
+    assert np.diagonal(agree).sum() < chance * number + 5 * np.sqrt(number * chance)
+
+
 def test_contents_that_change_owners_within_a_class_change_nothing_but_keys(tmp_path):
     """Theorem 1: what members of a class have in their slots may be anybody's of them."""
     frames = world()
@@ -260,6 +356,28 @@ def test_the_day_of_the_week_is_kept_where_it_is_asked(tmp_path):
     assert sum(drawn == own for drawn, own in moved) < len(moved) / 2
 
 
+def test_the_day_of_the_week_is_kept_in_a_short_study_of_many(tmp_path):
+    """Few days have it, so that drawn days take both ends of most spans by chance."""
+    rng = np.random.default_rng(0)
+    people = pl.DataFrame({"patient": range(600), "age": rng.integers(20, 80, 600)})
+    days = [FIRST + timedelta(int(day)) for day in rng.integers(0, 28, 600)]
+    visits = pl.DataFrame({"person": range(600), "day": map(str, days)})
+    asked = policy(
+        attributes={name: POLICY["attributes"][name] for name in ("patient", "age")},
+        tables={
+            "visits": {
+                "parent": {"people": "person"},
+                "attributes": {"day": {"role": "quasi", "type": "date"}},
+            }
+        },
+        anchor={"first": "visits.day", "keep": "weekday"},
+    )
+    frames = {"people": people, "visits": visits}
+    done = shoal.publish(frames, asked, output=tmp_path / "out")
+    assert done.certificate["faults"]["odd_days"] == 0
+    assert done.certificate["linked"]["anchor"]["least_hull_days"] <= 4
+
+
 def test_whoever_has_no_visit_hides_among_others_without_one(tmp_path):
     frames = world() | {name: frame.clear() for name, frame in world().items() if name != "people"}
     shoal.publish(frames, policy(), output=tmp_path / "out")
@@ -284,6 +402,19 @@ def test_rows_of_which_nobody_knows_anything_are_all_published(tmp_path):
     ]
     assert min(Counter(map(repr, without)).values()) >= 4
     assert "drugs.rows" not in rows_of(tmp_path / "out", "visits")[0]
+
+
+def test_a_class_in_which_nobody_has_any_of_the_rows_that_nobody_knows_is_published(tmp_path):
+    ages = [1, 1, 1, 1, 90, 90, 90, 90]
+    people = {"patient": range(8), "age": ages, "wards": [""] * 4 + ["a;b"] * 4}
+    wards = {**POLICY["attributes"]["wards"], "known": "none"}
+    own = {"patient": {"role": "subject"}, "age": POLICY["attributes"]["age"], "wards": wards}
+    tables = {"bills": {"parent": {"people": "patient"}, "rows": {"known": "count"}}}
+    frames = {"people": pl.DataFrame(people), "bills": pl.DataFrame({"patient": range(8)})}
+    asked = policy(attributes=own, tables=tables, anchor=None, assume=["counts-unknown"])
+    shoal.publish(frames, asked, output=tmp_path / "out")
+    shown = {(one["age"], one["wards"].count(";")) for one in rows_of(tmp_path / "out", "people")}
+    assert shown == {("1", 0), ("90", 1)}
 
 
 def test_nobody_is_withheld_who_is_like_somebody_with_rows_that_nobody_knows(tmp_path):
@@ -500,6 +631,20 @@ def _texts(cells):
     return ["" if cell is None else str(cell) for cell in cells]
 
 
+def test_a_folder_that_somebody_filled_meanwhile_stays(tmp_path):
+    out = tmp_path / "out"
+
+    def appear(stage: str) -> None:
+        if any(tmp_path.iterdir()):  # a draft was begun
+            out.mkdir(exist_ok=True)
+            (out / "own.txt").write_text("years of work")
+
+    with pytest.raises(InputError, match="something other than a release"):
+        job.publish_linked(world(), policy(), str(out), progress=appear)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert (out / "own.txt").read_text() == "years of work"
+
+
 OUTPUTS = {"folder": {}, "parquet": {"types": "typed"}, "out.xlsx": {}, "out.sqlite": {}}
 
 
@@ -613,8 +758,9 @@ def test_nothing_that_is_read_is_overwritten(tmp_path, monkeypatch):
 def known(visits=2, wards=2, **rows):
     tables = json.loads(json.dumps(POLICY["tables"]))
     tables["visits"]["rows"] = {"known": visits, **rows}
+    tables["drugs"]["rows"] = {"known": "none"}
     own = {**POLICY["attributes"], "wards": {**POLICY["attributes"]["wards"], "known": wards}}
-    return {"tables": tables, "attributes": own}
+    return {"tables": tables, "attributes": own, "assume": ["counts-unknown"]}
 
 
 def known_rows(folder):
@@ -623,7 +769,7 @@ def known_rows(folder):
     found = []
     bundles = read_bundles(folder, hides=("visit", "person", "anchor.day", "region", "wards"))
     for cells, visits in bundles:
-        values = [(repr((shown[:2] + shown[3:], len(drugs))), shown[2]) for shown, drugs in visits]
+        values = [(repr(shown[:2] + shown[3:]), shown[2]) for shown, _ in visits]
         rows = [("visits", shown) for shown, _ in values]
         rows += [("wards", ward) for ward in wards[cells[0]].split(";") if ward]
         found.append((cells[1:], sorted(rows), values))
@@ -712,7 +858,7 @@ def test_one_known_date_fits_k_people_equally_where_gaps_are_exact(tmp_path):
         gap = date.fromisoformat(day) - date.fromisoformat(true[person])
         first = date.fromisoformat(moved[visit["person"]])
         assert date.fromisoformat(visit["day"]) - first == gap
-    with pytest.raises(InputError, match="add --original"):
+    with pytest.raises(InputError, match="add original="):
         shoal.audit(tmp_path / "out", asked)
     beside = shoal.audit(tmp_path / "out", asked, original=given)
     assert beside["linked"]["matching"]["below"] == 0
@@ -752,6 +898,71 @@ def test_exact_gaps_take_no_row_without_a_date_and_nobody_without_an_anchor(tmp_
         assert rows.startswith("attribute 'visits.day': has no date in 1 of 12 rows (row 2)")
         assert people.startswith("policy, anchor.first: 1 of 7 people have no such date (row 7")
     assert not (tmp_path / "out").exists()
+
+
+def test_dates_of_people_without_an_anchor_are_withheld_and_counted_as_lost(tmp_path):
+    """There is no day to count them from; they are not published as if there were no date."""
+    born = [f"196{i}-03-01" for i in range(8)]
+    frames = {
+        "people": pl.DataFrame({"patient": [f"p{i}" for i in range(8)], "born": born}),
+        "visits": pl.DataFrame({"patient": [f"p{i}" for i in range(4)], "day": "2020-01-10"}),
+    }
+    attributes = {"day": {"role": "quasi", "type": "date"}}
+    asked = policy(
+        attributes={"patient": {"role": "subject"}, "born": attributes["day"]},
+        tables={"visits": {"parent": {"people": "patient"}, "attributes": attributes}},
+    )
+    done = shoal.publish(frames, asked, output=tmp_path / "out")
+    people = rows_of(tmp_path / "out", "people")
+    assert {one["born"] for one in people if one["visits.rows"] == "0"} == {"*"}
+    assert all(one["born"] != "*" for one in people if one["visits.rows"] == "1")
+    (loss,) = [one["loss"] for one in done.certificate["columns"] if one["name"] == "born"]
+    assert loss > 1 / 2
+
+
+def keyless(tmp_path):
+    """A release without keys of visits with a set: its certificate."""
+    frames = {
+        "people": pl.DataFrame({"patient": range(12), "age": range(20, 32)}),
+        "visits": pl.DataFrame({"visit": range(12), "patient": range(12), "codes": "a;b"}),
+    }
+    attributes = {"codes": POLICY["attributes"]["wards"] | {"known": "all"}}
+    asked = policy(
+        attributes={name: POLICY["attributes"][name] for name in ("patient", "age")},
+        tables={
+            "visits": {"parent": {"people": "patient"}, "key": "visit", "attributes": attributes}
+        },
+        anchor=None,
+        keys="none",
+    )
+    return shoal.publish(frames, asked, output=tmp_path / "out").certificate
+
+
+def test_a_release_in_short_says_what_is_published_of_each_table(tmp_path):
+    """Keys, counts and moved days are no columns of the original."""
+    published, *_ = in_short(keyless(tmp_path))
+    assert published.says == (
+        "12 records of 12 people, with their rows: 12 in visits and 24 in visits.codes; of the"
+        " original's columns, 1 in people and 1 in visits. Removed: patient."
+    )
+    done = shoal.publish(world(), policy(), output=tmp_path / "keyed")
+    assert "columns, 3 in people, 3 in visits and 1 in drugs" in in_short(done.certificate)[0].says
+
+
+def test_a_report_without_keys_says_what_is_not_known_in_whole_sentences(tmp_path):
+    certificate, asked = keyless(tmp_path), shoal.Policy.from_dict(POLICY).model
+    age = Distribution("age", (), np.array([0.0, 100]), None, np.array([12.0]), 12)
+    linked.write_linked_report(certificate, asked, tmp_path / "report.html", drawn=[age])
+    words = " ".join((tmp_path / "report.html").read_text("utf-8").split())
+    assert "How much of all detail is lost can’t be told from what is published." in words
+    assert "Columns of rows that no key joins are not drawn below." in words
+    assert "that lost most" not in words
+
+
+def test_without_keys_the_elements_of_a_set_are_counted_as_they_are_published(tmp_path):
+    tables = keyless(tmp_path)["tables"]
+    (found,) = [one["rows"] for one in tables if one["name"] == "visits.codes"]
+    assert found == {"in": 24, "published": 24, "withheld": 0}
 
 
 def test_a_folder_with_something_in_it_is_left_alone(tmp_path):
@@ -813,11 +1024,19 @@ def test_the_command_publishes_files_and_refuses_what_is_of_one_table(tmp_path, 
     refused = run(*call, "--explain", "--attack", "all")
     assert refused.status == 2
     assert "--explain, --attack: of one table" in refused.err
+    assert "judged together" not in refused.err
     assert not out.exists()
     done = run(*call)
     assert done.status == 0, done.err
     assert "k-anonymity: asked 4, measured" in done.err
     assert min(Counter(read_bundles(out, SENSITIVE)).values()) >= 4
+    others = tmp_path / "others.yaml"
+    others.write_text(json.dumps({"releases": [{"file": str(out), "policy": str(asked)}]}))
+    audit = ["audit", str(out), *call[2:4], "--original", str(tmp_path / "people.csv")]
+    for verb in (call, audit):
+        refused = run(*verb, "--others", str(others))
+        assert refused.status == 2
+        assert "whose releases are not judged together: publish them once" in refused.err
     for more, way_out in (
         ((), "'shoal audit FOLDER --original FOLDER' tries to find everybody"),
         (("--person", "1"), "name the file that 'publish --trace' wrote"),
@@ -846,3 +1065,9 @@ def test_verbs_of_one_table_say_what_to_do_with_several(
     assert way_out in refused.err
     assert "shoal publish FOLDER" in refused.err
     assert {path.name for path in tmp_path.iterdir()} == {"people.csv", "policy.json"}
+
+
+def test_numbers_of_a_table_without_a_type_are_said(tmp_path):
+    asked = policy(attributes=POLICY["attributes"] | {"age": {"role": "quasi"}})
+    with pytest.warns(ReleaseWarning, match=r"attribute 'age': has no type.*'type: number'"):
+        shoal.publish(world(), asked, output=tmp_path / "out")

@@ -45,6 +45,8 @@ COST = linked_cases.policy()["tables"]["visits"]["attributes"]
 BY_DAY = {"first": "visits.day", "gaps": "exact"}
 BY_COST = {"first": "visits.cost"}
 SOME = {"codes": {"role": "quasi", "type": "set", "separator": ";", "known": 1}}
+WHOLE = {"codes": SOME["codes"] | {"known": "all"}}
+UNKNOWN = ["counts-unknown"]
 KEYED = {"name": {"role": "identifier", "pseudonym": "keyed"}}
 ALIKE = {"model": "k-anonymity", "k": 3, "attributes": ["age"]}
 CLOSE = {"model": "t-closeness", "attributes": ["blood", "visits.disease"], "t": 0.2}
@@ -88,6 +90,19 @@ def known(rows, attributes=None):
         (
             {"visits": known(1), "drugs": known(1, QUASI)},
             "'known' can be a number below people, or below a table with 'known: all'",
+        ),
+        (
+            {"visits": known(1)},
+            "table 'drugs': 'known: count' tells of all rows of 'visits', of which attackers know"
+            " 1; say 'known: none' here",
+        ),
+        (
+            {"visits": known(1), "drugs": known("all", QUASI)},
+            "table 'drugs': 'known: all' tells of all rows of 'visits'",
+        ),
+        (
+            {"visits": known(1, COST | WHOLE), "drugs": known("none"), "assume": UNKNOWN},
+            "table 'visits.codes': 'known: all' tells of all rows of 'visits'",
         ),
         (
             {"visits": {"rows": {"known": "all", "count_known": True}}},

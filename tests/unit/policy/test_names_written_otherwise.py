@@ -32,7 +32,7 @@ def test_names_of_other_capitals_are_said_to_be(tmp_path):
 
 def test_names_between_another_mark_lead_to_the_delimiter(tmp_path):
     said = refused(tmp_path, "\n".join(["age,sex,d", *ROWS]).replace(",", "^"))
-    assert "'^' parts those of the policy; say --read \"delimiter=^\"" in said
+    assert "'^' parts those of the policy; say read={'delimiter': '^'}" in said
 
 
 def test_letters_that_are_composed_otherwise_are_said_to_be(tmp_path):

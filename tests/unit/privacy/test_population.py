@@ -285,7 +285,7 @@ def test_an_order_that_follows_the_input_is_counted_with_the_original_alone(tmp_
     source, out = str(tmp_path / "table.csv"), str(tmp_path / "out.csv")
     pl.DataFrame({"g": [*"aabb"]}).write_csv(source)
     publish_file(source, asked, out)
-    with pytest.raises(shoal.InputError, match=r"give the original \(--original\)"):
+    with pytest.raises(shoal.InputError, match=r"give the original \(original=\)"):
         audit_file(out, asked)
     checks = {check.name: check for check in verify(out, policy=asked)}
     assert all(check.ok is not False for check in checks.values())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -332,6 +333,20 @@ def without_missing(labels, columns, missing, ask):
             kept = [column[i] for i in of_class if column[i] < missing]
             worst.append(ask(kept))
     return worst
+
+
+@pytest.mark.parametrize("make", [partial(TCloseness, t=0.9), partial(BetaLikeness, beta=9.0)])
+@pytest.mark.parametrize(
+    ("labels", "is_said"), [([0, 0, 1, 1], True), ([0, 0, 1, -1], False)], ids=["kept", "withheld"]
+)
+def test_a_missing_value_that_is_compared_with_the_table_is_said(make, labels, is_said):
+    column = SensitiveColumn("a", np.array([0, 1, 0, 2], dtype=np.int32), 3, missing=1)
+    classes = Classes(np.array(labels, dtype=np.int32), 2, None, {"a": column})
+    promise = make(("a",))
+    whole = promise.report(classes)
+    parts = [promise.part(part, classes) for part in (classes, classes)]
+    assert whole.get("measured_with_missing", False) is is_said
+    assert promise.total(parts).get("measured_with_missing", False) is is_said
 
 
 @given(st.data())

@@ -16,7 +16,7 @@ from shoal.auditor.dossier.dossier import DEFAULT, unanswered
 from shoal.auditor.linked.audit import audit_linked
 from shoal.data.certificate import Certificate
 from shoal.policy.problem import LinkedProblem
-from shoal.reports.attacks import page_content, rows_of
+from shoal.reports.attacks import page_content, rows_of, which_tried
 from shoal.reports.distributions import Distribution
 from shoal.reports.in_short import is_of_rows_alike
 from shoal.reports.linked import (
@@ -136,6 +136,21 @@ def test_a_dossier_lacks_what_no_attack_tries_on_linked_tables_for_one_reason():
         rows = [row["sentence"] for part in page_content(own, True) for row in part["rows"]]
         assert sum(none in said for said in rows) == 5
         assert sum("not asked for" in said for said in rows) == (not matching)
+
+
+def test_linkability_that_matching_answers_is_not_said_to_be_untried():
+    safe = {"tried": 40, "people": 40, "below": 0, "least": 5}
+    matched = certificate(matching=safe)
+    tried, untried = which_tried(matched).split("not tried on linked tables:")
+    assert "linkability" in tried
+    assert "linkability" not in untried
+    assert "inference" in untried
+    assert not _lacks_linkability(matched)
+
+
+def _lacks_linkability(own: Certificate) -> bool:
+    context = read_context({"version": 1}).context
+    return "certificate.attacks.linkability" in unanswered(own, context, DEFAULT)
 
 
 def test_a_promise_of_rows_is_measured_among_rows_that_look_alike():

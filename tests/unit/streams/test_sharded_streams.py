@@ -375,10 +375,10 @@ def test_a_release_without_rows_still_names_its_columns(tmp_path):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"checkpoint": None}, "--checkpoint: is missing"),
+        ({"checkpoint": None}, "checkpoint: is missing"),
         ({"shards": None}, "say in how many shards"),
-        ({"trace": "t.jsonl"}, "--trace: is not for"),
-        ({"deadline": 3.0}, "--deadline: is not for"),
+        ({"trace": "t.jsonl"}, "trace: is not for"),
+        ({"deadline": 3.0}, "deadline: is not for"),
         ({"sink": "out.csv"}, "is not a folder"),
         ({"sink": "kafka://localhost:1/a"}, "is not a folder"),
         ({"source": "kafka://localhost:1/a"}, "is not a folder"),
@@ -427,7 +427,7 @@ def test_what_is_no_number_of_shards_is_refused(shards):
 
 def test_an_engine_rolls_no_files_and_divides_no_table(tmp_path):
     source(tmp_path / "in", stream_of(30), files=1)
-    with pytest.raises(InputError, match="without --engine"):
+    with pytest.raises(InputError, match="without engine="):
         streamed(tmp_path, METHODS["fads"].with_files({}, {"roll": "day"}))
     with engines.using("spark:2"), pytest.raises(InputError, match="divides streams alone"):
         past_memory.is_past_memory(tmp_path / "in")

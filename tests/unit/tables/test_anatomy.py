@@ -418,7 +418,7 @@ def test_jobs_about_boxes_refuse_two_tables(published):
     ):
         with pytest.raises(library.InputError, match="publishes two"):
             asked()
-    with pytest.raises(library.InputError, match="--explain"):
+    with pytest.raises(library.InputError, match="explain=True"):
         library.publish(EXAMPLE, POLICY, explain=True)
 
 

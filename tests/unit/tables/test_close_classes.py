@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from itertools import combinations, permutations, product
+from unittest import mock
 
 import numpy as np
 import polars as pl
@@ -51,7 +52,9 @@ def test_excess_of_classes_is_the_cheapest_transport_beyond_t(case, data):
     drawn = data.draw(st.lists(st.integers(0, 2), min_size=case.records, max_size=case.records))
     labels = np.unique(drawn, return_inverse=True)[1].astype(np.int32)
     classes = classes_of(labels)
-    found = case.targets.excesses(labels, len(classes))
+    sparse = data.draw(st.sampled_from((0, 8)), "nodes are sorted, or counted")
+    with mock.patch("shoal.search.targets.SPARSE", sparse):
+        found = case.targets.excesses(labels, len(classes))
     assert found.tolist() == [naive_clustering.excess(case.asked, members) for members in classes]
     for asked in case.asked:
         table, *mine = (

@@ -87,3 +87,15 @@ def test_means_and_medians_are_numbers_wherever_they_are_read(of_means, output):
     for name in ("mean", "median"):
         assert read[name].dtype == of_means.data[name].dtype == pl.Float64
     assert read.equals(of_means.data)
+
+
+def test_decimals_are_read_as_floats_from_every_format(tmp_path):
+    cells = pl.Series([f"{n}.25" for n in range(40)]).cast(pl.Decimal(12, 2))
+    frame = pl.DataFrame({"age": [n // 10 for n in range(40)], "cost": cells})
+    made = shoal.publish(frame, quasi="age", sensitive="cost", k=5, l=2)
+    assert made.numbers("mid")["cost"].dtype == pl.Float64
+    for name in ("out.csv", "out.parquet"):
+        made.save(tmp_path / name)
+        for how in ("mid", "published"):
+            read = shoal.read_release(tmp_path / name, numbers=how, to="pandas").data
+            assert read["cost"].dtype == "float64"

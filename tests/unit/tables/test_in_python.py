@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
+import warnings
 from decimal import Decimal
 from fractions import Fraction
 from html import escape
@@ -355,7 +356,11 @@ def test_what_attacks_found_is_shown_worst_first_in_console_and_notebook(people,
     assert all(row.attack for row in worst_first(every))
     hidden = len(worst_first(every)) - MOST_RANKED
     assert hidden > 0
-    assert f"{hidden} more, less grave, are in certificate['attacks']" in repr(every)
+    assert f"{hidden} more, less grave: print certificate.found" in repr(every)
+    assert every.worst_found[:MOST_RANKED] == every.found[:MOST_RANKED]
+    listed = every.found[MOST_RANKED : len(worst_first(every))]
+    assert len(listed) == hidden
+    assert not any(line in repr(every) for line in listed)
 
 
 # scikit-learn
@@ -479,6 +484,16 @@ def test_the_transformer_warns_of_a_column_that_is_the_same_for_everybody(sklear
         sklearn.Anonymizer(quasi=["age", "sex"], other="drop", k=5).fit(people)
 
 
+def test_the_transformer_names_the_ways_out_that_apply_to_whoever_called_it(sklearn, people):
+    ages = {"hierarchy": {"bins": {"width": 5, "levels": 2}}}
+    anonymizer = sklearn.Anonymizer(quasi={"age": ages, "sex": {}}, other="drop", k=70)
+    with pytest.warns(UserWarning, match="column 'age': is the same for everybody") as warned:
+        anonymizer.fit_transform(people.to_pandas())  # by way of scikit-learn
+    (said,) = [str(one.message) for one in warned if "column 'age'" in str(one.message)]
+    assert said.endswith("found; let more records become '*' (suppression=), or leave it out")
+    assert {one.filename for one in warned} == {__file__}
+
+
 # Labels of a hierarchy that are spans of numbers
 
 
@@ -507,6 +522,30 @@ def test_labels_that_are_spans_are_read_as_numbers(tmp_path, settings):
 def test_half_open_spans_with_brackets_turned_outwards_are_read_as_numbers(tmp_path):
     spans = re.sub(r"(\d+)-(\d+)", r'"[\1, \2["', SPANS)
     assert published_by(spans, tmp_path, {}).numbers("mid")["age"].dtype == float
+
+
+@pytest.mark.parametrize("k", [3, 15], ids=["exact", "spans"])
+def test_ordered_categories_of_numbers_are_read_as_numbers(tmp_path, k):
+    grades = pd.Series(
+        [1, 2, 3] * 9 + [4] * 9, dtype=pd.CategoricalDtype([1, 2, 3, 4], ordered=True)
+    )
+    release = shoal.publish(pd.DataFrame({"grade": grades}), quasi=["grade"], k=k)
+    release.save(tmp_path / "released.csv")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read = shoal.read_release(tmp_path / "released.csv", numbers="mid").data["grade"]
+        middles = release.numbers("mid")["grade"]
+    cells = [re.findall(r"\d+", cell) for cell in release.data["grade"]]
+    assert list(read) == list(middles) == [(int(c[0]) + int(c[-1])) / 2 for c in cells]
+    assert any(len(cell) > 1 for cell in cells) == (k == 15)
+
+
+def test_ordered_numbers_whose_order_descends_stay_text_with_a_way_out():
+    places = pd.CategoricalDtype([4, 3, 2, 1], ordered=True)
+    ranks = pd.DataFrame({"rank": pd.Series([1, 2, 3, 4] * 9, dtype=places)})
+    release = shoal.publish(ranks, quasi=["rank"], k=15)
+    with pytest.warns(UserWarning, match="column 'rank': its numbers .* 'type: number'"):
+        release.numbers("mid")
 
 
 def test_numbers_of_a_frame_are_numbers_however_few_they_are():

@@ -14,6 +14,7 @@ import shoal
 from sample_policies import content_of
 from shoal.data.warnings import SENSITIVE_UNPROMISED
 from shoal.errors import InputError
+from shoal.reports.text import MEASURES
 
 SENSITIVE = {"sensitive": "disease", "subject": "patient", "other": "drop"}
 
@@ -248,7 +249,7 @@ def test_a_name_that_is_a_number_is_refused_in_the_words_of_its_call(call, word)
         (
             "stay",
             [datetime.timedelta(days=n) for n in range(3)],
-            r"'stay' holds lists, .* durations",
+            r"'stay' holds durations; give numbers",
         ),
     ],
 )
@@ -258,6 +259,49 @@ def test_names_that_are_no_text_and_durations_are_refused_where_they_are_needed(
         shoal.publish(frame, quasi=["age", name], k=3, other="drop")
     if name == "stay":
         assert [*shoal.publish(frame, quasi="age", k=3, other="drop").data] == ["age"]
+
+
+def test_a_dropped_column_may_hold_anything_wherever_a_policy_is_given():
+    ages = {"age": [n % 5 for n in range(40)], "ill": list("ab") * 20}
+    stays = [datetime.timedelta(days=n) for n in range(40)]
+    frame, others = (pl.DataFrame({**ages, "stay": stays}) for _ in range(2))
+    release = shoal.publish(frame, quasi="age", sensitive="ill", k=3, other="drop", l=2)
+    words = {"original": frame, "attacks": "inference"}
+    assert shoal.attack(release, control=others, **words)["attacks"]["inference"]
+    sklearn = pytest.importorskip("shoal.sklearn")
+    shown = sklearn.Anonymizer(release.policy).fit(frame).transform(others)
+    assert shown.columns == ["age", "ill"]
+
+
+def test_a_number_that_often_stands_for_no_value_is_warned_of_as_a_proposal_asks():
+    frame = pl.DataFrame({"age": ["-9"] * 5 + [str(20 + n % 40) for n in range(195)]})
+    (column,) = [one for one in shoal.propose_policy(frame).columns if one.name == "age"]
+    assert column.settings["ask"]["values"] == {"-9": 5}
+    for ages in (frame, frame.cast(pl.Int64)):
+        with pytest.warns(shoal.ReleaseWarning, match="'age': a usual sign .* in 5 records"):
+            shoal.publish(ages, quasi="age", k=5)
+
+
+def test_an_ordered_category_of_arrow_keeps_its_order():
+    stages = [("I", "II", "III")[n % 3] for n in range(60)]
+    frame = pl.DataFrame({"stage": stages}, schema={"stage": pl.Enum(["III", "I", "II"])})
+    for table in (frame.to_arrow(), pa.Table.from_pandas(frame.to_pandas())):
+        policy = shoal.Policy.from_columns(table, quasi="stage", k=5)
+        assert policy.model.attributes["stage"].order == ["III", "I", "II"]
+    parts = [
+        pl.DataFrame({"stage": ["a"]}, schema={"stage": pl.Enum(order)}).to_arrow()
+        for order in ("ab", "ba")
+    ]
+    differing = shoal.Policy.from_columns(pa.concat_tables(parts), quasi="stage", k=5)
+    assert differing.model.attributes["stage"].order is None
+
+
+def test_an_infinite_number_is_no_text():
+    frame = pl.DataFrame({"a": [1.0, float("inf")] * 10})
+    with pytest.raises(
+        InputError, match=r"^attribute 'a': 10 records with infinity, which is not a number"
+    ):
+        shoal.publish(frame, quasi={"a": {"domain": [0, 9]}}, k=2)
 
 
 def test_a_misspelt_keyword_and_a_proposal_are_shown_the_way_out(sample_table):
@@ -291,6 +335,18 @@ def test_what_needs_a_method_is_refused_until_one_is_named(sample_table, tmp_pat
 def test_what_is_of_files_or_of_linked_tables_is_refused_of_a_frame(sample_table, asked):
     with pytest.raises(InputError, match=r"^output, trace, replace: are of linked tables"):
         shoal.publish(sample_table, **asked, quasi="age", other="drop", k=5)
+
+
+def test_without_a_label_the_only_sensitive_category_is_predicted(sample_table):
+    def wrong(*sensitive, **words):
+        asked = {"quasi": "age", "sensitive": sensitive, "other": "drop", "k": 5}
+        release = shoal.publish(sample_table, **asked, **words)
+        return release.certificate["utility"]["classification"]
+
+    assert wrong("disease") == wrong("disease", label="disease") > 0
+    assert wrong("charge") is None
+    assert wrong("disease", "education") is None
+    assert "only sensitive category" in MEASURES["classification"]
 
 
 def test_a_usual_sign_for_no_value_that_is_published_earns_a_warning():

@@ -22,6 +22,7 @@ from shoal.errors import InfeasibleError
 from shoal.search.points import blocks_of, points_of, principal
 from shoal.search.repair import repair
 from shoal.search.segments import loss_of
+from shoal.tables.methods.lattice_peeling import LatticePeeling
 from shoal.tables.methods.mdav import Mdav
 from shoal.tables.methods.rounded_partition import RoundedPartition
 from shoal.tables.methods.tcloseness import TClosenessByExchange
@@ -201,6 +202,22 @@ def test_aimed_at_spans_it_loses_less_over_many_tables_than_cutting_or_exchangin
         found = [repair(case.matrix, run(method, case, 3), promises) for method in methods]
         losses += [loss_of(case.matrix, partition) for partition in found]
     assert losses[0] < losses[1:].min()
+
+
+def test_a_table_is_cut_too_where_most_records_hold_as_they_are_alone(adult, monkeypatch):
+    """Cutting a large table for t takes longer than all else, and loses more where t is tight."""
+    cut = []
+    partition = LatticePeeling.partition
+    monkeypatch.setattr(
+        LatticePeeling,
+        "partition",
+        lambda self, *asked: cut.append(len(cut)) or partition(self, *asked),
+    )
+    for t in (0.05, 0.3):
+        close = {"model": "t-closeness", "attributes": ["occupation"], "t": t}
+        policy = content_of({"sex": "quasi", "race": "quasi", "occupation": "sensitive"}, 10, close)
+        shoal.publish(adult.select("sex", "race", "occupation"), policy)
+        assert len(cut) == (t == 0.3)
 
 
 def test_where_records_that_are_alike_hold_already_the_default_loses_nothing(adult):

@@ -195,6 +195,34 @@ def test_fast_changes_of_one_window_are_all_made_before_it_goes_on(context, open
     tab.wait_for_selector("#policy >> text=k: 13")
 
 
+ONE_WRONG = """() => {
+  const [good, wrong] = ROLES.map((id) => document.getElementById(id));
+  good.value = "drop";
+  wrong.add(new Option("wrong", "wrong"));
+  wrong.value = "wrong";
+  for (const field of [good, wrong]) field.dispatchEvent(new Event("change", { bubbles: true }));
+}"""
+
+
+def test_a_change_made_while_a_refusal_is_on_its_way_is_none_of_another_window(context, opened):
+    """The page's own change before the refused one has changed the policy under it."""
+    project, held = opened.server.project, []
+    names = project.about["columns"]
+    good, wrong, late = (f"role-{names.index(name) + 1}" for name in ("ward", "sex", "charge"))
+    tab = come_in(context, opened.server)
+    tab.goto(f"{opened.server.door.origin}/columns")
+    settled(tab)
+    tab.route("**/columns", lambda route: route.continue_() if held else held.append(route))
+    tab.evaluate(ONE_WRONG.replace("ROLES", json.dumps([good, wrong])))
+    while not held:
+        tab.wait_for_timeout(50)
+    tab.select_option(f"#{late}", "plain")
+    held[0].continue_()
+    tab.wait_for_selector("#policy >> text=charge: {role: plain")
+    assert tab.is_hidden("text=Changed elsewhere")
+    assert project.attributes["ward"]["role"] == "drop"
+
+
 LABELS = "none primary secondary vocational bachelor master doctorate".split()
 TREE = {
     label: f"{label};{'low' if number < 3 else 'high'};*\n" for number, label in enumerate(LABELS)

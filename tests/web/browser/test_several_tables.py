@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from shoal.auditor.verify import verify
@@ -24,11 +25,18 @@ PEOPLE, K = 120, 5
 
 
 def workbook(path: Path) -> dict[str, int]:
-    """An invented clinic in three sheets; the rows of each."""
+    """An invented clinic in three sheets, one with German dates, one below a title; the rows of
+    each.
+    """
     tables = clinic.generate_tables(PEOPLE, seed=3)
+    days = pl.col("day").cast(pl.String).str.to_date().dt.strftime("%d.%m.%Y")
+    tables["visits"] = tables["visits"].with_columns(days)
     with xlsxwriter.Workbook(path) as book:
         for name, sheet in SHEETS.items():
-            tables[name].write_excel(book, sheet)
+            place = book.add_worksheet(sheet)
+            if name == "drugs":
+                place.write(0, 0, "Drugs that were given")
+            tables[name].write_excel(book, place, position=(2 if name == "drugs" else 0, 0))
     return {name: frame.height for name, frame in tables.items()}
 
 
@@ -40,17 +48,15 @@ def walk_of_tables(tab, server) -> Iterator[str]:
 
     tab.click("input[value='clinic.xlsx']")
     tab.wait_for_selector("#all-sheets:checked")  # since the sheets belong together
-    tab.wait_for_selector("#all-tables >> text=packs")
+    tab.wait_for_selector("#sheets >> text=packs")
     assert not tab.query_selector("#error, #lines, #beginning")
     yield "open"
     tab.click("#table-form button.main")
     tab.wait_for_url("**/columns")
-    tab.wait_for_selector("#person-form [name=person]:checked")
+    tab.wait_for_selector("#who.good >> text=Everybody with the same patient")
     tab.wait_for_selector("#tables svg.entities")
     settled(tab)
     yield "person"
-    tab.click("#person-form button.main")
-    tab.wait_for_selector(".box.good >> text=Everybody with the same patient")
     while form := tab.query_selector("[id^=confirm]"):
         asked = f"#{form.get_attribute('id')}"
         tab.click(f"{asked} button")
@@ -132,7 +138,7 @@ def test_from_three_sheets_to_a_release_in_which_people_hide_by_all_their_rows(b
                 indents = tab.eval_on_selector_all("#tables svg.entities rect", left)
                 assert indents == sorted({*indents})  # each table below the one it belongs to
                 assert len(indents) == 3
-                assert f"{PEOPLE} people in" in tab.inner_text("#person-form")
+                assert f"{PEOPLE} people have" in tab.inner_text("#who")
             elif step == "result":
                 said = tab.inner_text("#verdict")
                 assert "Every promise holds" in said
@@ -154,4 +160,31 @@ def test_from_three_sheets_to_a_release_in_which_people_hide_by_all_their_rows(b
         }
         assert not watch.outside
         assert not watch.said
+        context.close()
+
+
+@pytest.mark.parametrize("table", ["clinic.xlsx", "people.csv"])
+def test_a_click_on_open_waits_for_the_look_into_a_file_and_opens_no_sheet_unasked(
+    browser, tmp_path, table
+):
+    workbook(tmp_path / "clinic.xlsx")
+    clinic.generate_tables(PEOPLE, seed=3)["people"].write_csv(tmp_path / "people.csv")
+    with served(tmp_path / "project", tmp_path) as server:
+        context = browser.new_context(viewport={"width": 1280, "height": 900})
+        tab, held = come_in(context, server), []
+        tab.route("**/table", lambda route: route.continue_() if held else held.append(route))
+        tab.click(f"input[value='{table}']")
+        tab.wait_for_selector("#looking >> text=Looking into the file")
+        assert tab.is_hidden("#unmarked")
+        tab.click("#table-form button.main")
+        held[0].continue_()
+        if table == "people.csv":
+            tab.wait_for_url("**/columns")
+        else:
+            tab.wait_for_selector("#sheets:focus >> text=Only patients")
+            assert tab.is_hidden("#looking")
+            assert server.project.table is None
+            tab.click("#table-form button.main")
+            tab.wait_for_url("**/columns")
+        assert server.project.table.name == table
         context.close()

@@ -67,3 +67,17 @@ def test_answers_are_saved_when_a_link_leaves_the_gate(gate, opened):
     gate.click(".steps a[href='/promises']")
     gate.wait_for_url("**/promises")
     assert "Waiting times" in (opened.server.project.folder / "release.yaml").read_text()
+
+
+def test_a_wheel_over_a_number_moves_the_page_and_not_the_number(context, opened):
+    tab = come_in(context, opened.server)
+    tab.set_viewport_size({"width": 1280, "height": 500})
+    tab.goto(f"{opened.server.door.origin}/promises")
+    settled(tab)
+    before = tab.input_value("#k")
+    tab.click("#k")
+    for _ in range(3):
+        tab.mouse.wheel(0, 100)
+        tab.wait_for_timeout(100)
+    assert tab.input_value("#k") == before
+    tab.wait_for_function("scrollY > 0")

@@ -181,7 +181,7 @@ def build_dossier(
     checks = [check for check in checks if check.name != GRAVE_FINDING]  # they are open points
     # what several releases tell together is an open point, too: its dossier is red
     failed = [
-        f"{check.name}: {check.text}"
+        f"{check.name}: {check.said}"
         for check in checks
         if check.ok is False and check.name != OTHER_RELEASES
     ]
@@ -340,6 +340,8 @@ def _not_judged_together(
             "name the release in a file with 'shoal audit --others', and give the dossier that"
             " certificate; or state in 'not_judged' why that is impossible"
         )
+        if certificate.get("linked"):
+            ways = "no audit of linked tables does that; say in 'not_judged' why both go out"
         yield _point(FAILS, "other_releases", f"{text}; {ways}")
 
 

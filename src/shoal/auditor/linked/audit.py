@@ -27,7 +27,7 @@ from shoal.data.regular_files import Json
 from shoal.data.release import PublishedColumn
 from shoal.data.warnings import ReleaseWarning
 from shoal.errors import InputError
-from shoal.policy.binding.linked import bound_linked
+from shoal.policy.binding.linked import bound_linked, elements_of
 from shoal.policy.binding.linked_files import (
     LinkedSources,
     read_linked,
@@ -42,6 +42,8 @@ from shoal.version import VERSION
 
 MOST_ASKED = 2
 """Known rows, of whose candidates promises about values are asked."""
+
+NOT_COVERED = "what other releases of the same people tell, unless they are named under 'beside'"
 
 
 @dataclass(frozen=True)
@@ -145,6 +147,7 @@ def measure_linked(
         "assumed": list(model.assume),
         "exposed": [one.report() for one in exposed],
         "audited": "files" if truth is None else "originals",
+        "not_covered": [NOT_COVERED],
         "matching": None,
         "bundle_loss": None,
         "anchor": None if model.anchor is None else _anchor(release, model.anchor, dated),
@@ -180,7 +183,7 @@ def measure_linked(
             "columns": columns,
             "warnings": [],
             "faults": faults,
-            "tables": [_table(release, name, sources, truth) for name in release.tables],
+            "tables": [_table(release, name, problem, sources, truth) for name in release.tables],
             "linked": measured,
             "input": None,
             "output": None,
@@ -399,12 +402,21 @@ def _mean_loss(columns: list[ColumnReport]) -> float | None:
 
 
 def _table(
-    release: LinkedRelease, name: str, sources: LinkedSources, truth: LinkedTables | None
+    release: LinkedRelease,
+    name: str,
+    problem: LinkedProblem,
+    sources: LinkedSources,
+    truth: LinkedTables | None,
 ) -> Json:
     """What a certificate says of one table."""
     table, known = release.tables[name], release.tree[name].known
     rows = None if truth is None else truth.rows[name].count
-    published = sources.tables[name].records if name in sources.tables else table.rows
+    published, above = table.rows, sources.tables.get(table.declared.parent or PEOPLE)
+    if name in sources.tables:
+        published = sources.tables[name].records
+    elif above is not None:  # a set, also one in a table whose rows no key joins
+        found, _ = elements_of(table.declared, above, problem.model.missing_values)
+        published = found.records
     return {
         "name": name,
         "parent": table.declared.parent,
@@ -423,10 +435,9 @@ def _anchor(release: LinkedRelease, anchor: AnchorPolicy, dated: np.ndarray | No
     """How dates were moved, the fewest days that an anchor was drawn from, and where gaps are exact
     the greatest probability with which a known date names somebody.
     """
-    hull = release.tables[PEOPLE].columns[-1]
-    wide = (hull.hi - hull.lo)[hull.codes][~release.withheld]
-    days = wide[np.isfinite(wide)]
-    least = int(days.min()) + 1 if len(days) else None
+    drawn = release.drawn_days[~release.withheld]
+    days = drawn[np.isfinite(drawn)]
+    least = int(days.min()) if len(days) else None
     found: Json = {"render": anchor.render, "gaps": anchor.gaps, "least_hull_days": least}
     if dated is not None and len(dated):
         found["worst_posterior"] = float((dated[:, 1] / dated[:, 0]).max())

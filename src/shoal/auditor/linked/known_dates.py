@@ -47,12 +47,9 @@ class KnownDates:
 
     def __init__(self, release: LinkedRelease, truth: LinkedTables) -> None:
         self.labels = np.where(release.withheld, -1, release.view.labels)
-        anchor = release.tree.anchor
-        self._keeps_weekday = anchor is not None and anchor.keeps_weekday
+        assert release.tree.anchor is not None
+        self._step, self._hulls = release.tree.anchor.step, release.hull
         self._columns = list(_columns(release, truth, self.labels))
-        people = release.tables[PEOPLE]
-        hull = next(column for column in people.columns if column.name == ANCHOR)
-        self._hulls = hull.lo[hull.codes], hull.hi[hull.codes]
 
     def hidden_among(self, people: np.ndarray, label: int) -> np.ndarray:
         """(d, 2) int64, for every date of these people of the original, and kind of row of which
@@ -70,8 +67,8 @@ class KnownDates:
             for begin in range(0, len(dates), size):
                 some = dates[begin : begin + size, None]
                 fits = (some - hi <= last) & (some - lo >= first)
-                if self._keeps_weekday:
-                    fits &= (some - lo - first) % 7 == 0
+                if self._step > 1:
+                    fits &= (some - lo - first) % self._step == 0
                 found.append(_most_likely(fits, column.kind[rows], column.person[rows]))
         return np.concatenate(found)
 

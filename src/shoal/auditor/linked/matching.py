@@ -157,11 +157,10 @@ class _Attack:
         """How many published people show the true day of somebody who was found to fit them; 0
         where chance explains it, as each day is drawn from a span without looking.
         """
-        moved, anchor = self.release.moved, self.release.tree.anchor
-        if moved is None or anchor is None:
+        moved = self.release.moved
+        if moved is None:
             return 0
-        labels, hull = self.release.view.labels, self.release.tables[PEOPLE].columns[-1]
-        days = (hull.hi - hull.lo)[hull.codes] / (7 if anchor.keeps_weekday else 1) + 1
+        labels, days = self.release.view.labels, self.release.drawn_days
         shown = np.flatnonzero(np.isfinite(days) & np.isin(labels, list(self._days)))
         true = [self._days[label] for label in labels[shown].tolist()]
         found = sum(day in own for day, own in zip(moved[shown].tolist(), true, strict=True))

@@ -108,6 +108,19 @@ class LinkedRelease:
             ]
         )
 
+    @property
+    def hull(self) -> tuple[np.ndarray, np.ndarray]:
+        """(people,) float64, the first and last day that each person's may be; not finite: none."""
+        shown = next(one for one in self.tables[PEOPLE].columns if one.name == ANCHOR)
+        return shown.lo[shown.codes], shown.hi[shown.codes]
+
+    @property
+    def drawn_days(self) -> np.ndarray:
+        """(people,) float64, from how many days each person's was drawn; not finite for none."""
+        assert self.tree.anchor is not None
+        lo, hi = self.hull
+        return np.floor((hi - lo) / self.tree.anchor.step) + 1
+
 
 def read_linked_tables(
     tables: Mapping[str, Table],
@@ -372,10 +385,11 @@ def odd_days(release: LinkedRelease, moved: np.ndarray) -> int:
     ends are taken by more than chance explains: true days take them always, as the span ends where
     they do.
     """
-    hull = next(column for column in release.tables[PEOPLE].columns if column.name == ANCHOR)
-    lo, hi = hull.lo[hull.codes], hull.hi[hull.codes]
+    assert release.tree.anchor is not None
+    lo, hi = release.hull
     has_span = np.isfinite(lo)
-    outside = np.where(has_span, (moved < lo) | (moved > hi), moved > 0)
+    is_between = np.where(has_span, moved - lo, 0) % release.tree.anchor.step > 0
+    outside = np.where(has_span, (moved < lo) | (moved > hi) | is_between, moved > 0)
     shows = has_span & ~release.withheld
     label = release.view.labels
     people, taken = np.bincount(label[shows], minlength=label.max(initial=-1) + 1), []
@@ -384,7 +398,7 @@ def odd_days(release: LinkedRelease, moved: np.ndarray) -> int:
         at_end[label[shows & (moved == end)]] = True
         taken.append(at_end)
     width = np.zeros(len(people))
-    width[label[shows]] = (hi - lo + 1)[shows]
+    width[label[shows]] = release.drawn_days[shows]
     wide = width > 2
     chance = 1 - 2 * (1 - 1 / width[wide]) ** people[wide] + (1 - 2 / width[wide]) ** people[wide]
     both = int((taken[0] & taken[1])[wide].sum())

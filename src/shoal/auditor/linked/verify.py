@@ -19,8 +19,12 @@ from shoal.data.regular_files import Json
 from shoal.errors import InputError
 from shoal.policy.binding.linked_files import LinkedSources
 
-MEASURED = ("promises", "classes", "subjects", "together", "risk")
+MEASURED = ("promises", "people", "counted", "classes", "subjects", "together", "risk")
 """What an audit finds again in the files alone."""
+BESIDE_ORIGINAL = ("records", "utility", "columns")
+"""What it finds again beside the original, which also tells the ends of undeclared domains."""
+OF_PUBLISHER = ("matching", "paid")
+"""What only an audit of files says of linked tables, and only who made them."""
 
 
 def linked_checks(stated: Stated, path: str, reader: Reader, progress: Progress) -> Iterator[Check]:
@@ -48,14 +52,16 @@ def linked_checks(stated: Stated, path: str, reader: Reader, progress: Progress)
     if reader.original is not None:
         yield of_original(stated, (again["input"] or {}).get("sha256"))
         stated.note("faults")
-        keys = (*MEASURED, "records")
-    for key in keys:
-        stated.note(key)
-    found = {key: again[key] for key in keys}
+        keys = (*MEASURED, *BESIDE_ORIGINAL)
+    found: dict[tuple[str, ...], object] = {(key,): again[key] for key in keys}
     is_exact = has_exact_gaps(reader.policy.model)
     if is_exact:
-        found |= _with_known_dates(stated, again)
-    different = [key for key, one in found.items() if not is_close(stated.at(key), one)]
+        found |= {(key,): one for key, one in _with_known_dates(stated, again).items()}
+    if reader.original is not None:
+        found |= _of_linked(stated, again, is_exact)
+    for place in found:
+        stated.note(*place)
+    different = [at[-1] for at, one in found.items() if not is_close(stated.at(*at), one)]
     broken = [p["model"] for p in again["promises"] if not p["holds"]]
     faults = [name for name, count in again["faults"].items() if count]
     if different or broken or faults:
@@ -69,6 +75,15 @@ def linked_checks(stated: Stated, path: str, reader: Reader, progress: Progress)
         yield Check("promises", None, f"{held} without known dates; {more}")
         return
     yield Check("promises", True, held)
+
+
+def _of_linked(stated: Stated, again: Certificate, is_exact: bool) -> dict[tuple[str, ...], object]:
+    """What is stated of linked tables alone, as found again. is_exact: whether gaps between dates
+    are, of which only who knows whose dates are whose can tell everything.
+    """
+    unknown = (*OF_PUBLISHER, *(["anchor"] if is_exact else []))
+    known = [key for key in stated.at("linked") if key not in unknown]
+    return {("linked", key): again["linked"].get(key) for key in known}
 
 
 def _with_known_dates(stated: Stated, again: Certificate) -> Json:

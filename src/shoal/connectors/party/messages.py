@@ -71,7 +71,7 @@ def said_by(sender: str, kind: MessageKind) -> Iterator[None]:
     try:
         yield
     except PartyError as wrong:
-        text = str(wrong)
+        text = wrong.said[0]
         if not text.startswith(_ANOTHER):
             raise
         named = f"party '{sender}', message '{kind.name.lower()}': "

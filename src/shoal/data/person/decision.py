@@ -21,6 +21,7 @@ from shoal.data.person.candidates import (
     MOST_ROWS,
     RANK,
     Candidate,
+    Evidence,
     by_name,
     counts_only,
     other_candidates,
@@ -72,6 +73,14 @@ class PersonCandidate:
     def key(self) -> str | list[str]:
         """As a policy names it: a column, or the several that number people together."""
         return self.columns[0] if len(self.columns) == 1 else list(self.columns)
+
+    @property
+    def doubts_keys(self) -> bool:
+        """Whether it may be one person even where every row has a key of its own: named as a number
+        of people, not one that describes them or that namesakes share.
+        """
+        are_names = {name_of(column).kind for column in self.columns} <= {"first", "last", "name"}
+        return self.is_named and not are_names
 
     @property
     def meaning(self) -> str:
@@ -227,7 +236,7 @@ def _judged(
         evidence = one.weigh(telling, goes_on=one.kind in ("civil", "contact"))
         if _is_rejected(one):
             rejected.append(one)
-        elif one.kind != "token" or one.parts[0].look.token in STRONG or evidence.steady:
+        elif one.kind != "token" or one.parts[0].look.token in STRONG or _tells_who(evidence):
             kept.append(one)
     return kept, rejected
 
@@ -237,6 +246,13 @@ def _numbers_every_record(column: PersonColumn) -> bool:
     name = column.name
     is_number = name.kind in PERSON_BY_NAME and name.numbers_people and name.is_number
     return is_number and not name.is_weak and column.people.distinct == len(column.people.keys)
+
+
+def _tells_who(found: Evidence) -> bool:
+    """Whether records of one value agree as those of people do: what is of one kind, such as codes
+    of diagnoses, agrees on what is coarser alone, such as the ward.
+    """
+    return found.is_confirmed or bool(found.crossing)
 
 
 def _others(

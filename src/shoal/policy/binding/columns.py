@@ -15,13 +15,23 @@ from shoal.data.person_names import (
 from shoal.data.schema import REMOVED
 from shoal.data.table import Table, names_like_patterns
 from shoal.data.two_tables import GROUP
-from shoal.data.warnings import NAMES_LIKE_DATA, PEOPLE_ASSUMED, WRITTEN_ALIKE, ReleaseWarning
+from shoal.data.warnings import (
+    NAMES_LIKE_DATA,
+    PEOPLE_ASSUMED,
+    READ_AS_TEXT,
+    WRITTEN_ALIKE,
+    ReleaseWarning,
+)
 from shoal.errors import InputError
 from shoal.policy.binding.files import PolicyTables
 from shoal.policy.binding.notation import PARTS
 from shoal.policy.consistency import quoted
+from shoal.policy.loading import one_line
 from shoal.policy.model import PolicyModel
 from shoal.policy.parameters import nearest
+from shoal.policy.proposal.cells import ColumnCells
+from shoal.policy.proposal.notation import FoundNotation, columns_as_read
+from shoal.policy.proposal.roles import CATEGORIES, guess_of, unread
 
 _SHOWN = ("quasi", "sensitive", "plain")
 
@@ -261,13 +271,68 @@ _ALIKE = ("quasi", "sensitive", "subject", "household")
 _OFTEN = "a text that often stands for no value, or "
 
 
+# Numbers and dates of columns without a type: what `policy init` reads or asks about is not taken
+# for labels in silence.
+
+
+CLOSENESS = "t-closeness"
+LABELS = "each cell is shown whole or not at all"
+UNORDERED = f"any two values are equally far apart to {CLOSENESS}"
+OPEN = "{} Write numbers as 1234.5 and dates as 2024-12-31"
+KNOWN = "if its cells are {}, say {}"
+PERIODS = "hierarchy: {dates: [day, month, year]}"
+
+
+def read_as_text(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
+    """A warning for each column without a type whose cells look like numbers or dates, of the
+    quasi-identifiers and what t-closeness is promised on.
+    """
+    close = [promise for promise in model.promises if promise["model"] == CLOSENESS]
+    compared = {name for promise in close for name in promise.get("attributes", ())}
+    untyped = [
+        name
+        for name, one in model.attributes.items()
+        if (one.role == "quasi" or name in compared)
+        and not (one.type or one.domain or one.order or one.hierarchy)
+    ]
+    columns, found = columns_as_read(table, untyped, model.read.model_dump(exclude_unset=True))
+    warnings = []
+    for name, column in columns.items():
+        if seems := _seem(ColumnCells.of(column), found.questions.get(name), found):
+            is_quasi = model.attributes[name].role == "quasi"
+            text = (
+                f"attribute '{name}': has no type, so {LABELS if is_quasi else UNORDERED}; {seems};"
+                " if they are labels, say 'type: category'"
+            )
+            warnings.append(ReleaseWarning(READ_AS_TEXT, text, name))
+    return warnings
+
+
+def _seem(cells: ColumnCells, question: str | None, found: FoundNotation) -> str:
+    """What cells may be, and what to say then; empty where they are labels."""
+    guess = guess_of(cells)
+    if asked := question or unread(cells, guess):
+        return OPEN.format(asked)
+    if guess.settings.get("type") == "number" and cells.distinct > CATEGORIES:
+        return KNOWN.format("numbers", _said("type: number", found, "decimal", "thousands"))
+    if cells.are_iso_days:
+        return KNOWN.format("dates", _said(PERIODS, found, "dates"))
+    return ""
+
+
+def _said(keys: str, found: FoundNotation, *of_read: str) -> str:
+    """Keys of an attribute, and those of the policy's block `read` that belong to them."""
+    read = {key: found.read[key] for key in of_read if key in found.read}
+    return f"'{keys}'" + (f", and under 'read' {one_line(read)}" if read else "")
+
+
 def input_warnings(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
     """What the original gives reason to say: columns that seem to number people, where every record
     is taken to be its own person, and values that look alike.
     """
     assumed = [] if model.subject_columns else people_assumed(table, model)
     named = named_like_data(table, model)
-    return [*assumed, *written_alike(table, model), *named]
+    return [*assumed, *read_as_text(table, model), *written_alike(table, model), *named]
 
 
 def audit_warnings(

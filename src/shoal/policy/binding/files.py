@@ -181,7 +181,7 @@ class PolicyTables:
     def table_beside(self, table: Frame | Table, what: str) -> Table:
         """Another table of people, as a frame or read already; raises InputError."""
         try:
-            return self.original_table(table_of(table), other="drop")
+            return self.original_table(self.table_given(table), other="drop")
         except InputError as wrong:
             raise InputError.from_findings([f"{what}: {one}" for one in wrong.said]) from None
 
@@ -237,7 +237,7 @@ class PolicyTables:
             check_released(path)
             if self.is_made_of_columns:
                 asked = self.model.read  # of a release of any maker
-                reading = replace(reading, sheet=asked.sheet, header=asked.header)
+                reading = replace(reading, sheet=asked.sheet, header=asked.line_of())
         reading = as_stated(reading, stated or certified_reading(path, reading))
         if room is not None:
             return self._read_past_memory(path, reading, room)
@@ -334,7 +334,8 @@ class PolicyTables:
             frame = self.cells.typed(frame, single_alone=True)
         if kind and kind.is_delimited:
             frame = self._without_formulas(frame)
-        return self.cells.written(frame)
+        is_text = kind is not None and not kind.tells_numbers
+        return self.cells.written(frame, numbers_too=is_text)
 
     def _without_formulas(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Delimited text, formulas as the policy wants them; raises InputError where it refuses."""

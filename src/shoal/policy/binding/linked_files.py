@@ -17,7 +17,7 @@ from shoal.data.person_names import without_nobody
 from shoal.data.table import Table
 from shoal.data.warnings import PEOPLE_ASSUMED, ReleaseWarning
 from shoal.errors import InputError
-from shoal.policy.binding.columns import people_doubted, written_alike
+from shoal.policy.binding.columns import people_doubted, read_as_text, written_alike
 from shoal.policy.binding.files import PolicyTables
 from shoal.policy.problem import LinkedProblem
 
@@ -69,9 +69,10 @@ def linked_warnings(sources: LinkedSources, problem: LinkedProblem) -> list[Rele
         found += [
             ReleaseWarning(PEOPLE_ASSUMED, f"table '{declared.name}': {one.doubt}; {ONE_ROW_EACH}")
             for one in doubted
-            if one.columns != (declared.key,)  # its keys differ, but for their spelling
+            # its keys differ, but for their spelling
+            if one.doubts_keys and one.columns != (declared.key,)
         ]
-        found += written_alike(table, model)
+        found += [*written_alike(table, model), *read_as_text(table, model)]
     return found
 
 

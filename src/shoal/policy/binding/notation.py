@@ -270,11 +270,12 @@ class CellNotation:
         """A cell in Shoal's own notation; a text for no value as it stands in the file."""
         return cell if cell in self.model.missing_values else translate(cell)
 
-    def written(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """A release as it is published: with the policy's decimal mark and form of dates."""
+    def written(self, frame: pl.DataFrame, numbers_too: bool = False) -> pl.DataFrame:
+        """A release with the policy's decimal mark, `numbers_too` where text is read, and dates."""
         notation = self.model.read.notation.written
+        marked = (*TEXTS, pl.Float64, pl.Float32, pl.Decimal) if numbers_too else TEXTS
         for name, declared in translated_columns(self.model, frame.columns, self._sources).items():
-            if frame[name].dtype not in TEXTS:
+            if frame[name].dtype not in marked:
                 continue
             translate: Translate = notation.own_day
             if is_number(declared):

@@ -37,7 +37,8 @@ def signs_of_no_value(table: Table, names: Iterable[str]) -> list[ReleaseWarning
     for name in names:
         cells = table.frame[name]
         signs = [] if cells.dtype.is_numeric() else [sign for sign in NO_VALUE if sign]
-        if records := int(as_text(cells).is_in(signs).sum()):
+        doubtful = sum(ColumnCells.of(table.column(name)).doubtful.values())
+        if records := int(as_text(cells).is_in(signs).sum()) + doubtful:
             text = (
                 f"'{name}': a usual sign for no value stands in {records} records, and is published"
                 " as a value; read such cells as missing (na_values= in pandas, null_values= in"
@@ -244,7 +245,7 @@ def are_placeholders(values: pl.Series) -> pl.Series:
 
 def are_few(odd: int, values: int) -> bool:
     """Whether so few texts are odd that all others show what the values are."""
-    return odd == 0 or (odd <= MOST_PLACEHOLDERS and values - odd >= FEWEST)
+    return odd == 0 < values or (odd <= MOST_PLACEHOLDERS and values - odd >= FEWEST)
 
 
 def _far(numbers: np.ndarray) -> np.ndarray:

@@ -6,14 +6,14 @@ block `read` can say. Where cells leave it open, or columns disagree, a question
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import polars as pl
 
 from shoal.data.numbers import NOTATIONS, PLAIN, THOUSANDS, Notation, PublishedNumbers, map_cells
-from shoal.data.table import Table
+from shoal.data.table import Column, Table
 from shoal.policy.proposal.cells import NO_NUMBER, NO_VALUE, are_few, are_placeholders
 
 _DAYS = {
@@ -68,9 +68,8 @@ def notation_in(table: Table, said: Mapping[str, Any] | None = None) -> FoundNot
     """How cells write numbers and dates. said: what is known of the block `read` already."""
     said = said or {}
     found = FoundNotation()
-    kinds = table.frame.schema
     texts = {}
-    for name in (name for name in table.names if kinds[name] == pl.String):
+    for name in (name for name in table.names if table.dtype(name) == pl.String):
         values = _with_value(pl.Series(table.column(name).cells, dtype=pl.String))
         if len(values):
             texts[name] = values
@@ -79,6 +78,25 @@ def notation_in(table: Table, said: Mapping[str, Any] | None = None) -> FoundNot
     if not {"decimal", "thousands"} <= said.keys():
         _find_numbers(texts, said, found)
     return found
+
+
+def columns_as_read(
+    table: Table, names: Collection[str], said: Mapping[str, Any] | None = None
+) -> tuple[dict[str, Column], FoundNotation]:
+    """The columns of these names, numbers and dates as Shoal reads them where nothing is open, and
+    how they are written. said: as for `notation_in`.
+    """
+    some = table.without([name for name in table.names if name not in names])
+    found = notation_in(some, said)
+    known = {**(said or {}), **found.read}
+    notation = Notation(known.get("decimal", "."), known.get("thousands"), known.get("dates"))
+    columns = {}
+    for name in some.names:
+        column = columns[name] = some.column(name)
+        if name not in found.questions and not column.was_number:
+            cells = as_read(pl.Series(name, column.cells, pl.String).to_frame(), notation)
+            columns[name] = replace(column, cells=tuple(cells[name]))
+    return columns, found
 
 
 def as_read(frame: pl.DataFrame, notation: Notation) -> pl.DataFrame:

@@ -33,6 +33,7 @@ FORMS = {
     "atc": "medication (ATC)",
 }
 PERSONAL_FORMS = ("e-mail", "phone", "iban")
+PRIVATE_FORMS = ("icd", "atc")
 COULD_OTHERS_KNOW = "could others know it already? if so, give it the role 'quasi'"
 TOO_PRECISE = "most of its numbers are one record's alone; can they be rounded or left out?"
 MEAN_NOTHING = "{} cells hold what is often written for no value; does it mean that here?"
@@ -126,7 +127,7 @@ def _form(column: ColumnCells) -> Guess | None:
     form = column.form
     if form in PERSONAL_FORMS:
         return Guess({"role": "identifier"}, f"written as {FORMS[form]}: removed")
-    if form in ("icd", "atc"):
+    if form in PRIVATE_FORMS:
         return Guess({"role": "sensitive"}, f"written as {FORMS[form]}: published as it is")
     return None
 
@@ -383,7 +384,8 @@ def _with_others_removed(
     """The guesses without numbers of people and things, but for `own`, which number the people."""
     named = {name for name, guess in guesses.items() if guess.role == "subject"}
     things = {name for name, column in columns.items() if _refers(column, guesses[name])}
-    gone = {*removed, *named, *things} - {*own}
+    private = {name for name in removed if columns[name].form in PRIVATE_FORMS}
+    gone = {*removed, *named, *things} - {*own, *private}
     return {name: ANOTHER if name in gone else guess for name, guess in guesses.items()}
 
 

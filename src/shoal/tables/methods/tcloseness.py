@@ -23,9 +23,9 @@ Exchanging keeps classes compact around their means, which are not all that a re
 has several steps, else by the rounded partition, and what publishes the narrower cells is taken.
 Cutting wins where t is loose, exchanging where it is tight: where many classes of k records drawn
 at random are too far, cutting loses more by a fifth at least (Adult, k = 5 to 50) and is left out.
-Few quasi-identifiers are an exception: where records that are alike are k people on average, they
-are large classes that need no coarsening, so the table is cut by lattice peeling first, as small
-tables are.
+Few quasi-identifiers are an exception: where most records that are alike are classes that hold as
+they are, little needs coarsening, so the table is cut by lattice peeling first, as small tables
+are.
 Where each move can be asked for all promises, exchanging is kept short and the narrower classes are
 annealed (`search.refinement`).
 """
@@ -93,6 +93,11 @@ this number of classes at a time.
 SMALL = 5_000
 """Records up to which the table is always cut, too, with all of that method's effort."""
 
+MOSTLY = 0.85
+"""Where so large a part of the records is in classes that hold before anything is coarsened, the
+table is cut, too (Adult with 1 to 5 quasi-identifiers: with less, cutting loses more).
+"""
+
 SETTLED = 500
 """Exchanging ends where a round moves less than one record in this number."""
 
@@ -141,7 +146,7 @@ class TClosenessByExchange(Partitioner):
         """
         require_people(matrix, promises)
         is_small = matrix.records <= SMALL
-        if self.aim == "means" or not (is_small or has_few_cells(matrix, promises)):
+        if self.aim == "means" or not (is_small or _holds_as_it_is(matrix, promises)):
             return self._searched(matrix, promises, rng, progress)
         progress("cutting the table")
         cut = LatticePeeling().partition(matrix, promises, rng)
@@ -254,14 +259,15 @@ def _is_tight(matrix: Matrix, promises: Promises, rng: np.random.Generator) -> b
     return promises.holds(drawn.astype(np.int32), count).mean() < TIGHT
 
 
-def has_few_cells(matrix: Matrix, promises: Promises) -> bool:
-    """Whether records that are alike are classes of k people on average, which coarsen nothing."""
-    cells = np.zeros(matrix.records, dtype=np.int64)
+def _holds_as_it_is(matrix: Matrix, promises: Promises) -> bool:
+    """Whether most records are in classes that hold where those that are alike are one class."""
+    cells, count = np.zeros(matrix.records, dtype=np.int64), 1
     for codes in matrix.codes.T:
         cells = alike((cells, codes), matrix.records)
-        if (int(cells.max(initial=0)) + 1) * promises.k > matrix.people:
+        count = int(cells.max(initial=0)) + 1
+        if count * promises.k > matrix.people:
             return False
-    return True
+    return promises.holds(cells.astype(np.int32), count)[cells].mean() >= MOSTLY
 
 
 def has_steps(matrix: Matrix) -> bool:

@@ -6,6 +6,7 @@ const waiting = []; // forms that are sent, one after another
 const words = document.body.dataset; // what the script says, in the page's language
 let sends = 0,
   leaving = null,
+  showing = null,
   at = "",
   lastTold = 0;
 
@@ -178,6 +179,14 @@ async function read(address, asked) {
   return [response, isPage && new DOMParser().parseFromString(text, "text/html")];
 }
 
+// A form that waited is sent on the policy of the page that came meanwhile.
+function rebase(data, page) {
+  for (const name of ["base", "release_base"]) {
+    const base = page.querySelector(`[name=${name}]`);
+    if (base && data.has(name)) data.set(name, base.value);
+  }
+}
+
 // Each form is sent when the one before has been answered, on the policy that it left. Only the last
 // answer is shown, or the first that refuses: what was to follow is not sent then.
 async function send(form, submitter) {
@@ -190,7 +199,13 @@ async function send(form, submitter) {
   sends++;
   if (waiting.at(-1)?.sent === sent && form.id !== "undo") return; // Enter in a field is a change, and then a submit
   if (form.dataset.auto && waiting.length > 1 && waiting.at(-1).id === form.id) waiting.pop();
-  if (waiting.push({ sent, data, id: form.id, action: form.action }) > 1) return;
+  const place = waiting.push({ sent, data, id: form.id, action: form.action });
+  shutUnmarked();
+  if (place > 1) return;
+  if (showing) {
+    await showing;
+    rebase(data, document);
+  }
   submitter?.setAttribute("aria-busy", "true"); // seen at once, however long the answer takes
   const sending = [],
     slow = setTimeout(() => document.getElementById("main").classList.add("stale"), 300);
@@ -202,16 +217,16 @@ async function send(form, submitter) {
         body: waiting[0].data,
       });
       const following = response.ok && next && waiting[1];
-      for (const name of ["base", "release_base"]) {
-        const base = following && next.querySelector(`[name=${name}]`);
-        if (base && following.data.has(name)) following.data.set(name, base.value);
-      }
-      if (following) {
+      // which of several sheets is meant is asked before a click opens any
+      const isAsked = next && next.querySelector("#sheets") && !following?.data?.has("look");
+      if (following && !isAsked) {
+        rebase(following.data, next);
         waiting.shift();
         continue;
       }
       waiting.length = 0;
-      await show(response, next, sending); // before the page is left, too: who is asked may stay
+      showing = show(response, next, sending);
+      await showing; // before the page is left, too: who is asked may stay
       const field = form.noValidate && document.querySelector("form[novalidate] input:invalid");
       if (leaving && response.ok) location.href = leaving;
       else if (field) {
@@ -223,7 +238,8 @@ async function send(form, submitter) {
     say(words.unreachable);
   }
   waiting.length = 0;
-  leaving = null;
+  leaving = showing = null;
+  shutUnmarked();
   clearTimeout(slow);
   submitter?.removeAttribute("aria-busy");
   document.getElementById("main").classList.remove("stale");
@@ -292,6 +308,10 @@ document.addEventListener("input", (event) => {
   shutUnmarked();
   showSaved();
   if (event.target.closest("[data-k], [data-log]")) echo(event.target);
+});
+// who scrolls over a number means the page
+document.addEventListener("wheel", () => document.querySelector("[type=number]:focus")?.blur(), {
+  passive: true,
 });
 document.addEventListener("click", (event) => {
   const link = event.target.closest("a[href]");
@@ -603,12 +623,14 @@ function heard(id, event) {
 
 // What opens a table is shut while none is marked or named.
 function shutUnmarked() {
-  const button = document.querySelector("[data-off]"),
-    form = button?.form;
-  if (button)
-    button.disabled = !(button.parentElement.lastElementChild.hidden = Boolean(
-      form.querySelector("[name=path]:checked") || form.typed.value.trim(),
-    ));
+  const button = document.querySelector("[data-off]");
+  if (!button) return;
+  const form = button.form,
+    isLooking = waiting.some((one) => one.id === form.id && one.data.has("look")),
+    isNamed = Boolean(form.querySelector("[name=path]:checked") || form.typed.value.trim());
+  document.getElementById("looking").hidden = !isLooking;
+  document.getElementById("unmarked").hidden = isLooking || isNamed;
+  button.disabled = !isNamed;
 }
 
 // On a narrow screen the steps are one line that scrolls: the one where somebody is stands in sight.

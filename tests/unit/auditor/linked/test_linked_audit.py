@@ -170,16 +170,17 @@ def test_keys_in_the_order_of_what_rows_show_are_found(people):
     assert audit(planted)["faults"]["ordered_keys"] == 1
 
 
-def test_days_that_were_not_moved_are_found(released):
+@pytest.mark.parametrize(("keep", "days"), [(None, 201), ("weekday", 29)])
+def test_days_that_were_not_moved_are_found(released, keep, days):
     tables = {**linked_cases.policy()["tables"]}
     dated = tables["visits"]["attributes"] | {"day": {"role": "quasi", "type": "date"}}
     tables["visits"] = {**tables["visits"], "attributes": dated}
-    more = {"tables": tables, "anchor": {"first": "visits.day"}}
-    by_chance, unmoved = linked_cases.moved(released)
+    more = {"tables": tables, "anchor": {"first": "visits.day", "keep": keep}}
+    by_chance, unmoved = linked_cases.moved(released, step=7 if keep else 1)
     honest = audit(by_chance, **more)
     assert honest["faults"]["odd_days"] == 0
     assert honest.holds, honest["promises"]
-    assert honest["linked"]["anchor"]["least_hull_days"] == 201
+    assert honest["linked"]["anchor"]["least_hull_days"] == days
     assert audit(unmoved, **more)["faults"]["odd_days"] > 0
 
 

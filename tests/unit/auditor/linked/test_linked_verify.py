@@ -58,7 +58,22 @@ def test_a_release_is_the_one_certified_and_measured_again_to_hold(published):
     found = checks_of(published, policy=published / "policy.json", original=published / "clinic")
     assert all(found[name].ok for name in ("file", "figures", "promises", "policy", "input"))
     assert "comparison with the original" not in found["not measured again"].text
+    left = found["not measured again"].text
+    for measured in ("people", "losses", "columns", "numbers of records", "Shoal's"):
+        assert measured not in left
+    assert left.startswith("findings, figures of all tables together (in part); ")
     assert checks_of(published)["promises"].ok is None
+
+
+@pytest.mark.parametrize(("part", "key"), [("linked", "bundle_loss"), ("utility", "gcp")])
+def test_losses_that_the_files_deny_are_found(copied, part, key):
+    path = copied / "out" / "certificate.json"
+    stated = json.loads(path.read_text())
+    stated[part][key] = 0.0
+    path.write_text(json.dumps(stated))
+    found = checks_of(copied, policy=copied / "policy.json", original=copied / "clinic")
+    named = key if part == "linked" else part
+    assert found["promises"].text == f"measured again, not as stated: '{named}' differs"
 
 
 def test_the_certificate_describes_every_column_by_its_table_and_fits_itself(published):
@@ -81,6 +96,9 @@ def test_the_certificate_describes_every_column_by_its_table_and_fits_itself(pub
 def test_a_release_verifies_with_its_policy_whoever_chose_the_method(tmp_path, known, method):
     said = linked_cases.policy()
     said["tables"]["visits"]["rows"] = {"known": known}
+    if known == 2:  # else the number of all drugs would tell of other visits
+        said["tables"]["drugs"]["rows"] = {"known": "none"}
+        said["assume"] = ["counts-unknown"]
     named = said if method is None else said | {"method": {"name": method}}
     library.publish(linked_cases.world(30), named, output=str(tmp_path / "out"))
     found = checks_of(tmp_path, policy=named)
@@ -89,7 +107,7 @@ def test_a_release_verifies_with_its_policy_whoever_chose_the_method(tmp_path, k
     if (known, method) == (2, "bundles"):  # another one than the usual one has to be named
         unnamed = checks_of(tmp_path, policy=said)["policy"]
         assert unnamed.ok is False
-        assert unnamed.text.endswith("such as --method bundles")
+        assert unnamed.text.endswith("such as method='bundles'")
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +147,7 @@ def test_a_known_date_may_leave_fewer_people_than_the_smallest_class(dated):
     alone = checks_of(dated, policy=policy)
     assert failing(alone) == []
     assert alone["promises"].ok is None
-    assert "name it with --original" in alone["promises"].text
+    assert "name it with original=" in alone["promises"].text
 
 
 @pytest.mark.parametrize("measured", [1, 4])
@@ -165,6 +183,16 @@ def test_a_row_that_is_left_out_of_any_file_is_noticed_and_gets_no_dossier(copie
     assert "file" in failing(checks_of(copied))
     with pytest.raises(PromiseError, match="fails verify"):
         dossier(copied / "out", context={"version": 1}, policy=copied / "policy.json")
+
+
+def test_the_certificate_and_the_dossier_say_that_no_other_release_was_looked_at(published):
+    stated = published / "out" / "certificate.json"
+    (not_covered,) = json.loads(stated.read_text())["linked"]["not_covered"]
+    assert not_covered.startswith("what other releases of the same people tell")
+    context = {"version": 1, "other_releases": [str(stated)]}
+    found = dossier(published / "out", context=context, policy=published / "policy.json")
+    (text,) = [point["text"] for point in found.open if point["kind"] == "fails"]
+    assert text.endswith("no audit of linked tables does that; say in 'not_judged' why both go out")
 
 
 def test_the_dossier_shows_the_tables_and_the_risk_before_and_after(published, tmp_path):

@@ -1,0 +1,176 @@
+"""What Python reads of a refusal: keyword arguments in place of a command's options."""
+
+from __future__ import annotations
+
+import ast
+import pickle
+import re
+from pathlib import Path
+
+import pytest
+
+import shoal
+from shoal.data.findings import AttributeFinding, Fault
+from shoal.data.option import Option, Request
+from shoal.errors import FLAGS, InputError, ShoalError, in_python
+from shoal.tables.plan import Plan
+
+SOURCE = Path(shoal.__file__).parent
+OPTION = re.compile(r"(?<![\w-])--[a-z]")
+NAMED = re.compile(r"(?<![\w-])--([a-z-]+)")
+COMMAND = re.compile(r"'(?:shoal|publish|fuse) [^']*'")
+
+
+def documented(tree: ast.Module) -> set[ast.AST]:
+    """The docstrings, and the parts of longer texts."""
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    bodies = [node.body for node in ast.walk(tree) if isinstance(node, kinds)]
+    docs = {body[0].value for body in bodies if body and isinstance(body[0], ast.Expr)}
+    return docs | {
+        part for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values
+    }
+
+
+def texts() -> list[str]:
+    """Every text of the source outside the doors that names an option."""
+    found = []
+    for path in sorted(SOURCE.rglob("*.py")):
+        if path.relative_to(SOURCE).parts[0] in ("cli", "web"):
+            continue
+        tree = ast.parse(path.read_text("utf-8"))
+        left_out = documented(tree)
+        for node in ast.walk(tree):
+            parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+            said = [getattr(part, "value", None) for part in parts]
+            text = "".join(one if isinstance(one, str) else "X" for one in said)
+            if node not in left_out and OPTION.search(text):
+                found.append(text)
+    return found
+
+
+@pytest.mark.parametrize("text", texts())
+def test_every_message_that_names_an_option_names_a_keyword_in_python(text):
+    assert not OPTION.search(COMMAND.sub("", in_python(text)))
+    assert COMMAND.findall(in_python(text)) == COMMAND.findall(text)
+
+
+def options() -> list[Option]:
+    import shoal.attacks.run.options
+    import shoal.fusion.request
+    import shoal.streams.options
+    import shoal.tables.request  # noqa: F401
+
+    kinds = [Request]
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+    return [one for kind in kinds[1:] for one in kind.options().values()]
+
+
+def test_flags_are_the_options_without_a_value():
+    flags = {one.flag.removeprefix("--") for one in options() if one.default is False}
+    others = {one.flag.removeprefix("--") for one in options() if one.default is not False}
+    named = {name for text in texts() for name in NAMED.findall(COMMAND.sub("", text))}
+    assert flags & named - others <= {*FLAGS}
+    assert not others - flags & {*FLAGS}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("exists; say --replace", "exists; say replace=True"),
+        ("leave out --memory, or", "leave out memory=, or"),
+        ("--trace: needs the original", "trace: needs the original"),
+        ("keep it with --method mdav, or", "keep it with method='mdav', or"),
+        ("such as --k 10 --seed 7", "such as k=10 seed=7"),
+        ("--dead-letters stop", "dead_letters='stop'"),
+        ("such as --read header=2; name", "such as read={'header': 2}; name"),
+        ("say --read decimal=, --read thousands=.", "say read={'decimal': ',', 'thousands': '.'}"),
+        ('--read "thousands= "', "read={'thousands': ' '}"),
+        ('say --read "thousands=\'"', "say read={'thousands': \"'\"}"),
+        ("--read delimiter=;", "read={'delimiter': ';'}"),
+        ("'--write numbers=lo,hi' if", "write={'numbers': 'lo,hi'} if"),
+        ("'shoal audit --original O' tells", "'shoal audit --original O' tells"),
+        ("an em--dash and 1--2", "an em--dash and 1--2"),
+        ("give it (--others; others=)", "give it (others=)"),
+        ("--write foo=...: is not", "write={'foo': '...'}: is not"),
+        ("attribute '--replace': unknown", "attribute '--replace': unknown"),
+    ],
+)
+def test_an_option_becomes_the_keyword(text, said):
+    assert in_python(text) == said
+
+
+def test_an_error_reads_in_python_and_says_to_commands():
+    error = pickle.loads(pickle.dumps(InputError("a: say --replace", ["b: leave out --memory"])))
+    assert isinstance(error, ShoalError)
+    assert str(error) == "a: say replace=True\n  - b: leave out memory="
+    assert error.findings == ("b: leave out memory=",)
+    assert error.said == ["a: say --replace", "b: leave out --memory"]
+
+
+def test_a_call_of_python_names_keywords_and_the_command_options(shoal, workplace):
+    import shoal as library
+
+    library.publish_file("patients.csv", "policy.yaml", "out.csv")
+    with pytest.raises(InputError, match=r"; name a new file, or say replace=True$"):
+        library.publish_file("patients.csv", "policy.yaml", "out.csv")
+    told = shoal("publish", "patients.csv", "-p", "policy.yaml", "-o", "out.csv")
+    assert "or say --replace" in told.err
+    checks = library.verify("out.csv")
+    (policy,) = [check for check in checks if check.name == "policy"]
+    assert "policy=" in policy.text
+    assert "--" not in policy.text
+    assert "--policy" in shoal("verify", "out.csv").out
+
+
+def test_findings_of_check_name_keywords(workplace):
+    import polars as pl
+
+    frame = pl.read_csv("patients.csv", infer_schema=False)
+    odd = frame.with_columns(age=pl.lit("31,5"))
+    found = shoal.check("policy.yaml", odd)
+    assert any("read={'decimal': ','}" in one.message for one in found)
+    assert isinstance(found[0], AttributeFinding)
+    assert found[0].kind in Fault
+
+
+# Bad input is a ValueError
+
+
+def test_bad_input_is_a_value_error_and_nothing_else_is():
+    with pytest.raises(ValueError, match="is unknown; did you mean 'mondrian'"):
+        shoal.Policy.from_dict(POLICY).with_method("mondrain", {})
+    others = {one for one in vars(shoal.errors).values() if _is_ours(one)} - {InputError}
+    assert not any(issubclass(one, ValueError) for one in others)
+
+
+def _is_ours(one: object) -> bool:
+    return isinstance(one, type) and issubclass(one, ShoalError)
+
+
+POLICY = {
+    "version": 1,
+    "attributes": {"zip": {"role": "quasi", "hierarchy": {"prefix": 5}}},
+    "promises": [{"model": "k-anonymity", "k": 5}],
+}
+
+
+def test_what_a_check_of_the_policy_is_refused_is_said_as_it_is(monkeypatch):
+    def broken():
+        raise InputError("hierarchy maker 'mine': can't be loaded")
+
+    monkeypatch.setattr("shoal.policy.registry.makers", broken)
+    with pytest.raises(InputError) as refused:
+        shoal.Policy.from_dict(POLICY)
+    assert str(refused.value) == "hierarchy maker 'mine': can't be loaded"
+
+
+def test_a_plan_that_cant_be_read_is_not_said_to_be_of_another_version(tmp_path, monkeypatch):
+    def refused(_path):
+        raise PermissionError(13, "Permission denied")
+
+    path = tmp_path / "plan.json"
+    path.write_text("{}")
+    monkeypatch.setattr(Path, "read_bytes", refused)
+    with pytest.raises(InputError, match="can't be read"):
+        Plan.load(path)

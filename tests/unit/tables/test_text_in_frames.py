@@ -1,0 +1,138 @@
+"""Numbers and dates that a frame holds as text are read alike, whatever is done with the frame."""
+
+from __future__ import annotations
+
+import ast
+import re
+from datetime import date, timedelta
+
+import pandas as pd
+import polars as pl
+import pytest
+
+import shoal
+from shoal.errors import InputError
+
+ROWS = 120
+OUTPUTS = "o.csv o.tsv.gz o.jsonl o.xlsx o.parquet o.arrow sqlite:///o.db?table=t".split()
+DAYS = [date(2024, 1, 20) + timedelta(days=row % 12) for row in range(ROWS)]
+KINDS = {
+    "decimal comma": [f"{50 + row % 12},5" for row in range(ROWS)],
+    "points in groups": [f"{1 + row % 12}.050,25" for row in range(ROWS)],
+    "apostrophes": [f"{1 + row % 12}'050" for row in range(ROWS)],
+    "percent": [f"{row % 12},5 %" for row in range(ROWS)],
+    "German days": [f"{day:%d.%m.%Y}" for day in DAYS],
+    "ISO days": [f"{day}" for day in DAYS],
+    "leading zeros": [f"0{1050 + row % 12}" for row in range(ROWS)],
+    "one value a class": ["50,5", "80,5", "100,5", "60,5"] * (ROWS // 4),
+}
+SALARIES = [20_000.25 + row * 1.5 for row in range(ROWS)]
+WORDS = {"quasi": ["text"], "sensitive": "salary", "plain": ["whole", "share"], "k": 5}
+
+
+def both(name):
+    of = {"pandas": pd.DataFrame, "polars": pl.DataFrame}
+    return pytest.mark.parametrize("make", of.values(), ids=of)(
+        pytest.mark.parametrize("kind", KINDS)(name)
+    )
+
+
+@pytest.fixture(autouse=True)
+def in_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def table(make, kind):
+    whole, share = range(ROWS), [row / 8 for row in range(ROWS)]
+    return make({"text": KINDS[kind], "salary": SALARIES, "whole": whole, "share": share})
+
+
+def shown(cells):
+    """Numbers as they are, and each day in ISO, whether a text or a date."""
+    return [
+        cell
+        if isinstance(cell, float)
+        else re.sub(r"^(\d\d)\.(\d\d)\.(\d{4})$", r"\3-\2-\1", str(cell))
+        for cell in cells
+    ]
+
+
+@both
+def test_a_release_is_saved_in_every_format_and_holds_there(make, kind):
+    release = shoal.publish(table(make, kind), **WORDS)
+    for output in OUTPUTS:
+        release.save(output)
+        read = shoal.read_release(output)
+        for name in ("salary", "whole", "share"):
+            assert read.data[name].dtype.is_numeric(), output
+            assert read.data[name].cast(float).to_list() == [*release.data[name]], output
+        numbers = shoal.read_release(output, numbers="mid").data["text"]
+        assert shown(numbers) == shown(release.numbers()["text"]), output
+        assert shoal.audit(output, release.policy).holds, output
+
+
+@both
+def test_a_text_alone_is_saved_in_every_format(make, kind):
+    frame = make({"text": KINDS[kind]})
+    release = shoal.publish(frame, quasi=["text"], k=5)
+    for output in OUTPUTS:
+        release.save(output)
+        assert shoal.audit(output, release.policy, frame).holds, output
+
+
+@both
+def test_a_release_is_published_from_a_typed_file_into_every_format(make, kind):
+    frame = table(make, kind)
+    policy = shoal.Policy.from_columns(frame, **WORDS)
+    pl.DataFrame({name: list(frame[name]) for name in frame.columns}).write_parquet("in.parquet")
+    for output in OUTPUTS:
+        assert shoal.publish_file("in.parquet", policy, output).holds, output
+        assert shoal.audit(output, policy, "in.parquet").holds, output
+
+
+@both
+def test_a_frame_is_checked_audited_and_attacked_as_it_is_published(make, kind):
+    frame = table(make, kind)
+    release = shoal.publish(frame, **WORDS)
+    assert [one for one in shoal.check(release.policy, frame) if one.code != "remark"] == []
+    assert shoal.audit(release.data, release.policy, frame).holds
+    assert shoal.attack(release, original=frame, attacks=["inference"])["attacks"]
+
+
+@both
+def test_a_frame_is_compared_as_it_is_published(make, kind):
+    frame = table(make, kind)
+    release = shoal.publish(frame, **WORDS, method="mondrian")
+    by_words = shoal.compare(frame, **WORDS, methods=["mondrian"])
+    by_policy = shoal.compare(frame, release.policy, methods=["mondrian"], ks=[5])
+    for compared in (by_words, by_policy):
+        (row,) = compared.rows
+        assert row.certificate["promises"] == release.certificate["promises"]
+        assert row.certificate["utility"] == release.certificate["utility"]
+
+
+@both
+def test_a_transformer_shows_what_is_published(make, kind):
+    sklearn = pytest.importorskip("shoal.sklearn")
+    frame = table(make, kind)
+    made = sklearn.Anonymizer(**WORDS, suppression=0.1).fit(frame)
+    shown = made.transform(frame)
+    release = shoal.publish(frame, made.policy_)
+    assert list(shown.columns) == list(made.get_feature_names_out()) == list(release.data.columns)
+    for name in shown.columns:
+        published = dict(zip(release.trace, release.data[name], strict=True))
+        assert [*shown[name]] == [published[row] for row in range(ROWS)], name
+
+
+@pytest.mark.parametrize("verb", [shoal.publish, shoal.compare])
+def test_digits_in_groups_are_advised_by_a_keyword(verb):
+    frame = pd.DataFrame({"text": KINDS["apostrophes"]})
+    policy = {
+        "version": 1,
+        "attributes": {"text": {"role": "quasi", "type": "number"}},
+        "promises": [{"model": "k-anonymity", "k": 5}],
+    }
+    with pytest.raises(InputError, match=r"say read=(\{'thousands': \"'\"\})$") as refused:
+        verb(frame, policy)
+    advised = ast.literal_eval(re.search(r"read=(.*)$", str(refused.value))[1])
+    assert verb(frame, {**policy, "read": advised})
