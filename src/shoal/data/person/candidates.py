@@ -328,6 +328,8 @@ def counts_only(column: PersonColumn) -> bool:
 def _kind_of(column: PersonColumn, is_declared: bool) -> str:
     """A key of RANK, or nothing."""
     named, (written, token) = column.name.kind, column.look
+    if token and column.name.ends("ambiguous"):
+        named = "person"  # a child's number, not what kind of thing it is
     is_form = written not in NO_NUMBERS or column.name.numbers_people
     # a table may be of staff, and a number may be named as a count is
     is_other = named in NEVER and not (is_declared and named == "staff")

@@ -285,7 +285,7 @@ def _may_be_people(one: Candidate, is_asked: bool) -> bool:
     if counts_only(column):
         return False
     if kind == "staff" and (token or column.name.is_number):
-        return is_asked or bool(found.steady)
+        return is_asked or bool(found.steady) or column.name.ends("dealer")
     return bool(found.crossing) or (is_asked and token == "fullname")
 
 
