@@ -114,7 +114,7 @@ class PersonCandidate:
     def __str__(self) -> str:
         if self.is_profile:
             way_out = (
-                "if each is one person, give everyone a number in a column with the role 'subject'"
+                "if people have several, give everyone a number in a column with the role 'subject'"
             )
         elif len(self.columns) > 1:
             way_out = (
