@@ -296,6 +296,18 @@ def test_what_animals_firms_accounts_or_machines_have_makes_a_number_no_sure_per
     assert answer(frame).verdict.name == "SURE"
 
 
+@pytest.mark.parametrize(("name", "form"), [("Kind", "K{:03}"), ("author", "Ann Lee{}")])
+def test_children_and_authors_are_asked_about_where_nothing_else_is(name, form):
+    frame = {name: [form.format(i % 60 + 100) for i in range(300)], "hours": np.arange(300) % 7}
+    assert candidates(frame) == [(name,)]
+
+
+def test_events_of_several_are_not_asked_about_where_every_record_has_a_persons_number():
+    frame = {"game_no": np.arange(400) // 20 + 7000, "minutes": np.arange(400) % 90}
+    assert candidates(frame) == [("game_no",)]
+    assert not candidates({"player_id": np.arange(400) + 1000, **frame})
+
+
 def test_a_candidate_says_how_many_people_rows_and_most_rows_it_means():
     found = answer({"user": ["ann"] * 3 + ["bob"] * 2 + ["eve", "?"], "x": list("abcabca")})
     (one,) = found.candidates

@@ -205,36 +205,35 @@ def _is_dominated(
         about_person = [c.title for c in columns if c.name.is_personal or c.name.has("body")]
         names = [name for name in about_person if name in steady]
     profiles = [steady[name][sample.first] for name in names]
-    return are_few_profiles(profiles, len(sample.first), 3, seed=2)
+    drawn = map(np.random.default_rng(2).permutation, profiles)
+    return 3 <= distinct(*profiles) <= min(distinct(*drawn), len(sample.first)) / 3
 
 
-def recurring(columns: Iterable[PersonColumn], rows: np.ndarray) -> tuple[PersonColumn, ...] | None:
-    """The columns by which people recur in these rows; none where nobody does, and None where
-    nobody could be seen to. rows: one record of each number, or all records where nothing numbers
-    people.
-
-    All rows are counted: of some, drawn by their numbers, hardly two would be of one person.
-    """
+def profiles_of(columns: Iterable[PersonColumn]) -> list[tuple[PersonColumn, ...]]:
+    """The columns that describe a person together, the most first."""
     told = [c for c in columns if c.varies and not c.name.is_of_other]
     # birth and age hang together, as places do
     births = [c for c in told if c.name.kind in ("birth", "age")]
     places = [c for c in told if c.name.has("place")]
     birth, place = ([max(some, key=lambda c: c.seen)] if some else [] for some in (births, places))
     person = [*birth, *(c for c in told if c.name.kind == "sex")]
-    kept = [c for c in told if c.name.kind == "keep"]
+    kept = [c for c in told if c.name.kind == "keep" or c.name.has("body")]
     profiles = dict.fromkeys(map(tuple, ([*person, *place], [*person, *kept], person)))
-    found: tuple[PersonColumn, ...] | None = None
-    for profile in sorted(filter(None, profiles), key=len, reverse=True):
-        do_recur = recur(profile, rows)
-        if do_recur:
-            return profile
-        found = found if do_recur is None else ()
-    return found
+    return sorted(filter(None, profiles), key=len, reverse=True)
 
 
-def recur(profile: Sequence[PersonColumn], rows: np.ndarray) -> bool | None:
+def recurring(columns: Iterable[PersonColumn], rows: np.ndarray) -> tuple[PersonColumn, ...]:
+    """The columns by which people recur in these rows, if they do. rows: one record of each number,
+    or all records where nothing numbers people.
+
+    All rows are counted: of some, drawn by their numbers, hardly two would be of one person.
+    """
+    return next((profile for profile in profiles_of(columns) if recur(profile, rows)), ())
+
+
+def recur(profile: Sequence[PersonColumn], rows: np.ndarray) -> bool:
     """Whether records of one birth, or of one value of what tells most apart, agree on the rest of
-    a profile far more often than records of neighbouring births; None where that can't be told.
+    a profile far more often than records of neighbouring births.
 
     Who hangs together without recurring, as newborns and their mothers do by age and sex, does so
     among neighbours, too; a person's own records agree, however many others have their birth.
@@ -246,19 +245,7 @@ def recur(profile: Sequence[PersonColumn], rows: np.ndarray) -> bool | None:
     if first.name.kind == "birth":
         year, day = first.birthdays_among(rows)
         tried.append((day, [year, *others]))
-    if not len(rows):
-        return None
-    told = [agree_beyond_neighbours(one, mixed(*rest)) for one, rest in tried]
-    return any(told) or (False if False in told else None)
-
-
-def are_few_profiles(columns: Sequence[np.ndarray], most: int, factor: int, seed: int) -> bool:
-    """Whether combinations are 3 at least, and by this factor fewer than `most`, and than those
-    where each column is shuffled by itself. columns: (n,) codes of each.
-    """
-    seen = distinct(*columns)
-    drawn = map(np.random.default_rng(seed).permutation, columns)
-    return 3 <= seen <= min(distinct(*drawn), most) / factor
+    return len(rows) > 0 and any(agree_beyond_neighbours(one, mixed(*rest)) for one, rest in tried)
 
 
 FEWEST = 10  # distinct values, and repeats, below which a name must say more
@@ -269,7 +256,6 @@ MOST_NESTED = 6  # numbers within groups of groups
 LARGEST_WITHIN = 30  # distinct numbers that members of a group have
 ANEW = 0.7  # share of the numbers up to the greatest of each group that occur
 EXCEPTIONS = 1.02  # pairs of values by values, up to which one lies within the other
-NAMESAKES = 2  # times as many pairs of rows as chance makes
 
 _RANKED = "civil, person, contact pair, name, proxy, number token, event, evidence".split(", ")
 RANK = {kind: rank for rank, kinds in enumerate(_RANKED) for kind in kinds.split()}
@@ -342,6 +328,8 @@ def counts_only(column: PersonColumn) -> bool:
 def _kind_of(column: PersonColumn, is_declared: bool) -> str:
     """A key of RANK, or nothing."""
     named, (written, token) = column.name.kind, column.look
+    if token and column.name.ends("ambiguous"):
+        named = "person"  # a child's number, not what kind of thing it is
     is_form = written not in NO_NUMBERS or column.name.numbers_people
     # a table may be of staff, and a number may be named as a count is
     is_other = named in NEVER and not (is_declared and named == "staff")
@@ -377,7 +365,7 @@ def _kind_of_many(column: PersonColumn) -> str:
 def by_name(columns: Sequence[PersonColumn]) -> Candidate | None:
     """First and last name, with the birth if there is one; None where they are not of one person.
 
-    Without a birth, they count where more rows share a name than namesakes by chance would.
+    Without a birth, they count where people recur by them.
     """
     varied = {c.name.kind: c for c in reversed(columns) if c.varies}
     first, birth = varied.get("first"), varied.get("birth")
@@ -388,10 +376,7 @@ def by_name(columns: Sequence[PersonColumn]) -> Candidate | None:
         found = Candidate.together(*parts)
         if not found.people.repeated or found.weigh(columns).is_contradicted:
             continue
-        rows, by_chance = found.people.counts(), found.people.records**2 / 2
-        for part in parts:
-            by_chance *= float((part.people.counts() ** 2).sum()) / part.people.records**2
-        if len(parts) > 2 or float((rows * (rows - 1)).sum() / 2) > NAMESAKES * by_chance:
+        if len(parts) > 2 or recur(parts, np.arange(len(found.people.keys))):
             return found
     return None
 

@@ -328,15 +328,14 @@ def distinct(*keys: np.ndarray) -> int:
 RECURRING = 0.05  # share of the pairs of one birth that are of one person, where people recur
 FAR = 3  # times as many such pairs as by chance, where even fewer are enough
 AGAIN = 0.04  # other records of the same person, for each record; twins make fewer
-SIGNIFICANT = 4  # standard deviations
+SIGNIFICANT = 3.5  # standard deviations
 UNKNOWN = 5  # times as many records as neighbours have, from which a birth may be unknown
 FEWEST_AGAIN = 10  # records of people who recur
 NEARLY_CONSTANT = 0.8  # chance above which a few typing errors look like other people
 
 
-def agree_beyond_neighbours(ranks: np.ndarray, keys: np.ndarray) -> bool | None:
-    """Whether records of one rank have one key more often than records of neighbouring ranks; None
-    where they would hardly do so if everybody had two.
+def agree_beyond_neighbours(ranks: np.ndarray, keys: np.ndarray) -> bool:
+    """Whether records of one rank have one key more often than records of neighbouring ranks.
 
     ranks, keys: (n,) of each record. A rank of far more records than its neighbours may stand for
     an unknown birth, and is left out.
@@ -351,7 +350,7 @@ def agree_beyond_neighbours(ranks: np.ndarray, keys: np.ndarray) -> bool | None:
     of_cell, alike = cells // width, _at_neighbours(cells, held, width)
     kept = is_judged[of_cell]
     if not kept.any():
-        return False if 2 * (records > 1).sum() < len(records) else None
+        return False
     held, of_cell, alike = held[kept], of_cell[kept], alike[kept]
     records, beside = records[of_cell], beside[of_cell]
     own, near = (held - 1) / (records - 1), alike / beside
@@ -363,17 +362,11 @@ def agree_beyond_neighbours(ranks: np.ndarray, keys: np.ndarray) -> bool | None:
     moved = 2 * own - near
     moved -= np.bincount(of_cell, held * moved)[of_cell] / records
     by_records = float((held * (1 + records / beside) * moved**2).sum()) / 2
-    varies = SIGNIFICANT * max(by_pairs, by_records) ** 0.5
+    beyond = agree - chance
+    is_chance = beyond * held.sum() < SIGNIFICANT * max(by_pairs, by_records) ** 0.5
+    is_far = beyond >= min(RECURRING * (1 - chance), (FAR - 1) * chance)
     is_often = again >= max(FEWEST_AGAIN, AGAIN * len(keys))
-
-    def is_far(beyond: float) -> bool:
-        least = min(RECURRING * (1 - chance), (FAR - 1) * chance)
-        return beyond >= least and beyond * held.sum() >= varies
-
-    if chance > NEARLY_CONSTANT:
-        return None
-    of_two = (1 - chance) * float(np.average(1 / (records - 1), weights=held))
-    return (is_often and is_far(agree - chance)) or (False if is_far(of_two) else None)
+    return chance <= NEARLY_CONSTANT and is_often and is_far and not is_chance
 
 
 def _at_neighbours(places: np.ndarray, counts: np.ndarray, step: int) -> np.ndarray:

@@ -21,10 +21,10 @@ from shoal.data.person.candidates import (
     MOST_ROWS,
     RANK,
     Candidate,
-    are_few_profiles,
     by_name,
     counts_only,
     other_candidates,
+    profiles_of,
     recur,
     recurring,
     single_candidates,
@@ -36,6 +36,7 @@ from shoal.data.table import Table
 MOST_COLUMNS = 200  # that are looked at
 ALIKE = 0.9  # by how much the counts of two names of the same may differ
 ENOUGH = 30  # people whom a name alone makes sure
+MOST_ALIKE = 10  # records of each profile, beyond which nobody is seen to recur
 MOST_TO_A_NUMBER = 20  # records, on average, of what a number of somebody or something stands for
 MOST_INNER = 2  # events and cards that a question lists
 PERSON_BY_NAME = ("civil", "person")
@@ -113,7 +114,7 @@ class PersonCandidate:
     def __str__(self) -> str:
         if self.is_profile:
             way_out = (
-                "if each is one person, give everyone a number in a column with the role 'subject'"
+                "if people have several, give everyone a number in a column with the role 'subject'"
             )
         elif len(self.columns) > 1:
             way_out = (
@@ -194,6 +195,8 @@ def who_is_a_person(table: Table, declared: Container[str] = ()) -> Answer:
     kept, rejected = _judged(single_candidates(columns, declared), telling)
     kept = _with_pairs(kept, rejected, telling)
     left, inner = _sifted(kept)
+    if any(_numbers_every_record(column) for column in columns):
+        left = [one for one in left if RANK[one.kind] < RANK["name"]]
     others = _others(left, columns, telling)
     left = _sifted([*left, *others])[0] if others else left
     if not left:
@@ -238,6 +241,13 @@ def _judged(
     return kept, rejected
 
 
+def _numbers_every_record(column: PersonColumn) -> bool:
+    """Whether it gives every record a person of its own, so that events and cards are shared."""
+    name = column.name
+    is_number = name.kind in PERSON_BY_NAME and name.numbers_people and name.is_number
+    return is_number and not name.is_weak and column.people.distinct == len(column.people.keys)
+
+
 def _tells_who(one: Candidate) -> bool:
     """Whether records of one value agree as those of people do: what is of one kind, such as codes
     of diagnoses, stands in many records and agrees on what is coarser alone, such as the ward.
@@ -277,7 +287,7 @@ def _may_be_people(one: Candidate, is_asked: bool) -> bool:
     if counts_only(column):
         return False
     if kind == "staff" and (token or column.name.is_number):
-        return is_asked or bool(found.steady)
+        return is_asked or bool(found.steady) or column.name.ends("dealer")
     return bool(found.crossing) or (is_asked and token == "fullname")
 
 
@@ -413,22 +423,15 @@ def _stated(one: Candidate) -> PersonCandidate:
 
 
 def _by_profile(columns: Sequence[PersonColumn], rows: np.ndarray) -> Answer:
-    """A question where few profiles of people stand in many records, or more records share one than
-    by chance; else every row is a person.
-    """
+    """A question where people recur by a profile; else every row is a person."""
     telling = [c for c in columns if c.varies and c.look.kind != "span" and not c.name.is_of_other]
-    described = [c for c in telling if c.name.is_personal or c.name.has("body")]
-    has_number = any(c.seen >= FEWEST and c.look.kind != "text" for c in described)
-    keys = [c.people.keys for c in described]
-    is_few = len(described) > 2 and has_number and are_few_profiles(keys, len(rows), 5, seed=3)
-    profile = described if is_few else recurring(telling, rows)
+    profile = recurring(telling, rows)
     if not profile:
-        happens = any(
-            c.look.kind == "time" or c.name.has("event", "amount")
-            for c in columns
-            if not c.name.is_personal
-        )
-        return Answer(Verdict.NONE, may_recur=profile is None and happens)
+        others = [c for c in columns if not c.name.is_personal]
+        happens = any(c.look.kind == "time" or c.name.has("event", "amount") for c in others)
+        told = (People.together([c.people for c in one]) for one in profiles_of(telling))
+        is_unseen = all(one.records > MOST_ALIKE * one.distinct for one in told)
+        return Answer(Verdict.NONE, may_recur=happens and is_unseen)
     people = People.together([column.people for column in profile])
     names = tuple(column.title for column in profile)
     counts = people.distinct, people.records, people.most
