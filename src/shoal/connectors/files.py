@@ -171,16 +171,18 @@ def file_sha256(path: str | Path) -> str:
 
 
 @contextmanager
-def atomic_write(path: str, is_private: bool = False) -> Iterator[Path]:
+def atomic_write(path: str, is_private: bool = False, replace: bool = True) -> Iterator[Path]:
     """A path beside `path` to write to, moved into place if the block succeeds, else removed.
 
     For `-` the content goes to standard output at the end. is_private: it stays its owner's alone.
-    What a killed run left behind of the same target is removed first.
+    replace: whether a file there gives way, also one that has appeared meanwhile. What a killed run
+    left behind of the same target is removed first.
     """
-    check_writable(path)
+    check_writable(path, replace)
     target = _target_of(path)
     with draft_beside(target, path) as draft:
         yield draft
+        check_writable(path, replace)
         _take_place(draft, target, path, is_private)
 
 

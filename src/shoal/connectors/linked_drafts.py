@@ -136,7 +136,8 @@ class LinkedOutput:
                 ]
                 yield _OfDatabase(dict(zip(self.tables, drafts, strict=True)))
         elif self._is_book:
-            with ExitStack() as uncommitted, files.atomic_write(self.place) as path:
+            target = files.atomic_write(self.place, replace=replace)
+            with ExitStack() as uncommitted, target as path:
                 book = release_drafts.FileDraft(path, self.place, uncommitted)
                 yield _OfBook({n: SheetDraft(path, self.place, n) for n in self.tables}, book)
         else:

@@ -88,8 +88,7 @@ def release_draft(
 ) -> Iterator[ReleaseDraft]:
     """A draft that is committed if the block succeeds, else removed with all that it held.
 
-    replace: whether an earlier release in a folder or a database gives way; a file always does, as
-    `check_output` has looked at it.
+    replace: whether an earlier release, or a file, gives way, also one that has appeared meanwhile.
     second: where the `second_draft` goes that is committed before it; it is removed again if this
     one can't be.
     """
@@ -105,7 +104,8 @@ def release_draft(
         with folder_draft(output_path, replace) as folder:
             yield FolderDraft(folder, place)
     else:
-        with ExitStack() as uncommitted, files.atomic_write(output_path) as path:
+        target = files.atomic_write(output_path, replace=replace)
+        with ExitStack() as uncommitted, target as path:
             yield FileDraft(path, place, uncommitted, second)
 
 

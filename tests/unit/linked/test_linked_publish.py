@@ -631,6 +631,19 @@ def _texts(cells):
     return ["" if cell is None else str(cell) for cell in cells]
 
 
+def test_a_workbook_that_somebody_wrote_meanwhile_stays(tmp_path):
+    out = tmp_path / "out.xlsx"
+
+    def appear(stage: str) -> None:
+        if any(tmp_path.iterdir()):  # a draft was begun
+            out.write_text("years of work")
+
+    with pytest.raises(InputError, match="replace"):
+        job.publish_linked(world(), policy(), str(out), progress=appear)
+    assert [path.name for path in tmp_path.iterdir()] == ["out.xlsx"]
+    assert out.read_text() == "years of work"
+
+
 def test_a_folder_that_somebody_filled_meanwhile_stays(tmp_path):
     out = tmp_path / "out"
 

@@ -71,3 +71,16 @@ def test_what_no_size_no_engine_and_no_file_is_called_is_refused(
         shoal.audit_file(table, ASKED, engine="spark")
     with pytest.raises(InputError, match="null character"):
         shoal.publish_file(table, ASKED, FRAME)
+
+
+def test_a_file_that_somebody_wrote_meanwhile_stays(table: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.csv"
+
+    def appear(*_: object) -> None:
+        if len(list(tmp_path.iterdir())) > 1:  # a draft was begun
+            out.write_text("years of work")
+
+    with pytest.raises(InputError, match="replace"):
+        shoal.publish_file(table, ASKED, out, progress=appear)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.csv", "out.csv"]
+    assert out.read_text() == "years of work"
