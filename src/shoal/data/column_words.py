@@ -153,6 +153,7 @@ PERSONAL = ("sex", "birth", "age", "keep")
 _NUMBERED = "civil person contact proxy event".split()
 
 LEAST_KNOWN_END = 5  # letters of a known word at an end of a longer one
+LONGEST_JOINER = 3  # letters of what joins two words, as `and`, `et` and `y` do
 LEAST_STEM = 4  # letters of a word between a known one and that for a number
 _AFFIXES = (*"nummer number nbr num nr no id key code 番号 号 番 номер".split(),)
 """How the names of numbers begin or end, the longer of two first."""
@@ -233,6 +234,12 @@ class ColumnName:
         return is_alone or (self.says_number and self.kind in _NUMBERED)
 
     @property
+    def says_only_name(self) -> bool:
+        """Whether it has only words for names of people, and such as join them."""
+        names = meanings()["first"] | meanings()["last"] | meanings()["name"]
+        return all(word in names or len(word) <= LONGEST_JOINER for word in self.core)
+
+    @property
     def is_count(self) -> bool:
         """Whether it is named as a count is, as `num_visits`; `no_dossier` may be one."""
         return len(self.words) > 1 and self.words[0] in meanings()["count"]
@@ -310,6 +317,12 @@ def _by_unknown_stem(word: str) -> list[str] | None:
     return None if match is None or is_word else [match[1], match[2]]
 
 
+def _is_full_name(name: ColumnName) -> bool:
+    """Whether it is of first and last names together, as `Last, First` and `Nom et prénom` are."""
+    is_of_both = name.has("last") or (name.has("name") and not name.has("part"))
+    return name.has("first") and is_of_both and name.says_only_name
+
+
 def _is_contact(name: ColumnName) -> bool:
     if not name.has("contact") or name.has("thing"):
         return False
@@ -340,6 +353,7 @@ _RULES: tuple[tuple[str, Callable[[ColumnName], bool]], ...] = (
     ("contact", _is_contact),
     ("contact", lambda name: name.has("other_end") and _is_other_contact(name)),
     ("", lambda name: name.has("other_end")),
+    ("name", _is_full_name),
     ("first", lambda name: name.has("first") and (len(name.core) == 1 or name.has("name"))),
     ("last", lambda name: name.has("last") and (len(name.core) == 1 or name.has("name"))),
     (

@@ -20,6 +20,7 @@ import polars as pl
 
 from shoal.data.column_words import PERSONAL, meanings
 from shoal.data.person.columns import (
+    FULL_NAMES,
     NEARLY_CONSTANT,
     NO_NUMBERS,
     STRONG,
@@ -308,8 +309,14 @@ def single_candidates(
 
     One that names the same person in all records, where no other column names people.
     """
-    kinds = [(column, _kind_of(column, column.title in declared)) for column in columns]
-    found = [Candidate((column,), kind, column.people) for column, kind in kinds if kind]
+    parts = {column.name.kind for column in columns} & {"first", "last"}
+    kinds = {
+        column: "name"
+        if _holds_full_names(column, parts)
+        else _kind_of(column, column.title in declared)
+        for column in columns
+    }
+    found = [Candidate((column,), kind, column.people) for column, kind in kinds.items() if kind]
     return [one for one in found if one.people.distinct > 1] or found
 
 
@@ -321,6 +328,20 @@ def other_candidates(columns: Sequence[PersonColumn], taken: Container[str]) -> 
         if column.title not in taken and column.may_number
         if column.has_values(FEWEST) and column.repeats(FEWEST)
     ]
+
+
+def _holds_full_names(column: PersonColumn, parts: Container[str]) -> bool:
+    """Whether its cells are full names of people, by what they and its own name say.
+
+    parts: kinds of columns for parts of names; where there are both, a long name is a part, too.
+    """
+    name, token = column.name, column.look.token
+    if token not in FULL_NAMES or not column.repeats():
+        return False
+    if name.kind in ("first", "last"):
+        return not {"first", "last"} <= parts
+    is_named = name.has("first", "last") and name.says_only_name
+    return is_named or (token == "people" and not name.kind)
 
 
 def counts_only(column: PersonColumn) -> bool:
@@ -363,7 +384,7 @@ def _kind_of_many(column: PersonColumn) -> str:
         return named if says_number or column.has_values(MANY) else ""
     if named == "number":
         return "number" if written != "whole" and (token or column.has_values(MANY)) else ""
-    return "token" if token and token != "fullname" else ""
+    return "token" if token and token not in FULL_NAMES else ""
 
 
 def by_name(columns: Sequence[PersonColumn]) -> Candidate | None:

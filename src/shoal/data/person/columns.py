@@ -1,10 +1,12 @@
 """A table's columns, as the question who is one person asks for them; each is read once at most.
 
 kind        how cells are written: time, fraction, whole (with .0), span, negative, int, text, empty
-token       a way of writing that is made to tell many apart: addresses, hashes, long numbers
+token       a way of writing that is made to tell many apart: addresses, hashes, long numbers;
+            fullname: phrases such as names are; people: names, by what many people are called
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from shoal.data.column_words import DATE, PERSONAL, ColumnName, name_of
+from shoal.data.column_words import DATE, PERSONAL, ColumnName, fold, meanings, name_of
 from shoal.data.person_names import bare, names_of
 from shoal.data.table import Table, as_text, encode_text
 
@@ -28,6 +30,7 @@ BLANKS = "".join(map(chr, range(33)))
 UNMISTAKABLE = ("mail", "phone", "long")
 """Tokens that hold signs of a range or of a fraction, and are neither."""
 STRONG = (*UNMISTAKABLE, "mac", "uuid", "hex", "ip", "digits")
+FULL_NAMES = ("fullname", "people")
 NO_NUMBERS = ("time", "fraction", "span", "negative", "empty")
 """Kinds that number nobody."""
 
@@ -49,8 +52,11 @@ _TOKENS = {
     ),
     "prefix": re.compile(r"[^\W\d_]{1,8}[-_/ .:]?\d{2,}([-_/.]\d+)*$"),
     "parted": re.compile(r"\d+([-/. ]\d+)+$"),
-    "fullname": re.compile(r"[^\W\d_]\S+,? [^\W\d_]\S+( [^\W\d_]\S+)?$"),
+    "fullname": re.compile(r"[^\W\d_]\S+,? [^\W\d_]\S+( [^\W\d_]\S+){0,3}$"),
 }
+_LONG_WORD = re.compile(r"[^\W\d_]{3,}")  # longer than what joins names, as `de` does
+LEAST_BORNE = 0.2  # share of full names with a part that many people bear
+MOST_ALIKE_IN_NAMES = 1 / 3  # share of full names with the same part; of streets, most have one
 _SECONDS = (946_684_800, 2_051_222_400)  # 2000 to 2034, as seconds since 1970
 LEAST_DIGITS, LEAST_ZEROS = 7, 3  # lengths of numbers that are made to tell apart
 LONGEST_MEASURE = 15  # signs of a negative number; longer ones are hashes
@@ -83,7 +89,20 @@ def look_of(cells: Sequence[str], name: ColumnName, distinct: int) -> Look:
     if len(ints) >= 0.98 * len(cells):
         return _look_of_ints(ints, name)
     token = _token_of(cells, _TOKENS)
+    if token == "fullname" and _are_of_people(cells):
+        return Look("text", "people")
     return Look("text", "" if token == "fullname" and distinct <= 10 else token)
+
+
+def _are_of_people(phrases: Sequence[str]) -> bool:
+    """Whether these are names of people: many are called as others are, and none has most."""
+    words = Counter(word for one in phrases for word in {*_LONG_WORD.findall(fold(one))})
+    borne = sum(
+        not meanings()["borne"].isdisjoint(_LONG_WORD.findall(fold(one))) for one in phrases
+    )
+    return borne >= LEAST_BORNE * len(phrases) and max(words.values()) <= MOST_ALIKE_IN_NAMES * len(
+        phrases
+    )
 
 
 def _token_of(cells: Sequence[str], tokens: Iterable[str]) -> str:

@@ -30,7 +30,14 @@ from shoal.data.person.candidates import (
     single_candidates,
     within_groups,
 )
-from shoal.data.person.columns import NO_NUMBERS, STRONG, People, PersonColumn, distinct
+from shoal.data.person.columns import (
+    FULL_NAMES,
+    NO_NUMBERS,
+    STRONG,
+    People,
+    PersonColumn,
+    distinct,
+)
 from shoal.data.table import Table
 
 MOST_COLUMNS = 200  # that are looked at
@@ -288,7 +295,7 @@ def _may_be_people(one: Candidate, is_asked: bool) -> bool:
         return False
     if kind == "staff" and (token or column.name.is_number):
         return is_asked or bool(found.steady) or column.name.ends("dealer")
-    return bool(found.crossing) or (is_asked and token == "fullname")
+    return bool(found.crossing) or (is_asked and token in FULL_NAMES)
 
 
 def _is_rejected(one: Candidate) -> bool:
@@ -409,7 +416,9 @@ def _seems_sure(one: Candidate) -> bool:
         return one.people.distinct >= FEWEST
     is_form = column.look.kind not in NO_NUMBERS
     is_named = column.name.is_number and is_form and not one.is_weak and not found.personal
-    speaks = found.crossing or found.steady or column.look.token
+    # a name may be namesakes'
+    is_token = bool(column.look.token) and column.look.token not in FULL_NAMES
+    speaks = found.crossing or found.steady or is_token
     return bool(is_named and one.people.distinct >= ENOUGH and speaks)
 
 

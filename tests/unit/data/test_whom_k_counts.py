@@ -1,0 +1,99 @@
+"""Whom k counts in tables as they occur: small generated ones, each of a kind, with neighbours
+about which nobody must be asked.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from person_bed import FIRST, LAST
+from shoal.data.column_words import name_of
+from shoal.data.person.decision import Answer, who_is_a_person
+from shoal.data.table import Table
+
+PEOPLE = 300
+NAMES = [f"{first} {last}" for first in FIRST for last in LAST][:PEOPLE]
+DIAGNOSES = ["J45", "I10", "E11", "M54", "F32", "K21"]
+
+
+def visits(title: str, cells: list[str], each: int = 4, **own: list[object]) -> pl.DataFrame:
+    """Visits in any order under one column for those whom the cells name.
+
+    own: what else is everybody's own, one cell for each of them.
+    """
+    rng = np.random.default_rng(41)
+    who = rng.permutation(np.repeat(np.arange(len(cells)), rng.integers(1, 2 * each, len(cells))))
+    frame = {name: [str(of[i]) for i in who] for name, of in {title: cells, **own}.items()}
+    frame["date"] = (np.datetime64("2022-01-01") + rng.integers(0, 700, len(who))).astype(str)
+    frame["clinic"] = [f"C{i}" for i in rng.integers(0, 9, len(who))]
+    frame["diagnosis"] = rng.choice(DIAGNOSES, len(who))
+    frame["cost"] = [str(cost) for cost in rng.integers(10, 300, len(who))]
+    return pl.DataFrame(frame)
+
+
+def answer(frame: pl.DataFrame) -> Answer:
+    return who_is_a_person(Table(frame))
+
+
+def asked(frame: pl.DataFrame) -> list[tuple[str, ...]]:
+    """The candidates of a question; none where nothing is asked."""
+    found = answer(frame)
+    assert found.verdict.name in ("ASK", "NONE")
+    return [one.columns for one in found.candidates]
+
+
+# Full names.
+
+FULL = [
+    *("Last, First", "Apellidos y nombre", "Cognome e nome", "Nom et prénom", "Name, Vorname"),
+    *("Imię i nazwisko", "Jméno a příjmení", "Nombre completo", "nomecompleto", "nome", "Nombre"),
+    *("naam", "Navn", "Namn", "Nimi", "Nama", "Ad Soyad", "Surname", "voornaam en achternaam"),
+]
+
+
+@pytest.mark.parametrize("title", [*FULL, "deputado", "Runner", "party", "who", "x7"])
+@pytest.mark.parametrize("form", ["{0} {1}", "{1}, {0}", "{0} {1} {1}", "{0} de la {1} {1}"])
+def test_full_names_that_repeat_are_asked_about(title, form):
+    cells = [form.format(*name.split()) for name in NAMES[:200]]
+    assert asked(visits(title, cells)) == [(title,)]
+
+
+WORDS = {
+    "product": ("Blue Red Green Large Small".split(), "Shirt Skirt Jacket Hat Scarf Sock".split()),
+    "x7": ("Acute Chronic Mild Severe Late".split(), "Asthma Bronchitis Gout Angina Rash".split()),
+    "nome_produto": ("Queijo Vinho Doce Sumo Carne".split(), "Branco Tinto Fresco Magro".split()),
+    "nome do município": (["Santa", "Rio", "Porto", "Campo"], ["Maria", "Claro", "Velho", "Rosa"]),
+    "school_name": (FIRST, ["School", "College", "Academy"]),
+    "street": (FIRST, ["Street", "Road", "Lane"]),
+    "nimi_tuote": ("Musta Iso Uusi Vanha Punainen".split(), "Paita Takki Hattu Kenka".split()),
+}
+
+
+@pytest.mark.parametrize("title", WORDS)
+def test_phrases_of_two_words_that_are_no_names_of_people_are_not_asked_about(title):
+    firsts, seconds = WORDS[title]
+    assert asked(visits(title, [f"{one} {two}" for one in firsts for two in seconds], 20)) == []
+
+
+@pytest.mark.parametrize("title", ["nome", "Nombre", "naam", "Navn", "Nimi", "Nama", "Surname"])
+def test_a_name_alone_that_is_not_full_is_not_asked_about(title):
+    assert asked(visits(title, FIRST, 20)) == []
+    frame = visits(title, NAMES).unique(title)
+    assert asked(frame) == []
+
+
+@pytest.mark.parametrize("titles", [("nombre", "apellidos"), ("voornaam", "achternaam")])
+def test_first_and_last_names_number_people_together_though_each_is_of_two_words(titles):
+    first, last = titles
+    firsts = [f"{one} {two}" for one in FIRST for two in FIRST[:9]][:120]
+    lasts = [f"{one} {two}" for one in LAST for two in LAST[:9]][:120]
+    frame = visits(first, firsts, **{last: lasts[::-1]})
+    assert asked(frame) == [(first, last)]
+
+
+@pytest.mark.parametrize("name", ["first_name", "nom", "last_visit_first_visit", "nombre_total"])
+def test_a_first_or_a_last_name_is_no_full_name(name):
+    assert name_of(name).kind in ("first", "name", "thing", "event", "")
+    assert name == "nom" or name_of(name).kind != "name"
