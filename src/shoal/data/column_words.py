@@ -336,7 +336,8 @@ def _is_other_contact(name: ColumnName) -> bool:
 
 def _is_proxy(name: ColumnName) -> bool:
     is_numbered = name.has("proxy") and name.says_number and not name.has("group", "thing")
-    return name.ends("proxy") or is_numbered
+    # as eye trackers call whom they record
+    return name.ends("proxy") or is_numbered or name.words[-2:] == ("session", "label")
 
 
 _RULES: tuple[tuple[str, Callable[[ColumnName], bool]], ...] = (

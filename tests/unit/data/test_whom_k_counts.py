@@ -97,3 +97,56 @@ def test_first_and_last_names_number_people_together_though_each_is_of_two_words
 def test_a_first_or_a_last_name_is_no_full_name(name):
     assert name_of(name).kind in ("first", "name", "thing", "event", "")
     assert name == "nom" or name_of(name).kind != "name"
+
+
+# Few people with very many records; trials.
+
+
+def trials(title: str, form: str, people: int = 40, each: int = 60) -> pl.DataFrame:
+    rng = np.random.default_rng(41)
+    who, trial = np.divmod(np.arange(people * each), each)
+    frame = {title: [form.format(i + 1) for i in who]}
+    frame |= {"Block": trial // 20 + 1, "Trial": trial + 1, "Cond": rng.choice([*"ABC"], len(who))}
+    frame |= {
+        "RT": rng.normal(600, 90, len(who)).astype(int),
+        "Correct": rng.integers(0, 2, len(who)),
+    }
+    return pl.DataFrame(frame).cast(pl.String)
+
+
+@pytest.mark.parametrize(
+    "title", ["ID", "id", "Id.", "identifiant", "participantID", "Probandencode"]
+)
+@pytest.mark.parametrize("people", [4, 8, 15])
+def test_few_people_of_very_many_records_are_asked_about(title, people):
+    assert asked(trials(title, "{}", people)) == [(title,)]
+
+
+@pytest.mark.parametrize("title", ["code", "no", "group_id", "type_id", "diag_code", "index", "x7"])
+def test_few_values_that_are_not_named_for_somebody_are_not_asked_about(title):
+    assert asked(trials(title, "{}", 8)) == []
+
+
+TRIALS = [
+    *(("sub", "sub-{:02}"), ("Sujet", "{}"), ("sujeto", "S{:02}"), ("soggetto", "{}")),
+    *(
+        ("VP", "{}"),
+        ("Vpn", "{}"),
+        ("Versuchsperson", "{}"),
+        ("VPNr", "{}"),
+        ("proefpersoon", "{}"),
+    ),
+    *(("ppn", "{}"), ("RECORDING_SESSION_LABEL", "s{:02}")),
+]
+
+
+@pytest.mark.parametrize(("title", "form"), TRIALS)
+def test_those_who_take_part_in_trials_are_asked_about(title, form):
+    assert asked(trials(title, form)) == [(title,)]
+
+
+@pytest.mark.parametrize(
+    "title", ["sub_category", "label", "sentiment_label", "subtotal", "subtype"]
+)
+def test_what_is_called_nearly_like_them_is_not_asked_about(title):
+    assert asked(trials(title, "{}")) == []

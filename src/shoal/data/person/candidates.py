@@ -255,6 +255,7 @@ def recur(profile: Sequence[PersonColumn], rows: np.ndarray) -> bool:
 
 FEWEST = 10  # distinct values, and repeats, below which a name must say more
 MANY = 20  # distinct values of a column that nothing else speaks for
+MOST_TO_A_NUMBER = 20  # records, on average, of what a number of somebody or something stands for
 MOST_KEYS = 4 * MOST_ROWS  # pairs of a group and a number that are looked at
 MOST_TRIED = 12  # numbers within groups
 MOST_NESTED = 6  # numbers within groups of groups
@@ -365,6 +366,8 @@ def _kind_of(column: PersonColumn, is_declared: bool) -> str:
         is_said = named != "person" or column.name.is_number or token
         kind, again = named if is_said else "", 1
         fewest = 1 if token else _OF_ONE[named]
+    elif _numbers_few(column):
+        kind, fewest = named, 2
     elif token in STRONG and (named == "proxy" or (named == "number" and token != "digits")):
         fewest, again = 2, 1
     if is_declared:
@@ -374,6 +377,12 @@ def _kind_of(column: PersonColumn, is_declared: bool) -> str:
 
 _OF_ONE = {"person": 1, "name": 2, "civil": 3, "contact": 3}
 """The fewest values of columns that are named for what is one person's; fewer are a flag."""
+
+
+def _numbers_few(column: PersonColumn) -> bool:
+    """Whether it is called an id and no more, and few have very many records each."""
+    is_bare = meanings()["bare"].issuperset(column.name.words)
+    return is_bare and column.seen < MANY and column.again >= MOST_TO_A_NUMBER * column.seen
 
 
 def _kind_of_many(column: PersonColumn) -> str:

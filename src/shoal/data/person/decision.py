@@ -19,6 +19,7 @@ from shoal.data.person.candidates import (
     FEWEST,
     MANY,
     MOST_ROWS,
+    MOST_TO_A_NUMBER,
     RANK,
     Candidate,
     by_name,
@@ -44,7 +45,6 @@ MOST_COLUMNS = 200  # that are looked at
 ALIKE = 0.9  # by how much the counts of two names of the same may differ
 ENOUGH = 30  # people whom a name alone makes sure
 MOST_ALIKE = 10  # records of each profile, beyond which nobody is seen to recur
-MOST_TO_A_NUMBER = 20  # records, on average, of what a number of somebody or something stands for
 MOST_INNER = 2  # events and cards that a question lists
 PERSON_BY_NAME = ("civil", "person")
 
