@@ -158,7 +158,8 @@ LEAST_STEM = 4  # letters of a word between a known one and that for a number
 _AFFIXES = (*"nummer number nbr num nr no id key code 番号 号 番 номер".split(),)
 """How the names of numbers begin or end, the longer of two first."""
 
-_NUMBER_SIGN = re.compile(r"\bn[º°]|№", re.IGNORECASE)
+_COUNT_SIGN = re.compile(r"^\s*#")
+_NUMBER_SIGN = re.compile(r"\bn[º°]|№|#", re.IGNORECASE)
 _UNKNOWN_STEM = re.compile(r"(.{3,})(id|nr|nummer|number|num|nbr)")
 _NAMED = ("thing", "group", "proxy", "event")
 _NATIONAL = (("number",), ("nummer",), ("nr",))
@@ -245,6 +246,12 @@ class ColumnName:
         return len(self.words) > 1 and self.words[0] in meanings()["count"]
 
     @property
+    def may_number_one(self) -> bool:
+        """Whether, though named as a count, it may number people, as `No. Paciente` does."""
+        is_of_one = self.ends("file") or (self.ends("person") and not self.ends("several"))
+        return is_of_one and self.words[0] in meanings()["count_of_one"]
+
+    @property
     def is_weak(self) -> bool:
         """Whether its word for people may mean somebody else."""
         is_weak = self.ends("weak") if self.ends("person") else self.has("weak")
@@ -263,7 +270,7 @@ class ColumnName:
 
 def name_of(name: str) -> ColumnName:
     """A column's name, by its words."""
-    words = words_of(_NUMBER_SIGN.sub("nr ", name))
+    words = words_of(_NUMBER_SIGN.sub(" nr ", _COUNT_SIGN.sub("num ", name)))
     return ColumnName(tuple(part for word in words for part in parts_of(fold(word))))
 
 

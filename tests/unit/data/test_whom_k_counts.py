@@ -150,3 +150,51 @@ def test_those_who_take_part_in_trials_are_asked_about(title, form):
 )
 def test_what_is_called_nearly_like_them_is_not_asked_about(title):
     assert asked(trials(title, "{}")) == []
+
+
+# Numbers of people that are named as counts are.
+
+NUMBERS = [
+    *(
+        "No. Paciente",
+        "No Patient",
+        "No. cliente",
+        "n_client",
+        "Num. paciente",
+        "num pac",
+        "nclient",
+    ),
+    *("No. Empleado", "num_client", "No. Expediente", "No dossier", "N° dossier", "Chart #"),
+]
+
+
+@pytest.mark.parametrize("title", NUMBERS)
+@pytest.mark.parametrize("first", [1, 20_000])
+def test_numbers_of_people_that_are_named_as_counts_are_asked_about(title, first):
+    assert asked(visits(title, [str(first + 3 * i) for i in range(PEOPLE)])) == [(title,)]
+
+
+@pytest.mark.parametrize("title", NUMBERS)
+def test_numbers_of_people_that_are_named_as_counts_are_found_beside_what_is_theirs(title):
+    rng = np.random.default_rng(41)
+    own = {"sex": rng.choice([*"FM"], PEOPLE), "birth_year": rng.integers(1940, 2005, PEOPLE)}
+    assert asked(visits(title, [str(200 + i) for i in range(PEOPLE)], **own))[0] == (title,)
+
+
+@pytest.mark.parametrize("title", ["num_client", "n_patient", "no_of_children", "# of children"])
+def test_counts_of_few_are_not_asked_about(title):
+    assert asked(visits(title, [str(i) for i in range(12)], 60)) == []
+
+
+COUNTS = ["num_patients", "num_visits", "n_drugs", "number_of_clients", "Anzahl Kunden", "#visits"]
+COUNTS += ["total_patient", "nombre_patient", "nb_client", "num_medications", "n_customers"]
+
+
+@pytest.mark.parametrize("title", COUNTS)
+def test_counts_of_many_are_not_asked_about(title):
+    rng = np.random.default_rng(41)
+    counts = rng.geometric(0.02, 900).astype(str)
+    frame = pl.DataFrame(
+        {title: counts, "ward": rng.choice([*"ABC"], 900), "day": np.arange(900) % 30}
+    )
+    assert asked(frame.cast(pl.String)) == []

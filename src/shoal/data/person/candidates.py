@@ -347,8 +347,9 @@ def _holds_full_names(column: PersonColumn, parts: Container[str]) -> bool:
 
 def counts_only(column: PersonColumn) -> bool:
     """Whether it is named as a count, and not written as what tells people apart."""
-    is_number = column.look.token or column.look.kind == "text"
-    return column.name.is_count and not is_number
+    if not column.name.is_count or column.look.token or column.look.kind == "text":
+        return False
+    return not (column.name.may_number_one and column.has_values(MANY))
 
 
 def _kind_of(column: PersonColumn, is_declared: bool) -> str:
@@ -363,7 +364,8 @@ def _kind_of(column: PersonColumn, is_declared: bool) -> str:
         return ""
     kind, fewest, again = _kind_of_many(column), FEWEST, FEWEST
     if named in _OF_ONE:
-        is_said = named != "person" or column.name.is_number or token
+        is_number = column.name.is_number or column.name.is_count
+        is_said = named != "person" or is_number or token
         kind, again = named if is_said else "", 1
         fewest = 1 if token else _OF_ONE[named]
     elif _numbers_few(column):

@@ -410,6 +410,8 @@ def _seems_sure(one: Candidate) -> bool:
     is_of_person = one.kind == "civil" or column.name.ends("person")
     if found.is_dominated or not is_of_person:
         return False
+    if column.name.is_count and not column.look.token:
+        return False
     if "animal" in found.foreign or (found.foreign and not found.is_confirmed):
         return False
     if found.is_confirmed:
