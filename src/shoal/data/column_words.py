@@ -32,6 +32,8 @@ CODE = frozenset("id code type key".split())
 REFERENCE = frozenset("id nbr nr no key".split())
 """Last words of the names of numbers that stand for somebody or something."""
 
+_POSTAL = {("post", "code"), ("post", "nr"), ("kode", "pos")}
+
 _LETTERS_OR_DIGITS = re.compile(r"[^\W\d_]+|\d+")
 
 
@@ -158,6 +160,16 @@ LEAST_STEM = 4  # letters of a word between a known one and that for a number
 _AFFIXES = (*"nummer number nbr num nr no id key code 番号 号 番 номер".split(),)
 """How the names of numbers begin or end, the longer of two first."""
 
+_INITIALS = re.compile(r"\b([^\W\d_])\.([^\W\d_])\.([^\W\d_])\b")
+_SEXES = (*map(tuple, "mf fm mw wm hf fh mv vm mwd fmd".split()),)
+"""The letters of the sexes, by which a column is named."""
+
+_FEMININE = re.compile(
+    r"(?<![^\W\d_])([^\W\d_]{4,})(?:(?:[*:/·(]-?|_)?(?:in|innen)|[*:/·(]-?(?:a|as|e|es))(?![^\W_])\)?",
+    re.IGNORECASE,
+)
+"""A word with an ending for women: `Patient*in`, `Kundin`, `alumno/a`."""
+
 _COUNT_SIGN = re.compile(r"^\s*#")
 _NUMBER_SIGN = re.compile(r"\bn[º°]|№|#", re.IGNORECASE)
 _UNKNOWN_STEM = re.compile(r"(.{3,})(id|nr|nummer|number|num|nbr)")
@@ -209,6 +221,11 @@ class ColumnName:
         """Its words but for words for numbers and digits."""
         numbers = meanings()["number"]
         return [word for word in self.words if word not in numbers and not word.isdigit()]
+
+    @property
+    def is_place(self) -> bool:
+        """Whether it is of a postal code."""
+        return self.has("place") or not _POSTAL.isdisjoint(pairwise(self.words))
 
     @property
     def says_number(self) -> bool:
@@ -270,8 +287,18 @@ class ColumnName:
 
 def name_of(name: str) -> ColumnName:
     """A column's name, by its words."""
-    words = words_of(_NUMBER_SIGN.sub(" nr ", _COUNT_SIGN.sub("num ", name)))
+    text = _FEMININE.sub(_masculine, _INITIALS.sub(r"\1\2\3", name))
+    words = words_of(_NUMBER_SIGN.sub(" nr ", _COUNT_SIGN.sub("num ", text)))
+    if tuple(words) in _SEXES:
+        return ColumnName(("sex",))
     return ColumnName(tuple(part for word in words for part in parts_of(fold(word))))
+
+
+def _masculine(match: re.Match[str]) -> str:
+    """A word for a person without its ending for women, so that it is known; any other as it is."""
+    people = meanings()["person"] | meanings()["staff"]
+    stems = (match[1], f"{match[1]}e")
+    return next((stem for stem in stems if parts_of(fold(stem))[-1] in people), match[0])
 
 
 @lru_cache(maxsize=4096)
@@ -354,7 +381,7 @@ _RULES: tuple[tuple[str, Callable[[ColumnName], bool]], ...] = (
     ("birth", lambda name: name.has("birth")),
     ("age", lambda name: name.has("age") and not name.says_number),
     ("keep", lambda name: name.has("keep") and not ("blood" in name.words and name.ends("person"))),
-    ("thing", lambda name: name.has("place")),
+    ("thing", lambda name: name.is_place),
     ("number", lambda name: name.ends("dealer") and name.says_number),
     ("staff", lambda name: name.has("staff") and not name.ends("person")),
     ("civil", lambda name: name.has("civil")),

@@ -198,3 +198,67 @@ def test_counts_of_many_are_not_asked_about(title):
         {title: counts, "ward": rng.choice([*"ABC"], 900), "day": np.arange(900) % 30}
     )
     assert asked(frame.cast(pl.String)) == []
+
+
+# Forms for women and men; birth, sex and place in other languages.
+
+FORMS = [
+    *("Patient*in", "Patient:in", "Patient/in", "Patient/-in", "Patient_in", "Patient(in)"),
+    *("PatientIn", "Patient*innen", "Patientin", "Teilnehmer:in", "Schüler/-in", "Mitarbeiter_in"),
+    *("Kundin", "Kund*in", "paciente/a", "alumno(a)", "élève(e)", "usuario/a", "Patient*in-Nr."),
+]
+
+
+@pytest.mark.parametrize("title", FORMS)
+def test_words_for_women_and_men_are_known_in_any_form(title):
+    assert name_of(title).kind == "person"
+    assert asked(visits(title, [str(200 + i) for i in range(PEOPLE)])) == [(title,)]
+
+
+@pytest.mark.parametrize(
+    "title", ["check_in", "time_in", "Login", "Insulin", "w/o", "km/h", "date/a"]
+)
+def test_what_ends_as_such_forms_do_is_nobody(title):
+    assert name_of(title).kind not in ("person", "staff")
+
+
+TOLD = {
+    "nl": "geboortedatum geslacht postcode",
+    "pt": "data_nascimento sexo cep",
+    "br": "DT_NASC CS_SEXO ID_MUNICIP",
+    "se": "födelsedatum kön postnummer",
+    "no": "fødselsdato kjønn postnr",
+    "dk": "foedselsdato koen postnr",
+    "id": "tanggal_lahir jenis_kelamin kode_pos",
+    "pl": "data_urodzenia płeć kod_pocztowy",
+    "cz": "datum_narození pohlaví PSČ",
+    "sk": "dátum_narodenia pohlavie PSČ",
+    "it": "data_di_nascita sesso CAP",
+    "es": "fecha_nac sexo cp",
+    "es2": "F._Nac. Sexo Municipio",
+    "fr": "date_naiss sexe code_postal",
+    "fr2": "DDN SEXE CP",
+    "en": "D.O.B. M/F Town",
+    "en2": "D.O.B Gender PostCode",
+    "hu": "született nem irsz",
+    "hu2": "születési_idő nem irányítószám",
+    "ro": "data_nasterii sex cod_postal",
+    "tr": "doğum_tarihi cinsiyet posta_kodu",
+    "fi": "syntymäaika sukupuoli postinumero",
+    "jp": "生年月日 性別 郵便番号",
+    "kr": "생년월일 성별 우편번호",
+    "zh": "出生日期 性别 邮编",
+    "ru": "дата_рождения пол индекс",
+}
+
+
+@pytest.mark.parametrize("language", TOLD)
+def test_birth_and_sex_that_recur_are_asked_about_in_any_language_and_the_place_is_not(language):
+    rng = np.random.default_rng(41)
+    birth, sex, place = (title.replace("_", " ") for title in TOLD[language].split())
+    days = (np.datetime64("1935-01-01") + rng.integers(0, 25_000, 900)).astype(str)
+    own = {sex: rng.choice([*"FM"], 900), place: rng.integers(1000, 6000, 900)}
+    recurring = visits(birth, days, 2, **own)
+    (found,) = asked(recurring)
+    assert {birth, sex} <= {*found}
+    assert asked(recurring.unique(birth)) == []

@@ -217,7 +217,7 @@ def profiles_of(columns: Iterable[PersonColumn]) -> list[tuple[PersonColumn, ...
     told = [c for c in columns if c.varies and not c.name.is_of_other]
     # birth and age hang together, as places do
     births = [c for c in told if c.name.kind in ("birth", "age")]
-    places = [c for c in told if c.name.has("place")]
+    places = [c for c in told if c.name.is_place]
     birth, place = ([max(some, key=lambda c: c.seen)] if some else [] for some in (births, places))
     person = [*birth, *(c for c in told if c.name.kind == "sex")]
     kept = [c for c in told if c.name.kind == "keep" or c.name.has("body")]
