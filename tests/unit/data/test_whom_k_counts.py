@@ -262,3 +262,70 @@ def test_birth_and_sex_that_recur_are_asked_about_in_any_language_and_the_place_
     (found,) = asked(recurring)
     assert {birth, sex} <= {*found}
     assert asked(recurring.unique(birth)) == []
+
+
+# Numbers of which everybody's birth speaks; numbers of any sign; numbers that end in a letter.
+
+BIRTHS = (np.datetime64("1935-01-01") + np.arange(PEOPLE) * 83).astype(str)
+
+
+@pytest.mark.parametrize("title", ["prontuario", "x7"])
+@pytest.mark.parametrize("also", [{}, {"sexo": [*"FM"] * (PEOPLE // 2)}])
+def test_a_number_of_people_whose_births_nearly_all_differ_is_asked_about(title, also):
+    births = [*BIRTHS[:-20], *BIRTHS[:20]]
+    own = {"data_nascimento": births, "zip": np.arange(PEOPLE) % 60 + 1000, **also}
+    found = answer(visits(title, [str(20_000 + 3 * i) for i in range(PEOPLE)], **own))
+    assert found.candidates[0].columns == (title,)
+
+
+@pytest.mark.parametrize("title", ["x7", "price_group"])
+def test_what_many_of_the_same_births_share_is_not_asked_about(title):
+    rng = np.random.default_rng(41)
+    frame = visits("zip", [str(1000 + i) for i in range(60)], 10)
+    births = (np.datetime64("1935-01-01") + rng.integers(0, 25_000, frame.height)).astype(str)
+    groups = [str(int(code) % 7 + 300) for code in frame["zip"]]
+    assert (
+        asked(frame.with_columns(pl.Series("birth_date", births), pl.Series(title, groups))) == []
+    )
+
+
+def hashes(count: int) -> list[str]:
+    """As Spark's `hash` makes them: 32 bits with a sign."""
+    return [str(one) for one in np.random.default_rng(41).integers(-(2**31), 2**31, count)]
+
+
+LETTERS = "ABCDEFGHJKLMNPRSTUVWXYZ"
+TOKENS = {
+    "hash": hashes(PEOPLE),
+    "nric": [f"S{1_000_000 + 7919 * i}{LETTERS[i % 23]}" for i in range(PEOPLE)],
+    "dni": [f"{10_000_000 + 7919 * i}{LETTERS[i % 23]}" for i in range(PEOPLE)],
+    "ppsn": [f"{1_000_000 + 7919 * i}{LETTERS[i % 23]}A" for i in range(PEOPLE)],
+    "hkid": [f"{LETTERS[i % 23]}{100_000 + 791 * i}({i % 10})" for i in range(PEOPLE)],
+}
+
+
+@pytest.mark.parametrize("title", ["id", "x7", "uid_hash", "NRIC"])
+@pytest.mark.parametrize("form", TOKENS)
+def test_hashes_with_a_sign_and_numbers_that_end_in_a_letter_are_asked_about(title, form):
+    frame = visits(title, TOKENS[form])
+    assert [one.columns for one in answer(frame).candidates] == [(title,)]
+
+
+@pytest.mark.parametrize("title", ["NHI", "HKID", "nric", "PPSN", "NIK"])
+def test_numbers_that_a_state_gives_are_known_by_their_names(title):
+    frame = visits(title, [f"{'ABCDEF'[i % 6]}AB{1000 + i}" for i in range(PEOPLE)])
+    assert [one.columns for one in answer(frame).candidates] == [(title,)]
+
+
+@pytest.mark.parametrize(
+    "cells", [[str(n) for n in range(-150, 150)], [str(n * 10**5) for n in range(-150, 150)]]
+)
+def test_measures_below_and_above_zero_are_not_asked_about(cells):
+    assert asked(visits("balance", cells)) == []
+
+
+@pytest.mark.parametrize("title", ["zip", "Postleitzahl", "cep"])
+def test_a_postcode_that_nearly_numbers_people_is_not_asked_about_alone(title):
+    own = {"sex": [*"FM"] * (PEOPLE // 2), "birth_year": 1935 + np.arange(PEOPLE) % 71}
+    frame = visits(title, [str(1000 + 7 * i) for i in range(PEOPLE)], 2, **own)
+    assert asked(frame) == [("birth_year", "sex", title)]

@@ -144,7 +144,7 @@ def evidence_for(
         ):
             evidence.steady[column.title] = round(steadiness, 3)
             steady[column.title] = codes
-    evidence.crossing = _crossing(steady)
+    evidence.crossing = _crossing(steady) or _nearly_own(others, steady, sample)
     if evidence.crossing:
         evidence.is_dominated = _is_dominated(evidence, others, steady, sample)
     return evidence
@@ -192,6 +192,15 @@ def _crossing(steady: Mapping[str, np.ndarray]) -> tuple[str, ...]:
         if both >= CROSSING * max(sizes[one], sizes[other]):
             found |= {one, other}
     return tuple(name for name in steady if name in found)
+
+
+def _nearly_own(
+    columns: Iterable[PersonColumn], steady: Mapping[str, np.ndarray], sample: _Sample
+) -> tuple[str, ...]:
+    """A steady birth that hardly two values share, which thus nothing can cross."""
+    births = [c.title for c in columns if c.name.kind == "birth" and c.title in steady]
+    least = len(sample.first) / CROSSING
+    return tuple(name for name in births if distinct(steady[name][sample.first]) >= least)[:1]
 
 
 def _is_dominated(

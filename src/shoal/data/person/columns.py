@@ -27,7 +27,7 @@ MOST_KEYS = 1 << 22  # that are counted in a table of them all
 NEARLY_ALL = 0.9
 NO_VALUE = ("", "?", "*", "NA", "N/A", "n/a", "NULL", "null", "None", "nan", "NaN", "-")
 BLANKS = "".join(map(chr, range(33)))
-UNMISTAKABLE = ("mail", "phone", "long")
+UNMISTAKABLE = ("mail", "phone", "long", "national")
 """Tokens that hold signs of a range or of a fraction, and are neither."""
 STRONG = (*UNMISTAKABLE, "mac", "uuid", "hex", "ip", "digits")
 FULL_NAMES = ("fullname", "people")
@@ -44,6 +44,9 @@ _TOKENS = {
     "mail": re.compile(r"([^<>]*<)?[^@\s]+@[^@\s.]+(\.[^@\s.]+)+$"),
     "phone": re.compile(r"\+?[\d ]*\(\d+\)[\d ./-]{5,}$"),
     "long": re.compile(r"\d{5,10}\.1\d{9}$|\d([.,]\d+)?E\+?1[1-9]$", re.IGNORECASE),
+    "national": re.compile(
+        r"[a-z]{0,2}\d{7,9}[a-z]{1,2}$|[a-z]{1,2}\d{6}\([\da]\)$", re.IGNORECASE
+    ),
     "mac": re.compile(r"([0-9a-f]{2}[:-]){5}[0-9a-f]{2,}$", re.IGNORECASE),
     "uuid": re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$", re.IGNORECASE),
     "hex": re.compile(r"(?=.*\d)([0-9a-f]{8,64}|[\da-z+/]{20,}={0,2})$", re.IGNORECASE),
@@ -130,7 +133,8 @@ def _look_of_ints(ints: Sequence[str], name: ColumnName) -> Look:
     lengths = [len(cell) for cell in ints]
     usual = max(set(lengths), key=lambda length: (lengths.count(length), -length))
     if least < 0:
-        return Look("int", "digits") if usual > LONGEST_MEASURE else Look("negative")
+        is_hash = usual > LONGEST_MEASURE or _fill_32_bits(np.array(numbers))
+        return Look("int", "digits") if is_hash else Look("negative")
     if usual == 8 and all(map(_DAY.match, ints)):
         return Look("time")
     if usual >= LEAST_DIGITS and lengths.count(usual) >= NEARLY_ALL * len(ints):
@@ -138,6 +142,12 @@ def _look_of_ints(ints: Sequence[str], name: ColumnName) -> Look:
     is_one_length = usual >= LEAST_ZEROS and min(lengths) == max(lengths)
     begins_with_zero = any(cell.startswith("0") and len(cell) > 1 for cell in ints)
     return Look("int", "zeros" if is_one_length and begins_with_zero else "")
+
+
+def _fill_32_bits(numbers: np.ndarray) -> bool:
+    """Whether they are spread as hashes of 32 bits with a sign are: nothing is measured so."""
+    quarters = np.histogram(numbers, bins=4, range=(-(2**31), 2**31))[0]
+    return bool(quarters.sum() == len(numbers) and quarters.min() > len(numbers) / 8)
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,7 +273,8 @@ class PersonColumn:
     @property
     def may_number(self) -> bool:
         """Whether it is neither a measure nor named for what describes a person."""
-        describes = self.name.kind in (*PERSONAL, "first", "last") or self.name.has("body")
+        name = self.name
+        describes = name.kind in (*PERSONAL, "first", "last") or name.has("body") or name.is_place
         return self.varies and self.look.kind in ("int", "text", "whole") and not describes
 
     def has_values(self, least: int) -> bool:
