@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from person_bed import FIRST, LAST
+from shoal.advise.propose import propose_policy
 from shoal.data.column_words import name_of
 from shoal.data.person.decision import Answer, who_is_a_person
 from shoal.data.table import Table
@@ -329,3 +330,38 @@ def test_a_postcode_that_nearly_numbers_people_is_not_asked_about_alone(title):
     own = {"sex": [*"FM"] * (PEOPLE // 2), "birth_year": 1935 + np.arange(PEOPLE) % 71}
     frame = visits(title, [str(1000 + 7 * i) for i in range(PEOPLE)], 2, **own)
     assert asked(frame) == [("birth_year", "sex", title)]
+
+
+# Cells that were merged: whom a row is of stands in the first one of each block.
+
+
+def in_blocks(title: str, cells: list[str], **own: object) -> pl.DataFrame:
+    """Everybody's rows one below the other, of which only the first names them."""
+    frame = visits(title, cells, 3, **own).sort(title)
+    is_first = pl.col(title) != pl.col(title).shift(1, fill_value="")
+    return frame.with_columns(pl.when(is_first).then(title).otherwise(pl.lit("")).alias(title))
+
+
+@pytest.mark.parametrize("title", ["Name", "patient_id", "Nombre", "Patient", "client_no"])
+@pytest.mark.parametrize("own", ["", "age sex"])
+def test_whose_the_rows_below_a_name_are_is_asked_about(title, own):
+    rng = np.random.default_rng(41)
+    about = {"age": rng.integers(18, 90, PEOPLE), "sex": rng.choice([*"FM"], PEOPLE)}
+    about = {name: about[name] for name in own.split()}
+    cells = NAMES[:200] if title in ("Name", "Nombre") else [str(1000 + i) for i in range(200)]
+    frame = in_blocks(title, cells, **about)
+    found = answer(frame).candidates[0]
+    without = frame.filter(pl.col(title) == "").height
+    assert (found.columns, found.people, found.records) == ((title,), 200, frame.height)
+    assert f"{without} records below one" in str(found)
+    asks = propose_policy(Table(frame), k=2).questions[title]
+    assert f"records without a value here: {without}; whose are they?" in asks
+
+
+@pytest.mark.parametrize(("title", "share"), [("Name", 0.5), ("email", 0.5), ("Name", 0.05)])
+@pytest.mark.parametrize("people", [60, 200])
+def test_names_that_some_people_did_not_give_are_not_asked_about(title, share, people):
+    rng = np.random.default_rng(41)
+    names = [name if rng.random() > share else "" for name in NAMES[:people]]
+    frame = {title: names, "age": rng.integers(18, 90, people), "sex": rng.choice([*"FM"], people)}
+    assert asked(pl.DataFrame(frame).cast(pl.String)) == []

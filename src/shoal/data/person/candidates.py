@@ -262,6 +262,7 @@ def recur(profile: Sequence[PersonColumn], rows: np.ndarray) -> bool:
     )
 
 
+LACKING = 0.2  # share of records without a value, from which they may be of those above them
 FEWEST = 10  # distinct values, and repeats, below which a name must say more
 MANY = 20  # distinct values of a column that nothing else speaks for
 MOST_TO_A_NUMBER = 20  # records, on average, of what a number of somebody or something stands for
@@ -301,6 +302,13 @@ class Candidate:
         return self.evidence
 
     @property
+    def below(self) -> int:
+        """Records that are taken to be of whom a record above them names."""
+        alone = self.parts[0].people
+        is_alone = len(self.parts) > 1 or self.people is alone
+        return 0 if is_alone else self.people.records - alone.records
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """The names of its columns."""
         return tuple(part.title for part in self.parts)
@@ -320,14 +328,22 @@ def single_candidates(
     One that names the same person in all records, where no other column names people.
     """
     parts = {column.name.kind for column in columns} & {"first", "last"}
-    kinds = {
-        column: "name"
-        if _holds_full_names(column, parts)
-        else _kind_of(column, column.title in declared)
-        for column in columns
-    }
-    found = [Candidate((column,), kind, column.people) for column, kind in kinds.items() if kind]
-    return [one for one in found if one.people.distinct > 1] or found
+    found = [_candidate_of(column, parts, column.title in declared) for column in columns]
+    single = [one for one in found if one is not None]
+    return [one for one in single if one.people.distinct > 1] or single
+
+
+def _candidate_of(
+    column: PersonColumn, parts: Container[str], is_declared: bool
+) -> Candidate | None:
+    """A column that may number people by itself. parts: as `_holds_full_names` takes them."""
+    is_name = column.name.kind == "name" or _holds_full_names(column, parts)
+    if _names_blocks(column, is_name):
+        return Candidate((column,), "name" if is_name else "person", column.people.and_below())
+    kind = _kind_of(column, is_declared)
+    if is_name and not kind and column.repeats():
+        kind = "name"
+    return Candidate((column,), kind, column.people) if kind else None
 
 
 def other_candidates(columns: Sequence[PersonColumn], taken: Container[str]) -> list[Candidate]:
@@ -346,12 +362,23 @@ def _holds_full_names(column: PersonColumn, parts: Container[str]) -> bool:
     parts: kinds of columns for parts of names; where there are both, a long name is a part, too.
     """
     name, token = column.name, column.look.token
-    if token not in FULL_NAMES or not column.repeats():
+    if token not in FULL_NAMES:
         return False
     if name.kind in ("first", "last"):
         return not {"first", "last"} <= parts
     is_named = name.has("first", "last") and name.says_only_name
     return is_named or (token == "people" and not name.kind)
+
+
+def _names_blocks(column: PersonColumn, is_name: bool) -> bool:
+    """Whether it names people once, who may have the records below, too, as where cells are merged.
+
+    is_name: whether its cells are names.
+    """
+    if column.lacking < LACKING or not (is_name or column.name.kind == "person"):
+        return False
+    is_once = column.has_values(FEWEST) and not column.repeats(column.seen // 2)
+    return is_once and bool(column.people.is_value[0])
 
 
 def counts_only(column: PersonColumn) -> bool:

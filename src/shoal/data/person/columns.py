@@ -180,6 +180,12 @@ class People:
         """Some records."""
         return People(self.keys[rows], self.is_value[rows], self.room)
 
+    def and_below(self) -> "People":
+        """Records of nobody taken to be of whom the last one above them is."""
+        rows = np.where(self.is_value, np.arange(len(self.keys)), 0)
+        above = np.maximum.accumulate(rows)
+        return People(self.keys[above], self.is_value[above], self.room)
+
     @cached_property
     def first(self) -> np.ndarray:
         """The first record of everybody, in their order."""
@@ -250,6 +256,7 @@ class PersonColumn:
     """A column by its name and cells. rows: some rows, whose cells show how it is written.
 
     seen: different values among these rows. again: records among them beyond the first of each.
+    lacking: share of these rows without a value.
     """
 
     def __init__(self, table: Table, title: str, rows: np.ndarray) -> None:
@@ -262,6 +269,7 @@ class PersonColumn:
         self.seen = len(held)
         self._has_spellings = _bare(held).n_unique() < len(held)
         self.again = int(has_value.sum()) - self.seen
+        self.lacking = 1 - float(has_value.mean()) if len(rows) else 0.0
         some = held.gather_every(max(-(-len(held) // MOST_CELLS), 1)).str.strip_chars(BLANKS)
         self.look: Look = look_of(some.to_list(), self.name, self.seen)
 

@@ -64,7 +64,7 @@ class PersonCandidate:
     people: as many would there be. records: those that have a value; most: of one person. agreeing:
     columns on which records of one agree, steadiest first. is_named: whether its name says so.
     is_profile: whether it only describes people, as age and height together do. twins: columns that
-    say the same.
+    say the same. below: of the records, those without a value below one that has.
     """
 
     columns: tuple[str, ...]
@@ -75,6 +75,7 @@ class PersonCandidate:
     is_named: bool = False
     is_profile: bool = False
     twins: tuple[str, ...] = ()
+    below: int = 0
 
     @property
     def key(self) -> str | list[str]:
@@ -92,9 +93,10 @@ class PersonCandidate:
     @property
     def meaning(self) -> str:
         """What would follow if it numbers people."""
+        below = ", who have the records below, too" if self.below else ""
         return (
-            f"by {' + '.join(self.columns)}: {self.people} people, {self.records / self.people:.1f}"
-            f" rows each on average, {self.most} at most of one"
+            f"by {' + '.join(self.columns)}{below}: {self.people} people,"
+            f" {self.records / self.people:.1f} rows each on average, {self.most} at most of one"
         )
 
     @property
@@ -113,6 +115,11 @@ class PersonCandidate:
         agreed = some_named(self.agreeing)
         agreement = f", and records that share one agree on {agreed}" if self.agreeing else ""
         counts = f"up to {self.most} each{agreement}"
+        if self.below:
+            return (
+                f"column '{self.columns[0]}': {self.below} records below one with a value have"
+                f" none, as where cells were merged{agreement}"
+            )
         carry = f"{self.records} records carry {self.people} different"
         if len(self.columns) > 1:
             return f"columns {some_named(self.columns)}: {carry} combinations, {counts}"
@@ -128,6 +135,8 @@ class PersonCandidate:
                 f"if they number people together, say 'subject: [{', '.join(self.columns)}]', and"
                 " give each the role 'identifier'"
             )
+        elif self.below:
+            way_out = "if they are of that person, write it in each, and give it the role 'subject'"
         else:
             way_out = "if it numbers people, give it the role 'subject'"
         return f"{self.doubt}; {way_out}"
@@ -305,7 +314,7 @@ def _is_rejected(one: Candidate) -> bool:
         has_enough = not one.is_weak and one.people.distinct > ENOUGH
         is_person = one.kind == "person" and (has_enough or found.may_be_errors)
         return not (is_person or one.kind in ("civil", "contact"))
-    if one.kind != "name" or found.personal or found.steady:
+    if one.kind != "name" or found.personal or found.steady or one.below:
         return False
     return one.people.distinct >= 0.7 * one.people.records
 
@@ -404,7 +413,7 @@ def _is_sure(one: Candidate, telling: Sequence[PersonColumn]) -> bool:
 def _seems_sure(one: Candidate) -> bool:
     """Whether no question is needed unless other columns, or who recurs, ask for one."""
     found, column = one.evidence, one.parts[0]
-    if one.kind not in PERSON_BY_NAME or found.is_contradicted:
+    if one.kind not in PERSON_BY_NAME or found.is_contradicted or one.below:
         return False
     # a number of a patient's scan is named for a person, too
     is_of_person = one.kind == "civil" or column.name.ends("person")
@@ -430,7 +439,7 @@ def _stated(one: Candidate) -> PersonCandidate:
     agreeing = tuple(sorted(steady, key=lambda name: -steady[name]))
     is_named, twins = one.kind not in ("token", "evidence"), tuple(one.twins)
     counts = people.distinct, people.records, people.most
-    return PersonCandidate(one.columns, *counts, agreeing, is_named, twins=twins)
+    return PersonCandidate(one.columns, *counts, agreeing, is_named, twins=twins, below=one.below)
 
 
 def _by_profile(columns: Sequence[PersonColumn], rows: np.ndarray) -> Answer:
