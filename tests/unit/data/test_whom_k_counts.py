@@ -365,3 +365,24 @@ def test_names_that_some_people_did_not_give_are_not_asked_about(title, share, p
     names = [name if rng.random() > share else "" for name in NAMES[:people]]
     frame = {title: names, "age": rng.integers(18, 90, people), "sex": rng.choice([*"FM"], people)}
     assert asked(pl.DataFrame(frame).cast(pl.String)) == []
+
+
+# Numbers that a family shares.
+
+
+@pytest.mark.parametrize("shared", ["race", "nationality", "race nationality", ""])
+def test_a_number_is_not_sure_where_relations_differ_within_it_whatever_families_share(shared):
+    rng = np.random.default_rng(41)
+    own = {title: rng.choice([*"ABCD"], PEOPLE) for title in shared.split()}
+    frame = visits("subscriber_id", [str(700_000 + i) for i in range(PEOPLE)], **own)
+    relations = rng.choice(["self", "spouse", "child"], frame.height)
+    found = asked(frame.with_columns(pl.Series("relationship", relations)))
+    assert found == [("subscriber_id", "relationship"), ("subscriber_id",)]
+
+
+def test_a_number_is_sure_where_births_agree_though_relations_differ():
+    rng = np.random.default_rng(41)
+    own = {"birth_year": rng.integers(1940, 2005, PEOPLE), "sex": rng.choice([*"FM"], PEOPLE)}
+    frame = visits("subscriber_id", [str(700_000 + i) for i in range(PEOPLE)], **own)
+    relations = rng.choice(["self", "spouse", "child"], frame.height)
+    assert answer(frame.with_columns(pl.Series("relationship", relations))).verdict.name == "SURE"

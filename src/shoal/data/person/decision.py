@@ -393,8 +393,12 @@ def _inside(left: Sequence[Candidate]) -> list[Candidate]:
 
 
 def _shared_by_families(one: Candidate, columns: Sequence[PersonColumn]) -> list[Candidate]:
-    """A number that a family may share, with who each is to its holder."""
-    if one.evidence.is_confirmed:
+    """A number that a family may share, with who each is to its holder.
+
+    Births, ages and sexes would differ within a family; what else is kept for life may not.
+    """
+    own = [c for c in columns if c.title in one.evidence.personal and c.name.kind != "keep"]
+    if own and one.evidence.is_confirmed:
         return []
     others = [c for c in columns if c.name.has("relation") and c not in one.parts]
     pairs = [Candidate.together(*one.parts, other) for other in others]
