@@ -386,3 +386,20 @@ def test_a_number_is_sure_where_births_agree_though_relations_differ():
     frame = visits("subscriber_id", [str(700_000 + i) for i in range(PEOPLE)], **own)
     relations = rng.choice(["self", "spouse", "child"], frame.height)
     assert answer(frame.with_columns(pl.Series("relationship", relations))).verdict.name == "SURE"
+
+
+# What is said where nothing numbers people.
+
+
+@pytest.mark.parametrize("title", ["UR", "White", "x7"])
+def test_that_nothing_would_show_who_recurs_is_not_said_where_a_column_may(title):
+    cells = [f"{one}{two}" for one in LETTERS for two in LETTERS][:PEOPLE]
+    numbers = [str(20_000 + 3 * i) for i in range(PEOPLE)]
+    found = answer(visits(title, cells if title == "White" else numbers))
+    assert (found.verdict.name, found.may_recur, found.may_show) == ("NONE", False, (title,))
+
+
+@pytest.mark.parametrize("title", ["occupation", "price", "ward", "nurse_id"])
+def test_columns_of_what_else_is_known_show_nobody(title):
+    found = answer(visits(title, [str(20_000 + 3 * i) for i in range(PEOPLE)]))
+    assert (found.may_recur, found.may_show) == (True, ())

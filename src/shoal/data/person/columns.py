@@ -272,6 +272,7 @@ class PersonColumn:
         self.lacking = 1 - float(has_value.mean()) if len(rows) else 0.0
         some = held.gather_every(max(-(-len(held) // MOST_CELLS), 1)).str.strip_chars(BLANKS)
         self.look: Look = look_of(some.to_list(), self.name, self.seen)
+        self.is_of_one_length = some.str.len_chars().n_unique() == 1
 
     @property
     def varies(self) -> bool:

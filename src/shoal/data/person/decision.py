@@ -20,6 +20,7 @@ from shoal.data.person.candidates import (
     MANY,
     MOST_ROWS,
     MOST_TO_A_NUMBER,
+    NEVER,
     RANK,
     Candidate,
     by_name,
@@ -148,13 +149,15 @@ class Answer:
 
     candidates: the likeliest first; one where it is sure. removed: other columns that number people
     or what belongs to them. may_recur: whether there is none, but records are of events or amounts,
-    of which people may have several without that being seen.
+    of which people may have several without that being seen. may_show: columns that may show it all
+    the same, as their values repeat.
     """
 
     verdict: Verdict
     candidates: tuple[PersonCandidate, ...] = ()
     removed: tuple[str, ...] = ()
     may_recur: bool = False
+    may_show: tuple[str, ...] = ()
 
     @property
     def question(self) -> str:
@@ -454,9 +457,23 @@ def _by_profile(columns: Sequence[PersonColumn], rows: np.ndarray) -> Answer:
         others = [c for c in columns if not c.name.is_personal]
         happens = any(c.look.kind == "time" or c.name.has("event", "amount") for c in others)
         told = (People.together([c.people for c in one]) for one in profiles_of(telling))
-        is_unseen = all(one.records > MOST_ALIKE * one.distinct for one in told)
-        return Answer(Verdict.NONE, may_recur=happens and is_unseen)
+        if not happens or any(one.records <= MOST_ALIKE * one.distinct for one in told):
+            return Answer(Verdict.NONE)
+        shown = tuple(column.title for column in columns if _may_show_who(column))
+        return Answer(Verdict.NONE, may_recur=not shown, may_show=shown)
     people = People.together([column.people for column in profile])
     names = tuple(column.title for column in profile)
     counts = people.distinct, people.records, people.most
     return Answer(Verdict.ASK, (PersonCandidate(names, *counts, is_profile=True),))
+
+
+def _may_show_who(column: PersonColumn) -> bool:
+    """Whether its values repeat as those of people do, and are no measure: texts, or numbers that
+    are all as long.
+    """
+    written, token = column.look
+    is_known = column.name.kind in NEVER or column.name.has("amount") or column.name.is_count
+    is_code = written == "text" or token or column.is_of_one_length
+    if is_known or written in NO_NUMBERS or not is_code:
+        return False
+    return column.seen >= MANY and MANY <= column.again < MOST_TO_A_NUMBER * column.seen
