@@ -165,7 +165,8 @@ _SEXES = (*map(tuple, "mf fm mw wm hf fh mv vm mwd fmd".split()),)
 """The letters of the sexes, by which a column is named."""
 
 _FEMININE = re.compile(
-    r"(?<![^\W\d_])([^\W\d_]{4,})(?:(?:[*:/·(]-?|_)?(?:in|innen)|[*:/·(]-?(?:a|as|e|es))(?![^\W_])\)?",
+    r"(?<![^\W\d_])([^\W\d_]{4,})"
+    r"(?:(?:[*:/·(]-?|_)?(?:in|innen)|[*:/·(]-?(?:a|as|e|es))(?![^\W_])\)?",
     re.IGNORECASE,
 )
 """A word with an ending for women: `Patient*in`, `Kundin`, `alumno/a`."""
@@ -255,7 +256,8 @@ class ColumnName:
     def says_only_name(self) -> bool:
         """Whether it has only words for names of people, and such as join them."""
         names = meanings()["first"] | meanings()["last"] | meanings()["name"]
-        return all(word in names or len(word) <= LONGEST_JOINER for word in self.core)
+        others = [word for word in self.core if word not in names]
+        return all(len(word) <= LONGEST_JOINER and word not in _known() for word in others)
 
     @property
     def is_count(self) -> bool:

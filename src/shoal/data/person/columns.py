@@ -99,13 +99,10 @@ def look_of(cells: Sequence[str], name: ColumnName, distinct: int) -> Look:
 
 def _are_of_people(phrases: Sequence[str]) -> bool:
     """Whether these are names of people: many are called as others are, and none has most."""
-    words = Counter(word for one in phrases for word in {*_LONG_WORD.findall(fold(one))})
-    borne = sum(
-        not meanings()["borne"].isdisjoint(_LONG_WORD.findall(fold(one))) for one in phrases
-    )
-    return borne >= LEAST_BORNE * len(phrases) and max(words.values()) <= MOST_ALIKE_IN_NAMES * len(
-        phrases
-    )
+    parts = [{*_LONG_WORD.findall(fold(one))} for one in phrases]
+    borne = sum(not meanings()["borne"].isdisjoint(words) for words in parts)
+    alike = max(Counter(word for words in parts for word in words).values(), default=0)
+    return borne >= LEAST_BORNE * len(phrases) and alike <= MOST_ALIKE_IN_NAMES * len(phrases)
 
 
 def _token_of(cells: Sequence[str], tokens: Iterable[str]) -> str:
