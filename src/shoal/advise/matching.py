@@ -80,9 +80,8 @@ class HierarchyMatch(Figures):
 
 def _values(column: Column, missing_values: Sequence[str]) -> tuple[pl.Series, np.ndarray]:
     """The distinct values of a column, and how many rows have each."""
-    cells = pl.Series(column.cells, dtype=pl.String)
-    is_value = ~cells.is_in(list(missing_values))
-    return cells.filter(is_value), column.counts()[is_value.to_numpy()]
+    is_value = ~column.texts.is_in(list(missing_values))
+    return column.texts.filter(is_value), column.counts()[is_value.to_numpy()]
 
 
 def _match(

@@ -289,13 +289,13 @@ class PersonColumn:
         codes = self._table.column(self.title).codes[rows]
         year = encode_text(self._cells.str.extract(r"(\d{4})", 1).fill_null(""))
         day = encode_text(self._cells.str.replace(r"\d{4}", ""))
-        years = People(year.codes[codes], np.ones(len(codes), dtype=bool), len(year.cells))
+        years = People(year.codes[codes], np.ones(len(codes), dtype=bool), len(year.texts))
         return years, day.codes[codes].astype(np.int64)
 
     @cached_property
     def _cells(self) -> pl.Series:
         """The texts of an encoded column by their codes."""
-        return pl.Series(self._table.column(self.title).cells, dtype=pl.String)
+        return self._table.column(self.title).texts
 
     def _texts(self, rows: np.ndarray | slice) -> pl.Series:
         """What some records hold."""
