@@ -28,9 +28,11 @@ class Reading:
     """What is said about a file that is read; None where it is to be found in the file.
 
     header: the line of a text, or the row of a sheet, that names the columns, from 1; what stands
-    above it is passed over. decimal, dates: how a workbook's numbers and dates are written as text;
-    dates: a strptime form, None for ISO. is_beside: whether it was said about another file, beside
-    which this one lies: where it is UTF-8, or other marks part its names, it is read as found.
+    above it is passed over. decimal, dates: how numbers of workbooks and databases, and dates of
+    workbooks, are written as text; dates: a strptime form, None for ISO. translated: the columns
+    where they are so written; None for all. is_beside: whether it was said about another file,
+    beside which this one lies: where it is UTF-8, or other marks part its names, it is read as
+    found.
     dropped, kept: columns of which no cell is needed, and all that are; None for all others.
     unpacked: the bytes that a compressed file may unpack to, where they were said.
     """
@@ -45,6 +47,11 @@ class Reading:
     dropped: frozenset[str] = frozenset()
     kept: frozenset[str] | None = None
     unpacked: int | None = None
+    translated: frozenset[str] | None = None
+
+    def of(self, name: str) -> "Reading":
+        """How numbers and dates of a column are written as text."""
+        return self if self.translated is None or name in self.translated else AS_FOUND
 
     def needs(self, name: str) -> bool:
         """Whether some cell of a column is asked for."""

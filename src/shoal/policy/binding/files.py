@@ -160,6 +160,12 @@ class PolicyTables:
             kept=frozenset(declared) if self.model.other == "drop" else None,
         )
 
+    @property
+    def _reading_of_release(self) -> Reading:
+        """Numbers and dates that are not declared stand there as such, not in the policy's form."""
+        reading = reading_of(self.model.read, self.model.write)
+        return replace(reading, translated=self.cells.translated)
+
     def table_given(self, frame: Frame | Table, allow_empty: bool = False) -> Table:
         """The frame that a policy is for, as a table; raises InputError."""
         return table_of(frame, allow_empty, self.reading_of(self.model.read))
@@ -232,7 +238,7 @@ class PolicyTables:
         stated: how its certificate says that it is written; by default, the certificate beside it.
         sheet: of a workbook that has several.
         """
-        reading = replace(reading_of(self.model.read, self.model.write), sheet=sheet)
+        reading = replace(self._reading_of_release, sheet=sheet)
         if room is None:
             check_released(path)
             if self.is_made_of_columns:
@@ -261,7 +267,7 @@ class PolicyTables:
 
         second: of two tables, the other.
         """
-        reading = as_stated(reading_of(self.model.read, self.model.write), dialect)
+        reading = as_stated(self._reading_of_release, dialect)
         if room is not None:
             return self._read_past_memory(draft.path, reading, room, draft.name.kind)
 
