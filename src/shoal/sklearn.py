@@ -7,6 +7,7 @@ import polars as pl
 
 from shoal.connectors.frames import FrameT, as_it_is, like, table_of
 from shoal.connectors.location import FRAME, Location
+from shoal.data import progress
 from shoal.data.recoding import GlobalRecoding
 from shoal.data.table import Table
 from shoal.data.warnings import warn
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from shoal.policy.binding.table import BoundTable
 
 METHOD = "full-domain"
+progress.in_python = True
 
 
 class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
