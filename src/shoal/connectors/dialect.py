@@ -6,7 +6,7 @@ Nothing is guessed: a file is UTF-8, or UTF-16 by its mark, or what somebody say
 import codecs
 import io
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -56,6 +56,12 @@ class Reading:
     def needs(self, name: str) -> bool:
         """Whether some cell of a column is asked for."""
         return name not in self.dropped and (self.kept is None or name in self.kept)
+
+    def as_stated(self, stated: "Reading | Dialect | None") -> "Reading":
+        """The reading with the encoding and the delimiter that are stated, if any are."""
+        if stated is None:
+            return self
+        return replace(self, encoding=stated.encoding, delimiter=stated.delimiter, is_beside=False)
 
 
 AS_FOUND = Reading()

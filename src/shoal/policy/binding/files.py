@@ -164,7 +164,9 @@ class PolicyTables:
     def _reading_of_release(self) -> Reading:
         """Numbers and dates that are not declared stand there as such, not in the policy's form."""
         reading = reading_of(self.model.read, self.model.write)
-        return replace(reading, translated=self.cells.translated)
+        sources = {column.name: column.source for column in self.cells.derived}
+        translated = translated_columns(self.model, [*self.model.attributes, *sources], sources)
+        return replace(reading, translated=frozenset(translated))
 
     def table_given(self, frame: Frame | Table, allow_empty: bool = False) -> Table:
         """The frame that a policy is for, as a table; raises InputError."""
@@ -244,7 +246,7 @@ class PolicyTables:
             if self.is_made_of_columns:
                 asked = self.model.read  # of a release of any maker
                 reading = replace(reading, sheet=asked.sheet, header=asked.line_of())
-        reading = as_stated(reading, stated or certified_reading(path, reading))
+        reading = reading.as_stated(stated or certified_reading(path, reading))
         if room is not None:
             return self._read_past_memory(path, reading, room)
 
@@ -267,7 +269,7 @@ class PolicyTables:
 
         second: of two tables, the other.
         """
-        reading = as_stated(self._reading_of_release, dialect)
+        reading = self._reading_of_release.as_stated(dialect)
         if room is not None:
             return self._read_past_memory(draft.path, reading, room, draft.name.kind)
 
@@ -408,13 +410,6 @@ class PolicyTables:
 def _same_or(table: Table, frame: pl.DataFrame) -> Table:
     """The table, with what was encoded of it, where its frame is the same."""
     return table if frame is table.frame else Table(frame)
-
-
-def as_stated(reading: Reading, stated: Reading | Dialect | None) -> Reading:
-    """The reading with the encoding and the delimiter that are stated, if any are."""
-    if stated is None:
-        return reading
-    return replace(reading, encoding=stated.encoding, delimiter=stated.delimiter, is_beside=False)
 
 
 # How a release is written, as the certificate beside it says; options of `publish` may have

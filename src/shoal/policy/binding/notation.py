@@ -219,12 +219,6 @@ class CellNotation:
     def _sources(self) -> dict[str, str]:
         return {column.name: column.source for column in self.derived}
 
-    @cached_property
-    def translated(self) -> frozenset[str]:
-        """The columns of a release whose numbers or dates are written in the policy's form."""
-        names = [*self.model.attributes, *self._sources]
-        return frozenset(translated_columns(self.model, names, self._sources))
-
     def read_original(self, frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
         """A table with decimal points and ISO dates, and findings about cells that are neither."""
         return self._read(frame, self.model.read.notation, None, NO_SOURCES)
