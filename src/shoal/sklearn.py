@@ -18,7 +18,8 @@ from shoal.policy.policy import Policy, PolicyLike
 from shoal.recoding.recode import cells_of, suppress_cells
 from shoal.reports.publication import warn_of
 from shoal.tables.plan import texts_of_round
-from shoal.tables.publish import NOTHING_ELSE, publication
+from shoal.tables.publish import publication
+from shoal.tables.request import NOTHING_ELSE
 
 try:
     from sklearn.base import BaseEstimator, TransformerMixin
