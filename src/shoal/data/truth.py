@@ -16,7 +16,7 @@ from shoal.data.release import PublishedColumn, Release, covers, digits_deny, sh
 from shoal.data.room import IN_MEMORY
 from shoal.data.sample import Sample
 from shoal.data.schema import Attribute, Kind, Role, Schema, Shown
-from shoal.data.table import Table, as_text, places_in
+from shoal.data.table import Column, Table, as_text, places_in
 from shoal.data.true_values import TrueValues
 
 
@@ -173,9 +173,11 @@ def _differing(attribute: Attribute, released: Table, truth: Truth) -> np.ndarra
     Numbers are compared as such: 41 and 41.0 are the same in a column of numbers.
     """
     differs = _differing_text(attribute, released, truth)
-    if attribute.kind is not Kind.NUMBER or attribute.hierarchy is not None or not differs.any():
+    if not differs.any():
         return differs
     shown, kept = released.column(attribute.name), truth.original.column(attribute.name)
+    if not is_of_numbers(attribute, kept):
+        return differs
     values, expected = parse_numbers(shown.texts), parse_numbers(kept.texts)
     codes = truth.aligned(kept.codes)
     same = values[shown.codes] == expected[codes]
@@ -184,6 +186,12 @@ def _differing(attribute: Attribute, released: Table, truth: Truth) -> np.ndarra
     for i in np.flatnonzero(differs & same & long).tolist():
         same[i] = Decimal(shown.cells[shown.codes[i]]) == Decimal(kept.cells[codes[i]])
     return differs & ~same
+
+
+def is_of_numbers(attribute: Attribute, original: Column) -> bool:
+    """Whether the policy or the original says that a column holds numbers."""
+    is_number = attribute.kind is Kind.NUMBER or original.was_number
+    return is_number and attribute.hierarchy is None
 
 
 def _differing_text(attribute: Attribute, released: Table, truth: Truth) -> np.ndarray:
