@@ -11,7 +11,8 @@ from shoal.advise.propose import share_text
 from shoal.data.findings import some_named
 from shoal.data.language import printable
 from shoal.data.room import size_text
-from shoal.reports.linked import exposure_lines, known_text
+from shoal.reports.linked import exposure_lines
+from shoal.reports.pages import known_text
 from shoal.reports.text import counted_text, table_lines
 
 if TYPE_CHECKING:

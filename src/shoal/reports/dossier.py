@@ -50,8 +50,8 @@ from shoal.reports.attacks import (
     worst_of,
 )
 from shoal.reports.charts import risks_chart
-from shoal.reports.in_short import ROLES, alone_if_known, in_short, shortened
-from shoal.reports.limits import linked_rows
+from shoal.reports.in_short import ROLES, alone_if_known, in_short
+from shoal.reports.limits import linked_rows, shortened
 from shoal.reports.linked import entities_of, entity_picture, loss_of_people
 from shoal.reports.pages import Content, listed, percent_text, render_template, write_page
 from shoal.reports.release import named_promise
@@ -395,7 +395,7 @@ def _sentences(content: Mapping[str, Any]) -> Iterator[str]:
         limit = content["threshold"][name]
         if limit["within"] is not None:
             yield gettext(
-                "Accepted is a risk of {accepted} {words}; to whoever knows the quasi-identifiers"
+                "Accepted is a risk of {accepted} {words}; to whoever knows what the policy says,"
                 " and no more, the release has {residual}, which is {is_within}.",
                 words=words,
                 accepted=share(limit["accepted"]),

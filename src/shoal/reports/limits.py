@@ -310,3 +310,11 @@ def linked_rows(certificate: Certificate) -> str:
         rows=records,
         people=certificate["subjects"],
     )
+
+
+MOST_LETTERS = 150  # of an answer before the appendix
+
+
+def shortened(text: str) -> str:
+    """A text that fits into a line of the dossier."""
+    return text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 1]}…"

@@ -207,7 +207,7 @@ def test_a_trace_of_another_release_is_refused_by_the_rows_that_do_not_fit(case,
     frames, policy, out, *_ = case
     other = tmp_path / "trace"
     shoal.publish(frames, policy, output=tmp_path / "out", trace=other, k=4, seed=9)
-    with pytest.raises(InputError, match="^trace: "):
+    with pytest.raises(InputError, match=r"^trace: "):
         shoal.attacker_views(out, policy, frames, trace=other)
 
 
