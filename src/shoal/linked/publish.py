@@ -214,7 +214,9 @@ def _described(back: LinkedSources, target: LinkedOutput, problem: LinkedProblem
     tables, place = problem.policy.tables, target.kind
     render, notation = tables.cells.render, tables.model.read.notation.written
     dialect = tables.output_dialect(place, None, place)
-    return describe_file(Path(), place, back.sha256, render, dialect, notation)
+    found = describe_file(Path(), place, back.sha256, render, dialect, notation)
+    found["dialect"]["order"] = None  # drawn, as keys are
+    return found
 
 
 def _audit(

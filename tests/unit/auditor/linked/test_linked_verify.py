@@ -18,6 +18,7 @@ from shoal.auditor.verify import verify
 from shoal.data.certificate import Certificate
 from shoal.errors import InputError, PromiseError
 from shoal.reports.dossier import dossier
+from shoal.reports.limits import row_order
 
 
 @pytest.fixture(scope="module")
@@ -193,6 +194,14 @@ def test_the_certificate_and_the_dossier_say_that_no_other_release_was_looked_at
     found = dossier(published / "out", context=context, policy=published / "policy.json")
     (text,) = [point["text"] for point in found.open if point["kind"] == "fails"]
     assert text.endswith("no audit of linked tables does that; say in 'not_judged' why both go out")
+
+
+def test_no_row_is_said_to_stand_by_what_it_shows(published):
+    """Rows stand by keys that are drawn."""
+    certificate = Certificate.load(published / "out" / "certificate.json")
+    assert certificate["output"]["dialect"]["order"] is None
+    assert row_order(certificate) == "drawn by chance, so it tells nothing more"
+    assert row_order(certificate.extended(verb="audit", output=None)) == ""
 
 
 def test_the_dossier_shows_the_tables_and_the_risk_before_and_after(published, tmp_path):
