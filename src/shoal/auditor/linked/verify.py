@@ -27,6 +27,17 @@ OF_PUBLISHER = ("matching", "paid")
 """What only an audit of files says of linked tables, and only who made them."""
 
 
+def require_no_trace(stated: Stated, trace: str | None) -> None:
+    """Raises InputError where a trace is given for linked tables, of which it would prove nothing
+    here that matching people with the original does not.
+    """
+    if stated.at("linked") is not None and trace is not None:
+        raise InputError(
+            "trace: is not used for linked tables, whose people the original alone is matched with;"
+            " leave it out"
+        )
+
+
 def linked_checks(stated: Stated, path: str, reader: Reader, progress: Progress) -> Iterator[Check]:
     """Every check of released tables against their certificate, in order; with the policy, all is
     measured again, and with the original as well, everybody is tried to be matched.
