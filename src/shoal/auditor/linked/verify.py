@@ -54,7 +54,13 @@ def linked_checks(stated: Stated, path: str, reader: Reader, progress: Progress)
     yield _files(stated, hashes)
     yield consistency(stated)
     if reader.policy is None:
-        yield Check("promises", None, "stated, not measured here; name the policy with --policy")
+        compared = "files were compared by their hashes, figures with one another"
+        more = "all else needs the policy; name it with --policy"
+        yield Check("measured again", None, f"nothing: {compared}; {more}")
+        needed = "original; name it with --original"
+        if reader.original is not None:
+            needed = "policy, too; name it with --policy"
+        yield Check("input", None, f"needs the {needed}")
         return
     again = audit_linked(
         path, reader.policy, reader.original, progress=progress, may_lack_dates=True

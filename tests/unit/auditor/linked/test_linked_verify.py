@@ -204,6 +204,31 @@ def test_no_row_is_said_to_stand_by_what_it_shows(published):
     assert row_order(certificate.extended(verb="audit", output=None)) == ""
 
 
+def test_without_a_policy_it_says_what_was_compared_and_what_the_certificate_states(published):
+    found = checks_of(published)
+    assert found["promises"].text == "stated, not measured here: 1 of 1 held"
+    assert found["measured again"].ok is None
+    assert "compared by their hashes" in found["measured again"].text
+    assert "all else needs the policy" in found["measured again"].text
+    assert found["input"].text.startswith("needs the original")
+    found = checks_of(published, original=published / "clinic")
+    assert found["input"].text.startswith("needs the policy, too")
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"faults": {"orphans": 3}}, {"promises": [{"holds": False}]}],
+    ids=["faults", "promises"],
+)
+def test_without_a_policy_what_the_certificate_itself_denies_is_found(copied, changed):
+    path = copied / "out" / "certificate.json"
+    stated = json.loads(path.read_text())
+    if "promises" in changed:
+        changed = {"promises": [{**stated["promises"][0], "holds": False, "measured": 1}]}
+    path.write_text(json.dumps({**stated, **changed}))
+    assert "promises" in failing(checks_of(copied))
+
+
 @pytest.mark.parametrize("command", ["verify", "dossier"])
 def test_a_trace_is_refused_where_nothing_of_linked_tables_is_checked_by_it(
     published, tmp_path, shoal, command
