@@ -249,6 +249,11 @@ ONE_AND_MANY: dict[str, tuple[str, str]] = {
         "1 key is none of the numbers or pseudonyms that a release gives its rows",
         "{} keys are none of the numbers or pseudonyms that a release gives its rows",
     ),
+    "kept_keys": ("1 key is that of the original", "{} keys are those of the original"),
+    "kept_order": (
+        "the rows of 1 table stand in the order of the original",
+        "the rows of {} tables stand in the order of the original",
+    ),
     "ordered_keys": (
         "keys follow what 1 column shows, and so tell the order of rows",
         "keys follow what {} columns show, and so tell the order of rows",
