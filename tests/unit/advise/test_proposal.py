@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import shoal as library
 from person_bed import BEDS, drawn
 from shoal.advise.propose import propose_policy
+from shoal.data.person_names import person_name
 from shoal.data.table import Table
 from shoal.data.warnings import ReleaseWarning
 from shoal.policy.loading import one_line
@@ -423,7 +424,8 @@ def tables(draw: st.DrawFn) -> pl.DataFrame:
         column = st.lists(st.one_of(kind, kind, NO_VALUES), min_size=records, max_size=records)
         columns[name] = pl.Series(draw(column), dtype=pl.String)
     frame = pl.DataFrame(columns)
-    assume(any(cell for row in frame.rows() for cell in row))  # rows of nobody alone are refused
+    # rows of nobody alone are refused
+    assume(any(person_name(cell or "") for row in frame.rows() for cell in row))
     return frame
 
 
