@@ -27,7 +27,6 @@ from shoal.data.person.columns import (
     PersonColumn,
     agree_beyond_neighbours,
     distinct,
-    mixed,
 )
 
 MOST_ROWS = 20_000
@@ -126,7 +125,8 @@ def evidence_for(
         is_personal = column.name.is_personal
         if not is_personal and evidence.is_contradicted and not goes_on:
             break
-        codes, has_value = column.among(sample.rows)
+        held = column.people.among(sample.rows)
+        codes, has_value = held.keys, held.is_value
         steadiness = _steadiness(column, codes, has_value, sample)
         if steadiness is None or steadiness >= STEADY:
             evidence.foreign |= {meant for meant in ("animal", "firm") if column.name.has(meant)}
@@ -137,8 +137,10 @@ def evidence_for(
             if _chance(codes[has_value]) > NEARLY_CONSTANT:
                 evidence.nearly_constant.add(column.title)
         # a column that determines the number is another name of the same
-        number, held = sample.number[has_value], codes[has_value]
-        if steadiness >= STEADY and (is_personal or distinct(number, held) > distinct(held)):
+        number, of_value = sample.number[has_value], codes[has_value]
+        if steadiness >= STEADY and (
+            is_personal or distinct(number, of_value) > distinct(of_value)
+        ):
             evidence.steady[column.title] = round(steadiness, 3)
             steady[column.title] = codes
     evidence.crossing = _crossing(steady)
@@ -240,12 +242,14 @@ def recur(profile: Sequence[PersonColumn], rows: np.ndarray) -> bool:
     """
     rows = rows[np.logical_and.reduce([c.people.is_value[rows] for c in profile])]
     first = max(profile, key=lambda c: (c.name.kind in ("birth", "age"), c.seen))
-    others = [c.people.keys[rows] for c in profile if c is not first]
+    others = [c.people.among(rows) for c in profile if c is not first]
     tried = [(first.ranks_among(rows), others)] if others else []
     if first.name.kind == "birth":
         year, day = first.birthdays_among(rows)
         tried.append((day, [year, *others]))
-    return len(rows) > 0 and any(agree_beyond_neighbours(one, mixed(*rest)) for one, rest in tried)
+    return len(rows) > 0 and any(
+        agree_beyond_neighbours(one, People.together(rest).keys) for one, rest in tried
+    )
 
 
 FEWEST = 10  # distinct values, and repeats, below which a name must say more

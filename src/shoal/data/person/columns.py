@@ -147,6 +147,10 @@ class People:
             keys += part.keys
         return cls(keys, is_value, room)
 
+    def among(self, rows: np.ndarray) -> "People":
+        """Some records."""
+        return People(self.keys[rows], self.is_value[rows], self.room)
+
     @cached_property
     def first(self) -> np.ndarray:
         """The first record of everybody, in their order."""
@@ -267,10 +271,6 @@ class PersonColumn:
         """
         return (_bare(texts) if self._has_spellings else texts).hash().to_numpy()
 
-    def among(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What some records hold: (rows,) keys as those of `People`, and whether it is a value."""
-        return self.people.keys[rows], self.people.is_value[rows]
-
     def numbers_among(self, rows: np.ndarray) -> np.ndarray:
         """(rows,) float64, not a number where they hold none."""
         texts = self._texts(rows).str.strip_chars(BLANKS).str.replace(",", ".")
@@ -284,17 +284,18 @@ class PersonColumn:
         ranks[np.argsort(numbers.to_numpy(), kind="stable")] = np.arange(len(numbers))
         return ranks[column.codes[rows]]
 
-    def birthdays_among(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(rows,) the year of birth that some rows hold, and what they say of the day beside it."""
+    def birthdays_among(self, rows: np.ndarray) -> tuple[People, np.ndarray]:
+        """Some rows by the year of birth that they hold, and (rows,) what they say of the day."""
         codes = self._table.column(self.title).codes[rows]
-        year = self._cells.str.extract(r"(\d{4})", 1).fill_null("")
-        day = self._cells.str.replace(r"\d{4}", "")
-        return encode_text(year).codes[codes], encode_text(day).codes[codes].astype(np.int64)
+        year = encode_text(self._cells.str.extract(r"(\d{4})", 1).fill_null(""))
+        day = encode_text(self._cells.str.replace(r"\d{4}", ""))
+        years = People(year.codes[codes], np.ones(len(codes), dtype=bool), len(year.texts))
+        return years, day.codes[codes].astype(np.int64)
 
     @cached_property
     def _cells(self) -> pl.Series:
         """The texts of an encoded column by their codes."""
-        return pl.Series(self._table.column(self.title).cells, dtype=pl.String)
+        return self._table.column(self.title).texts
 
     def _texts(self, rows: np.ndarray | slice) -> pl.Series:
         """What some records hold."""
@@ -341,12 +342,13 @@ def agree_beyond_neighbours(ranks: np.ndarray, keys: np.ndarray) -> bool:
     an unknown birth, and is left out.
     """
     rank = (np.cumsum(np.bincount(ranks) > 0) - 1)[ranks]
-    key = np.unique(keys, return_inverse=True)[1]
+    is_dense = keys.max() < len(keys)
+    key = keys.astype(np.int64) if is_dense else np.unique(keys, return_inverse=True)[1]
     records, width = np.bincount(rank), int(key.max()) + 1
     beside = _at_neighbours(np.arange(len(records)), records, 1)
     is_judged = (records > 1) & (records <= UNKNOWN * beside)
     # a cell holds the records of one rank and one key
-    cells, held = np.unique(rank * width + key, return_counts=True)
+    cells, held = _counted(rank * width + key, len(records) * width)
     of_cell, alike = cells // width, _at_neighbours(cells, held, width)
     kept = is_judged[of_cell]
     if not kept.any():
@@ -367,6 +369,14 @@ def agree_beyond_neighbours(ranks: np.ndarray, keys: np.ndarray) -> bool:
     is_far = beyond >= min(RECURRING * (1 - chance), (FAR - 1) * chance)
     is_often = again >= max(FEWEST_AGAIN, AGAIN * len(keys))
     return chance <= NEARLY_CONSTANT and is_often and is_far and not is_chance
+
+
+def _counted(numbers: np.ndarray, room: int) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct numbers, ascending, and how often each occurs. room: above all of them."""
+    if room > len(numbers):
+        return np.unique(numbers, return_counts=True)
+    counts = np.bincount(numbers)
+    return np.flatnonzero(counts), counts[counts > 0]
 
 
 def _at_neighbours(places: np.ndarray, counts: np.ndarray, step: int) -> np.ndarray:
