@@ -166,9 +166,9 @@ def measure_linked(
         if release.moved is not None:
             faults["odd_days"] += found.unmoved
         faults |= {"kept_keys": 0, "kept_order": 0}
-        for fault, count, warning in kept_of_original(release, truth, rng):
+        for fault, count, finding in kept_of_original(release, truth, rng):
             faults[fault] += count
-            kept.append(warning)
+            kept.append(finding)
     certificate = Certificate(
         {
             "shoal": VERSION,
