@@ -28,7 +28,7 @@ from shoal.connectors.dialect import (
     opened,
     whole,
 )
-from shoal.connectors.distinct_lines import distinct_lines
+from shoal.connectors.distinct_lines import distinct_lines, of_few_values
 from shoal.data.findings import MOST_LISTED, listed_rows
 from shoal.data.table import RepeatedTable, Table, names_like_patterns
 from shoal.errors import InputError, library_errors_as
@@ -38,7 +38,6 @@ _LOOKED_AT = 30  # lines that distinguish a title from the name of a column
 _MARK = b"\xef\xbb\xbf"
 _HEAD = 1 << 20  # bytes in which the first line must end
 _LONG = 1 << 24  # bytes from which a quicker look for stray quotes is worth its compiling
-_REPEATING = 1000  # records that show whether the cells of a column repeat
 
 
 def read(
@@ -210,7 +209,7 @@ def _cells(
     check_quotes(content, path, separator)
     try:
         with library_errors_as("is not a table"):
-            few = _of_few_values(content, separator, header, categorical)
+            few = of_few_values(content, separator, header, categorical)
             categories = dict.fromkeys(few, pl.Categorical)
             frame = pl.read_csv(
                 content,
@@ -233,20 +232,6 @@ def _cells(
             kept[blank] = False
             frame = frame.filter(pl.Series(kept))
     return frame
-
-
-def _of_few_values(
-    content: bytes | Path, separator: str, header: list[str], names: Collection[str]
-) -> list[str]:
-    """Those of some columns whose first cells repeat; of others categories cost more than texts."""
-    found = [name for name in header if name in names]
-    size = len(content) if isinstance(content, bytes) else content.stat().st_size
-    if size < _LONG:
-        return found
-    head = pl.read_csv(content, separator=separator, infer_schema=False, n_rows=_REPEATING)
-    if head.columns != header:
-        return found
-    return [name for name in found if head[name].n_unique() <= head.height // 2]
 
 
 def unreadable(path: str) -> InputError:
