@@ -1,5 +1,5 @@
-"""The floor under an audit: Polars reads the release as text and counts classes, values in classes, and
-records of each.
+"""The floor under an audit: Polars reads the release as text and counts classes, values in classes,
+and records of each.
 
 python audit_floor.py RELEASED.csv SENSITIVE QUASI,...
 """
