@@ -21,6 +21,7 @@ from shoal.data.single_ends import outward_domain
 from shoal.data.table import Column, Table
 from shoal.errors import InputError
 from shoal.policy.consistency import quoted
+from shoal.policy.model import PolicyModel
 from shoal.policy.parameters import nearest, suggestion
 from shoal.policy.proposal.notation import columns_as_read
 from shoal.protocols import NamedMethod
@@ -75,6 +76,8 @@ def refuse_unknown(words: Iterable[str], known: Collection[str]) -> None:
         hint = suggestion(unknown[0], known).rstrip()
         if unknown[0] in OF_SAMPLE:
             hint = "a sample needs a policy with its roles, weight and household, and promises"
+        elif unknown[0] in PolicyModel.model_fields:
+            hint = "say it in a policy"
         raise TypeError(
             f"unexpected keyword argument '{unknown[0]}'" + (f"; {hint}" if hint else "")
         )
