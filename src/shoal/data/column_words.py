@@ -19,6 +19,7 @@ from importlib.resources import files
 from itertools import pairwise
 
 import numpy as np
+import polars as pl
 import yaml
 
 from shoal.data.numbers import parse_numbers
