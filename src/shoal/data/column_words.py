@@ -19,6 +19,7 @@ from importlib.resources import files
 from itertools import pairwise
 
 import numpy as np
+import polars as pl
 import yaml
 
 from shoal.data.numbers import parse_numbers
@@ -94,14 +95,41 @@ DATE = re.compile(
 
 def looks_like_data(table: Table, names: list[str]) -> list[str]:
     """Those columns whose name is a number, a date above dates, or also stands in one of their
-    cells.
+    cells; and those that are written as their cells are, where most names then look like data.
     """
     numeric = np.isfinite(parse_numbers(tuple(names))) if names else []
-    return [
+    odd = [
         name
         for name, is_number in zip(names, numeric, strict=True)
         if is_number or (DATE.match(name) and _are_dates(table, name)) or table.holds(name, name)
     ]
+    forms = dict(zip(names, _forms(pl.Series(names, dtype=pl.String)), strict=True))
+    # columns may be called like names and codes, too: `Full name`, `Item7`
+    if not odd and not any(re.search("@| 9", form) for form in forms.values()):
+        return []
+    alike = {name for name in names if name in odd or _is_form_of_cells(table, name, forms[name])}
+    is_told = odd or any(re.search("@| 9", forms[name]) for name in alike)
+    if not is_told or len(alike) < 2 or not is_no_header([*alike], names):
+        return odd
+    return [name for name in names if name in alike]
+
+
+_FORMS = ((".*@.*", "@"), (r"\d+", "9"), (r"\p{Lu}[\p{L}'’-]*", "A"), (r"\p{Ll}+", "a"))
+
+
+def _is_form_of_cells(table: Table, name: str, form: str) -> bool:
+    """Whether nearly all cells, most of them different, are written as a name that is no word."""
+    if not re.search("[@9]|^A A$", form) or 2 * table.distinct(name) <= table.records:
+        return False
+    forms = _forms(pl.Series(table.column(name).cells, dtype=pl.String))
+    return bool((forms == form).sum() >= 0.9 * len(forms))
+
+
+def _forms(texts: pl.Series) -> pl.Series:
+    """Texts with one sign for each number, word and capitalized word, and for an address."""
+    for pattern, sign in _FORMS:
+        texts = texts.str.replace_all(pattern, sign)
+    return texts.str.replace(r"^A(,? A)+$", "A A")
 
 
 def _are_dates(table: Table, name: str) -> bool:

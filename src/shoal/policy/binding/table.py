@@ -22,6 +22,7 @@ from shoal.policy import registry
 from shoal.policy.binding.columns import check_columns, check_unnamed
 from shoal.policy.binding.files import PolicyTables
 from shoal.policy.binding.notation import check_derived
+from shoal.policy.binding.spare_rows import check_signs
 from shoal.policy.linked import one_table_findings
 from shoal.policy.loading import declared_hierarchy
 from shoal.policy.model import AttributePolicy, PolicyModel
@@ -135,6 +136,8 @@ def _bind_columns(
     audited = {*policy.model.audited_columns}
     telling = [name for name in table.names if name in audited]
     table.encode(telling)
+    if findings := check_signs(table, tables):
+        return None, {}, findings
     read = {name: table.column(name) for name in telling}
     for population in people.values():
         # its values belong to the domains, orders and leaves as well
