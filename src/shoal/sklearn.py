@@ -40,8 +40,8 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     beyond its domain is refused. Promises hold for the records of `fit` and no others: what
     `transform` makes of other people's is for a model, not for publication.
 
-    policy: as of `shoal.publish`; or, without one, its words. Beside a policy go k, method and
-    seed. Parameters of `full-domain` are kept; raises InputError for another method, or further
+    policy: as of `shoal.publish`; or, without one, its words. Beside a policy go k, method, seed
+    and read. Parameters of `full-domain` are kept; raises InputError for another method, or further
     rounds. suppression: the share of the records of `fit` whose quasi-identifiers may all become
     `*`, so that others keep finer levels; by default what the method says, or none. `transform`
     shows no combination of cells but those that `fit` published, and `*` instead of any other.
@@ -67,6 +67,8 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         t: float | None = None,
         method: str | Settings | None = None,
         seed: int | None = None,
+        read: Settings | None = None,
+        missing_values: Names = (),
         suppression: float | None = None,
     ) -> None:
         self.policy = policy
@@ -81,6 +83,8 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.t = t
         self.method = method
         self.seed = seed
+        self.read = read
+        self.missing_values = missing_values
         self.suppression = suppression
 
     def fit(self, X: Any, y: object = None) -> "Anonymizer":
@@ -90,7 +94,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if self.policy is None:
             policy = policy_of_words(Policy.from_dict, X, words)
         else:
-            beside = {"k": self.k, "method": self.method, "seed": self.seed}
+            beside = {name: words[name] for name in ("k", "method", "seed", "read")}
             policy = changed(Policy.of(self.policy), words_of_call(beside))
         self.policy_ = _recoding_all_alike(policy, self.suppression)
         release = publish(X, self.policy_)

@@ -18,11 +18,12 @@ from shoal.connectors.frames import Frame, ordered_categories, table_of
 from shoal.data.column_words import words_of
 from shoal.data.numbers import FARTHEST, parse_numbers
 from shoal.data.single_ends import outward_domain
-from shoal.data.table import Column, Table
+from shoal.data.table import Column, Table, as_text
 from shoal.errors import InputError
 from shoal.policy.consistency import quoted
+from shoal.policy.loading import read_options
 from shoal.policy.parameters import nearest, suggestion
-from shoal.policy.proposal.notation import columns_as_read
+from shoal.policy.proposal.notation import POINT_OR_GROUPS, columns_as_read
 from shoal.protocols import NamedMethod
 
 Names = str | Collection[str]
@@ -53,6 +54,8 @@ class Columns(TypedDict, total=False):
     label: str | None
     method: str | Settings | NamedMethod | None
     seed: int | None
+    read: Settings | None
+    missing_values: Names
 
 
 def words_of_call(columns: Mapping[str, Any]) -> Columns:
@@ -95,6 +98,7 @@ class ChangedPolicy(Protocol):
         self, name: str | NamedMethod | None, parameters: Mapping[str, Any]
     ) -> Self: ...
     def with_seed(self, seed: int) -> Self: ...
+    def with_files(self, read: Mapping[str, Any], write: Mapping[str, Any]) -> Self: ...
 
 
 P = TypeVar("P", bound=ChangedPolicy)
@@ -150,7 +154,10 @@ def policy_of_frame(
     _check(asked, given_names, verb)
     _check_settings(settings)
     attributes: dict[str, dict[str, Any]] = {}
-    columns, read = _as_read(named, table)
+    said, missing = _said_of_reading(asked), [*map(str, listed(asked.get("missing_values", ())))]
+    if missing:
+        table = _with_values_alone(table, missing)
+    columns, read = _as_read(named, table, said)
     for name in named:
         own = settings.get(name) or {}
         attributes[name] = {"role": "quasi", **_quasi(name, own, table, columns, orders)}
@@ -172,6 +179,7 @@ def policy_of_frame(
         "promises": promises_of(sensitive, asked["k"], l, t),
     }
     content |= {"read": read} if read else {}
+    content |= {"missing_values": list(dict.fromkeys(["", *missing]))} if missing else {}
     content |= {key: asked[key] for key in ("other", "label", "seed") if asked.get(key) is not None}
     policy = changed(make(content), {"method": asked.get("method")})
     _check_names(table.names, given_names, asked.get("other"), verb)
@@ -179,7 +187,7 @@ def policy_of_frame(
 
 
 def changed(policy: P, asked: Columns) -> P:
-    """The policy with another k, method or seed, where one is named; raises InputError."""
+    """The policy with another k, method, seed or reading, where one is named; raises InputError."""
     k, method, seed = asked.get("k"), asked.get("method"), asked.get("seed")
     if k is not None:
         policy = policy.with_k(k)
@@ -187,7 +195,12 @@ def changed(policy: P, asked: Columns) -> P:
         require_no_data("method", method)
         given = dict(method) if isinstance(method, Mapping) else {"name": method}
         policy = policy.with_method(given.pop("name", None), given)
-    return policy if seed is None else policy.with_seed(seed)
+    policy = policy if seed is None else policy.with_seed(seed)
+    return policy.with_files(_said_of_reading(asked), {})
+
+
+def _said_of_reading(asked: Columns) -> dict[str, Any]:
+    return read_options(asked.get("read") or {}).model_dump(exclude_unset=True)
 
 
 def _check(asked: Columns, named: Sequence[str], verb: str) -> None:
@@ -254,13 +267,26 @@ def _check_settings(settings: Mapping[str, Settings | None]) -> None:
 # What a column says of itself
 
 
-def _as_read(named: Collection[str], table: Table) -> tuple[dict[str, Column], dict[str, str]]:
+def _with_values_alone(table: Table, missing: Sequence[str]) -> Table:
+    """The table with nothing where a cell stands for no value."""
+    is_value = {name: ~as_text(table.frame[name]).is_in(missing) for name in table.names}
+    return Table(
+        table.frame.select(pl.when(one).then(pl.col(name)) for name, one in is_value.items())
+    )
+
+
+def _as_read(
+    named: Collection[str], table: Table, said: Mapping[str, Any]
+) -> tuple[dict[str, Column], dict[str, Any]]:
     """The columns of these names, numbers and dates as Shoal reads them where nothing is open about
-    how they are written, and what a policy says of that.
+    how they are written, and what a policy says of that. said: of it by whoever publishes.
     """
-    columns, found = columns_as_read(table, named)
+    columns, found = columns_as_read(table, named, said)
     are_other = any(one.cells != table.column(name).cells for name, one in columns.items())
-    return columns, found.read if are_other else {}
+    read = found.read if are_other else {}
+    if POINT_OR_GROUPS in found.questions.values():
+        read.setdefault("decimal", ".")  # what is said is warned of
+    return columns, {**said, **read}
 
 
 def _quasi(

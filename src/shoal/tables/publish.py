@@ -95,10 +95,10 @@ def policy_and_words(policy: PolicyLike, columns: Columns, verb: str = "publish"
     from shoal.policy.from_columns import changed, words_of_call
 
     given = words_of_call(columns)
-    if given.keys() - {"k", "method", "seed"}:
+    if given.keys() - {"k", "method", "seed", "read"}:
         raise InputError(
             f"{verb}: takes a policy or columns, not both; leave out one of them. Beside a policy"
-            " go k, method and seed"
+            " go k, method, seed and read"
         )
     return changed(Policy.of(policy), given)
 
