@@ -246,8 +246,8 @@ NOTATIONS = [Notation(d, t) for t in (None, ",", ".", "'", " ") for d in ".," if
 
 
 MIXED = (
-    "its numbers are written in several ways, such as with decimal points and commas; write all \
-alike"
+    "its numbers are written in several ways, such as with decimal points and commas; write all"
+    " alike"
 )
 
 

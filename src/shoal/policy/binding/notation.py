@@ -82,7 +82,11 @@ def spans_of_numbers(column: PublishedColumn, render: Render) -> Spans:
 
 def spans_of_bins(cells: Sequence[str]) -> Spans:
     """The ends of bins, of which the upper one is excluded, and of values."""
-    ends = [_bin_ends(cell) for cell in cells]
+    return spans_between([_bin_ends(cell) for cell in cells])
+
+
+def spans_between(ends: Sequence[tuple[str, str]]) -> Spans:
+    """Spans from one number to another, "" for an end that is open; such a span has no middle."""
     return _spans(ends, [_middle(*pair) for pair in ends])
 
 
