@@ -12,7 +12,14 @@ from shoal.data.table import Table
 from shoal.data.warnings import warn
 from shoal.errors import InputError, MissingExtraError
 from shoal.policy.binding.table import bound_table
-from shoal.policy.from_columns import Names, Settings, changed, policy_of_words, words_of_call
+from shoal.policy.from_columns import (
+    Names,
+    NamesOrSettings,
+    Settings,
+    changed,
+    policy_of_words,
+    words_of_call,
+)
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.recoding.recode import cells_of, suppress_cells
 from shoal.reports.publication import publish
@@ -25,8 +32,6 @@ except ImportError:
     raise MissingExtraError.of("shoal.sklearn needs scikit-learn", "ml") from None
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from shoal.policy.binding.table import BoundTable
 
 METHOD = "full-domain"
@@ -56,10 +61,10 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self,
         policy: PolicyLike | None = None,
         *,
-        quasi: "Names | Mapping[str, Settings | None]" = (),
-        sensitive: Names = (),
+        quasi: NamesOrSettings = (),
+        sensitive: NamesOrSettings = (),
         subject: str | None = None,
-        plain: Names = (),
+        plain: NamesOrSettings = (),
         drop: Names = (),
         other: str | None = None,
         k: int | None = None,

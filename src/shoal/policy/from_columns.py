@@ -28,6 +28,7 @@ from shoal.protocols import NamedMethod
 
 Names = str | Collection[str]
 Settings = Mapping[str, Any]
+NamesOrSettings = Names | Mapping[str, Settings | None]
 NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?")  # not 01305, which is a code
 DIGITS = re.compile(r"[0-9]+")
 FEWEST_DIGITS = 4
@@ -42,10 +43,10 @@ MANY_NUMBERS = 10  # of a sensitive column, beyond which it is an amount and not
 class Columns(TypedDict, total=False):
     """What a publish without a policy is asked; `shoal.publish` says what each word means."""
 
-    quasi: Names | Mapping[str, Settings | None]
-    sensitive: Names
+    quasi: NamesOrSettings
+    sensitive: NamesOrSettings
     subject: str | None
-    plain: Names
+    plain: NamesOrSettings
     drop: Names
     other: Literal["plain", "drop"] | None
     k: int
@@ -139,34 +140,34 @@ def policy_of_frame(
     make, verb: as for `policy_of_words`. orders: labels of the columns whose categories have an
     order.
     """
-    quasi = asked.get("quasi", ())
-    named = list(quasi) if isinstance(quasi, Mapping) else listed(quasi)
-    settings = quasi if isinstance(quasi, Mapping) else {}
-    given: dict[str, Names] = {
+    given: dict[str, NamesOrSettings] = {
+        "quasi": asked.get("quasi", ()),
         "sensitive": asked.get("sensitive", ()),
         "plain": asked.get("plain", ()),
         "drop": asked.get("drop", ()),
     }
     roles = {role: listed(names) for role, names in given.items()}
+    settings = _settings(given)
     subject = asked.get("subject")
     roles["subject"] = [] if subject is None else [subject]
-    given_names = [*named, *(name for names in roles.values() for name in names)]
+    given_names = [name for names in roles.values() for name in names]
     _check(asked, given_names, verb)
-    _check_settings(settings)
+    named = roles.pop("quasi")
     attributes: dict[str, dict[str, Any]] = {}
     said, missing = _said_of_reading(asked), [*map(str, listed(asked.get("missing_values", ())))]
     if missing:
         table = _with_values_alone(table, missing)
-    columns, read = _as_read(named, table, said)
+    columns, read = _as_read([*named, *settings], table, said)
     for name in named:
-        own = settings.get(name) or {}
+        own = settings.get(name, {})
         attributes[name] = {"role": "quasi", **_quasi(name, own, table, columns, orders)}
     for role, names in roles.items():
         for name in names:
-            attributes[name] = {"role": role, **_sensitive(name, role, table)}
+            own = settings.get(name, {})
+            attributes[name] = {"role": role, **_sensitive(name, role, table, own)}
     if asked.get("other") == "plain":
         rest = [name for name in table.names if name not in attributes]
-        numbers = {name: _sensitive(name, "plain", table) for name in rest}
+        numbers = {name: _sensitive(name, "plain", table, {}) for name in rest}
         attributes |= {
             name: {"role": "plain", **own}
             for name, own in numbers.items()
@@ -254,14 +255,22 @@ def _check_names(names: Sequence[str], given: Sequence[str], other: str | None, 
     InputError.raise_for(findings)
 
 
-def _check_settings(settings: Mapping[str, Settings | None]) -> None:
-    findings = []
-    for name, own in settings.items():
+def _settings(given: Mapping[str, NamesOrSettings]) -> dict[str, Settings]:
+    """The settings of columns that have some; raises InputError for what can be none.
+
+    given: by role, names of columns or a mapping from them to settings.
+    """
+    findings, settings = [], {}
+    of_roles = [(role, names) for role, names in given.items() if isinstance(names, Mapping)]
+    for role, name, own in ((role, *pair) for role, names in of_roles for pair in names.items()):
         if not isinstance(own, Mapping | None):
             findings.append(f"column '{name}': its settings are a dict, such as {{'round': 5}}")
         elif own is not None and "role" in own:
-            findings.append(f"column '{name}': 'quasi' says its role; leave 'role' out")
+            findings.append(f"column '{name}': '{role}' says its role; leave 'role' out")
+        elif own:
+            settings[name] = own
     InputError.raise_for(findings)
+    return settings
 
 
 # What a column says of itself
@@ -326,20 +335,23 @@ def _domain(name: str, values: np.ndarray) -> dict[str, Any]:
     return {"domain": [low, high]} if float(low) < float(high) else {}
 
 
-def _sensitive(name: str, role: str, table: Table) -> dict[str, Any]:
-    """Amounts are compared by how far they lie apart, all other values as equal or not; numbers
-    stay numbers to whoever reads them.
+def _sensitive(name: str, role: str, table: Table, own: Settings) -> dict[str, Any]:
+    """The settings of another column: its own, and what its cells say where they don't.
+
+    Amounts are compared by how far they lie apart, all other values as equal or not; numbers stay
+    numbers to whoever reads them.
     """
-    if role not in ("sensitive", "plain") or name not in table.names:
-        return {}
+    is_shown = role in ("sensitive", "plain") and name in table.names
+    if not is_shown or any(key in own for key in TYPE_KEYS):
+        return dict(own)
     column = table.column(name)
     cells = [cell for cell in column.cells if cell]
     if not (column.was_number and cells):
-        return {}
+        return dict(own)
     if role == "plain" or len(cells) > MANY_NUMBERS:
-        return {"type": "number"}
+        return {"type": "number", **own}
     is_code = all(map(NUMBER.fullmatch, cells))
-    return {"type": "number", "distance": "equal"} if is_code else {}
+    return {"type": "number", "distance": "equal", **own} if is_code else dict(own)
 
 
 def _is_dates(dtype: pl.DataType, cells: Sequence[str]) -> bool:

@@ -201,8 +201,9 @@ def publish(
     quasi: columns that an attacker could know, or a mapping from them to settings as in a policy's
         `attributes`, such as `{"zip": {"hierarchy": {"prefix": 5}}, "age": {}}`; required.
     sensitive: columns that an attacker wants to learn. subject: the column that names the person.
-    plain: columns that are published as they are. drop: columns that are removed. other: `plain` or
-        `drop` for columns that nobody named; else they are an error.
+    plain: columns that are published as they are. Both may be such mappings, too. drop: columns
+        that are removed. other: `plain` or `drop` for columns that nobody named; else they are an
+        error.
     k: how many people must look alike; required. l, t: distinct values, and closeness to the whole
         table, of every sensitive column.
 
