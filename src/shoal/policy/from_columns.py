@@ -16,7 +16,7 @@ import polars as pl
 from shoal.connectors.dialect import Reading
 from shoal.connectors.frames import Frame, ordered_categories, table_of
 from shoal.data.column_words import words_of
-from shoal.data.numbers import FARTHEST, parse_numbers
+from shoal.data.numbers import FARTHEST, number_text, parse_numbers
 from shoal.data.single_ends import outward_domain
 from shoal.data.table import Column, Table, as_text
 from shoal.errors import InputError
@@ -154,7 +154,7 @@ def policy_of_frame(
     _check(asked, given_names, verb)
     named = roles.pop("quasi")
     attributes: dict[str, dict[str, Any]] = {}
-    said, missing = _said_of_reading(asked), [*map(str, listed(asked.get("missing_values", ())))]
+    said, missing = _said_of_reading(asked), _texts_of(asked.get("missing_values", ()))
     if missing:
         table = _with_values_alone(table, missing)
     columns, read = _as_read([*named, *settings], table, said)
@@ -274,6 +274,13 @@ def _settings(given: Mapping[str, NamesOrSettings]) -> dict[str, Settings]:
 
 
 # What a column says of itself
+
+
+def _texts_of(values: Names) -> list[str]:
+    """What stands for no value, as cells hold it: a whole number also with its decimal."""
+    texts = [str(one) for one in listed(values)]
+    numbers = [float(one) for one in listed(values) if isinstance(one, int | float)]
+    return texts + [text for one in numbers for text in (str(one), number_text(one))]
 
 
 def _with_values_alone(table: Table, missing: Sequence[str]) -> Table:

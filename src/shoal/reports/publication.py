@@ -268,7 +268,8 @@ def publish(
     signs: list[ReleaseWarning] = []
     if policy is None:
         original = done.policy.tables.table_given(cast("FrameT", frame))
-        signs = signs_of_no_value(original, as_it_is(done.data).columns)
+        missing = done.policy.model.missing_values
+        signs = signs_of_no_value(original, as_it_is(done.data).columns, missing)
     _warn(done.certificate, signs)
     return Publication(**vars(done))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import warnings
 
 import pandas as pd
 import pytest
@@ -16,6 +17,7 @@ from shoal.errors import InputError
 ROWS = 120
 GROUPS = [f"{1 + row % 12},050" for row in range(ROWS)]
 POINTS = [cell.replace(",", ".") for cell in GROUPS]
+APOSTROPHES = [cell.replace(",", "'") for cell in GROUPS]
 COMMAS = [f"{50 + row % 12},5" for row in range(ROWS)]
 TYPED = {"quasi": {"text": {"type": "number"}}, "k": 5}
 UNTYPED = {"quasi": ["text"], "k": 5}
@@ -208,3 +210,54 @@ def test_what_is_open_is_asked_with_answers_that_are_taken(cells, ways):
         assert asked_of(release.warnings) == []
         declared = release.policy.model.attributes["text"]
         assert declared.type == "number" or "dates" in (declared.hierarchy or {})
+
+
+# What stands for no value
+
+
+def test_what_stands_for_no_value_is_said_by_words():
+    rows = range(ROWS)
+    table = pd.DataFrame(
+        {
+            "text": ["k.A." if row % 10 == 0 else f"{row % 12},5" for row in rows],
+            "whole": [-9 if row % 10 == 3 else 20 + row % 12 for row in rows],
+            "real": [-9.0 if row % 10 == 5 else 20.5 + row % 12 for row in rows],
+        }
+    )
+    words = {"quasi": ["text", "whole", "real"], "k": 5}
+    with pytest.warns(UserWarning, match="list them in missing_values=") as warned:
+        shoal.publish(table, **words)
+    assert len([one for one in warned if "missing_values=" in str(one.message)]) == 3
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message=".*no value|.*missing_values")
+        release = shoal.publish(table, **words, missing_values=["k.A.", -9])
+    attributes = release.policy.model.attributes
+    assert {one.type for one in attributes.values()} == {"number"}
+    assert attributes["whole"].domain[0] >= 0
+    assert attributes["real"].domain[0] >= 0
+
+
+# Files
+
+
+def test_floats_that_get_a_decimal_comma_in_a_file_are_named_once(tmp_path):
+    table = frame(COMMAS, [row / 8 for row in range(ROWS)])
+    release = shoal.publish(table, quasi=["text"], plain=["other"], k=5)
+    with pytest.warns(UserWarning, match=r"'other' .*read_csv\(decimal=','\)") as warned:
+        release.save(tmp_path / "r.csv")
+    assert len(warned) == 1
+    read = pd.read_csv(tmp_path / "r.csv", decimal=",")
+    assert sorted(read["other"]) == sorted(table["other"])
+    points = shoal.publish(frame(APOSTROPHES), quasi=["text"], other="plain", k=5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        points.save(tmp_path / "a.csv")
+        release.save(tmp_path / "r.parquet")
+        release.save(tmp_path / "r.xlsx")
+
+
+def test_a_column_of_two_decimal_marks_without_a_type_is_called_so():
+    mixed = [*COMMAS[:60], *(cell.replace(",", ".") for cell in COMMAS[60:])]
+    release = shoal.publish(frame(mixed)[["text"]], **UNTYPED)
+    (warned,) = [one for one in release.warnings if one.code == READ_AS_TEXT]
+    assert "decimal mark" in warned.text
