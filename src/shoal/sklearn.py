@@ -51,6 +51,8 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     `*`, so that others keep finer levels; by default what the method says, or none. `transform`
     shows no combination of cells but those that `fit` published, and `*` instead of any other.
     Frames of pandas, Polars or pyarrow go in and come out, without identifiers and dropped columns.
+    Sensitive columns, which l and t need, come out as they are, and a model behind it learns from
+    them unless a step between drops them.
     Warns of columns that are the same for everybody.
 
     policy_, plan_: what was asked, and what becomes of each value; both are the owner's. levels_:
