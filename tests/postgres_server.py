@@ -10,12 +10,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote
-
-import pytest
 
 from shoal.connectors.database.postgresql import PostgresSession
 from shoal.connectors.database.session import DatabaseRefusal
+
+if TYPE_CHECKING:
+    import pytest
 
 USER, PASSWORD = "asked", "ge heim/@:%"
 HBA = f"""local all {USER} scram-sha-256

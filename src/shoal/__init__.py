@@ -183,6 +183,7 @@ if not TYPE_CHECKING:  # else a type checker accepts every misspelt name
             raise AttributeError(f"module 'shoal' has no attribute '{name}'")
         import importlib
 
+        importlib.import_module("shoal.data.progress").in_python = True
         return getattr(importlib.import_module(_MODULE_OF[name]), name)
 
 

@@ -7,6 +7,7 @@ import polars as pl
 
 from shoal.connectors.frames import FrameT, as_it_is, like, table_of
 from shoal.connectors.location import FRAME, Location
+from shoal.data import progress
 from shoal.data.recoding import GlobalRecoding
 from shoal.data.table import Table
 from shoal.data.warnings import warn
@@ -22,8 +23,10 @@ from shoal.policy.from_columns import (
 )
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.recoding.recode import cells_of, suppress_cells
-from shoal.reports.publication import publish
+from shoal.reports.publication import warn_of
 from shoal.tables.plan import texts_of_round
+from shoal.tables.publish import publication
+from shoal.tables.request import NOTHING_ELSE
 
 try:
     from sklearn.base import BaseEstimator, TransformerMixin
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from shoal.policy.binding.table import BoundTable
 
 METHOD = "full-domain"
+progress.in_python = True
 
 
 class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -53,7 +57,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Frames of pandas, Polars or pyarrow go in and come out, without identifiers and dropped columns.
     Sensitive columns, which l and t need, come out as they are, and a model behind it learns from
     them unless a step between drops them.
-    Warns of columns that are the same for everybody.
+    Warns of columns that are the same for everybody, of each once from a line that fits many times.
 
     policy_, plan_: what was asked, and what becomes of each value; both are the owner's. levels_:
         the level of each quasi-identifier. certificate_: what was measured on the records of `fit`.
@@ -104,7 +108,8 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             beside = {name: words[name] for name in ("k", "method", "seed", "read")}
             policy = changed(Policy.of(self.policy), words_of_call(beside))
         self.policy_ = _recoding_all_alike(policy, self.suppression)
-        release = publish(X, self.policy_)
+        release = publication(X, self.policy_, NOTHING_ELSE, {})
+        warn_of(release.certificate, once=True)
         found: Any = release.found
         self.plan_ = found.draft.plan
         self.certificate_ = release.certificate
@@ -114,7 +119,8 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 more = "" if has_levels else "give it more levels, a number by 'bins', "
                 warn(
                     f"column '{name}': is the same for everybody at the levels that were found;"
-                    f" {more}let more records become '*' (suppression=), or leave it out"
+                    f" {more}let more records become '*' (suppression=), or leave it out",
+                    once=True,
                 )
         self.levels_ = release.certificate["method"]["search_statistics"]["levels"]
         self.feature_names_in_ = np.array([*map(str, as_it_is(X).columns)], dtype=object)

@@ -183,6 +183,10 @@ def test_linked_tables_in_files_are_all_there_or_none(clinic, name):
             re.fullmatch(r"out\w+(\.xlsx(\.certificate\.json)?)?|\.out.*\.\w+\.part", one)
             for one in strange
         )
+        drafts = f".{name.format(trial)}.*.part"
+        if found == "none" and [*Path().glob(drafts)]:  # the next one takes them away
+            publish_several(name.format(trial))
+            assert not [*Path().glob(drafts)]
 
     kills(name.format, nothing_else, publish_several, check_whole_tables)
 

@@ -24,7 +24,7 @@ from shoal.data.people import KNOWN, UNITS
 from shoal.data.progress import Progress
 from shoal.data.table import Table, as_text
 from shoal.errors import InputError
-from shoal.linked.check import person_losses
+from shoal.linked.check import faults_of, person_losses
 from shoal.policy.binding.linked import bound_linked
 from shoal.policy.binding.linked_files import read_linked, read_linked_release
 from shoal.policy.problem import LinkedProblem
@@ -65,19 +65,44 @@ def linked_attacker_views(
     published = read_linked_release(released, problem).tables
     schemas = {about.name: about.schema for about in tables.tree.tables}
     release = read_linked_tables(published, problem, schemas)
-    owners = _owners(str(trace))
-    is_of_both = np.array_equal(np.sort(owners), np.arange(tables.people.count))
-    if not is_of_both or len(owners) != release.tables[PEOPLE].rows:
-        raise InputError("trace: is not of this release and this original; give the one of both")
-    return LinkedAttackerViews(release, tables, sources, owners)
+    behind = _behind(str(trace), published, tables)
+    InputError.raise_for(_misfits(faults_of(published, release, tables, behind)))
+    return LinkedAttackerViews(release, tables, sources, behind[PEOPLE])
 
 
-def _owners(trace: str) -> np.ndarray:
-    """(people,) int64, the person of the original behind each published one."""
+def _behind(
+    trace: str, published: Mapping[str, Table], tables: LinkedTables
+) -> dict[str, np.ndarray]:
+    """By table, the row of `LinkedRows` behind each published one; raises InputError where the
+    trace does not name each published row once, each with a row of its own, and all people.
+    """
     lines = read_trace(trace, OF_TABLE)
     if "table" not in lines.columns:
         raise InputError("trace: is one of a single table; give the one of this release")
-    return lines.filter(lines["table"] == PEOPLE).sort("row")["seq"].to_numpy()
+    behind = {}
+    for name, table in published.items():
+        own = lines.filter(lines["table"] == name).sort("row")
+        source = tables.rows[name].source
+        at = np.searchsorted(np.sort(source), own["seq"])
+        is_named = np.array_equal(own["row"], np.arange(table.records))
+        is_known = np.isin(own["seq"], source).all() and len(np.unique(at)) == len(at)
+        if not (is_named and is_known and (name != PEOPLE or len(at) == len(source))):
+            raise InputError(
+                "trace: is not of this release and this original; give the one of both"
+            )
+        behind[name] = np.argsort(source)[at]
+    return behind
+
+
+def _misfits(faults: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
+    """Says of each table how many rows are not those that the trace names. faults: of each."""
+    for name, kinds in faults.items():
+        if count := max(kinds.values()):
+            fit = "1 row does" if count == 1 else f"{count} rows do"
+            yield (
+                f"trace: {fit} not fit the original in table '{name}'; give the trace that was"
+                " written with this release, and the original that it was made of"
+            )
 
 
 @dataclass(frozen=True, repr=False)
@@ -228,7 +253,9 @@ class LinkedAttackerViews(AttackerViews):
             rows = np.flatnonzero(self.original.person_of(about.name) == person)
             true = [*dict.fromkeys(self._texts(about, column.name, rows))]
             is_possible = bool(true) and {*true} <= {one.value for one in values}
-            yield Learnt(about.qualified(column.name), values, ", ".join(true), is_possible)
+            yield Learnt(
+                about.qualified(column.name), values, ", ".join(true), is_possible, len(true)
+            )
 
 
 def _texts_of(column: SensitiveColumn) -> tuple[str, ...]:

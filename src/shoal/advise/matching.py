@@ -80,9 +80,8 @@ class HierarchyMatch(Figures):
 
 def _values(column: Column, missing_values: Sequence[str]) -> tuple[pl.Series, np.ndarray]:
     """The distinct values of a column, and how many rows have each."""
-    cells = pl.Series(column.cells, dtype=pl.String)
-    is_value = ~cells.is_in(list(missing_values))
-    return cells.filter(is_value), column.counts()[is_value.to_numpy()]
+    is_value = ~column.texts.is_in(list(missing_values))
+    return column.texts.filter(is_value), column.counts()[is_value.to_numpy()]
 
 
 def _match(
@@ -269,17 +268,16 @@ def match_hierarchies(
 
     source: a file's path or a frame. policy: only its quasi-identifiers and sensitive columns are
     matched, and its texts for missing values need no place; else every column, and the usual texts.
-    read: as in a policy's block of this name, where there is no policy. Raises InputError where the
-    folder has no tables.
+    read: a dict, as of `propose_policy`; it comes before what the policy says. Raises InputError
+    where the folder has no tables.
     """
-    tables = tables_in(folder)
+    tables, options = tables_in(folder), read_options(read)
     if policy is not None:
-        known = Policy.of(policy).with_files(read or {}, {})
+        known = Policy.of(policy).with_files(options.model_dump(exclude_unset=True), {})
         table = known.tables.read_source(source, progress)
         names = [name for name in known.model.audited_columns if name in table.names]
         missing, options = known.model.missing_values, known.model.read
     else:
-        options = read_options(read or {})
         table, _ = read_undeclared(source, options, progress)
         names, missing = table.names, list(NO_VALUE)
     progress("matching hierarchies")

@@ -41,18 +41,19 @@ def profile(
 ) -> "Profile":
     """What every column holds, in counts, and which columns may say who is one person.
 
-    source: a file's path or a frame. read: as in a policy's block of this name. policy that
-    promises k-anonymity, or quasi and k: tries on the table what comes of taking every row for a
-    person. Raises InputError where the table can't be read, has no header or lacks a column of
-    quasi; what else can't be tried is said in the result.
+    source: a file's path or a frame. read: a dict, as of `propose_policy`. policy that promises
+    k-anonymity, or quasi and k: tries on the table what comes of taking every row for a person.
+    Raises InputError where the table can't be read, has no header or lacks a column of quasi; what
+    else can't be tried is said in the result.
     """
     given = None if policy is None else Policy.of(policy)
     if given is not None and quasi:
         raise InputError("profile: takes a policy or 'quasi', not both; leave out one of them")
     quasi = listed(quasi)
     require_text("profile", quasi)
+    asked = read_options(read).model_dump(exclude_unset=True)
     said = {} if given is None else given.model.read.model_dump(exclude_unset=True)
-    options = read_options({**said, **(read or {})})
+    options = read_options(said | asked)
     known = None if given is None else given.tables
     written, dialect = read_undeclared(source, options, progress, known)
     check_header(written)

@@ -56,15 +56,16 @@ def propose_policy(
 ) -> "Proposal":
     """A valid policy for a pandas, polars or pyarrow frame, with the evidence for every role.
 
-    frame: or a file's path. read: what the policy's block of this name is to say; what it does not
-    say of decimal marks and dates is found in the cells. hierarchies: a folder of tables, which
-    become those of the columns whose values they list. base: the folder that the policy will be in.
+    frame: or a file's path. read: a dict of what the policy's block of this name is to say, such as
+    `{"decimal": ",", "header": 2}`; what it does not say of decimal marks and dates is found in the
+    cells. hierarchies: a folder of tables, which become those of the columns whose values they
+    list. base: the folder that the policy will be in.
     explain: also who is singled out by few columns. Raises InputError where the table has no header
     or k is below 2.
     """
     promise = build(registry.models()["k-anonymity"], "promise 'k-anonymity'", {"k": k})
     folder = [] if hierarchies is None else hierarchy_files(hierarchies)
-    options = read_options(read or {})
+    options = read_options(read)
     written, _ = read_undeclared(frame, options, progress)
     found = LookedAt.of(written, options, progress)
     table, columns = found.table, found.cells

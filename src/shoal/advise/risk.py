@@ -402,8 +402,7 @@ def known_values(table: Table, policy: Policy) -> KnownValues:
     people = None
     if policy.subject is not None:
         column = table.column(policy.subject)
-        cells = pl.Series(column.cells, dtype=pl.String)
-        missing = person_names.is_nobody(cells, policy.model.no_names)
+        missing = person_names.is_nobody(column.texts, policy.model.no_names)
         if missing.any():
             what = finding_about(
                 column, missing, "without a subject", "give every record its person"

@@ -39,13 +39,15 @@ class Learnt(Figures):
     """What the attacker learns about one sensitive attribute.
 
     values: the likeliest first, ties by text; the first is the best guess. truth: the value of the
-    row. is_possible: whether the truth is among the values.
+    row, or all values of the person's rows. is_possible: whether all of it is among the values.
+    true_values: how many it is; 0 of somebody without a row.
     """
 
     attribute: str
     values: tuple[PossibleValue, ...]
     truth: str = field(repr=False)
     is_possible: bool
+    true_values: int = 1
 
     def _figures(self) -> dict[str, object]:
         share = None if self.best is None else self.best.share

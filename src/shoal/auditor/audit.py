@@ -44,9 +44,9 @@ from shoal.data.numbers import is_long, parse_numbers
 from shoal.data.progress import Progress, no_progress
 from shoal.data.release import Release, shows_nothing
 from shoal.data.row_order import is_in_order
-from shoal.data.schema import Attribute, Kind, Role, Schema
+from shoal.data.schema import Attribute, Role, Schema
 from shoal.data.table import Column, Table
-from shoal.data.truth import Truth, with_contradicted
+from shoal.data.truth import Truth, is_of_numbers, with_contradicted
 from shoal.data.two_tables import GROUP, sensitive_path
 from shoal.data.warnings import ReleaseWarning
 from shoal.errors import InputError
@@ -413,20 +413,23 @@ def _side_by_side(
     HIDDEN where a published row that shows nothing else hides its value, too.
     """
     name, code_of = attribute.name, dict[object, int]()
-    sides = [
-        np.array([code_of.setdefault(cell, len(code_of)) for cell in _comparable(attribute, side)])
-        for side in (released.column(name), original.column(name))
-    ]
     shown, known = released.column(name), original.column(name)
+    are_numbers = is_of_numbers(attribute, known)
+    sides = [
+        np.array(
+            [code_of.setdefault(cell, len(code_of)) for cell in _comparable(side, are_numbers)]
+        )
+        for side in (shown, known)
+    ]
     is_mark = shows_nothing(released, name, schema.render.suppressed)
     codes = np.where(is_mark[shown.codes] & starred, HIDDEN, sides[0][shown.codes])
     return codes, sides[1][known.codes]
 
 
-def _comparable(attribute: Attribute, column: Column) -> list[object]:
+def _comparable(column: Column, are_numbers: bool) -> list[object]:
     """What a column's cells are told apart by: numbers by their value, however it is written."""
     cells: list[object] = list(column.cells)
-    if attribute.kind is not Kind.NUMBER or attribute.hierarchy is not None:
+    if not are_numbers:
         return cells
     numbers, long = parse_numbers(column.cells), is_long(column.cells)
     for i in np.flatnonzero(~np.isnan(numbers)).tolist():

@@ -3,7 +3,6 @@ the place that a person's value has, among rows that show what is known of the p
 """
 
 import numpy as np
-import polars as pl
 
 from shoal.data.room import blocks
 from shoal.data.row_order import Followed, cell_ranks
@@ -51,7 +50,7 @@ def order_kept(followed: Followed, found: int, people: int) -> ReleaseWarning:
 
 def _middles(column: Column, render: Render) -> np.ndarray:
     """(cells,) float64, where the rows of each cell would stand on average, if sorted by it."""
-    ranks = cell_ranks(pl.Series(column.cells, dtype=pl.String), render)
+    ranks = cell_ranks(column.texts, render)
     counts = np.bincount(ranks, weights=column.counts())
     middles = np.cumsum(counts) - (counts + 1) / 2
     return np.asarray(middles[ranks])

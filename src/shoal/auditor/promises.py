@@ -70,12 +70,12 @@ class Measures:
         sensitive = {}
         for name in names:
             column = reference.column(name)
-            every_cell = Column(name, np.arange(len(column.cells)), column.cells)
+            every_cell = Column(name, np.arange(len(column.texts)), column.texts)
             coded, wrong = encode_sensitive(self._schema[name], every_cell, self._schema)
             if coded is None:
                 raise InputError.from_findings(wrong)
             sensitive[name] = replace(coded, codes=coded.codes[column.codes])
-            self._columns[name], self._cells[name] = coded, pl.Enum(column.cells)
+            self._columns[name], self._cells[name] = coded, pl.Enum(column.texts)
         subjects = None
         if self._schema.subject is not None:
             subjects = reference.column(self._schema.subject.name).codes.astype(np.int32)

@@ -163,5 +163,5 @@ def _covered(
             [[cell in (mark, value) for value in column.cells] for cell in published.cells]
         )
     encoded, _ = encode_attribute(attribute, column, schema)
-    values = np.full(len(column.cells), np.inf) if encoded is None else encoded.value_of_code()
+    values = np.full(len(column.texts), np.inf) if encoded is None else encoded.value_of_code()
     return spans_cover(published.lo[:, None], published.hi[:, None], values)

@@ -397,7 +397,7 @@ def _about_people(column: Column, is_plain: bool, is_open: bool) -> ReleaseWarni
     """
     name, said = column.name, name_of(column.name)
     could_be_known = is_plain or said.kind in PERSONAL or names_place(words_of(name))
-    if len(column.cells) < FEW_RECORDS and not (could_be_known or may_be_days(column.cells)):
+    if len(column.texts) < FEW_RECORDS and not (could_be_known or may_be_days(column.cells)):
         return None
     cells = ColumnCells.of(column)
     guess = guess_of(cells)

@@ -15,7 +15,7 @@ from shoal.auditor.as_written import as_written
 from shoal.auditor.checks import OTHER_RELEASES, Check, Stated, broken_text, consistency
 from shoal.auditor.description import DEFAULT_METHODS, policy_identity, verb_of
 from shoal.auditor.dossier.context import accepted_in_words, is_dossier, signed_off_by
-from shoal.auditor.linked.verify import linked_checks
+from shoal.auditor.linked.verify import linked_checks, require_no_trace
 from shoal.auditor.measured_again import (
     RELEASED_IN_PARTS,
     UNREADABLE,
@@ -172,10 +172,10 @@ def verify_by(
     verb = None if policy is None else verb_of(policy)
     if verb is None and signature.ok:  # a trusted key signed what the certificate says
         verb = stated.verb
-    is_certified = named.ok is not False
+    require_no_trace(stated, trace)
     rows = None if trace is None else traced_rows(trace)
     memory = room_for(path, original) if stated.at("linked") is None else None
-    reader = Reader(policy, original, verb, is_certified, memory, rows)
+    reader = Reader(policy, original, verb, named.ok is not False, memory, rows)
     checks = [*_checks(stated, path, reader, named, progress), signature]
     return [*stated.grave, *checks]
 
@@ -187,6 +187,8 @@ def _checks(
     policy, original = reader.policy, reader.original
     if stated.at("linked") is not None:
         yield from linked_checks(stated, path, reader, progress)
+        if policy is None:
+            yield _promises(stated, policy, is_measured=False)
         yield named
         yield not_measured(stated, policy is not None, original is not None)
         return
@@ -324,8 +326,7 @@ def _promises(stated: Stated, policy: Policy | None, is_measured: bool) -> Check
     name, promises = "promises", stated.promises
     if not promises:
         return Check(name, False, "the certificate states none")
-    broken = [broken_text(promise) for promise in promises if not promise["holds"]]
-    if broken:
+    if broken := [broken_text(promise) for promise in promises if not promise["holds"]]:
         return Check(name, False, f"the certificate states broken ones: {'; '.join(broken)}")
     faults = stated.at("faults") or {}
     found = [fault_sentence(fault, count) for fault, count in faults.items() if count]
@@ -334,8 +335,7 @@ def _promises(stated: Stated, policy: Policy | None, is_measured: bool) -> Check
     history = stated.at("history") or {}
     if history and not history["holds"] and not history["allowed"]:
         return Check(name, False, "beside earlier releases it gives something away")
-    unlimited = "" if policy is None else _unlimited(stated, policy.model.accept)
-    if unlimited:
+    if policy is not None and (unlimited := _unlimited(stated, policy.model.accept)):
         return Check(name, False, unlimited)
     if any(row["holds"] is False for row in stated.at("attacks", "accept") or []):
         return Check(name, False, "the certificate states an attack that is not accepted")

@@ -84,6 +84,8 @@ def _init_linked(data: str, output: str, k: int, files: DataFiles, quiet: bool) 
         )
         check = f"shoal policy check {shlex.quote(output)} {shlex.quote(data)}{named}"
         say(f"wrote {output}; read it, correct roles and parents, then: {check}")
+    for name in places.views:
+        say(f"view '{name}': is left out; name it under 'tables' if its rows belong to people")
     for line in open_question_lines(proposal.questions):
         say(line)
 

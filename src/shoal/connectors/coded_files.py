@@ -376,7 +376,7 @@ class _GrowingColumn:
             for rows in blocks(len(segment)):
                 codes[start + rows.start : start + rows.stop] = renumbered[segment[rows]]
             self._segments[number] = segment[:0].copy()  # its room is free again
-        return Column(self.name, codes, tuple(cells.to_list()), was_number)
+        return Column(self.name, codes, cells, was_number)
 
 
 # Every nth row of a table that does not fit into memory, read piece by piece.

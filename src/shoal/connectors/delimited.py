@@ -28,7 +28,7 @@ from shoal.connectors.dialect import (
     opened,
     whole,
 )
-from shoal.connectors.distinct_lines import distinct_lines
+from shoal.connectors.distinct_lines import distinct_lines, of_few_values
 from shoal.data.findings import MOST_LISTED, listed_rows
 from shoal.data.table import RepeatedTable, Table, names_like_patterns
 from shoal.errors import InputError, library_errors_as
@@ -208,8 +208,9 @@ def _cells(
     """The records below the names. above: how many lines stand above those."""
     check_quotes(content, path, separator)
     try:
-        categories = {name: pl.Categorical for name in header if name in categorical}
         with library_errors_as("is not a table"):
+            few = of_few_values(content, separator, header, categorical)
+            categories = dict.fromkeys(few, pl.Categorical)
             frame = pl.read_csv(
                 content,
                 separator=separator,

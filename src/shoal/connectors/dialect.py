@@ -6,7 +6,7 @@ Nothing is guessed: a file is UTF-8, or UTF-16 by its mark, or what somebody say
 import codecs
 import io
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -28,9 +28,11 @@ class Reading:
     """What is said about a file that is read; None where it is to be found in the file.
 
     header: the line of a text, or the row of a sheet, that names the columns, from 1; what stands
-    above it is passed over. decimal, dates: how a workbook's numbers and dates are written as text;
-    dates: a strptime form, None for ISO. is_beside: whether it was said about another file, beside
-    which this one lies: where it is UTF-8, or other marks part its names, it is read as found.
+    above it is passed over. decimal, dates: how numbers of workbooks and databases, and dates of
+    workbooks, are written as text; dates: a strptime form, None for ISO. translated: the columns
+    where they are so written; None for all. is_beside: whether it was said about another file,
+    beside which this one lies: where it is UTF-8, or other marks part its names, it is read as
+    found.
     dropped, kept: columns of which no cell is needed, and all that are; None for all others.
     unpacked: the bytes that a compressed file may unpack to, where they were said.
     """
@@ -45,10 +47,21 @@ class Reading:
     dropped: frozenset[str] = frozenset()
     kept: frozenset[str] | None = None
     unpacked: int | None = None
+    translated: frozenset[str] | None = None
+
+    def of(self, name: str) -> "Reading":
+        """How numbers and dates of a column are written as text."""
+        return self if self.translated is None or name in self.translated else AS_FOUND
 
     def needs(self, name: str) -> bool:
         """Whether some cell of a column is asked for."""
         return name not in self.dropped and (self.kept is None or name in self.kept)
+
+    def as_stated(self, stated: "Reading | Dialect | None") -> "Reading":
+        """The reading with the encoding and the delimiter that are stated, if any are."""
+        if stated is None:
+            return self
+        return replace(self, encoding=stated.encoding, delimiter=stated.delimiter, is_beside=False)
 
 
 AS_FOUND = Reading()

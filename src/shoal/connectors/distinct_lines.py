@@ -4,14 +4,16 @@ there.
 
 import mmap
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import polars as pl
 
 from shoal.connectors.record_ends import first_end
+from shoal.data.table import HEAD
 
 LEAST = 1 << 24
 """Bytes of a text below which it is parsed as soon."""
@@ -61,6 +63,20 @@ def _mapped(content: bytes | Path) -> Iterator[bytes | mmap.mmap | None]:
         with open(content, "rb") as file:
             # closed when nobody looks at it any more
             yield mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def of_few_values(
+    content: bytes | Path, separator: str, header: list[str], names: Collection[str]
+) -> list[str]:
+    """Those of some columns whose first cells repeat; of others categories cost more than texts."""
+    found = [name for name in header if name in names]
+    size = len(content) if isinstance(content, bytes) else content.stat().st_size
+    if size < LEAST:
+        return found
+    head = pl.read_csv(content, separator=separator, infer_schema=False, n_rows=HEAD)
+    if head.columns != header:
+        return found
+    return [name for name in found if head[name].n_unique() <= head.height // 2]
 
 
 def lines_of(text: np.ndarray, begin: int) -> DistinctLines | None:

@@ -73,7 +73,7 @@ def _joined(tables: list[CodedTable], parts: list[Part], room: SharedRoom) -> Co
     for key in parts[0].keys:
         texts = [dict(part.values)[key] for part in parts]
         of_parts = [
-            Column(key, np.broadcast_to(np.uint8(0), table.records), (text or "",))
+            Column(key, np.broadcast_to(np.uint8(0), table.records), pl.Series(key, [text or ""]))
             for text, table in zip(texts, tables, strict=True)
         ]
         columns[key] = _one_column(of_parts, records, room)
@@ -86,9 +86,7 @@ def _joined(tables: list[CodedTable], parts: list[Part], room: SharedRoom) -> Co
 def _one_column(of_parts: list[Column], records: int, room: SharedRoom) -> Column:
     """A column of all files. Codes are into the sorted distinct texts of all."""
     name = of_parts[0].name
-    texts = [
-        pl.Series(column.cells if len(column.codes) else (), dtype=pl.String) for column in of_parts
-    ]
+    texts = [c.texts if len(c.codes) else c.texts.clear() for c in of_parts]
     cells = pl.concat(texts).unique().sort()
     held = int(cells.str.len_bytes().sum()) + TEXT_BYTES * len(cells)
     require_few(name, f"{len(cells)} different texts", held, room.limit)
@@ -101,7 +99,7 @@ def _one_column(of_parts: list[Column], records: int, room: SharedRoom) -> Colum
         for rows in blocks(len(column.codes)):
             codes[begun + rows.start : begun + rows.stop] = place[column.codes[rows]]
         begun += len(column.codes)
-    return Column(name, codes, tuple(cells.to_list()), of_parts[0].was_number)
+    return Column(name, codes, cells, of_parts[0].was_number)
 
 
 def write_spread(

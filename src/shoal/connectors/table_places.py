@@ -6,7 +6,7 @@ any of them.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from shoal.connectors.database.address import names_table, of_file, of_table, parse
@@ -28,10 +28,16 @@ class TablePlace:
 
 @dataclass(frozen=True)
 class TablePlaces:
-    """Where each table is, and the foreign keys of their database, if they are in one."""
+    """Where each table is, and the foreign keys and views of their database, if they are in one."""
 
     places: Mapping[str, TablePlace]
     foreign_keys: tuple[ForeignKey, ...] = ()
+    views: Mapping[str, TablePlace] = field(default_factory=dict)
+
+    def with_views(self, names: Collection[str]) -> "TablePlaces":
+        """The places, and those of the views with these names."""
+        named = {name: place for name, place in self.views.items() if name in names}
+        return replace(self, places={**self.places, **named})
 
     def with_people(self, below: Collection[str]) -> "TablePlaces":
         """The places, people under their own name: if no table has it, the one below no other."""
@@ -50,7 +56,7 @@ class TablePlaces:
             )
             for key in self.foreign_keys
         )
-        return TablePlaces(renamed, keys)
+        return replace(self, places=renamed, foreign_keys=keys)
 
 
 def is_several(source: object) -> bool:
@@ -80,9 +86,13 @@ def table_places(
     """
     place = place_of_several(source)
     keys: tuple[ForeignKey, ...] = ()
+    views: dict[str, TablePlace] = {}
     if place.is_table and not names_table(place):
         found = catalogue(parse(of_table(place, PEOPLE)))
-        places = {name: TablePlace(of_table(place, name)) for name in found.tables}
+        places, views = (
+            {name: TablePlace(of_table(place, name)) for name in names}
+            for names in (found.tables, found.views)
+        )
         keys = tuple(found.foreign_keys)
     elif place.is_path and Path(place).is_dir():
         places = _in_folder(Path(place), {Path(one).resolve() for one in beside})
@@ -95,7 +105,9 @@ def table_places(
         f"table '{name}': is in '{source}' and beside it; name it once" for name in twice
     )
     return TablePlaces(
-        {**places, **{name: TablePlace(str(path)) for name, path in (further or {}).items()}}, keys
+        {**places, **{name: TablePlace(str(path)) for name, path in (further or {}).items()}},
+        keys,
+        views,
     )
 
 

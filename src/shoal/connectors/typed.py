@@ -164,7 +164,7 @@ def _holding(cells: pl.Series) -> str:
     if dtype == pl.Object:
         return objects_of(type(next((cell for cell in cells if cell is not None), None)))
     if dtype == pl.Duration:
-        return "durations; give numbers, such as their days"
+        return "durations; give numbers, such as their days, or drop the column"
     if dtype == pl.Binary:
         return f"bytes, or decimals of more than {MOST_DIGITS} digits; give text or numbers"
     if dtype in (pl.Date, pl.Datetime):

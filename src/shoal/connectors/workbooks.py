@@ -528,7 +528,7 @@ def _table(
     records = [row[:width] for row in rows[top + 1 :] if _filled(row)]
     findings, columns = [], {}
     for j, name in enumerate(header):
-        cells = [row[j] for row in records]
+        cells, own = [row[j] for row in records], reading.of(name)
         long = sum(_is_too_long(cell) for cell in cells)
         if long:
             are = "1 cell is a number" if long == 1 else f"{long} cells are numbers"
@@ -539,8 +539,7 @@ def _table(
         digits = masks.get(j + 1, {0})
         width = max(digits) if len(digits) == 1 else 0
         texts = [
-            _text(cell, reading).zfill(0 if isinstance(cell, str) else width) or None
-            for cell in cells
+            _text(cell, own).zfill(0 if isinstance(cell, str) else width) or None for cell in cells
         ]
         columns[name] = pl.Series(name, texts, pl.String)
     InputError.raise_for(findings)

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
+import polars as pl
 
 from shoal.data.certificate_shape import SizesReport
 from shoal.data.findings import AttributeFinding, Fault, finding_about
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.numbers import parse_numbers
-from shoal.data.person_names import same_value, same_values, values_of
+from shoal.data.person_names import same_texts, same_value, same_values, values_of
 from shoal.data.room import IN_MEMORY, Room
 from shoal.data.sample import Sample
 from shoal.data.schema import Attribute, Kind, Schema
@@ -302,9 +303,8 @@ def encode_sensitive(
     # each earlier text as one more record, whose code is then read off
     index_of = {cell: i for i, cell in enumerate(column.cells)}
     more = [index_of.setdefault(cell, len(index_of)) for cell in earlier]
-    longer = Column(
-        column.name, np.concatenate([column.codes, np.array(more, dtype=np.int64)]), tuple(index_of)
-    )
+    codes = np.concatenate([column.codes, np.array(more, dtype=np.int64)])
+    longer = Column(column.name, codes, pl.Series(column.name, list(index_of), pl.String))
     encoded, findings = _encoded(attribute, longer, schema, room)
     if encoded is None:
         return None, findings
@@ -319,7 +319,7 @@ def _encoded(
 ) -> tuple[SensitiveColumn | None, list[AttributeFinding]]:
     # a text that looks like one for a missing value is missing, too
     none = {same_value(cell) for cell in (*schema.missing_values, schema.render.suppressed)}
-    missing = np.array([value in none for value in same_values(column.cells)], dtype=bool)
+    missing = same_texts(column.texts).is_in(sorted(none)).to_numpy()
     keys, distance, unfit = _keys(attribute, column)
     spelled = same_values(attribute.order or ())
     if len({*spelled}) < len(spelled):
@@ -361,7 +361,7 @@ def _encoded(
         room.gather(_with_missing(place_of_key, missing, len(distinct)), column.codes),
         len(first),
         distance,
-        labels=tuple(column.cells[i] for i in first),
+        labels=tuple(column.texts.gather(first).to_list()),
         numbers=numbers if distance == "ordered" and attribute.kind is Kind.NUMBER else None,
         missing=int(missing.sum()),
     )
@@ -381,7 +381,7 @@ def _keys(attribute: Attribute, column: Column) -> tuple[np.ndarray, str, str]:
         return keys, "hierarchical", "missing from its hierarchy"
     if attribute.kind is Kind.NUMBER:
         distance = "equal" if attribute.is_code else "ordered"
-        return parse_numbers(column.cells), distance, "that are not numbers"
+        return parse_numbers(column.texts), distance, "that are not numbers"
     if attribute.kind is Kind.ORDINAL:
         index_of = {label: i for i, label in enumerate(attribute.order or ())}
         keys = np.array([index_of.get(cell, np.nan) for cell in column.cells], dtype=np.float64)

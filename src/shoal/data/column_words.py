@@ -19,11 +19,10 @@ from importlib.resources import files
 from itertools import pairwise
 
 import numpy as np
-import polars as pl
 import yaml
 
 from shoal.data.numbers import parse_numbers
-from shoal.data.person_names import normal_form, same_values
+from shoal.data.person_names import normal_form, same_texts
 from shoal.data.table import Table
 
 CODE = frozenset("id code type key".split())
@@ -140,9 +139,9 @@ def _is_copy(table: Table, name: str, other: str) -> bool:
     if table.same_cells(name, other):
         return True
     columns = [table.column(one) for one in (name, other)]
-    if len(columns[0].cells) != len(columns[1].cells):
+    if len(columns[0].texts) != len(columns[1].texts):
         return False
-    spelled = [pl.Series(same_values(column.cells)) for column in columns]
+    spelled = [same_texts(column.texts) for column in columns]
     one, two = (s.gather(c.codes) for s, c in zip(spelled, columns, strict=True))
     return bool((one == two).all())
 

@@ -25,7 +25,7 @@ def formula_cells(table: Table) -> dict[str, int]:
     )
     for name in filter(table.is_text, counts):
         column = table.column(name)
-        odd = _are_formulas(pl.Series(column.cells, dtype=pl.String))
+        odd = _are_formulas(column.texts)
         counts[name] += int(column.counts()[odd.to_numpy()].sum())
     return {name: count for name, count in counts.items() if count}
 

@@ -20,6 +20,8 @@ from numba.core.datamodel.registry import default_manager
 from numba.core.runtime.nrt import rtsys
 from numba.cpython import hashing  # noqa: F401  gives compiled code its functions
 
+from shoal.data import progress
+
 LOADS_ALONE = ((0, 61), (0, 68))
 """The first and the last version of Numba tried whose compiled code needs no more of it than its
 runtime and the functions of hashing.
@@ -168,6 +170,8 @@ class _KernelCompiler(CompilerBase):  # type: ignore[misc]
 
     def _compile_core(self) -> Any:
         """Collects no garbage meanwhile: the compiler makes many objects and keeps them."""
+        if progress.in_python:
+            progress.say_compiling()
         collects = gc.isenabled()
         gc.disable()
         try:

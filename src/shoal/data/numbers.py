@@ -7,7 +7,7 @@ of commas.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Context, Decimal, localcontext
@@ -30,9 +30,9 @@ MOST_EXACT = 1 << 53
 """Whole numbers below this are exact in every program that reads them."""
 
 
-def parse_numbers(cells: tuple[str, ...]) -> np.ndarray:
+def parse_numbers(cells: Sequence[str] | pl.Series) -> np.ndarray:
     """Decimal numbers as float64, NaN for every other text."""
-    text = pl.Series(cells, dtype=pl.String)
+    text = cells if isinstance(cells, pl.Series) else pl.Series(cells, dtype=pl.String)
     if len(cells) > FEW or any(cell != cell.strip() for cell in cells):
         text = text.str.strip_chars()
     return text.cast(pl.Float64, strict=False).to_numpy().copy()
@@ -112,7 +112,7 @@ def observed_domain(column: Column, step: float | None = None) -> tuple[float, f
     """Least and greatest number of a column, moved outward to multiples of a step if there is one;
     None where it has none.
     """
-    values = parse_numbers(column.cells)
+    values = parse_numbers(column.texts)
     values = values[np.isfinite(values)]
     if not len(values):
         return None

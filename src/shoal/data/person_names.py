@@ -2,7 +2,6 @@
 
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial, reduce
 from itertools import chain, combinations, islice, product
@@ -13,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from shoal.data.room import IN_MEMORY, Room, blocks
-from shoal.data.table import FEW, Column, as_text, encode_text
+from shoal.data.table import FEW, Column, as_text, encode_text, places_in
 from shoal.data.warnings import EMPTY_ROWS, ROWS_APART, WRITTEN_ALIKE, ReleaseWarning
 from shoal.errors import InputError
 
@@ -85,29 +84,33 @@ def same_value(cell: str) -> str:
 
 
 def same_values(cells: Sequence[str]) -> list[str]:
-    """Each cell's `same_value`; of many, plain texts are taken all at once."""
+    """Each cell's `same_value`."""
     if len(cells) <= FEW:
         return [*map(same_value, cells)]
-    texts = pl.Series(cells, dtype=pl.String)
-    found: list[str] = texts.str.to_lowercase().to_list()
-    for place in (~texts.str.contains(_PLAIN)).arg_true():
-        found[place] = same_value(cells[place])
+    found: list[str] = same_texts(pl.Series(cells, dtype=pl.String)).to_list()
     return found
+
+
+def same_texts(texts: pl.Series) -> pl.Series:
+    """Each text's `same_value`; plain ones are taken all at once."""
+    odd = (~texts.str.contains(_PLAIN)).arg_true()
+    found = texts.str.to_lowercase()
+    if not len(odd):
+        return found
+    return found.scatter(odd, [*map(same_value, texts.gather(odd).to_list())])
 
 
 def alike_texts(texts: pl.Series) -> list[int]:
     """Of distinct texts, how many share a value, for each value that several do."""
-    if texts.str.contains(_PLAIN).all() and texts.str.to_lowercase().is_unique().all():
-        return []
-    sizes = Counter(same_values(texts.to_list())).values()
-    return [size for size in sizes if size > 1]
+    sizes = same_texts(texts).unique_counts()
+    return sizes.filter(sizes > 1).to_list()
 
 
 def alike_values(column: Column, is_person: bool, missing_values: list[str]) -> tuple[int, int]:
     """How many values look like another one, and how many texts these are."""
     if column.was_number:
         return 0, 0
-    used = pl.Series(column.name, column.cells, pl.String).filter(column.counts() > 0)
+    used = column.texts.filter(column.counts() > 0)
     shown = used.filter(~used.is_in(missing_values))
     if is_person:  # what names one person in any case
         shown = bare(names_of(shown).unique())
@@ -151,7 +154,7 @@ def unlisted_values(column: Column, is_person: bool, missing_values: list[str]) 
     numbers = [text for text in missing_values if text.removeprefix("-").isdecimal()]
     if not (numbers or is_person):
         return 0
-    cells = pl.Series(column.cells, dtype=pl.String)
+    cells = column.texts
     whole = cells.str.strip_chars().str.replace(r"[.,]0+$", "")
     stands_for_none = whole.is_in(numbers)
     if is_person:
@@ -165,23 +168,23 @@ def values_for_none(column: Column, missing_values: list[str]) -> int:
     """As how many values texts count of which each often stands for none; 0 where a policy lists
     all that there are. Those that it lists are one.
     """
-    used = pl.Series(column.cells, dtype=pl.String).filter(column.counts() > 0)
+    used = column.texts.filter(column.counts() > 0)
     listed = used.is_in(missing_values)
-    often = {*OFTEN_NOBODY} & {*same_values(used.filter(~listed).to_list())}
-    return len(often) + bool(often and listed.any())
+    values = same_texts(used.filter(~listed))
+    often = values.filter(values.is_in(OFTEN_NOBODY)).n_unique()
+    return often + bool(often and listed.any())
 
 
 def values_of(column: Column) -> np.ndarray:
     """(cells,) int64, which value each text is, numbered by first occurrence."""
-    number: dict[str, int] = {}
-    values = same_values(column.cells)
-    return np.array([number.setdefault(value, len(number)) for value in values], np.int64)
+    values = same_texts(column.texts)
+    return places_in(values.unique(maintain_order=True), values)
 
 
 def as_compared(cells: pl.Series) -> pl.Series:
     """The values of a column as promises compare them."""
     column = encode_text(cells)
-    return pl.Series(cells.name, same_values(column.cells), pl.String).gather(column.codes)
+    return same_texts(column.texts).gather(column.codes).alias(cells.name)
 
 
 def names_of(column: pl.Series) -> pl.Series:
@@ -230,7 +233,7 @@ def named_together(
         texts = ["" if part in absent else joined([part]) for part in names]
         parts.append((column.codes, texts))
     codes, people = reduce(partial(_paired, room), parts)
-    return Column(name, codes, tuple(people))
+    return Column(name, codes, pl.Series(name, people, pl.String))
 
 
 def joined(parts: Iterable[str]) -> str:

@@ -2,9 +2,9 @@
 
 import inspect
 import sys
-import weakref
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 
 COMPILING = "compiling for this machine, once ('shoal warmup' does it beforehand)"
 
@@ -21,34 +21,23 @@ def watched(progress: Progress | bool) -> Progress:
     """What is told of each stage; `True` writes the stages to standard error."""
     if callable(progress):
         return progress
-    return _ToStandardError() if progress else no_progress
+    return _to_standard_error if progress else no_progress
 
 
-class _ToStandardError:
-    """Writes each stage, and that loops are compiled, once and while it is in use."""
+def _to_standard_error(stage: str, done: int | None = None, total: int | None = None) -> None:
+    with suppress(OSError):  # the work goes on where nobody can watch it
+        print(f"progress: {counted(stage, done, total)}", file=sys.stderr, flush=True)
 
-    def __init__(self) -> None:
-        from numba.core import event
 
-        progress = weakref.ref(self)
+in_python = False
+"""Whether the public names are used, and not the command line, which itself says what it does."""
 
-        class Compiling(event.Listener):
-            def on_start(self, event: object) -> None:
-                mine = progress()
-                if mine is not None and not mine.said_compiling:
-                    mine.said_compiling = True
-                    mine(COMPILING)
 
-            def on_end(self, event: object) -> None: ...
-
-        self.said_compiling = False
-        listener = Compiling()
-        event.register("numba:compile", listener)
-        weakref.finalize(self, event.unregister, "numba:compile", listener)
-
-    def __call__(self, stage: str, done: int | None = None, total: int | None = None) -> None:
-        with suppress(OSError):  # the work goes on where nobody can watch it
-            print(f"progress: {counted(stage, done, total)}", file=sys.stderr, flush=True)
+@cache
+def say_compiling() -> None:
+    """Writes to standard error, once in a process, why a first call takes so long."""
+    with suppress(OSError):
+        print(f"shoal: {COMPILING}", file=sys.stderr, flush=True)
 
 
 def tell(progress: Progress, stage: str, done: int, total: int) -> None:

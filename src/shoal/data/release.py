@@ -137,7 +137,7 @@ class Release:
 
         def counted(column: PublishedColumn) -> np.ndarray:
             codes = column.codes if kept is None else column.codes[kept]
-            return Column(column.name, codes, column.cells).counts()
+            return Column(column.name, codes, pl.Series(column.cells, dtype=pl.String)).counts()
 
         counts = cores.side_by_side(counted, self.columns, self.records)
         return {column.name: count for column, count in zip(self.columns, counts, strict=True)}

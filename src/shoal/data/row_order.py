@@ -30,8 +30,9 @@ class RankedColumn(NamedTuple):
 
     @classmethod
     def of(cls, column: Column | PublishedColumn, render: Render) -> "RankedColumn":
-        cells = pl.Series(column.cells, dtype=pl.String)
-        return cls(column.codes.__getitem__, cell_ranks(cells, render))
+        cells = column.texts if isinstance(column, Column) else column.cells
+        texts = pl.Series(column.name, cells, pl.String)
+        return cls(column.codes.__getitem__, cell_ranks(texts, render))
 
 
 class Followed(NamedTuple):
@@ -104,21 +105,27 @@ def by_importance(names: Sequence[str], quasi: Sequence[str]) -> list[str]:
 def cell_ranks(cells: pl.Series, render: Render) -> np.ndarray:
     """(cells,) int64, the place of each cell among all of them; equal texts have the same."""
     text = as_text(cells)
-    texts = tuple(text.to_list())
-    lo = parse_numbers(texts)
+    lo = parse_numbers(text)
     hi = lo.copy()
     others = np.flatnonzero(np.isnan(lo))
-    spans = number_ends(tuple(texts[i] for i in others), render, after_means=True)
+    spans = number_ends(tuple(text.gather(others).to_list()), render, after_means=True)
     for ends, found in zip((lo, hi), spans, strict=True):
         ends[others] = parse_numbers(found)
     kind = np.where(np.isnan(lo) | np.isnan(hi), TEXT, NUMBER)
     kind[(text == "").to_numpy()], kind[(text == render.suppressed).to_numpy()] = EMPTY, MARK
     lo[kind != NUMBER] = hi[kind != NUMBER] = 0
-    alphabetic = encode_text(text).codes.astype(np.int64)
+    alphabetic = _alphabetic(text)
     order = np.lexsort((alphabetic, hi, lo, kind))
     ranks = np.empty(len(order), dtype=np.int64)
     ranks[order] = np.cumsum(np.diff(alphabetic[order], prepend=alphabetic[order[:1]]) != 0)
     return ranks
+
+
+def _alphabetic(texts: pl.Series) -> np.ndarray:
+    """(texts,) int64, the place of each in the alphabet; those of a column are in order already."""
+    if (texts.slice(1) > texts.slice(0, max(len(texts) - 1, 0))).all():
+        return np.arange(len(texts))
+    return encode_text(texts).codes.astype(np.int64)
 
 
 def ascending(columns: Sequence[RankedColumn], records: int, room: Room) -> np.ndarray:

@@ -88,6 +88,6 @@ def _changing(column: Column, values: np.ndarray, subjects: np.ndarray) -> np.nd
     first = np.zeros(int(subjects.max(initial=-1)) + 1, dtype=of_record.dtype)
     first[subjects] = of_record
     differs = of_record != first[subjects]
-    cells = np.zeros(len(column.cells), dtype=bool)
+    cells = np.zeros(len(column.texts), dtype=bool)
     cells[column.codes[np.isin(subjects, subjects[differs])]] = True
     return cells

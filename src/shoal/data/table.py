@@ -16,6 +16,9 @@ import polars as pl
 from shoal.data import cores
 from shoal.data.room import IN_MEMORY, Room, blocks
 
+HEAD = 1000
+"""Texts that show whether those of a column repeat."""
+
 FEW = 200
 """Texts that Python encodes sooner than Polars; their codes fit a byte."""
 
@@ -24,15 +27,20 @@ FEW = 200
 class Column:
     """One column: distinct texts in sorted order, and which of them each record holds.
 
-    codes: (n,) unsigned. cells: distinct texts, sorted; a missing value (null) reads as "".
+    codes: (n,) unsigned. texts: the distinct texts, sorted; a missing value (null) reads as "".
     was_number: whether the column came as numbers, not as text. source: as in `Table`.
     """
 
     name: str
     codes: np.ndarray
-    cells: tuple[str, ...]
+    texts: pl.Series
     was_number: bool = False
     source: np.ndarray | None = None
+
+    @cached_property
+    def cells(self) -> tuple[str, ...]:
+        """The distinct texts for Python; where there may be very many, ask Polars: `texts`."""
+        return tuple(self.texts.to_list())
 
     def counts(self) -> np.ndarray:
         """Records per distinct text, (cells,) int64; read-only."""
@@ -40,24 +48,20 @@ class Column:
 
     @cached_property
     def _counts(self) -> np.ndarray:
-        counts = np.zeros(len(self.cells), dtype=np.int64)
-        if len(self.cells) > len(self.codes) // 8:  # a table for each block would cost more
-            counts += np.bincount(self.codes, minlength=len(self.cells))
+        counts = np.zeros(len(self.texts), dtype=np.int64)
+        if len(counts) > len(self.codes) // 8:  # a table for each block would cost more
+            counts += np.bincount(self.codes, minlength=len(counts))
         else:  # block by block, so that no wider copy of all codes is made
             for rows in blocks(len(self.codes)):
-                counts += np.bincount(self.codes[rows], minlength=len(self.cells))
+                counts += np.bincount(self.codes[rows], minlength=len(counts))
         counts.flags.writeable = False
         return counts
 
     def joined(self, other: Column) -> Column:
         """The records of both, one after the other."""
-        cells = tuple(sorted({*self.cells, *other.cells}))
-        index_of = {cell: i for i, cell in enumerate(cells)}
-        parts = [
-            np.array([index_of[cell] for cell in c.cells], dtype=np.int32)[c.codes]
-            for c in (self, other)
-        ]
-        return Column(self.name, np.concatenate(parts), cells, self.was_number)
+        texts = pl.concat([self.texts, other.texts]).unique().sort()
+        parts = [places_in(texts, c.texts)[c.codes] for c in (self, other)]
+        return Column(self.name, np.concatenate(parts), texts, self.was_number)
 
     def rows_of(self, cells: np.ndarray, most: int = 5) -> np.ndarray:
         """The first few 0-based rows that hold one of these cells. cells: (cells,) bool."""
@@ -122,7 +126,7 @@ class Table:
 
     def with_column(self, column: Column) -> Table:
         """The table with one more column, of text."""
-        cells = pl.Series(column.name, column.cells, pl.String).gather(column.codes)
+        cells = column.texts.gather(column.codes).alias(column.name)
         return Table(self.frame.with_columns(cells), {**self._columns, column.name: column})
 
     def without(self, names: Sequence[str]) -> Table:
@@ -156,13 +160,13 @@ class Table:
     def holds(self, name: str, text: str) -> bool:
         """Whether a cell of a column is this text."""
         if name in self.coded:
-            return text in self.column(name).cells
+            return text in self.column(name).texts
         return bool((as_text(self.frame[name]) == text).any())
 
     def distinct(self, name: str) -> int:
         """How many different texts a column holds."""
         if name in self.coded:
-            return len(self.column(name).cells)
+            return len(self.column(name).texts)
         return self._as_compared(name).n_unique()
 
     def follows(self, name: str, source: str) -> bool:
@@ -185,7 +189,7 @@ class Table:
         """The distinct texts of a column, in any order, and how many records hold each."""
         if name in self.coded:
             column = self.column(name)
-            return pl.Series(column.cells, dtype=pl.String), column.counts()
+            return column.texts, column.counts()
         # each value is written as text once, however many records have it
         counts = self.frame[name].alias("value").value_counts(name="records")
         return as_text(counts["value"]), counts["records"].to_numpy()
@@ -269,10 +273,34 @@ def encode_text(series: pl.Series) -> Column:
         return _encode_few(as_text(series), series.dtype.is_numeric())
     if series.dtype == pl.Categorical and not series.null_count():
         return _encode_categories(series)
-    text = as_text(series)
+    text, was_number = as_text(series), series.dtype.is_numeric()
+    hashes = text.hash().to_numpy()
+    if len(np.unique(hashes[:HEAD])) > HEAD // 2:
+        column = _encode_many(text, hashes, was_number)
+        if column is not None:
+            return column
     cells = text.unique().sort()
     codes = text.cast(pl.Enum(cells)).to_physical().to_numpy()
-    return Column(series.name, codes, tuple(cells.to_list()), series.dtype.is_numeric())
+    return Column(series.name, codes, cells, was_number)
+
+
+def _encode_many(text: pl.Series, hashes: np.ndarray, was_number: bool) -> Column | None:
+    """Codes of texts that hardly repeat: numbers are sorted sooner than texts. None where two texts
+    have one hash.
+    """
+    _, first, place = np.unique(hashes, return_index=True, return_inverse=True)
+    cells = text.gather(first).sort()
+    codes = np.argsort(cells.hash().to_numpy()).astype(np.uint32)[place]
+    is_exact = bool((cells.gather(codes) == text).all())
+    return Column(text.name, codes, cells, was_number) if is_exact else None
+
+
+def places_in(texts: pl.Series, asked: pl.Series) -> np.ndarray:
+    """(asked,) int64, the place of each among these distinct texts, or -1."""
+    if texts.equals(asked):
+        return np.arange(len(asked))
+    places = asked.cast(pl.Enum(texts), strict=False).to_physical()
+    return places.cast(pl.Int64).fill_null(-1).to_numpy()
 
 
 def _encode_few(text: pl.Series, was_number: bool) -> Column:
@@ -281,7 +309,7 @@ def _encode_few(text: pl.Series, was_number: bool) -> Column:
     cells = sorted(set(texts))  # by code point, which is the order of Polars' bytes
     index_of = {cell: index for index, cell in enumerate(cells)}
     codes = np.array([index_of[cell] for cell in texts], dtype=np.uint8)
-    return Column(text.name, codes, tuple(cells), was_number)
+    return Column(text.name, codes, pl.Series(text.name, cells, pl.String), was_number)
 
 
 def _encode_categories(series: pl.Series) -> Column:
@@ -297,7 +325,7 @@ def _encode_categories(series: pl.Series) -> Column:
     for chunk in numbers:
         IN_MEMORY.gather(index_of, chunk, codes[begun : begun + len(chunk)])
         begun += len(chunk)
-    return Column(series.name, codes, tuple(texts.gather(order).to_list()))
+    return Column(series.name, codes, texts.gather(order))
 
 
 def _distinct(series: pl.Series, numbers: list[np.ndarray]) -> tuple[np.ndarray, pl.Series]:

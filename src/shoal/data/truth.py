@@ -16,7 +16,7 @@ from shoal.data.release import PublishedColumn, Release, covers, digits_deny, sh
 from shoal.data.room import IN_MEMORY
 from shoal.data.sample import Sample
 from shoal.data.schema import Attribute, Kind, Role, Schema, Shown
-from shoal.data.table import Table, as_text
+from shoal.data.table import Column, Table, as_text, places_in
 from shoal.data.true_values import TrueValues
 
 
@@ -173,10 +173,12 @@ def _differing(attribute: Attribute, released: Table, truth: Truth) -> np.ndarra
     Numbers are compared as such: 41 and 41.0 are the same in a column of numbers.
     """
     differs = _differing_text(attribute, released, truth)
-    if attribute.kind is not Kind.NUMBER or attribute.hierarchy is not None or not differs.any():
+    if not differs.any():
         return differs
     shown, kept = released.column(attribute.name), truth.original.column(attribute.name)
-    values, expected = parse_numbers(shown.cells), parse_numbers(kept.cells)
+    if not is_of_numbers(attribute, kept):
+        return differs
+    values, expected = parse_numbers(shown.texts), parse_numbers(kept.texts)
     codes = truth.aligned(kept.codes)
     same = values[shown.codes] == expected[codes]
     # floats of numbers with many digits are the same where the numbers are not
@@ -186,12 +188,17 @@ def _differing(attribute: Attribute, released: Table, truth: Truth) -> np.ndarra
     return differs & ~same
 
 
+def is_of_numbers(attribute: Attribute, original: Column) -> bool:
+    """Whether the policy or the original says that a column holds numbers."""
+    is_number = attribute.kind is Kind.NUMBER or original.was_number
+    return is_number and attribute.hierarchy is None
+
+
 def _differing_text(attribute: Attribute, released: Table, truth: Truth) -> np.ndarray:
     is_coded = attribute.name in released.coded and attribute.name in truth.original.coded
     if attribute.role is Role.SENSITIVE or is_coded:  # both are encoded already, for the promises
         shown, kept = released.column(attribute.name), truth.original.column(attribute.name)
-        code_of = {cell: code for code, cell in enumerate(shown.cells)}
-        expected = np.array([code_of.get(cell, -1) for cell in kept.cells], dtype=np.int64)
+        expected = places_in(shown.texts, kept.texts)
         return shown.codes != expected[truth.aligned(kept.codes)]
     text = as_text(truth.original.frame[attribute.name])
     if truth.rows is not None:

@@ -124,12 +124,26 @@ class ReleaseWarning(UserWarning):
 OURS = "shoal.", "sklearn.", "joblib."
 
 
-def warn(warning: Warning | str) -> None:
-    """Warns who called us, however many frames of ours and of scikit-learn lie between."""
+_FIGURE = re.compile(r" \d[\d.,]*")
+_said: set[tuple[object, ...]] = set()
+
+
+def warn(warning: Warning | str, once: bool = False) -> None:
+    """Warns who called us, however many frames of ours and of scikit-learn lie between.
+
+    once: not again from the same line, whatever the figures: scikit-learn fits to many parts of a
+    table, and Python forgets what it has shown where a library changes filters of warnings.
+    """
     level, frame = 1, inspect.currentframe()
     while frame is not None and frame.f_globals["__name__"].startswith(OURS):
         level, frame = level + 1, frame.f_back
+    line = None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+    what = (line, getattr(warning, "column", None), _FIGURE.sub("", str(warning)))
+    if once and what in _said:
+        return
     warnings.warn(warning, stacklevel=level)
+    if once:
+        _said.add(what)
 
 
 def unread_lists(column: str) -> ReleaseWarning:
@@ -234,6 +248,11 @@ ONE_AND_MANY: dict[str, tuple[str, str]] = {
     "original_keys": (
         "1 key is none of the numbers or pseudonyms that a release gives its rows",
         "{} keys are none of the numbers or pseudonyms that a release gives its rows",
+    ),
+    "kept_keys": ("1 key is that of the original", "{} keys are those of the original"),
+    "kept_order": (
+        "the rows of 1 table stand in the order of the original",
+        "the rows of {} tables stand in the order of the original",
     ),
     "ordered_keys": (
         "keys follow what 1 column shows, and so tell the order of rows",

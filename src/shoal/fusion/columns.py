@@ -29,8 +29,8 @@ def restricted_column(column: Column, rows: np.ndarray) -> tuple[list[str], np.n
     Returns the texts in the column's order, and (rows,) codes.
     """
     codes = column.codes[rows]
-    used = np.flatnonzero(np.bincount(codes, minlength=len(column.cells)))
-    new_code = np.zeros(len(column.cells), dtype=np.min_scalar_type(max(len(used) - 1, 0)))
+    used = np.flatnonzero(np.bincount(codes, minlength=len(column.texts)))
+    new_code = np.zeros(len(column.texts), dtype=np.min_scalar_type(max(len(used) - 1, 0)))
     new_code[used] = np.arange(len(used))
     return [column.cells[code] for code in used], new_code[codes]
 

@@ -6,50 +6,63 @@ import numpy as np
 
 from shoal.auditor.linked.reading import LinkedRelease, ReleasedTable
 from shoal.data.encoding import EncodedAttribute
-from shoal.data.linked import PEOPLE, Keys, LinkedRows, LinkedTables
+from shoal.data.linked import PEOPLE, Keys, LinkedRows, LinkedTable, LinkedTables
 from shoal.data.regular_files import Json
 from shoal.data.release import PublishedColumn
 from shoal.data.schema import Role
 from shoal.data.table import Table, as_text
-from shoal.linked.recode import DraftTable
 
 
 def faults_of(
     published: Mapping[str, Table],
     release: LinkedRelease,
     tables: LinkedTables,
-    drafts: Mapping[str, DraftTable],
-) -> dict[str, int]:
-    """How many rows hang from another row than their own, show cells that do not cover their true
-    values - days from their person's day, so gaps as well - or other values than the original.
+    behind: Mapping[str, np.ndarray],
+) -> dict[str, dict[str, int]]:
+    """By table, how many rows hang from another row than their own, show cells that do not cover
+    their true values - days from their person's day, so gaps as well - or other values than the
+    original.
 
-    published: the files as read back. drafts: by table, the row behind each row of its file.
+    published: the files as read back. behind: by table, the row behind each row of its file.
     """
-    faults = {"rows": 0, "uncovered": 0, "changed": 0}
     grouped: dict[str, np.ndarray] = {}
-    joins = tables.tree.keys != "none"
-    for name, draft in drafts.items():
-        about, rows, shown = tables.tree[name], tables.rows[name], release.tables[name]
-        faults["changed"] += _changed(published[name], rows, draft.rows)
-        if about.parent is not None and not joins:
+    faults = {}
+    for name, order in behind.items():
+        rows, shown = tables.rows[name], release.tables[name]
+        withheld = release.withheld if name == PEOPLE else np.zeros(len(order), dtype=bool)
+        changed = _changed(published[name], rows, order, withheld)
+        faults[name] = {"rows": 0, "uncovered": 0, "changed": changed}
+        if not _is_judged(rows.about, tables.tree.keys, grouped):
             continue
-        order = draft.rows
-        if about.parent is not None:
-            above = grouped[about.parent]
-            place = np.full(tables.rows[about.parent].count, -1)
-            place[above] = np.arange(len(above))
-            parents = place[rows.parents[order]]
-            order = order[np.argsort(parents, kind="stable")]
-            hanging = np.bincount(parents, minlength=len(above))
-            if len(shown.starts) != len(above) + 1 or (np.diff(shown.starts) != hanging).any():
-                faults["rows"] += len(order)
-                continue
-        elif shown.rows != len(order):
-            faults["rows"] += len(order)
+        by_parent = _by_parent(shown, rows, order, grouped)
+        if by_parent is None:
+            faults[name]["rows"] = len(order)
             continue
-        grouped[name] = order
-        faults["uncovered"] += _uncovered(shown, rows, order, tables)
+        grouped[name] = by_parent
+        faults[name]["uncovered"] = _uncovered(shown, rows, by_parent, tables)
     return faults
+
+
+def _is_judged(about: LinkedTable, keys: Keys, grouped: Mapping[str, np.ndarray]) -> bool:
+    """Whether it is known to whom a table's rows belong."""
+    return about.parent is None or (keys != "none" and about.parent in grouped)
+
+
+def _by_parent(
+    shown: ReleasedTable, rows: LinkedRows, order: np.ndarray, grouped: Mapping[str, np.ndarray]
+) -> np.ndarray | None:
+    """The rows behind those of a table, as they were read; None where some hang from another row
+    than their own. grouped: those of the tables above.
+    """
+    if rows.about.parent is None:
+        return order if shown.rows == len(order) else None
+    above = grouped[rows.about.parent]
+    place = np.full(len(rows.counts), -1)
+    place[above] = np.arange(len(above))
+    parents = place[rows.parents[order]]
+    hanging = np.bincount(parents + 1, minlength=len(above) + 1)  # first, those from no row
+    is_own = np.array_equal(np.append(0, np.diff(shown.starts)), hanging)
+    return order[np.argsort(parents, kind="stable")] if is_own else None
 
 
 def _uncovered(
@@ -78,8 +91,10 @@ def _covers(column: PublishedColumn, values: np.ndarray) -> np.ndarray:
     return is_mark | (is_none & np.isnan(values)) | ((lo <= values) & (values <= hi))
 
 
-def _changed(published: Table, rows: LinkedRows, order: np.ndarray) -> int:
-    """Rows with a sensitive or plain value that is not their own. order: of the file."""
+def _changed(published: Table, rows: LinkedRows, order: np.ndarray, withheld: np.ndarray) -> int:
+    """Rows with a sensitive or plain value that is not their own. order: of the file. withheld:
+    (n,) bool, those of people who show nothing.
+    """
     if published.records != len(order):
         return len(order)
     wrong = np.zeros(len(order), dtype=bool)
@@ -89,7 +104,7 @@ def _changed(published: Table, rows: LinkedRows, order: np.ndarray) -> int:
             own = as_text(rows.table.frame[name]).gather(order).fill_null("")
             shown = as_text(published.frame[name]).fill_null("")
             wrong |= (own != shown).to_numpy()
-    return int(wrong.sum())
+    return int((wrong & ~withheld).sum())
 
 
 # Who pays: how unevenly the loss falls on people.

@@ -214,7 +214,9 @@ def _described(back: LinkedSources, target: LinkedOutput, problem: LinkedProblem
     tables, place = problem.policy.tables, target.kind
     render, notation = tables.cells.render, tables.model.read.notation.written
     dialect = tables.output_dialect(place, None, place)
-    return describe_file(Path(), place, back.sha256, render, dialect, notation)
+    found = describe_file(Path(), place, back.sha256, render, dialect, notation)
+    found["dialect"]["order"] = None  # drawn, as keys are
+    return found
 
 
 def _audit(
@@ -229,7 +231,11 @@ def _audit(
     """
     owners = drafts[PEOPLE].rows
     audit = measure_linked(back, problem, tables, progress, owners=owners)
-    faults = audit.certificate["faults"] | faults_of(back.tables, audit.release, tables, drafts)
+    behind = {name: one.rows for name, one in drafts.items()}
+    wrong = faults_of(back.tables, audit.release, tables, behind)
+    faults = audit.certificate["faults"] | {
+        kind: sum(one[kind] for one in wrong.values()) for kind in wrong[PEOPLE]
+    }
     paid = None if any(faults.values()) else paid_by_people(audit.release, tables, owners)
     linked = audit.certificate["linked"] | {"paid": paid}
     certificate = audit.certificate.extended(faults=faults, linked=linked)

@@ -80,7 +80,7 @@ def _has(content: Any, part: str | int) -> bool:
 
 def _text(error: Any, place: Place, model: type[BaseModel], keys: str) -> str:
     kind, message = error["type"], str(error["msg"])
-    if kind == "extra_forbidden":
+    if kind in ("extra_forbidden", "invalid_key"):
         hint = suggestion(str(place[-1]), _keys_at(model, place[:-1]))
         return f"is not a known key; {hint}{keys}"
     if kind == "missing":

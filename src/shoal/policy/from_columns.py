@@ -22,6 +22,7 @@ from shoal.data.table import Column, Table, as_text
 from shoal.errors import InputError
 from shoal.policy.consistency import quoted
 from shoal.policy.loading import read_options
+from shoal.policy.model import PolicyModel
 from shoal.policy.parameters import nearest, suggestion
 from shoal.policy.proposal.notation import POINT_OR_GROUPS, columns_as_read
 from shoal.protocols import NamedMethod
@@ -79,6 +80,8 @@ def refuse_unknown(words: Iterable[str], known: Collection[str]) -> None:
         hint = suggestion(unknown[0], known).rstrip()
         if unknown[0] in OF_SAMPLE:
             hint = "a sample needs a policy with its roles, weight and household, and promises"
+        elif unknown[0] in PolicyModel.model_fields:
+            hint = "say it in a policy"
         raise TypeError(
             f"unexpected keyword argument '{unknown[0]}'" + (f"; {hint}" if hint else "")
         )
@@ -201,7 +204,7 @@ def changed(policy: P, asked: Columns) -> P:
 
 
 def _said_of_reading(asked: Columns) -> dict[str, Any]:
-    return read_options(asked.get("read") or {}).model_dump(exclude_unset=True)
+    return read_options(asked.get("read")).model_dump(exclude_unset=True)
 
 
 def _check(asked: Columns, named: Sequence[str], verb: str) -> None:

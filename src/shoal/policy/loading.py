@@ -235,9 +235,14 @@ class _Malformed(ValueError):
         self.problem = problem
 
 
-def read_options(content: Mapping[str, Any]) -> ReadOptions:
-    """The block `read` of a policy that is still to be written; raises InputError."""
-    return checked(ReadOptions, dict(content), "read", keys_of(ReadOptions))
+def read_options(content: object) -> ReadOptions:
+    """The block `read` of a policy that is still to be written; raises InputError for another."""
+    if not isinstance(content, Mapping | None):
+        raise InputError(
+            f"read: is of type {type(content).__name__}; give a dict, such as {{'decimal': ','}},"
+            f" of {', '.join(ReadOptions.model_fields)}"
+        )
+    return checked(ReadOptions, dict(content or {}), "read", keys_of(ReadOptions))
 
 
 MOST_COPIES = 100_000

@@ -11,7 +11,8 @@ from shoal.advise.propose import share_text
 from shoal.data.findings import some_named
 from shoal.data.language import printable
 from shoal.data.room import size_text
-from shoal.reports.linked import exposure_lines, known_text
+from shoal.reports.linked import exposure_lines
+from shoal.reports.pages import known_text
 from shoal.reports.text import counted_text, table_lines
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from shoal.advise.propose import Order, Proposal, ProposedColumn
     from shoal.advise.risk import Risk
     from shoal.advise.special_uniques import SpecialUniques
-    from shoal.advise.views import AttackerView, KnownRows, Learnt
+    from shoal.advise.views import AttackerView, KnownRows, Learnt, PossibleValue
     from shoal.streams.stream_status import StreamStatus
 
 MOST_VALUES = 5
@@ -93,7 +94,7 @@ def _known_lines(known: KnownRows) -> Iterator[str]:
 
 def _learnt_lines(learnt: Learnt, people: int) -> Iterator[str]:
     if not learnt.values:
-        yield f"{learnt.attribute}: nobody who looks the same has a published value"
+        yield f"{learnt.attribute}: no published value is known to be of anybody who looks the same"
         return
     rows = [(learnt.attribute, "who look the same", "in the release")]
     rows += [
@@ -107,13 +108,21 @@ def _learnt_lines(learnt: Learnt, people: int) -> Iterator[str]:
         yield f"and {count}, {others[0].people:,} of {people:,} at most"
     best = learnt.best
     if best is not None:
-        truth = "the truth" if best.value == learnt.truth else f"the truth is {learnt.truth}"
-        if not learnt.is_possible:
-            truth += ", which nobody who looks the same has"
         yield (
             f"best guess: {best.value}, right with {_percent(best.share)}; in the whole release"
-            f" {_percent(best.base)}; {truth}"
+            f" {_percent(best.base)}; {_truth(learnt, best)}"
         )
+
+
+def _truth(learnt: Learnt, best: PossibleValue) -> str:
+    """The truth beside the best guess, and whether it is published of those who look the same."""
+    if not learnt.true_values:
+        return "the truth is that they have no such row"
+    said = "the truth" if best.value == learnt.truth else f"the truth is {learnt.truth}"
+    if learnt.is_possible:
+        return said
+    which = "which is not" if learnt.true_values == 1 else "not all of which are"
+    return f"{said}, {which} published of those who look the same"
 
 
 def _cells(cells: Mapping[str, str]) -> str:

@@ -50,8 +50,8 @@ from shoal.reports.attacks import (
     worst_of,
 )
 from shoal.reports.charts import risks_chart
-from shoal.reports.in_short import ROLES, alone_if_known, in_short, shortened
-from shoal.reports.limits import linked_rows
+from shoal.reports.in_short import ROLES, alone_if_known, in_short
+from shoal.reports.limits import linked_rows, row_order, shortened
 from shoal.reports.linked import entities_of, entity_picture, loss_of_people
 from shoal.reports.pages import Content, listed, percent_text, render_template, write_page
 from shoal.reports.release import named_promise
@@ -350,11 +350,7 @@ def _measured_facts(found: Dossier, certificate: Certificate) -> Iterator[tuple[
     most = loss_of_people(certificate) if tables else gettext("see the report")
     lost.append(gettext("who lost most: {most}", most=most or gettext("not known")))
     yield gettext("suppressed"), "; ".join(lost)
-    dialect = (certificate.get("output") or {}).get("dialect") or {}
-    order = gettext("as in the original, which may tell who is who")
-    if dialect.get("order") == "content":
-        order = gettext("by what they show, so it tells nothing more")
-    if dialect.get("order", "input") is not None:  # an audit that found neither
+    if order := row_order(certificate):
         yield gettext("order of rows"), order
     known = _text(found.content["context"]["other_releases"])
     judged = gettext("not judged together")
@@ -395,7 +391,7 @@ def _sentences(content: Mapping[str, Any]) -> Iterator[str]:
         limit = content["threshold"][name]
         if limit["within"] is not None:
             yield gettext(
-                "Accepted is a risk of {accepted} {words}; to whoever knows the quasi-identifiers"
+                "Accepted is a risk of {accepted} {words}; to whoever knows what the policy says,"
                 " and no more, the release has {residual}, which is {is_within}.",
                 words=words,
                 accepted=share(limit["accepted"]),

@@ -16,7 +16,7 @@ from shoal.data.language import gettext, ngettext
 from shoal.data.people import ASSUMED, Unit, have_several_rows, span_text, unit
 from shoal.data.warnings import GRAVE, fault_sentences
 from shoal.policy import registry
-from shoal.reports.pages import columns_by_table, listed, number_text, percent_text
+from shoal.reports.pages import columns_by_table, known_of_linked, listed, number_text, percent_text
 from shoal.reports.text import worst_columns
 
 if TYPE_CHECKING:
@@ -187,6 +187,14 @@ def _alike(certificate: Certificate, promise: Mapping[str, Any], known: Sequence
     least, counted = promise["measured"], unit(certificate)
     if least is None:
         return gettext("Every record hides {known}", known=ALL)
+    if certificate.get("linked"):
+        return gettext(
+            "Whoever knows of a person {known}, and no more, finds at least {least} people who fit,"
+            " and so picks the right one at most {share} of the time",
+            known=known_of_linked(certificate),
+            least=number_text(least),
+            share=percent_text(1 / least),
+        )
     more = [name for name, alone in alone_if_known(certificate).items() if alone]
     who = gettext("who") if counted.many == "people" else gettext("that")
     return gettext(
@@ -487,11 +495,3 @@ def _left_among_few(releases: Sequence[ReleaseAudit]) -> str:
         most=number_text(most),
         people=gettext(counted.of(most)),
     )
-
-
-MOST_LETTERS = 150  # of an answer before the appendix
-
-
-def shortened(text: str) -> str:
-    """A text that fits into a line of the dossier."""
-    return text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 1]}…"

@@ -310,3 +310,23 @@ def linked_rows(certificate: Certificate) -> str:
         rows=records,
         people=certificate["subjects"],
     )
+
+
+def row_order(certificate: Certificate) -> str:
+    """How rows stand; nothing where it is not known, as an audit that found neither may have it."""
+    if certificate.get("linked"):
+        is_drawn = certificate["verb"] == "publish"
+        return gettext("drawn by chance, so it tells nothing more") if is_drawn else ""
+    dialect = (certificate.get("output") or {}).get("dialect") or {}
+    order = dialect.get("order", "input")
+    if order == "content":
+        return gettext("by what they show, so it tells nothing more")
+    return gettext("as in the original, which may tell who is who") if order else ""
+
+
+MOST_LETTERS = 150  # of an answer before the appendix
+
+
+def shortened(text: str) -> str:
+    """A text that fits into a line of the dossier."""
+    return text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 1]}…"

@@ -28,8 +28,15 @@ from shoal.reports.distributions import (
     SafeColumn,
     drawn_of,
 )
-from shoal.reports.in_short import ROLES, in_short
-from shoal.reports.pages import Content, Heading, percent_text, render_template, write_page
+from shoal.reports.in_short import K_ANONYMITY, ROLES, in_short
+from shoal.reports.pages import (
+    Content,
+    Heading,
+    known_text,
+    percent_text,
+    render_template,
+    write_page,
+)
 from shoal.reports.release import before_and_after
 
 ONE_DAY = timedelta(days=1)
@@ -86,20 +93,6 @@ def exposure_lines(exposed: Sequence[Mapping[str, Any]], k: int) -> Iterator[str
 # For pages: each table in sentences, a picture of how tables hang together, and the report.
 
 
-KNOWN = {
-    "all": gettext("all rows"),
-    "count": gettext("the number of rows"),
-    "none": gettext("nothing"),
-}
-
-
-def known_text(known: str | int) -> str:
-    """What an attacker knows of a person's rows in a table."""
-    if known in KNOWN:
-        return KNOWN[str(known)]
-    return ngettext("any {count} row", "any {count} rows", int(known))
-
-
 class TableFindings(NamedTuple):
     """One table of a release: what an attacker knows of it, its rows, and what was found."""
 
@@ -114,6 +107,8 @@ class TableFindings(NamedTuple):
 def table_findings(certificate: Certificate, people: str = PEOPLE) -> list[TableFindings]:
     """What was found of each table, people first. people: what their table is called."""
     asked, exposed = certificate["together"]["asked"], certificate["linked"]["exposed"]
+    promises = certificate.get("promises") or ()
+    is_kept = any(p["model"] == K_ANONYMITY and p["holds"] for p in promises)
     found = []
     for table in certificate["tables"]:
         name, rows = table["name"], table["rows"]
@@ -125,7 +120,7 @@ def table_findings(certificate: Certificate, people: str = PEOPLE) -> list[Table
                 rows["in"],
                 rows["published"],
                 rows["withheld"],
-                [exposure_text(one, asked) for one in own],
+                [exposure_text(one, asked, is_kept) for one in own],
             )
         )
     return found
@@ -175,8 +170,11 @@ def _withheld(table: Mapping[str, Any], people: Mapping[str, int] | None) -> str
     return f"{said} {whose}"
 
 
-def exposure_text(one: Mapping[str, Any], k: int) -> str:
-    """How many people hide among fewer than k from whoever knows this part of a table."""
+def exposure_text(one: Mapping[str, Any], k: int, is_kept: bool = False) -> str:
+    """How many people hide among fewer than k from whoever knows this part of a table.
+
+    is_kept: whether the promise of k holds, so that whoever betrays people knows more than it says.
+    """
     what = gettext("people's own cells")
     if one["table"] != PEOPLE:
         what = gettext("{what} of {table}", what=known_text(one["known"]), table=one["table"])
@@ -184,13 +182,15 @@ def exposure_text(one: Mapping[str, Any], k: int) -> str:
         return gettext("Known {what}: not judged, too many choices of rows.", what=what)
     if not one["below"]:
         return gettext("Known {what}: everybody hides among at least {k}.", what=what, k=k)
-    return ngettext(
+    few = ngettext(
         "Known {what}: {count:,} person hides among fewer than {k}.",
         "Known {what}: {count:,} people hide among fewer than {k}.",
         one["below"],
         what=what,
         k=k,
     )
+    beyond = gettext("The policy promises nothing against whoever knows that.")
+    return f"{few} {beyond}" if is_kept else few
 
 
 class Entity(NamedTuple):

@@ -64,6 +64,8 @@ def write_metadata(
             "--metadata: describes a file, not a folder or a table in a database; leave it out"
         )
     proof = Proof.of(released, certificate)
+    if proof.certificate.get("linked"):
+        raise InputError("--metadata: describes one table, not linked ones; leave it out")
     failed = [
         f"{check.name}: {check.said}" for check in verify_by(released, proof) if check.ok is False
     ]

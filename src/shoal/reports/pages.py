@@ -13,8 +13,8 @@ from shoal.auditor.verdict import Found
 from shoal.connectors import files
 from shoal.data import language
 from shoal.data.certificate import Certificate
-from shoal.data.language import gettext, readable
-from shoal.data.linked import ANCHOR, PEOPLE
+from shoal.data.language import gettext, ngettext, readable
+from shoal.data.linked import ANCHOR, PEOPLE, Keys, Known
 from shoal.data.release import Release
 from shoal.data.schema import Schema
 from shoal.data.truth import Truth
@@ -163,6 +163,53 @@ def columns_by_table(certificate: Certificate) -> str:
     counts = Counter(next((t for t in tables if n.startswith(f"{t}.")), PEOPLE) for n in names)
     texts = [gettext("{count:,} in {name}", count=counts[t], name=t) for t in tables if counts[t]]
     return listed(texts) or gettext("none")
+
+
+_KNOWN = {
+    "all": gettext("all rows"),
+    "count": gettext("the number of rows"),
+    "none": gettext("nothing"),
+}
+
+
+def known_text(known: str | int) -> str:
+    """What an attacker knows of a person's rows in a table."""
+    if known in _KNOWN:
+        return _KNOWN[str(known)]
+    return ngettext("any {count} row", "any {count} rows", int(known))
+
+
+def known_of_linked(certificate: Certificate) -> str:
+    """What attackers know of a person in linked tables where the promise of k holds."""
+    found, (people, *others) = certificate["linked"], certificate["tables"]
+    own = [name for name in people["columns"] if name != ANCHOR]
+    tables: dict[str | int, list[str]] = {}  # by what is known of them
+    for table in others:
+        known = table["known"]
+        if found["keys"] == Keys.NONE:  # nobody can tell whose a row is
+            is_told = known in (Known.ALL, Known.COUNT) and table["parent"] == PEOPLE
+            known = Known.COUNT if is_told else Known.NONE
+        if known != Known.NONE:
+            tables.setdefault(known, []).append(_with_columns(table, known))
+    texts = [listed(own)] if own else []
+    texts += [
+        gettext("{what} of {table}", what=known_text(known), table=listed(names))
+        for known, names in tables.items()
+    ]
+    text = listed(texts) or gettext("that they are among them")
+    anchor = found["anchor"] or {}
+    if anchor.get("gaps") != "exact":
+        return text
+    if "worst_posterior" in anchor:  # whoever made the release judged known dates
+        return gettext("{known}, of all their dates only one", known=text)
+    return gettext("{known}, of all their dates none", known=text)
+
+
+def _with_columns(table: Mapping[str, Any], known: str | int) -> str:
+    """A table's name, and of what in its rows something is known; a set is what is known of it."""
+    columns = [] if known == Known.COUNT else table["columns"]
+    name = str(table["name"])
+    return name if columns in ([], [name]) else f"{name} ({listed(columns)})"
 
 
 def listed(names: Sequence[str]) -> str:

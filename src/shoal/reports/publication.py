@@ -248,7 +248,7 @@ def publish(
                 replace=asked.replace,
                 progress=watched(progress),
             )
-        _warn(linked.certificate)
+        warn_of(linked.certificate)
         return linked
     if output is not None or asked.options_given.keys() & OutputOptions.options():
         raise InputError(
@@ -270,7 +270,7 @@ def publish(
         original = done.policy.tables.table_given(cast("FrameT", frame))
         missing = done.policy.model.missing_values
         signs = signs_of_no_value(original, as_it_is(done.data).columns, missing)
-    _warn(done.certificate, signs)
+    warn_of(done.certificate, signs)
     return Publication(**vars(done))
 
 
@@ -315,15 +315,17 @@ def fuse(
     from shoal.fusion.fuse import fuse as fused
 
     done = fused(agreement, tables, transcript, require_together, progress)
-    _warn(done.certificate)
+    warn_of(done.certificate)
     return Publication(**vars(done))
 
 
-def _warn(certificate: Certificate, more: Iterable[ReleaseWarning] = ()) -> None:
+def warn_of(
+    certificate: Certificate, more: Iterable[ReleaseWarning] = (), once: bool = False
+) -> None:
     """Warns who called the public function of what the certificate warns about, and of more; of a
-    column that others may know once, if it was measured whom it singles out.
+    column that others may know once, if it was measured whom it singles out. once: as of `warn`.
     """
     measured = {one.column for one in certificate.warnings if one.code == PLAIN_SINGLES_OUT}
     for warning in (*certificate.warnings, *more):
         if warning.code != QUASI_LEFT_OUT or warning.column not in measured:
-            warn(warning)
+            warn(warning, once)

@@ -78,7 +78,7 @@ def require_one_class_each(table: Table, problem: Problem) -> tuple[int, Column]
             " to those of other releases; name one of local recoding"
         )
     named = table.column(problem.subject)
-    counts = np.bincount(named.codes, minlength=len(named.cells))
+    counts = np.bincount(named.codes, minlength=len(named.texts))
     if (counts > 1).any():
         raise InputError(
             f"beside: {int((counts > 1).sum())} people have several records, whose classes"

@@ -275,8 +275,8 @@ def _is_alone(
         return alone
     keys, room = classes.labels[rows].astype(np.int64), classes.count
     for column in columns:
-        keys = keys * len(column.cells) + column.codes[rows]
-        room *= len(column.cells)
+        keys = keys * len(column.texts) + column.codes[rows]
+        room *= len(column.texts)
         if room > 4 * len(keys) + _TABLE:
             distinct, keys = np.unique(keys, return_inverse=True)
             room = len(distinct)

@@ -18,8 +18,7 @@ from shoal.data.findings import some_named
 from shoal.data.language import gettext, ngettext, printable
 from shoal.data.person.decision import asks_who
 from shoal.data.warnings import GRAVE
-from shoal.reports.linked import known_text
-from shoal.reports.pages import translate
+from shoal.reports.pages import known_of_linked, known_text, translate
 from shoal.web import sign_off
 from shoal.web.edits import said_of, subject_of
 from shoal.web.pictures import rows_now
@@ -297,6 +296,7 @@ def environment() -> Environment:
     found.filters |= {
         "capitalize": lambda text: f"{text[:1].upper()}{text[1:]}",  # GB/T stays as it is
         "shown": shown,
+        "known_of_linked": known_of_linked,
         "known_text": known_text,
         "percent": percent,
         "ago": ago,

@@ -12,7 +12,8 @@ from shoal.data.linked import PEOPLE
 from shoal.data.person.decision import asks_who
 from shoal.data.warnings import GRAVE
 from shoal.policy.proposal.roles import MANY
-from shoal.reports.linked import exposure_text, known_text
+from shoal.reports.linked import exposure_text
+from shoal.reports.pages import known_text
 from shoal.reports.release import attackers
 from shoal.web import pictures, policy_text
 from shoal.web.edits import (

@@ -11,7 +11,8 @@ from shoal.data.findings import some_named
 from shoal.data.language import gettext, ngettext
 from shoal.data.linked import PEOPLE
 from shoal.errors import InputError
-from shoal.reports.linked import Entity, entity_picture, known_text
+from shoal.reports.linked import Entity, entity_picture
+from shoal.reports.pages import known_text
 from shoal.web.policy_text import Context
 
 LINK = "\t"

@@ -16,6 +16,7 @@ import linked_cases
 import shoal
 from shoal.cli.main import status_of
 from shoal.errors import InputError
+from shoal.reports.advice_in_words import attacker_lines
 
 Row = tuple[str, ...]
 PRIVATE = {"blood": "people", "visits.disease": "visits", "drugs.drug": "drugs"}
@@ -151,7 +152,21 @@ def test_the_most_distorted_person_loses_most_over_all_rows(tmp_path):
     assert lost / (1 + had) >= done.certificate["linked"]["paid"]["tenth"]
 
 
-def test_who_shows_nothing_is_found_by_nobody_and_is_in_nobodys_class(case):
+def trace_of_rows_left(trace: Path, out: Path, released: dict[str, pl.DataFrame]) -> str:
+    """The trace of a release of which rows were taken out, which stand in their old order."""
+    lines = []
+    old = [json.loads(line) for line in trace.read_text("utf-8").splitlines()]
+    for name, frame in released.items():
+        link = "patient" if name == "people" else "visit"
+        kept = {*frame[link]}
+        all_of_it = pl.read_csv(out / f"{name}.csv", infer_schema=False)[link].to_list()
+        seqs = [one["seq"] for one in old if one["table"] == name]
+        some = [seq for seq, key in zip(seqs, all_of_it, strict=True) if key in kept]
+        lines += [{"table": name, "row": row, "seq": seq} for row, seq in enumerate(some)]
+    return "".join(f"{json.dumps(line)}\n" for line in lines)
+
+
+def test_who_shows_nothing_is_found_by_nobody_and_is_in_nobodys_class(case, tmp_path):
     frames, policy, out, trace, known = case
     released = {name: pl.read_csv(out / f"{name}.csv", infer_schema=False) for name in frames}
     people, visits = released["people"], released["visits"]
@@ -162,7 +177,9 @@ def test_who_shows_nothing_is_found_by_nobody_and_is_in_nobodys_class(case):
     released |= {"people": people.with_columns(hidden), "visits": visits}
     released["drugs"] = released["drugs"].join(visits, on="visit", how="semi")
     before = shoal.attacker_views(out, policy, frames, trace=trace)
-    after = shoal.attacker_views(released, policy, frames, trace=trace)
+    left = tmp_path / "trace"
+    left.write_text(trace_of_rows_left(trace, out, released), "utf-8")
+    after = shoal.attacker_views(released, policy, frames, trace=left)
     owners = before.owners.tolist()
     view = after.of_row(owners[0] + 1)
     assert (view.people, view.fitting_classes, view.shown) == (0, 0, None)
@@ -184,6 +201,86 @@ def test_without_the_trace_of_the_release_nobody_is_looked_for(case, tmp_path):
         shoal.attacker_view(out, policy, frames, trace=other)
     with pytest.raises(InputError, match="from 1 to 40"):
         shoal.attacker_view(out, policy, frames, 41, trace=trace)
+
+
+def test_a_trace_of_another_release_is_refused_by_the_rows_that_do_not_fit(case, tmp_path):
+    frames, policy, out, *_ = case
+    other = tmp_path / "trace"
+    shoal.publish(frames, policy, output=tmp_path / "out", trace=other, k=4, seed=9)
+    with pytest.raises(InputError, match=r"^trace: "):
+        shoal.attacker_views(out, policy, frames, trace=other)
+
+
+@pytest.mark.parametrize("table", ["people", "visits", "drugs"])
+def test_a_trace_that_swaps_two_rows_of_any_table_is_refused(case, tmp_path, table):
+    frames, policy, out, trace, _ = case
+    lines = [json.loads(line) for line in trace.read_text("utf-8").splitlines()]
+    of_table = [one for one in lines if one["table"] == table]
+    private = {"people": "blood", "visits": "disease", "drugs": "drug"}[table]
+    first, *rest = of_table
+    second = next(
+        one for one in rest if frames[table][private][one["seq"]]
+        != frames[table][private][first["seq"]]
+    )  # fmt: skip
+    first["seq"], second["seq"] = second["seq"], first["seq"]
+    swapped = tmp_path / "trace"
+    swapped.write_text("".join(f"{json.dumps(one)}\n" for one in lines), "utf-8")
+    with pytest.raises(InputError, match=r"^trace: [0-9]+ rows? do") as refused:
+        shoal.attacker_views(out, policy, frames, trace=swapped)
+    assert f"in table '{table}'" in str(refused.value)
+
+
+def said_of(folder: Path, frames, content: dict, row: int) -> dict[str, str]:
+    """By private column, the last sentence on it."""
+    policy, out, trace = shoal.Policy.from_dict(content), folder / "out", folder / "trace"
+    shoal.publish(frames, policy, output=out, trace=trace)
+    view = shoal.attacker_view(out, policy, frames, row, trace=trace)
+    blocks = "\n".join(attacker_lines(view)).split("\n\n")[1:]
+    return {
+        one.attribute: block.splitlines()[-1]
+        for one, block in zip(view.learnt, blocks, strict=True)
+    }
+
+
+def of_visits(diseases: list[list[str]]):
+    """People who are alike, with a visit for each of their diseases."""
+    names = [f"p{i}" for i in range(len(diseases))]
+    pairs = [(name, one) for name, own in zip(names, diseases, strict=True) for one in own]
+    return {
+        "people": pl.DataFrame({"patient": names, "age": [40] * len(names), "blood": "A"}),
+        "visits": pl.DataFrame(
+            {
+                "visit": [f"v{i}" for i in range(len(pairs))],
+                "patient": [name for name, _ in pairs],
+                "cost": [900 if one == "gout" else 10 for _, one in pairs],
+                "disease": [one for _, one in pairs],
+            }
+        ),
+        "drugs": pl.DataFrame({"visit": ["v0"], "drug": ["iron"]}),
+    }
+
+
+def test_of_several_true_values_it_says_that_not_all_are_published(tmp_path):
+    frames = of_visits([["flu", "gout"], ["flu"], ["flu"]])  # one visit each is published
+    said = said_of(tmp_path, frames, linked_cases.policy(3), 1)["visits.disease"]
+    assert said.endswith("not all of which are published of those who look the same")
+
+
+def test_of_who_has_no_row_it_says_so(tmp_path):
+    frames = of_visits([["flu"], ["gout"], ["flu"]])
+    content = linked_cases.policy(3)
+    content["tables"]["drugs"]["rows"] = {"known": "none"}
+    content["assume"] = ["counts-unknown"]
+    said = said_of(tmp_path, frames, content, 2)
+    assert said["drugs.drug"].endswith("the truth is that they have no such row")
+
+
+def test_without_keys_it_says_that_no_value_is_known_to_be_theirs(tmp_path):
+    content = linked_cases.policy(3, keys="none")
+    said = said_of(tmp_path, linked_cases.world(40), content, 7)
+    of_nobody = "no published value is known to be of anybody who looks the same"
+    assert said["visits.disease"] == f"visits.disease: {of_nobody}"
+    assert "blood" in said
 
 
 def test_no_value_is_in_what_a_view_shows_of_itself(case):

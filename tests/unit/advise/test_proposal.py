@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import shoal as library
 from person_bed import BEDS, drawn
 from shoal.advise.propose import propose_policy
+from shoal.data.person_names import person_name
 from shoal.data.table import Table
 from shoal.data.warnings import ReleaseWarning
 from shoal.policy.loading import one_line
@@ -423,7 +424,8 @@ def tables(draw: st.DrawFn) -> pl.DataFrame:
         column = st.lists(st.one_of(kind, kind, NO_VALUES), min_size=records, max_size=records)
         columns[name] = pl.Series(draw(column), dtype=pl.String)
     frame = pl.DataFrame(columns)
-    assume(any(cell for row in frame.rows() for cell in row))  # rows of nobody alone are refused
+    # rows of nobody alone are refused
+    assume(any(person_name(cell or "") for row in frame.rows() for cell in row))
     return frame
 
 
@@ -438,7 +440,8 @@ def test_any_table_gets_a_policy_that_fits_it(frame):
         attribute.pop("ask", None)
     kept = [name for name, one in content["attributes"].items() if one["role"] != "identifier"]
     cells = {cell for row in frame.select(kept).rows() for cell in row}
-    assume(cells - {None, "", "?", "None", "-", "*"})  # else rows of nobody
+    nothing = {None, "", "?", "None", "-", "*", *content.get("missing_values", [])}
+    assume(cells - nothing)  # else rows of nobody
     # k and l may be out of reach, and whose a record is only its owner knows
     expected = (
         "promise 'k-anonymity'",

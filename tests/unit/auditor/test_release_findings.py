@@ -160,6 +160,25 @@ def test_t_closeness_says_that_a_missing_value_is_one_of_its_values_and_verify_f
     assert {check.name: check.ok for check in checks}["measured again"] is False
 
 
+def test_a_finding_that_earlier_builds_judged_differently_says_so_where_it_differs(tmp_path):
+    frame = people(kg=[f"{40 + i},5" for i in range(ROWS)], ill=["I10", "M54", ""] * 20)
+    close = {"model": "t-closeness", "attributes": ["ill"], "t": 0.9}
+    columns = {"kg": {"role": "quasi"}, "ill": {"role": "sensitive"}}
+    asked = policy(columns, promises=[{"model": "k-anonymity", "k": 5}, close])
+    frame.write_csv(tmp_path / "in.csv")
+    shoal.publish_file(tmp_path / "in.csv", asked, tmp_path / "out.csv")
+    made = Certificate.load(tmp_path / "out.csv.certificate.json")
+    for code in ("missing-counted", "read-as-text"):
+        kept = [one for one in made["warnings"] if one["code"] != code]
+        (tmp_path / "earlier.json").write_text(made.extended(warnings=kept).to_json())
+        known = {"policy": asked, "original": tmp_path / "in.csv"}
+        checks = shoal.verify(tmp_path / "out.csv", tmp_path / "earlier.json", **known)
+        (measured,) = (check for check in checks if check.name == "measured again")
+        said = f"findings '{code}', which earlier builds of Shoal judged differently: 0 stated, 1"
+        assert measured.ok is False
+        assert said in measured.text
+
+
 EVERY = set(
     "sensitive-unpromised plain-names-people quasi-left-out values-unique outlier-published"
     " plain-singles-out single-ends missing-counted".split()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -66,7 +67,7 @@ NAMED = {
     ),
     "durations": (
         pd.Series(pd.to_timedelta([1] * 4)),
-        "durations; give numbers, such as their days",
+        "durations; give numbers, such as their days, or drop the column",
     ),
     "bytes": (
         pd.Series([b"a"] * 4),
@@ -83,6 +84,26 @@ def test_what_has_no_one_text_is_named_by_its_type_with_a_way_out(cells, what):
     with pytest.raises(shoal.InputError) as refused:
         shoal.publish(make({"odd": cells, "age": AGES}), quasi=["odd", "age"], k=2)
     assert str(refused.value) == f"frame: column 'odd' holds {what}"
+
+
+STAYS = pl.DataFrame({"stay": [timedelta(days=row % 5) for row in range(60)], "age": [*range(60)]})
+DURATIONS = {
+    "pandas": STAYS.to_pandas(),
+    "objects": STAYS.to_pandas().astype({"stay": object}),
+    "categories": STAYS.to_pandas().astype({"stay": "category"}),
+    "polars": STAYS,
+    "pyarrow": STAYS.to_arrow(),
+}
+
+
+@pytest.mark.parametrize("frame", DURATIONS.values(), ids=DURATIONS.keys())
+@pytest.mark.parametrize("verb", [shoal.propose_policy, shoal.profile], ids=["propose", "profile"])
+def test_durations_are_named_before_a_policy_is_proposed_and_as_days_they_are_numbers(verb, frame):
+    with pytest.raises(shoal.InputError, match=r"'stay' holds durations; give numbers, .* or drop"):
+        verb(frame)
+    days = STAYS.with_columns(pl.col("stay").dt.total_days())
+    assert shoal.propose_policy(days).policy.model.attributes["stay"].type == "number"
+    assert verb(STAYS.drop("stay"))
 
 
 @pytest.mark.skipif(np.dtype(np.longdouble).itemsize == 8, reason="no wider float here")

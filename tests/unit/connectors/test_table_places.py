@@ -57,6 +57,41 @@ def as_database(world, path, names=("people", "visits", "drugs")) -> str:
     return f"sqlite:///{path}"
 
 
+def changed(path, *statements):
+    with closing(sqlite3.connect(path)) as file, file:
+        for statement in statements:
+            file.execute(statement)
+
+
+def test_a_view_is_read_only_where_the_policy_names_it(world, tmp_path):
+    address = as_database(world, tmp_path / "in.db")
+    changed(tmp_path / "in.db", "CREATE VIEW old AS SELECT * FROM people WHERE age > 60")
+    places = table_places(address)
+    assert [*places.places] == ["drugs", "people", "visits"]
+    assert [*places.views] == ["old"]
+    assert people_in(address) == sizes(world)
+    changed(
+        tmp_path / "in.db",
+        "CREATE TABLE copied AS SELECT * FROM drugs",
+        "DROP TABLE drugs",
+        "CREATE VIEW drugs AS SELECT * FROM copied",
+    )
+    named = table_places(address).with_views(["people", "drugs"])
+    assert [*named.places] == ["copied", "people", "visits", "drugs"]
+    with pytest.raises(InputError, match="table 'copied': in the data, not in the policy") as found:
+        people_in(address)
+    assert len(found.value.said) == 1  # the view is read as the policy's table
+
+
+def test_a_policy_is_proposed_without_views_and_says_so(world, tmp_path, shoal):
+    as_database(world, tmp_path / "in.db")
+    changed(tmp_path / "in.db", "CREATE VIEW old AS SELECT * FROM people WHERE age > 60")
+    done = shoal("policy", "init", tmp_path / "in.db", "-o", tmp_path / "p.yaml")
+    assert done.status == 0
+    assert "old" not in (tmp_path / "p.yaml").read_text("utf-8")
+    assert "view 'old': is left out; name it under 'tables' if" in done.err + done.out
+
+
 def test_a_file_in_a_folder_is_the_table_of_its_name(folder, world):
     (folder / "notes.md").write_text("not a table")
     (folder / "certificate.json").write_text("{}")

@@ -59,6 +59,6 @@ def test_a_message_shows_no_password_whatever_stands_around_the_address():
 
 @pytest.mark.parametrize("part", ["a", "a:/b:", "://", "a://b:c@", "@"])
 def test_a_long_name_is_shown_without_delay(part):
-    begun = time.monotonic()
+    begun = time.thread_time()
     InputError(part * 100_000)
-    assert time.monotonic() - begun < 10
+    assert time.thread_time() - begun < 5

@@ -59,7 +59,7 @@ def test_every_fault_that_an_audit_or_a_trace_counts_has_words(tmp_path, monkeyp
     # where there are such columns, or no trace; and of linked tables
     beside = {"not_removed", "derived", "unrounded", "unmatched", "not_starred"}
     linked = {"orphans", "extra_rows", "odd_days", "matched", "invented"}
-    linked |= {"repeated_keys", "original_keys", "ordered_keys"}
+    linked |= {"repeated_keys", "original_keys", "ordered_keys", "kept_keys", "kept_order"}
     assert counted | beside | linked == set(ONE_AND_MANY)
 
 

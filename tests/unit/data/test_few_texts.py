@@ -23,3 +23,24 @@ def test_few_texts_have_the_codes_that_they_have_among_many(cells):
     assert (few.name, few.cells, few.was_number) == (many.name, many.cells, many.was_number)
     assert np.array_equal(few.codes, many.codes)
     assert few.codes.dtype == many.codes.dtype
+
+
+@given(st.lists(texts | st.integers(0, 99).map(str), min_size=1), st.booleans())
+def test_texts_that_hardly_repeat_have_the_codes_of_others(cells, have_one_hash):
+    column = pl.Series("s", cells, pl.String)
+    hashes = np.zeros(len(cells), dtype=np.uint64) if have_one_hash else column.hash().to_numpy()
+    found = table._encode_many(column, hashes, was_number=False)
+    if found is None:
+        assert have_one_hash
+        assert len(set(cells)) > 1
+    else:
+        assert found.cells == tuple(sorted(set(cells)))
+        assert [found.cells[code] for code in found.codes] == cells
+
+
+@given(st.lists(texts, unique=True, min_size=2), st.data())
+def test_each_place_is_that_of_the_same_text(cells, data):
+    listed = pl.Series("s", cells, pl.String)
+    asked = data.draw(st.lists(texts | st.sampled_from(cells)))
+    places = [cells.index(text) if text in cells else -1 for text in asked]
+    assert table.places_in(listed, pl.Series(asked, dtype=pl.String)).tolist() == places

@@ -174,3 +174,43 @@ def test_a_plan_that_cant_be_read_is_not_said_to_be_of_another_version(tmp_path,
     monkeypatch.setattr(Path, "read_bytes", refused)
     with pytest.raises(InputError, match="can't be read"):
         Plan.load(path)
+
+
+READING = {
+    "propose_policy": shoal.propose_policy,
+    "profile": shoal.profile,
+    "match_hierarchies": lambda table, read: shoal.match_hierarchies(table, ".", read=read),
+}
+SAID_OF_READING = {
+    "text": ("decimal=,", "read: is of type str; give a dict, .* of encoding, .*, header"),
+    "pairs": ([("decimal", ",")], "read: is of type list; give a dict, .* of encoding, .*"),
+    "nothing": ("", "read: is of type str; give a dict"),
+    "another key": (
+        {"decimals": ","},
+        "read, decimals: is not a known key; did you mean 'decimal'",
+    ),
+    "no key": ({1: ","}, "read, 1: is not a known key; choose one of encoding, .*, header"),
+    "another value": ({"decimal": ";"}, r"read, decimal: must be '\.' or ','"),
+    "another type": ({"header": "two"}, "read, header: must be a whole number"),
+}
+
+
+@pytest.mark.parametrize(("read", "says"), SAID_OF_READING.values(), ids=SAID_OF_READING)
+@pytest.mark.parametrize("verb", READING.values(), ids=READING)
+def test_what_is_wrong_about_reading_is_one_line_that_names_what_is_right(
+    verb, read, says, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "codes.csv").write_text("F;female\nM;male\n")
+    people = shoal.sample("patients", n=50, seed=1)
+    with pytest.raises(InputError, match=f"^{says}") as refused:
+        verb(people, read=read)
+    assert not refused.value.findings
+    assert verb(people, read={"decimal": ","})
+
+
+@pytest.mark.parametrize("verb", [shoal.publish, shoal.compare])
+def test_a_key_of_the_policy_is_no_keyword(verb):
+    people = shoal.sample("patients", n=50, seed=1)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'read'; say it in a policy"):
+        verb(people, quasi=["age"], k=5, other="drop", read={"decimal": ","})

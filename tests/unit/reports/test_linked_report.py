@@ -7,6 +7,7 @@ import re
 from itertools import pairwise
 
 import numpy as np
+import polars as pl
 import pytest
 
 import linked_cases
@@ -18,7 +19,7 @@ from shoal.data.certificate import Certificate
 from shoal.policy.problem import LinkedProblem
 from shoal.reports.attacks import page_content, rows_of, which_tried
 from shoal.reports.distributions import Distribution
-from shoal.reports.in_short import is_of_rows_alike
+from shoal.reports.in_short import in_short, is_of_rows_alike
 from shoal.reports.linked import (
     Entity,
     entities_of,
@@ -88,6 +89,53 @@ def test_each_table_says_who_is_betrayed_by_it():
         "Known all rows of visits: not judged, too many choices of rows.",
     ]
     assert drugs.lines == []
+
+
+def _known(**known) -> dict:
+    content = linked_cases.policy(3, assume=["counts-unknown"])
+    for name, rows in known.items():
+        content["tables"][name]["rows"] = {"known": rows}
+    return content
+
+
+WHOLE = "age, all rows of visits (cost) and the number of rows of drugs, and no more"
+KNOWN_OF_A_PERSON = {
+    "all": (_known(), WHOLE),
+    "one row": (
+        _known(visits=1, drugs="none"),
+        "age and any 1 row of visits (cost), and no more",
+    ),
+    "without keys": (_known() | {"keys": "none"}, "age and the number of rows of visits, and no"),
+}
+
+
+@pytest.mark.parametrize("case", KNOWN_OF_A_PERSON)
+def test_who_is_hidden_is_said_of_what_the_policy_says_is_known(case, tmp_path):
+    content, known = KNOWN_OF_A_PERSON[case]
+    done = shoal.publish(linked_cases.world(60), content, output=tmp_path / "out")
+    said = {line.about: line.says for line in in_short(done.certificate)}["Protected"]
+    assert f"Whoever knows of a person {known}" in said
+    lines = [line for one in table_findings(done.certificate) for line in one.lines]
+    few = [line for line in lines if "fewer than 3" in line]
+    assert all(line.endswith("promises nothing against whoever knows that.") for line in few)
+    assert bool(few) == (case == "one row")
+
+
+@pytest.mark.parametrize(("judges", "dates"), [("publish", "only one"), ("audit", "none")])
+def test_of_exact_gaps_it_says_how_many_dates_may_be_known(judges, dates, tmp_path):
+    content = linked_cases.policy(
+        3, anchor={"first": "visits.day", "gaps": "exact"}, assume=["one-date-known"]
+    )
+    content["tables"]["visits"]["attributes"]["day"] = {"role": "quasi", "type": "date"}
+    frames, rng = linked_cases.world(60), np.random.default_rng(0)
+    days = [linked_cases._day(int(one)) for one in rng.integers(0, 300, frames["visits"].height)]
+    frames["visits"] = frames["visits"].with_columns(day=pl.Series(days))
+    found = shoal.publish(frames, content, output=tmp_path / "out").certificate
+    if judges == "audit":
+        policy = shoal.Policy.from_dict(content)
+        found = audit_linked(tmp_path / "out", policy, frames).certificate
+    said = {line.about: line.says for line in in_short(found)}["Protected"]
+    assert f"the number of rows of drugs, of all their dates {dates}, and no more" in said
 
 
 def test_who_pays_is_said_of_each_table_as_far_as_it_is_known():

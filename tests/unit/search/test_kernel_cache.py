@@ -16,9 +16,12 @@ from numba import njit
 
 import shoal
 from shoal.cli import progress
+from shoal.cli.main import status_of
 from shoal.cli.progress import watched_compiler
 from shoal.connectors import record_ends
 from shoal.data import kernel_cache, numba_kernels
+from shoal.data import progress as said_in_python
+from shoal.data.kernel_cache import dispatcher_of
 from shoal.data.numba_kernels import digest, imported_kernels, needs_cache_place
 from shoal.search.kernels import near_records, nearest_class, rebuilding, sorted_cut
 from shoal.tables.kernels import class_refinement
@@ -251,3 +254,25 @@ def names_in(kernel) -> set[str]:
 def test_what_most_publications_call_makes_no_array(kernel):
     """Else Numba imports all that it knows of arrays and texts, which takes long."""
     assert not names_in(kernel) & {"empty", "zeros", "ones", "full", "arange", "copy"}
+
+
+@pytest.fixture
+def kernel(monkeypatch, tmp_path):
+    """A kernel that is compiled when it is called, where nobody has said yet that one is."""
+    monkeypatch.setattr(said_in_python, "in_python", False)
+    said_in_python.say_compiling.cache_clear()
+    monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path))
+    return dispatcher_of(lambda values: values * 2, None, False, {})
+
+
+def test_python_says_once_that_a_first_call_compiles(kernel, capsys):
+    assert shoal.publish
+    for values in (np.zeros(2), np.zeros(2, np.int32), np.zeros((2, 2))):
+        kernel(values)
+    assert capsys.readouterr().err == f"shoal: {said_in_python.COMPILING}\n"
+
+
+def test_a_command_does_not_say_a_second_time_that_it_compiles(kernel, capsys):
+    assert status_of(["methods"]) == 0
+    kernel(np.zeros(2))
+    assert capsys.readouterr().err == ""

@@ -629,3 +629,21 @@ def test_labels_of_which_only_some_are_spans_stay_text_with_a_warning(tmp_path):
     release = published_by(SPANS.replace("40-59", "middle-aged"), tmp_path, {})
     with pytest.warns(UserWarning, match="'age': only some of its labels .* hierarchy of 'bins'"):
         assert list(release.numbers("mid")["age"]) == list(release.data["age"])
+
+
+def test_a_cross_validation_says_each_warning_of_the_transformer_once(recwarn):
+    sklearn = pytest.importorskip("shoal.sklearn")
+    from sklearn.dummy import DummyClassifier
+    from sklearn.model_selection import cross_val_score
+    from sklearn.pipeline import make_pipeline
+
+    people = pd.DataFrame({"sex": list("mf") * 60, "name": [f"n{row % 70}" for row in range(120)]})
+    model = make_pipeline(
+        sklearn.Anonymizer(quasi=["sex"], plain=["name"], k=50), DummyClassifier()
+    )
+    cross_val_score(model, people, [0, 1] * 60, cv=4)
+    said = [re.sub(r"\d+", "", str(one.message)) for one in recwarn]
+    assert {"'name' is not protected" in one for one in said} == {True, False}
+    assert len(said) == len({*said})
+    cross_val_score(model, people, [0, 1] * 60, cv=4)
+    assert len(recwarn) == 2 * len(said)

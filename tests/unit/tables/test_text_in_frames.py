@@ -1,14 +1,18 @@
-"""Numbers and dates that a frame holds as text are read alike, whatever is done with the frame."""
+"""Numbers and dates are read alike, whatever is done with them: texts of a frame, and numbers that
+a frame, a typed file or a database holds beside texts with a decimal comma.
+"""
 
 from __future__ import annotations
 
 import ast
 import re
+import sqlite3
 from datetime import date, timedelta
 
 import pandas as pd
 import polars as pl
 import pytest
+from python_calamine import CalamineWorkbook
 
 import shoal
 from shoal.errors import InputError
@@ -138,3 +142,100 @@ def test_digits_in_groups_are_advised_by_a_keyword(verb):
         re.search(r"read=(.*) \(in a policy under 'read'\)$", str(refused.value))[1]
     )
     assert verb(frame, {**policy, "read": advised})
+
+
+PEOPLE = {
+    "text": KINDS["decimal comma"],
+    "real": [row % 12 / 4 for row in range(ROWS)],
+    "salary": SALARIES,
+    "undeclared": [row / 8 for row in range(ROWS)],
+    "whole": list(range(ROWS)),
+}
+SOURCES = ["pandas", "polars", "pyarrow", "in.parquet", "in.jsonl", "sqlite:///in.db?table=t"]
+
+
+def beside(mark, method="mondrian"):
+    """A policy of people whose numbers are written with this decimal mark, where they are text."""
+    of_text = "quasi" if mark == "," else "drop"
+    declared = {"text": of_text, "real": "quasi", "salary": "sensitive"}
+    return shoal.Policy.from_dict(
+        {
+            "version": 1,
+            "read": {"decimal": mark},
+            "other": "plain",
+            "attributes": {
+                name: {"role": role, "type": "number"} for name, role in declared.items()
+            },
+            "promises": [{"model": "k-anonymity", "k": 5}],
+            "method": {"name": method},
+        }
+    )
+
+
+def given(source):
+    """The people as a frame of a library, or the name of where they lie."""
+    frame = pl.DataFrame(PEOPLE)
+    if "." not in source:
+        return getattr(frame, f"to_{source.replace('pyarrow', 'arrow')}", frame.clone)()
+    if source.endswith("parquet"):
+        frame.write_parquet(source)
+    elif source.endswith("jsonl"):
+        frame.write_ndjson(source)
+    else:
+        with sqlite3.connect("in.db") as database:
+            database.execute(
+                "CREATE TABLE t (text text, real real, salary double, undeclared float, whole int)"
+            )
+            database.executemany("INSERT INTO t VALUES (?, ?, ?, ?, ?)", frame.rows())
+    return source
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_numbers_beside_a_decimal_comma_are_published_alike_from_everywhere(source):
+    people, policy = given(source), beside(",")
+    for output in OUTPUTS:
+        if isinstance(people, str):
+            shoal.publish_file(people, policy, output)
+            checks = shoal.verify(output, policy=policy, original=people)
+            assert [check.text for check in checks if check.ok is False] == [], output
+        else:
+            shoal.publish(people, policy).save(output)
+        assert shoal.audit(output, policy, people).holds, output
+        shown = shoal.read_release(output, numbers="mid").data
+        expected = shoal.publish(pl.DataFrame(PEOPLE), policy).numbers()
+        for name in ("text", "real", "salary"):
+            assert shown[name].to_list() == expected[name].to_list(), (output, name)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_numbers_beside_a_decimal_comma_are_compared_as_they_are_published(source):
+    (row,) = shoal.compare(given(source), beside(","), methods=["mondrian"], ks=[5]).rows
+    published = shoal.publish(pl.DataFrame(PEOPLE), beside(",")).certificate
+    assert row.certificate["utility"] == published["utility"]
+
+
+@pytest.mark.parametrize("mark", [",", "."])
+@pytest.mark.parametrize("source", ["polars", "in.parquet"])
+def test_numbers_that_nobody_declared_are_numbers_in_a_workbook(source, mark):
+    people, policy = given(source), beside(mark)
+    if isinstance(people, str):
+        shoal.publish_file(people, policy, "o.xlsx")
+    else:
+        shoal.publish(people, policy).save("o.xlsx")
+    sheet = CalamineWorkbook.from_path("o.xlsx").get_sheet_by_index(0).to_python()
+    place = sheet[0].index("undeclared")
+    assert sorted(row[place] for row in sheet[1:]) == PEOPLE["undeclared"]
+    assert shoal.audit("o.xlsx", policy, people).holds
+
+
+@pytest.mark.parametrize("source", SOURCES[:3])
+def test_a_transformer_reads_numbers_beside_a_decimal_comma(source):
+    sklearn = pytest.importorskip("shoal.sklearn")
+    people, policy = given(source), beside(",", "full-domain")
+    made = sklearn.Anonymizer(policy, suppression=0.1).fit(people)
+    shown = pl.DataFrame(made.transform(people))
+    release = shoal.publish(people, made.policy_)
+    published = pl.DataFrame(release.data)
+    for name in published.columns:
+        by_row = dict(zip(release.trace, published[name], strict=True))
+        assert [*shown[name]] == [by_row[row] for row in range(ROWS)], name

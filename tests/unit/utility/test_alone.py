@@ -6,6 +6,7 @@ import tracemalloc
 from collections import defaultdict
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -31,7 +32,7 @@ def naive(records: list[tuple[int, ...]], counts_people: bool) -> list[bool]:
 @given(RECORDS, st.booleans(), st.sampled_from([0, 1 << 20]))
 def test_who_is_alone_is_counted_by_people(records, counts_people, small):
     labels, persons, *shown = np.array(records, dtype=np.int32).T
-    columns = [Column(str(i), codes, ("u", "v", "w")) for i, codes in enumerate(shown)]
+    columns = [Column(str(i), codes, pl.Series(["u", "v", "w"])) for i, codes in enumerate(shown)]
     classes = Classes(labels, 3, persons if counts_people else None)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(tally, "_TABLE", small or -4 * len(records))
@@ -60,7 +61,7 @@ def test_many_values_take_no_room_of_their_own():
     """A table of all classes and values would take 10^10 places."""
     many = 100_000
     number = np.arange(many, dtype=np.int32)
-    column = Column("amount", number, tuple(map(str, range(many))))
+    column = Column("amount", number, pl.Series(map(str, range(many))))
     tracemalloc.start()
     alone = tally._is_alone(Classes(number // 2, many // 2), [column])
     most = tracemalloc.get_traced_memory()[1]

@@ -433,7 +433,7 @@ def audit(
     """
     columns = {"quasi": quasi, "k": k, "subject": subject, "sensitive": sensitive, "l": l, "t": t}
     policy = policy_or_columns(policy, given_words(columns), original)
-    policy = with_files(policy, read_options(read or {}).model_dump(exclude_unset=True), {})
+    policy = with_files(policy, read_options(read).model_dump(exclude_unset=True), {})
     if policy.model.is_linked:
         if trace is not None or others is not None or downstream:
             raise InputError(

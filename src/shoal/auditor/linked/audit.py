@@ -13,7 +13,7 @@ import numpy as np
 from shoal.auditor.description import build, column_roles, date, policy_identity
 from shoal.auditor.linked.known_dates import KnownDates
 from shoal.auditor.linked.labels import exposures, view_of
-from shoal.auditor.linked.matching import matching_attack
+from shoal.auditor.linked.matching import kept_of_original, matching_attack
 from shoal.auditor.linked.reading import LinkedRelease, read_linked_tables
 from shoal.auditor.verdict import missing_counted, of_cells
 from shoal.data.certificate import Certificate
@@ -156,6 +156,7 @@ def measure_linked(
         measured["bundle_loss"] = bundle_loss(release, truth)
         rows = [(release.tables[name].rows, own.count) for name, own in truth.rows.items()]
         faults["invented"] = sum(max(shown - own, 0) for shown, own in rows)
+    kept: list[ReleaseWarning] = []
     if truth is not None and owners is None:
         progress("trying to match people")
         rng = np.random.default_rng([model.seed, 48])
@@ -164,6 +165,10 @@ def measure_linked(
         faults["matched"] = found.below
         if release.moved is not None:
             faults["odd_days"] += found.unmoved
+        faults |= {"kept_keys": 0, "kept_order": 0}
+        for fault, count, finding in kept_of_original(release, truth, rng):
+            faults[fault] += count
+            kept.append(finding)
     certificate = Certificate(
         {
             "shoal": VERSION,
@@ -189,7 +194,8 @@ def measure_linked(
             "output": None,
         }
     )
-    said = [*_warnings(model), *_of_cells(release, problem, sources), *missing_counted(certificate)]
+    cells = _of_cells(release, problem, sources)
+    said = [*kept, *_warnings(model), *cells, *missing_counted(certificate)]
     return LinkedAudit(certificate.warned(*said), release, truth)
 
 

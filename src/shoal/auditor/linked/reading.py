@@ -50,6 +50,7 @@ TILTS = np.arange(0, 30, 0.25)
 class ReleasedTable:
     """One table of a release: its rows by parent, and what they show.
 
+    table: its cells, and where each row stands in the file; None: there.
     columns: its quasi-identifiers. counts: by table below, how many rows its cells say; lo and hi.
     more: (n,) what else tells rows apart: days of the week that moved days keep. dates: of its
         columns, those of which attackers know one date alone.
@@ -57,6 +58,7 @@ class ReleasedTable:
 
     declared: DeclaredTable
     starts: np.ndarray
+    table: Table
     columns: tuple[PublishedColumn, ...]
     counts: Mapping[str, PublishedColumn]
     sensitive: Mapping[str, SensitiveColumn]
@@ -218,7 +220,7 @@ class _Reader:
             more.append(self.moved % 7)
         is_exact = anchor is not None and anchor.gaps == "exact"
         dates = declared.dates if is_exact else ()
-        one = ReleasedTable(declared, starts, columns, counts, sensitive, tuple(more), dates)
+        one = ReleasedTable(declared, starts, table, columns, counts, sensitive, tuple(more), dates)
         self.found[declared.name] = one
         if declared.key is not None and declared.key in table.names:
             self._judge_keys(one, names_of(table.frame[declared.key]))
@@ -252,7 +254,7 @@ class _Reader:
         order = np.argsort(parents, kind="stable")
         order = order[np.searchsorted(parents[order], 0) :]
         self.faults["orphans"] += len(parents) - len(order)
-        return Table(table.frame[order]), starts_of(parents[order], above.records)
+        return Table(table.frame[order], source=order), starts_of(parents[order], above.records)
 
     def _count_alike(self, declared: DeclaredTable, table: Table) -> None:
         """Counts the rows that show the same in a table whose rows nobody can join."""

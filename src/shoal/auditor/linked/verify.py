@@ -27,6 +27,17 @@ OF_PUBLISHER = ("matching", "paid")
 """What only an audit of files says of linked tables, and only who made them."""
 
 
+def require_no_trace(stated: Stated, trace: str | None) -> None:
+    """Raises InputError where a trace is given for linked tables, of which it would prove nothing
+    here that matching people with the original does not.
+    """
+    if stated.at("linked") is not None and trace is not None:
+        raise InputError(
+            "trace: is not used for linked tables, whose people the original alone is matched with;"
+            " leave it out"
+        )
+
+
 def linked_checks(stated: Stated, path: str, reader: Reader, progress: Progress) -> Iterator[Check]:
     """Every check of released tables against their certificate, in order; with the policy, all is
     measured again, and with the original as well, everybody is tried to be matched.
@@ -43,7 +54,13 @@ def linked_checks(stated: Stated, path: str, reader: Reader, progress: Progress)
     yield _files(stated, hashes)
     yield consistency(stated)
     if reader.policy is None:
-        yield Check("promises", None, "stated, not measured here; name the policy with --policy")
+        compared = "files were compared by their hashes, figures with one another"
+        more = "all else needs the policy; name it with --policy"
+        yield Check("measured again", None, f"nothing: {compared}; {more}")
+        needed = "original; name it with --original"
+        if reader.original is not None:
+            needed = "policy, too; name it with --policy"
+        yield Check("input", None, f"needs the {needed}")
         return
     again = audit_linked(
         path, reader.policy, reader.original, progress=progress, may_lack_dates=True

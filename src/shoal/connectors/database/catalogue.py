@@ -1,4 +1,4 @@
-"""Which tables a database has, and which column of one points to which of another."""
+"""Which tables and views a database has, and which column of one points to which of another."""
 
 from dataclasses import dataclass
 
@@ -13,11 +13,11 @@ from shoal.connectors.database.connections import opened
 
 _TABLES = {
     "sqlite": """
-        SELECT name FROM main.sqlite_schema WHERE type IN ('table', 'view')
+        SELECT name, type FROM main.sqlite_schema WHERE type IN ('table', 'view')
         AND name NOT LIKE 'sqlite~_%' ESCAPE '~' ORDER BY name""",
     POSTGRESQL: """
-        SELECT CAST(c.relname AS text) FROM pg_catalog.pg_class c
-        JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+        SELECT CAST(c.relname AS text), CAST(c.relkind AS text)
+        FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
         WHERE c.relkind IN ('r', 'p', 'v', 'm') AND NOT c.relispartition AND n.nspname = $1
         ORDER BY 1""",
 }
@@ -42,6 +42,7 @@ _FOREIGN_KEYS = {
             AND d.relnamespace = c.relnamespace AND n.nspname = $1
         ORDER BY 1, 2""",
 }
+_VIEWS = ("view", "v", "m")
 OWN = (CERTIFICATES, STREAMS, RELEASES)
 
 
@@ -57,9 +58,10 @@ class ForeignKey:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """The tables of a schema, and the foreign keys of one column among them."""
+    """The tables and views of a schema, and the foreign keys of one column among them."""
 
     tables: list[str]
+    views: list[str]
     foreign_keys: list[ForeignKey]
 
 
@@ -67,8 +69,10 @@ def catalogue(address: TableAddress) -> Catalogue:
     """What the schema of an address has, whatever table it names; raises InputError."""
     with opened(address) as session:
         parameters = (session.named(address).schema,) if address.kind == POSTGRESQL else ()
-        names = session.query(_TABLES[address.kind], parameters).to_series().to_list()
+        found = session.query(_TABLES[address.kind], parameters).rows()
         keys = session.query(_FOREIGN_KEYS[address.kind], parameters).rows()
     return Catalogue(
-        [name for name in names if name not in OWN], [ForeignKey(*key) for key in keys]
+        [name for name, kind in found if name not in OWN and kind not in _VIEWS],
+        [name for name, kind in found if kind in _VIEWS],
+        [ForeignKey(*key) for key in keys],
     )

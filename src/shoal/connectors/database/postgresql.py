@@ -12,7 +12,14 @@ from typing import Any, ClassVar
 import polars as pl
 
 from shoal.connectors.database.address import TableAddress
-from shoal.connectors.database.session import BATCH, DatabaseRefusal, SqlColumn, TableName, cell_of
+from shoal.connectors.database.session import (
+    BATCH,
+    DatabaseRefusal,
+    Held,
+    SqlColumn,
+    TableName,
+    cell_of,
+)
 from shoal.errors import MissingExtraError
 
 LONGEST = 63
@@ -35,8 +42,9 @@ _ONE_TEXT = {
     "float8": "(NULLIF({}, 'NaN') + 0::float8)",
 }
 """Of numbers that have several texts, as 1.1 and 1.10, or 0 and -0; what is no number is none."""
-_HOLDS: dict[str, type[pl.Int64 | pl.Date | pl.String]] = {
+_HOLDS: dict[str, Held] = {
     **dict.fromkeys(("int2", "int4", "int8"), pl.Int64),
+    **dict.fromkeys(_ONE_TEXT, pl.Float64),
     "date": pl.Date,
 }
 _TRIED = re.compile(r'connection to server (?:at|on socket) "([^"]+)"(?: \([^)]*\))?(, port \d+)?')

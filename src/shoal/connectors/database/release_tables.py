@@ -322,7 +322,8 @@ def _is_there(address: TableAddress, line: ListedRelease) -> bool:
 
 def read_table(address: TableAddress, reading: Reading) -> tuple[pl.DataFrame, str]:
     """The cells of a table, and the hash of their texts; raises InputError. reading: what is
-    needed. Whole numbers and days are such where their columns are declared so; all else is text.
+    needed, and which mark other numbers have as text. Whole numbers and days are such where their
+    columns are declared so; all else is text.
 
     Of a table that a ledger writes: those of the release that the address names, with the hash of
     its file; or else the table as of the last one.
@@ -333,7 +334,7 @@ def read_table(address: TableAddress, reading: Reading) -> tuple[pl.DataFrame, s
         if not releases:
             _refuse_number(address)
             frame, sha256 = rows_of_table(session, address, table, reading)
-            return as_declared(frame, session.columns(table)), sha256
+            return as_declared(frame, session.columns(table), reading), sha256
         rows = TableRows.of(session, table)
         if address.release is None:
             last = releases[-1]

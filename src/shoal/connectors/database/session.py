@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, TypeAlias
 
 import polars as pl
 
 from shoal.connectors.database.address import TableAddress
+from shoal.connectors.dialect import Reading
 from shoal.errors import InputError, PartyError, ShoalError
 
 BATCH = 1 << 16
@@ -30,14 +31,17 @@ class TableName:
         return TableName(self.schema, name)
 
 
+Held: TypeAlias = "type[pl.Int64 | pl.Float64 | pl.Date | pl.String]"
+
+
 @dataclass(frozen=True)
 class SqlColumn:
     """A column of a table. as_text, in_order: SQL for its cells as text, and to sort by it, so that
     whatever differs as text has one order. unneeded: SQL for cells of any type as some text, where
     nobody needs them.
 
-    unfit: its type, where its values have no one text; else empty. holds: whole numbers or days,
-    where it is declared to; else texts.
+    unfit: its type, where its values have no one text; else empty. holds: whole numbers, numbers or
+    days, where it is declared to; else texts.
     """
 
     name: str
@@ -45,7 +49,7 @@ class SqlColumn:
     in_order: str
     unneeded: str
     unfit: str = ""
-    holds: type[pl.Int64 | pl.Date | pl.String] = pl.String
+    holds: Held = pl.String
 
     @property
     def of_any_type(self) -> "SqlColumn":
@@ -152,19 +156,26 @@ def rows_as_text(
     return frame
 
 
-def as_declared(frame: pl.DataFrame, columns: Sequence[SqlColumn]) -> pl.DataFrame:
-    """Texts as what their columns are declared to hold; as they are where one of them is not."""
-    typed = []
-    for column in columns:
-        if column.holds is not pl.String and column.name in frame.columns:
-            text = frame[column.name]
-            if column.holds is pl.Date:
-                cells = text.str.to_date("%Y-%m-%d", strict=False)
-            else:
-                cells = text.cast(column.holds, strict=False)
-            if cells.cast(pl.String).equals(text):
-                typed.append(cells)
-    return frame.with_columns(typed)
+def as_declared(
+    frame: pl.DataFrame, columns: Sequence[SqlColumn], reading: Reading
+) -> pl.DataFrame:
+    """Texts as the whole numbers or days that their columns are declared to hold, where all are;
+    other numbers stay texts, of the digits they have, with the mark of the reading.
+    """
+    return frame.with_columns(
+        _held(frame[column.name], column.holds, reading.of(column.name).decimal)
+        for column in columns
+        if column.holds is not pl.String and column.name in frame.columns
+    )
+
+
+def _held(text: pl.Series, kind: Held, mark: str) -> pl.Series:
+    is_day = kind is pl.Date
+    cells = text.str.to_date("%Y-%m-%d", strict=False) if is_day else text.cast(kind, strict=False)
+    if kind is not pl.Float64 and cells.cast(pl.String).equals(text):
+        return cells
+    is_number = text.cast(pl.Float64, strict=False).is_not_null()
+    return text.str.replace(".", mark, literal=True).zip_with(is_number, text)
 
 
 def count_rows(session: Session, table: TableName) -> int:

@@ -15,6 +15,7 @@ from shoal.connectors.database.session import (
     BATCH,
     SOURCE,
     DatabaseRefusal,
+    Held,
     SqlColumn,
     TableName,
     cell_of,
@@ -37,6 +38,8 @@ _WHY = {
     "SQLITE_TOOBIG": "has more than fits into a cell, or more columns than SQLite accepts",
     "SQLITE_INTERRUPT": f"was stopped, or takes more than a file of its size; {WAY_OUT}",
 }
+_OF_NUMBERS = ("REAL", "FLOA", "DOUB", "NUM", "DEC")
+"""Parts of the types by which SQLite makes numbers of what looks like one, beside `INT`."""
 ROWID = "rowid"
 """What SQLite itself numbers rows by, in tables without a primary key; no column of theirs."""
 STEPS = 16
@@ -213,8 +216,12 @@ def _made(path: Path) -> Path | None:
 
 
 def _column_of(name: str, kind: str) -> SqlColumn:
-    holds = pl.Int64 if "INT" in kind else pl.Date if kind == "DATE" else pl.String
     cell = cell_of(name)
+    holds: Held = pl.Date if kind == "DATE" else pl.String
+    if "INT" in kind:
+        holds = pl.Int64
+    elif any(part in kind for part in _OF_NUMBERS):
+        holds = pl.Float64
     # by bytes: a collation of the table may take two texts for the same
     return SqlColumn(name, cell, f"{cell} COLLATE BINARY", _hex(cell), holds=holds)
 

@@ -111,10 +111,12 @@ def evidence_for(
     parts: Sequence[PersonColumn],
     columns: Iterable[PersonColumn],
     goes_on: bool = False,
+    to_confirm: bool = False,
 ) -> Evidence:
     """What the columns say of people who are numbered by some of them, the parts.
 
     Personal columns come first; where they contradict, the others are not asked, unless it goes on.
+    to_confirm: nor where one of them does not confirm them.
     """
     evidence, sample = Evidence(), _Sample.of(people)
     if len(sample.pairs) < FEWEST_PAIRS:
@@ -124,6 +126,8 @@ def evidence_for(
     for column in sorted(others, key=lambda column: not column.name.is_personal):
         is_personal = column.name.is_personal
         if not is_personal and evidence.is_contradicted and not goes_on:
+            break
+        if to_confirm and evidence.personal and not evidence.is_confirmed:
             break
         held = column.people.among(sample.rows)
         codes, has_value = held.keys, held.is_value
@@ -284,9 +288,11 @@ class Candidate:
         """Several columns, which only together number people."""
         return cls(parts, "pair", _people_of(parts))
 
-    def weigh(self, columns: Sequence[PersonColumn], goes_on: bool = False) -> Evidence:
+    def weigh(
+        self, columns: Sequence[PersonColumn], goes_on: bool = False, to_confirm: bool = False
+    ) -> Evidence:
         """Takes up what the columns say of it."""
-        self.evidence = evidence_for(self.people, self.parts, columns, goes_on)
+        self.evidence = evidence_for(self.people, self.parts, columns, goes_on, to_confirm)
         return self.evidence
 
     @property
@@ -414,7 +420,7 @@ def within_groups(
                 settled.add(number)
                 yield number, None
         elif found.people.repeated >= FEWEST and _is_finer(found):
-            evidence = found.weigh(columns)
+            evidence = found.weigh(columns, to_confirm=True)
             if evidence.is_of_people or (evidence.is_confirmed and is_named):
                 alone = Candidate(tuple(within), "group", _people_of(within))
                 if not alone.weigh(columns).is_confirmed:

@@ -16,6 +16,7 @@ import polars as pl
 
 from shoal.data.column_words import DATE, PERSONAL, ColumnName, name_of
 from shoal.data.person_names import bare, names_of
+from shoal.data.room import blocks
 from shoal.data.table import Table, as_text, encode_text
 
 MOST_CELLS = 1_000
@@ -191,8 +192,11 @@ class People:
     def counts(self) -> np.ndarray:
         """Records of everybody, in any order."""
         if self.room:
-            counted = np.bincount(self.keys, minlength=self.room)
-            counted -= np.bincount(self.keys[~self.is_value], minlength=self.room)
+            counted = np.zeros(self.room, dtype=np.int64)
+            for rows in blocks(len(self.keys)):  # else a wider copy of all keys is made
+                keys = self.keys[rows]
+                some = keys if self.is_value[rows].all() else keys[self.is_value[rows]]
+                counted += np.bincount(some, minlength=self.room)
             return counted[counted > 0]
         return pl.Series(self.keys[self.is_value]).unique_counts().to_numpy().astype(np.int64)
 
@@ -261,6 +265,7 @@ class PersonColumn:
         if self.seen <= FEW_CELLS or self.title in self._table.coded:
             codes = self._table.column(self.title).codes
             different, number = np.unique(self._keys(self._cells), return_inverse=True)
+            number = number.astype(np.min_scalar_type(len(different)))
             return People(number[codes], is_value(self._cells)[codes], len(different))
         texts = self._texts(slice(None))
         return People(self._keys(texts), is_value(texts))
@@ -289,13 +294,13 @@ class PersonColumn:
         codes = self._table.column(self.title).codes[rows]
         year = encode_text(self._cells.str.extract(r"(\d{4})", 1).fill_null(""))
         day = encode_text(self._cells.str.replace(r"\d{4}", ""))
-        years = People(year.codes[codes], np.ones(len(codes), dtype=bool), len(year.cells))
+        years = People(year.codes[codes], np.ones(len(codes), dtype=bool), len(year.texts))
         return years, day.codes[codes].astype(np.int64)
 
     @cached_property
     def _cells(self) -> pl.Series:
         """The texts of an encoded column by their codes."""
-        return pl.Series(self._table.column(self.title).cells, dtype=pl.String)
+        return self._table.column(self.title).texts
 
     def _texts(self, rows: np.ndarray | slice) -> pl.Series:
         """What some records hold."""

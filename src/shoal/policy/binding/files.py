@@ -160,6 +160,14 @@ class PolicyTables:
             kept=frozenset(declared) if self.model.other == "drop" else None,
         )
 
+    @property
+    def _reading_of_release(self) -> Reading:
+        """Numbers and dates that are not declared stand there as such, not in the policy's form."""
+        reading = reading_of(self.model.read, self.model.write)
+        sources = {column.name: column.source for column in self.cells.derived}
+        translated = translated_columns(self.model, [*self.model.attributes, *sources], sources)
+        return replace(reading, translated=frozenset(translated))
+
     def table_given(self, frame: Frame | Table, allow_empty: bool = False) -> Table:
         """The frame that a policy is for, as a table; raises InputError."""
         return table_of(frame, allow_empty, self.reading_of(self.model.read))
@@ -232,13 +240,13 @@ class PolicyTables:
         stated: how its certificate says that it is written; by default, the certificate beside it.
         sheet: of a workbook that has several.
         """
-        reading = replace(reading_of(self.model.read, self.model.write), sheet=sheet)
+        reading = replace(self._reading_of_release, sheet=sheet)
         if room is None:
             check_released(path)
             if self.is_made_of_columns:
                 asked = self.model.read  # of a release of any maker
                 reading = replace(reading, sheet=asked.sheet, header=asked.line_of())
-        reading = as_stated(reading, stated or certified_reading(path, reading))
+        reading = reading.as_stated(stated or certified_reading(path, reading))
         if room is not None:
             return self._read_past_memory(path, reading, room)
 
@@ -261,7 +269,7 @@ class PolicyTables:
 
         second: of two tables, the other.
         """
-        reading = as_stated(reading_of(self.model.read, self.model.write), dialect)
+        reading = self._reading_of_release.as_stated(dialect)
         if room is not None:
             return self._read_past_memory(draft.path, reading, room, draft.name.kind)
 
@@ -402,13 +410,6 @@ class PolicyTables:
 def _same_or(table: Table, frame: pl.DataFrame) -> Table:
     """The table, with what was encoded of it, where its frame is the same."""
     return table if frame is table.frame else Table(frame)
-
-
-def as_stated(reading: Reading, stated: Reading | Dialect | None) -> Reading:
-    """The reading with the encoding and the delimiter that are stated, if any are."""
-    if stated is None:
-        return reading
-    return replace(reading, encoding=stated.encoding, delimiter=stated.delimiter, is_beside=False)
 
 
 # How a release is written, as the certificate beside it says; options of `publish` may have

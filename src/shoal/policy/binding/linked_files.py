@@ -13,6 +13,7 @@ from shoal.connectors.files import SourceFile
 from shoal.connectors.frames import Frame, table_of
 from shoal.connectors.release_drafts import WrittenDraft
 from shoal.connectors.table_places import place_of_several, table_places
+from shoal.data.linked import PEOPLE
 from shoal.data.person_names import without_nobody
 from shoal.data.table import Table
 from shoal.data.warnings import PEOPLE_ASSUMED, ReleaseWarning
@@ -171,7 +172,7 @@ def _given(
             " frames by the names of the tables, such as {'people': ..., 'visits': ...}"
         )
     found = table_places(str(source), further, problem.policy.files)
-    found = found.with_people(problem.model.tables)
+    found = found.with_views({PEOPLE, *problem.model.tables}).with_people(problem.model.tables)
     yield from ((name, place.path, place.sheet) for name, place in found.places.items())
 
 

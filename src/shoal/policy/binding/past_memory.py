@@ -194,8 +194,8 @@ def require_people(table: Table, model: PolicyModel) -> None:
     """Raises InputError where a row has no value but in removed columns, since it is nobody."""
     columns, silent = [], model.silent_of(table.names, model.other)
     kept = [table.column(name) for name in table.names if name not in silent]
-    for column in sorted(kept, key=lambda c: len(c.cells)):
-        nobody = is_nobody(pl.Series(column.cells, dtype=pl.String), model.no_names)
+    for column in sorted(kept, key=lambda c: len(c.texts)):
+        nobody = is_nobody(column.texts, model.no_names)
         if not nobody.any():
             return
         columns.append((nobody, column.codes))

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from shoal.data.classes import Classes, encode_sensitive_columns, values_of_nobody
 from shoal.data.encoding import EncodedTable, encode, encode_populations
@@ -174,7 +175,8 @@ def _bound(name: str, column: Column | None, tables: PolicyTables, opaque: bool)
     """What a column is for; raises InputError where its values don't fit."""
     model = tables.model
     declared = model.attributes.get(name) or AttributePolicy.model_validate({"role": model.other})
-    is_value = np.array([model.is_value(cell) for cell in column.cells] if column else [], bool)
+    texts = pl.Series([], dtype=pl.String) if column is None else column.texts
+    is_value = (~texts.is_in(model.no_names)).to_numpy()
     order = _order(declared, column, is_value)
     lost_zeros = _lost_zeros(declared, column, is_value)
     hierarchy = None if opaque else _hierarchy(name, declared, column, is_value, tables)
@@ -234,14 +236,14 @@ def tree_by_values(name: str, column: Column, tables: PolicyTables) -> Hierarchy
         return None
     if not all(getattr(registry.makers()[kind], "by_value", False) for kind in declared):
         return None
-    is_value = np.array([tables.model.is_value(cell) for cell in column.cells], dtype=bool)
+    is_value = (~column.texts.is_in(tables.model.no_names)).to_numpy()
     encoding = tables.model.read.encoding
     return declared_hierarchy(name, declared, tables.base, column, is_value, encoding)
 
 
 def _about_empty_cells(name: str, column: Column) -> str:
     """A tree has no label for an empty cell that counts as a value."""
-    empty = np.array([cell == "" for cell in column.cells])
+    empty = (column.texts == "").to_numpy()
     count = int(column.counts()[empty].sum())
     are, them = ("1 cell is", "it") if count == 1 else (f"{count} cells are", "them")
     rows = listed_rows(column.rows_of(empty).tolist(), count)

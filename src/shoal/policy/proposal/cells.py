@@ -98,8 +98,7 @@ class ColumnCells:
 
     def is_value(self, column: Column) -> np.ndarray:
         """(column's cells,) bool, which of them hold a value. column: the one these are of."""
-        cells = pl.Series(column.cells, dtype=pl.String)
-        return cells.is_in(self.cells.implode()).to_numpy()
+        return column.texts.is_in(self.cells.implode()).to_numpy()
 
     @cached_property
     def words(self) -> list[str]:

@@ -110,8 +110,8 @@ def columns_as_read(
     for name in some.names:
         column = columns[name] = some.column(name)
         if name not in found.questions and not column.was_number:
-            cells = as_read(pl.Series(name, column.cells, pl.String).to_frame(), notation)
-            columns[name] = replace(column, cells=tuple(cells[name]))
+            texts = as_read(column.texts.alias(name).to_frame(), notation)[name]
+            columns[name] = replace(column, texts=texts)
     return columns, found
 
 

@@ -237,6 +237,86 @@ def test_keys_of_the_original_repeated_keys_and_orphans_are_found(released):
     assert faults["orphans"] == released["drugs"].height - 1
 
 
+def one_known(**more):
+    """A policy by which nothing has to be withheld."""
+    content = linked_cases.policy(assume=["counts-unknown"], **more)
+    content["tables"]["visits"]["rows"] = {"known": 1}
+    content["tables"]["drugs"]["rows"] = {"known": "none"}
+    return content
+
+
+@pytest.fixture(scope="module")
+def numbered(tmp_path_factory):
+    """Tables with numbers for keys, a release of them, and by table the row behind each row."""
+    folder = tmp_path_factory.mktemp("numbered")
+    frames = linked_cases.world(60)
+    of_person = {name: i + 1 for i, name in enumerate(frames["people"]["patient"])}
+    of_visit = {name: i + 1 for i, name in enumerate(frames["visits"]["visit"])}
+    people, visits, drugs = (frames[name] for name in ("people", "visits", "drugs"))
+    original = {
+        "people": people.with_columns(pl.col("patient").replace_strict(of_person)),
+        "visits": visits.with_columns(
+            pl.col("patient").replace_strict(of_person), pl.col("visit").replace_strict(of_visit)
+        ),
+        "drugs": drugs.with_columns(pl.col("visit").replace_strict(of_visit)),
+    }
+    done = library.publish(original, one_known(), output=folder / "out", trace=folder / "trace")
+    lines = map(json.loads, (folder / "trace").read_text("utf-8").splitlines())
+    behind = {name: [] for name in original}
+    for line in lines:
+        behind[line["table"]].append(line["seq"])
+    return original, done.data, behind
+
+
+def test_new_keys_in_a_drawn_order_are_those_of_nobody(numbered):
+    original, released, _ = numbered
+    for seed in range(5):
+        found = audit(released, original, one_known(seed=seed))
+        assert found.holds
+        assert not found.grave
+
+
+@pytest.mark.parametrize("table", ["people", "visits"])
+def test_keys_kept_from_the_original_are_found_beside_it_and_named(numbered, table):
+    original, released, behind = numbered
+    key = {"people": "patient", "visits": "visit"}[table]
+    rows = released[table].height
+    true = [int(original[table][key][seq]) for seq in behind[table]]
+    spare = iter(sorted({*range(1, rows + 1)} - {*true}))  # a release has keys from 1 to its rows
+    kept = [str(one if one <= rows else next(spare)) for one in true]
+    new = dict(zip(released[table][key], kept, strict=True))
+    changed = {
+        name: frame.with_columns(pl.col(key).replace_strict(new)).sample(
+            frame.height, shuffle=True, seed=1
+        )
+        if key in frame.columns
+        else frame
+        for name, frame in released.items()
+    }
+    assert (
+        audit(changed, None, one_known())["faults"]["original_keys"] == 0
+    )  # who has not the original can't tell
+    found = audit(changed, original, one_known())
+    assert found["faults"]["kept_keys"] > rows / 2
+    assert not found.holds
+    (said,) = found.grave
+    assert said.text.startswith(
+        f"table '{table}': keys in column '{key}' are those of the original"
+    )
+
+
+@pytest.mark.parametrize("table", ["people", "visits"])
+def test_rows_in_the_order_of_the_original_are_found_beside_it_and_named(numbered, table):
+    original, released, behind = numbered
+    order = np.argsort(behind[table])
+    sorted_rows = {**released, table: released[table][order]}
+    found = audit(sorted_rows, original, one_known())
+    assert found["faults"]["kept_order"] == 1
+    assert not found.holds
+    (said,) = found.grave
+    assert said.text.startswith(f"table '{table}': rows stand in the order of the original")
+
+
 def test_without_keys_rows_that_show_the_same_are_counted(released):
     bare = {name: frame.drop("visit", "patient", strict=False) for name, frame in released.items()}
     honest = audit(bare, keys="none")

@@ -18,6 +18,7 @@ from shoal.auditor.verify import verify
 from shoal.data.certificate import Certificate
 from shoal.errors import InputError, PromiseError
 from shoal.reports.dossier import dossier
+from shoal.reports.limits import row_order
 
 
 @pytest.fixture(scope="module")
@@ -193,6 +194,60 @@ def test_the_certificate_and_the_dossier_say_that_no_other_release_was_looked_at
     found = dossier(published / "out", context=context, policy=published / "policy.json")
     (text,) = [point["text"] for point in found.open if point["kind"] == "fails"]
     assert text.endswith("no audit of linked tables does that; say in 'not_judged' why both go out")
+
+
+def test_no_row_is_said_to_stand_by_what_it_shows(published):
+    """Rows stand by keys that are drawn."""
+    certificate = Certificate.load(published / "out" / "certificate.json")
+    assert certificate["output"]["dialect"]["order"] is None
+    assert row_order(certificate) == "drawn by chance, so it tells nothing more"
+    assert row_order(certificate.extended(verb="audit", output=None)) == ""
+
+
+def test_without_a_policy_it_says_what_was_compared_and_what_the_certificate_states(published):
+    found = checks_of(published)
+    assert found["promises"].text == "stated, not measured here: 1 of 1 held"
+    assert found["measured again"].ok is None
+    assert "compared by their hashes" in found["measured again"].text
+    assert "all else needs the policy" in found["measured again"].text
+    assert found["input"].text.startswith("needs the original")
+    found = checks_of(published, original=published / "clinic")
+    assert found["input"].text.startswith("needs the policy, too")
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"faults": {"orphans": 3}}, {"promises": [{"holds": False}]}],
+    ids=["faults", "promises"],
+)
+def test_without_a_policy_what_the_certificate_itself_denies_is_found(copied, changed):
+    path = copied / "out" / "certificate.json"
+    stated = json.loads(path.read_text())
+    if "promises" in changed:
+        changed = {"promises": [{**stated["promises"][0], "holds": False, "measured": 1}]}
+    path.write_text(json.dumps({**stated, **changed}))
+    assert "promises" in failing(checks_of(copied))
+
+
+@pytest.mark.parametrize("command", ["verify", "dossier"])
+def test_a_trace_is_refused_where_nothing_of_linked_tables_is_checked_by_it(
+    published, tmp_path, shoal, command
+):
+    (tmp_path / "c.yaml").write_text("version: 1")
+    given = {"verify": [], "dossier": ["--context", tmp_path / "c.yaml", "-o", tmp_path / "d.html"]}
+    done = shoal(command, published / "out", "--trace", tmp_path / "no", *given[command])
+    assert done.status == 2
+    assert "trace: is not used for linked tables" in done.err
+    assert done.err.count("leave it out") == 1
+
+
+@pytest.mark.parametrize("kind", ["datapackage", "croissant"])
+def test_metadata_of_linked_tables_are_refused_and_nothing_is_written(published, shoal, kind):
+    before = sorted(published.rglob("*"))
+    done = shoal("dossier", published / "out", "--metadata", kind)
+    assert done.status == 2
+    assert "--metadata: describes one table, not linked ones; leave it out" in done.err
+    assert sorted(published.rglob("*")) == before
 
 
 def test_the_dossier_shows_the_tables_and_the_risk_before_and_after(published, tmp_path):
