@@ -13,7 +13,14 @@ from shoal.data.table import Table
 from shoal.data.warnings import warn
 from shoal.errors import InputError, MissingExtraError
 from shoal.policy.binding.table import bound_table
-from shoal.policy.from_columns import Names, Settings, changed, policy_of_words, words_of_call
+from shoal.policy.from_columns import (
+    Names,
+    NamesOrSettings,
+    Settings,
+    changed,
+    policy_of_words,
+    words_of_call,
+)
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.recoding.recode import cells_of, suppress_cells
 from shoal.reports.publication import warn_of
@@ -28,8 +35,6 @@ except ImportError:
     raise MissingExtraError.of("shoal.sklearn needs scikit-learn", "ml") from None
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from shoal.policy.binding.table import BoundTable
 
 METHOD = "full-domain"
@@ -44,12 +49,14 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     beyond its domain is refused. Promises hold for the records of `fit` and no others: what
     `transform` makes of other people's is for a model, not for publication.
 
-    policy: as of `shoal.publish`; or, without one, its words. Beside a policy go k, method and
-    seed. Parameters of `full-domain` are kept; raises InputError for another method, or further
+    policy: as of `shoal.publish`; or, without one, its words. Beside a policy go k, method, seed
+    and read. Parameters of `full-domain` are kept; raises InputError for another method, or further
     rounds. suppression: the share of the records of `fit` whose quasi-identifiers may all become
     `*`, so that others keep finer levels; by default what the method says, or none. `transform`
     shows no combination of cells but those that `fit` published, and `*` instead of any other.
     Frames of pandas, Polars or pyarrow go in and come out, without identifiers and dropped columns.
+    Sensitive columns, which l and t need, come out as they are, and a model behind it learns from
+    them unless a step between drops them.
     Warns of columns that are the same for everybody, of each once from a line that fits many times.
 
     policy_, plan_: what was asked, and what becomes of each value; both are the owner's. levels_:
@@ -60,10 +67,10 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self,
         policy: PolicyLike | None = None,
         *,
-        quasi: "Names | Mapping[str, Settings | None]" = (),
-        sensitive: Names = (),
+        quasi: NamesOrSettings = (),
+        sensitive: NamesOrSettings = (),
         subject: str | None = None,
-        plain: Names = (),
+        plain: NamesOrSettings = (),
         drop: Names = (),
         other: str | None = None,
         k: int | None = None,
@@ -71,6 +78,8 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         t: float | None = None,
         method: str | Settings | None = None,
         seed: int | None = None,
+        read: Settings | None = None,
+        missing_values: Names = (),
         suppression: float | None = None,
     ) -> None:
         self.policy = policy
@@ -85,6 +94,8 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.t = t
         self.method = method
         self.seed = seed
+        self.read = read
+        self.missing_values = missing_values
         self.suppression = suppression
 
     def fit(self, X: Any, y: object = None) -> "Anonymizer":
@@ -94,7 +105,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if self.policy is None:
             policy = policy_of_words(Policy.from_dict, X, words)
         else:
-            beside = {"k": self.k, "method": self.method, "seed": self.seed}
+            beside = {name: words[name] for name in ("k", "method", "seed", "read")}
             policy = changed(Policy.of(self.policy), words_of_call(beside))
         self.policy_ = _recoding_all_alike(policy, self.suppression)
         release = publication(X, self.policy_, NOTHING_ELSE, {})

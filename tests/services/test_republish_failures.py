@@ -323,7 +323,7 @@ def test_a_full_disk_is_reported_and_leaves_the_ledger_whole(tmp_path):
         assert done.returncode == 0, (size, done.stderr)
         statuses.append(int((tmp_path / "status").read_text()))
         lines = (tmp_path / "error").read_text().splitlines(keepends=True)
-        findings = ("a real person's", "no promise covers", "known too", "published as it is")
+        findings = ("one person's", "no promise covers", "known too", "published as it is")
         error = "".join(line for line in lines if not any(text in line for text in findings))
         is_there = "0002" in (tmp_path / "left").read_text().split()
         assert is_there == (statuses[-1] == 0), (size, error)

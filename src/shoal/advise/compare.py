@@ -76,16 +76,16 @@ def compare(
     """Every method at every k, each release measured as `publish` measures it; none is published.
 
     frame: or a file's path. columns: of a frame, in place of a policy, the words of
-    `shoal.publish`; or k, method and seed beside one. methods: `name` or `name:parameter=value`,
-    several parameters parted by colons, or a dict with its `name` and parameters; `["all"]` for
-    every one that publishes a table; by default about four that suit the policy. Its own method
-    keeps its parameters. ks: by default the `k` of this call, else 5, 10, 25, 50 and the policy's;
-    1, which is the policy as it is, where that bounds the risk of a sample and asks no k. A promise
-    that is broken and a k that can't be reached are rows of the table, not errors; raises
-    InputError for what can't be read or asked. attack: also how much guessing, ends of intervals
-    and lists of names gain on each release. on_row: called with each row as it is measured; what it
-    raises ends the comparison. skip: labels of methods and ks that are measured already;
-    `Comparison.joined` puts the rest to them.
+    `shoal.publish`; or k, method, seed and read beside one. methods: `name` or
+    `name:parameter=value`, several parameters parted by colons, or a dict with its `name` and
+    parameters; `["all"]` for every one that publishes a table; by default about four that suit the
+    policy. Its own method keeps its parameters. ks: by default the `k` of this call, else 5, 10,
+    25, 50 and the policy's; 1, which is the policy as it is, where that bounds the risk of a sample
+    and asks no k. A promise that is broken and a k that can't be reached are rows of the table, not
+    errors; raises InputError for what can't be read or asked. attack: also how much guessing, ends
+    of intervals and lists of names gain on each release. on_row: called with each row as it is
+    measured; what it raises ends the comparison. skip: labels of methods and ks that are measured
+    already; `Comparison.joined` puts the rest to them.
     """
     progress = watched(progress)
     if policy is None and isinstance(frame, (str, Path)):

@@ -12,6 +12,7 @@ from shoal.data.classes import SensitiveColumn
 from shoal.data.numbers import weighted_sum
 from shoal.protocols import Attack
 
+NOTHING_ALIKE = "no hierarchy or number says which of its values are similar"
 ALIKE = 0.05  # of the released range: numbers within it tell nearly the same
 
 
@@ -42,9 +43,12 @@ def _attribute(scene: AttackScene, name: str) -> Findings:
         return {"people": None, "similar": None, "chance": None, "why": "no class"}
     alone = counts.distinct() == 1
     alike = _alike(counts, release.sensitive[name])
+    similar: Findings = {"similar": None, "why": NOTHING_ALIKE}
+    if alike is not None:
+        similar = {"similar": counted(people_in(release, alike[release.labels]), n)}
     return {
         "people": counted(people_in(release, alone[release.labels]), n),
-        "similar": None if alike is None else counted(people_in(release, alike[release.labels]), n),
+        **similar,
         "classes": int(alone.sum()),
         "chance": exact(_chance(release, counts), n),
     }

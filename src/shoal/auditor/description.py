@@ -22,7 +22,7 @@ from shoal.data.people import UNKNOWN as ROWS
 from shoal.data.regular_files import Json, readable
 from shoal.data.release import read_column
 from shoal.data.schema import Attribute, Kind, Render, Role, Schema, Shown
-from shoal.data.single_ends import TOLERATED, single_end_warnings
+from shoal.data.single_ends import TOLERATED, possible_ends, single_end_warnings
 from shoal.data.table import Table
 from shoal.data.truth import Truth
 from shoal.data.warnings import ALL_SUPPRESSED, HIERARCHY_REPEATS, ReleaseWarning
@@ -63,7 +63,9 @@ def described(
     asked = schema.quasi if may_round else ()
     warned = {a.name: a for a in asked if shares.get(a.name, 0) > TOLERATED}
     published = {n: read_column(a, released.column(n), schema) for n, a in warned.items()}
-    single = single_end_warnings(shares, published)
+    known = () if truth is None else truth.encoded.attributes
+    values = {e.attribute.name: possible_ends(e) for e in known if e.attribute.name in warned}
+    single = single_end_warnings(shares, published, values)
     said = [*nothing_shown(made), *repeated_rows(schema), *single, *cells]
     return made.warned(*said, *of_people(made))
 

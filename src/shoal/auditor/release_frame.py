@@ -19,12 +19,18 @@ from shoal.data import notebook
 from shoal.data.certificate import Certificate
 from shoal.data.numbers import Notation, PublishedNumbers, map_cells, number_text, parse_numbers
 from shoal.data.regular_files import path_text, readable
-from shoal.data.release import number_ends, read_column
+from shoal.data.release import read_column
 from shoal.data.schema import Attribute, Kind, Render, Role, Schema, Shown
 from shoal.data.table import Column, as_text, encode_text
 from shoal.data.warnings import NOT_NUMBERS, ReleaseWarning, warn
 from shoal.errors import InputError
-from shoal.policy.binding.notation import Spans, as_numbers, spans_of_bins, spans_of_numbers
+from shoal.policy.binding.notation import (
+    Spans,
+    as_numbers,
+    spans_between,
+    spans_of_bins,
+    spans_of_numbers,
+)
 from shoal.policy.model import PolicyModel
 from shoal.policy.proposal.cells import ends_of_spans, span_ends
 
@@ -264,9 +270,11 @@ def _of_spans(cells: pl.Series, technique: str, render: Render, numbers: Numbers
 
 
 def _spans(column: Column, technique: str, render: Render) -> Spans:
+    ends = _ends_of_labels(_labels(column, render), technique, render)
+    if ends is not None:
+        return _spans_of_labels(column, ends)
     if technique == "node":
-        ends = ends_of_spans(_labels(column, render))
-        return spans_of_bins(column.cells) if ends is None else _spans_of_labels(column, ends)
+        return spans_of_bins(column.cells)
     attribute = Attribute(column.name, Role.QUASI, Kind.NUMBER, shown=SHOWN[technique])
     return spans_of_numbers(read_column(attribute, column, Schema((), render=render)), render)
 
@@ -280,33 +288,60 @@ def _shows_numbers(cells: pl.Series, technique: str, render: Render) -> bool:
     if cells.dtype != pl.String:
         return False
     labels = _labels(encode_text(cells), render)
-    if technique == "span":
-        lo, hi = map(parse_numbers, number_ends(tuple(labels), render))
-        return bool(labels) and bool((lo <= hi).all())
-    return technique == "node" and ends_of_spans(labels) is not None
+    return bool(labels) and _ends_of_labels(labels, technique, render) is not None
+
+
+def _ends_of_labels(
+    labels: Sequence[str], technique: str, render: Render
+) -> Mapping[str, tuple[float, float]] | None:
+    """The ends by label of an order or a hierarchy, infinite where it is open; None where some is
+    neither a number nor a span, or none of a hierarchy is a span.
+    """
+    if technique != "span":
+        return ends_of_spans(labels) if technique == "node" else None
+    ends = {label: span_ends(label) or _ends_of_both(label, render) for label in labels}
+    known = {label: span for label, span in ends.items() if span is not None}
+    return known if len(known) == len(ends) else None
+
+
+def _ends_of_both(cell: str, render: Render) -> tuple[float, float] | None:
+    """The ends of what two labels of an order span, such as `[20-39, 40-59]`."""
+    head, middle, tail = render.parts
+    parts = cell.removeprefix(head).removesuffix(tail).split(middle)
+    for at in range(1, len(parts)):  # labels may hold what stands between two of them
+        least, most = span_ends(middle.join(parts[:at])), span_ends(middle.join(parts[at:]))
+        if least is not None and most is not None and least[0] <= most[1]:
+            return least[0], most[1]
+    return None
 
 
 def _warn_of_text(cells: pl.Series, technique: str, render: Render, were_numbers: bool) -> None:
     """Warns of a column that stays text although its values, or some of its labels, are numbers."""
-    spans = [span_ends(label) for label in _labels(encode_text(cells), render)]
-    if technique == "node" and any(span and span[0] < span[1] for span in spans):
+    labels = _labels(encode_text(cells), render)
+    remedy = "publish it with 'type: number', or by a hierarchy of 'bins'"
+    if technique == "value-or-nothing" and ends_of_spans(labels) is not None:
+        text = "its labels are ranges of numbers without an order, so it stays text"
+        remedy = "publish it with an 'order'"
+    elif technique in ("node", "span") and any(_is_range(label) for label in labels):
         text = "only some of its labels are ranges of numbers, so it stays text"
     elif were_numbers:
         text = "its numbers were published as labels, so it stays text"
     else:
         return
-    remedy = "publish it with 'type: number', or by a hierarchy of 'bins'"
     said = f"column '{cells.name}': {text}; {remedy}"
     warn(ReleaseWarning(NOT_NUMBERS, said, cells.name))
+
+
+def _is_range(label: str) -> bool:
+    ends = span_ends(label)
+    return ends is not None and ends[0] < ends[1]
 
 
 def _spans_of_labels(column: Column, ends: Mapping[str, tuple[float, float]]) -> Spans:
     """An open end, and the middle of an open span, are empty."""
     pairs = [ends.get(cell, (np.nan, np.nan)) for cell in column.cells]
-    values = [(low, high, (low + high) / 2) for low, high in pairs]
-    texts = [[number_text(one) if np.isfinite(one) else "" for one in row] for row in values]
-    lo, hi, mid = map(list, zip(*texts, strict=True))
-    return Spans(lo, hi, mid, [""] * len(pairs))
+    texts = [[number_text(one) if np.isfinite(one) else "" for one in pair] for pair in pairs]
+    return spans_between([(low, high) for low, high in texts])
 
 
 def _floats(texts: Sequence[str]) -> pl.Series:

@@ -157,7 +157,7 @@ def _numbers(
     if bad.any():
         is_text = np.isnan(values[bad]).any()
         kind = "with text that is" if is_text else "with infinity, which is"
-        remedy = advice_on([column.cells[i] for i in np.flatnonzero(bad)], PLAIN)
+        remedy = advice_on([column.cells[i] for i in np.flatnonzero(~missing)], PLAIN)
         remedy = remedy or "correct them, or list the text under 'missing_values'"
         findings.append(finding_about(column, bad, f"{kind} not a number", remedy))
     alike = _alike(values, column.cells)

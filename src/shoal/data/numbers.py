@@ -7,7 +7,7 @@ of commas.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Context, Decimal, localcontext
@@ -245,20 +245,43 @@ PLAIN = Notation()
 NOTATIONS = [Notation(d, t) for t in (None, ",", ".", "'", " ") for d in ".," if d != t]
 
 
-def advice_on(numbers: list[str], asked: Notation) -> str | None:
-    """How --read makes numbers of all these texts, which are none as it was asked; None where it
-    can't.
+MIXED = (
+    "its numbers are written in several ways, such as with decimal points and commas; write all"
+    " alike"
+)
+
+
+def advice_on(numbers: Collection[str], asked: Notation) -> str | None:
+    """How --read makes numbers of all texts of a column, some of which are none as it was asked;
+    None where it can't, and some are none at all.
     """
-    for one in NOTATIONS:
-        if asked in (PLAIN, Notation(one.decimal, asked.thousands, asked.dates)) and all(
-            re.fullmatch(one.number, number.strip()) for number in numbers
-        ):
-            said = [] if one.decimal == asked.decimal else [f"--read decimal={one.decimal}"]
-            if one.thousands is not None:
-                option = f"thousands={one.thousands}"
-                said.append("--read " + (option if one.thousands in ".," else f'"{option}"'))
-            return f"their digits are written otherwise: say {' '.join(said)}" if said else None
-    return None
+    fitting = [one for one in NOTATIONS if _are_of(numbers, one)]
+    if not fitting and all(any(_are_of([one], way) for way in NOTATIONS) for one in numbers):
+        return MIXED
+    fitting = [
+        one
+        for one in fitting
+        if asked in (PLAIN, Notation(one.decimal, asked.thousands, asked.dates))
+    ]
+    groups = [one for one in fitting[1:] if one.thousands == fitting[0].decimal]
+    ways = [" ".join(_options(one, asked)) for one in (*fitting[:1], *groups[:1])]
+    if not all(ways) or not ways:
+        return None
+    is_open = "its commas mark decimals or group digits"
+    told = is_open if groups else "their digits are written otherwise"
+    return f"{told}: say {' or '.join(ways)} (in a policy under 'read')"
+
+
+def _are_of(numbers: Iterable[str], notation: Notation) -> bool:
+    return all(re.fullmatch(notation.number, number.strip()) for number in numbers)
+
+
+def _options(one: Notation, asked: Notation) -> list[str]:
+    said = [] if one.decimal == asked.decimal else [f"--read decimal={one.decimal}"]
+    if one.thousands is not None:
+        option = f"thousands={one.thousands}"
+        said.append("--read " + (option if one.thousands in ".," else f'"{option}"'))
+    return said
 
 
 def _is_iso(text: str) -> bool:

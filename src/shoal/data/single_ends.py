@@ -16,6 +16,7 @@ from shoal.data.truth import Truth
 from shoal.data.warnings import ReleaseWarning
 
 SINGLE_ENDS = "single-ends"
+NOT_KNOWN: Mapping[str, np.ndarray] = {}
 TOLERATED = 0.5
 """The share above which such ends are warned of."""
 
@@ -79,18 +80,20 @@ def _shown_alone(classes: Classes, at_end: np.ndarray) -> int:
 
 
 def single_end_warnings(
-    shares: Mapping[str, float], published: Mapping[str, PublishedColumn]
+    shares: Mapping[str, float],
+    published: Mapping[str, PublishedColumn],
+    values: Mapping[str, np.ndarray] = NOT_KNOWN,
 ) -> list[ReleaseWarning]:
     """One for each column of which more than half of the ends are somebody's own value.
 
     published: those columns, of which the widths advise a step; none where what made the release
-    takes no `round`.
+    takes no `round`. values: by column, the different numbers that may be ends, if they are known.
     """
     return [
         ReleaseWarning(
             SINGLE_ENDS,
-            f"{100 * share:.0f} of 100 ends of ranges are a real person's {name}."
-            f" {_way_out(published.get(name))}",
+            f"{100 * share:.0f} of 100 ends of ranges are one person's {name}."
+            f" {_way_out(published.get(name), values.get(name))}",
             name,
             figures=f"{100 * share:.0f}",
         )
@@ -99,13 +102,38 @@ def single_end_warnings(
     ]
 
 
-def _way_out(published: PublishedColumn | None) -> str:
-    if published is None:
+def _way_out(published: PublishedColumn | None, values: np.ndarray | None) -> str:
+    step = None if published is None else _step_that_helps(published, values)
+    if step is None:
         return "A hierarchy of 'bins' hides them"
-    widths = published.hi - published.lo
-    is_range = (widths > 0) & np.isfinite(widths)
     # a rounded end may be somebody's value by chance
-    return f"Rounding to {number_text(rounding(widths[is_range]))} leaves fewer"
+    return f"Rounding to {number_text(step)} leaves fewer"
+
+
+def _step_that_helps(published: PublishedColumn, values: np.ndarray | None) -> float | None:
+    """The least usual step up to the usual range of which at most half of the values are multiples:
+    an end that is one stays where it is.
+    """
+    widths = published.hi - published.lo
+    widths = widths[(widths > 0) & np.isfinite(widths)]
+    step, greatest = rounding(widths), float(np.median(widths))
+    while values is not None and 2 * _are_multiples(values, step).sum() > len(values) + 1:
+        step = float(f"{step_of(20.2 * step):.12g}")
+        if step > greatest:
+            return None
+    return step
+
+
+def possible_ends(encoded: EncodedAttribute) -> np.ndarray:
+    """The numbers of the original that its own `round` leaves where they are."""
+    values, step = encoded.values, encoded.attribute.round
+    return values if step is None else values[_are_multiples(values, step)]
+
+
+def _are_multiples(values: np.ndarray, step: float) -> np.ndarray:
+    """(values,) bool, which are multiples of a step, as far as floats tell."""
+    times = values / step
+    return np.abs(times - np.rint(times)) < 1e-6
 
 
 def rounding(spread: np.ndarray, part: float = 5) -> float:

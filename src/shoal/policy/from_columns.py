@@ -16,18 +16,20 @@ import polars as pl
 from shoal.connectors.dialect import Reading
 from shoal.connectors.frames import Frame, ordered_categories, table_of
 from shoal.data.column_words import words_of
-from shoal.data.numbers import FARTHEST, parse_numbers
+from shoal.data.numbers import FARTHEST, number_text, parse_numbers
 from shoal.data.single_ends import outward_domain
-from shoal.data.table import Column, Table
+from shoal.data.table import Column, Table, as_text
 from shoal.errors import InputError
 from shoal.policy.consistency import quoted
+from shoal.policy.loading import read_options
 from shoal.policy.model import PolicyModel
 from shoal.policy.parameters import nearest, suggestion
-from shoal.policy.proposal.notation import columns_as_read
+from shoal.policy.proposal.notation import POINT_OR_GROUPS, columns_as_read
 from shoal.protocols import NamedMethod
 
 Names = str | Collection[str]
 Settings = Mapping[str, Any]
+NamesOrSettings = Names | Mapping[str, Settings | None]
 NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?")  # not 01305, which is a code
 DIGITS = re.compile(r"[0-9]+")
 FEWEST_DIGITS = 4
@@ -42,10 +44,10 @@ MANY_NUMBERS = 10  # of a sensitive column, beyond which it is an amount and not
 class Columns(TypedDict, total=False):
     """What a publish without a policy is asked; `shoal.publish` says what each word means."""
 
-    quasi: Names | Mapping[str, Settings | None]
-    sensitive: Names
+    quasi: NamesOrSettings
+    sensitive: NamesOrSettings
     subject: str | None
-    plain: Names
+    plain: NamesOrSettings
     drop: Names
     other: Literal["plain", "drop"] | None
     k: int
@@ -54,6 +56,8 @@ class Columns(TypedDict, total=False):
     label: str | None
     method: str | Settings | NamedMethod | None
     seed: int | None
+    read: Settings | None
+    missing_values: Names
 
 
 def words_of_call(columns: Mapping[str, Any]) -> Columns:
@@ -98,6 +102,7 @@ class ChangedPolicy(Protocol):
         self, name: str | NamedMethod | None, parameters: Mapping[str, Any]
     ) -> Self: ...
     def with_seed(self, seed: int) -> Self: ...
+    def with_files(self, read: Mapping[str, Any], write: Mapping[str, Any]) -> Self: ...
 
 
 P = TypeVar("P", bound=ChangedPolicy)
@@ -138,31 +143,34 @@ def policy_of_frame(
     make, verb: as for `policy_of_words`. orders: labels of the columns whose categories have an
     order.
     """
-    quasi = asked.get("quasi", ())
-    named = list(quasi) if isinstance(quasi, Mapping) else listed(quasi)
-    settings = quasi if isinstance(quasi, Mapping) else {}
-    given: dict[str, Names] = {
+    given: dict[str, NamesOrSettings] = {
+        "quasi": asked.get("quasi", ()),
         "sensitive": asked.get("sensitive", ()),
         "plain": asked.get("plain", ()),
         "drop": asked.get("drop", ()),
     }
     roles = {role: listed(names) for role, names in given.items()}
+    settings = _settings(given)
     subject = asked.get("subject")
     roles["subject"] = [] if subject is None else [subject]
-    given_names = [*named, *(name for names in roles.values() for name in names)]
+    given_names = [name for names in roles.values() for name in names]
     _check(asked, given_names, verb)
-    _check_settings(settings)
+    named = roles.pop("quasi")
     attributes: dict[str, dict[str, Any]] = {}
-    columns, read = _as_read(named, table)
+    said, missing = _said_of_reading(asked), _texts_of(asked.get("missing_values", ()))
+    if missing:
+        table = _with_values_alone(table, missing)
+    columns, read = _as_read([*named, *settings], table, said)
     for name in named:
-        own = settings.get(name) or {}
+        own = settings.get(name, {})
         attributes[name] = {"role": "quasi", **_quasi(name, own, table, columns, orders)}
     for role, names in roles.items():
         for name in names:
-            attributes[name] = {"role": role, **_sensitive(name, role, table)}
+            own = settings.get(name, {})
+            attributes[name] = {"role": role, **_sensitive(name, role, table, own)}
     if asked.get("other") == "plain":
         rest = [name for name in table.names if name not in attributes]
-        numbers = {name: _sensitive(name, "plain", table) for name in rest}
+        numbers = {name: _sensitive(name, "plain", table, {}) for name in rest}
         attributes |= {
             name: {"role": "plain", **own}
             for name, own in numbers.items()
@@ -175,6 +183,7 @@ def policy_of_frame(
         "promises": promises_of(sensitive, asked["k"], l, t),
     }
     content |= {"read": read} if read else {}
+    content |= {"missing_values": list(dict.fromkeys(["", *missing]))} if missing else {}
     content |= {key: asked[key] for key in ("other", "label", "seed") if asked.get(key) is not None}
     policy = changed(make(content), {"method": asked.get("method")})
     _check_names(table.names, given_names, asked.get("other"), verb)
@@ -182,7 +191,7 @@ def policy_of_frame(
 
 
 def changed(policy: P, asked: Columns) -> P:
-    """The policy with another k, method or seed, where one is named; raises InputError."""
+    """The policy with another k, method, seed or reading, where one is named; raises InputError."""
     k, method, seed = asked.get("k"), asked.get("method"), asked.get("seed")
     if k is not None:
         policy = policy.with_k(k)
@@ -190,7 +199,12 @@ def changed(policy: P, asked: Columns) -> P:
         require_no_data("method", method)
         given = dict(method) if isinstance(method, Mapping) else {"name": method}
         policy = policy.with_method(given.pop("name", None), given)
-    return policy if seed is None else policy.with_seed(seed)
+    policy = policy if seed is None else policy.with_seed(seed)
+    return policy.with_files(_said_of_reading(asked), {})
+
+
+def _said_of_reading(asked: Columns) -> dict[str, Any]:
+    return read_options(asked.get("read")).model_dump(exclude_unset=True)
 
 
 def _check(asked: Columns, named: Sequence[str], verb: str) -> None:
@@ -244,26 +258,54 @@ def _check_names(names: Sequence[str], given: Sequence[str], other: str | None, 
     InputError.raise_for(findings)
 
 
-def _check_settings(settings: Mapping[str, Settings | None]) -> None:
-    findings = []
-    for name, own in settings.items():
+def _settings(given: Mapping[str, NamesOrSettings]) -> dict[str, Settings]:
+    """The settings of columns that have some; raises InputError for what can be none.
+
+    given: by role, names of columns or a mapping from them to settings.
+    """
+    findings, settings = [], {}
+    of_roles = [(role, names) for role, names in given.items() if isinstance(names, Mapping)]
+    for role, name, own in ((role, *pair) for role, names in of_roles for pair in names.items()):
         if not isinstance(own, Mapping | None):
             findings.append(f"column '{name}': its settings are a dict, such as {{'round': 5}}")
         elif own is not None and "role" in own:
-            findings.append(f"column '{name}': 'quasi' says its role; leave 'role' out")
+            findings.append(f"column '{name}': '{role}' says its role; leave 'role' out")
+        elif own:
+            settings[name] = own
     InputError.raise_for(findings)
+    return settings
 
 
 # What a column says of itself
 
 
-def _as_read(named: Collection[str], table: Table) -> tuple[dict[str, Column], dict[str, str]]:
+def _texts_of(values: Names) -> list[str]:
+    """What stands for no value, as cells hold it: a whole number also with its decimal."""
+    texts = [str(one) for one in listed(values)]
+    numbers = [float(one) for one in listed(values) if isinstance(one, int | float)]
+    return texts + [text for one in numbers for text in (str(one), number_text(one))]
+
+
+def _with_values_alone(table: Table, missing: Sequence[str]) -> Table:
+    """The table with nothing where a cell stands for no value."""
+    is_value = {name: ~as_text(table.frame[name]).is_in(missing) for name in table.names}
+    return Table(
+        table.frame.select(pl.when(one).then(pl.col(name)) for name, one in is_value.items())
+    )
+
+
+def _as_read(
+    named: Collection[str], table: Table, said: Mapping[str, Any]
+) -> tuple[dict[str, Column], dict[str, Any]]:
     """The columns of these names, numbers and dates as Shoal reads them where nothing is open about
-    how they are written, and what a policy says of that.
+    how they are written, and what a policy says of that. said: of it by whoever publishes.
     """
-    columns, found = columns_as_read(table, named)
+    columns, found = columns_as_read(table, named, said)
     are_other = any(one.cells != table.column(name).cells for name, one in columns.items())
-    return columns, found.read if are_other else {}
+    read = found.read if are_other else {}
+    if POINT_OR_GROUPS in found.questions.values():
+        read.setdefault("decimal", ".")  # what is said is warned of
+    return columns, {**said, **read}
 
 
 def _quasi(
@@ -303,20 +345,23 @@ def _domain(name: str, values: np.ndarray) -> dict[str, Any]:
     return {"domain": [low, high]} if float(low) < float(high) else {}
 
 
-def _sensitive(name: str, role: str, table: Table) -> dict[str, Any]:
-    """Amounts are compared by how far they lie apart, all other values as equal or not; numbers
-    stay numbers to whoever reads them.
+def _sensitive(name: str, role: str, table: Table, own: Settings) -> dict[str, Any]:
+    """The settings of another column: its own, and what its cells say where they don't.
+
+    Amounts are compared by how far they lie apart, all other values as equal or not; numbers stay
+    numbers to whoever reads them.
     """
-    if role not in ("sensitive", "plain") or name not in table.names:
-        return {}
+    is_shown = role in ("sensitive", "plain") and name in table.names
+    if not is_shown or any(key in own for key in TYPE_KEYS):
+        return dict(own)
     column = table.column(name)
     cells = [cell for cell in column.cells if cell]
     if not (column.was_number and cells):
-        return {}
+        return dict(own)
     if role == "plain" or len(cells) > MANY_NUMBERS:
-        return {"type": "number"}
+        return {"type": "number", **own}
     is_code = all(map(NUMBER.fullmatch, cells))
-    return {"type": "number", "distance": "equal"} if is_code else {}
+    return {"type": "number", "distance": "equal", **own} if is_code else dict(own)
 
 
 def _is_dates(dtype: pl.DataType, cells: Sequence[str]) -> bool:

@@ -105,7 +105,8 @@ class Policy:
     @classmethod
     def from_columns(cls, frame: Frame, **columns: Unpack[Columns]) -> Policy:
         """The policy that the words of `shoal.publish` say of a frame: quasi, sensitive, subject,
-        plain, drop, other, k, l, t, method and seed; raises InputError with every finding.
+        plain, drop, other, k, l, t, method, seed, read and missing_values; raises InputError with
+        every finding.
         """
         from shoal.policy.from_columns import policy_of_words
 

@@ -548,8 +548,9 @@ def _by_class(found: Findings) -> Iterator[Row]:
             "whoever finds their class knows their {name}, since all of it have the same",
             name=name,
         )
-        asked = {"measure": "homogeneous", "attribute": name, "why": one.get("why")}
         label, share = gettext("{name} certain", name=name), one["people"]
+        why = one.get("why") if share is None else None  # else it is about what is similar
+        asked = {"measure": "homogeneous", "attribute": name, "why": why}
         asked |= {"attack": "homogeneity", "chance": one["chance"]}
         yield Row(QUESTIONS[2], label, sentence, share, **asked)
 

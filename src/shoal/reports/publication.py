@@ -201,15 +201,18 @@ def publish(
     quasi: columns that an attacker could know, or a mapping from them to settings as in a policy's
         `attributes`, such as `{"zip": {"hierarchy": {"prefix": 5}}, "age": {}}`; required.
     sensitive: columns that an attacker wants to learn. subject: the column that names the person.
-    plain: columns that are published as they are. drop: columns that are removed. other: `plain` or
-        `drop` for columns that nobody named; else they are an error.
+    plain: columns that are published as they are. Both may be such mappings, too. drop: columns
+        that are removed. other: `plain` or `drop` for columns that nobody named; else they are an
+        error.
     k: how many people must look alike; required. l, t: distinct values, and closeness to the whole
         table, of every sensitive column.
 
     label: the column whose value a reader wants to predict; `classification` is measured by it, or
         else by the only sensitive category.
-    method: a method's name, or a dict with its `name` and parameters. seed: of random numbers. Both
-        and k may stand beside a policy, which they then change.
+    method: a method's name, or a dict with its `name` and parameters. seed: of random numbers.
+    read: how numbers and dates are written, as in a policy: `{"decimal": ","}`. These and k may
+        stand beside a policy, which they then change.
+    missing_values: texts or numbers that stand for no value.
     progress: True writes each stage to standard error; a function is called with its name.
     require_together: the largest k of any promise must hold over all quasi-identifiers, too.
     attack: as in `shoal.attack`; what is found stands in the certificate, and a threshold of the
@@ -265,7 +268,8 @@ def publish(
     signs: list[ReleaseWarning] = []
     if policy is None:
         original = done.policy.tables.table_given(cast("FrameT", frame))
-        signs = signs_of_no_value(original, as_it_is(done.data).columns)
+        missing = done.policy.model.missing_values
+        signs = signs_of_no_value(original, as_it_is(done.data).columns, missing)
     warn_of(done.certificate, signs)
     return Publication(**vars(done))
 

@@ -30,10 +30,12 @@ from shoal.data.release import Release
 from shoal.data.room import Room
 from shoal.data.table import Table, as_text
 from shoal.data.truth import with_contradicted
+from shoal.data.warnings import warn
 from shoal.errors import InputError
 from shoal.policy.binding.columns import input_warnings, population_warnings
 from shoal.policy.binding.past_memory import refuse_whole, room_for
 from shoal.policy.binding.table import bound_table
+from shoal.policy.consistency import quoted
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.recoding.recode import require_key
 from shoal.tables.draft import (
@@ -47,6 +49,8 @@ from shoal.tables.draft import (
 from shoal.tables.request import NOTHING_ELSE, PublishRequest
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from shoal.attacks.beside.guard import BesideGuard
     from shoal.policy.from_columns import Columns
     from shoal.tables.plan import Plan
@@ -95,10 +99,10 @@ def policy_and_words(policy: PolicyLike, columns: Columns, verb: str = "publish"
     from shoal.policy.from_columns import changed, words_of_call
 
     given = words_of_call(columns)
-    if given.keys() - {"k", "method", "seed"}:
+    if given.keys() - {"k", "method", "seed", "read"}:
         raise InputError(
             f"{verb}: takes a policy or columns, not both; leave out one of them. Beside a policy"
-            " go k, method and seed"
+            " go k, method, seed and read"
         )
     return changed(Policy.of(policy), given)
 
@@ -126,6 +130,8 @@ def save(
         raise InputError.from_findings(said) from None
     released, _ = tables.published_table(table_of(publication.data, allow_empty=True))
     frame = tables.written_frame(released.frame, place.kind_to_write)
+    if tables.model.read.decimal != ".":
+        _tell_of_marks(released.frame, frame, path)
     dialect = tables.output_dialect(path, None, path)
     with private_draft(trace) as traced, release_draft(path, overwrite) as draft:
         draft.write(frame, dialect)
@@ -141,6 +147,16 @@ def save(
             write_trace(publication.trace, traced)
         draft.certify(certificate.to_json())
     return certificate
+
+
+def _tell_of_marks(released: pl.DataFrame, written: pl.DataFrame, path: str) -> None:
+    """Warns where numbers of a frame become text with the decimal mark of what it read as text."""
+    floats = [name for name in released.columns if released[name].dtype.is_float()]
+    if marked := [name for name in floats if not written[name].dtype.is_float()]:
+        warn(
+            f"output '{path}': {quoted(marked)} get the decimal mark ',' of numbers that were read"
+            " as text; shoal.read_release reads it, and pandas.read_csv(decimal=',')"
+        )
 
 
 def _check_trace(publication: Publication[Any], path: str, overwrite: bool, trace: str) -> None:

@@ -202,30 +202,14 @@ class ReleasedColumns(Request):
 
         changes: k, and how files are written.
         """
-        from shoal.auditor.audit import policy_of_columns
+        from shoal.auditor.audit import policy_of_columns, with_files
 
         if changes.k is None:
             raise InputError("audit --column: needs --k; say how many people must look alike")
         sensitive, l, t = self.bounds()
         quasi, subject = options.names(self.of_role("quasi")), self.of_role("subject")
         policy = policy_of_columns(quasi, changes.k, subject=subject, sensitive=sensitive, l=l, t=t)
-        read, write = options.files_options(changes.read, changes.write)
-        findings = [
-            f"{option} {key}: says what cells mean, and without a policy they are compared as text;"
-            " leave it out, or give --policy"
-            for option, keys in (("--read", read), ("--write", write))
-            for key in keys
-            if key not in _OF_TEXT[option]
-        ]
-        InputError.raise_for(findings)
-        return policy.with_files(read, write)
-
-
-_OF_TEXT = {
-    "--read": ("encoding", "delimiter", "sheet", "header", "unpacked"),
-    "--write": ("encoding", "delimiter", "formulas"),
-}
-"""What an audit without a policy can follow: how text is written, not what it means."""
+        return with_files(policy, *options.files_options(changes.read, changes.write))
 
 
 class ReleaseRequest(Request, kw_only=True):

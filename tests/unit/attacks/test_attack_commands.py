@@ -258,6 +258,14 @@ def found_by(**attacks) -> Certificate:
     return Certificate({"attacks": {"seed": 1, **attacks}, "promises": []})
 
 
+def test_certain_values_are_measured_though_nothing_says_which_are_similar():
+    found = {"people": {"share": 0.2, "of": None, "ci": None, "how": "exact"}, "similar": None}
+    found |= {"classes": 1, "chance": None, "why": "no hierarchy"}
+    (row,) = rows_of(found_by(homogeneity={"ill": found}))
+    assert row.is_measured
+    assert row.why is None
+
+
 def test_an_attack_that_was_not_measured_says_why_in_words():
     certificate = found_by(
         **{"singling-out": ENDS | {"why": "no published range holds three different numbers"}},

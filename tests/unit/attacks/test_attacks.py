@@ -66,6 +66,8 @@ def test_counted_figures_of_six_people_by_hand():
     assert share(lifted["lifted"]) == 0
     assert found["homogeneity"]["d"]["classes"] is None
     assert share(found["homogeneity"]["d"]["people"]) == 0
+    assert found["homogeneity"]["d"]["similar"] is None
+    assert "which of its values are similar" in found["homogeneity"]["d"]["why"]
     assert share(found["homogeneity"]["d"]["chance"]) == pytest.approx(0.05)
     ends, linked = found["singling-out"], found["linkability"]
     assert (share(ends["owned"]), share(ends["people"])) == (0.75, 0.5)

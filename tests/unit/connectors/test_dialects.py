@@ -161,7 +161,7 @@ def test_text_that_is_not_utf8_names_its_line_and_the_option(hospital, shoal):
         # a point is never taken for a decimal mark where commas are one
         (
             export().replace(b"1.200,25", b"12.5"),
-            "; correct it, or say what the mark is, such as --read decimal=.",
+            "; its numbers are written in several ways, such as with decimal points and commas;",
         ),
         (
             export().replace(b"14.03.2024", b"2024/03/14"),

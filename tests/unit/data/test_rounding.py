@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -18,6 +19,7 @@ from shoal.data.recoding import interval_text, rounded_ends
 from shoal.data.release import PublishedColumn
 from shoal.data.schema import Attribute, Kind, Render, Role
 from shoal.data.single_ends import (
+    SINGLE_ENDS,
     _ends,
     outward_domain,
     shares_of_ends,
@@ -112,18 +114,18 @@ def test_an_end_of_the_domain_is_rounded():
 def test_two_records_of_one_person_are_one_person():
     frame = {"age": ["20", "20", "31", "25", "26"], "ill": list("abcaa"), "p": list("xxyzw")}
     asked = content_of({"age": AGE, "ill": "sensitive", "p": "subject"}, 3)
-    with pytest.warns(UserWarning, match="a real person's"):
+    with pytest.warns(UserWarning, match="one person's"):
         release = shoal.publish(pl.DataFrame(frame), asked)
     assert column(release)["single_ends"] == 1.0
 
 
 def test_ends_that_are_mostly_one_persons_own_are_warned_of():
     frame = AGES.with_columns(age=pl.Series(["19", "20", "31"]))
-    with pytest.warns(UserWarning, match="a real person's") as warned:
+    with pytest.warns(UserWarning, match="one person's") as warned:
         release = shoal.publish(frame, policy())
     (warning,) = (one for one in release.certificate.warnings if one.code == "single-ends")
     assert warning.text == (
-        "100 of 100 ends of ranges are a real person's age. Rounding to 5 leaves fewer"
+        "100 of 100 ends of ranges are one person's age. Rounding to 5 leaves fewer"
     )
     assert warning.text in [str(one.message) for one in warned]
 
@@ -194,9 +196,31 @@ def published(*widths: float) -> PublishedColumn:
 def test_the_step_that_is_advised_follows_the_usual_width(widths, step):
     (warning,) = single_end_warnings({"a%b": 1.0}, {"a%b": published(*widths)})
     assert warning.text == (
-        f"100 of 100 ends of ranges are a real person's a%b. Rounding to {step} leaves fewer"
+        f"100 of 100 ends of ranges are one person's a%b. Rounding to {step} leaves fewer"
     )
     assert warning.column == "a%b"
+
+
+@pytest.mark.parametrize("grid", [0.1, 1, 5, 500])
+def test_the_step_that_is_advised_leaves_fewer_whatever_the_grid_of_the_data(grid):
+    rng = np.random.default_rng(1)
+    numbers = [f"{grid * one:.1f}" for one in rng.integers(1, 2000, 400)]
+    frame = pl.DataFrame({"age": numbers, "ill": rng.choice(["a", "b"], 400)})
+    asked, shares, steps = policy(domain=None), [], []
+    while found := [one for one in shoal.publish(frame, asked).warnings if one.code == SINGLE_ENDS]:
+        shares.append(int(found[0].figures))
+        steps.append(float(re.search(r"Rounding to (\S+) leaves", found[0].text)[1]))
+        asked = policy(domain=None, round=steps[-1])
+    assert shares == sorted(shares, reverse=True)
+    assert steps == sorted({*steps})
+    assert steps[0] > grid
+
+
+def test_no_step_is_advised_where_none_is_coarser_than_the_grid_and_finer_than_ranges():
+    (warning,) = single_end_warnings(
+        {"a%b": 1.0}, {"a%b": published(10.0, 20.0)}, {"a%b": np.array([20.0, 30.0, 40.0])}
+    )
+    assert warning.text.endswith("person's a%b. A hierarchy of 'bins' hides them")
 
 
 def test_without_a_domain_ends_are_moved_outward_from_what_was_seen():

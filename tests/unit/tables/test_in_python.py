@@ -548,6 +548,42 @@ def test_ordered_numbers_whose_order_descends_stay_text_with_a_way_out():
         release.numbers("mid")
 
 
+BANDS = ["20-39", "40-59", "60-79", "80-99"]
+CUT = pd.cut(pd.Series(range(20, 100)), [0, 39, 59, 79, 100], labels=BANDS)
+BRACKETS = pd.cut(pd.Series(range(20, 100)), [19, 39, 59, 79, 99])
+ORDERED = {
+    "cut": (CUT, {}, (20, 39)),
+    "order": (CUT.astype(str), {"order": BANDS}, (20, 39)),
+    "brackets": (BRACKETS, {}, (19, 39)),
+}
+
+
+@pytest.mark.parametrize("k", [20, 40], ids=["exact", "spans"])
+@pytest.mark.parametrize(("bands", "settings", "first"), ORDERED.values(), ids=ORDERED)
+def test_ordered_labels_that_are_spans_are_read_as_numbers(tmp_path, bands, settings, first, k):
+    frame = pd.DataFrame({"age": bands})
+    release = shoal.publish(frame, quasi={"age": settings}, k=k)
+    release.save(tmp_path / "released.csv")
+    read = shoal.read_release(tmp_path / "released.csv", numbers="interval").data["age"]
+    low, high = first[0], first[1] + (20 if k == 40 else 0)
+    assert read[0] == next(iter(release.numbers("interval")["age"])) == {"lo": low, "hi": high}
+    read = shoal.read_release(tmp_path / "released.csv", numbers="mid").data["age"]
+    assert read[0] == next(iter(release.numbers("mid")["age"])) == (low + high) / 2
+
+
+@pytest.mark.parametrize(
+    ("labels", "why"),
+    [(BANDS, "without an order"), (["young", *BANDS[1:]], "only some of its labels")],
+)
+def test_labels_that_stay_text_are_named_with_a_way_out(labels, why):
+    cells = CUT.cat.rename_categories(labels)
+    if labels is BANDS:
+        cells = cells.astype(str)
+    release = shoal.publish(pd.DataFrame({"age": cells}), quasi=["age"], k=20)
+    with pytest.warns(UserWarning, match=f"'age': .*{why}"):
+        assert list(release.numbers("mid")["age"]) == list(release.data["age"])
+
+
 def test_numbers_of_a_frame_are_numbers_however_few_they_are():
     flags = pd.DataFrame({"flag": [0, 1] * 6})
     release = shoal.publish(flags, quasi=["flag"], k=3)

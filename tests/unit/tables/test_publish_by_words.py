@@ -370,3 +370,50 @@ def test_a_publication_prints_its_verdict_and_no_table(sample_table):
     assert "k-anonymity: asked 5, measured" in shown
     assert shown.startswith("Publication: 600 rows, 1 column\n")
     assert len(shown.splitlines()) < 10
+
+
+# Settings of columns that are shown
+
+
+@pytest.mark.parametrize("role", ["sensitive", "plain"])
+def test_settings_of_shown_columns_are_kept(days, role):
+    table = days.with_columns(pay=pl.Series([f"1.{i:03},50" for i in range(40)]))
+    words = {"quasi": "age", role: {"pay": {"type": "number"}, "sex": None}, "other": "drop"}
+    release = shoal.publish(table, **words, k=4)
+    attributes = attributes_of(release.policy)
+    assert attributes["pay"] == {"role": role, "type": "number"}
+    assert attributes["sex"] == {"role": role}
+    numbers = release.numbers("mid")["pay"]
+    assert sorted(numbers) == [1000.5 + i for i in range(40)]
+
+
+def test_settings_go_before_what_numbers_of_a_sensitive_column_say(days):
+    pay = {"pay": {"distance": "equal"}}
+    release = shoal.publish(days, quasi="age", sensitive=pay, other="drop", k=4, t=0.95)
+    expected = {"role": "sensitive", "type": "number", "distance": "equal"}
+    assert attributes_of(release.policy)["pay"] == expected
+
+
+@pytest.mark.parametrize("role", ["quasi", "sensitive", "plain", "drop"])
+@pytest.mark.parametrize(
+    ("own", "says"),
+    [
+        ({"type": "banana", "nonsense": 1}, "nonsense"),
+        ("number", "its settings are a dict"),
+        ({"role": "plain"}, "says its role"),
+    ],
+)
+def test_settings_that_can_be_none_are_refused(days, role, own, says):
+    words = {"quasi": {"age": {}}, "other": "drop", "k": 4}
+    words[role] = {**words.get(role, {}), "pay": own}
+    with pytest.raises(InputError, match=says):
+        shoal.publish(days, **words)
+
+
+def test_advice_on_numbers_as_text_under_closeness_is_followed_by_words(days):
+    table = pl.concat([days] * 4).with_columns(pay=pl.Series([str(100 + i) for i in range(40)] * 4))
+    words = {"quasi": "age", "other": "drop", "k": 4, "t": 0.9}
+    codes = [one.code for one in shoal.publish(table, sensitive="pay", **words).warnings]
+    assert "read-as-text" in codes
+    typed = shoal.publish(table, sensitive={"pay": {"type": "number"}}, **words)
+    assert "read-as-text" not in [one.code for one in typed.warnings]

@@ -136,9 +136,11 @@ def test_digits_in_groups_are_advised_by_a_keyword(verb):
         "attributes": {"text": {"role": "quasi", "type": "number"}},
         "promises": [{"model": "k-anonymity", "k": 5}],
     }
-    with pytest.raises(InputError, match=r"say read=(\{'thousands': \"'\"\})$") as refused:
+    with pytest.raises(InputError, match=r"say read=(\{'thousands': \"'\"\}) \(in a") as refused:
         verb(frame, policy)
-    advised = ast.literal_eval(re.search(r"read=(.*)$", str(refused.value))[1])
+    advised = ast.literal_eval(
+        re.search(r"read=(.*) \(in a policy under 'read'\)$", str(refused.value))[1]
+    )
     assert verb(frame, {**policy, "read": advised})
 
 

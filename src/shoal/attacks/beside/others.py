@@ -26,6 +26,7 @@ from shoal.auditor.audit import (
     audit_table,
     noted,
     policy_or_columns,
+    with_files,
 )
 from shoal.auditor.linked.audit import audit_linked
 from shoal.auditor.stream_trace import StreamSource, audit_stream, read_source
@@ -46,7 +47,7 @@ from shoal.policy.binding.linked_files import LinkedSource
 from shoal.policy.checked import checked
 from shoal.policy.from_columns import given_words
 from shoal.policy.linked import one_table_findings
-from shoal.policy.loading import read_mapping
+from shoal.policy.loading import read_mapping, read_options
 from shoal.policy.model import _Strict
 from shoal.policy.policy import Policy, PolicyLike
 
@@ -399,6 +400,7 @@ def audit(
     sensitive: str | Sequence[str] = (),
     l: int | None = None,
     t: float | None = None,
+    read: Mapping[str, Any] | None = None,
     trace: str | Path | ArrayLike | None = None,
     others: OthersLike | None = None,
     downstream: bool = False,
@@ -426,10 +428,12 @@ def audit(
 
     Instead of a policy, quasi names the columns that an attacker could know, and k how many people
     must look alike in them; subject, sensitive, l and t are as in a policy. Cells are then
-    compared as text, and no loss of information is measured.
+    compared as text, and no loss of information is measured. read: how files are written, which
+    may stand beside a policy, too.
     """
     columns = {"quasi": quasi, "k": k, "subject": subject, "sensitive": sensitive, "l": l, "t": t}
     policy = policy_or_columns(policy, given_words(columns), original)
+    policy = with_files(policy, read_options(read).model_dump(exclude_unset=True), {})
     if policy.model.is_linked:
         if trace is not None or others is not None or downstream:
             raise InputError(

@@ -17,6 +17,7 @@ from shoal.data.table import Table, names_like_patterns
 from shoal.data.two_tables import GROUP
 from shoal.data.warnings import (
     NAMES_LIKE_DATA,
+    OPEN,
     PEOPLE_ASSUMED,
     READ_AS_TEXT,
     WRITTEN_ALIKE,
@@ -24,14 +25,19 @@ from shoal.data.warnings import (
 )
 from shoal.errors import InputError
 from shoal.policy.binding.files import PolicyTables
-from shoal.policy.binding.notation import PARTS
+from shoal.policy.binding.notation import PARTS, is_number
 from shoal.policy.binding.spare_rows import spare_rows
 from shoal.policy.consistency import quoted
 from shoal.policy.loading import one_line
 from shoal.policy.model import PolicyModel
 from shoal.policy.parameters import nearest
 from shoal.policy.proposal.cells import ColumnCells
-from shoal.policy.proposal.notation import FoundNotation, columns_as_read
+from shoal.policy.proposal.notation import (
+    DECIMAL_OR_GROUP,
+    FoundNotation,
+    columns_as_read,
+    may_be_groups,
+)
 from shoal.policy.proposal.roles import CATEGORIES, guess_of, unread
 
 _SHOWN = ("quasi", "sensitive", "plain")
@@ -279,7 +285,7 @@ _OFTEN = "a text that often stands for no value, or "
 CLOSENESS = "t-closeness"
 LABELS = "each cell is shown whole or not at all"
 UNORDERED = f"any two values are equally far apart to {CLOSENESS}"
-OPEN = "{} Write numbers as 1234.5 and dates as 2024-12-31"
+ASKED = "{}? {}rite numbers as 1234.5 and dates as 2024-12-31"
 KNOWN = "if its cells are {}, say {}"
 PERIODS = "hierarchy: {dates: [day, month, year]}"
 
@@ -306,14 +312,39 @@ def read_as_text(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
                 " if they are labels, say 'type: category'"
             )
             warnings.append(ReleaseWarning(READ_AS_TEXT, text, name))
-    return warnings
+    return [*warnings, *_decimals_in_doubt(table, model)]
+
+
+def _decimals_in_doubt(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
+    """A warning for each column of numbers that could all have groups of digits where 'read' says
+    that their mark is of decimals, and nothing of groups.
+    """
+    said, mark = model.read.model_fields_set, model.read.decimal
+    if "decimal" not in said or "thousands" in said:
+        return []
+    decimals, groups = map(one_line, DECIMAL_OR_GROUP[mark])
+    text = (
+        f": three digits stand behind each '{mark}' of its numbers, as in groups of digits, and are"
+        f" read as decimals; let 'read' say {groups} if they are groups, else {decimals}"
+    )
+    return [
+        ReleaseWarning(READ_AS_TEXT, f"attribute '{name}'{text}", name, OPEN)
+        for name, one in model.attributes.items()
+        if is_number(one) and name in table.names and not table.column(name).was_number
+        if may_be_groups(
+            pl.Series(filter(model.is_value, table.column(name).cells), dtype=pl.String)
+        )
+    ]
 
 
 def _seem(cells: ColumnCells, question: str | None, found: FoundNotation) -> str:
     """What cells may be, and what to say then; empty where they are labels."""
     guess = guess_of(cells)
     if asked := question or unread(cells, guess):
-        return OPEN.format(asked)
+        # how a proposed policy takes cells is not how this one does
+        open_, answers = asked.partition("?")[0], map(one_line, found.answers(asked))
+        ways = " or ".join(answers)
+        return ASKED.format(open_, f"Say {ways} under 'read', or w" if ways else "W")
     if guess.settings.get("type") == "number" and cells.distinct > CATEGORIES:
         return KNOWN.format("numbers", _said("type: number", found, "decimal", "thousands"))
     if cells.are_iso_days:

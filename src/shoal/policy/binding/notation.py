@@ -82,7 +82,11 @@ def spans_of_numbers(column: PublishedColumn, render: Render) -> Spans:
 
 def spans_of_bins(cells: Sequence[str]) -> Spans:
     """The ends of bins, of which the upper one is excluded, and of values."""
-    ends = [_bin_ends(cell) for cell in cells]
+    return spans_between([_bin_ends(cell) for cell in cells])
+
+
+def spans_between(ends: Sequence[tuple[str, str]]) -> Spans:
+    """Spans from one number to another, "" for an end that is open; such a span has no middle."""
     return _spans(ends, [_middle(*pair) for pair in ends])
 
 
@@ -242,7 +246,8 @@ class CellNotation:
             translate = _day_reader(notation, render)
             if is_number(declared):
                 what = ("a number", "numbers", f"with the decimal mark '{notation.decimal}'")
-                remedy = "correct {}, or say what the mark is, such as --read decimal=."
+                other = "," if notation.decimal == "." else "."
+                remedy = f"correct {{}}, or say what the mark is, such as --read decimal={other}"
                 numbers = PublishedNumbers.of(notation, render)
                 translate = partial(numbers.translated, translate=notation.plain)
             else:
@@ -259,7 +264,8 @@ class CellNotation:
                 if self.model.is_value(cell) and _is_odd(cell, declared, render)
             ]
             if odd and is_number(declared):
-                remedy = advice_on(odd, notation) or remedy
+                known = odd if render else filter(self.model.is_value, column.cast(pl.String))
+                remedy = advice_on({*known}, notation) or remedy
             if odd:
                 rows = column.cast(pl.String).is_in(odd).arg_true().to_list()
                 told = remedy.format("it" if len(rows) == 1 else "them")

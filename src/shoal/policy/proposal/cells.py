@@ -1,7 +1,7 @@
 """What the cells of a column say, whatever its name, found once from its distinct cells."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -31,18 +31,23 @@ _DIGITS = r"^\d+$"
 _CELL = "cell"
 
 
-def signs_of_no_value(table: Table, names: Iterable[str]) -> list[ReleaseWarning]:
-    """The columns of these names where a usual sign for no value is taken for a value."""
+def signs_of_no_value(
+    table: Table, names: Iterable[str], missing: Collection[str]
+) -> list[ReleaseWarning]:
+    """The columns of these names where a usual sign for no value is taken for a value: all but
+    those that are listed as missing.
+    """
     found = []
     for name in names:
         cells = table.frame[name]
-        signs = [] if cells.dtype.is_numeric() else [sign for sign in NO_VALUE if sign]
-        doubtful = sum(ColumnCells.of(table.column(name)).doubtful.values())
+        signs = [] if cells.dtype.is_numeric() else [one for one in NO_VALUE if one not in missing]
+        doubted = ColumnCells.of(table.column(name)).doubtful.items()
+        doubtful = sum(count for sign, count in doubted if sign not in missing)
         if records := int(as_text(cells).is_in(signs).sum()) + doubtful:
             text = (
                 f"'{name}': a usual sign for no value stands in {records} records, and is published"
                 " as a value; read such cells as missing (na_values= in pandas, null_values= in"
-                " Polars), or list them under 'missing_values' in a policy"
+                " Polars), or list them in missing_values="
             )
             found.append(ReleaseWarning(SIGN_OF_NO_VALUE, text, name))
     return found
@@ -218,6 +223,7 @@ _GROUPED = r"(?:\p{Nd}+|\p{Nd}{1,3}(?:[.,'’\s]\p{Nd}{3})+)(?:[.,](?:\p{Nd}+|[-
 _UNIT = r"(?:\p{Sc}|CHF|EUR|USD|GBP|CNY|RMB|JPY|S?Fr\.|元|円|万|%|‰|kg|cm)"
 _DAY_CLOCK = r"(?:,?[ T]+\d{1,2}:\d\d.*)?"
 _UNREAD = {
+    "numbers with another decimal mark than others, or with two": r"[-+]?\d+(?:[.,]\d+)?",
     "amounts with a unit, a sign or digits of another script": (
         rf"\(?[-+−]?\s*{_UNIT}?\s*[-+−]?{_GROUPED}\s*{_UNIT}?\s*[-−]?\)?"
     ),

@@ -6,7 +6,7 @@ block `read` can say. Where cells leave it open, or columns disagree, a question
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -49,11 +49,19 @@ _POINTS = r"^[-+]?(?:[1-9]\d{0,2}\.\d{3}|\d{1,3})$"
 LOOKED_AT = 5
 Form = TypeVar("Form", str, Notation)
 
+_OTHER_FIRST = str.maketrans("dm", "md")
 WHICH_FIRST = "day or month first? 'read' takes its dates for {}"
 OTHER_FORM = "its {} are not written as those of other columns; which are to be converted?"
 DECIMAL_OR_GROUPS = "does its comma mark decimals or group digits? 'read' takes it for a decimal"
 POINT_OR_GROUPS = "does its point mark decimals or group digits? 'read' takes it for a decimal"
 NUMBERS_OR_CODES = "are they numbers with groups of digits, or codes? 'read' takes them for numbers"
+
+
+DECIMAL_OR_GROUP: Mapping[str, Sequence[Mapping[str, str | None]]] = {
+    ",": ({"decimal": ",", "thousands": None}, {"thousands": ","}),
+    ".": ({"decimal": ".", "thousands": None}, {"decimal": ",", "thousands": "."}),
+}
+"""By mark, what `read` says where it is of decimals, and where it groups digits."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +70,14 @@ class FoundNotation:
 
     read: dict[str, str] = field(default_factory=dict)
     questions: dict[str, str] = field(default_factory=dict)
+
+    def answers(self, question: str) -> Sequence[Mapping[str, str | None]]:
+        """What `read` may say that decides a question; nothing where cells are to be changed."""
+        form = self.read.get("dates", "")
+        if question == WHICH_FIRST.format(form):
+            return [{"dates": form}, {"dates": form.translate(_OTHER_FIRST)}]
+        mark = {DECIMAL_OR_GROUPS: ",", POINT_OR_GROUPS: "."}.get(question)
+        return DECIMAL_OR_GROUP[mark] if mark else []
 
 
 def notation_in(table: Table, said: Mapping[str, Any] | None = None) -> FoundNotation:
@@ -169,7 +185,7 @@ def _find_numbers(
     fitting = {name: _notations(values, notations) for name, values in texts.items()}
     plain = [name for name, forms in fitting.items() if PLAIN in forms]
     for name in plain if not {"decimal", "thousands"} & said.keys() else ():
-        if texts[name].str.contains(_POINTS).all():
+        if may_be_groups(texts[name]):
             found.questions[name] = POINT_OR_GROUPS
     fitting = {name: forms for name, forms in fitting.items() if forms and PLAIN not in forms}
     if not fitting:
@@ -191,6 +207,11 @@ def _find_numbers(
             found.questions[name] = DECIMAL_OR_GROUPS
         elif texts[name].str.contains(r"^\d+(\s\d+){2,}$").all():
             found.questions[name] = NUMBERS_OR_CODES
+
+
+def may_be_groups(values: pl.Series) -> bool:
+    """Whether the points of all these numbers, if some have one, could part groups of digits."""
+    return bool(values.str.contains(_POINTS).all() and values.str.contains(r"\.").any())
 
 
 def _notations(values: pl.Series, notations: list[Notation]) -> list[Notation]:
