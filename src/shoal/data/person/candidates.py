@@ -11,7 +11,7 @@ crossing    two steady columns of which neither is nested in the other, as sex a
             city and state behind a postcode nest, so a postcode numbers nobody
 """
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import combinations, islice
 
@@ -339,9 +339,7 @@ def single_candidates(
     return [one for one in single if one.people.distinct > 1] or single
 
 
-def _candidate_of(
-    column: PersonColumn, parts: Container[str], is_declared: bool
-) -> Candidate | None:
+def _candidate_of(column: PersonColumn, parts: Set[str], is_declared: bool) -> Candidate | None:
     """A column that may number people by itself. parts: as `_holds_full_names` takes them."""
     is_name = column.name.kind == "name" or _holds_full_names(column, parts)
     if _names_blocks(column, is_name):
@@ -362,7 +360,7 @@ def other_candidates(columns: Sequence[PersonColumn], taken: Container[str]) -> 
     ]
 
 
-def _holds_full_names(column: PersonColumn, parts: Container[str]) -> bool:
+def _holds_full_names(column: PersonColumn, parts: Set[str]) -> bool:
     """Whether its cells are full names of people, by what they and its own name say.
 
     parts: kinds of columns for parts of names; where there are both, a long name is a part, too.

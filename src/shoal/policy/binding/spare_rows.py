@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import polars as pl
 
 from shoal.data.person.columns import mixed
 from shoal.data.person_names import OFTEN_NOBODY, names_of, names_of_nobody, people_of
@@ -33,16 +32,16 @@ class _Described:
     @classmethod
     def of(cls, column: Column, model: PolicyModel) -> "_Described":
         signs = {*OFTEN_NOBODY, *map(str.lower, names_of_nobody(model.no_names))}
-        names = names_of(pl.Series(column.cells, dtype=pl.String)).str.to_lowercase()
+        names = names_of(column.texts).str.to_lowercase()
         return cls(column, names.is_in(list(signs)).to_numpy())
 
     @property
     def tells_apart(self) -> bool:
         """Whether it says something of some records, unlike a number of each or one text of all."""
         column = self.column
-        if len(column.cells) == len(column.codes):
+        if len(column.texts) == len(column.codes):
             return not ColumnCells.of(column).counts_records
-        return len(column.cells) > 1
+        return len(column.texts) > 1
 
     def share_of(self, row: int, besides: int) -> float:
         """Of the others with a value, the share that holds what this row holds."""
