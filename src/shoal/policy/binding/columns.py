@@ -130,6 +130,8 @@ def check_unnamed(table: Table, tables: PolicyTables) -> list[str]:
     """
     declared = tables.model.attributes
     unnamed = [name for name in table.names if name not in declared]
+    if not unnamed:
+        return []
     removed = [name for name, a in declared.items() if a.role in REMOVED and name in table.names]
     odd = looks_like_data(table, unnamed)
     # only 'other: plain' would publish a copy

@@ -5,13 +5,11 @@ nobody: a usual sign for no value, a person's name alone, or what all such rows 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from shoal.data.person.columns import mixed
-from shoal.data.person_names import OFTEN_NOBODY, names_of, names_of_nobody, people_of
-from shoal.data.room import blocks
+from shoal.data.person_names import Described, people_of, rows_lacking
 from shoal.data.table import Column, Table
 from shoal.data.warnings import ROWS_APART, ReleaseWarning
 from shoal.policy.binding.files import PolicyTables
@@ -22,45 +20,6 @@ CHANCE = 0.01
 """The chance that so many people give one answer, below which a form was filled in beforehand."""
 
 
-@dataclass(frozen=True)
-class _Described:
-    """A column, and which of its cells stand for no value; (cells,) bool."""
-
-    column: Column
-    is_none: np.ndarray
-
-    @classmethod
-    def of(cls, column: Column, model: PolicyModel) -> "_Described":
-        signs = {*OFTEN_NOBODY, *map(str.lower, names_of_nobody(model.no_names))}
-        names = names_of(column.texts).str.to_lowercase()
-        return cls(column, names.is_in(list(signs)).to_numpy())
-
-    @property
-    def tells_apart(self) -> bool:
-        """Whether it says something of some records, unlike a number of each or one text of all."""
-        column = self.column
-        if len(column.texts) == len(column.codes):
-            return not ColumnCells.of(column).counts_records
-        return len(column.texts) > 1
-
-    def share_of(self, row: int, besides: int) -> float:
-        """Of the others with a value, the share that holds what this row holds."""
-        counts, cell = self.column.counts(), self.column.codes[row]
-        filled = int(counts[~self.is_none].sum())
-        return float(counts[cell] - besides + 1) / (filled - besides + 1)
-
-
-def _rows_without(columns: Sequence[_Described], least: int) -> np.ndarray:
-    """The rows, ascending, that have no value in at least so many of the columns."""
-    if sum(one.is_none.any() for one in columns) < least:
-        return np.zeros(0, dtype=np.int64)
-    found = []
-    for rows in blocks(len(columns[0].column.codes)):
-        empty = sum(one.is_none[one.column.codes[rows]].astype(np.int32) for one in columns)
-        found.append(rows.start + np.flatnonzero(empty >= least))
-    return np.concatenate(found)
-
-
 def check_signs(table: Table, tables: PolicyTables) -> list[str]:
     """A finding where rows hold nothing but usual signs for no value: listed in the policy, these
     would make them nobody.
@@ -68,10 +27,10 @@ def check_signs(table: Table, tables: PolicyTables) -> list[str]:
     model, (_, silent) = tables.model, tables.nobody(table.names)
     columns = []
     for name in sorted({*table.names} - {*silent}, key=lambda n: n not in model.audited_columns):
-        columns.append(_Described.of(table.column(name), model))
+        columns.append(Described.of(table.column(name), model.no_names))
         if not columns[-1].is_none.any():  # seldom is a further column encoded
             return []
-    count = len(_rows_without(columns, len(columns)))
+    count = len(rows_lacking(columns, len(columns)))
     rows, them = ("1 row holds", "it") if count == 1 else (f"{count} rows hold", "them")
     text = (
         f"data: {rows} nothing but usual signs for no value, removed columns aside, and would count"
@@ -87,18 +46,18 @@ def spare_rows(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
     """
     if not {*model.audited_columns} <= {*table.names}:
         return []
-    known = [_Described.of(table.column(name), model) for name in model.quasi]
+    known = [Described.of(table.column(name), model.no_names) for name in model.quasi]
     if not any(one.is_none.any() for one in known):
         return []
-    known = [one for one in known if one.tells_apart]
-    rows = _rows_without(known, len(known) // 2 + 1)
+    known = [one for one in known if _tells_apart(one.column)]
+    rows = rows_lacking(known, len(known) // 2 + 1)
     if not len(rows):
         return []
     roles = {name: one.role for name, one in model.attributes.items()}
     more = [n for n in table.names if roles.get(n, model.other) in ("sensitive", "plain")]
-    others = [_Described.of(table.column(name), model) for name in more]
-    columns = known + [one for one in others if one.tells_apart]
-    rows = np.intersect1d(rows, _rows_without(columns, len(columns) // 2 + 1))
+    others = [Described.of(table.column(name), model.no_names) for name in more]
+    columns = known + [one for one in others if _tells_apart(one.column)]
+    rows = np.intersect1d(rows, rows_lacking(columns, len(columns) // 2 + 1))
     people = _people_only_in(_alike(rows, columns), table, model)
     if not people:
         return []
@@ -111,7 +70,7 @@ def spare_rows(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
     return [ReleaseWarning(ROWS_APART, text)]
 
 
-def _alike(rows: np.ndarray, columns: Sequence[_Described]) -> np.ndarray:
+def _alike(rows: np.ndarray, columns: Sequence[Described]) -> np.ndarray:
     """Those of these rows that are alike whenever the same columns are empty, though not by chance,
     or empty in all.
     """
@@ -127,7 +86,7 @@ def _alike(rows: np.ndarray, columns: Sequence[_Described]) -> np.ndarray:
     for number in np.flatnonzero(is_alike):
         row, size = rows[first[number]], int(sizes[number])
         filled = [one for one, none in zip(columns, empty, strict=True) if not none[first[number]]]
-        share = min((one.share_of(row, size) for one in filled), default=0.0)
+        share = min((_share_of(one, row, size) for one in filled), default=0.0)
         is_alike[number] = share**size < CHANCE
     return rows[is_alike[form]]
 
@@ -140,3 +99,17 @@ def _people_only_in(rows: np.ndarray, table: Table, model: PolicyModel) -> int:
     people = people_of(table.column(name))
     of_rows = np.bincount(people[rows], minlength=int(people.max()) + 1)
     return int(((of_rows > 0) & (of_rows == np.bincount(people))).sum())
+
+
+def _tells_apart(column: Column) -> bool:
+    """Whether it says something of some records, unlike a number of each or one text of all."""
+    if len(column.cells) == len(column.codes):
+        return not ColumnCells.of(column).counts_records
+    return len(column.cells) > 1
+
+
+def _share_of(one: Described, row: int, besides: int) -> float:
+    """Of the others with a value, the share that holds what this row holds."""
+    counts, cell = one.column.counts(), one.column.codes[row]
+    filled = int(counts[~one.is_none].sum())
+    return float(counts[cell] - besides + 1) / (filled - besides + 1)

@@ -130,14 +130,13 @@ def _bind_columns(
         return None, {}, unfit
     findings, derived = check_columns(table.names, tables), check_derived(table.names, tables.model)
     findings = findings or check_unnamed(table, tables) or tables.lacking or derived
+    findings = findings or check_signs(table, tables)
     if findings:
         return None, {}, findings
     people = tables.populations
     audited = {*policy.model.audited_columns}
     telling = [name for name in table.names if name in audited]
     table.encode(telling)
-    if findings := check_signs(table, tables):
-        return None, {}, findings
     read = {name: table.column(name) for name in telling}
     for population in people.values():
         # its values belong to the domains, orders and leaves as well
