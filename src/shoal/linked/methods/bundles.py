@@ -21,6 +21,7 @@ import numpy as np
 
 from shoal.data.bundles import Bundles, Templates
 from shoal.data.matrix import Matrix
+from shoal.data.numbers import weighted_sum
 from shoal.data.option import parameter
 from shoal.data.partition import Partition
 from shoal.errors import InfeasibleError
@@ -28,7 +29,7 @@ from shoal.linked.kernels import cuts
 from shoal.linked.kernels.align import align, price_below
 from shoal.protocols import BundlePromises, Bundler
 from shoal.search.repair import merge_failing
-from shoal.search.segments import costs_of, loss_of
+from shoal.search.segments import costs_of, losses_of
 
 FAR = 1000.0
 """What uniting two people costs who have to stay apart, in losses of all of their cells at most."""
@@ -399,11 +400,13 @@ def bundle_loss(bundles: Bundles, templates: Templates, people: np.ndarray | Non
     """
     lost, cells = 0.0, 0
     for number, (rows, slots) in enumerate(zip(bundles.tables, templates.slots, strict=True)):
-        matrix = rows.matrix
+        matrix, covered = rows.matrix, templates.covered[number]
         counts = np.ones(matrix.records, dtype=bool)
         if people is not None:
             counts = np.repeat(people, np.diff(bundles.starts_by_person(number)))
-        partition = Partition(slots.astype(np.int32), int(slots.max(initial=-1)) + 1)
-        lost += loss_of(matrix, partition) + float((counts & (slots < 0)).sum() * matrix.attributes)
+        partition = Partition(covered.astype(np.int32), int(slots.max(initial=-1)) + 1)
+        sizes = np.bincount(slots[slots >= 0], minlength=partition.count)
+        lost += weighted_sum(sizes, losses_of(matrix, partition))
+        lost += float((counts & (slots < 0)).sum() * matrix.attributes)
         cells += int(counts.sum()) * matrix.attributes
     return lost / max(cells, 1)

@@ -180,13 +180,16 @@ def _templates(
     asked = [number for number in others if bundles.tables[number].known]
     tables = [_known_rows(bundles, number, slots, draws[number], k) for number in asked]
     m = bundles.tables[asked[0]].known or 0
-    published = KnownRows.joined(tables).published(k, m)
     ends = np.cumsum([bundles.tables[number].matrix.records for number in asked])[:-1]
-    for number, found in zip(asked, np.split(published, ends), strict=True):
-        slots[number] = _dense(found)
+    nodes, is_kept = (np.split(one, ends) for one in KnownRows.joined(tables).published(k, m))
+    covered = slots.copy()
+    for number, found, kept in zip(asked, nodes, is_kept, strict=True):
+        covered[number] = _dense(found)
+        slots[number] = np.where(kept, covered[number], -1)
     for number in (number for number in others if number not in asked):
-        slots[number] = slots_of_rows(bundles, number, slots[bundles.tables[number].parent])
-    return Templates(tuple(slots))
+        above = slots[bundles.tables[number].parent]
+        slots[number] = covered[number] = slots_of_rows(bundles, number, above)
+    return Templates(tuple(slots), tuple(covered))
 
 
 def _dense(slots: np.ndarray) -> np.ndarray:
