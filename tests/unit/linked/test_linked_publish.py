@@ -853,6 +853,26 @@ def test_cells_cover_what_is_withheld_because_few_have_more_rows_in_them(tmp_pat
     assert beside["linked"]["matching"]["below"] == 0
 
 
+def test_rows_of_people_who_look_alike_are_published_alike(tmp_path):
+    """Two classes of four would publish `with` as it is in one, and as `planned` in the other."""
+    one = [[("with", 0)], [("with", 0)], [("er", 1), ("by", 4), ("er", 2)]]
+    other = [[("by", 2), ("by", 3), ("car", 0)], [("car", 2), ("with", 2), ("with", 0)]]
+    asked, frames = visited(
+        [
+            one[0],
+            *other,
+            [("with", 4)],
+            *one[1:],
+            [("by", 0), ("by", 3), ("car", 1)],
+            [("car", 2), ("car", 4), ("with", 4)],
+        ],
+        size=4,
+    )
+    shoal.publish(frames, asked, output=tmp_path / "out")
+    beside = shoal.audit(tmp_path / "out", asked, original=frames)
+    assert beside["linked"]["matching"]["below"] == 0
+
+
 def test_a_known_count_is_shared_by_all_whom_known_rows_fit(tmp_path):
     asked = policy(**known(count_known=True))
     shoal.publish(world(), asked, output=tmp_path / "out")
