@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive_items
-from shoal.data.bundles import BundleRows, Bundles
+from shoal.data.bundles import BundleRows, Bundles, Templates
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
 from shoal.errors import InputError
@@ -251,6 +251,16 @@ def test_holdings_of_joined_nodes_are_joined(world, number):
         expected = sorted(Counter(number[n] for n in own if number[n] >= 0).items())
         held = slice(begins[i], begins[i + 1])
         assert list(zip(node[held].tolist(), times[held].tolist(), strict=True)) == expected
+
+
+def test_a_person_who_counts_twice_loses_twice():
+    """a1 loses nothing, b2 and b3 half of all; one of two rows is withheld."""
+    bundles = sets_of([["a1"], ["b2"], ["b3"], ["a1", "a2"]], 2)
+    slots = np.array([0, 1, 1, 0, -1])
+    templates = Templates((np.zeros(4, np.int64), slots))
+    assert bundle_loss(bundles, templates) == pytest.approx((0.5 + 0.5 + 1) / 5)
+    weight = np.array([1.0, 2.0, 0.0, 2.0])
+    assert bundle_loss(bundles, templates, weight) == pytest.approx((2 * 0.5 + 2 * 1) / 7)
 
 
 def test_the_largest_counts_are_published_as_the_least_of_them():

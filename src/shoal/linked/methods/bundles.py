@@ -393,20 +393,23 @@ def _weight_below(bundles: Bundles, number: int) -> np.ndarray:
     return total
 
 
-def bundle_loss(bundles: Bundles, templates: Templates, people: np.ndarray | None = None) -> float:
+def bundle_loss(bundles: Bundles, templates: Templates, weight: np.ndarray | None = None) -> float:
     """Widths of all published cells, 1 for those withheld, by the original quasi cells.
 
-    people: (people,) bool, who counts; nobody else has a slot. By default everybody does.
+    weight: (people,) float64, of each; 0 for whoever has no slot. By default all count alike.
     """
-    lost, cells = 0.0, 0
-    for number, (rows, slots) in enumerate(zip(bundles.tables, templates.slots, strict=True)):
-        matrix, covered = rows.matrix, templates.covered[number]
-        counts = np.ones(matrix.records, dtype=bool)
-        if people is not None:
-            counts = np.repeat(people, np.diff(bundles.starts_by_person(number)))
+    lost, cells = 0.0, 0.0
+    of_person = np.ones(bundles.people) if weight is None else weight
+    for number, rows in enumerate(bundles.tables):
+        d, slots, covered = (
+            rows.matrix.attributes,
+            templates.slots[number],
+            templates.covered[number],
+        )
+        of_row = np.repeat(of_person, np.diff(bundles.starts_by_person(number)))
         partition = Partition(covered.astype(np.int32), int(slots.max(initial=-1)) + 1)
-        sizes = np.bincount(slots[slots >= 0], minlength=partition.count)
-        lost += weighted_sum(sizes, losses_of(matrix, partition))
-        lost += float((counts & (slots < 0)).sum() * matrix.attributes)
-        cells += int(counts.sum()) * matrix.attributes
+        losses = np.append(losses_of(rows.matrix, partition), d)  # the last is of withheld rows
+        weights = np.bincount(slots + 1, of_row, len(losses))
+        lost += weighted_sum(np.roll(weights, -1), losses)
+        cells += d * float(weights.sum())
     return lost / max(cells, 1)

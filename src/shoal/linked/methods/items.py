@@ -44,8 +44,8 @@ from shoal.search.repair import as_read
 SIZES = (2, 5, 20, 100, 500)
 """People of a class that are tried, in multiples of k; and all."""
 
-SAMPLE = 8
-"""Classes on which a size is tried."""
+SAMPLE = 32
+"""People whose classes a size is tried on."""
 
 Making = Callable[[np.ndarray], Templates]
 """The templates of people in classes; (people,) int64, -1 for those in none."""
@@ -207,12 +207,16 @@ def _sampled_loss(
     making: Making,
     rng: np.random.Generator,
 ) -> float:
-    """What people of some classes lose, by the cells that they have."""
-    chosen = rng.permutation(int(classes.max()) + 1)[:SAMPLE]
+    """What the classes of some people lose, by the cells that they have; each as often as one of
+    these is in it, however large it is.
+    """
+    places = ((rng.random() + np.arange(SAMPLE)) * len(classes) / SAMPLE).astype(np.int64)
+    drawn, times = np.unique(classes[places], return_counts=True)
     place = np.full(int(classes.max()) + 1, -1)
-    place[chosen] = np.arange(len(chosen))
+    place[drawn] = np.arange(len(drawn))
     sampled = place[classes]
-    return bundle_loss(bundles, making(sampled), ordered.people_of_input(sampled) >= 0)
+    weight = np.append(times / np.bincount(classes)[drawn], 0.0)[sampled]
+    return bundle_loss(bundles, making(sampled), ordered.people_of_input(weight))
 
 
 # Templates: of what is known as a whole as in `bundles`, then of the other tables.
