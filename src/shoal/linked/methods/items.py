@@ -182,7 +182,7 @@ def _shown(bundles: Bundles, number: int, slots: np.ndarray) -> np.ndarray:
     return as_read(_with_counts(bundles, number), partition).labels if partition.count else slots
 
 
-def _look(bundles: Bundles, cells: list[np.ndarray], number: int, row: int) -> tuple:
+def _look(bundles: Bundles, cells: list[np.ndarray], number: int, row: int) -> tuple[Any, ...]:
     """What a row shows, with the published rows below it in any order.
 
     cells: by table, of each row, as `_shown`.
