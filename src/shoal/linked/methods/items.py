@@ -16,7 +16,7 @@ Reading: `other X` takes in the value of least support that is published anywher
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
