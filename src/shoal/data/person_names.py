@@ -407,7 +407,7 @@ class Described(NamedTuple):
     @classmethod
     def of(cls, column: Column, missing_values: Iterable[str]) -> "Described":
         signs = {*OFTEN_NOBODY, *map(str.lower, names_of_nobody(missing_values))}
-        names = names_of(pl.Series(column.cells, dtype=pl.String)).str.to_lowercase()
+        names = names_of(column.texts).str.to_lowercase()
         return cls(column, names.is_in([*signs]).to_numpy())
 
 

@@ -212,5 +212,5 @@ def test_what_is_wrong_about_reading_is_one_line_that_names_what_is_right(
 @pytest.mark.parametrize("verb", [shoal.publish, shoal.compare])
 def test_a_key_of_the_policy_is_no_keyword(verb):
     people = shoal.sample("patients", n=50, seed=1)
-    with pytest.raises(TypeError, match="unexpected keyword argument 'read'; say it in a policy"):
-        verb(people, quasi=["age"], k=5, other="drop", read={"decimal": ","})
+    with pytest.raises(TypeError, match="unexpected keyword argument 'render'; say it in a policy"):
+        verb(people, quasi=["age"], k=5, other="drop", render={"suppressed": "?"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shoal
 from sample_policies import content_of
-from shoal.data.progress import no_progress, tell, watched
+from shoal.data.progress import no_progress, tell
 
 
 def test_counts_reach_only_those_who_take_them():
@@ -34,19 +34,3 @@ def test_a_comparison_counts_its_points():
     )
     shoal.compare(frame, policy, ["mondrian"], ks=[3, 5], progress=progress)
     assert said == [(0, 2), (1, 2)]
-
-
-def test_progress_true_says_once_that_loops_are_compiled_while_it_is_in_use(capsys):
-    from numba import njit
-
-    progress = watched(True)
-    progress("searching")
-    for add in (1, 2):
-        njit(lambda x, add=add: x + add)(1)
-    assert capsys.readouterr().err.splitlines() == [
-        "progress: searching",
-        "progress: compiling for this machine, once ('shoal warmup' does it beforehand)",
-    ]
-    del progress
-    njit(lambda x: x + 3)(1)
-    assert capsys.readouterr().err == ""
