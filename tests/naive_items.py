@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, product
 
 
 def holders(bundles, known):
@@ -21,6 +21,38 @@ def fewest(bundles, m):
         for chosen in combinations(sorted(own), size)
     }
     return min((len(holders(bundles, chosen)) for chosen in known), default=len(bundles))
+
+
+def covers(spans, row):
+    return all(lo <= number <= hi for (lo, hi), number in zip(spans, row, strict=True))
+
+
+def showing(people, known):
+    """Who of people who look alike may be somebody of whom these rows are known.
+
+    One way to publish rows holds for all of them: a row is shown by the cells that are its value,
+    if somebody shows these, else by any that cover it, and nowhere if none do; nobody shows cells
+    more often than whoever shows them most. people: the published rows of each, as tuples of spans.
+    """
+    cells = {cell for own in people for cell in own}
+    most = {cell: max(own.count(cell) for own in people) for cell in cells}
+
+    def ways(row):
+        covering = [cell for cell in cells if covers(cell, row)]
+        return [cell for cell in covering if all(lo == hi for lo, hi in cell)] or covering
+
+    asked = {row: times for row, times in Counter(known).items() if ways(row)}
+    found = set()
+    for chosen in product(*map(ways, asked)):
+        wanted = Counter()
+        for cell, times in zip(chosen, asked.values(), strict=True):
+            wanted[cell] += times
+        found |= {
+            i
+            for i, own in enumerate(people)
+            if all(own.count(cell) >= min(n, most[cell]) for cell, n in wanted.items())
+        }
+    return found
 
 
 def rare_sets(bundles, m, k, stuck=()):

@@ -102,6 +102,7 @@ def propose_policy(
         SinglingOut(codes, people).order(progress) if explain else None,
         subject,
         found.answer.may_recur,
+        found.answer.may_show,
     )
 
 
@@ -352,7 +353,7 @@ class Proposal:
     together: share of people whom all quasi-identifiers single out. order: who is singled out by
     few columns; None where it was not asked. subject: what numbers the people, as a policy lists
     it: a column, or several together; None where every record is its own. may_recur: whether people
-    may have several records without that being seen.
+    may have several records without that being seen. may_show: columns that may show it.
     """
 
     columns: tuple[ProposedColumn, ...]
@@ -363,6 +364,7 @@ class Proposal:
     order: Order | None = None
     subject: str | list[str] | None = None
     may_recur: bool = False
+    may_show: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return self.text

@@ -29,7 +29,15 @@ from shoal.connectors.location import PARQUET, Location, is_taken
 from shoal.connectors.outputs import draft_beside
 from shoal.connectors.typed import require_unfolded
 from shoal.data import cores
-from shoal.data.regular_files import is_packed, is_pipe, require_regular, sync, unchanged, unpacked
+from shoal.data.regular_files import (
+    is_packed,
+    is_pipe,
+    require_name,
+    require_regular,
+    sync,
+    unchanged,
+    unpacked,
+)
 from shoal.data.table import Table
 from shoal.errors import InputError, system_error
 
@@ -195,6 +203,7 @@ def check_writable(path: str, replace: bool = True) -> None:
             " name a file"
         )
     place.refuse_unknown_scheme("output", "written to")
+    require_name(path)
     target = _target_of(path)
     if (
         path.endswith("/")

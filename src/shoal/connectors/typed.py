@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -14,6 +15,7 @@ from polars.selectors import by_name
 
 from shoal.connectors.dialect import AS_FOUND, Reading
 from shoal.connectors.page_sizes import unpacked_parts
+from shoal.data.findings import MOST_LISTED
 from shoal.data.regular_files import CELL, SHORT, most_unpacked, require_room
 from shoal.data.table import names_like_patterns
 from shoal.errors import InputError, library_errors_as
@@ -123,7 +125,10 @@ def plain(frame: pl.DataFrame, where: str, reading: Reading = AS_FOUND) -> pl.Da
     for place, name in enumerate(frame.columns, 1):
         if not is_text(name):
             raise InputError(f"{where}: the name of column {place} is no text; rename the column")
-    _refuse(where, {name: _holding(frame[name]) for name in odd})
+    # objects may be keyed by values, such as people's names, and are in few records then
+    few = [name for name in odd if 0 < frame.height <= 2 * frame[name].null_count()]
+    held = {name: _holding(frame[name]) for name in odd}
+    _refuse(where, held, are_named=len(odd) <= MOST_LISTED and len(few) < 2)
     for column in frame:
         if reading.needs(column.name) and _holds_null(column):
             raise InputError(
@@ -150,11 +155,17 @@ def _holds_null(cells: pl.Series) -> bool:
     return cells.dtype == pl.String and bool(cells.str.contains("\0", literal=True).any())
 
 
-def _refuse(where: str, odd: Mapping[str, str]) -> None:
+def _refuse(where: str, odd: Mapping[str, str], are_named: bool = True) -> None:
     """Raises InputError where there are columns whose cells have no one text.
 
-    odd: what each holds, and the way out.
+    odd: what each holds, and the way out. are_named: else they are counted.
     """
+    if not are_named:
+        counts = Counter(odd.values()).items()
+        InputError.raise_for(
+            f"{where}: {count} column{'s hold' if count > 1 else ' holds'} {what}"
+            for what, count in counts
+        )
     InputError.raise_for(f"{where}: column '{name}' holds {what}" for name, what in odd.items())
 
 

@@ -87,9 +87,16 @@ class Templates:
     of the slot above it: so the members of a class are published alike in all tables. But in a
     table of which a number of rows is known, a slot is a node of values: a member may have several
     rows in it, or none.
+    covered: for each table, the slot whose cells cover each row: its own, and of some rows that are
+    withheld another one; by default, as `slots`.
     """
 
     slots: tuple[np.ndarray, ...]
+    covered: tuple[np.ndarray, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.covered:
+            object.__setattr__(self, "covered", self.slots)
 
     @property
     def classes(self) -> np.ndarray:

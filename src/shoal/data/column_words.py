@@ -19,6 +19,7 @@ from importlib.resources import files
 from itertools import pairwise
 
 import numpy as np
+import polars as pl
 import yaml
 
 from shoal.data.numbers import parse_numbers
@@ -30,6 +31,8 @@ CODE = frozenset("id code type key".split())
 
 REFERENCE = frozenset("id nbr nr no key".split())
 """Last words of the names of numbers that stand for somebody or something."""
+
+_POSTAL = {("post", "code"), ("post", "nr"), ("kode", "pos")}
 
 _LETTERS_OR_DIGITS = re.compile(r"[^\W\d_]+|\d+")
 
@@ -92,14 +95,41 @@ DATE = re.compile(
 
 def looks_like_data(table: Table, names: list[str]) -> list[str]:
     """Those columns whose name is a number, a date above dates, or also stands in one of their
-    cells.
+    cells; and those that are written as their cells are, where most names then look like data.
     """
     numeric = np.isfinite(parse_numbers(tuple(names))) if names else []
-    return [
+    odd = [
         name
         for name, is_number in zip(names, numeric, strict=True)
         if is_number or (DATE.match(name) and _are_dates(table, name)) or table.holds(name, name)
     ]
+    forms = dict(zip(names, _forms(pl.Series(names, dtype=pl.String)), strict=True))
+    # columns may be called like names and codes, too: `Full name`, `Item7`
+    if not odd and not any(re.search("@| 9", form) for form in forms.values()):
+        return []
+    alike = {name for name in names if name in odd or _is_form_of_cells(table, name, forms[name])}
+    is_told = odd or any(re.search("@| 9", forms[name]) for name in alike)
+    if not is_told or len(alike) < 2 or not is_no_header([*alike], names):
+        return odd
+    return [name for name in names if name in alike]
+
+
+_FORMS = ((".*@.*", "@"), (r"\d+", "9"), (r"\p{Lu}[\p{L}'’-]*", "A"), (r"\p{Ll}+", "a"))
+
+
+def _is_form_of_cells(table: Table, name: str, form: str) -> bool:
+    """Whether nearly all cells, most of them different, are written as a name that is no word."""
+    if not re.search("[@9]|^A A$", form) or 2 * table.distinct(name) <= table.records:
+        return False
+    forms = _forms(pl.Series(table.column(name).cells, dtype=pl.String))
+    return bool((forms == form).sum() >= 0.9 * len(forms))
+
+
+def _forms(texts: pl.Series) -> pl.Series:
+    """Texts with one sign for each number, word and capitalized word, and for an address."""
+    for pattern, sign in _FORMS:
+        texts = texts.str.replace_all(pattern, sign)
+    return texts.str.replace(r"^A(,? A)+$", "A A")
 
 
 def _are_dates(table: Table, name: str) -> bool:
@@ -152,11 +182,24 @@ PERSONAL = ("sex", "birth", "age", "keep")
 _NUMBERED = "civil person contact proxy event".split()
 
 LEAST_KNOWN_END = 5  # letters of a known word at an end of a longer one
+LONGEST_JOINER = 3  # letters of what joins two words, as `and`, `et` and `y` do
 LEAST_STEM = 4  # letters of a word between a known one and that for a number
 _AFFIXES = (*"nummer number nbr num nr no id key code 番号 号 番 номер".split(),)
 """How the names of numbers begin or end, the longer of two first."""
 
-_NUMBER_SIGN = re.compile(r"\bn[º°]|№", re.IGNORECASE)
+_INITIALS = re.compile(r"\b([^\W\d_])\.([^\W\d_])\.([^\W\d_])\b")
+_SEXES = (*map(tuple, "mf fm mw wm hf fh mv vm mwd fmd".split()),)
+"""The letters of the sexes, by which a column is named."""
+
+_FEMININE = re.compile(
+    r"(?<![^\W\d_])([^\W\d_]{4,})"
+    r"(?:(?:[*:/·(]-?|_)?(?:in|innen)|[*:/·(]-?(?:a|as|e|es))(?![^\W_])\)?",
+    re.IGNORECASE,
+)
+"""A word with an ending for women: `Patient*in`, `Kundin`, `alumno/a`."""
+
+_COUNT_SIGN = re.compile(r"^\s*#")
+_NUMBER_SIGN = re.compile(r"\bn[º°]|№|#", re.IGNORECASE)
 _UNKNOWN_STEM = re.compile(r"(.{3,})(id|nr|nummer|number|num|nbr)")
 _NAMED = ("thing", "group", "proxy", "event")
 _NATIONAL = (("number",), ("nummer",), ("nr",))
@@ -208,6 +251,11 @@ class ColumnName:
         return [word for word in self.words if word not in numbers and not word.isdigit()]
 
     @property
+    def is_place(self) -> bool:
+        """Whether it is of a postal code."""
+        return self.has("place") or not _POSTAL.isdisjoint(pairwise(self.words))
+
+    @property
     def says_number(self) -> bool:
         """Whether a word of it says that it is a number."""
         return self.has("number") or (len(self.words) == 1 and self.words[0].endswith(_NUMBER_ENDS))
@@ -232,9 +280,22 @@ class ColumnName:
         return is_alone or (self.says_number and self.kind in _NUMBERED)
 
     @property
+    def says_only_name(self) -> bool:
+        """Whether it has only words for names of people, and such as join them."""
+        names = meanings()["first"] | meanings()["last"] | meanings()["name"]
+        others = [word for word in self.core if word not in names]
+        return all(len(word) <= LONGEST_JOINER and word not in _known() for word in others)
+
+    @property
     def is_count(self) -> bool:
         """Whether it is named as a count is, as `num_visits`; `no_dossier` may be one."""
         return len(self.words) > 1 and self.words[0] in meanings()["count"]
+
+    @property
+    def may_number_one(self) -> bool:
+        """Whether, though named as a count, it may number people, as `No. Paciente` does."""
+        is_of_one = self.ends("file") or (self.ends("person") and not self.ends("several"))
+        return is_of_one and self.words[0] in meanings()["count_of_one"]
 
     @property
     def is_weak(self) -> bool:
@@ -255,8 +316,18 @@ class ColumnName:
 
 def name_of(name: str) -> ColumnName:
     """A column's name, by its words."""
-    words = words_of(_NUMBER_SIGN.sub("nr ", name))
+    text = _FEMININE.sub(_masculine, _INITIALS.sub(r"\1\2\3", name))
+    words = words_of(_NUMBER_SIGN.sub(" nr ", _COUNT_SIGN.sub("num ", text)))
+    if tuple(words) in _SEXES:
+        return ColumnName(("sex",))
     return ColumnName(tuple(part for word in words for part in parts_of(fold(word))))
+
+
+def _masculine(match: re.Match[str]) -> str:
+    """A word for a person without its ending for women, so that it is known; any other as it is."""
+    people = meanings()["person"] | meanings()["staff"]
+    stems = (match[1], f"{match[1]}e")
+    return next((stem for stem in stems if parts_of(fold(stem))[-1] in people), match[0])
 
 
 @lru_cache(maxsize=4096)
@@ -309,6 +380,12 @@ def _by_unknown_stem(word: str) -> list[str] | None:
     return None if match is None or is_word else [match[1], match[2]]
 
 
+def _is_full_name(name: ColumnName) -> bool:
+    """Whether it is of first and last names together, as `Last, First` and `Nom et prénom` are."""
+    is_of_both = name.has("last") or (name.has("name") and not name.has("part"))
+    return name.has("first") and is_of_both and name.says_only_name
+
+
 def _is_contact(name: ColumnName) -> bool:
     if not name.has("contact") or name.has("thing"):
         return False
@@ -322,7 +399,8 @@ def _is_other_contact(name: ColumnName) -> bool:
 
 def _is_proxy(name: ColumnName) -> bool:
     is_numbered = name.has("proxy") and name.says_number and not name.has("group", "thing")
-    return name.ends("proxy") or is_numbered
+    # as eye trackers call whom they record
+    return name.ends("proxy") or is_numbered or name.words[-2:] == ("session", "label")
 
 
 _RULES: tuple[tuple[str, Callable[[ColumnName], bool]], ...] = (
@@ -332,13 +410,14 @@ _RULES: tuple[tuple[str, Callable[[ColumnName], bool]], ...] = (
     ("birth", lambda name: name.has("birth")),
     ("age", lambda name: name.has("age") and not name.says_number),
     ("keep", lambda name: name.has("keep") and not ("blood" in name.words and name.ends("person"))),
-    ("thing", lambda name: name.has("place")),
+    ("thing", lambda name: name.is_place),
     ("number", lambda name: name.ends("dealer") and name.says_number),
     ("staff", lambda name: name.has("staff") and not name.ends("person")),
     ("civil", lambda name: name.has("civil")),
     ("contact", _is_contact),
     ("contact", lambda name: name.has("other_end") and _is_other_contact(name)),
     ("", lambda name: name.has("other_end")),
+    ("name", _is_full_name),
     ("first", lambda name: name.has("first") and (len(name.core) == 1 or name.has("name"))),
     ("last", lambda name: name.has("last") and (len(name.core) == 1 or name.has("name"))),
     (

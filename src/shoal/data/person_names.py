@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial, reduce
 from itertools import chain, combinations, islice, product
 from operator import add
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -396,6 +396,29 @@ def rows_of_nobody(frame: pl.DataFrame, missing_values: Sequence[str]) -> np.nda
         if not len(empty):
             break
     return empty
+
+
+class Described(NamedTuple):
+    """A column, and which of its cells stand for no value, listed or not; (cells,) bool."""
+
+    column: Column
+    is_none: np.ndarray
+
+    @classmethod
+    def of(cls, column: Column, missing_values: Iterable[str]) -> "Described":
+        signs = {*OFTEN_NOBODY, *map(str.lower, names_of_nobody(missing_values))}
+        names = names_of(pl.Series(column.cells, dtype=pl.String)).str.to_lowercase()
+        return cls(column, names.is_in([*signs]).to_numpy())
+
+
+def rows_lacking(columns: Sequence[Described], least: int) -> np.ndarray:
+    """The rows, ascending, that have no value in at least this many of the columns."""
+    found = [np.zeros(0, dtype=np.int64)]
+    if sum(one.is_none.any() for one in columns) >= max(least, 1):
+        for rows in blocks(len(columns[0].column.codes)):
+            empty = np.sum([one.is_none[one.column.codes[rows]] for one in columns], axis=0)
+            found.append(rows.start + np.flatnonzero(empty >= least))
+    return np.concatenate(found)
 
 
 def without_nobody(

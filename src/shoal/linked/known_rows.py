@@ -12,6 +12,9 @@ and nodes that are withheld from the whole class, which drop out of K. What is l
 at most m nodes that a member publishes. So k members publish it, and nothing in K tells them apart:
 not even which rows of K hang from the same row of a table known as a whole, since rows below
 different slots share no node, and each member has one row in a slot.
+
+The cells of N cover all rows that f maps there, also those that nobody publishes. Else whoever
+finds such a row in the cells of another node alone looks for the wrong people.
 """
 
 from collections.abc import Iterator
@@ -55,16 +58,19 @@ class KnownRows:
             np.concatenate([one.drawn for one in tables]),
         )
 
-    def published(self, k: int, m: int) -> np.ndarray:
-        """The number of the node at which each row is published, (n,) int64, -1 where it is not."""
+    def published(self, k: int, m: int) -> tuple[np.ndarray, np.ndarray]:
+        """The number of each row's node, (n,) int64, -1 where the whole class withholds it; whether
+        the row is published there, (n,) bool.
+        """
         asked = np.flatnonzero(self.klass >= 0)
-        found = np.full(len(self.klass), -1)
+        found, is_kept = np.full(len(self.klass), -1), np.zeros(len(self.klass), dtype=bool)
         if len(asked):
             nodes = _Nodes(self, asked, k, m)
             while (acting := nodes.too_few if nodes.too_few.any() else nodes.worst()).any():
                 nodes.rise(acting)
-            found[asked] = nodes.kept(self.person[asked], self.drawn[asked])
-        return found
+            found[asked] = nodes.of_row
+            is_kept[asked] = nodes.kept(self.person[asked], self.drawn[asked])
+        return found, is_kept
 
 
 class _Nodes:
@@ -190,11 +196,11 @@ class _Nodes:
         self._count()
 
     def kept(self, person: np.ndarray, drawn: np.ndarray) -> np.ndarray:
-        """The node of each row; -1 for those beyond the rows that may be published of a person."""
+        """(n,) bool, not for rows beyond those that may be published of a person at a node."""
         order = np.lexsort((drawn, person, self.of_row))
         changes = (np.diff(self.of_row[order]) != 0) | (np.diff(person[order]) != 0)
         begins = np.flatnonzero(np.append(True, changes))
         before = np.arange(len(order)) - np.repeat(begins, np.diff(np.append(begins, len(order))))
-        found = self.of_row.copy()
-        found[order[before >= np.append(self._most, 0)[self.of_row[order]]]] = -1
-        return found
+        is_kept = np.empty(len(order), dtype=bool)
+        is_kept[order] = before < np.append(self._most, 0)[self.of_row[order]]
+        return is_kept

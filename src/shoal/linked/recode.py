@@ -22,7 +22,7 @@ from shoal.data.partition import Partition
 from shoal.data.recoding import Recoding, mean_text
 from shoal.data.schema import Render, Shown
 from shoal.linked.moved_days import hulls_of, step_of
-from shoal.linked.templates import slots_of
+from shoal.linked.templates import names_of_bundles, slots_of
 from shoal.recoding.recode import Boxes, pseudonyms
 
 
@@ -55,6 +55,8 @@ class _Recoder:
         self.tree, self._rows, self._rng = tables.tree, tables.rows, rng
         names = [table.name for table in tables.tree.tables]
         self._slots = slots_of(tables, templates)
+        covered = zip(names_of_bundles(tables), templates.covered, strict=True)
+        self._covered = self._slots | dict(covered)
         self._counts = {n: int(slots.max(initial=-1)) + 1 for n, slots in self._slots.items()}
         self._person = {name: tables.person_of(name) for name in names}
         self._moved = None
@@ -123,7 +125,7 @@ class _Recoder:
     def _cells(self, table: LinkedTable) -> pl.DataFrame:
         """What each row shows, in the order of `LinkedRows`; -1 for withheld rows."""
         rows = self._rows[table.name]
-        labels, count = self._slots[table.name].astype(np.int32), self._counts[table.name]
+        labels, count = self._covered[table.name].astype(np.int32), self._counts[table.name]
         schema = table.schema
         shown = Boxes().tables(rows.table, rows.encoded, Partition(labels, count), schema)[""]
         spans = Recoding.of(labels, count, rows.encoded.attributes)
@@ -146,7 +148,7 @@ class _Recoder:
 
     def _row_counts(self, below: LinkedTable, table: LinkedTable) -> pl.Series:
         """How many rows of a table below the members of each slot have, in the original."""
-        render, labels = table.schema.render, self._slots[table.name]
+        render, labels = table.schema.render, self._covered[table.name]
         counts = self._rows[below.name].counts
         shown = labels >= 0
         number = self._counts[table.name]
@@ -170,7 +172,8 @@ class _Recoder:
         """The elements of each row's set, in one order for all members of a slot."""
         rows, slots = self._rows[below.name], self._slots[below.name]
         (encoded,) = rows.encoded.attributes
-        spans = Recoding.of(slots.astype(np.int32), self._counts[below.name], (encoded,))
+        covered = self._covered[below.name].astype(np.int32)
+        spans = Recoding.of(covered, self._counts[below.name], (encoded,))
         kept = np.flatnonzero(slots >= 0)
         order = kept[np.lexsort((self._slot_order[below.name][slots[kept]], rows.parents[kept]))]
         cells = spans.column(0, encoded, below.schema.render).cast(pl.String).gather(order)

@@ -24,7 +24,7 @@ BY_PERSON = "holder-share"
 
 def bundles_of(tables: LinkedTables) -> Bundles:
     """Everybody's rows as methods see them, in the order of the tree; not what nobody knows."""
-    names = [table.name for table in tables.tree.tables if table.known is not Known.NONE]
+    names = names_of_bundles(tables)
     rows = tuple(
         BundleRows(
             tables.rows[name].matrix,
@@ -44,6 +44,11 @@ def bundles_of(tables: LinkedTables) -> Bundles:
     days = anchor_of(tables).value_of_code()[anchor_of(tables).codes]
     apart = np.where(np.isnan(days), 7, days % step_of(tables))
     return replace(bundles, apart=apart.astype(np.int64))
+
+
+def names_of_bundles(tables: LinkedTables) -> list[str]:
+    """The tables that methods see, in their order."""
+    return [table.name for table in tables.tree.tables if table.known is not Known.NONE]
 
 
 def slots_of(tables: LinkedTables, templates: Templates) -> dict[str, np.ndarray]:

@@ -121,6 +121,20 @@ def test_a_plan_whose_method_has_no_name(capsys):
 
 
 @pytest.mark.parametrize(
+    "command",
+    [
+        "publish c.csv -p p.json -o o.csv --trace {}",
+        "publish c.csv -p p.json -o o.csv --plan {}",
+        "policy init c.csv -o {}",
+        "ledger export led --output {}",
+    ],
+)
+def test_an_output_whose_name_holds_a_null_character(command, capsys):
+    assert status_of("republish c.csv -p p.json --ledger led -q".split()) == 0
+    assert "null character" in refusal(command.format("a\0b"), capsys)
+
+
+@pytest.mark.parametrize(
     ("key", "value"), [("records", {}), ("wait", 3), ("at", 1e300), ("loss", "much")]
 )
 def test_a_status_of_a_stream_that_says_something_else(key, value, capsys):

@@ -5,8 +5,11 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sample_policies import PATIENTS
 from shoal.cli.main import status_of
@@ -205,3 +208,39 @@ def test_two_columns_of_one_name_in_orc_are_said():
     orc.write_table(pa.table([pa.array([1]), pa.array([2])], names=["a", "a"]), "twice.orc")
     with pytest.raises(InputError, match="two columns have one name"):
         files.read("twice.orc")
+
+
+def write_texts_to_orc(texts, path):
+    """A table of ORC whose texts are these bytes, whatever characters they stand for."""
+    pa, orc = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.orc")
+    ends = np.cumsum([0, *map(len, texts)], dtype=np.int32)
+    buffers = pa.py_buffer(ends.tobytes()), pa.py_buffer(b"".join(texts))
+    cells = pa.StringArray.from_buffers(len(texts), *buffers)
+    orc.write_table(pa.table({"age": range(len(texts)), "city": cells}), path)
+
+
+@pytest.mark.parametrize("command", ["policy init in.orc -o q.yaml", "publish in.orc -p p.yaml"])
+def test_orc_whose_texts_are_not_utf_8_is_refused_in_one_line(command, in_folder, capfd):
+    write_texts_to_orc([b"Z\xfcrich", b"Bern"] * 20, "in.orc")
+    (in_folder / "p.yaml").write_text(PATIENTS)
+    assert status_of([*command.split(), *(["-o", "out.csv"] if "publish" in command else [])]) == 2
+    said = capfd.readouterr().err
+    assert said == "shoal: file 'in.orc': is not a complete orc file; write it again\n"
+
+
+PIECES = st.sampled_from([b"Z\xfcrich", b"\xc3", b"\xed\xa0\x80"]) | st.text(max_size=5).map(
+    str.encode
+)
+
+
+@given(texts=st.lists(st.binary(max_size=5) | PIECES, min_size=1, max_size=9))
+def test_orc_is_read_where_its_texts_are_utf_8_and_else_refused(tmp_path_factory, texts):
+    path = str(tmp_path_factory.getbasetemp() / "texts.orc")
+    write_texts_to_orc(texts, path)
+    try:
+        meant = [text.decode() for text in texts]
+    except UnicodeDecodeError:
+        with pytest.raises(InputError, match="is not a complete orc file"):
+            files.read(path)
+    else:
+        assert files.read(path).frame["city"].to_list() == meant

@@ -157,6 +157,29 @@ def test_files_are_read_alike(tmp_path, monkeypatch, capsys, name):
     assert "column 'odd' holds lists" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("people", "are_in_one_line"), [(2, False), (40, False), (40, True)])
+def test_objects_that_are_keyed_by_people_are_counted_in_one_line(
+    tmp_path, people, are_in_one_line
+):
+    keyed = [{f"Ana Secret {number}": {"age": number, "sex": "F"}} for number in range(people)]
+    lines = [{key: of for one in keyed for key, of in one.items()}] if are_in_one_line else keyed
+    path = tmp_path / "t.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with pytest.raises(shoal.InputError) as refused:
+        files.read(str(path))
+    assert refused.value.said == [
+        f"file '{path}': {people} columns hold lists or objects; give plain values"
+    ]
+
+
+def test_each_of_a_few_columns_is_named(tmp_path):
+    path = tmp_path / "t.jsonl"
+    path.write_text('{"age": 1, "visits": [1], "codes": ["a"]}\n{"age": 2, "visits": [2]}\n')
+    with pytest.raises(shoal.InputError) as refused:
+        files.read(str(path))
+    assert ["visits" in one for one in refused.value.said] == [True, False]
+
+
 @pytest.mark.parametrize("dtype", [pl.Float32, pl.Float64])
 def test_zero_is_one_value_whatever_its_sign(dtype):
     values = [10.0, 0.0, 0.0, -0.0, None, float("nan")]

@@ -75,6 +75,39 @@ def test_places(name, is_place):
     assert names_place(words_of(name)) is is_place
 
 
+FULL = [f"{first} {last}" for first in ("Ana", "Bo", "Cy") for last in ("Li", "Meyer-Ott", "Rey")]
+TEXTS = {
+    "name": FULL,
+    "street": [f"{full.split()[1]} Street {i}" for i, full in enumerate(FULL)],
+    "code": [f"rare{i}" for i in range(9)],
+    "mail": [f"{full.split()[0]}{i}@mail.example" for i, full in enumerate(FULL)],
+}
+
+
+@pytest.mark.parametrize(
+    "shown", [["name", "mail"], ["mail", "code"], ["name", "street"], [*TEXTS]]
+)
+def test_names_that_are_written_as_their_cells_look_like_data(shown):
+    rows = pl.DataFrame({name: TEXTS[name] for name in shown})
+    record = Table(rows[1:].rename(dict(zip(shown, rows.row(0), strict=True))))
+    assert looks_like_data(record, record.names) == record.names
+    assert looks_like_data(Table(rows), rows.columns) == []
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"Full Name": FULL, "Home Town": FULL[::-1]},
+        {"ID1": TEXTS["code"], "ID2": TEXTS["code"][::-1]},
+        {"Item 1": ["Item 1a", "Item 2b"] * 5, "Item 2": ["Answer 1", "Answer 2"] * 5},
+        {"mail@work": TEXTS["mail"], "age": ["1", "2", "3"] * 3},
+    ],
+)
+def test_names_of_columns_that_are_written_as_cells_may_be_are_names(columns):
+    table = Table(pl.DataFrame({name: cells[:9] for name, cells in columns.items()}))
+    assert looks_like_data(table, table.names) == []
+
+
 @pytest.mark.parametrize(
     "name", ["1945-08-17", "17.8.1945", "8/17/45", "2020-03", "1945-08-17 08:30"]
 )

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive_items
-from shoal.data.bundles import BundleRows, Bundles
+from shoal.data.bundles import BundleRows, Bundles, Templates
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
 from shoal.errors import InputError
@@ -24,6 +24,7 @@ from shoal.linked.methods.items import Items
 PATHS = [["a1", "a", "*"], ["a2", "a", "*"], ["b1", "b", "*"], ["b2", "b", "*"], ["b3", "b", "*"]]
 TREE = Hierarchy.from_paths(PATHS)
 LEAVES = TREE.labels[: TREE.leaves]
+NODES = [(0, 1), (2, 4), (0, 4)]
 value = st.sampled_from(LEAVES)
 worlds = st.lists(st.lists(value, max_size=4), min_size=4, max_size=12)
 row = st.tuples(st.integers(0, 4), st.integers(0, 3))
@@ -130,6 +131,72 @@ def test_any_known_rows_fit_k_members_of_the_class(world, others, data):
             assert len({int(kept[starts[i] : starts[i + 1]].sum()) for i in members}) == 1
 
 
+def cells_of(matrix, slots):
+    """By slot, the span of each column over all of its rows; of a tree, of the node over them."""
+    found = {}
+    for slot in {*slots.tolist()} - {-1}:
+        codes = matrix.codes[slots == slot]
+        spans = list(zip(codes.min(axis=0).tolist(), codes.max(axis=0).tolist(), strict=True))
+        if matrix.is_tree(0) and spans[0][0] < spans[0][1]:
+            spans[0] = next(n for n in NODES if n[0] <= spans[0][0] and spans[0][1] <= n[1])
+        found[slot] = tuple(spans)
+    return found
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 1), st.lists(row, max_size=3)), min_size=8, max_size=16),
+    st.integers(1, 3),
+    st.booleans(),
+    st.data(),
+)
+def test_whoever_knows_nothing_but_the_cells_finds_k_people(world, m, counted, data):
+    """No two classes look alike, and cells that cover a withheld row are those of its node."""
+    ages, rows = zip(*world, strict=True)
+    k = data.draw(st.integers(2, 3))
+    people = replace(nobody(len(world)), matrix=Matrix.from_columns(np.array([ages]).T, [1.0]))
+    visits = table(rows, [TREE, 3.0], m, counted)
+    size = data.draw(st.sampled_from([0, 2 * k]))
+    templates = Items(size=size).bundle(
+        Bundles.of((people, visits)), asked(k), np.random.default_rng(0)
+    )
+    cells, ends = cells_of(visits.matrix, templates.covered[1]), [*pairwise(visits.starts.tolist())]
+    looks = []
+    for c, spans in cells_of(people.matrix, templates.classes).items():
+        members = np.flatnonzero(templates.classes == c).tolist()
+        counts = [len(rows[i]) for i in members]
+        slots = [templates.slots[1][slice(*ends[i])].tolist() for i in members]
+        shown = [[cells[slot] for slot in own if slot >= 0] for own in slots]
+        looks.append((spans, min(counts), max(counts), shown))
+        for i in members:
+            for known, slot in zip(rows[i], templates.covered[1][slice(*ends[i])], strict=True):
+                covering = {
+                    cell for own in shown for cell in own if naive_items.covers(cell, known)
+                }
+                if not counted or min(counts) == max(counts):
+                    assert cells[slot] in covering if slot >= 0 else not covering
+    assert len({look[:3] for look in looks}) == len(looks)
+    for age, own in world:
+        alike = [
+            shown
+            for spans, least, most, shown in looks
+            if naive_items.covers(spans, [age]) and (not counted or least <= len(own) <= most)
+        ]
+        for known in combinations(own, min(m, len(own))):
+            assert sum(len(naive_items.showing(shown, known)) for shown in alike) >= k
+
+
+@pytest.mark.parametrize(("second", "classes"), [(4, 1), (3, 2)])
+def test_classes_are_one_only_where_all_that_is_known_as_a_whole_looks_alike(second, classes):
+    """Of eight people in classes of four, half have another second visit, or the same."""
+    first = [[(0,), (4,)]] * 4
+    visits = table([*first, *[[(second,), (0,)]] * 4], [TREE], None)
+    drugs = table([[(0,)]] * 16, [4.0], 1, parent=1)
+    templates = Items(size=4).bundle(
+        Bundles.of((nobody(8), visits, drugs)), asked(2), np.random.default_rng(0)
+    )
+    assert int(templates.classes.max()) + 1 == classes
+
+
 def test_what_hangs_from_a_known_row_is_published_with_it():
     world = [[(0,), (1,)], [(0,), (1,)], [(0,), (1,)], [(0,), (1,)]]
     visits = table(world, [TREE], 1)
@@ -184,6 +251,16 @@ def test_holdings_of_joined_nodes_are_joined(world, number):
         expected = sorted(Counter(number[n] for n in own if number[n] >= 0).items())
         held = slice(begins[i], begins[i + 1])
         assert list(zip(node[held].tolist(), times[held].tolist(), strict=True)) == expected
+
+
+def test_a_person_who_counts_twice_loses_twice():
+    """a1 loses nothing, b2 and b3 half of all; one of two rows is withheld."""
+    bundles = sets_of([["a1"], ["b2"], ["b3"], ["a1", "a2"]], 2)
+    slots = np.array([0, 1, 1, 0, -1])
+    templates = Templates((np.zeros(4, np.int64), slots))
+    assert bundle_loss(bundles, templates) == pytest.approx((0.5 + 0.5 + 1) / 5)
+    weight = np.array([1.0, 2.0, 0.0, 2.0])
+    assert bundle_loss(bundles, templates, weight) == pytest.approx((2 * 0.5 + 2 * 1) / 7)
 
 
 def test_the_largest_counts_are_published_as_the_least_of_them():

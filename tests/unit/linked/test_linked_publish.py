@@ -806,6 +806,73 @@ def test_any_two_known_rows_of_all_tables_fit_k_people_in_the_files(tmp_path):
     assert beside["linked"]["matching"] == {"people": 60, "tried": 60, "least": 4, "below": 0}
 
 
+def visited(visits, **method):
+    """A policy of visits of which two may be known, and its tables. visits: kind and cost of each,
+    person by person.
+    """
+    rows = [(f"p{i}", *visit) for i, own in enumerate(visits) for visit in own]
+    frames = {
+        "people": pl.DataFrame({"patient": [f"p{i}" for i in range(len(visits))]}),
+        "visits": pl.DataFrame(rows, ["person", "kind", "cost"], orient="row"),
+    }
+    kinds = {"urgent": ["er", "car"], "planned": ["by", "with"]}
+    asked = {
+        "version": 1,
+        "attributes": {"patient": {"role": "subject"}},
+        "tables": {
+            "visits": {
+                "parent": {"people": "person"},
+                "rows": {"known": 2},
+                "attributes": {
+                    "kind": {"role": "quasi", "hierarchy": {"tree": kinds}},
+                    "cost": {"role": "quasi", "type": "number", "domain": [0, 20]},
+                },
+            }
+        },
+        "promises": [{"model": "k-anonymity", "k": 2}],
+        "method": {"name": "items"} | method,
+        "seed": 1,
+    }
+    return asked, frames
+
+
+def test_cells_cover_what_is_withheld_because_few_have_more_rows_in_them(tmp_path):
+    """One visit to `er` is published of everybody who has any: of who has two, either may be."""
+    asked, frames = visited(
+        [
+            [("er", 19), ("er", 2)],
+            [("with", 17)],
+            [("er", 10)],
+            [("with", 20), ("car", 19)],
+        ]
+    )
+    done = shoal.publish(frames, asked, output=tmp_path / "out")
+    assert Counter(done.data["visits"]["kind"]) == {"er": 2, "*": 2}
+    assert {*done.data["visits"].filter(pl.col("kind") == "er")["cost"]} == {"[2, 19]"}
+    beside = shoal.audit(tmp_path / "out", asked, original=frames)
+    assert beside["linked"]["matching"]["below"] == 0
+
+
+def test_rows_of_people_who_look_alike_are_published_alike(tmp_path):
+    """Two classes of four would publish `with` as it is in one, and as `planned` in the other."""
+    one = [[("with", 0)], [("with", 0)], [("er", 1), ("by", 4), ("er", 2)]]
+    other = [[("by", 2), ("by", 3), ("car", 0)], [("car", 2), ("with", 2), ("with", 0)]]
+    asked, frames = visited(
+        [
+            one[0],
+            *other,
+            [("with", 4)],
+            *one[1:],
+            [("by", 0), ("by", 3), ("car", 1)],
+            [("car", 2), ("car", 4), ("with", 4)],
+        ],
+        size=4,
+    )
+    shoal.publish(frames, asked, output=tmp_path / "out")
+    beside = shoal.audit(tmp_path / "out", asked, original=frames)
+    assert beside["linked"]["matching"]["below"] == 0
+
+
 def test_a_known_count_is_shared_by_all_whom_known_rows_fit(tmp_path):
     asked = policy(**known(count_known=True))
     shoal.publish(world(), asked, output=tmp_path / "out")

@@ -5,7 +5,7 @@ from pathlib import Path
 import polars as pl
 
 from shoal.connectors.format import Asked, Format, SourceFile
-from shoal.connectors.typed import INCOMPLETE, plain
+from shoal.connectors.typed import INCOMPLETE, plain, table_errors
 from shoal.data.regular_files import CELL, most_unpacked, require_room
 from shoal.data.table import Table
 from shoal.errors import InputError, MissingExtraError
@@ -48,9 +48,11 @@ class Orc(Format):
             for batch in dataset.dataset(path, format="orc").to_batches(batch_size=ROWS):
                 size += batch.nbytes
                 require_room(size, most, where)
+                batch.validate(full=True)  # Polars takes every text for UTF-8
                 batches.append(batch)
-            frame = pl.DataFrame(pl.from_arrow(pa.Table.from_batches(batches, schema)))
-        except (pa.ArrowException, UnicodeDecodeError, pl.exceptions.PolarsError):
+            with table_errors(path, ".orc", where):
+                frame = pl.DataFrame(pl.from_arrow(pa.Table.from_batches(batches, schema)))
+        except (pa.ArrowException, UnicodeDecodeError):
             raise damaged from None
         except OSError as failed:
             if failed.errno is not None:  # the system's: said by whoever opens files

@@ -11,7 +11,7 @@ crossing    two steady columns of which neither is nested in the other, as sex a
             city and state behind a postcode nest, so a postcode numbers nobody
 """
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import combinations, islice
 
@@ -20,6 +20,7 @@ import polars as pl
 
 from shoal.data.column_words import PERSONAL, meanings
 from shoal.data.person.columns import (
+    FULL_NAMES,
     NEARLY_CONSTANT,
     NO_NUMBERS,
     STRONG,
@@ -147,7 +148,7 @@ def evidence_for(
         ):
             evidence.steady[column.title] = round(steadiness, 3)
             steady[column.title] = codes
-    evidence.crossing = _crossing(steady)
+    evidence.crossing = _crossing(steady) or _nearly_own(others, steady, sample)
     if evidence.crossing:
         evidence.is_dominated = _is_dominated(evidence, others, steady, sample)
     return evidence
@@ -197,6 +198,15 @@ def _crossing(steady: Mapping[str, np.ndarray]) -> tuple[str, ...]:
     return tuple(name for name in steady if name in found)
 
 
+def _nearly_own(
+    columns: Iterable[PersonColumn], steady: Mapping[str, np.ndarray], sample: _Sample
+) -> tuple[str, ...]:
+    """A steady birth that hardly two values share, which thus nothing can cross."""
+    births = [c.title for c in columns if c.name.kind == "birth" and c.title in steady]
+    least = len(sample.first) / CROSSING
+    return tuple(name for name in births if distinct(steady[name][sample.first]) >= least)[:1]
+
+
 def _is_dominated(
     evidence: Evidence,
     columns: Iterable[PersonColumn],
@@ -220,7 +230,7 @@ def profiles_of(columns: Iterable[PersonColumn]) -> list[tuple[PersonColumn, ...
     told = [c for c in columns if c.varies and not c.name.is_of_other]
     # birth and age hang together, as places do
     births = [c for c in told if c.name.kind in ("birth", "age")]
-    places = [c for c in told if c.name.has("place")]
+    places = [c for c in told if c.name.is_place]
     birth, place = ([max(some, key=lambda c: c.seen)] if some else [] for some in (births, places))
     person = [*birth, *(c for c in told if c.name.kind == "sex")]
     kept = [c for c in told if c.name.kind == "keep" or c.name.has("body")]
@@ -256,8 +266,10 @@ def recur(profile: Sequence[PersonColumn], rows: np.ndarray) -> bool:
     )
 
 
+LACKING = 0.2  # share of records without a value, from which they may be of those above them
 FEWEST = 10  # distinct values, and repeats, below which a name must say more
 MANY = 20  # distinct values of a column that nothing else speaks for
+MOST_TO_A_NUMBER = 20  # records, on average, of what a number of somebody or something stands for
 MOST_KEYS = 4 * MOST_ROWS  # pairs of a group and a number that are looked at
 MOST_TRIED = 12  # numbers within groups
 MOST_NESTED = 6  # numbers within groups of groups
@@ -296,6 +308,13 @@ class Candidate:
         return self.evidence
 
     @property
+    def below(self) -> int:
+        """Records that are taken to be of whom a record above them names."""
+        alone = self.parts[0].people
+        is_alone = len(self.parts) > 1 or self.people is alone
+        return 0 if is_alone else self.people.records - alone.records
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """The names of its columns."""
         return tuple(part.title for part in self.parts)
@@ -314,9 +333,21 @@ def single_candidates(
 
     One that names the same person in all records, where no other column names people.
     """
-    kinds = [(column, _kind_of(column, column.title in declared)) for column in columns]
-    found = [Candidate((column,), kind, column.people) for column, kind in kinds if kind]
-    return [one for one in found if one.people.distinct > 1] or found
+    parts = {column.name.kind for column in columns} & {"first", "last"}
+    found = [_candidate_of(column, parts, column.title in declared) for column in columns]
+    single = [one for one in found if one is not None]
+    return [one for one in single if one.people.distinct > 1] or single
+
+
+def _candidate_of(column: PersonColumn, parts: Set[str], is_declared: bool) -> Candidate | None:
+    """A column that may number people by itself. parts: as `_holds_full_names` takes them."""
+    is_name = column.name.kind == "name" or _holds_full_names(column, parts)
+    if _names_blocks(column, is_name):
+        return Candidate((column,), "name" if is_name else "person", column.people.and_below())
+    kind = _kind_of(column, is_declared)
+    if is_name and not kind and column.repeats():
+        kind = "name"
+    return Candidate((column,), kind, column.people) if kind else None
 
 
 def other_candidates(columns: Sequence[PersonColumn], taken: Container[str]) -> list[Candidate]:
@@ -329,10 +360,36 @@ def other_candidates(columns: Sequence[PersonColumn], taken: Container[str]) -> 
     ]
 
 
+def _holds_full_names(column: PersonColumn, parts: Set[str]) -> bool:
+    """Whether its cells are full names of people, by what they and its own name say.
+
+    parts: kinds of columns for parts of names; where there are both, a long name is a part, too.
+    """
+    name, token = column.name, column.look.token
+    if token not in FULL_NAMES:
+        return False
+    if name.kind in ("first", "last"):
+        return not {"first", "last"} <= parts
+    is_named = name.has("first", "last") and name.says_only_name
+    return is_named or (token == "people" and not name.kind)
+
+
+def _names_blocks(column: PersonColumn, is_name: bool) -> bool:
+    """Whether it names people once, who may have the records below, too, as where cells are merged.
+
+    is_name: whether its cells are names.
+    """
+    if column.lacking < LACKING or not (is_name or column.name.kind == "person"):
+        return False
+    is_once = column.has_values(FEWEST) and not column.repeats(column.seen // 2)
+    return is_once and bool(column.people.is_value[0])
+
+
 def counts_only(column: PersonColumn) -> bool:
     """Whether it is named as a count, and not written as what tells people apart."""
-    is_number = column.look.token or column.look.kind == "text"
-    return column.name.is_count and not is_number
+    if not column.name.is_count or column.look.token or column.look.kind == "text":
+        return False
+    return not (column.name.may_number_one and column.has_values(MANY))
 
 
 def _kind_of(column: PersonColumn, is_declared: bool) -> str:
@@ -347,9 +404,12 @@ def _kind_of(column: PersonColumn, is_declared: bool) -> str:
         return ""
     kind, fewest, again = _kind_of_many(column), FEWEST, FEWEST
     if named in _OF_ONE:
-        is_said = named != "person" or column.name.is_number or token
+        is_number = column.name.is_number or column.name.is_count
+        is_said = named != "person" or is_number or token
         kind, again = named if is_said else "", 1
         fewest = 1 if token else _OF_ONE[named]
+    elif _numbers_few(column):
+        kind, fewest = named, 2
     elif token in STRONG and (named == "proxy" or (named == "number" and token != "digits")):
         fewest, again = 2, 1
     if is_declared:
@@ -361,6 +421,12 @@ _OF_ONE = {"person": 1, "name": 2, "civil": 3, "contact": 3}
 """The fewest values of columns that are named for what is one person's; fewer are a flag."""
 
 
+def _numbers_few(column: PersonColumn) -> bool:
+    """Whether it is called an id and no more, and few have very many records each."""
+    is_bare = meanings()["bare"].issuperset(column.name.words)
+    return is_bare and column.seen < MANY and column.again >= MOST_TO_A_NUMBER * column.seen
+
+
 def _kind_of_many(column: PersonColumn) -> str:
     """The kind of a column with many values and many repeats, that is not named for people."""
     named, (written, token) = column.name.kind, column.look
@@ -369,7 +435,7 @@ def _kind_of_many(column: PersonColumn) -> str:
         return named if says_number or column.has_values(MANY) else ""
     if named == "number":
         return "number" if written != "whole" and (token or column.has_values(MANY)) else ""
-    return "token" if token and token != "fullname" else ""
+    return "token" if token and token not in FULL_NAMES else ""
 
 
 def by_name(columns: Sequence[PersonColumn]) -> Candidate | None:

@@ -1,10 +1,12 @@
 """A table's columns, as the question who is one person asks for them; each is read once at most.
 
 kind        how cells are written: time, fraction, whole (with .0), span, negative, int, text, empty
-token       a way of writing that is made to tell many apart: addresses, hashes, long numbers
+token       a way of writing that is made to tell many apart: addresses, hashes, long numbers;
+            fullname: phrases such as names are; people: names, by what many people are called
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from shoal.data.column_words import DATE, PERSONAL, ColumnName, name_of
+from shoal.data.column_words import DATE, PERSONAL, ColumnName, fold, meanings, name_of
 from shoal.data.person_names import bare, names_of
 from shoal.data.room import blocks
 from shoal.data.table import Table, as_text, encode_text
@@ -26,9 +28,10 @@ MOST_KEYS = 1 << 22  # that are counted in a table of them all
 NEARLY_ALL = 0.9
 NO_VALUE = ("", "?", "*", "NA", "N/A", "n/a", "NULL", "null", "None", "nan", "NaN", "-")
 BLANKS = "".join(map(chr, range(33)))
-UNMISTAKABLE = ("mail", "phone", "long")
+UNMISTAKABLE = ("mail", "phone", "long", "national")
 """Tokens that hold signs of a range or of a fraction, and are neither."""
 STRONG = (*UNMISTAKABLE, "mac", "uuid", "hex", "ip", "digits")
+FULL_NAMES = ("fullname", "people")
 NO_NUMBERS = ("time", "fraction", "span", "negative", "empty")
 """Kinds that number nobody."""
 
@@ -42,6 +45,9 @@ _TOKENS = {
     "mail": re.compile(r"([^<>]*<)?[^@\s]+@[^@\s.]+(\.[^@\s.]+)+$"),
     "phone": re.compile(r"\+?[\d ]*\(\d+\)[\d ./-]{5,}$"),
     "long": re.compile(r"\d{5,10}\.1\d{9}$|\d([.,]\d+)?E\+?1[1-9]$", re.IGNORECASE),
+    "national": re.compile(
+        r"[a-z]{0,2}\d{7,9}[a-z]{1,2}$|[a-z]{1,2}\d{6}\([\da]\)$", re.IGNORECASE
+    ),
     "mac": re.compile(r"([0-9a-f]{2}[:-]){5}[0-9a-f]{2,}$", re.IGNORECASE),
     "uuid": re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$", re.IGNORECASE),
     "hex": re.compile(r"(?=.*\d)([0-9a-f]{8,64}|[\da-z+/]{20,}={0,2})$", re.IGNORECASE),
@@ -50,8 +56,11 @@ _TOKENS = {
     ),
     "prefix": re.compile(r"[^\W\d_]{1,8}[-_/ .:]?\d{2,}([-_/.]\d+)*$"),
     "parted": re.compile(r"\d+([-/. ]\d+)+$"),
-    "fullname": re.compile(r"[^\W\d_]\S+,? [^\W\d_]\S+( [^\W\d_]\S+)?$"),
+    "fullname": re.compile(r"[^\W\d_]\S+,? [^\W\d_]\S+( [^\W\d_]\S+){0,3}$"),
 }
+_LONG_WORD = re.compile(r"[^\W\d_]{3,}")  # longer than what joins names, as `de` does
+LEAST_BORNE = 0.2  # share of full names with a part that many people bear
+MOST_ALIKE_IN_NAMES = 1 / 3  # share of full names with the same part; of streets, most have one
 _SECONDS = (946_684_800, 2_051_222_400)  # 2000 to 2034, as seconds since 1970
 LEAST_DIGITS, LEAST_ZEROS = 7, 3  # lengths of numbers that are made to tell apart
 LONGEST_MEASURE = 15  # signs of a negative number; longer ones are hashes
@@ -84,7 +93,17 @@ def look_of(cells: Sequence[str], name: ColumnName, distinct: int) -> Look:
     if len(ints) >= 0.98 * len(cells):
         return _look_of_ints(ints, name)
     token = _token_of(cells, _TOKENS)
+    if token == "fullname" and _are_of_people(cells):
+        return Look("text", "people")
     return Look("text", "" if token == "fullname" and distinct <= 10 else token)
+
+
+def _are_of_people(phrases: Sequence[str]) -> bool:
+    """Whether these are names of people: many are called as others are, and none has most."""
+    parts = [{*_LONG_WORD.findall(fold(one))} for one in phrases]
+    borne = sum(not meanings()["borne"].isdisjoint(words) for words in parts)
+    alike = max(Counter(word for words in parts for word in words).values(), default=0)
+    return borne >= LEAST_BORNE * len(phrases) and alike <= MOST_ALIKE_IN_NAMES * len(phrases)
 
 
 def _token_of(cells: Sequence[str], tokens: Iterable[str]) -> str:
@@ -112,7 +131,8 @@ def _look_of_ints(ints: Sequence[str], name: ColumnName) -> Look:
     lengths = [len(cell) for cell in ints]
     usual = max(set(lengths), key=lambda length: (lengths.count(length), -length))
     if least < 0:
-        return Look("int", "digits") if usual > LONGEST_MEASURE else Look("negative")
+        is_hash = usual > LONGEST_MEASURE or _fill_32_bits(np.array(numbers))
+        return Look("int", "digits") if is_hash else Look("negative")
     if usual == 8 and all(map(_DAY.match, ints)):
         return Look("time")
     if usual >= LEAST_DIGITS and lengths.count(usual) >= NEARLY_ALL * len(ints):
@@ -120,6 +140,12 @@ def _look_of_ints(ints: Sequence[str], name: ColumnName) -> Look:
     is_one_length = usual >= LEAST_ZEROS and min(lengths) == max(lengths)
     begins_with_zero = any(cell.startswith("0") and len(cell) > 1 for cell in ints)
     return Look("int", "zeros" if is_one_length and begins_with_zero else "")
+
+
+def _fill_32_bits(numbers: np.ndarray) -> bool:
+    """Whether they are spread as hashes of 32 bits with a sign are: nothing is measured so."""
+    quarters = np.histogram(numbers, bins=4, range=(-(2**31), 2**31))[0]
+    return bool(quarters.sum() == len(numbers) and quarters.min() > len(numbers) / 8)
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,6 +177,12 @@ class People:
     def among(self, rows: np.ndarray) -> "People":
         """Some records."""
         return People(self.keys[rows], self.is_value[rows], self.room)
+
+    def and_below(self) -> "People":
+        """Records of nobody taken to be of whom the last one above them is."""
+        rows = np.where(self.is_value, np.arange(len(self.keys)), 0)
+        above = np.maximum.accumulate(rows)
+        return People(self.keys[above], self.is_value[above], self.room)
 
     @cached_property
     def first(self) -> np.ndarray:
@@ -225,6 +257,7 @@ class PersonColumn:
     """A column by its name and cells. rows: some rows, whose cells show how it is written.
 
     seen: different values among these rows. again: records among them beyond the first of each.
+    lacking: share of these rows without a value.
     """
 
     def __init__(self, table: Table, title: str, rows: np.ndarray) -> None:
@@ -237,8 +270,10 @@ class PersonColumn:
         self.seen = len(held)
         self._has_spellings = _bare(held).n_unique() < len(held)
         self.again = int(has_value.sum()) - self.seen
+        self.lacking = 1 - float(has_value.mean()) if len(rows) else 0.0
         some = held.gather_every(max(-(-len(held) // MOST_CELLS), 1)).str.strip_chars(BLANKS)
         self.look: Look = look_of(some.to_list(), self.name, self.seen)
+        self.is_of_one_length = some.str.len_chars().n_unique() == 1
 
     @property
     def varies(self) -> bool:
@@ -248,7 +283,8 @@ class PersonColumn:
     @property
     def may_number(self) -> bool:
         """Whether it is neither a measure nor named for what describes a person."""
-        describes = self.name.kind in (*PERSONAL, "first", "last") or self.name.has("body")
+        name = self.name
+        describes = name.kind in (*PERSONAL, "first", "last") or name.has("body") or name.is_place
         return self.varies and self.look.kind in ("int", "text", "whole") and not describes
 
     def has_values(self, least: int) -> bool:

@@ -19,6 +19,8 @@ from shoal.data.person.candidates import (
     FEWEST,
     MANY,
     MOST_ROWS,
+    MOST_TO_A_NUMBER,
+    NEVER,
     RANK,
     Candidate,
     by_name,
@@ -30,14 +32,20 @@ from shoal.data.person.candidates import (
     single_candidates,
     within_groups,
 )
-from shoal.data.person.columns import NO_NUMBERS, STRONG, People, PersonColumn, distinct
+from shoal.data.person.columns import (
+    FULL_NAMES,
+    NO_NUMBERS,
+    STRONG,
+    People,
+    PersonColumn,
+    distinct,
+)
 from shoal.data.table import Table
 
 MOST_COLUMNS = 200  # that are looked at
 ALIKE = 0.9  # by how much the counts of two names of the same may differ
 ENOUGH = 30  # people whom a name alone makes sure
 MOST_ALIKE = 10  # records of each profile, beyond which nobody is seen to recur
-MOST_TO_A_NUMBER = 20  # records, on average, of what a number of somebody or something stands for
 MOST_INNER = 2  # events and cards that a question lists
 PERSON_BY_NAME = ("civil", "person")
 
@@ -57,7 +65,7 @@ class PersonCandidate:
     people: as many would there be. records: those that have a value; most: of one person. agreeing:
     columns on which records of one agree, steadiest first. is_named: whether its name says so.
     is_profile: whether it only describes people, as age and height together do. twins: columns that
-    say the same.
+    say the same. below: of the records, those without a value below one that has.
     """
 
     columns: tuple[str, ...]
@@ -68,6 +76,7 @@ class PersonCandidate:
     is_named: bool = False
     is_profile: bool = False
     twins: tuple[str, ...] = ()
+    below: int = 0
 
     @property
     def key(self) -> str | list[str]:
@@ -85,9 +94,10 @@ class PersonCandidate:
     @property
     def meaning(self) -> str:
         """What would follow if it numbers people."""
+        below = ", who have the records below, too" if self.below else ""
         return (
-            f"by {' + '.join(self.columns)}: {self.people} people, {self.records / self.people:.1f}"
-            f" rows each on average, {self.most} at most of one"
+            f"by {' + '.join(self.columns)}{below}: {self.people} people,"
+            f" {self.records / self.people:.1f} rows each on average, {self.most} at most of one"
         )
 
     @property
@@ -106,6 +116,11 @@ class PersonCandidate:
         agreed = some_named(self.agreeing)
         agreement = f", and records that share one agree on {agreed}" if self.agreeing else ""
         counts = f"up to {self.most} each{agreement}"
+        if self.below:
+            return (
+                f"column '{self.columns[0]}': {self.below} records below one with a value have"
+                f" none, as where cells were merged{agreement}"
+            )
         carry = f"{self.records} records carry {self.people} different"
         if len(self.columns) > 1:
             return f"columns {some_named(self.columns)}: {carry} combinations, {counts}"
@@ -121,6 +136,8 @@ class PersonCandidate:
                 f"if they number people together, say 'subject: [{', '.join(self.columns)}]', and"
                 " give each the role 'identifier'"
             )
+        elif self.below:
+            way_out = "if they are of that person, write it in each, and give it the role 'subject'"
         else:
             way_out = "if it numbers people, give it the role 'subject'"
         return f"{self.doubt}; {way_out}"
@@ -132,13 +149,15 @@ class Answer:
 
     candidates: the likeliest first; one where it is sure. removed: other columns that number people
     or what belongs to them. may_recur: whether there is none, but records are of events or amounts,
-    of which people may have several without that being seen.
+    of which people may have several without that being seen. may_show: columns that may show it all
+    the same, as their values repeat.
     """
 
     verdict: Verdict
     candidates: tuple[PersonCandidate, ...] = ()
     removed: tuple[str, ...] = ()
     may_recur: bool = False
+    may_show: tuple[str, ...] = ()
 
     @property
     def question(self) -> str:
@@ -288,7 +307,7 @@ def _may_be_people(one: Candidate, is_asked: bool) -> bool:
         return False
     if kind == "staff" and (token or column.name.is_number):
         return is_asked or bool(found.steady) or column.name.ends("dealer")
-    return bool(found.crossing) or (is_asked and token == "fullname")
+    return bool(found.crossing) or (is_asked and token in FULL_NAMES)
 
 
 def _is_rejected(one: Candidate) -> bool:
@@ -298,7 +317,7 @@ def _is_rejected(one: Candidate) -> bool:
         has_enough = not one.is_weak and one.people.distinct > ENOUGH
         is_person = one.kind == "person" and (has_enough or found.may_be_errors)
         return not (is_person or one.kind in ("civil", "contact"))
-    if one.kind != "name" or found.personal or found.steady:
+    if one.kind != "name" or found.personal or found.steady or one.below:
         return False
     return one.people.distinct >= 0.7 * one.people.records
 
@@ -377,8 +396,12 @@ def _inside(left: Sequence[Candidate]) -> list[Candidate]:
 
 
 def _shared_by_families(one: Candidate, columns: Sequence[PersonColumn]) -> list[Candidate]:
-    """A number that a family may share, with who each is to its holder."""
-    if one.evidence.is_confirmed:
+    """A number that a family may share, with who each is to its holder.
+
+    Births, ages and sexes would differ within a family; what else is kept for life may not.
+    """
+    own = [c for c in columns if c.title in one.evidence.personal and c.name.kind != "keep"]
+    if own and one.evidence.is_confirmed:
         return []
     others = [c for c in columns if c.name.has("relation") and c not in one.parts]
     pairs = [Candidate.together(*one.parts, other) for other in others]
@@ -397,11 +420,13 @@ def _is_sure(one: Candidate, telling: Sequence[PersonColumn]) -> bool:
 def _seems_sure(one: Candidate) -> bool:
     """Whether no question is needed unless other columns, or who recurs, ask for one."""
     found, column = one.evidence, one.parts[0]
-    if one.kind not in PERSON_BY_NAME or found.is_contradicted:
+    if one.kind not in PERSON_BY_NAME or found.is_contradicted or one.below:
         return False
     # a number of a patient's scan is named for a person, too
     is_of_person = one.kind == "civil" or column.name.ends("person")
     if found.is_dominated or not is_of_person:
+        return False
+    if column.name.is_count and not column.look.token:
         return False
     if "animal" in found.foreign or (found.foreign and not found.is_confirmed):
         return False
@@ -409,7 +434,9 @@ def _seems_sure(one: Candidate) -> bool:
         return one.people.distinct >= FEWEST
     is_form = column.look.kind not in NO_NUMBERS
     is_named = column.name.is_number and is_form and not one.is_weak and not found.personal
-    speaks = found.crossing or found.steady or column.look.token
+    # a name may be namesakes'
+    is_token = bool(column.look.token) and column.look.token not in FULL_NAMES
+    speaks = found.crossing or found.steady or is_token
     return bool(is_named and one.people.distinct >= ENOUGH and speaks)
 
 
@@ -419,7 +446,7 @@ def _stated(one: Candidate) -> PersonCandidate:
     agreeing = tuple(sorted(steady, key=lambda name: -steady[name]))
     is_named, twins = one.kind not in ("token", "evidence"), tuple(one.twins)
     counts = people.distinct, people.records, people.most
-    return PersonCandidate(one.columns, *counts, agreeing, is_named, twins=twins)
+    return PersonCandidate(one.columns, *counts, agreeing, is_named, twins=twins, below=one.below)
 
 
 def _by_profile(columns: Sequence[PersonColumn], rows: np.ndarray) -> Answer:
@@ -430,9 +457,23 @@ def _by_profile(columns: Sequence[PersonColumn], rows: np.ndarray) -> Answer:
         others = [c for c in columns if not c.name.is_personal]
         happens = any(c.look.kind == "time" or c.name.has("event", "amount") for c in others)
         told = (People.together([c.people for c in one]) for one in profiles_of(telling))
-        is_unseen = all(one.records > MOST_ALIKE * one.distinct for one in told)
-        return Answer(Verdict.NONE, may_recur=happens and is_unseen)
+        if not happens or any(one.records <= MOST_ALIKE * one.distinct for one in told):
+            return Answer(Verdict.NONE)
+        shown = tuple(column.title for column in columns if _may_show_who(column))
+        return Answer(Verdict.NONE, may_recur=not shown, may_show=shown)
     people = People.together([column.people for column in profile])
     names = tuple(column.title for column in profile)
     counts = people.distinct, people.records, people.most
     return Answer(Verdict.ASK, (PersonCandidate(names, *counts, is_profile=True),))
+
+
+def _may_show_who(column: PersonColumn) -> bool:
+    """Whether its values repeat as those of people do, and are no measure: texts, or numbers that
+    are all as long.
+    """
+    written, token = column.look
+    is_known = column.name.kind in NEVER or column.name.has("amount") or column.name.is_count
+    is_code = written == "text" or token or column.is_of_one_length
+    if is_known or written in NO_NUMBERS or not is_code:
+        return False
+    return column.seen >= MANY and MANY <= column.again < MOST_TO_A_NUMBER * column.seen

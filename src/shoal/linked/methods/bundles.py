@@ -21,6 +21,7 @@ import numpy as np
 
 from shoal.data.bundles import Bundles, Templates
 from shoal.data.matrix import Matrix
+from shoal.data.numbers import weighted_sum
 from shoal.data.option import parameter
 from shoal.data.partition import Partition
 from shoal.errors import InfeasibleError
@@ -28,7 +29,7 @@ from shoal.linked.kernels import cuts
 from shoal.linked.kernels.align import align, price_below
 from shoal.protocols import BundlePromises, Bundler
 from shoal.search.repair import merge_failing
-from shoal.search.segments import costs_of, loss_of
+from shoal.search.segments import costs_of, losses_of
 
 FAR = 1000.0
 """What uniting two people costs who have to stay apart, in losses of all of their cells at most."""
@@ -392,18 +393,23 @@ def _weight_below(bundles: Bundles, number: int) -> np.ndarray:
     return total
 
 
-def bundle_loss(bundles: Bundles, templates: Templates, people: np.ndarray | None = None) -> float:
+def bundle_loss(bundles: Bundles, templates: Templates, weight: np.ndarray | None = None) -> float:
     """Widths of all published cells, 1 for those withheld, by the original quasi cells.
 
-    people: (people,) bool, who counts; nobody else has a slot. By default everybody does.
+    weight: (people,) float64, of each; 0 for whoever has no slot. By default all count alike.
     """
-    lost, cells = 0.0, 0
-    for number, (rows, slots) in enumerate(zip(bundles.tables, templates.slots, strict=True)):
-        matrix = rows.matrix
-        counts = np.ones(matrix.records, dtype=bool)
-        if people is not None:
-            counts = np.repeat(people, np.diff(bundles.starts_by_person(number)))
-        partition = Partition(slots.astype(np.int32), int(slots.max(initial=-1)) + 1)
-        lost += loss_of(matrix, partition) + float((counts & (slots < 0)).sum() * matrix.attributes)
-        cells += int(counts.sum()) * matrix.attributes
+    lost, cells = 0.0, 0.0
+    of_person = np.ones(bundles.people) if weight is None else weight
+    for number, rows in enumerate(bundles.tables):
+        d, slots, covered = (
+            rows.matrix.attributes,
+            templates.slots[number],
+            templates.covered[number],
+        )
+        of_row = np.repeat(of_person, np.diff(bundles.starts_by_person(number)))
+        partition = Partition(covered.astype(np.int32), int(slots.max(initial=-1)) + 1)
+        losses = np.append(losses_of(rows.matrix, partition), d)  # the last is of withheld rows
+        weights = np.bincount(slots + 1, of_row, len(losses))
+        lost += weighted_sum(np.roll(weights, -1), losses)
+        cells += d * float(weights.sum())
     return lost / max(cells, 1)

@@ -4,12 +4,12 @@ Ours; the theorem and its proof are in `shoal.linked.known_rows`.
 Promise: every class has k people alike in their own cells and in the tables that are known as a
 whole, and whoever knows m rows of a person in the other tables finds k people of the class or more
 who fit them. Rows are published at nodes of values, by one function for all of a class.
-Steps: 1 classes of `size` people, as `bundles` makes them, by what is known as a whole. 2 In each,
-every value is a node of its own; one that fewer than k people hold goes to `other X`, a node for
-all values under its parent X that are not published themselves, which takes in others of them while
-fewer than k people hold it, and then goes to the parent's. 3 While fewer than k people hold some
-multiset of m nodes, the nodes with most of these are raised in the same way. 4 Rows that a person
-has at one node are published as far as k people have as many.
+Steps: 1 classes of `size` people, as `bundles` makes them, by what is known as a whole; those that
+look alike are one. 2 In each, every value is a node of its own; one that fewer than k people hold
+goes to `other X`, a node for all values under its parent X that are not published themselves, which
+takes in others of them while fewer than k people hold it, and then goes to the parent's. 3 While
+fewer than k people hold some multiset of m nodes, the nodes with most of these are raised in the
+same way. 4 Rows that a person has at one node are published as far as k people have as many.
 Reading: `other X` takes in the value of least support that is published anywhere under X.
 """
 
@@ -23,6 +23,7 @@ import numpy as np
 from shoal.data.bundles import Bundles, Templates
 from shoal.data.matrix import Matrix
 from shoal.data.option import parameter
+from shoal.data.partition import Partition
 from shoal.errors import InputError
 from shoal.linked.known_rows import KnownRows
 from shoal.linked.methods.bundles import (
@@ -38,12 +39,13 @@ from shoal.linked.methods.bundles import (
 )
 from shoal.linked.value_trees import ValueTrees
 from shoal.protocols import BundlePromises, Bundler
+from shoal.search.repair import as_read
 
 SIZES = (2, 5, 20, 100, 500)
 """People of a class that are tried, in multiples of k; and all."""
 
-SAMPLE = 8
-"""Classes on which a size is tried."""
+SAMPLE = 32
+"""People whose classes a size is tried on."""
 
 Making = Callable[[np.ndarray], Templates]
 """The templates of people in classes; (people,) int64, -1 for those in none."""
@@ -99,8 +101,11 @@ class Items(Bundler):
             ]
             best = int(np.argmin(losses))
         (ordered, classes), making = tried[best], makings[best]
-        if promises.needs_more_than_k:
-            classes = united(ordered, classes, promises, making)
+        while promises.needs_more_than_k:  # of classes that look alike since, as one, too
+            kept = united(ordered, classes, promises, making)
+            classes = _distinct(bundles, ordered, kept)
+            if classes is kept:
+                break
         return making(classes)
 
     def _sizes(self, people: int, k: int) -> list[int]:
@@ -116,7 +121,8 @@ class Items(Bundler):
         ordered = OrderedBundles.of(replace(whole, apart=_apart(bundles, size)), rng)
         classes = classes_of(ordered.bundles, size, self.band * size)
         apart = bundles.apart[ordered.source[0]]
-        return replace(ordered, bundles=replace(ordered.bundles, apart=apart)), classes
+        ordered = replace(ordered, bundles=replace(ordered.bundles, apart=apart))
+        return ordered, _distinct(bundles, ordered, classes)
 
 
 def _not_whole(bundles: Bundles) -> list[int]:
@@ -145,6 +151,55 @@ def _apart(bundles: Bundles, size: int) -> np.ndarray:
     return found
 
 
+# Classes that look alike: to readers they are one, in which f maps all rows (`linked.known_rows`).
+
+
+def _distinct(bundles: Bundles, ordered: OrderedBundles, classes: np.ndarray) -> np.ndarray:
+    """The classes, with those that look alike as one; the same array where no two do.
+
+    Rows are aligned anew in larger classes, after which others may look alike.
+    """
+    while True:
+        labels = ordered.people_of_input(classes)
+        own, first = _shown(bundles, 0, labels), np.unique(labels, return_index=True)[1]
+        is_rival = np.bincount(own[first])[own] > 1
+        if not is_rival.any():
+            return classes
+        rivals = _dense(np.where(is_rival, labels, -1))[ordered.source[0]]
+        slots = _whole_slots(bundles, ordered, rivals)
+        cells = [own, *(_shown(bundles, number, slots[number]) for number in range(1, len(slots)))]
+        numbers: dict[tuple[int, ...], int] = {}
+        looks = [(int(bundles.apart[p]), *_look(bundles, cells, 0, p)) for p in first.tolist()]
+        number = np.array([numbers.setdefault(look, len(numbers)) for look in looks])
+        if len(numbers) == len(looks):
+            return classes
+        classes = number[classes]
+
+
+def _shown(bundles: Bundles, number: int, slots: np.ndarray) -> np.ndarray:
+    """(n,) equal where rows of a table show the same cells, and counts of rows below; -1 stays."""
+    partition = Partition(slots.astype(np.int32), int(slots.max(initial=-1)) + 1)
+    return as_read(_with_counts(bundles, number), partition).labels if partition.count else slots
+
+
+def _look(bundles: Bundles, cells: list[np.ndarray], number: int, row: int) -> tuple[Any, ...]:
+    """What a row shows, with the published rows below it in any order.
+
+    cells: by table, of each row, as `_shown`.
+    """
+    below = (
+        tuple(
+            sorted(
+                _look(bundles, cells, child, other)
+                for other in range(*bundles.tables[child].starts[row : row + 2])
+                if cells[child][other] >= 0
+            )
+        )
+        for child in bundles.below(number)
+    )
+    return (int(cells[number][row]), *below)
+
+
 def _sampled_loss(
     bundles: Bundles,
     ordered: OrderedBundles,
@@ -152,12 +207,16 @@ def _sampled_loss(
     making: Making,
     rng: np.random.Generator,
 ) -> float:
-    """What people of some classes lose, by the cells that they have."""
-    chosen = rng.permutation(int(classes.max()) + 1)[:SAMPLE]
+    """What the classes of some people lose, by the cells that they have; each as often as one of
+    these is in it, however large it is.
+    """
+    places = ((rng.random() + np.arange(SAMPLE)) * len(classes) / SAMPLE).astype(np.int64)
+    drawn, times = np.unique(classes[places], return_counts=True)
     place = np.full(int(classes.max()) + 1, -1)
-    place[chosen] = np.arange(len(chosen))
+    place[drawn] = np.arange(len(drawn))
     sampled = place[classes]
-    return bundle_loss(bundles, making(sampled), ordered.people_of_input(sampled) >= 0)
+    weight = np.append(times / np.bincount(classes)[drawn], 0.0)[sampled]
+    return bundle_loss(bundles, making(sampled), ordered.people_of_input(weight))
 
 
 # Templates: of what is known as a whole as in `bundles`, then of the other tables.
@@ -171,22 +230,32 @@ def _templates(
     classes: np.ndarray,
 ) -> Templates:
     """The templates of classes of the ordered bundles, for those that came."""
-    others = _not_whole(bundles)
-    whole = iter(ordered.of_input(aligned(ordered.bundles, classes)).slots)
-    slots = [
-        np.full(rows.matrix.records, -1) if number in others else next(whole)
-        for number, rows in enumerate(bundles.tables)
-    ]
+    others, slots = _not_whole(bundles), _whole_slots(bundles, ordered, classes)
     asked = [number for number in others if bundles.tables[number].known]
     tables = [_known_rows(bundles, number, slots, draws[number], k) for number in asked]
     m = bundles.tables[asked[0]].known or 0
-    published = KnownRows.joined(tables).published(k, m)
     ends = np.cumsum([bundles.tables[number].matrix.records for number in asked])[:-1]
-    for number, found in zip(asked, np.split(published, ends), strict=True):
-        slots[number] = _dense(found)
+    nodes, is_kept = (np.split(one, ends) for one in KnownRows.joined(tables).published(k, m))
+    covered = slots.copy()
+    for number, found, kept in zip(asked, nodes, is_kept, strict=True):
+        covered[number] = _dense(found)
+        slots[number] = np.where(kept, covered[number], -1)
     for number in (number for number in others if number not in asked):
-        slots[number] = slots_of_rows(bundles, number, slots[bundles.tables[number].parent])
-    return Templates(tuple(slots))
+        above = slots[bundles.tables[number].parent]
+        slots[number] = covered[number] = slots_of_rows(bundles, number, above)
+    return Templates(tuple(slots), tuple(covered))
+
+
+def _whole_slots(
+    bundles: Bundles, ordered: OrderedBundles, classes: np.ndarray
+) -> list[np.ndarray]:
+    """The slots of rows in tables that are known as a whole; -1 for all rows of others."""
+    others = _not_whole(bundles)
+    whole = iter(ordered.of_input(aligned(ordered.bundles, classes)).slots)
+    return [
+        np.full(rows.matrix.records, -1) if number in others else next(whole)
+        for number, rows in enumerate(bundles.tables)
+    ]
 
 
 def _dense(slots: np.ndarray) -> np.ndarray:

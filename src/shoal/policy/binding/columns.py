@@ -26,6 +26,7 @@ from shoal.data.warnings import (
 from shoal.errors import InputError
 from shoal.policy.binding.files import PolicyTables
 from shoal.policy.binding.notation import PARTS, is_number
+from shoal.policy.binding.spare_rows import spare_rows
 from shoal.policy.consistency import quoted
 from shoal.policy.loading import one_line
 from shoal.policy.model import PolicyModel
@@ -129,6 +130,8 @@ def check_unnamed(table: Table, tables: PolicyTables) -> list[str]:
     """
     declared = tables.model.attributes
     unnamed = [name for name in table.names if name not in declared]
+    if not unnamed:
+        return []
     removed = [name for name, a in declared.items() if a.role in REMOVED and name in table.names]
     odd = looks_like_data(table, unnamed)
     # only 'other: plain' would publish a copy
@@ -359,11 +362,12 @@ def _said(keys: str, found: FoundNotation, *of_read: str) -> str:
 
 def input_warnings(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
     """What the original gives reason to say: columns that seem to number people, where every record
-    is taken to be its own person, and values that look alike.
+    is taken to be its own person, values that look alike, and rows that may be nobody.
     """
     assumed = [] if model.subject_columns else people_assumed(table, model)
     named = named_like_data(table, model)
-    return [*assumed, *read_as_text(table, model), *written_alike(table, model), *named]
+    odd = [*read_as_text(table, model), *written_alike(table, model), *spare_rows(table, model)]
+    return [*assumed, *odd, *named]
 
 
 def audit_warnings(

@@ -22,6 +22,7 @@ from shoal.policy import registry
 from shoal.policy.binding.columns import check_columns, check_unnamed
 from shoal.policy.binding.files import PolicyTables
 from shoal.policy.binding.notation import check_derived
+from shoal.policy.binding.spare_rows import check_signs
 from shoal.policy.linked import one_table_findings
 from shoal.policy.loading import declared_hierarchy
 from shoal.policy.model import AttributePolicy, PolicyModel
@@ -129,6 +130,7 @@ def _bind_columns(
         return None, {}, unfit
     findings, derived = check_columns(table.names, tables), check_derived(table.names, tables.model)
     findings = findings or check_unnamed(table, tables) or tables.lacking or derived
+    findings = findings or check_signs(table, tables)
     if findings:
         return None, {}, findings
     people = tables.populations

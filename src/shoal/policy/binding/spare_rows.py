@@ -1,0 +1,115 @@
+"""Rows that count as people and may be nobody: subtotals, and spare rows of a form.
+
+Rows without any value are left out as the table is read. In these, something stands that describes
+nobody: a usual sign for no value, a person's name alone, or what all such rows repeat.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from shoal.data.person.columns import mixed
+from shoal.data.person_names import Described, people_of, rows_lacking
+from shoal.data.table import Column, Table
+from shoal.data.warnings import ROWS_APART, ReleaseWarning
+from shoal.policy.binding.files import PolicyTables
+from shoal.policy.model import PolicyModel
+from shoal.policy.proposal.cells import ColumnCells
+
+CHANCE = 0.01
+"""The chance that so many people give one answer, below which a form was filled in beforehand."""
+
+
+def check_signs(table: Table, tables: PolicyTables) -> list[str]:
+    """A finding where rows hold nothing but usual signs for no value: listed in the policy, these
+    would make them nobody.
+    """
+    model, (_, silent) = tables.model, tables.nobody(table.names)
+    columns = []
+    for name in sorted({*table.names} - {*silent}, key=lambda n: n not in model.audited_columns):
+        columns.append(Described.of(table.column(name), model.no_names))
+        if not columns[-1].is_none.any():  # seldom is a further column encoded
+            return []
+    count = len(rows_lacking(columns, len(columns)))
+    rows, them = ("1 row holds", "it") if count == 1 else (f"{count} rows hold", "them")
+    text = (
+        f"data: {rows} nothing but usual signs for no value, removed columns aside, and would count"
+        f" as people; list the signs under 'missing_values', which leaves {them} out, or take"
+        f" {them} out of the data"
+    )
+    return [text] if count else []
+
+
+def spare_rows(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
+    """A warning where people have no value in any column that a release shows, or none but what all
+    of them repeat and others seldom hold.
+    """
+    if not {*model.audited_columns} <= {*table.names}:
+        return []
+    known = [Described.of(table.column(name), model.no_names) for name in model.quasi]
+    if not any(one.is_none.any() for one in known):
+        return []
+    known = [one for one in known if _tells_apart(one.column)]
+    rows = rows_lacking(known, len(known) // 2 + 1)
+    if not len(rows):
+        return []
+    roles = {name: one.role for name, one in model.attributes.items()}
+    more = [n for n in table.names if roles.get(n, model.other) in ("sensitive", "plain")]
+    others = [Described.of(table.column(name), model.no_names) for name in more]
+    columns = known + [one for one in others if _tells_apart(one.column)]
+    rows = np.intersect1d(rows, rows_lacking(columns, len(columns) // 2 + 1))
+    people = _people_only_in(_alike(rows, columns), table, model)
+    if not people:
+        return []
+    has, count = ("1 person has", "counts") if people == 1 else (f"{people} people have", "count")
+    text = (
+        f"{has} no value in any column that a release shows, but what such rows repeat, as"
+        f" subtotals and spare rows of a form do, and {count} towards k; take out of the data what"
+        " is nobody, then publish"
+    )
+    return [ReleaseWarning(ROWS_APART, text)]
+
+
+def _alike(rows: np.ndarray, columns: Sequence[Described]) -> np.ndarray:
+    """Those of these rows that are alike whenever the same columns are empty, though not by chance,
+    or empty in all.
+    """
+    if not len(rows):
+        return rows
+    codes = [one.column.codes[rows].astype(np.int64) + 1 for one in columns]
+    empty = [one.is_none[one.column.codes[rows]] for one in columns]
+    held = mixed(*(np.where(none, 0, code) for none, code in zip(empty, codes, strict=True)))
+    _, first, form, sizes = np.unique(
+        mixed(*empty), return_index=True, return_inverse=True, return_counts=True
+    )
+    is_alike = np.bincount(form, held != held[first][form]) == 0
+    for number in np.flatnonzero(is_alike):
+        row, size = rows[first[number]], int(sizes[number])
+        filled = [one for one, none in zip(columns, empty, strict=True) if not none[first[number]]]
+        share = min((_share_of(one, row, size) for one in filled), default=0.0)
+        is_alike[number] = share**size < CHANCE
+    return rows[is_alike[form]]
+
+
+def _people_only_in(rows: np.ndarray, table: Table, model: PolicyModel) -> int:
+    """How many people have no other rows."""
+    name = model.person or next(iter(model.subject_columns), None)
+    if name is None or not len(rows):
+        return len(rows)
+    people = people_of(table.column(name))
+    of_rows = np.bincount(people[rows], minlength=int(people.max()) + 1)
+    return int(((of_rows > 0) & (of_rows == np.bincount(people))).sum())
+
+
+def _tells_apart(column: Column) -> bool:
+    """Whether it says something of some records, unlike a number of each or one text of all."""
+    if len(column.cells) == len(column.codes):
+        return not ColumnCells.of(column).counts_records
+    return len(column.cells) > 1
+
+
+def _share_of(one: Described, row: int, besides: int) -> float:
+    """Of the others with a value, the share that holds what this row holds."""
+    counts, cell = one.column.counts(), one.column.codes[row]
+    filled = int(counts[~one.is_none].sum())
+    return float(counts[cell] - besides + 1) / (filled - besides + 1)

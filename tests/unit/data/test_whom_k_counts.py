@@ -1,0 +1,405 @@
+"""Whom k counts in tables as they occur: small generated ones, each of a kind, with neighbours
+about which nobody must be asked.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from person_bed import FIRST, LAST
+from shoal.advise.propose import propose_policy
+from shoal.data.column_words import name_of
+from shoal.data.person.decision import Answer, who_is_a_person
+from shoal.data.table import Table
+
+PEOPLE = 300
+NAMES = [f"{first} {last}" for first in FIRST for last in LAST][:PEOPLE]
+DIAGNOSES = ["J45", "I10", "E11", "M54", "F32", "K21"]
+
+
+def visits(title: str, cells: list[str], each: int = 4, **own: list[object]) -> pl.DataFrame:
+    """Visits in any order under one column for those whom the cells name.
+
+    own: what else is everybody's own, one cell for each of them.
+    """
+    rng = np.random.default_rng(41)
+    who = rng.permutation(np.repeat(np.arange(len(cells)), rng.integers(1, 2 * each, len(cells))))
+    frame = {name: [str(of[i]) for i in who] for name, of in {title: cells, **own}.items()}
+    frame["date"] = (np.datetime64("2022-01-01") + rng.integers(0, 700, len(who))).astype(str)
+    frame["clinic"] = [f"C{i}" for i in rng.integers(0, 9, len(who))]
+    frame["diagnosis"] = rng.choice(DIAGNOSES, len(who))
+    frame["cost"] = [str(cost) for cost in rng.integers(10, 300, len(who))]
+    return pl.DataFrame(frame)
+
+
+def answer(frame: pl.DataFrame) -> Answer:
+    return who_is_a_person(Table(frame))
+
+
+def asked(frame: pl.DataFrame) -> list[tuple[str, ...]]:
+    """The candidates of a question; none where nothing is asked."""
+    found = answer(frame)
+    assert found.verdict.name in ("ASK", "NONE")
+    return [one.columns for one in found.candidates]
+
+
+# Full names.
+
+FULL = [
+    *("Last, First", "Apellidos y nombre", "Cognome e nome", "Nom et prénom", "Name, Vorname"),
+    *("Imię i nazwisko", "Jméno a příjmení", "Nombre completo", "nomecompleto", "nome", "Nombre"),
+    *("naam", "Navn", "Namn", "Nimi", "Nama", "Ad Soyad", "Surname", "voornaam en achternaam"),
+]
+
+
+@pytest.mark.parametrize("title", [*FULL, "deputado", "Runner", "party", "who", "x7"])
+@pytest.mark.parametrize("form", ["{0} {1}", "{1}, {0}", "{0} {1} {1}", "{0} de la {1} {1}"])
+def test_full_names_that_repeat_are_asked_about(title, form):
+    cells = [form.format(*name.split()) for name in NAMES[:200]]
+    assert asked(visits(title, cells)) == [(title,)]
+
+
+WORDS = {
+    "product": ("Blue Red Green Large Small".split(), "Shirt Skirt Jacket Hat Scarf Sock".split()),
+    "x7": ("Acute Chronic Mild Severe Late".split(), "Asthma Bronchitis Gout Angina Rash".split()),
+    "nome_produto": ("Queijo Vinho Doce Sumo Carne".split(), "Branco Tinto Fresco Magro".split()),
+    "nome do município": (["Santa", "Rio", "Porto", "Campo"], ["Maria", "Claro", "Velho", "Rosa"]),
+    "school_name": (FIRST, ["School", "College", "Academy"]),
+    "street": (FIRST, ["Street", "Road", "Lane"]),
+    "nimi_tuote": ("Musta Iso Uusi Vanha Punainen".split(), "Paita Takki Hattu Kenka".split()),
+}
+
+
+@pytest.mark.parametrize("title", WORDS)
+def test_phrases_of_two_words_that_are_no_names_of_people_are_not_asked_about(title):
+    firsts, seconds = WORDS[title]
+    assert asked(visits(title, [f"{one} {two}" for one in firsts for two in seconds], 20)) == []
+
+
+@pytest.mark.parametrize("title", ["nome", "Nombre", "naam", "Navn", "Nimi", "Nama", "Surname"])
+def test_a_name_alone_that_is_not_full_is_not_asked_about(title):
+    assert asked(visits(title, FIRST, 20)) == []
+    frame = visits(title, NAMES).unique(title)
+    assert asked(frame) == []
+
+
+@pytest.mark.parametrize("titles", [("nombre", "apellidos"), ("voornaam", "achternaam")])
+def test_first_and_last_names_number_people_together_though_each_is_of_two_words(titles):
+    first, last = titles
+    firsts = [f"{one} {two}" for one in FIRST for two in FIRST[:9]][:120]
+    lasts = [f"{one} {two}" for one in LAST for two in LAST[:9]][:120]
+    frame = visits(first, firsts, **{last: lasts[::-1]})
+    assert asked(frame) == [(first, last)]
+
+
+@pytest.mark.parametrize("name", ["first_name", "nom", "last_visit_first_visit", "nombre_total"])
+def test_a_first_or_a_last_name_is_no_full_name(name):
+    assert name_of(name).kind in ("first", "name", "thing", "event", "")
+    assert name == "nom" or name_of(name).kind != "name"
+
+
+# Few people with very many records; trials.
+
+
+def trials(title: str, form: str, people: int = 40, each: int = 60) -> pl.DataFrame:
+    rng = np.random.default_rng(41)
+    who, trial = np.divmod(np.arange(people * each), each)
+    frame = {title: [form.format(i + 1) for i in who]}
+    frame |= {"Block": trial // 20 + 1, "Trial": trial + 1, "Cond": rng.choice([*"ABC"], len(who))}
+    frame |= {
+        "RT": rng.normal(600, 90, len(who)).astype(int),
+        "Correct": rng.integers(0, 2, len(who)),
+    }
+    return pl.DataFrame(frame).cast(pl.String)
+
+
+@pytest.mark.parametrize(
+    "title", ["ID", "id", "Id.", "identifiant", "participantID", "Probandencode"]
+)
+@pytest.mark.parametrize("people", [4, 8, 15])
+def test_few_people_of_very_many_records_are_asked_about(title, people):
+    assert asked(trials(title, "{}", people)) == [(title,)]
+
+
+@pytest.mark.parametrize("title", ["code", "no", "group_id", "type_id", "diag_code", "index", "x7"])
+def test_few_values_that_are_not_named_for_somebody_are_not_asked_about(title):
+    assert asked(trials(title, "{}", 8)) == []
+
+
+TRIALS = [
+    *(("sub", "sub-{:02}"), ("Sujet", "{}"), ("sujeto", "S{:02}"), ("soggetto", "{}")),
+    *(
+        ("VP", "{}"),
+        ("Vpn", "{}"),
+        ("Versuchsperson", "{}"),
+        ("VPNr", "{}"),
+        ("proefpersoon", "{}"),
+    ),
+    *(("ppn", "{}"), ("RECORDING_SESSION_LABEL", "s{:02}")),
+]
+
+
+@pytest.mark.parametrize(("title", "form"), TRIALS)
+def test_those_who_take_part_in_trials_are_asked_about(title, form):
+    assert asked(trials(title, form)) == [(title,)]
+
+
+@pytest.mark.parametrize(
+    "title", ["sub_category", "label", "sentiment_label", "subtotal", "subtype"]
+)
+def test_what_is_called_nearly_like_them_is_not_asked_about(title):
+    assert asked(trials(title, "{}")) == []
+
+
+# Numbers of people that are named as counts are.
+
+NUMBERS = [
+    *(
+        "No. Paciente",
+        "No Patient",
+        "No. cliente",
+        "n_client",
+        "Num. paciente",
+        "num pac",
+        "nclient",
+    ),
+    *("No. Empleado", "num_client", "No. Expediente", "No dossier", "N° dossier", "Chart #"),
+]
+
+
+@pytest.mark.parametrize("title", NUMBERS)
+@pytest.mark.parametrize("first", [1, 20_000])
+def test_numbers_of_people_that_are_named_as_counts_are_asked_about(title, first):
+    assert asked(visits(title, [str(first + 3 * i) for i in range(PEOPLE)])) == [(title,)]
+
+
+@pytest.mark.parametrize("title", NUMBERS)
+def test_numbers_of_people_that_are_named_as_counts_are_found_beside_what_is_theirs(title):
+    rng = np.random.default_rng(41)
+    own = {"sex": rng.choice([*"FM"], PEOPLE), "birth_year": rng.integers(1940, 2005, PEOPLE)}
+    assert asked(visits(title, [str(200 + i) for i in range(PEOPLE)], **own))[0] == (title,)
+
+
+@pytest.mark.parametrize("title", ["num_client", "n_patient", "no_of_children", "# of children"])
+def test_counts_of_few_are_not_asked_about(title):
+    assert asked(visits(title, [str(i) for i in range(12)], 60)) == []
+
+
+COUNTS = ["num_patients", "num_visits", "n_drugs", "number_of_clients", "Anzahl Kunden", "#visits"]
+COUNTS += ["total_patient", "nombre_patient", "nb_client", "num_medications", "n_customers"]
+
+
+@pytest.mark.parametrize("title", COUNTS)
+def test_counts_of_many_are_not_asked_about(title):
+    rng = np.random.default_rng(41)
+    counts = rng.geometric(0.02, 900).astype(str)
+    frame = pl.DataFrame(
+        {title: counts, "ward": rng.choice([*"ABC"], 900), "day": np.arange(900) % 30}
+    )
+    assert asked(frame.cast(pl.String)) == []
+
+
+# Forms for women and men; birth, sex and place in other languages.
+
+FORMS = [
+    *("Patient*in", "Patient:in", "Patient/in", "Patient/-in", "Patient_in", "Patient(in)"),
+    *("PatientIn", "Patient*innen", "Patientin", "Teilnehmer:in", "Schüler/-in", "Mitarbeiter_in"),
+    *("Kundin", "Kund*in", "paciente/a", "alumno(a)", "élève(e)", "usuario/a", "Patient*in-Nr."),
+]
+
+
+@pytest.mark.parametrize("title", FORMS)
+def test_words_for_women_and_men_are_known_in_any_form(title):
+    assert name_of(title).kind == "person"
+    assert asked(visits(title, [str(200 + i) for i in range(PEOPLE)])) == [(title,)]
+
+
+@pytest.mark.parametrize(
+    "title", ["check_in", "time_in", "Login", "Insulin", "w/o", "km/h", "date/a"]
+)
+def test_what_ends_as_such_forms_do_is_nobody(title):
+    assert name_of(title).kind not in ("person", "staff")
+
+
+TOLD = {
+    "nl": "geboortedatum geslacht postcode",
+    "pt": "data_nascimento sexo cep",
+    "br": "DT_NASC CS_SEXO ID_MUNICIP",
+    "se": "födelsedatum kön postnummer",
+    "no": "fødselsdato kjønn postnr",
+    "dk": "foedselsdato koen postnr",
+    "id": "tanggal_lahir jenis_kelamin kode_pos",
+    "pl": "data_urodzenia płeć kod_pocztowy",
+    "cz": "datum_narození pohlaví PSČ",
+    "sk": "dátum_narodenia pohlavie PSČ",
+    "it": "data_di_nascita sesso CAP",
+    "es": "fecha_nac sexo cp",
+    "es2": "F._Nac. Sexo Municipio",
+    "fr": "date_naiss sexe code_postal",
+    "fr2": "DDN SEXE CP",
+    "en": "D.O.B. M/F Town",
+    "en2": "D.O.B Gender PostCode",
+    "hu": "született nem irsz",
+    "hu2": "születési_idő nem irányítószám",
+    "ro": "data_nasterii sex cod_postal",
+    "tr": "doğum_tarihi cinsiyet posta_kodu",
+    "fi": "syntymäaika sukupuoli postinumero",
+    "jp": "生年月日 性別 郵便番号",
+    "kr": "생년월일 성별 우편번호",
+    "zh": "出生日期 性别 邮编",
+    "ru": "дата_рождения пол индекс",
+}
+
+
+@pytest.mark.parametrize("language", TOLD)
+def test_birth_and_sex_that_recur_are_asked_about_in_any_language_and_the_place_is_not(language):
+    rng = np.random.default_rng(41)
+    birth, sex, place = (title.replace("_", " ") for title in TOLD[language].split())
+    days = (np.datetime64("1935-01-01") + rng.integers(0, 25_000, 900)).astype(str)
+    own = {sex: rng.choice([*"FM"], 900), place: rng.integers(1000, 6000, 900)}
+    recurring = visits(birth, days, 2, **own)
+    (found,) = asked(recurring)
+    assert {birth, sex} <= {*found}
+    assert asked(recurring.unique(birth)) == []
+
+
+# Numbers of which everybody's birth speaks; numbers of any sign; numbers that end in a letter.
+
+BIRTHS = (np.datetime64("1935-01-01") + np.arange(PEOPLE) * 83).astype(str)
+
+
+@pytest.mark.parametrize("title", ["prontuario", "x7"])
+@pytest.mark.parametrize("also", [{}, {"sexo": [*"FM"] * (PEOPLE // 2)}])
+def test_a_number_of_people_whose_births_nearly_all_differ_is_asked_about(title, also):
+    births = [*BIRTHS[:-20], *BIRTHS[:20]]
+    own = {"data_nascimento": births, "zip": np.arange(PEOPLE) % 60 + 1000, **also}
+    found = answer(visits(title, [str(20_000 + 3 * i) for i in range(PEOPLE)], **own))
+    assert found.candidates[0].columns == (title,)
+
+
+@pytest.mark.parametrize("title", ["x7", "price_group"])
+def test_what_many_of_the_same_births_share_is_not_asked_about(title):
+    rng = np.random.default_rng(41)
+    frame = visits("zip", [str(1000 + i) for i in range(60)], 10)
+    births = (np.datetime64("1935-01-01") + rng.integers(0, 25_000, frame.height)).astype(str)
+    groups = [str(int(code) % 7 + 300) for code in frame["zip"]]
+    assert (
+        asked(frame.with_columns(pl.Series("birth_date", births), pl.Series(title, groups))) == []
+    )
+
+
+def hashes(count: int) -> list[str]:
+    """As Spark's `hash` makes them: 32 bits with a sign."""
+    return [str(one) for one in np.random.default_rng(41).integers(-(2**31), 2**31, count)]
+
+
+LETTERS = "ABCDEFGHJKLMNPRSTUVWXYZ"
+TOKENS = {
+    "hash": hashes(PEOPLE),
+    "nric": [f"S{1_000_000 + 7919 * i}{LETTERS[i % 23]}" for i in range(PEOPLE)],
+    "dni": [f"{10_000_000 + 7919 * i}{LETTERS[i % 23]}" for i in range(PEOPLE)],
+    "ppsn": [f"{1_000_000 + 7919 * i}{LETTERS[i % 23]}A" for i in range(PEOPLE)],
+    "hkid": [f"{LETTERS[i % 23]}{100_000 + 791 * i}({i % 10})" for i in range(PEOPLE)],
+}
+
+
+@pytest.mark.parametrize("title", ["id", "x7", "uid_hash", "NRIC"])
+@pytest.mark.parametrize("form", TOKENS)
+def test_hashes_with_a_sign_and_numbers_that_end_in_a_letter_are_asked_about(title, form):
+    frame = visits(title, TOKENS[form])
+    assert [one.columns for one in answer(frame).candidates] == [(title,)]
+
+
+@pytest.mark.parametrize("title", ["NHI", "HKID", "nric", "PPSN", "NIK"])
+def test_numbers_that_a_state_gives_are_known_by_their_names(title):
+    frame = visits(title, [f"{'ABCDEF'[i % 6]}AB{1000 + i}" for i in range(PEOPLE)])
+    assert [one.columns for one in answer(frame).candidates] == [(title,)]
+
+
+@pytest.mark.parametrize(
+    "cells", [[str(n) for n in range(-150, 150)], [str(n * 10**5) for n in range(-150, 150)]]
+)
+def test_measures_below_and_above_zero_are_not_asked_about(cells):
+    assert asked(visits("balance", cells)) == []
+
+
+@pytest.mark.parametrize("title", ["zip", "Postleitzahl", "cep"])
+def test_a_postcode_that_nearly_numbers_people_is_not_asked_about_alone(title):
+    own = {"sex": [*"FM"] * (PEOPLE // 2), "birth_year": 1935 + np.arange(PEOPLE) % 71}
+    frame = visits(title, [str(1000 + 7 * i) for i in range(PEOPLE)], 2, **own)
+    assert asked(frame) == [("birth_year", "sex", title)]
+
+
+# Cells that were merged: whom a row is of stands in the first one of each block.
+
+
+def in_blocks(title: str, cells: list[str], **own: object) -> pl.DataFrame:
+    """Everybody's rows one below the other, of which only the first names them."""
+    frame = visits(title, cells, 3, **own).sort(title)
+    is_first = pl.col(title) != pl.col(title).shift(1, fill_value="")
+    return frame.with_columns(pl.when(is_first).then(title).otherwise(pl.lit("")).alias(title))
+
+
+@pytest.mark.parametrize("title", ["Name", "patient_id", "Nombre", "Patient", "client_no"])
+@pytest.mark.parametrize("own", ["", "age sex"])
+def test_whose_the_rows_below_a_name_are_is_asked_about(title, own):
+    rng = np.random.default_rng(41)
+    about = {"age": rng.integers(18, 90, PEOPLE), "sex": rng.choice([*"FM"], PEOPLE)}
+    about = {name: about[name] for name in own.split()}
+    cells = NAMES[:200] if title in ("Name", "Nombre") else [str(1000 + i) for i in range(200)]
+    frame = in_blocks(title, cells, **about)
+    found = answer(frame).candidates[0]
+    without = frame.filter(pl.col(title) == "").height
+    assert (found.columns, found.people, found.records) == ((title,), 200, frame.height)
+    assert f"{without} records below one" in str(found)
+    asks = propose_policy(Table(frame), k=2).questions[title]
+    assert f"records without a value here: {without}; whose are they?" in asks
+
+
+@pytest.mark.parametrize(("title", "share"), [("Name", 0.5), ("email", 0.5), ("Name", 0.05)])
+@pytest.mark.parametrize("people", [60, 200])
+def test_names_that_some_people_did_not_give_are_not_asked_about(title, share, people):
+    rng = np.random.default_rng(41)
+    names = [name if rng.random() > share else "" for name in NAMES[:people]]
+    frame = {title: names, "age": rng.integers(18, 90, people), "sex": rng.choice([*"FM"], people)}
+    assert asked(pl.DataFrame(frame).cast(pl.String)) == []
+
+
+# Numbers that a family shares.
+
+
+@pytest.mark.parametrize("shared", ["race", "nationality", "race nationality", ""])
+def test_a_number_is_not_sure_where_relations_differ_within_it_whatever_families_share(shared):
+    rng = np.random.default_rng(41)
+    own = {title: rng.choice([*"ABCD"], PEOPLE) for title in shared.split()}
+    frame = visits("subscriber_id", [str(700_000 + i) for i in range(PEOPLE)], **own)
+    relations = rng.choice(["self", "spouse", "child"], frame.height)
+    found = asked(frame.with_columns(pl.Series("relationship", relations)))
+    assert found == [("subscriber_id", "relationship"), ("subscriber_id",)]
+
+
+def test_a_number_is_sure_where_births_agree_though_relations_differ():
+    rng = np.random.default_rng(41)
+    own = {"birth_year": rng.integers(1940, 2005, PEOPLE), "sex": rng.choice([*"FM"], PEOPLE)}
+    frame = visits("subscriber_id", [str(700_000 + i) for i in range(PEOPLE)], **own)
+    relations = rng.choice(["self", "spouse", "child"], frame.height)
+    assert answer(frame.with_columns(pl.Series("relationship", relations))).verdict.name == "SURE"
+
+
+# What is said where nothing numbers people.
+
+
+@pytest.mark.parametrize("title", ["UR", "White", "x7"])
+def test_that_nothing_would_show_who_recurs_is_not_said_where_a_column_may(title):
+    cells = [f"{one}{two}" for one in LETTERS for two in LETTERS][:PEOPLE]
+    numbers = [str(20_000 + 3 * i) for i in range(PEOPLE)]
+    found = answer(visits(title, cells if title == "White" else numbers))
+    assert (found.verdict.name, found.may_recur, found.may_show) == ("NONE", False, (title,))
+
+
+@pytest.mark.parametrize("title", ["occupation", "price", "ward", "nurse_id"])
+def test_columns_of_what_else_is_known_show_nobody(title):
+    found = answer(visits(title, [str(20_000 + 3 * i) for i in range(PEOPLE)]))
+    assert (found.may_recur, found.may_show) == (True, ())

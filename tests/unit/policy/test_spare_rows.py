@@ -1,0 +1,128 @@
+"""Rows that hold nothing of anybody don't count as people in silence; those of people raise no
+alarm, however little is known of them.
+"""
+
+from __future__ import annotations
+
+import random
+
+import polars as pl
+import pytest
+
+from sample_policies import content_of
+from shoal.cli.main import status_of
+from shoal.data.table import Table
+from shoal.errors import InputError
+from shoal.policy.binding.columns import input_warnings
+from shoal.policy.binding.table import bound_table
+from shoal.policy.policy import Policy
+
+ROLES = {
+    "pid": "subject",
+    "age": "quasi",
+    "sex": "quasi",
+    "city": "quasi",
+    "consent": "quasi",
+    "ill": "sensitive",
+    "total": "sensitive",
+}
+
+
+def a_person(number: int) -> dict[str, str]:
+    drawn = random.Random(number)
+    return {
+        "pid": f"P{number}",
+        "age": str(drawn.choice([20, 30, 40])),
+        "sex": drawn.choice("FM"),
+        "city": drawn.choice(["Basel", "Bern"]),
+        "consent": drawn.choice(["TRUE", "FALSE"]),
+        "ill": drawn.choice(["flu", "gout", "asthma"]),
+        "total": str(drawn.randrange(1, 300)),
+    }
+
+
+PEOPLE = [a_person(number) for number in range(60)]
+NOTHING = dict.fromkeys(ROLES, "")
+
+
+def table_of(rows: list[dict[str, str]]) -> Table:
+    return Table(pl.DataFrame([{"nr": str(i), **row} for i, row in enumerate(rows)]))
+
+
+def policy_of(subject: str = "subject", **more: str) -> Policy:
+    return Policy.from_dict(content_of({**ROLES, "pid": subject, "nr": "identifier", **more}, 4))
+
+
+def said_of(rows: list[dict[str, str]], policy: Policy) -> list[str]:
+    found = input_warnings(table_of(rows), policy.model)
+    return [one.text for one in found if one.code == "rows-apart"]
+
+
+def test_subtotals_in_the_column_of_people_are_said():
+    rows = PEOPLE + [{**NOTHING, "pid": f"Subtotal {i}"} for i in range(8)]
+    (said,) = said_of(rows, policy_of())
+    assert said.startswith("8 people have no value in any column that a release shows")
+    assert "Subtotal" not in said
+
+
+@pytest.mark.parametrize("filled", [{"consent": "FALSE"}, {"consent": "FALSE", "total": "0"}])
+@pytest.mark.parametrize("counter", ["identifier", "plain"])
+@pytest.mark.parametrize("sign", ["", "-", "n/a"])
+def test_spare_rows_of_a_form_are_said(filled, counter, sign):
+    rows = PEOPLE + [{**dict.fromkeys(ROLES, sign), **filled} for _ in range(30)]
+    assert said_of(rows, policy_of("identifier", nr=counter))[0].startswith("30 people")
+
+
+def test_what_all_rows_hold_makes_nobody():
+    rows = [{**row, "consent": "TRUE"} for row in [*PEOPLE, *[NOTHING] * 2]]
+    assert said_of(rows, policy_of("identifier"))[0].startswith("2 people")
+
+
+@pytest.mark.parametrize("subject", ["subject", "identifier"])
+@pytest.mark.parametrize("answered", ["age", "sex", "consent", "ill", "total"])
+def test_people_who_gave_one_answer_raise_no_alarm(subject, answered):
+    some = [{**NOTHING, "pid": row["pid"], answered: row[answered]} for row in PEOPLE[:30]]
+    assert said_of(some + PEOPLE[30:], policy_of(subject)) == []
+
+
+def test_one_person_with_one_answer_raises_no_alarm():
+    assert said_of([*PEOPLE, {**NOTHING, "sex": "F"}], policy_of("identifier")) == []
+
+
+def test_questions_that_are_asked_of_men_alone_raise_no_alarm():
+    asked = ("ill", "total", "city")
+    rows = [row | dict.fromkeys(asked, "") if row["sex"] == "F" else row for row in PEOPLE]
+    policy = policy_of("identifier", age="drop", consent="drop", city="sensitive")
+    assert said_of(rows, policy) == []
+
+
+def test_a_visit_without_values_of_a_known_person_raises_no_alarm():
+    visits = [{**NOTHING, "pid": row["pid"]} for row in PEOPLE]
+    assert said_of(PEOPLE + visits, policy_of()) == []
+
+
+@pytest.mark.parametrize("subject", ["subject", "identifier"])
+@pytest.mark.parametrize("sign", ["-", "?", "N/A", "unknown"])
+def test_rows_of_signs_for_no_value_are_refused_until_they_are_listed(subject, sign):
+    rows, policy = table_of([*PEOPLE, *[dict.fromkeys(ROLES, sign)] * 9]), policy_of(subject)
+    with pytest.raises(InputError, match="9 rows hold nothing but usual signs") as refused:
+        bound_table(rows, policy)
+    assert "'missing_values'" in str(refused.value)
+    content = policy.model.model_dump(exclude_unset=True) | {"missing_values": ["", sign]}
+    listed = Policy.from_dict(content)
+    assert bound_table(listed.tables.original_table(rows), listed).encoded.records == 60
+
+
+@pytest.mark.parametrize("memory", [[], ["--memory", "1 GB"]])
+def test_check_and_publish_refuse_rows_of_signs_alike(tmp_path, monkeypatch, capsys, memory):
+    monkeypatch.chdir(tmp_path)
+    table_of([*PEOPLE, dict.fromkeys(ROLES, "-")]).frame.write_csv("t.csv")
+    policy_of().save("p.yaml")
+    said = []
+    for command in (["policy", "check", "p.yaml", "t.csv"], "publish t.csv -p p.yaml -o o.csv"):
+        words = command if isinstance(command, list) else [*command.split(), *memory]
+        capsys.readouterr()
+        assert status_of(words) == 2
+        said.append(capsys.readouterr().err.splitlines()[-1])
+    assert said[0] == said[1]
+    assert "1 row holds nothing but usual signs" in said[0]
