@@ -180,6 +180,7 @@ READING = {
     "propose_policy": shoal.propose_policy,
     "profile": shoal.profile,
     "match_hierarchies": lambda table, read: shoal.match_hierarchies(table, ".", read=read),
+    "publish": lambda table, read: shoal.publish(table, quasi="sex", k=5, other="drop", read=read),
 }
 SAID_OF_READING = {
     "text": ("decimal=,", "read: is of type str; give a dict, .* of encoding, .*, header"),
@@ -212,5 +213,5 @@ def test_what_is_wrong_about_reading_is_one_line_that_names_what_is_right(
 @pytest.mark.parametrize("verb", [shoal.publish, shoal.compare])
 def test_a_key_of_the_policy_is_no_keyword(verb):
     people = shoal.sample("patients", n=50, seed=1)
-    with pytest.raises(TypeError, match="unexpected keyword argument 'render'; say it in a policy"):
-        verb(people, quasi=["age"], k=5, other="drop", render={"suppressed": "?"})
+    with pytest.raises(TypeError, match="unexpected keyword argument 'write'; say it in a policy"):
+        verb(people, quasi=["age"], k=5, other="drop", write={"numbers": ["lo"]})
