@@ -206,7 +206,7 @@ def read_column(attribute: Attribute, column: Column, schema: Schema) -> Publish
         lo, hi, whole = np.zeros(len(column.cells)), np.zeros(len(column.cells)), 1.0
     with np.errstate(divide="ignore", invalid="ignore"):
         widths = (
-            np.where(hi > lo, (hi - lo) / whole, 0.0)
+            np.where(hi > lo, np.minimum((hi - lo) / whole, 1.0), 0.0)  # nothing is lost beyond all
             if not np.isnan(whole)
             else np.where(hi == lo, 0.0, np.nan)
         )

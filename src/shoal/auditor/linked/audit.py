@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from shoal.auditor.description import build, column_roles, date, policy_identity
+from shoal.auditor.linked.kept import kept_of_original
 from shoal.auditor.linked.known_dates import KnownDates
 from shoal.auditor.linked.labels import exposures, view_of
-from shoal.auditor.linked.matching import kept_of_original, matching_attack
+from shoal.auditor.linked.matching import matching_attack
 from shoal.auditor.linked.reading import LinkedRelease, read_linked_tables
 from shoal.auditor.verdict import missing_counted, of_cells
 from shoal.data.certificate import Certificate

@@ -28,12 +28,7 @@ from shoal.auditor.linked.labels import view_of
 from shoal.auditor.linked.reading import LinkedRelease, is_beyond_chance
 from shoal.data.linked import PEOPLE, Known, LinkedTable, LinkedTables, parents_of
 from shoal.data.numbers import alike
-from shoal.data.person_names import names_of
 from shoal.data.release import PublishedColumn, spans_cover
-from shoal.data.schema import Role
-from shoal.data.table import as_text
-from shoal.data.warnings import GRAVE, ReleaseWarning
-from shoal.policy.binding.linked import places_of
 
 TRIED = 2_000
 """People whom the attack is tried on; of more, as many are drawn."""
@@ -48,9 +43,6 @@ PLACEMENTS = 50
 """Ways to match rows above known ones; where there are more, what is known below them is left out,
 so that the attack may find less, and never too little of whom somebody fits.
 """
-
-
-DRAWN = 30  # times that rows are paired by chance
 
 
 @dataclass(frozen=True)
@@ -112,7 +104,7 @@ class _Attack:
     ) -> None:
         self.release, self.original, self.dates, self.rng = release, original, dates, rng
         names = [table.name for table in release.tree.tables]
-        self.values = {name: _values(original, name) for name in names}
+        self.values = {name: values_of(original, name) for name in names}
         self.parents = {name: original.rows[name].parents for name in names}
         self.truth = view_of(original)
         kept = np.flatnonzero(~release.withheld)
@@ -347,7 +339,7 @@ class _Shown:
         assert parent is not None
         self.columns = [*table.columns, *table.counts.values()]
         below = [original.rows[name].counts.astype(np.float64) for name in table.counts]
-        self.values = [*_values(original, about.name), *below]
+        self.values = [*values_of(original, about.name), *below]
         self.parents = original.rows[about.name].parents
         owner = original.person_of(about.name)
         self.starts = np.searchsorted(owner, np.arange(original.people.count + 1))
@@ -414,65 +406,6 @@ class _Shown:
         return (exact if len(exact) else np.flatnonzero(covers)).tolist()
 
 
-def kept_of_original(
-    release: LinkedRelease, original: LinkedTables, rng: np.random.Generator
-) -> Iterator[tuple[str, int, ReleaseWarning]]:
-    """What of the original tells whose rows are whose, with its kind of fault and how often: keys,
-    and where no row is withheld places, by which rows fit more often than chance explains.
-    """
-    for name, shown in release.tables.items():
-        if shown.declared.separator is not None:
-            continue
-        own, key, fits = original.rows[name], shown.declared.key, _Fits(release, original, name)
-        if key is not None and key in shown.table.names:
-            keys = (names_of(table.frame[key]) for table in (own.table, shown.table))
-            if count := fits.beyond_chance(places_of(*keys), rng):
-                said = _told(name, f"keys in column '{key}' are those", "draw new ones")
-                yield "kept_keys", count, said
-        if shown.rows == own.count:
-            place = np.argsort(own.source)
-            if shown.table.source is not None:
-                place = place[shown.table.source]
-            if fits.beyond_chance(place, rng):
-                yield "kept_order", 1, _told(name, "rows stand in the order", "shuffle them")
-
-
-def _told(table: str, what: str, way_out: str) -> ReleaseWarning:
-    text = f"table '{table}': {what} of the original, which tells whose rows are whose; {way_out}"
-    return ReleaseWarning("linked-tables", text, severity=GRAVE)
-
-
-class _Fits:
-    """Which published rows of a table may be which of the original, by all their cells."""
-
-    def __init__(self, release: LinkedRelease, original: LinkedTables, name: str) -> None:
-        shown, own = release.tables[name], original.rows[name]
-        self.spans = list(zip(shown.columns, _values(original, name), strict=True))
-        self.texts = [
-            [as_text(table.frame[a.name]).fill_null("") for table in (shown.table, own.table)]
-            for a in own.about.schema.published
-            if a.role in (Role.SENSITIVE, Role.PLAIN) and a.name in shown.table.names
-        ]
-
-    def beyond_chance(self, place: np.ndarray, rng: np.random.Generator) -> int:
-        """How many rows fit those at these places, -1 for none; 0 where chance explains it."""
-        rows = rng.permutation(np.flatnonzero(place >= 0))[:TRIED]
-        drawn = [self._count(rows, rng.permutation(place[rows])) for _ in range(DRAWN)]
-        most = np.mean(drawn) + 4 * np.std(drawn) / np.sqrt(DRAWN) + 1 / DRAWN
-        chance = np.full(len(rows), most / max(len(rows), 1))
-        found = self._count(rows, place[rows])
-        return found if is_beyond_chance(found, chance) else 0
-
-    def _count(self, rows: np.ndarray, others: np.ndarray) -> int:
-        fits = np.ones(len(rows), dtype=bool)
-        for column, values in self.spans:
-            codes = column.codes[rows]
-            fits &= spans_cover(column.lo[codes], column.hi[codes], values[others])
-        for shown, own in self.texts:
-            fits &= (shown.gather(rows) == own.gather(others)).to_numpy()
-        return int(fits.sum())
-
-
 def is_saturated(fits: np.ndarray) -> bool:
     """Whether every row of a (slots, rows) matrix can have a column of its own (Kuhn, 1955)."""
     owner, seat = np.full(fits.shape[1], -1), np.full(fits.shape[0], -1)
@@ -494,7 +427,7 @@ def is_saturated(fits: np.ndarray) -> bool:
     return True
 
 
-def _values(original: LinkedTables, name: str) -> list[np.ndarray]:
+def values_of(original: LinkedTables, name: str) -> list[np.ndarray]:
     """By quasi column, the number, place or leaf of each row; NaN for no value."""
     encoded = original.rows[name].encoded
     return [attribute.value_of_code()[attribute.codes] for attribute in encoded.attributes]

@@ -407,7 +407,7 @@ def odd_days(release: LinkedRelease, moved: np.ndarray) -> int:
     return int(outside.sum()) + (both if is_beyond_chance(both, chance) else 0)
 
 
-def is_beyond_chance(found: int, chances: np.ndarray) -> bool:
+def is_beyond_chance(found: float, chances: np.ndarray) -> bool:
     """Whether chance does not explain how many of these independent events happened.
 
     chances: (n,) float64, of each event. By Chernoff's bound on the chance of `found` or more.

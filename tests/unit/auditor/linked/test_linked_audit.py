@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import tempfile
 from itertools import combinations, permutations
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import linked_cases
@@ -315,6 +316,59 @@ def test_rows_in_the_order_of_the_original_are_found_beside_it_and_named(numbere
     assert not found.holds
     (said,) = found.grave
     assert said.text.startswith(f"table '{table}': rows stand in the order of the original")
+
+
+def stays(k: int, numbers: list[int], wards: int, seed: int):
+    """People with their stays in one order of steps, k with each number of stays, and a policy by
+    which they are a class of their own.
+    """
+    rng = np.random.default_rng(seed)
+    each = rng.permutation(numbers * k).tolist()
+    steps = ["in" if step % 2 == 0 else "out" for number in each for step in range(number)]
+    frames = {
+        "people": pl.DataFrame({"patient": [f"p{i}" for i in range(len(each))]}),
+        "stays": pl.DataFrame(
+            {
+                "patient": [f"p{i}" for i, number in enumerate(each) for _ in range(number)],
+                "step": steps,
+                "ward": rng.integers(0, wards, len(steps)),
+            }
+        ),
+    }
+    attributes = {"step": {"role": "quasi"}, "ward": {"role": "sensitive"}}
+    content = {
+        "version": 1,
+        "seed": seed,
+        "attributes": {"patient": {"role": "subject"}},
+        "tables": {"stays": {"parent": {"people": "patient"}, "attributes": attributes}},
+        "promises": [{"model": "k-anonymity", "k": k}],
+    }
+    return frames, content
+
+
+@settings(max_examples=25)
+@given(
+    st.integers(10, 40),
+    st.sampled_from([[2], [2, 4], [1, 2], [2, 3]]),
+    st.integers(1, 2),
+    st.integers(0, 1000),
+)
+def test_no_release_is_said_to_keep_an_order_that_it_drew(k, numbers, wards, seed):
+    """The rows of a person may stand in one order in the original and in the release."""
+    frames, content = stays(k, numbers, wards, seed)
+    with tempfile.TemporaryDirectory() as folder:
+        done = library.publish(frames, content, output=Path(folder) / "out")
+        assert done.certificate["tables"][1]["rows"]["withheld"] == 0
+        assert library.audit(done.data, content, original=frames)["faults"]["kept_order"] == 0
+
+
+def test_rows_of_people_in_the_order_of_the_original_are_found(tmp_path):
+    frames, content = stays(20, [2, 3], 3, seed=1)
+    done = library.publish(frames, content, output=tmp_path / "out", trace=tmp_path / "trace")
+    lines = map(json.loads, (tmp_path / "trace").read_text("utf-8").splitlines())
+    order = np.argsort([line["seq"] for line in lines if line["table"] == "stays"])
+    kept = {**done.data, "stays": done.data["stays"][order]}
+    assert library.audit(kept, content, original=frames)["faults"]["kept_order"] == 1
 
 
 def test_without_keys_rows_that_show_the_same_are_counted(released):

@@ -111,15 +111,13 @@ def test_a_release_verifies_with_its_policy_whoever_chose_the_method(tmp_path, k
         assert unnamed.text.endswith("such as method='bundles'")
 
 
-@pytest.fixture(scope="module")
-def dated(tmp_path_factory) -> Path:
-    """A release with exact gaps, whose k is that of a known date, not of a class."""
-    folder = tmp_path_factory.mktemp("dated")
-    days = [[15, 37], [8, 34], [23, 38], [30, 37], [4, 38], [0, 30]]
+def exact_gaps(folder: Path, days: list[list[int]]) -> Path:
+    """A release with exact gaps, of people with visits on these days, in `out`."""
     names = [f"p{i}" for i, own in enumerate(days) for _ in own]
     dates = [str(linked_cases.DAY + timedelta(day)) for own in days for day in own]
     (folder / "clinic").mkdir()
-    pl.DataFrame({"patient": names[::2]}).write_csv(folder / "clinic" / "people.csv")
+    people = pl.DataFrame({"patient": names}).unique(maintain_order=True)
+    people.write_csv(folder / "clinic" / "people.csv")
     visits = pl.DataFrame({"patient": names, "day": dates})
     visits.write_csv(folder / "clinic" / "visits.csv")
     policy = content_of(
@@ -136,6 +134,27 @@ def dated(tmp_path_factory) -> Path:
     (folder / "policy.json").write_text(json.dumps(policy))
     library.publish(folder / "clinic", policy, output=folder / "out")
     return folder
+
+
+@pytest.fixture(scope="module")
+def dated(tmp_path_factory) -> Path:
+    """A release with exact gaps, whose k is that of a known date, not of a class."""
+    days = [[15, 37], [8, 34], [23, 38], [30, 37], [4, 38], [0, 30]]
+    return exact_gaps(tmp_path_factory.mktemp("dated"), days)
+
+
+@pytest.mark.parametrize(
+    "days", [[[0, 10], [0, 10], [1, 14]], [[0, 10], [0, 10], [0, 11]]], ids=["range", "one day"]
+)
+def test_days_wider_than_all_anchors_lose_all_and_no_more(tmp_path, days):
+    folder = exact_gaps(tmp_path, days)
+    stated = Certificate.load(folder / "out" / "certificate.json")
+    (loss,) = [one["loss"] for one in stated["columns"] if one["name"] == "anchor.day"]
+    assert loss == 1
+    assert stated["linked"]["paid"]["tenth"] <= 1
+    found = checks_of(folder, policy=folder / "policy.json", original=folder / "clinic")
+    assert failing(found) == []
+    library.publish(folder / "clinic", folder / "policy.json", output=folder / "out", replace=True)
 
 
 def test_a_known_date_may_leave_fewer_people_than_the_smallest_class(dated):

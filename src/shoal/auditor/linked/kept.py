@@ -1,0 +1,141 @@
+"""What a release kept of its original that tells whose rows are whose: keys, and the order of rows.
+
+Rows that stand where they stood fit their original's cells; by how many rows, or people with their
+rows, fit more often than chance explains, this is found whatever made the release.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from shoal.auditor.linked.labels import view_of
+from shoal.auditor.linked.matching import TRIED, values_of
+from shoal.auditor.linked.reading import LinkedRelease, is_beyond_chance
+from shoal.data.linked import LinkedTables
+from shoal.data.person_names import names_of
+from shoal.data.release import spans_cover
+from shoal.data.schema import Role
+from shoal.data.table import as_text
+from shoal.data.warnings import GRAVE, ReleaseWarning
+from shoal.policy.binding.linked import places_of
+
+DRAWN = 30  # times that blocks are paired by chance
+
+
+@dataclass(frozen=True)
+class _Blocks:
+    """Rows that stand together, in their order. starts: (blocks + 1,) where each begins in rows."""
+
+    rows: np.ndarray
+    starts: np.ndarray
+
+    @classmethod
+    def of_one(cls, rows: np.ndarray) -> "_Blocks":
+        return cls(rows, np.arange(len(rows) + 1))
+
+    @classmethod
+    def by(cls, owner: np.ndarray, source: np.ndarray) -> "_Blocks":
+        """The rows of each owner, by the first of them. source: where each row stands."""
+        first = np.full(owner.max(initial=-1) + 1, len(source))
+        np.minimum.at(first, owner, source)
+        rows = np.lexsort((source, first[owner]))
+        begins = np.flatnonzero(np.diff(first[owner[rows]], prepend=-1))
+        return cls(rows, np.append(begins, len(rows)))
+
+    @property
+    def count(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def sizes(self) -> np.ndarray:
+        return np.diff(self.starts)
+
+
+def kept_of_original(
+    release: LinkedRelease, original: LinkedTables, rng: np.random.Generator
+) -> Iterator[tuple[str, int, ReleaseWarning]]:
+    """What of the original tells whose rows are whose, with its kind of fault and how often: keys,
+    and the order of whole tables.
+    """
+    truth = view_of(original)
+    for name, shown in release.tables.items():
+        if shown.declared.separator is not None:
+            continue
+        own, key, fits = original.rows[name], shown.declared.key, _Fits(release, original, name)
+        if key is not None and key in shown.table.names:
+            place = places_of(*(names_of(table.frame[key]) for table in (own.table, shown.table)))
+            rows = np.flatnonzero(place >= 0)
+            if count := fits.beyond_chance(_Blocks.of_one(rows), _Blocks.of_one(place[rows]), rng):
+                said = _told(name, f"keys in column '{key}' are those", "draw new ones")
+                yield "kept_keys", count, said
+        if shown.rows == own.count:
+            place = np.arange(shown.rows) if shown.table.source is None else shown.table.source
+            blocks = _together(release.view.path(name), place, truth.path(name), own.source)
+            if fits.beyond_chance(*blocks, rng):
+                yield "kept_order", 1, _told(name, "rows stand in the order", "shuffle them")
+
+
+def _together(
+    shown: list[np.ndarray], place: np.ndarray, own: list[np.ndarray], source: np.ndarray
+) -> tuple[_Blocks, _Blocks]:
+    """The rows of a release and of its original in what may be shuffled: a row, or all rows that
+    hang from one where these stand together, as their order says nothing of whose they are.
+
+    shown, own: as `View.path`. place, source: where each row stands in its file.
+    """
+    for level, owner in enumerate(shown):
+        blocks = _Blocks.by(owner, place)
+        if np.array_equal(place[blocks.rows], np.sort(place)):
+            break
+    return blocks, _Blocks.by(own[level], source)
+
+
+def _told(table: str, what: str, way_out: str) -> ReleaseWarning:
+    text = f"table '{table}': {what} of the original, which tells whose rows are whose; {way_out}"
+    return ReleaseWarning("linked-tables", text, severity=GRAVE)
+
+
+class _Fits:
+    """Which published rows of a table may be which of the original, by all their cells."""
+
+    def __init__(self, release: LinkedRelease, original: LinkedTables, name: str) -> None:
+        shown, own = release.tables[name], original.rows[name]
+        self.spans = list(zip(shown.columns, values_of(original, name), strict=True))
+        self.texts = [
+            [as_text(table.frame[a.name]).fill_null("") for table in (shown.table, own.table)]
+            for a in own.about.schema.published
+            if a.role in (Role.SENSITIVE, Role.PLAIN) and a.name in shown.table.names
+        ]
+
+    def beyond_chance(self, shown: _Blocks, own: _Blocks, rng: np.random.Generator) -> int:
+        """How many blocks fit those of the original, the first the first; 0 where blocks in any
+        other order would.
+        """
+        tried = rng.permutation(min(shown.count, own.count))[:TRIED]
+        drawn = [self._fitting(shown, tried, own, rng.permutation(tried)) for _ in range(DRAWN)]
+        most = np.mean(drawn) + 4 * np.std(drawn) / np.sqrt(DRAWN) + 1 / DRAWN
+        found = self._fitting(shown, tried, own, tried)
+        chance = np.full(len(tried), most / max(len(tried), 1))
+        return int(found) if is_beyond_chance(found, chance) else 0
+
+    def _fitting(self, shown: _Blocks, these: np.ndarray, own: _Blocks, those: np.ndarray) -> float:
+        """How many blocks fit others, each by the share of its rows that do, in their order."""
+        sizes = np.stack([shown.sizes[these], own.sizes[those]])
+        both = sizes.min(axis=0)
+        block = np.repeat(np.arange(len(both)), both)
+        step = np.arange(len(block)) - (np.cumsum(both) - both)[block]
+        fits = self._fit(
+            shown.rows[shown.starts[these][block] + step], own.rows[own.starts[those][block] + step]
+        )
+        return float((np.bincount(block, fits, len(both)) / sizes.max(axis=0)).sum())
+
+    def _fit(self, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
+        """(n,) bool, which rows may be which of the original."""
+        fits = np.ones(len(rows), dtype=bool)
+        for column, values in self.spans:
+            codes = column.codes[rows]
+            fits &= spans_cover(column.lo[codes], column.hi[codes], values[others])
+        for shown, own in self.texts:
+            fits &= (shown.gather(rows) == own.gather(others)).to_numpy()
+        return fits
