@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from copy import deepcopy
+from datetime import timedelta
 from pathlib import Path
 
 import polars as pl
@@ -12,8 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import linked_cases
+from linked_cases import DAY
 from sample_policies import content_of
 from shoal.advise.propose_linked import read_table
+from shoal.auditor.verdict import fails_beside
 from shoal.errors import InputError
 from shoal.linked.publish import publish_linked
 from shoal.policy.policy import Policy
@@ -362,20 +365,27 @@ def test_two_drafts_of_other_columns_are_not_safe_together(clinic):
     assert judged_together(clinic / "first.npz", itself)["holds"]
 
 
+def kept_of(place: Path, tables: dict, content: dict) -> Path:
+    """Who is in which class of a draft of tables by a policy."""
+    place.mkdir(parents=True, exist_ok=True)
+    for name, table in tables.items():
+        table.write_csv(place / f"{name}.csv")
+    files = {name: place / f"{name}.csv" for name in tables}
+    policy, trace = Policy.from_dict(content), place / "trace"
+    found = publish_linked(files, policy, str(place / "out"), trace=str(trace))
+    assert found.certificate.holds
+    own = in_tables(place / "out", LinkedProblem(policy), files, trace, found.certificate)
+    keep(place / "people.npz", b"key of the project, of 32 bytes.", own)
+    return place / "people.npz"
+
+
 def drafts_together(folder: Path, people: dict, kinds: list[str], *asked: dict):
     """Drafts of people with a visit each by two policies, judged together."""
-    pl.DataFrame(people).write_csv(folder / "people.csv")
     visits = {"patient": people["patient"], "kind": kinds}
-    pl.DataFrame(visits).write_csv(folder / "visits.csv")
-    tables = {name: folder / f"{name}.csv" for name in ("people", "visits")}
-    for number, content in enumerate(asked):
-        place, trace = folder / str(number), folder / f"{number}.trace"
-        policy = Policy.from_dict(content)
-        found = publish_linked(tables, policy, str(place), trace=str(trace))
-        assert found.certificate.holds
-        own = in_tables(place, LinkedProblem(policy), tables, trace, found.certificate)
-        keep(folder / f"{number}.npz", b"key of the project, of 32 bytes.", own)
-    one, other = folder / "0.npz", folder / "1.npz"
+    tables = {"people": pl.DataFrame(people), "visits": pl.DataFrame(visits)}
+    one, other = (
+        kept_of(folder / str(number), tables, content) for number, content in enumerate(asked)
+    )
     return judged_together(other, overlaps(other, {"first": one}))
 
 
@@ -424,6 +434,54 @@ def test_rows_of_which_some_are_known_are_compared_between_drafts(tmp_path):
     ]
     found = drafts_together(tmp_path, people, kinds, *drafts)
     assert (found["least"], found["holds"]) == (1, False)
+
+
+def test_drafts_whose_rows_share_one_sensitive_value_are_not_said_to_hold_together(tmp_path):
+    """Each class shows two diseases; whoever is in both releases has the one that both show."""
+    people = {
+        "patient": [f"p{i}" for i in range(16)],
+        "sex": ["f"] * 8 + ["m"] * 8,
+        "job": (["x"] * 4 + ["y"] * 4) * 2,
+    }
+    promises = [
+        {"model": "l-diversity", "attribute": "visits.kind", "l": 2},
+        {"model": "holder-share", "attribute": "visits.kind", "share": 0.5},
+    ]
+    diseases = [disease for disease in ("flu", "cold", "gout", "none") for _ in range(4)]
+    for number, asked in enumerate((promises, promises[:1], promises[1:], [])):
+        drafts = [
+            of_visits(
+                {kept: "quasi"}, *asked, kind={"role": "sensitive"}, known="count", other="drop"
+            )
+            for kept in ("sex", "job")
+        ]
+        found = drafts_together(tmp_path / str(number), people, diseases, *drafts)
+        assert (found["least"], found["below_k"]) == (4, 0)
+        assert found["holds"] is (not asked)
+        assert ("visits.kind" in fails_beside(found)) is bool(asked)
+
+
+def test_drafts_with_exact_gaps_are_not_said_to_hold_together(tmp_path):
+    """Whoever knows the date of p0's second visit finds seven people in each draft, one in both."""
+    names, gaps = [f"p{i}" for i in range(20)], [60] + [10 + i % 3 for i in range(1, 20)]
+    days = [
+        DAY + timedelta(i % 4 + gap) for i, end in enumerate([*gaps, *[60] * 6]) for gap in (0, end)
+    ]
+    content = of_visits({"sex": "quasi"}, kind={}, known="all", assume=["one-date-known"])
+    content["anchor"] = {"first": "visits.day", "gaps": "exact"}
+    content["tables"]["visits"]["attributes"] = {"day": {"role": "quasi", "type": "date"}}
+    drafts = []
+    for others in ("x", "y"):
+        people = [*names, *(f"{others}{i}" for i in range(6))]
+        visits = {"patient": [name for name in people for _ in (0, 1)], "day": days}
+        tables = {
+            "people": pl.DataFrame({"patient": people, "sex": ["f"] * 26}),
+            "visits": pl.DataFrame(visits),
+        }
+        drafts.append(kept_of(tmp_path / others, tables, content))
+    found = judged_together(drafts[1], overlaps(drafts[1], {"first": drafts[0]}))
+    assert (found["below_k"], found["holds"]) == (0, False)
+    assert fails_beside(found).endswith("what a known date tells by all of them is not judged")
 
 
 # Check

@@ -16,7 +16,7 @@ import numpy as np
 from shoal.connectors.frames import FrameT, as_it_is, table_of
 from shoal.data import notebook
 from shoal.data.certificate import Certificate
-from shoal.data.certificate_shape import AcceptedReport
+from shoal.data.certificate_shape import KNOWN_DATES, AcceptedReport
 from shoal.data.column_words import (
     PERSONAL,
     mean,
@@ -102,9 +102,25 @@ def fails_beside(beside: Mapping[str, Any]) -> str:
         for row in beside.get("attributes", ())
         if row["below"]
     ]
+    found += unjudged_together(beside)
     if not found:
         found.append("some are given away by who is missing, or a release fails by itself")
     return f"of {beside['people']:,} people in several of them, {', and '.join(found)}"
+
+
+def unjudged_together(beside: Mapping[str, Any]) -> list[str]:
+    """What releases of the same people may tell together, and nobody has judged."""
+    return [
+        f"what {'a known date' if name == KNOWN_DATES else name} tells by all of them is not judged"
+        for name in beside.get("unjudged", ())
+    ]
+
+
+def is_only_unjudged(beside: Mapping[str, Any]) -> bool:
+    """Whether nothing was found to fail, but something was not judged. beside: as certified."""
+    fails = beside["below_k"] or any(row["below"] for row in beside.get("attributes", ()))
+    fails = fails or not all(release.get("holds", True) for release in beside["releases"])
+    return bool(beside.get("unjudged")) and not fails
 
 
 def require_together_kept(certificate: Certificate, consequence: str) -> None:

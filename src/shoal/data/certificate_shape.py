@@ -208,7 +208,12 @@ class BesideReport(TypedDict):
     least: int | None
     releases: list[OtherRelease]
     attributes: NotRequired[list[SharedAttribute]]
+    unjudged: NotRequired[list[str]]
     holds: bool
+
+
+KNOWN_DATES = "anchor.gaps"
+"""What stands among `unjudged` for what a known date tells, where gaps between dates are exact."""
 
 
 def _is_codec(found: Any) -> bool:

@@ -28,7 +28,7 @@ from shoal.auditor.dossier.dossier import (
     build_dossier,
     field_words,
 )
-from shoal.auditor.verdict import fails_beside
+from shoal.auditor.verdict import fails_beside, is_only_unjudged
 from shoal.auditor.verify import FAILS
 from shoal.connectors import files
 from shoal.connectors.outputs import remove_stale_signature
@@ -358,6 +358,8 @@ def _measured_facts(found: Dossier, certificate: Certificate) -> Iterator[tuple[
         judged = gettext("together they hold")
         if not beside["holds"]:
             judged = gettext("together they fail: {what}", what=fails_beside(beside))
+        if is_only_unjudged(beside):
+            judged = gettext("not judged in full: {what}", what=fails_beside(beside))
     yield gettext("other releases"), f"{known}; {judged}"
     signature = next((check.said for check in found.checks if check.name == "signature"), "")
     yield gettext("signature of the certificate"), signature

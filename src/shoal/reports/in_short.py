@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from shoal.auditor.verdict import fails_beside
+from shoal.auditor.verdict import fails_beside, is_only_unjudged
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import BesideReport, ColumnReport, PromiseReport
 from shoal.data.language import gettext, ngettext
@@ -180,7 +180,10 @@ def _beside(found: BesideReport) -> str:
             "The {people} in other releases that were named stay hidden by all of them, too",
             people=people,
         )
-    return gettext("Not kept with the other releases: {what}", what=fails_beside(found))
+    what = fails_beside(found)
+    if is_only_unjudged(found):
+        return gettext("Not judged in full with the other releases: {what}", what=what)
+    return gettext("Not kept with the other releases: {what}", what=what)
 
 
 def _alike(certificate: Certificate, promise: Mapping[str, Any], known: Sequence[str]) -> str:

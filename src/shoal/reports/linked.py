@@ -14,7 +14,7 @@ from shoal.auditor.dossier.context import SHOWN
 from shoal.auditor.linked.audit import LinkedAudit
 from shoal.data.certificate import Certificate
 from shoal.data.language import gettext, ngettext, printable
-from shoal.data.linked import PEOPLE
+from shoal.data.linked import PEOPLE, Keys
 from shoal.data.people import span_text
 from shoal.data.warnings import fault_sentences
 from shoal.policy.loading import as_yaml
@@ -57,6 +57,8 @@ def linked_lines(certificate: Certificate) -> Iterator[str]:
     yield from map(_of_table, certificate["tables"])
     found = certificate["linked"]
     yield from exposure_lines(found["exposed"], certificate["together"]["asked"])
+    for name in _not_joined(certificate):
+        yield f"known rows of {name}: nobody can tell whose they are, so nobody is counted by them"
     if found["matching"] is not None:
         yield _of_attack(found["matching"], certificate["together"]["asked"])
     if found["bundle_loss"] is not None:
@@ -64,6 +66,15 @@ def linked_lines(certificate: Certificate) -> Iterator[str]:
     if found["audited"] == "files":
         yield "measured on the published files alone; --original tries to match people as well"
     yield from (f"{sentence}: DOES NOT HOLD" for sentence in fault_sentences(certificate))
+
+
+def _not_joined(certificate: Certificate) -> list[str]:
+    """The tables whose rows no key joins with people."""
+    found = certificate["linked"]
+    if found.get("keys") != Keys.NONE:
+        return []
+    judged = {one["table"] for one in found["exposed"]}
+    return [table["name"] for table in certificate["tables"] if table["name"] not in judged]
 
 
 def _of_table(table: Mapping[str, Any]) -> str:
@@ -86,6 +97,7 @@ def exposure_lines(exposed: Sequence[Mapping[str, Any]], k: int) -> Iterator[str
     for one in exposed:
         words = _OF_ROWS.get(one["known"], f"any {one['known']} rows")
         what = "their own cells" if one["table"] == PEOPLE else f"{words} of {one['table']}"
+        what += ", dates aside" if one.get("dates_aside") else ""
         below = "not judged, too many sets" if one["below"] is None else one["below"]
         yield f"known {what}: {below} people hide among fewer than {k}"
 
@@ -109,10 +121,19 @@ def table_findings(certificate: Certificate, people: str = PEOPLE) -> list[Table
     asked, exposed = certificate["together"]["asked"], certificate["linked"]["exposed"]
     promises = certificate.get("promises") or ()
     is_kept = any(p["model"] == K_ANONYMITY and p["holds"] for p in promises)
+    not_joined = _not_joined(certificate)
     found = []
     for table in certificate["tables"]:
         name, rows = table["name"], table["rows"]
-        own = [one for one in exposed if one["table"] == name]
+        own = [exposure_text(one, asked, is_kept) for one in exposed if one["table"] == name]
+        if name in not_joined:
+            own.append(
+                gettext(
+                    "Known rows of {table}: nobody can tell whose they are, so nobody is counted by"
+                    " them.",
+                    table=name,
+                )
+            )
         found.append(
             TableFindings(
                 people if name == PEOPLE else name,
@@ -120,7 +141,7 @@ def table_findings(certificate: Certificate, people: str = PEOPLE) -> list[Table
                 rows["in"],
                 rows["published"],
                 rows["withheld"],
-                [exposure_text(one, asked, is_kept) for one in own],
+                own,
             )
         )
     return found
@@ -178,6 +199,8 @@ def exposure_text(one: Mapping[str, Any], k: int, is_kept: bool = False) -> str:
     what = gettext("people's own cells")
     if one["table"] != PEOPLE:
         what = gettext("{what} of {table}", what=known_text(one["known"]), table=one["table"])
+    if one.get("dates_aside"):
+        what = gettext("{known}, dates aside", known=what)
     if one["below"] is None:
         return gettext("Known {what}: not judged, too many choices of rows.", what=what)
     if not one["below"]:

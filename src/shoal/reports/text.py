@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from shoal.auditor.verdict import unjudged_together
 from shoal.data.certificate import Certificate
 from shoal.data.language import gettext, printable_lines
 from shoal.data.people import span_text, unit
@@ -432,6 +433,7 @@ def beside_lines(found: Mapping[str, Any]) -> Iterator[str]:
     yield f"  {_remaining(found, found['k'])}: {_verdict(not found['below_k'])}"
     for row in found["attributes"]:
         yield f"  {_values(row)}"
+    yield from (f"  {text}" for text in unjudged_together(found))
     for pair in found["pairs"]:
         one, other = pair["releases"]
         yield f"  releases {one} and {other} alone: {_remaining(pair, found['k'])}"

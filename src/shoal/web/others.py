@@ -28,7 +28,10 @@ if TYPE_CHECKING:  # jobs alone import these
     from shoal.policy.problem import LinkedProblem
 
 PEOPLE = "people.npz"
-STATED = ("kind", "count", "sensitive", "k", "least_values", "holds", "sha256")
+STATED = (
+    *("kind", "count", "sensitive", "k", "least_values", "unjudged", "has_exact_gaps"),
+    *("holds", "sha256"),
+)
 
 
 def project_key(place: Path) -> bytes:
@@ -48,18 +51,20 @@ def in_tables(
 ) -> ReleaseBeside:
     """Who is in which class of a release of several tables: whoever is alike in all of them, in
     the values of all rows where some may be known. What classes show is asked of people's own
-    columns, as rows of one person may differ.
+    columns, as rows of one person may differ; of others only which ones a promise is about.
 
     trace: which published row was which row of the original.
     """
     import polars as pl
 
     from shoal.attacks.beside.audit import ReleaseBeside, stripped
-    from shoal.attacks.beside.sources import least_values_of, values_of
+    from shoal.attacks.beside.sources import LEAST_VALUES, least_values_of, values_of
+    from shoal.auditor.linked.audit import has_exact_gaps
     from shoal.auditor.linked.reading import read_linked_tables
     from shoal.data.linked import PEOPLE as OF_PEOPLE
     from shoal.data.table import Table, as_text
     from shoal.policy.binding.linked_files import read_linked, read_linked_release
+    from shoal.policy.linked import attributes_of
 
     published = read_linked_release(folder, problem).tables
     release = read_linked_tables(published, problem)
@@ -73,6 +78,17 @@ def in_tables(
     attributes = problem.model.attributes
     shown = published[OF_PEOPLE].frame
     own = Table(shown.select(name for name in shown.columns if name in attributes))
+    promised = {
+        name
+        for promise in problem.model.promises
+        for name in attributes_of(promise)
+        if name not in attributes or promise["model"] not in LEAST_VALUES
+    }
+    sensitive = (
+        about.qualified(name)
+        for about in release.tree.tables
+        for name in release.tables[about.name].sensitive
+    )
     return ReleaseBeside(
         "the draft",
         "table",
@@ -84,6 +100,8 @@ def in_tables(
         tuple(name for name in own.names if attributes[name].role == "sensitive"),
         k=problem.policy.required_k,
         least_values=least_values_of(problem.policy.build_promises()),
+        unjudged={name: name in promised for name in sensitive},
+        has_exact_gaps=has_exact_gaps(problem.model),
         holds=certificate.holds,
         sha256=certificate["output"]["sha256"],
     )

@@ -31,7 +31,7 @@ from shoal.auditor.dossier.dossier import (
     unanswered,
 )
 from shoal.auditor.ledger.terms import policy_of
-from shoal.auditor.verdict import GRAVE_ABOVE, TOLERATED
+from shoal.auditor.verdict import GRAVE_ABOVE, TOLERATED, unjudged_together
 from shoal.connectors.ledger import Ledger, sha256_of
 from shoal.data.certificate import Certificate
 from shoal.data.findings import some_named
@@ -312,6 +312,7 @@ def _broken_together(beside: Context, named: list[str]) -> Iterator[str]:
                 l=row["asked"],
                 attribute=some_named([*dict.fromkeys(row["names"])]),
             )
+    yield from unjudged_together(beside)
 
 
 def ledgers_of(server: Server, run: Run) -> dict[str, Ledger | None]:

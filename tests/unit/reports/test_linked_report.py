@@ -25,6 +25,7 @@ from shoal.reports.linked import (
     entities_of,
     entity_picture,
     linked_distributions,
+    linked_lines,
     paid_lines,
     table_findings,
 )
@@ -136,6 +137,27 @@ def test_of_exact_gaps_it_says_how_many_dates_may_be_known(judges, dates, tmp_pa
         found = audit_linked(tmp_path / "out", policy, frames).certificate
     said = {line.about: line.says for line in in_short(found)}["Protected"]
     assert f"the number of rows of drugs, of all their dates {dates}, and no more" in said
+    # a known row of visits has a date, which these figures do not count
+    lines = [line for one in table_findings(found) for line in one.lines]
+    assert "Known all rows of visits, dates aside: everybody hides among at least 3." in lines
+    assert "Known the number of rows of visits: everybody hides among at least 3." in lines
+    assert "known any 1 row of visits, dates aside: 0 people hide among fewer than 3" in {
+        *linked_lines(found)
+    }
+
+
+@pytest.mark.parametrize("policy", [linked_cases.policy(3), _known(drugs="none")])
+def test_of_rows_that_nobody_can_join_no_figure_says_that_people_hide_by_them(policy, tmp_path):
+    done = shoal.publish(linked_cases.world(60), policy | {"keys": "none"}, output=tmp_path / "out")
+    _, *others = table_findings(done.certificate)
+    for one in others:
+        (line,) = one.lines
+        assert line.startswith(f"Known rows of {one.name}: nobody can tell whose they are")
+    terminal = [line for line in linked_lines(done.certificate) if line.startswith("known ")]
+    assert [line for line in terminal if "hide among" in line] == [
+        "known their own cells: 0 people hide among fewer than 3"
+    ]
+    assert len(terminal) == 1 + len(others)
 
 
 def test_who_pays_is_said_of_each_table_as_far_as_it_is_known():

@@ -3,7 +3,7 @@
 read each > number people and classes through > intersect > report counts, never who
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
@@ -16,7 +16,7 @@ from pydantic import Field
 from shoal.attacks.beside.sharing import KnownPeople, people_who_fit
 from shoal.auditor.audit import AuditResult
 from shoal.auditor.sharing import Links, fitting
-from shoal.data.certificate_shape import BesideReport, OtherRelease
+from shoal.data.certificate_shape import KNOWN_DATES, BesideReport, OtherRelease
 from shoal.data.person_names import (
     person_name,
     refuse_spelling,
@@ -78,6 +78,9 @@ class ReleaseBeside:
     audited: what its own audit found; None for a ledger.
     taken: of a ledger, how many of distinct names are its people under another spelling alone.
     together: the columns that name its people together, none where one does; None if not known.
+    unjudged: by sensitive column of linked tables, whether its policy promises of it what can't be
+        asked of classes that are intersected. has_exact_gaps: whether a known date tells more than
+        classes do, which can't be intersected either.
     """
 
     what: str
@@ -96,6 +99,8 @@ class ReleaseBeside:
     token: Callable[[str], str] | None = None
     taken: Callable[[pl.Series], int] | None = None
     together: tuple[str, ...] | None = None
+    unjudged: Mapping[str, bool] = field(default_factory=dict)
+    has_exact_gaps: bool = False
 
     @property
     def stated(self) -> OtherRelease:
@@ -201,13 +206,26 @@ def audit_together(
     asked = [release.k for release in releases if release.k is not None]
     k = question.k or min(asked, default=DEFAULT_K)
     found = joint.report(k, attributes)
+    unjudged = list(_unjudged(releases))
+    are_safe = found["holds"] and all(release.holds for release in releases)
     stated = {
         "attacker": question.attacker,
         "releases": [release.stated for release in releases],
         **found,
-        "holds": found["holds"] and all(release.holds for release in releases),
+        **({"unjudged": unjudged} if unjudged else {}),
+        "holds": are_safe and not unjudged,
     }
     return cast(BesideReport, stated)
+
+
+def _unjudged(releases: Sequence[ReleaseBeside]) -> Iterator[str]:
+    """What several releases show, and nobody judges together though a promise is about it."""
+    if any(release.has_exact_gaps for release in releases):
+        yield KNOWN_DATES
+    for name in dict.fromkeys(name for release in releases for name in release.unjudged):
+        shown = [one for one in releases if name in one.unjudged or name in one.values]
+        if len(shown) > 1 and any(release.unjudged.get(name) for release in shown):
+            yield name
 
 
 def numbered(releases: Sequence[ReleaseBeside]) -> Numbered:

@@ -140,13 +140,12 @@ def measure_linked(
     dated = None if dates is None or owners is None else dates.of_everybody(owners)
     promises = _promises(release, model, dated)
     columns = _columns(release, problem, sources)
-    exposed = exposures(release.view, k)
     faults = dict(release.faults)
     measured: Json = {
         "keys": model.keys,
         "known_rows": release.tree.known_rows,
         "assumed": list(model.assume),
-        "exposed": [one.report() for one in exposed],
+        "exposed": list(_exposed(release, k)),
         "audited": "files" if truth is None else "originals",
         "not_covered": [NOT_COVERED],
         "matching": None,
@@ -436,6 +435,17 @@ def _table(
         "columns": [column.name for column in table.columns],
         "sha256": sources.hashes.get(name),
     }
+
+
+def _exposed(release: LinkedRelease, k: int) -> Iterator[Json]:
+    """Who is betrayed by which table whose rows readers can join with people. What single dates
+    tell, where gaps are exact, is judged apart; so it is said of rows that their dates are aside.
+    """
+    for one in exposures(release.view, k):
+        if release.tree.is_joined(release.tree[one.table]):
+            known = [one.table, *release.view.above(one.table)] if one.known != "count" else []
+            is_dated = any(release.tables[name].dates for name in known)
+            yield one.report() | ({"dates_aside": True} if is_dated else {})
 
 
 def _anchor(release: LinkedRelease, anchor: AnchorPolicy, dated: np.ndarray | None) -> Json:

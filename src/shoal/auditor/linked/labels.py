@@ -84,6 +84,11 @@ class View:
         """The tables for whoever knows every row that any attacker could know."""
         return self.knowing(lambda t: t.known if isinstance(t.known, Known) else ALL)
 
+    def above(self, name: str) -> list[str]:
+        """The tables between people and a table."""
+        parent = self[name].parent
+        return [] if parent in (None, PEOPLE) else [str(parent), *self.above(str(parent))]
+
     def row_labels(self, name: str) -> np.ndarray:
         """(n,) int64 dense labels of a table's rows, with all that is known of what hangs on them.
 
@@ -158,9 +163,9 @@ class View:
         table with a number, or below one, that of the known rows; of others that of the person,
         and of one above that of its own rows, which known ones hang from.
         """
-        chain = [*reversed(_above(self, name)), name]
+        chain = [*reversed(self.above(name)), name]
         known = [level for level, one in enumerate(chain, 1) if one in self.items_of]
-        is_above = any(name in _above(self, one) for one in self.items_of)
+        is_above = any(name in self.above(one) for one in self.items_of)
         return known or ([0, len(chain)] if is_above else [0])
 
     def known_rows(self, sets: "KnownSets", level: int) -> tuple[list[np.ndarray], np.ndarray]:
@@ -324,7 +329,7 @@ def exposures(view: View, k: int) -> tuple[Exposure, ...]:
             return None
 
     def alone(name: str, known: AllOrSome) -> View:
-        above = _above(view, name)
+        above = view.above(name)
         return view.knowing(
             lambda t: known if t.name == name else ALL if t.name in above else Known.NONE
         )
@@ -340,9 +345,3 @@ def exposures(view: View, k: int) -> tuple[Exposure, ...]:
             for words, known, rows in steps
         ]
     return tuple(found)
-
-
-def _above(view: View, name: str) -> list[str]:
-    """The tables between people and a table."""
-    parent = view[name].parent
-    return [] if parent in (None, PEOPLE) else [str(parent), *_above(view, str(parent))]
