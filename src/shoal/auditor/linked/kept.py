@@ -84,11 +84,11 @@ def _together(
 
     shown, own: as `View.path`. place, source: where each row stands in its file.
     """
-    for level, owner in enumerate(shown):
+    for owner, of_original in zip(shown, own, strict=True):
         blocks = _Blocks.by(owner, place)
         if np.array_equal(place[blocks.rows], np.sort(place)):
             break
-    return blocks, _Blocks.by(own[level], source)
+    return blocks, _Blocks.by(of_original, source)
 
 
 def _told(table: str, what: str, way_out: str) -> ReleaseWarning:
