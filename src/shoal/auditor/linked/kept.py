@@ -85,10 +85,10 @@ def _together(
     shown, own: as `View.path`. place, source: where each row stands in its file.
     """
     for owner, of_original in zip(shown, own, strict=True):
-        blocks = _Blocks.by(owner, place)
-        if np.array_equal(place[blocks.rows], np.sort(place)):
+        found = _Blocks.by(owner, place), _Blocks.by(of_original, source)
+        if np.array_equal(place[found[0].rows], np.sort(place)):
             break
-    return blocks, _Blocks.by(of_original, source)
+    return found
 
 
 def _told(table: str, what: str, way_out: str) -> ReleaseWarning:
