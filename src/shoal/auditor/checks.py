@@ -23,6 +23,7 @@ from shoal.data.warnings import (
     WITHHELD_FEW,
     ReleaseWarning,
     assumes_people,
+    fault_sentence,
 )
 from shoal.errors import in_python
 from shoal.policy import registry
@@ -101,6 +102,12 @@ class Stated:
     @property
     def promises(self) -> list[PromiseReport]:
         return list(self.certificate["promises"])
+
+    @property
+    def faults(self) -> list[str]:
+        """The faults that it states of its own release."""
+        faults = self.at("faults") or {}
+        return [fault_sentence(fault, count) for fault, count in faults.items() if count]
 
     @property
     def counts_choices(self) -> bool:

@@ -85,6 +85,11 @@ def linked_checks(stated: Stated, path: str, reader: Reader, progress: Progress)
         parts = [*(f"'{key}' differs" for key in different), *broken, *faults]
         yield Check("promises", False, f"measured again, not as stated: {some_named(parts)}")
         return
+    if stated.faults:
+        yield Check(
+            "promises", False, f"the certificate states faults: {some_named(stated.faults)}"
+        )
+        return
     count = len(again["promises"])
     held = f"{count} of {count} held, measured again from the files"
     if is_exact and reader.original is None:

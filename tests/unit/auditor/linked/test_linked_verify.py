@@ -248,6 +248,18 @@ def test_without_a_policy_what_the_certificate_itself_denies_is_found(copied, ch
     assert "promises" in failing(checks_of(copied))
 
 
+@pytest.mark.parametrize("given", [[], ["policy"], ["policy", "original"]])
+def test_faults_that_the_certificate_itself_states_are_never_passed_over(copied, given):
+    path = copied / "out" / "certificate.json"
+    stated = json.loads(path.read_text())
+    stated["faults"] |= {"uncovered": 99, "changed": 5}
+    path.write_text(json.dumps(stated))
+    places = {"policy": copied / "policy.json", "original": copied / "clinic"}
+    found = checks_of(copied, **{name: places[name] for name in given})
+    assert failing(found) == ["promises"]
+    assert found["promises"].text.startswith("the certificate states faults: 99 ")
+
+
 @pytest.mark.parametrize("command", ["verify", "dossier"])
 def test_a_trace_is_refused_where_nothing_of_linked_tables_is_checked_by_it(
     published, tmp_path, shoal, command
