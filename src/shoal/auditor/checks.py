@@ -149,7 +149,7 @@ class Stated:
         value: Any = self.certificate
         for key in path:
             if isinstance(value, list) and isinstance(key, int):
-                value = value[key]
+                value = value[key] if key < len(value) else None
             else:
                 value = value.get(key) if isinstance(value, Mapping) else None
         return value
