@@ -319,6 +319,13 @@ class BundlePromises(ABC):
         bool.
         """
 
+    @abstractmethod
+    def shown(self, table: int, slots: np.ndarray) -> np.ndarray:
+        """(n,) int64, equal where rows of a table show the same cells; -1 where they have no slot.
+
+        slots: of each row, int64 as in `Templates`.
+        """
+
 
 class Bundler(NamedMethod, Protocol):
     """Groups people with their rows in several tables, so that all of a class are alike in all."""

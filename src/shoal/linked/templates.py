@@ -9,6 +9,7 @@ from shoal.data.bundles import BundleRows, Bundles, Templates
 from shoal.data.classes import Classes
 from shoal.data.linked import PEOPLE, Known, LinkedTables
 from shoal.data.numbers import alike
+from shoal.data.recoding import Recoding, texts_of_classes
 from shoal.linked.moved_days import anchor_of, hulls_of, step_of
 from shoal.policy.consistency import build_promise
 from shoal.policy.problem import LinkedProblem
@@ -186,6 +187,17 @@ class LinkedPromises(BundlePromises):
                 of_table = templates.classes, slots[asked.table], known.get(asked.table)
                 holds &= asked.holds_among(sets, *of_table, count)
         return holds
+
+    def shown(self, table: int, slots: np.ndarray) -> np.ndarray:
+        name = names_of_bundles(self._tables)[table]
+        attributes = self._tables.rows[name].encoded.attributes
+        spans = Recoding.of(slots.astype(np.int32), int(slots.max(initial=-1)) + 1, attributes)
+        cells = []
+        for j, encoded in enumerate(attributes):
+            ends, render = (spans.lo[:, j], spans.hi[:, j]), self._tables.tree[name].schema.render
+            texts, text_of_slot = texts_of_classes(*ends, encoded, render)
+            cells.append(np.unique(texts, return_inverse=True)[1][text_of_slot])
+        return np.append(alike(cells, len(spans.lo)), -1)[slots]
 
 
 def _known_nodes(tables: LinkedTables, slots: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

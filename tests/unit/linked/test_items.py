@@ -30,8 +30,15 @@ worlds = st.lists(st.lists(value, max_size=4), min_size=4, max_size=12)
 row = st.tuples(st.integers(0, 4), st.integers(0, 3))
 
 
-def asked(k):
-    return SimpleNamespace(k=k, needs_more_than_k=False)
+def asked(k, bundles):
+    """Only k is promised, and cells are the spans of codes."""
+
+    def shown(number, slots):
+        cells = cells_of(bundles.tables[number].matrix, slots)
+        numbers = {cell: i for i, cell in enumerate({*cells.values()})}
+        return np.array([numbers[cells[slot]] if slot >= 0 else -1 for slot in slots.tolist()], int)
+
+    return SimpleNamespace(k=k, needs_more_than_k=False, shown=shown)
 
 
 def nobody(people):
@@ -64,7 +71,7 @@ def test_the_worked_example():
     tree = Hierarchy.from_paths([path for path in PATHS if path[0] != "b3"])
     bundles = sets_of([["a1", "a2"], ["a1", "b1"], ["a1", "a2", "b1"], ["b2"]], 2, tree)
     for size in (0, 4):
-        templates = Items(size=size).bundle(bundles, asked(2), np.random.default_rng(0))
+        templates = Items(size=size).bundle(bundles, asked(2, bundles), np.random.default_rng(0))
         a, b = templates.slots[1][[0, 3]].tolist()
         assert by_person(bundles, templates.slots[1]) == [[a, a], [a, b], [a, a, b], [b]]
         assert bundle_loss(bundles, templates) == pytest.approx(1 / 3)
@@ -73,7 +80,7 @@ def test_the_worked_example():
 @given(worlds, st.integers(2, 3), st.integers(1, 3))
 def test_rows_are_published_where_the_plain_search_puts_them(world, k, m):
     bundles = sets_of(world, m)
-    found = Items(size=len(world) + k).bundle(bundles, asked(k), np.random.default_rng(0))
+    found = Items(size=len(world) + k).bundle(bundles, asked(k, bundles), np.random.default_rng(0))
     expected, most = naive_items.published(world, naive_items.Tree(PATHS, LEAVES), k, m)
     kept = [Counter() for _ in world]
     for own, nodes in zip(kept, expected, strict=True):
@@ -99,7 +106,7 @@ def test_any_known_rows_fit_k_members_of_the_class(world, others, data):
     second = table(others[: len(world)], [4.0, 3.0], m, counted)
     bundles = Bundles.of((nobody(len(world)), first, second))
     size = data.draw(st.sampled_from([0, 2 * k]))
-    templates = Items(size=size).bundle(bundles, asked(k), np.random.default_rng(0))
+    templates = Items(size=size).bundle(bundles, asked(k, bundles), np.random.default_rng(0))
     classes = templates.classes
     rows = [[] for _ in world]
     node_of: dict = {}
@@ -137,7 +144,7 @@ def cells_of(matrix, slots):
     for slot in {*slots.tolist()} - {-1}:
         codes = matrix.codes[slots == slot]
         spans = list(zip(codes.min(axis=0).tolist(), codes.max(axis=0).tolist(), strict=True))
-        if matrix.is_tree(0) and spans[0][0] < spans[0][1]:
+        if matrix.attributes and matrix.is_tree(0) and spans[0][0] < spans[0][1]:
             spans[0] = next(n for n in NODES if n[0] <= spans[0][0] and spans[0][1] <= n[1])
         found[slot] = tuple(spans)
     return found
@@ -155,10 +162,9 @@ def test_whoever_knows_nothing_but_the_cells_finds_k_people(world, m, counted, d
     k = data.draw(st.integers(2, 3))
     people = replace(nobody(len(world)), matrix=Matrix.from_columns(np.array([ages]).T, [1.0]))
     visits = table(rows, [TREE, 3.0], m, counted)
+    bundles = Bundles.of((people, visits))
     size = data.draw(st.sampled_from([0, 2 * k]))
-    templates = Items(size=size).bundle(
-        Bundles.of((people, visits)), asked(k), np.random.default_rng(0)
-    )
+    templates = Items(size=size).bundle(bundles, asked(k, bundles), np.random.default_rng(0))
     cells, ends = cells_of(visits.matrix, templates.covered[1]), [*pairwise(visits.starts.tolist())]
     looks = []
     for c, spans in cells_of(people.matrix, templates.classes).items():
@@ -191,9 +197,8 @@ def test_classes_are_one_only_where_all_that_is_known_as_a_whole_looks_alike(sec
     first = [[(0,), (4,)]] * 4
     visits = table([*first, *[[(second,), (0,)]] * 4], [TREE], None)
     drugs = table([[(0,)]] * 16, [4.0], 1, parent=1)
-    templates = Items(size=4).bundle(
-        Bundles.of((nobody(8), visits, drugs)), asked(2), np.random.default_rng(0)
-    )
+    bundles = Bundles.of((nobody(8), visits, drugs))
+    templates = Items(size=4).bundle(bundles, asked(2, bundles), np.random.default_rng(0))
     assert int(templates.classes.max()) + 1 == classes
 
 
@@ -202,7 +207,7 @@ def test_what_hangs_from_a_known_row_is_published_with_it():
     visits = table(world, [TREE], 1)
     drugs = table([[(0,)] * (i % 2) for i in range(8)], [4.0], None, parent=1)
     bundles = Bundles.of((nobody(4), visits, drugs))
-    templates = Items(size=4).bundle(bundles, asked(2), np.random.default_rng(0))
+    templates = Items(size=4).bundle(bundles, asked(2, bundles), np.random.default_rng(0))
     assert (templates.slots[1] >= 0).all()
     assert (templates.slots[2] >= 0).all()
     assert len(set(templates.slots[1].tolist())) == 2
@@ -214,9 +219,9 @@ def test_rows_below_different_slots_are_never_taken_for_each_other():
     drugs = [[(0,)], []] * 2 + [[], [(0,)]] * 2
     below = table(drugs, [TREE], 1, parent=1)
     bundles = Bundles.of((nobody(4), visits, below))
-    templates = Items(size=4).bundle(bundles, asked(2), np.random.default_rng(0))
+    templates = Items(size=4).bundle(bundles, asked(2, bundles), np.random.default_rng(0))
     assert len(set(templates.slots[2].tolist())) == 2
-    few = Items(size=6).bundle(bundles, asked(3), np.random.default_rng(0))
+    few = Items(size=6).bundle(bundles, asked(3, bundles), np.random.default_rng(0))
     assert (few.slots[2] < 0).all()
 
 
@@ -267,7 +272,7 @@ def test_the_largest_counts_are_published_as_the_least_of_them():
     """Counts 1 and 2 have enough people for classes of their own; 7 and 9 are in one of both."""
     world = [["a1"] * count for count in [1] * 4 + [2] * 4 + [7, 7, 7, 9]]
     bundles = sets_of(world, 1, counted=True)
-    templates = Items(size=4).bundle(bundles, asked(2), np.random.default_rng(0))
+    templates = Items(size=4).bundle(bundles, asked(2, bundles), np.random.default_rng(0))
     shown = [len(own) for own in by_person(bundles, templates.slots[1])]
     assert shown == [1] * 4 + [2] * 4 + [7] * 4
 
@@ -275,7 +280,7 @@ def test_the_largest_counts_are_published_as_the_least_of_them():
 def test_classes_below_2k_and_tables_that_are_known_as_a_whole_are_refused():
     bundles = sets_of([["a1"]] * 8, 2)
     with pytest.raises(InputError, match="'size' of at least 6"):
-        Items(size=5).bundle(bundles, asked(3), np.random.default_rng(0))
+        Items(size=5).bundle(bundles, asked(3, bundles), np.random.default_rng(0))
     tables = tuple(replace(rows, known=None) for rows in bundles.tables)
     with pytest.raises(InputError, match="say 'known: 2' of one, or choose 'bundles'"):
-        Items().bundle(Bundles.of(tables), asked(3), np.random.default_rng(0))
+        Items().bundle(Bundles.of(tables), asked(3, bundles), np.random.default_rng(0))

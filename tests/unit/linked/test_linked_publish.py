@@ -806,19 +806,24 @@ def test_any_two_known_rows_of_all_tables_fit_k_people_in_the_files(tmp_path):
     assert beside["linked"]["matching"] == {"people": 60, "tried": 60, "least": 4, "below": 0}
 
 
-def visited(visits, **method):
+AGES = [1, 5, 6, 7, 2, 3, 8, 4]
+
+
+def visited(visits, age=None, **method):
     """A policy of visits of which two may be known, and its tables. visits: kind and cost of each,
-    person by person.
+    person by person; age: what the policy says of people's.
     """
     rows = [(f"p{i}", *visit) for i, own in enumerate(visits) for visit in own]
     frames = {
-        "people": pl.DataFrame({"patient": [f"p{i}" for i in range(len(visits))]}),
+        "people": pl.DataFrame(
+            {"patient": [f"p{i}" for i in range(len(visits))], "age": AGES[: len(visits)]}
+        ),
         "visits": pl.DataFrame(rows, ["person", "kind", "cost"], orient="row"),
     }
     kinds = {"urgent": ["er", "car"], "planned": ["by", "with"]}
     asked = {
         "version": 1,
-        "attributes": {"patient": {"role": "subject"}},
+        "attributes": {"patient": {"role": "subject"}, "age": age or {"role": "drop"}},
         "tables": {
             "visits": {
                 "parent": {"people": "person"},
@@ -853,8 +858,16 @@ def test_cells_cover_what_is_withheld_because_few_have_more_rows_in_them(tmp_pat
     assert beside["linked"]["matching"]["below"] == 0
 
 
-def test_rows_of_people_who_look_alike_are_published_alike(tmp_path):
-    """Two classes of four would publish `with` as it is in one, and as `planned` in the other."""
+@pytest.mark.parametrize(
+    "age",
+    [None, {"role": "quasi", "type": "number", "domain": [0, 100], "round": 50}],
+    ids=["nothing", "rounded"],
+)
+def test_rows_of_people_who_look_alike_are_published_alike(tmp_path, age):
+    """Two classes of four would publish `with` as it is in one, and as `planned` in the other.
+
+    Rounded ages look alike: 1 to 4 and 5 to 8 are shown as [0, 50].
+    """
     one = [[("with", 0)], [("with", 0)], [("er", 1), ("by", 4), ("er", 2)]]
     other = [[("by", 2), ("by", 3), ("car", 0)], [("car", 2), ("with", 2), ("with", 0)]]
     asked, frames = visited(
@@ -866,6 +879,7 @@ def test_rows_of_people_who_look_alike_are_published_alike(tmp_path):
             [("by", 0), ("by", 3), ("car", 1)],
             [("car", 2), ("car", 4), ("with", 4)],
         ],
+        age,
         size=4,
     )
     shoal.publish(frames, asked, output=tmp_path / "out")

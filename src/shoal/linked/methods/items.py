@@ -22,8 +22,8 @@ import numpy as np
 
 from shoal.data.bundles import Bundles, Templates
 from shoal.data.matrix import Matrix
+from shoal.data.numbers import alike
 from shoal.data.option import parameter
-from shoal.data.partition import Partition
 from shoal.errors import InputError
 from shoal.linked.known_rows import KnownRows
 from shoal.linked.methods.bundles import (
@@ -39,7 +39,6 @@ from shoal.linked.methods.bundles import (
 )
 from shoal.linked.value_trees import ValueTrees
 from shoal.protocols import BundlePromises, Bundler
-from shoal.search.repair import as_read
 
 SIZES = (2, 5, 20, 100, 500)
 """People of a class that are tried, in multiples of k; and all."""
@@ -90,7 +89,9 @@ class Items(Bundler):
             )
         require_people(bundles, k)
         draws = [rng.permutation(rows.matrix.records) for rows in bundles.tables]
-        tried = [self._classes(bundles, size, rng) for size in self._sizes(bundles.people, k)]
+        tried = [
+            self._classes(bundles, promises, size, rng) for size in self._sizes(bundles.people, k)
+        ]
         makings = [partial(_templates, bundles, k, draws, ordered) for ordered, _ in tried]
         best = 0
         if len(tried) > 1:
@@ -103,7 +104,7 @@ class Items(Bundler):
         (ordered, classes), making = tried[best], makings[best]
         while promises.needs_more_than_k:  # of classes that look alike since, as one, too
             kept = united(ordered, classes, promises, making)
-            classes = _distinct(bundles, ordered, kept)
+            classes = _distinct(bundles, promises, ordered, kept)
             if classes is kept:
                 break
         return making(classes)
@@ -114,7 +115,7 @@ class Items(Bundler):
         return [size * k for size in SIZES if size * k < people] + [people]
 
     def _classes(
-        self, bundles: Bundles, size: int, rng: np.random.Generator
+        self, bundles: Bundles, promises: BundlePromises, size: int, rng: np.random.Generator
     ) -> tuple[OrderedBundles, np.ndarray]:
         """What is known as a whole, in order, and each person's class by it."""
         whole = bundles.without(_not_whole(bundles))
@@ -122,7 +123,7 @@ class Items(Bundler):
         classes = classes_of(ordered.bundles, size, self.band * size)
         apart = bundles.apart[ordered.source[0]]
         ordered = replace(ordered, bundles=replace(ordered.bundles, apart=apart))
-        return ordered, _distinct(bundles, ordered, classes)
+        return ordered, _distinct(bundles, promises, ordered, classes)
 
 
 def _not_whole(bundles: Bundles) -> list[int]:
@@ -154,20 +155,25 @@ def _apart(bundles: Bundles, size: int) -> np.ndarray:
 # Classes that look alike: to readers they are one, in which f maps all rows (`linked.known_rows`).
 
 
-def _distinct(bundles: Bundles, ordered: OrderedBundles, classes: np.ndarray) -> np.ndarray:
+def _distinct(
+    bundles: Bundles, promises: BundlePromises, ordered: OrderedBundles, classes: np.ndarray
+) -> np.ndarray:
     """The classes, with those that look alike as one; the same array where no two do.
 
     Rows are aligned anew in larger classes, after which others may look alike.
     """
     while True:
         labels = ordered.people_of_input(classes)
-        own, first = _shown(bundles, 0, labels), np.unique(labels, return_index=True)[1]
+        own, first = _shown(bundles, promises, 0, labels), np.unique(labels, return_index=True)[1]
         is_rival = np.bincount(own[first])[own] > 1
         if not is_rival.any():
             return classes
         rivals = _dense(np.where(is_rival, labels, -1))[ordered.source[0]]
         slots = _whole_slots(bundles, ordered, rivals)
-        cells = [own, *(_shown(bundles, number, slots[number]) for number in range(1, len(slots)))]
+        cells = [
+            own,
+            *(_shown(bundles, promises, number, slots[number]) for number in range(1, len(slots))),
+        ]
         numbers: dict[tuple[int, ...], int] = {}
         looks = [(int(bundles.apart[p]), *_look(bundles, cells, 0, p)) for p in first.tolist()]
         number = np.array([numbers.setdefault(look, len(numbers)) for look in looks])
@@ -176,10 +182,14 @@ def _distinct(bundles: Bundles, ordered: OrderedBundles, classes: np.ndarray) ->
         classes = number[classes]
 
 
-def _shown(bundles: Bundles, number: int, slots: np.ndarray) -> np.ndarray:
+def _shown(
+    bundles: Bundles, promises: BundlePromises, number: int, slots: np.ndarray
+) -> np.ndarray:
     """(n,) equal where rows of a table show the same cells, and counts of rows below; -1 stays."""
-    partition = Partition(slots.astype(np.int32), int(slots.max(initial=-1)) + 1)
-    return as_read(_with_counts(bundles, number), partition).labels if partition.count else slots
+    counts = [np.diff(bundles.tables[child].starts) for child in bundles.below(number)]
+    spans = [span[slots] for count in counts for span in _count_spans(slots, count)]
+    found = alike([promises.shown(number, slots), *spans], len(slots))
+    return np.where(slots < 0, -1, found)
 
 
 def _look(bundles: Bundles, cells: list[np.ndarray], number: int, row: int) -> tuple[Any, ...]:
