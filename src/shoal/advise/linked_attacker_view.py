@@ -3,7 +3,8 @@
 The attacker knows that the person is in the release, the person's own cells, and of each table what
 the policy says is known. Whom they find is told by the published files alone: everybody who shows
 the same in all that is known as a whole and, where any m rows are known, shows these as well; of
-all choices of rows, those that leave the fewest people. As of one table, all of this is about one
+all choices of rows, those that leave the fewest people. Where gaps between dates are exact, one
+date is known, that which leaves the fewest. As of one table, all of this is about one
 person and names values: it belongs on the owner's screen.
 """
 
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shoal.advise.views import AttackerView, AttackerViews, KnownRows, Learnt, possible_values
+from shoal.auditor.linked.known_dates import KnownDate, KnownDates
 from shoal.auditor.linked.reading import LinkedRelease, read_linked_tables
 from shoal.connectors.traces import OF_TABLE, read_trace
 from shoal.data.classes import SensitiveColumn
@@ -28,6 +30,9 @@ from shoal.linked.check import faults_of, person_losses
 from shoal.policy.binding.linked import bound_linked
 from shoal.policy.binding.linked_files import read_linked, read_linked_release
 from shoal.policy.problem import LinkedProblem
+
+NOT_KNOWN = "?"
+"""What stands for dates that are not known."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -67,7 +72,7 @@ def linked_attacker_views(
     release = read_linked_tables(published, problem, schemas)
     behind = _behind(str(trace), published, tables)
     InputError.raise_for(_misfits(faults_of(published, release, tables, behind)))
-    return LinkedAttackerViews(release, tables, sources, behind[PEOPLE])
+    return LinkedAttackerViews(release, tables, sources, behind[PEOPLE], behind)
 
 
 def _behind(
@@ -110,13 +115,14 @@ class LinkedAttackerViews(AttackerViews):
     """Views of any person of one release of linked tables.
 
     original: its tables as they were bound; sources: as they were read. owners: (people,) the
-    person of the original behind each published one.
+    person of the original behind each published one; behind: by table, the row behind each.
     """
 
     release: LinkedRelease
     original: LinkedTables
     sources: Mapping[str, Table]
     owners: np.ndarray
+    behind: Mapping[str, np.ndarray]
 
     @property
     def rows(self) -> int:
@@ -125,13 +131,13 @@ class LinkedAttackerViews(AttackerViews):
     def of(self, row: int) -> LinkedAttackerView:
         """The view of a person; row: of the table of people, from 1."""
         place = int(np.flatnonzero(self.owners == row - 1)[0])
-        alike = self._alike(place)
+        alike, date = self._alike(place)
         shown = None if self.release.withheld[place] else dict(self._shown(place))
         tables = self.original.tree.tables
         known = {
             name: cells[0]
-            for name, cells in self._cells(tables[0], np.array([row - 1])).items()
-            if name != ANCHOR
+            for name, cells in self._cells(tables[0], np.array([row - 1]), date).items()
+            if name != ANCHOR and cells != [NOT_KNOWN]
         }
         below = [t for t in tables[1:] if t.known is not Known.NONE]
         return LinkedAttackerView(
@@ -143,17 +149,17 @@ class LinkedAttackerViews(AttackerViews):
             int(len(alike) > 0),
             len(alike),
             tuple(self._learnt(row - 1, alike)),
-            tuple(self._known_rows(about, row - 1) for about in below),
+            tuple(self._known_rows(about, row - 1, date) for about in below),
         )
 
     def most_exposed(self) -> int:
         """The row, from 1, of the person one of whose published values the attacker would give the
         greatest chance; of several, the one among the fewest people, then the first.
         """
-        person, number = self._found
+        person, number, is_own = self._found
         sizes = np.bincount(number)
         fewest, best = np.full(self.rows, self.rows + 1), np.zeros(self.rows)
-        np.minimum.at(fewest, person, sizes[number])
+        np.minimum.at(fewest, person[is_own], sizes[number[is_own]])
         for _, column, who, code in self._holders:
             begins, ends = (np.searchsorted(who, person, side) for side in ("left", "right"))
             counts = ends - begins
@@ -161,7 +167,8 @@ class LinkedAttackerViews(AttackerViews):
             own = np.arange(len(at)) + np.repeat(begins - (np.cumsum(counts) - counts), counts)
             pairs = number[at] * column.values + code[own]
             _, kind, times = np.unique(pairs, return_inverse=True, return_counts=True)
-            np.maximum.at(best, person[at], times[kind] / sizes[number[at]])
+            chance = times[kind] / sizes[number[at]]
+            np.maximum.at(best, person[at][is_own[at]], chance[is_own[at]])
         best[self.release.withheld] = -1
         return int(self.owners[np.lexsort((self.owners, fewest, -best))[0]]) + 1
 
@@ -176,9 +183,10 @@ class LinkedAttackerViews(AttackerViews):
     # Who is found.
 
     @cached_property
-    def _found(self) -> tuple[np.ndarray, np.ndarray]:
-        """(h,) published people, and (h,) the number of what they show that could be known: with
-        each, everybody who shows it. More known rows stand behind fewer.
+    def _found(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(h,) published people, (h,) the number of what they show that could be known, with each
+        everybody who shows it, and (h,) bool, whether it is true of them and so could be known.
+        More known rows stand behind fewer, and dates behind these.
         """
         view = self.release.view
         kept = np.flatnonzero(~self.release.withheld)
@@ -187,17 +195,34 @@ class LinkedAttackerViews(AttackerViews):
             sets = view.known_sets(size)
             people.append(sets.person)
             numbers.append(sets.number + 1 + numbers[-1].max(initial=int(view.labels.max())))
-        return np.concatenate(people), np.concatenate(numbers)
+        are_own = [np.ones(len(some), dtype=bool) for some in people]
+        begun = int(numbers[-1].max(initial=int(view.labels.max()))) + 1
+        for number, date in enumerate(self._dates, begun):
+            people.append(date.fitting)
+            numbers.append(np.full(len(date.fitting), number))
+            are_own.append(np.isin(date.fitting, date.owners))
+        return np.concatenate(people), np.concatenate(numbers), np.concatenate(are_own)
 
-    def _alike(self, place: int) -> np.ndarray:
-        """The fewest published people whom the attacker finds instead of one; nobody where that
-        one is withheld.
+    @cached_property
+    def _dates(self) -> list[KnownDate]:
+        """The dates of which one could be known; none where gaps tell no more than spans."""
+        anchor = self.release.tree.anchor
+        if anchor is None or not anchor.is_exact:
+            return []
+        found = KnownDates(self.release, self.original).of_rows(self.behind)
+        return [date for date in found if len(date.fitting)]
+
+    def _alike(self, place: int) -> tuple[np.ndarray, KnownDate | None]:
+        """The fewest published people whom the attacker finds instead of one, and the date that is
+        known then; nobody where that one is withheld.
         """
-        person, number = self._found
-        own = number[person == place][::-1]
+        person, number, is_own = self._found
+        own = number[(person == place) & is_own][::-1]
         if not len(own):
-            return np.zeros(0, np.int64)
-        return person[number == own[np.argmin(np.bincount(number)[own])]]
+            return np.zeros(0, np.int64), None
+        chosen = int(own[np.argmin(np.bincount(number)[own])])
+        at = chosen - (int(number.max()) + 1 - len(self._dates))
+        return person[number == chosen], self._dates[at] if at >= 0 else None
 
     # What is known, and learnt.
 
@@ -210,17 +235,26 @@ class LinkedAttackerViews(AttackerViews):
             if name not in dates:
                 yield name, column.cells[column.codes[place]]
 
-    def _known_rows(self, about: LinkedTable, person: int) -> KnownRows:
+    def _known_rows(self, about: LinkedTable, person: int, date: KnownDate | None) -> KnownRows:
         rows = np.flatnonzero(self.original.person_of(about.name) == person)
-        cells = {} if about.known is Known.COUNT else self._cells(about, rows)
+        cells = {} if about.known is Known.COUNT else self._cells(about, rows, date)
         in_rows = zip(*cells.values(), strict=True)
         return KnownRows(about.name, str(about.known), len(rows), tuple(cells), tuple(in_rows))
 
-    def _cells(self, about: LinkedTable, rows: np.ndarray) -> dict[str, list[str]]:
-        """By quasi-identifier, the cells of some rows as the original has them."""
+    def _cells(
+        self, about: LinkedTable, rows: np.ndarray, date: KnownDate | None
+    ) -> dict[str, list[str]]:
+        """By quasi-identifier, the cells of somebody's rows as the original has them; where gaps
+        are exact, of all dates the one that is known.
+        """
         own = self.original.rows[about.name]
         names = [a.name for a in about.schema.quasi if a.name != ANCHOR]
-        return {name: self._texts(about, name, rows) for name in names} if own.count else {}
+        cells = {name: self._texts(about, name, rows) for name in names} if own.count else {}
+        for name in cells.keys() & {*self.release.tables[about.name].dates}:
+            is_known = date is not None and (date.table, date.column) == (about.name, name)
+            known = np.isin(rows, date.rows if date is not None and is_known else [])
+            cells[name] = np.where(known, cells[name], NOT_KNOWN).tolist()
+        return cells
 
     def _texts(self, about: LinkedTable, column: str, rows: np.ndarray) -> list[str]:
         own = self.original.rows[about.name]

@@ -23,6 +23,7 @@ from shoal.data.warnings import (
     WITHHELD_FEW,
     ReleaseWarning,
     assumes_people,
+    fault_sentence,
 )
 from shoal.errors import in_python
 from shoal.policy import registry
@@ -103,6 +104,12 @@ class Stated:
         return list(self.certificate["promises"])
 
     @property
+    def faults(self) -> list[str]:
+        """The faults that it states of its own release."""
+        faults = self.at("faults") or {}
+        return [fault_sentence(fault, count) for fault, count in faults.items() if count]
+
+    @property
     def counts_choices(self) -> bool:
         """Whether k is of people who fit some known rows or a known date, who may be fewer than a
         whole class.
@@ -142,7 +149,7 @@ class Stated:
         value: Any = self.certificate
         for key in path:
             if isinstance(value, list) and isinstance(key, int):
-                value = value[key]
+                value = value[key] if key < len(value) else None
             else:
                 value = value.get(key) if isinstance(value, Mapping) else None
         return value

@@ -407,6 +407,7 @@ WORDS = {
     "guards": "what the ledger guards",
     "stream": "figures of the stream",
     "measured": "how its parts were measured",
+    "tables": "what is said of each table",
     "linked": "figures of all tables together",
     "fusion": "figures of the fusion",
 }

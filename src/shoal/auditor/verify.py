@@ -41,7 +41,6 @@ from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import path_text, readable, require_regular
 from shoal.data.table import Table
 from shoal.data.two_tables import GROUP, sensitive_path
-from shoal.data.warnings import fault_sentence
 from shoal.errors import InputError, PromiseError
 from shoal.policy import registry
 from shoal.policy.binding.files import read_both
@@ -328,10 +327,8 @@ def _promises(stated: Stated, policy: Policy | None, is_measured: bool) -> Check
         return Check(name, False, "the certificate states none")
     if broken := [broken_text(promise) for promise in promises if not promise["holds"]]:
         return Check(name, False, f"the certificate states broken ones: {'; '.join(broken)}")
-    faults = stated.at("faults") or {}
-    found = [fault_sentence(fault, count) for fault, count in faults.items() if count]
-    if found:
-        return Check(name, False, f"the certificate states faults: {', '.join(found)}")
+    if stated.faults:
+        return Check(name, False, f"the certificate states faults: {', '.join(stated.faults)}")
     history = stated.at("history") or {}
     if history and not history["holds"] and not history["allowed"]:
         return Check(name, False, "beside earlier releases it gives something away")

@@ -8,23 +8,22 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from dataclasses import replace as replaced
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 
 from shoal.auditor.description import policy_sha256
-from shoal.auditor.linked.audit import LinkedAudit, measure_linked
+from shoal.auditor.linked.audit import LinkedAudit, described_output, measure_linked
 from shoal.auditor.verdict import require_kept
 from shoal.connectors import files
 from shoal.connectors.format import Format
 from shoal.connectors.linked_drafts import LinkedDraft, LinkedOutput
 from shoal.connectors.location import JSON_LINES
-from shoal.connectors.outputs import check_not_read, describe_file
+from shoal.connectors.outputs import check_not_read
 from shoal.connectors.traces import private_draft
 from shoal.data.bundles import Templates
 from shoal.data.certificate import Certificate
-from shoal.data.certificate_shape import MethodReport, OutputReport
+from shoal.data.certificate_shape import MethodReport
 from shoal.data.linked import PEOPLE, LinkedTables
 from shoal.data.progress import Progress, no_progress
 from shoal.linked.check import faults_of, paid_by_people
@@ -111,7 +110,7 @@ def publish_linked(
             method=MethodReport(name=policy.method_name, parameters=policy.parameters_for(VERB)),
             seed=policy.model.seed,
             input={"sha256": own.sha256} if own.hashes else None,
-            output=_described(back, target, problem),
+            output=described_output(target.kind, back.sha256, policy),
             seconds={"total": time.process_time() - started, "method": seconds},
         ).warned(*linked_warnings(own, problem))
         require_kept(certificate, WITHHELD)
@@ -207,16 +206,6 @@ def _as_written(
         table.name: problem.alone(table).tables.written_frame(recoded[table.name].frame, kind)
         for table in problem.given
     }
-
-
-def _described(back: LinkedSources, target: LinkedOutput, problem: LinkedProblem) -> OutputReport:
-    """What a certificate says of all tables under `output`; their hashes stand under `tables`."""
-    tables, place = problem.policy.tables, target.kind
-    render, notation = tables.cells.render, tables.model.read.notation.written
-    dialect = tables.output_dialect(place, None, place)
-    found = describe_file(Path(), place, back.sha256, render, dialect, notation)
-    found["dialect"]["order"] = None  # drawn, as keys are
-    return found
 
 
 def _audit(

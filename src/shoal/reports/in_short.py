@@ -300,7 +300,7 @@ def _lost(certificate: Certificate) -> Iterator[str]:
     if any(withheld.values()):
         rows = [f"{count:,} of {name}" for name, count in withheld.items() if count]
         yield gettext(
-            "Left out, as not everybody in a class has such rows: {rows}", rows=listed(rows)
+            "Left out, as too few people in a class have such rows: {rows}", rows=listed(rows)
         )
     absent = {words: certificate["records"].get(key) for key, words in _NOT_PUBLISHED.items()}
     kinds = [f"{count:,} {words}" for words, count in absent.items() if count]

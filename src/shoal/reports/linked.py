@@ -33,6 +33,7 @@ from shoal.reports.pages import (
     Content,
     Heading,
     known_text,
+    listed,
     percent_text,
     render_template,
     write_page,
@@ -52,8 +53,9 @@ def linked_lines(certificate: Certificate) -> Iterator[str]:
         found = "nothing (no class)" if measured is None else f"{measured:.6g}"
         verdict = "holds" if promise["holds"] else "DOES NOT HOLD"
         yield f"{promise['model']}{over}: asked {promise['asked']}, measured {found}: {verdict}"
-    kinds = f"{classes['count']} kinds of {span_text(classes)} people alike in all tables"
-    yield f"{kinds}, {people['out']} people, {people['withheld']} of these withheld"
+    kinds = f"{classes['count']} kinds of {span_text(classes)} people"
+    shown = f"alike in {_known_alike(certificate['linked'])}, {people['out']} people"
+    yield f"{kinds} {shown}, {people['withheld']} of these withheld"
     yield from map(_of_table, certificate["tables"])
     found = certificate["linked"]
     yield from exposure_lines(found["exposed"], certificate["together"]["asked"])
@@ -66,6 +68,24 @@ def linked_lines(certificate: Certificate) -> Iterator[str]:
     if found["audited"] == "files":
         yield "measured on the published files alone; --original tries to match people as well"
     yield from (f"{sentence}: DOES NOT HOLD" for sentence in fault_sentences(certificate))
+
+
+def _known_alike(found: Mapping[str, Any]) -> str:
+    """What everybody in a class shows alike, as the policy says what is known. found: `linked`."""
+    apart = []
+    if most := found.get("known_rows"):
+        apart.append(
+            ngettext(
+                "tables of which any {count} row is known",
+                "tables of which any {count} rows are known",
+                most,
+            )
+        )
+    if (found.get("anchor") or {}).get("gaps") == "exact":
+        apart.append(gettext("dates"))
+    if not apart:
+        return gettext("all that is known of all tables")
+    return gettext("all that is known of all tables, but for {apart}", apart=listed(apart))
 
 
 def _not_joined(certificate: Certificate) -> list[str]:
@@ -175,9 +195,9 @@ def paid_lines(certificate: Certificate) -> Iterator[str]:
 def _withheld(table: Mapping[str, Any], people: Mapping[str, int] | None) -> str:
     """How many rows of a table are withheld. people: of how many, and how many have none left."""
     said = ngettext(
-        "{count:,} of {all:,} rows of {table} is withheld: not everybody in its class has such a"
+        "{count:,} of {all:,} rows of {table} is withheld: too few people in its class have such a"
         " row.",
-        "{count:,} of {all:,} rows of {table} are withheld: not everybody in their classes has"
+        "{count:,} of {all:,} rows of {table} are withheld: too few people in their classes have"
         " such rows.",
         table["rows"]["withheld"],
         all=table["rows"]["in"],
@@ -384,6 +404,7 @@ def _content(
         "lines": in_short(certificate),
         "picture": entity_picture(entities_of(certificate)),
         "tables": table_findings(certificate),
+        "known_alike": _known_alike(found),
         "paid": list(paid_lines(certificate)),
         "columns": [
             (c["name"], ROLES.get(c["role"], c["role"]), gettext(SHOWN[c["technique"]]), c["loss"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections import Counter
+from datetime import date, timedelta
 from itertools import combinations
 from pathlib import Path
 
@@ -312,3 +313,95 @@ def test_the_command_shows_a_person_on_standard_output_alone(tmp_path, capsys, m
     assert status_of([*asked, "--trace", "trace", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(view.to_dict()))
     assert sorted(tmp_path.rglob("*")) == before
+
+
+# Of exact gaps one date is known.
+
+
+@pytest.fixture(scope="module")
+def dated(tmp_path_factory):
+    """Frames, policy, release and trace of visits on days that keep their gaps."""
+    folder = tmp_path_factory.mktemp("dated")
+    content = linked_cases.policy(
+        3, anchor={"first": "visits.day", "gaps": "exact"}, assume=["one-date-known"]
+    )
+    content["tables"]["visits"]["attributes"]["day"] = {"role": "quasi", "type": "date"}
+    frames, rng = linked_cases.world(40), np.random.default_rng(0)
+    days = [linked_cases.DAY + timedelta(int(day)) for day in rng.integers(0, 90, 200)]
+    frames["visits"] = frames["visits"].with_columns(
+        day=pl.Series(days[: frames["visits"].height]).cast(pl.String)
+    )
+    out, trace = folder / "out", folder / "trace"
+    policy = shoal.Policy.from_dict(content)
+    shoal.publish(frames, policy, output=out, trace=trace)
+    return frames, policy, out, trace
+
+
+def found_by_dates(frames, out: Path, trace: Path) -> dict[int, list[list[int]]]:
+    """By row of the original, whom each date of the person fits, in a row that shows the same as
+    the one with the date; and first, who is alike but for dates.
+    """
+    files = Files(out, trace)
+    people, visits = (
+        list(csv.DictReader((out / f"{name}.csv").open(encoding="utf-8")))
+        for name in ("people", "visits")
+    )
+    place = {one["patient"]: at for at, one in enumerate(people)}
+    shown = zip(files.cells, people, files.visits, strict=True)
+    alike = [(cells, one["anchor.hull"], sorted(rows)) for cells, one, rows in shown]
+    drugs = Counter(one["visit"] for one in csv.DictReader((out / "drugs.csv").open()))
+    rows = []
+    for one in visits:
+        at = place[one["patient"]]
+        anchor = date.fromisoformat(people[at]["anchor.day"])
+        kind = one["cost"], one["drugs.rows"], drugs[one["visit"]]
+        rows.append((at, kind, date.fromisoformat(one["day"]) - anchor))
+    lines = [json.loads(line) for line in trace.read_text("utf-8").splitlines()]
+    true = {one["row"]: one["seq"] for one in lines if one["table"] == "visits"}
+    found = {}
+    for seq, at in files.place.items():
+        hull = people[at]["anchor.hull"].strip("[]").split(", ")
+        first, last = date.fromisoformat(hull[0]), date.fromisoformat(hull[-1])
+        ways = [[p for p in range(len(people)) if alike[p] == alike[at]]]
+        for number, (owner, kind, _) in enumerate(rows):
+            if owner == at:
+                known = date.fromisoformat(frames["visits"]["day"][true[number]])
+                fits = {p for p, own, gap in rows if own == kind and first <= known - gap <= last}
+                ways.append(sorted(fits & {*ways[0]}))
+        found[seq] = ways
+    return found
+
+
+def test_of_exact_gaps_one_date_is_known_and_whom_it_fits_is_counted(dated):
+    frames, policy, out, trace = dated
+    views = shoal.attacker_views(out, policy, frames, trace=trace)
+    found = found_by_dates(frames, out, trace)
+    narrower = 0
+    for row in range(40):
+        view = views.of_row(row + 1)
+        assert view.people == min(map(len, found[row])) >= 3
+        narrower += view.people < len(found[row][0])
+        visits = view.tables[0]
+        assert visits.columns == ("cost", "day")
+        (known,) = {day for _, day in visits.cells} - {"?"}
+        assert known in frames["visits"].filter(patient=f"p{row}")["day"]
+        assert "anchor.day" not in view.known
+    assert narrower > 0
+
+
+def test_whoever_is_most_exposed_is_so_by_one_known_date(dated):
+    frames, policy, out, trace = dated
+    views, files = shoal.attacker_views(out, policy, frames, trace=trace), Files(out, trace)
+    found = found_by_dates(frames, out, trace)
+
+    def exposed(row: int) -> tuple[float, int, int]:
+        own = files.place[row]
+        likely = max(
+            sum(value in files.has[name][p] for p in way) / len(way)
+            for way in found[row]
+            for name in PRIVATE
+            for value in files.has[name][own]
+        )
+        return -likely, min(map(len, found[row])), row
+
+    assert views.most_exposed() == min(range(40), key=exposed) + 1

@@ -28,6 +28,7 @@ from shoal.reports.linked import (
     linked_lines,
     paid_lines,
     table_findings,
+    write_linked_report,
 )
 
 
@@ -141,9 +142,31 @@ def test_of_exact_gaps_it_says_how_many_dates_may_be_known(judges, dates, tmp_pa
     lines = [line for one in table_findings(found) for line in one.lines]
     assert "Known all rows of visits, dates aside: everybody hides among at least 3." in lines
     assert "Known the number of rows of visits: everybody hides among at least 3." in lines
+    (kinds,) = (line for line in linked_lines(found) if " kinds of " in line)
+    assert "alike in all that is known of all tables, but for dates, 60 people" in kinds
     assert "known any 1 row of visits, dates aside: 0 people hide among fewer than 3" in {
         *linked_lines(found)
     }
+
+
+@pytest.mark.parametrize(
+    ("content", "alike"),
+    [
+        (_known(), "all that is known of all tables"),
+        (
+            _known(visits=1, drugs="none"),
+            "all that is known of all tables, but for tables of which any 1 row is known",
+        ),
+    ],
+)
+def test_people_are_said_to_be_alike_in_no_more_than_is_known(content, alike, tmp_path):
+    policy, report = shoal.Policy.from_dict(content), tmp_path / "report.html"
+    found = shoal.publish(linked_cases.world(60), policy, output=tmp_path / "out").certificate
+    assert any(f" people alike in {alike}, 60 people, " in line for line in linked_lines(found))
+    write_linked_report(found, policy.model, report)
+    text = " ".join(report.read_text("utf-8").split())
+    assert f"everybody in a class shows the same in {alike}." in text
+    assert not re.search("(row by row|not everybody)", text)
 
 
 @pytest.mark.parametrize("policy", [linked_cases.policy(3), _known(drugs="none")])
@@ -163,7 +186,9 @@ def test_of_rows_that_nobody_can_join_no_figure_says_that_people_hide_by_them(po
 def test_who_pays_is_said_of_each_table_as_far_as_it_is_known():
     visits, drugs = paid_lines(certificate())  # audited by who does not know whose row is whose
     assert visits.startswith("9 of 90 rows of visits are withheld")
-    assert drugs == "1 of 100 rows of drugs is withheld: not everybody in its class has such a row."
+    assert (
+        drugs == "1 of 100 rows of drugs is withheld: too few people in its class have such a row."
+    )
     people = {"visits": {"losing": 7, "without": 2}, "drugs": {"losing": 1, "without": 0}}
     most, visits, drugs = paid_lines(
         certificate(paid={"tenth": 0.5, "half": 0.125, "people": people})

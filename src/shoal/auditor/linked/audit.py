@@ -7,6 +7,7 @@ measured. The certificate names which table, and how many known rows of it, betr
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -17,8 +18,16 @@ from shoal.auditor.linked.labels import exposures, view_of
 from shoal.auditor.linked.matching import matching_attack
 from shoal.auditor.linked.reading import LinkedRelease, read_linked_tables
 from shoal.auditor.verdict import missing_counted, of_cells
+from shoal.connectors.location import Location
+from shoal.connectors.outputs import describe_file
 from shoal.data.certificate import Certificate
-from shoal.data.certificate_shape import RISK, UTILITY, ColumnReport, PromiseReport
+from shoal.data.certificate_shape import (
+    RISK,
+    UTILITY,
+    ColumnReport,
+    OutputReport,
+    PromiseReport,
+)
 from shoal.data.classes import Classes, Sizes
 from shoal.data.linked import HULL, PEOPLE, Keys, LinkedTables, rows_column
 from shoal.data.numbers import alike, exact_sum
@@ -96,6 +105,15 @@ def audit_linked(
         seconds={"total": time.process_time() - started, "method": None},
     )
     return replace(audit, certificate=certificate)
+
+
+def described_output(place: Location, sha256: str | None, policy: Policy) -> OutputReport:
+    """What the certificate of a release says of all its tables under `output`; their hashes stand
+    under `tables`. place: of one of them.
+    """
+    found = describe_file(Path(), place, sha256, policy.render, None, policy.notation.written)
+    found["dialect"]["order"] = None  # drawn, as keys are
+    return found
 
 
 def has_exact_gaps(model: PolicyModel) -> bool:

@@ -6,8 +6,9 @@ alike in all else, the likeliest is the one with most of the rows that fit. The 
 which rows show the same as the known one; so rows that differ are judged apart.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,12 +23,15 @@ MOST_PAIRS = 10**7
 class _Column:
     """The rows of one column of dates, by label of their person, kind of row, and person.
 
-    begins: (labels + 1,) where those of each label begin. kind, person, lo, hi: (n,) of each row;
-    lo, hi: days from the anchor. days: the true dates, those of person i of the original being
-    days[starts[i]] up to days[starts[i + 1]].
+    begins: (labels + 1,) where those of each label begin. row, kind, person, lo, hi: (n,) of each;
+    row: its place in the file; lo, hi: days from the anchor. days: the true dates, those of person
+    i of the original being days[starts[i]] up to days[starts[i + 1]].
     """
 
+    table: str
+    name: str
     begins: np.ndarray
+    row: np.ndarray
     kind: np.ndarray
     person: np.ndarray
     lo: np.ndarray
@@ -40,6 +44,18 @@ class _Column:
         spans = zip(self.starts[people], self.starts[people + 1], strict=True)
         days = np.unique(np.concatenate([self.days[begin:end] for begin, end in spans]))
         return days[~np.isnan(days)]
+
+
+class KnownDate(NamedTuple):
+    """A date that somebody may know, and of which kind of row. rows: those of the original that
+    have it. owners: the published people behind these; fitting: all whom the date fits.
+    """
+
+    table: str
+    column: str
+    rows: np.ndarray
+    owners: np.ndarray
+    fitting: np.ndarray
 
 
 class KnownDates:
@@ -58,19 +74,41 @@ class KnownDates:
         label: of the published people whom they are taken for.
         """
         found = [np.zeros((0, 2), np.int64)]
-        member = int(np.argmax(self.labels == label))
-        first, last = (ends[member] for ends in self._hulls)
         for column in self._columns:
             rows = slice(column.begins[label], column.begins[label + 1])
             lo, hi, dates = column.lo[rows], column.hi[rows], column.dates(people)
             size = max(MOST_PAIRS // max(len(lo), 1), 1)
             for begin in range(0, len(dates), size):
-                some = dates[begin : begin + size, None]
-                fits = (some - hi <= last) & (some - lo >= first)
-                if self._step > 1:
-                    fits &= (some - lo - first) % self._step == 0
+                fits = self._fits(dates[begin : begin + size, None], lo, hi, label)
                 found.append(_most_likely(fits, column.kind[rows], column.person[rows]))
         return np.concatenate(found)
+
+    def _fits(self, days: np.ndarray, lo: np.ndarray, hi: np.ndarray, label: int) -> np.ndarray:
+        """(d, n) bool, which rows of people of a label which of (d, 1) dates fit."""
+        member = int(np.argmax(self.labels == label))
+        first, last = (ends[member] for ends in self._hulls)
+        fits = (days - hi <= last) & (days - lo >= first)
+        return fits & ((days - lo - first) % self._step == 0) if self._step > 1 else fits
+
+    def of_rows(self, behind: Mapping[str, np.ndarray]) -> Iterator[KnownDate]:
+        """Every date of a published row, once for each kind of row of each label.
+
+        behind: by table, the row of the original behind each published one.
+        """
+        for column in self._columns:
+            true = behind[column.table][column.row]
+            for label, begin in enumerate(column.begins[:-1]):
+                rows = slice(begin, column.begins[label + 1])
+                kind, person, days = column.kind[rows], column.person[rows], column.days[true[rows]]
+                for one in np.flatnonzero(days == days):  # NaN: there is none
+                    is_own = (kind == kind[one]) & (days == days[one])
+                    if one == np.argmax(is_own):
+                        fits = self._fits(days[one], column.lo[rows], column.hi[rows], label)
+                        fitting = np.unique(person[fits & (kind == kind[one])])
+                        owners = np.unique(person[is_own])
+                        yield KnownDate(
+                            column.table, column.name, true[rows][is_own], owners, fitting
+                        )
 
     def of_everybody(self, owners: np.ndarray) -> np.ndarray:
         """`hidden_among` of all people. owners: (people,) the person behind each published one."""
@@ -94,7 +132,10 @@ def _columns(release: LinkedRelease, truth: LinkedTables, labels: np.ndarray) ->
             if column.name in table.dates:
                 lo, hi = (ends[column.codes][order] for ends in (column.lo, column.hi))
                 days = _values(truth, name, column.name) + anchors[owner]
-                yield _Column(begins, kind[order], person[order], lo, hi, days, starts)
+                source = table.table.source
+                place = order if source is None else source[order]
+                by_kind = begins, place, kind[order], person[order]
+                yield _Column(name, column.name, *by_kind, lo, hi, days, starts)
 
 
 def _values(truth: LinkedTables, table: str, column: str) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shoal.auditor.checks import K_ANONYMITY, Check, Stated, consistency, is_close
-from shoal.auditor.linked.audit import audit_linked, has_exact_gaps
+from shoal.auditor.linked.audit import audit_linked, described_output, has_exact_gaps
 from shoal.auditor.measured_again import Reader, of_original
 from shoal.connectors import files
 from shoal.connectors.database.address import names_table
@@ -23,8 +23,12 @@ MEASURED = ("promises", "people", "counted", "classes", "subjects", "together", 
 """What an audit finds again in the files alone."""
 BESIDE_ORIGINAL = ("records", "utility", "columns")
 """What it finds again beside the original, which also tells the ends of undeclared domains."""
-OF_PUBLISHER = ("matching", "paid")
-"""What only an audit of files says of linked tables, and only who made them."""
+OF_ORIGINAL = ("audited", "bundle_loss", "matching")
+"""What is found of linked tables alone only beside the original."""
+ANCHORED = ("render", "gaps", "least_hull_days")
+"""What the files say of moved days also where gaps are exact."""
+OF_PUBLISHER = "paid"
+"""What only who made them says of linked tables."""
 
 
 def require_no_trace(stated: Stated, trace: str | None) -> None:
@@ -70,20 +74,30 @@ def linked_checks(stated: Stated, path: str, reader: Reader, progress: Progress)
         yield of_original(stated, (again["input"] or {}).get("sha256"))
         stated.note("faults")
         keys = (*MEASURED, *BESIDE_ORIGINAL)
-    found: dict[tuple[str, ...], object] = {(key,): again[key] for key in keys}
+    found: dict[tuple[str | int, ...], object] = {(key,): again[key] for key in keys}
     is_exact = has_exact_gaps(reader.policy.model)
     if is_exact:
         found |= {(key,): one for key, one in _with_known_dates(stated, again).items()}
-    if reader.original is not None:
-        found |= _of_linked(stated, again, is_exact)
+    found |= _of_linked(stated, again, is_exact, reader.original is not None)
+    found |= _of_tables(again["tables"], reader.original is not None)
+    if stated.verb == "publish":
+        output = described_output(_one_place(path), stated.at("output", "sha256"), reader.policy)
+        found |= {("output", key): one for key, one in output.items()}
     for place in found:
         stated.note(*place)
-    different = [at[-1] for at, one in found.items() if not is_close(stated.at(*at), one)]
+    different = [at for at, one in found.items() if not is_close(stated.at(*at), one)]
+    lacking = sorted(_keys_of(stated, again) - {*stated.at("linked")})
     broken = [p["model"] for p in again["promises"] if not p["holds"]]
     faults = [name for name, count in again["faults"].items() if count]
-    if different or broken or faults:
-        parts = [*(f"'{key}' differs" for key in different), *broken, *faults]
+    if different or lacking or broken or faults:
+        parts = [f"{_named(at, again)} differs" for at in different]
+        parts += [*(f"'{key}' is missing" for key in lacking), *broken, *faults]
         yield Check("promises", False, f"measured again, not as stated: {some_named(parts)}")
+        return
+    if stated.faults:
+        yield Check(
+            "promises", False, f"the certificate states faults: {some_named(stated.faults)}"
+        )
         return
     count = len(again["promises"])
     held = f"{count} of {count} held, measured again from the files"
@@ -94,13 +108,50 @@ def linked_checks(stated: Stated, path: str, reader: Reader, progress: Progress)
     yield Check("promises", True, held)
 
 
-def _of_linked(stated: Stated, again: Certificate, is_exact: bool) -> dict[tuple[str, ...], object]:
+def _of_linked(
+    stated: Stated, again: Certificate, is_exact: bool, has_original: bool
+) -> dict[tuple[str | int, ...], object]:
     """What is stated of linked tables alone, as found again. is_exact: whether gaps between dates
     are, of which only who knows whose dates are whose can tell everything.
     """
-    unknown = (*OF_PUBLISHER, *(["anchor"] if is_exact else []))
-    known = [key for key in stated.at("linked") if key not in unknown]
-    return {("linked", key): again["linked"].get(key) for key in known}
+    unknown = {*([] if has_original else OF_ORIGINAL), *(["anchor"] if is_exact else [])}
+    found: dict[tuple[str | int, ...], object] = {
+        ("linked", key): one for key, one in again["linked"].items() if key not in unknown
+    }
+    if is_exact:
+        anchor = again["linked"]["anchor"]
+        found |= {("linked", "anchor", key): anchor[key] for key in ANCHORED}
+    if has_original and stated.verb == "publish":  # who made it has nobody to match
+        found["linked", "matching"] = None
+    return found
+
+
+def _keys_of(stated: Stated, again: Certificate) -> set[str]:
+    """What has to be stated of linked tables alone, be it nothing."""
+    return {*again["linked"], *([OF_PUBLISHER] if stated.verb == "publish" else [])}
+
+
+def _of_tables(tables: list[Json], has_original: bool) -> dict[tuple[str | int, ...], object]:
+    """What is stated of each table, and that there is no further one."""
+    found: dict[tuple[str | int, ...], object] = {("tables", len(tables)): None}
+    for number, table in enumerate(tables):
+        rows = table["rows"] if has_original else {"published": table["rows"]["published"]}
+        found |= {("tables", number, key): table[key] for key in table if key != "rows"}
+        found |= {("tables", number, "rows", key): one for key, one in rows.items()}
+    return found
+
+
+def _named(at: tuple[str | int, ...], again: Certificate) -> str:
+    """What differs, and of which table, as a sentence has it."""
+    last = at[-1]
+    if at[0] != "tables" or last == len(again["tables"]):
+        return f"'{at[0] if isinstance(last, int) else last}'"
+    return f"'{last}' of table '{again['tables'][at[1]]['name']}'"
+
+
+def _one_place(path: str) -> Location:
+    """The place of one of the tables, all of which are written alike."""
+    return Location(next(iter(table_places(path).places.values())).path)
 
 
 def _with_known_dates(stated: Stated, again: Certificate) -> Json:
@@ -120,9 +171,10 @@ def _with_known_dates(stated: Stated, again: Certificate) -> Json:
 
 
 def _files(stated: Stated, hashes: dict[str, str]) -> Check:
-    for key in ("tables", "output"):
-        stated.note(key)
+    stated.note("output", "sha256")
     tables = stated.at("tables") or []
+    for number in range(len(tables)):
+        stated.note("tables", number, "sha256")
     known = {table["name"]: table["sha256"] for table in tables if table["sha256"]}
     other = sorted(name for name in known.keys() | hashes if known.get(name) != hashes.get(name))
     if not other and stated.at("output", "sha256") == LinkedSources({}, hashes).sha256:

@@ -248,6 +248,61 @@ def test_without_a_policy_what_the_certificate_itself_denies_is_found(copied, ch
     assert "promises" in failing(checks_of(copied))
 
 
+FORGED = {
+    "tables.1.rows.withheld": (0, "'withheld' of table 'visits'"),
+    "tables.1.rows.in": (1, "'in' of table 'visits'"),
+    "tables.1.rows.published": (1, "'published' of table 'visits'"),
+    "tables.1.known": ("count", "'known' of table 'visits'"),
+    "tables.2.parent": ("people", "'parent' of table 'drugs'"),
+    "tables.0.columns": (["sex"], "'columns' of table 'people'"),
+    "output.dialect": ({"mark": "-"}, "'dialect'"),
+    "linked.matching": ({"below": 0}, "'matching'"),
+}
+
+
+@pytest.mark.parametrize("place", FORGED)
+def test_what_is_forged_of_a_table_is_found(copied, place):
+    path, (other, named) = copied / "out" / "certificate.json", FORGED[place]
+    stated = json.loads(path.read_text())
+    *above, last = (int(key) if key.isdigit() else key for key in place.split("."))
+    part = stated
+    for key in above:
+        part = part[key]
+    assert part[last] != other
+    part[last] = part[last] | other if last == "dialect" else other
+    path.write_text(json.dumps(stated))
+    found = checks_of(copied, policy=copied / "policy.json", original=copied / "clinic")
+    assert found["promises"].text == f"measured again, not as stated: {named} differs"
+    alone = checks_of(copied, policy=copied / "policy.json")
+    needs_original = last in ("withheld", "in", "matching")
+    assert alone["promises"].ok is needs_original
+    if needs_original:
+        left = alone["not measured again"].text
+        assert ("each table (in part)" if above[0] == "tables" else "together (in part)") in left
+
+
+def test_nothing_that_is_said_of_linked_tables_may_be_left_out(copied):
+    path = copied / "out" / "certificate.json"
+    stated = json.loads(path.read_text())
+    for key in stated["linked"].keys() - {"keys", "audited", "exposed"}:  # else it is none
+        less = {name: one for name, one in stated["linked"].items() if name != key}
+        path.write_text(json.dumps({**stated, "linked": less}))
+        found = checks_of(copied, policy=copied / "policy.json")
+        assert f"'{key}' is missing" in found["promises"].text
+
+
+@pytest.mark.parametrize("given", [[], ["policy"], ["policy", "original"]])
+def test_faults_that_the_certificate_itself_states_are_never_passed_over(copied, given):
+    path = copied / "out" / "certificate.json"
+    stated = json.loads(path.read_text())
+    stated["faults"] |= {"uncovered": 99, "changed": 5}
+    path.write_text(json.dumps(stated))
+    places = {"policy": copied / "policy.json", "original": copied / "clinic"}
+    found = checks_of(copied, **{name: places[name] for name in given})
+    assert failing(found) == ["promises"]
+    assert found["promises"].text.startswith("the certificate states faults: 99 ")
+
+
 @pytest.mark.parametrize("command", ["verify", "dossier"])
 def test_a_trace_is_refused_where_nothing_of_linked_tables_is_checked_by_it(
     published, tmp_path, shoal, command
