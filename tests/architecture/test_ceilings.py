@@ -18,10 +18,10 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "shoal"
 
 CEILINGS = {
-    "lines": 115_400,
-    "logical lines": 72_400,
-    "modules of more than 3 lines": 439,
-    "lines of imports": 7_310,
+    "lines": 116_800,
+    "logical lines": 73_300,
+    "modules of more than 3 lines": 442,
+    "lines of imports": 7_440,
     "percent of the biggest package": 11,
     "files that name a format or scheme": 23,
     "parameters annotated with Policy": 80,
@@ -32,7 +32,7 @@ CEILINGS = {
     "'so many' and 'so much'": 0,
     "files of changes": 20,
     "words of docs": 65_000,
-    "lines of tests": 81_800,
+    "lines of tests": 84_000,
 }
 
 PLACE = re.compile(r"\.(csv|tsv|parquet|arrow|jsonl|xlsx)\b|\b(sqlite|postgresql|kafka)://")

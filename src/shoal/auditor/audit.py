@@ -87,28 +87,6 @@ def policy_or_columns(
     return policy_of_columns(**columns)
 
 
-def with_files(policy: Policy, read: Mapping[str, Any], write: Mapping[str, Any]) -> Policy:
-    """The policy with how files are written; raises InputError for what cells mean where columns
-    alone are known.
-    """
-    if policy.is_made_of_columns:
-        InputError.raise_for(
-            f"{option} {key}: says what cells mean, and without a policy they are compared as text;"
-            " leave it out, or give --policy"
-            for option, keys in (("--read", read), ("--write", write))
-            for key in keys
-            if key not in _OF_TEXT[option]
-        )
-    return policy.with_files(read, write)
-
-
-_OF_TEXT = {
-    "--read": ("encoding", "delimiter", "sheet", "header", "unpacked"),
-    "--write": ("encoding", "delimiter", "formulas"),
-}
-"""What an audit without a policy can follow: how text is written, not what it means."""
-
-
 def audit_table(
     released: Table,
     policy: Policy,

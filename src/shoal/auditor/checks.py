@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from shoal.data.certificate import EARLIER, Certificate
+from shoal.data.certificate import CLOSE, EARLIER, Certificate, is_close
 from shoal.data.certificate_shape import BY_RELEASE, ColumnReport, PromiseReport
 from shoal.data.findings import some_named
 from shoal.data.language import printable
@@ -32,7 +32,6 @@ Path = tuple[str | int, ...]
 K_ANONYMITY = "k-anonymity"
 GRAVE_FINDING = "grave finding"
 OTHER_RELEASES = "other releases"
-CLOSE = 1e-9  # relative; sums in another order differ by less
 
 
 @dataclass(frozen=True, repr=False)
@@ -199,18 +198,6 @@ def broken_text(promise: PromiseReport) -> str:
     """A promise that does not hold, with both figures."""
     asked, measured = figure(promise["asked"]), figure(promise["measured"])
     return f"{promise['model']}: {asked} asked, {measured} measured"
-
-
-def is_close(one: Any, other: Any) -> bool:
-    """Whether two figures are equal but for rounding; all else must be equal."""
-    numbers = (int, float)
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return {*one} == {*other} and all(is_close(one[key], other[key]) for key in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(is_close, one, other))
-    if isinstance(one, bool) or not isinstance(one, numbers) or not isinstance(other, numbers):
-        return bool(one == other)
-    return math.isclose(one, other, rel_tol=CLOSE, abs_tol=CLOSE)
 
 
 # Contradictions: what a certificate states and its own figures deny.

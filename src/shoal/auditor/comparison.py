@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from shoal.auditor.checks import CLOSE, K_ANONYMITY, Stated
-from shoal.data.certificate import Certificate
+from shoal.auditor.checks import K_ANONYMITY, Stated
+from shoal.data.certificate import CLOSE, Certificate
 from shoal.data.certificate_shape import ColumnReport
 from shoal.data.people import UNKNOWN
 from shoal.data.single_ends import SINGLE_ENDS

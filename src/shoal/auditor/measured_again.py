@@ -14,7 +14,6 @@ import numpy as np
 
 from shoal.auditor.audit import AuditResult, audit_table, stated_policy
 from shoal.auditor.checks import (
-    CLOSE,
     K_ANONYMITY,
     Check,
     Path,
@@ -26,7 +25,7 @@ from shoal.auditor.comparison import Comparison, asked_of, counts_rows
 from shoal.auditor.reading import NEEDS_WITHHELD
 from shoal.connectors.files import SourceFile
 from shoal.connectors.location import Location
-from shoal.data.certificate import Certificate
+from shoal.data.certificate import CLOSE, Certificate
 from shoal.data.certificate_shape import BY_RELEASE
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.data.findings import some_named

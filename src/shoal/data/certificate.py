@@ -318,3 +318,18 @@ def _short(value: object) -> str:
 
 def _percent(share: float | None) -> str:
     return "not known" if share is None else f"{100 * share:.2f} %"
+
+
+CLOSE = 1e-9  # relative; sums in another order differ by less
+
+
+def is_close(one: Any, other: Any) -> bool:
+    """Whether two figures are equal but for rounding; all else must be equal."""
+    numbers = (int, float)
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return {*one} == {*other} and all(is_close(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(is_close, one, other))
+    if isinstance(one, bool) or not isinstance(one, numbers) or not isinstance(other, numbers):
+        return bool(one == other)
+    return math.isclose(one, other, rel_tol=CLOSE, abs_tol=CLOSE)

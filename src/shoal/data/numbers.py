@@ -100,6 +100,12 @@ def is_long(texts: Iterable[str]) -> np.ndarray:
     return (digits.str.len_chars() > CERTAIN_DIGITS).to_numpy()
 
 
+def loses_digits(text: pl.Series) -> bool:
+    """Whether some number shows other digits as a float."""
+    cells = [Decimal(cell) for cell in text.drop_nulls().unique().to_list()]
+    return any(cell.is_finite() and cell != Decimal(repr(float(cell))) for cell in cells)
+
+
 EXACT_DIGITS = 800
 EXACT = Context(prec=EXACT_DIGITS)
 """Wide enough for any finite double beside any other, so that no end is ever rounded."""

@@ -13,7 +13,8 @@ import numpy as np
 import polars as pl
 
 from shoal.auditor.description import policy_sha256
-from shoal.auditor.linked.audit import LinkedAudit, described_output, measure_linked
+from shoal.auditor.linked.audit import LinkedAudit, measure_linked
+from shoal.auditor.linked.reading import described_output
 from shoal.auditor.verdict import require_kept
 from shoal.connectors import files
 from shoal.connectors.format import Format
@@ -110,7 +111,9 @@ def publish_linked(
             method=MethodReport(name=policy.method_name, parameters=policy.parameters_for(VERB)),
             seed=policy.model.seed,
             input={"sha256": own.sha256} if own.hashes else None,
-            output=described_output(target.kind, back.sha256, policy),
+            output=described_output(
+                target.kind, back.sha256, policy.render, policy.notation.written
+            ),
             seconds={"total": time.process_time() - started, "method": seconds},
         ).warned(*linked_warnings(own, problem))
         require_kept(certificate, WITHHELD)

@@ -418,3 +418,21 @@ def require_one_record_each(table: Table, model: PolicyModel, what: str) -> None
             f"{what}: records that name nobody: {unnamed}; name their people, or leave them out"
         )
     InputError.raise_for(findings)
+
+
+_OF_TEXT = {
+    "--read": ("encoding", "delimiter", "sheet", "header", "unpacked"),
+    "--write": ("encoding", "delimiter", "formulas"),
+}
+"""What an audit without a policy can follow: how text is written, not what it means."""
+
+
+def require_ways_of_text(read: Mapping[str, Any], write: Mapping[str, Any]) -> None:
+    """Raises InputError for what cells mean, where columns alone are known."""
+    InputError.raise_for(
+        f"{option} {key}: says what cells mean, and without a policy they are compared as text;"
+        " leave it out, or give --policy"
+        for option, keys in (("--read", read), ("--write", write))
+        for key in keys
+        if key not in _OF_TEXT[option]
+    )

@@ -17,6 +17,7 @@ from shoal.connectors.dialect import Reading
 from shoal.connectors.frames import Frame, ordered_categories, table_of
 from shoal.data.column_words import words_of
 from shoal.data.numbers import FARTHEST, number_text, parse_numbers
+from shoal.data.regular_files import Json
 from shoal.data.single_ends import outward_domain
 from shoal.data.table import Column, Table, as_text
 from shoal.errors import InputError
@@ -203,7 +204,7 @@ def changed(policy: P, asked: Columns) -> P:
     return policy.with_files(_said_of_reading(asked), {})
 
 
-def _said_of_reading(asked: Columns) -> dict[str, Any]:
+def _said_of_reading(asked: Columns) -> Json:
     return read_options(asked.get("read")).model_dump(exclude_unset=True)
 
 
@@ -296,7 +297,7 @@ def _with_values_alone(table: Table, missing: Sequence[str]) -> Table:
 
 def _as_read(
     named: Collection[str], table: Table, said: Mapping[str, Any]
-) -> tuple[dict[str, Column], dict[str, Any]]:
+) -> tuple[dict[str, Column], Json]:
     """The columns of these names, numbers and dates as Shoal reads them where nothing is open about
     how they are written, and what a policy says of that. said: of it by whoever publishes.
     """

@@ -30,6 +30,7 @@ from shoal.policy.consistency import (
     quoted,
     recodes_globally,
     renders_two_tables,
+    require_ways_of_text,
     unserved_options,
 )
 from shoal.policy.given_trees import with_written_trees
@@ -268,6 +269,8 @@ class Policy:
         """The policy with some keys of its blocks `read` and `write` changed."""
         if not read and not write:
             return self
+        if self.is_made_of_columns:
+            require_ways_of_text(read, write)
         return self._with(
             read=self.model.read.model_dump(exclude_unset=True) | dict(read),
             write=self.model.write.model_dump(exclude_unset=True) | dict(write),

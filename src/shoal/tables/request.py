@@ -202,14 +202,14 @@ class ReleasedColumns(Request):
 
         changes: k, and how files are written.
         """
-        from shoal.auditor.audit import policy_of_columns, with_files
+        from shoal.auditor.audit import policy_of_columns
 
         if changes.k is None:
             raise InputError("audit --column: needs --k; say how many people must look alike")
         sensitive, l, t = self.bounds()
         quasi, subject = options.names(self.of_role("quasi")), self.of_role("subject")
         policy = policy_of_columns(quasi, changes.k, subject=subject, sensitive=sensitive, l=l, t=t)
-        return with_files(policy, *options.files_options(changes.read, changes.write))
+        return policy.with_files(*options.files_options(changes.read, changes.write))
 
 
 class ReleaseRequest(Request, kw_only=True):

@@ -26,7 +26,6 @@ from shoal.auditor.audit import (
     audit_table,
     noted,
     policy_or_columns,
-    with_files,
 )
 from shoal.auditor.linked.audit import audit_linked
 from shoal.auditor.stream_trace import StreamSource, audit_stream, read_source
@@ -433,7 +432,7 @@ def audit(
     """
     columns = {"quasi": quasi, "k": k, "subject": subject, "sensitive": sensitive, "l": l, "t": t}
     policy = policy_or_columns(policy, given_words(columns), original)
-    policy = with_files(policy, read_options(read).model_dump(exclude_unset=True), {})
+    policy = policy.with_files(read_options(read).model_dump(exclude_unset=True), {})
     if policy.model.is_linked:
         if trace is not None or others is not None or downstream:
             raise InputError(

@@ -30,7 +30,7 @@ from shoal.auditor.dossier.context import (
     words_of,
 )
 from shoal.auditor.dossier.risk import Roles, initial_risk, residual_risk
-from shoal.auditor.linked.audit import initial_linked_risk
+from shoal.auditor.linked.labels import initial_linked_risk
 from shoal.auditor.signatures import Proof
 from shoal.auditor.verdict import NONE_ON_LINKED, what_fails
 from shoal.auditor.verify import FAILS, require_there, verify_by

@@ -7,25 +7,21 @@ measured. The certificate names which table, and how many known rows of it, betr
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 
 from shoal.auditor.description import build, column_roles, date, policy_identity
 from shoal.auditor.linked.kept import kept_of_original
 from shoal.auditor.linked.known_dates import KnownDates
-from shoal.auditor.linked.labels import exposures, view_of
+from shoal.auditor.linked.labels import exposures
 from shoal.auditor.linked.matching import matching_attack
 from shoal.auditor.linked.reading import LinkedRelease, read_linked_tables
 from shoal.auditor.verdict import missing_counted, of_cells
-from shoal.connectors.location import Location
-from shoal.connectors.outputs import describe_file
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import (
     RISK,
     UTILITY,
     ColumnReport,
-    OutputReport,
     PromiseReport,
 )
 from shoal.data.classes import Classes, Sizes
@@ -107,31 +103,9 @@ def audit_linked(
     return replace(audit, certificate=certificate)
 
 
-def described_output(place: Location, sha256: str | None, policy: Policy) -> OutputReport:
-    """What the certificate of a release says of all its tables under `output`; their hashes stand
-    under `tables`. place: of one of them.
-    """
-    found = describe_file(Path(), place, sha256, policy.render, None, policy.notation.written)
-    found["dialect"]["order"] = None  # drawn, as keys are
-    return found
-
-
 def has_exact_gaps(model: PolicyModel) -> bool:
     """Whether a known date tells something that needs the original to be judged."""
     return model.anchor is not None and model.anchor.gaps == "exact"
-
-
-def initial_linked_risk(original: str, problem: LinkedProblem) -> dict[str, float]:
-    """How easily people could be found in the original tables, by all that the policy says is
-    known: share of people who are alone, and the chance to find one on average and at most.
-    """
-    tables = bound_linked(read_linked(original, problem).tables, problem)
-    fewest = view_of(tables).fewest_alike(tables.tree.known_rows or 0)
-    return {
-        "alone": float((fewest == 1).mean()),
-        "mean": float((1 / fewest).mean()),
-        "max": float(1 / fewest.min()),
-    }
 
 
 def measure_linked(

@@ -18,6 +18,9 @@ import numpy as np
 from shoal.data.linked import PEOPLE, Known, LinkedTables, parents_of
 from shoal.data.numbers import alike
 from shoal.errors import InputError
+from shoal.policy.binding.linked import bound_linked
+from shoal.policy.binding.linked_files import read_linked
+from shoal.policy.problem import LinkedProblem
 
 MOST_SETS = 10**7
 """Sets of known rows that are counted, in 2 GB; more are not judged."""
@@ -345,3 +348,16 @@ def exposures(view: View, k: int) -> tuple[Exposure, ...]:
             for words, known, rows in steps
         ]
     return tuple(found)
+
+
+def initial_linked_risk(original: str, problem: LinkedProblem) -> dict[str, float]:
+    """How easily people could be found in the original tables, by all that the policy says is
+    known: share of people who are alone, and the chance to find one on average and at most.
+    """
+    tables = bound_linked(read_linked(original, problem).tables, problem)
+    fewest = view_of(tables).fewest_alike(tables.tree.known_rows or 0)
+    return {
+        "alone": float((fewest == 1).mean()),
+        "mean": float((1 / fewest).mean()),
+        "max": float(1 / fewest.min()),
+    }

@@ -8,14 +8,18 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 
 from shoal.auditor.linked.labels import View, ViewedTable
+from shoal.connectors.location import Location
+from shoal.connectors.outputs import describe_file
+from shoal.data.certificate_shape import OutputReport
 from shoal.data.classes import SensitiveColumn, encode_sensitive_columns
 from shoal.data.linked import ANCHOR, HULL, PEOPLE, TableTree, parents_of, rows_column
-from shoal.data.numbers import alike, map_cells
+from shoal.data.numbers import Notation, alike, map_cells
 from shoal.data.person_names import names_of
 from shoal.data.release import (
     PublishedColumn,
@@ -24,7 +28,7 @@ from shoal.data.release import (
     read_column,
     read_columns,
 )
-from shoal.data.schema import REMOVED, Attribute, Kind, Role, Schema, Shown
+from shoal.data.schema import REMOVED, Attribute, Kind, Render, Role, Schema, Shown
 from shoal.data.table import Table, as_text, encode_text
 from shoal.errors import InputError
 from shoal.policy.binding.linked import day_number, elements_of, places_of, starts_of
@@ -435,3 +439,14 @@ def _ranks(values: np.ndarray) -> np.ndarray:
     """Of equal values, the mean of the places that they share."""
     _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
     return (np.cumsum(counts) - (counts - 1) / 2.0)[place]
+
+
+def described_output(
+    place: Location, sha256: str | None, render: Render, notation: Notation
+) -> OutputReport:
+    """What the certificate of a release says of all its tables under `output`; their hashes stand
+    under `tables`. place: of one of them.
+    """
+    found = describe_file(Path(), place, sha256, render, None, notation)
+    found["dialect"]["order"] = None  # drawn, as keys are
+    return found

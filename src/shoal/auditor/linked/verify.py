@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shoal.auditor.checks import K_ANONYMITY, Check, Stated, consistency, is_close
-from shoal.auditor.linked.audit import audit_linked, described_output, has_exact_gaps
+from shoal.auditor.checks import K_ANONYMITY, Check, Stated, consistency
+from shoal.auditor.linked.audit import audit_linked, has_exact_gaps
+from shoal.auditor.linked.reading import described_output
 from shoal.auditor.measured_again import Reader, of_original
 from shoal.connectors import files
 from shoal.connectors.database.address import names_table
 from shoal.connectors.location import Location
 from shoal.connectors.table_places import table_places
-from shoal.data.certificate import Certificate
+from shoal.data.certificate import Certificate, is_close
 from shoal.data.findings import some_named
 from shoal.data.linked import PEOPLE
 from shoal.data.progress import Progress
@@ -81,7 +82,8 @@ def linked_checks(stated: Stated, path: str, reader: Reader, progress: Progress)
     found |= _of_linked(stated, again, is_exact, reader.original is not None)
     found |= _of_tables(again["tables"], reader.original is not None)
     if stated.verb == "publish":
-        output = described_output(_one_place(path), stated.at("output", "sha256"), reader.policy)
+        render, notation = reader.policy.render, reader.policy.notation.written
+        output = described_output(_one_place(path), stated.at("output", "sha256"), render, notation)
         found |= {("output", key): one for key, one in output.items()}
     for place in found:
         stated.note(*place)

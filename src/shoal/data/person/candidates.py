@@ -11,7 +11,7 @@ crossing    two steady columns of which neither is nested in the other, as sex a
             city and state behind a postcode nest, so a postcode numbers nobody
 """
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Container, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import combinations, islice
 
@@ -270,11 +270,6 @@ LACKING = 0.2  # share of records without a value, from which they may be of tho
 FEWEST = 10  # distinct values, and repeats, below which a name must say more
 MANY = 20  # distinct values of a column that nothing else speaks for
 MOST_TO_A_NUMBER = 20  # records, on average, of what a number of somebody or something stands for
-MOST_KEYS = 4 * MOST_ROWS  # pairs of a group and a number that are looked at
-MOST_TRIED = 12  # numbers within groups
-MOST_NESTED = 6  # numbers within groups of groups
-LARGEST_WITHIN = 30  # distinct numbers that members of a group have
-ANEW = 0.7  # share of the numbers up to the greatest of each group that occur
 EXCEPTIONS = 1.02  # pairs of values by values, up to which one lies within the other
 
 _RANKED = "civil, person, contact pair, name, proxy, number token, event, evidence".split(", ")
@@ -298,7 +293,7 @@ class Candidate:
     @classmethod
     def together(cls, *parts: PersonColumn) -> "Candidate":
         """Several columns, which only together number people."""
-        return cls(parts, "pair", _people_of(parts))
+        return cls(parts, "pair", people_of(parts))
 
     def weigh(
         self, columns: Sequence[PersonColumn], goes_on: bool = False, to_confirm: bool = False
@@ -457,94 +452,7 @@ def by_name(columns: Sequence[PersonColumn]) -> Candidate | None:
     return None
 
 
-def within_groups(
-    columns: Sequence[PersonColumn], kept: Sequence[Candidate], rejected: Sequence[Candidate]
-) -> Iterator[tuple[PersonColumn, Candidate | None]]:
-    """Each number that begins anew in a group, or in the groups of larger ones, with all of them
-    together; with None where every record is another one by them, so that rows are people.
-    """
-    groups = [column for column in columns if _is_group(column, rejected)]
-    sure = [one.parts for one in kept if one.evidence.is_confirmed]
-    judged = [*rejected, *kept]
-    numbers = [c for c in columns if (c,) not in sure and _may_be_within(c, judged)]
-    couples = [(n, g) for n in numbers for g in groups if n is not g]
-    nested = ((n, *two) for n in numbers for two in combinations(groups, 2) if n not in two)
-    named = {*couples}
-    if not sure and any(column.name.is_personal for column in columns):
-        couples += _unnamed_couples(columns, numbers)
-    settled: set[PersonColumn] = set()
-    for number, *within in (
-        *islice(dict.fromkeys(couples), MOST_TRIED),
-        *islice(nested, MOST_NESTED),
-    ):
-        if number in settled and len(within) > 1:
-            continue
-        found = Candidate.together(*within, number)
-        is_named = len(within) > 1 or (number, *within) in named
-        if not found.people.repeated:
-            if is_named and _begins_anew(found):
-                settled.add(number)
-                yield number, None
-        elif found.people.repeated >= FEWEST and _is_finer(found):
-            evidence = found.weigh(columns, to_confirm=True)
-            if evidence.is_of_people or (evidence.is_confirmed and is_named):
-                alone = Candidate(tuple(within), "group", _people_of(within))
-                if not alone.weigh(columns).is_confirmed:
-                    settled.update([number] if is_named else [])
-                    yield number, found
-            elif is_named and not evidence.personal and _begins_anew(found):
-                yield number, found
-
-
-def _is_finer(together: Candidate) -> bool:
-    """Whether it tells far more apart than without any one of its columns."""
-    least = together.people.distinct / CROSSING
-    fewer = combinations(together.parts, len(together.parts) - 1)
-    return all(_people_of(parts).distinct <= least for parts in fewer)
-
-
-def _people_of(parts: Sequence[PersonColumn]) -> People:
+def people_of(parts: Sequence[PersonColumn]) -> People:
     if len(parts) == 1:
         return parts[0].people
     return People.together([part.people for part in parts])
-
-
-def _unnamed_couples(
-    columns: Sequence[PersonColumn], numbers: Sequence[PersonColumn]
-) -> list[tuple[PersonColumn, PersonColumn]]:
-    """Numbers, and small whole ones of any name, within whatever else repeats."""
-    groups = [c for c in columns if c.may_number and c.repeats(FEWEST)]
-    small = [c for c in groups if c.look.kind == "int" and not c.has_values(LARGEST_WITHIN + 1)]
-    return [(n, g) for n in (*numbers, *small) for g in groups if n is not g]
-
-
-def _is_group(column: PersonColumn, rejected: Sequence[Candidate]) -> bool:
-    refused = [one.parts for one in rejected if one.kind in ("number", "token", "event")]
-    is_stay = not meanings()["session"].isdisjoint(column.name.words[-1:])
-    is_group = column.name.kind == "group" or is_stay or (column,) in refused
-    return column.may_number and is_group
-
-
-def _may_be_within(column: PersonColumn, judged: Sequence[Candidate]) -> bool:
-    """Whether it may number the members of a group."""
-    kind = column.name.kind
-    if kind not in ("person", "number", "event") or column.look.kind not in ("int", "text"):
-        return False
-    is_number = kind != "event" or (column.name.is_number and column.has_values(3))
-    if not column.varies or counts_only(column) or not is_number:
-        return False
-    is_open = any(one.parts == (column,) and not one.evidence.is_confirmed for one in judged)
-    return is_open or not column.has_values(LARGEST_WITHIN + 1)
-
-
-def _begins_anew(together: Candidate) -> bool:
-    """Whether a number counts 1, 2, 3 within most values of a group."""
-    *within, number = together.parts
-    if number.look.kind != "int":
-        return False
-    rows, group = together.people.first, _people_of(within)
-    rows = rows[group.some(-(-len(rows) // MOST_KEYS))[rows]]
-    groups = np.unique(group.keys[rows], return_inverse=True)[1]
-    greatest = np.zeros(int(groups.max(initial=0)) + 1)
-    np.maximum.at(greatest, groups, np.nan_to_num(number.numbers_among(rows), nan=-1))
-    return bool(len(rows) >= ANEW * greatest.sum())

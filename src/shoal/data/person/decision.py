@@ -30,7 +30,6 @@ from shoal.data.person.candidates import (
     recur,
     recurring,
     single_candidates,
-    within_groups,
 )
 from shoal.data.person.columns import (
     FULL_NAMES,
@@ -40,6 +39,7 @@ from shoal.data.person.columns import (
     PersonColumn,
     distinct,
 )
+from shoal.data.person.within_groups import within_groups
 from shoal.data.table import Table
 
 MOST_COLUMNS = 200  # that are looked at

@@ -22,6 +22,7 @@ from shoal.data.numbers import (
     PublishedNumbers,
     advice_on,
     exact_text,
+    loses_digits,
     map_cells,
     parse_numbers,
     plain_text,
@@ -43,6 +44,7 @@ _QUARTER = re.compile(r"(\d{4})-Q([1-4])")
 _YEAR = re.compile(r"\d{4}")
 _DECADE = re.compile(r"(\d{3})0s")
 _NOTHING = ("", "", "")
+_DAY = r"^\d{4}-\d\d-\d\d$"
 
 
 @dataclass(frozen=True)
@@ -467,9 +469,6 @@ def _gathered(spans: Spans, asked: Derived, codes: object) -> pl.Series:
 # Columns of a release as numbers and dates, for formats that have types.
 
 
-_DAY = r"^\d{4}-\d\d-\d\d$"
-
-
 def as_numbers(text: pl.Series) -> pl.Series:
     """Texts as whole numbers or floats; as they are where some are none, or would lose digits."""
     if text.dtype not in TEXTS:
@@ -484,13 +483,7 @@ def as_numbers(text: pl.Series) -> pl.Series:
     whole = cells.cast(pl.Int64, strict=False)
     if as_text(whole).equals(as_text(cells)):
         return whole
-    return text if _loses_digits(cells) else numbers
-
-
-def _loses_digits(text: pl.Series) -> bool:
-    """Whether some number shows other digits as a float."""
-    cells = [Decimal(cell) for cell in text.drop_nulls().unique().to_list()]
-    return any(cell.is_finite() and cell != Decimal(repr(float(cell))) for cell in cells)
+    return text if loses_digits(cells) else numbers
 
 
 def _days(text: pl.Series) -> pl.Series:

@@ -17,7 +17,7 @@ from shoal.policy.model import PolicyModel
 from shoal.policy.proposal.cells import ColumnCells
 
 CHANCE = 0.01
-"""The chance that so many people give one answer, below which a form was filled in beforehand."""
+"""The chance that all these people give one answer, below which a form was filled in beforehand."""
 
 
 def check_signs(table: Table, tables: PolicyTables) -> list[str]:
