@@ -123,8 +123,9 @@ def _of_linked(
     if is_exact:
         anchor = again["linked"]["anchor"]
         found |= {("linked", "anchor", key): anchor[key] for key in ANCHORED}
-    if has_original and stated.verb == "publish":  # who made it has nobody to match
-        found["linked", "matching"] = None
+    matching = ("linked", "matching")
+    if has_original and stated.verb == "publish" and stated.at(*matching) is None:
+        found[matching] = None  # nobody was matched when it was made
     return found
 
 
