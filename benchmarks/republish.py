@@ -138,9 +138,8 @@ def _history(found: Result, folder: Path, policy: Path, million: int, asked: Ask
     ledger = folder / "long"
     for seed in range(MANY):
         source = folder / "increment.csv"
-        processes.shoal(
-            "sample", "wearables", "-n", million, "--seed", 100 + seed, "-o", source, "-q"
-        )
+        asked_for = ("-n", million, "--seed", 100 + seed, "-o", source, "--replace", "-q")
+        processes.shoal("sample", "wearables", *asked_for)
         # small blocks: what is audited does not depend on how well the classes were found
         processes.shoal(
             "republish", source, "-p", policy, "--ledger", ledger, "--set", "block=4096", "-q"

@@ -98,8 +98,8 @@ def _run(
     run, losses = Run(Terms(policy, method, Ledger(Path())), mode), []
     subject, missing_values = policy.model.subject_columns[0], policy.model.missing_values
     for frame in frames:
-        named = in_order_of_names(texts_of(frame), subject)
-        run.step(tokens_of(named, subject, missing_values, bytes(32)))
+        named, rows = in_order_of_names(texts_of(frame), subject)
+        run.step(tokens_of(named, subject, missing_values, bytes(32)), rows)
         losses.append(run.gcp or 0.0)
     return run, losses
 
