@@ -485,14 +485,19 @@ Source: TypeAlias = "str | Path | Frame"
 
 
 def read_undeclared(
-    source: Source, read: ReadOptions, progress: Progress, known: PolicyTables | None = None
+    source: Source,
+    read: ReadOptions,
+    progress: Progress,
+    known: PolicyTables | None = None,
+    dropped: Collection[str] = (),
 ) -> tuple[Table, Dialect | None]:
     """A table as it is written, and the dialect of a delimited file; raises InputError.
 
-    known: of a policy that says which columns are needed.
+    known: of a policy that says which columns are needed. dropped: columns of a frame that are not.
     """
     if not isinstance(source, (str, Path)):
-        return table_of(source) if known is None else known.table_given(source), None
+        asked = Reading(dropped=frozenset(dropped))
+        return table_of(source, reading=asked) if known is None else known.table_given(source), None
     progress("reading the table")
     reading = reading_of(read) if known is None else known.reading_of(read)
     file = files.read(str(source), reading=reading)
