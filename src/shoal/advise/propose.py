@@ -13,7 +13,8 @@ import numpy as np
 
 from shoal.advise.matching import hierarchy_files, with_hierarchies
 from shoal.advise.risk import row_keys, singled_out, table_risk
-from shoal.connectors.frames import Frame, durations_in
+from shoal.connectors.dialect import Reading
+from shoal.connectors.frames import Frame, durations_in, table_of
 from shoal.data import notebook
 from shoal.data.column_words import is_no_header, looks_like_data
 from shoal.data.person.decision import Answer, asks_who, question_in_words, who_is_a_person
@@ -68,8 +69,11 @@ def propose_policy(
     promise = build(registry.models()["k-anonymity"], "promise 'k-anonymity'", {"k": k})
     folder = [] if hierarchies is None else hierarchy_files(hierarchies)
     options = read_options(read)
-    dropped = [] if isinstance(frame, (str, Path)) else durations_in(frame)
-    written, _ = read_undeclared(frame, options, progress, dropped=dropped)
+    if isinstance(frame, (str, Path)):
+        dropped, (written, _) = [], read_undeclared(frame, options, progress)
+    else:
+        dropped = durations_in(frame)
+        written = table_of(frame, reading=Reading(dropped=frozenset(dropped)))
     found = LookedAt.of(Table(written.frame.drop(dropped)), options, progress)
     table, columns = found.table, found.cells
     guesses = with_hierarchies(_with_one_quasi(found.guesses), columns, folder, base)

@@ -485,19 +485,14 @@ Source: TypeAlias = "str | Path | Frame"
 
 
 def read_undeclared(
-    source: Source,
-    read: ReadOptions,
-    progress: Progress,
-    known: PolicyTables | None = None,
-    dropped: Collection[str] = (),
+    source: Source, read: ReadOptions, progress: Progress, known: PolicyTables | None = None
 ) -> tuple[Table, Dialect | None]:
     """A table as it is written, and the dialect of a delimited file; raises InputError.
 
-    known: of a policy that says which columns are needed. dropped: columns of a frame that are not.
+    known: of a policy that says which columns are needed.
     """
     if not isinstance(source, (str, Path)):
-        asked = Reading(dropped=frozenset(dropped))
-        return table_of(source, reading=asked) if known is None else known.table_given(source), None
+        return table_of(source) if known is None else known.table_given(source), None
     progress("reading the table")
     reading = reading_of(read) if known is None else known.reading_of(read)
     file = files.read(str(source), reading=reading)
