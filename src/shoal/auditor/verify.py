@@ -95,8 +95,8 @@ def verify(
     release where rows are not in the original's order. trust: public keys, or folders of them;
     one of them must have signed. read: as of `shoal.audit`, beside a policy. memory: bytes that may
     be used, or a size such as `"700MB"`; a table that does not fit is worked on in nameless files.
-    Raises InputError where a file can't be read, MissingExtraError where trust is given and the extra `sign`
-    is missing.
+    Raises InputError where a file can't be read, MissingExtraError where trust is given and the
+    extra `sign` is missing.
     """
     path = path_text(path, "path")
     require_there(path)

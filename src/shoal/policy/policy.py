@@ -134,7 +134,7 @@ class Policy:
 
     @classmethod
     def of(cls, policy: PolicyLike, read: Mapping[str, Any] | None = None) -> Policy:
-        """The policy itself, or the one in a file or in plain dicts; `read` comes before its own."""
+        """The policy itself, or one in a file or in plain dicts; `read` comes before its own."""
         if read is not None:
             said = read_options(read).model_dump(exclude_unset=True)
             return cls.of(policy).with_files(said, {})
