@@ -37,7 +37,15 @@ class Location(str):
     """
 
     def __new__(cls, name: object) -> Self:
-        return super().__new__(cls, path_text(name, "file"))
+        """Raises InputError for the file of a database with a query but without a scheme, which
+        would be taken for a pattern or a new folder.
+        """
+        place = super().__new__(cls, path_text(name, "file"))
+        file, _, query = place.partition("?")
+        if "=" in query and place.is_path and file.lower().endswith(DATABASES):
+            address = f"{database.of_file(file)}?{query}"
+            raise InputError(f"file '{place}': lacks its scheme; name the table as '{address}'")
+        return place
 
     @property
     def is_standard(self) -> bool:

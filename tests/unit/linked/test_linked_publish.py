@@ -729,6 +729,14 @@ def test_a_place_for_one_table_is_refused_for_several(tmp_path, monkeypatch, nam
     assert not list(tmp_path.iterdir())
 
 
+def test_a_database_without_its_scheme_is_no_new_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for source, asked in ((world(), policy()), (world()["people"], policy(tables={}, anchor=None))):
+        with pytest.raises(InputError, match="name the table as 'sqlite:///out"):
+            shoal.publish(source, asked, output="out.db?table=people")
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_table_that_no_sheet_can_be_named_after_is_refused(tmp_path):
     long = "visits-of-the-first-and-second-year"
     tables = {long: POLICY["tables"]["visits"]}
