@@ -65,9 +65,13 @@ class Location(str):
 
     @property
     def file(self) -> Path | None:
-        """The file or folder that holds it; None where no path leads to it."""
+        """The file or folder that holds it; None where no path leads to it. Of a database, also
+        where no table is named.
+        """
         if self.is_table:
-            return Path(self.address.location) if self.address.kind == database.SQLITE else None
+            place = self if database.names_table(self) else database.of_table(self, "any")
+            address = database.parse(place)
+            return Path(address.location) if address.kind == database.SQLITE else None
         return Path(self) if self.is_path else None
 
     @property

@@ -1090,6 +1090,26 @@ def test_a_trace_goes_to_no_folder_that_is_read(tmp_path, name):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(("output", "trace"), [("out", "out/t.jsonl"), ("out.xlsx", "out.xlsx")])
+def test_a_trace_goes_to_no_release(tmp_path, output, trace):
+    with pytest.raises(InputError, match="is or lies in the release, which holds nothing else"):
+        shoal.publish(world(), policy(), output=tmp_path / output, trace=tmp_path / trace)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_report_goes_beside_a_database_without_a_table(tmp_path, monkeypatch, request):
+    monkeypatch.chdir(tmp_path)
+    for name, frame in world().items():
+        frame.write_csv(f"{name}.csv")
+    Path("p.json").write_text(json.dumps(POLICY))
+    words = ["people.csv", *(f"--table={name}={name}.csv" for name in ("visits", "drugs"))]
+    run = request.getfixturevalue("shoal")
+    done = run("publish", *words, *"-p p.json -o sqlite:///out.db --report r.html".split())
+    assert (done.status, Path("r.html").is_file()) == (0, True), done.err
+    refused = run("audit", "out.db", *"-p p.json -o out.db --replace".split())
+    assert (refused.status, "is also another file" in refused.err) == (2, True), refused.err
+
+
 def test_options_of_one_table_are_refused_for_several(tmp_path):
     with pytest.raises(InputError, match="explain: of one table"):
         shoal.publish(world(), policy(), output=tmp_path / "out", explain=True)
