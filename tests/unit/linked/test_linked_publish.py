@@ -757,6 +757,21 @@ def test_numbers_of_every_table_are_typed(tmp_path):
     assert shoal.audit(str(tmp_path / "out"), asked).holds
 
 
+@pytest.mark.parametrize("role", ["sensitive", "plain"])
+def test_numbers_that_are_written_in_several_ways_are_typed_as_one(tmp_path, role):
+    tables = json.loads(json.dumps(POLICY["tables"]))
+    tables["visits"]["attributes"]["cost"] = {"role": role, "type": "number"}
+    ways = pl.Series("cost", ["35", "035", "35.0"])
+    visits = world()["visits"]
+    visits = visits.with_columns(ways.gather(np.arange(visits.height) % len(ways)))
+    asked = policy(tables=tables, write={"types": "typed"})
+    shoal.publish(world() | {"visits": visits}, asked, output=tmp_path / "out")
+    cost = pl.read_parquet(tmp_path / "out" / "visits.parquet")["cost"]
+    assert cost.dtype == pl.Int64
+    assert cost.unique().to_list() == [35]
+    assert shoal.audit(tmp_path / "out", asked, original=world() | {"visits": visits}).holds
+
+
 def test_nothing_that_is_read_is_overwritten(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shoal.publish(world(), policy(), output="clinic.sqlite")

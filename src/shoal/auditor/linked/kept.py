@@ -16,7 +16,7 @@ from shoal.data.linked import LinkedTables
 from shoal.data.person_names import names_of
 from shoal.data.release import spans_cover
 from shoal.data.schema import Role
-from shoal.data.table import as_text
+from shoal.data.truth import as_values
 from shoal.data.warnings import GRAVE, ReleaseWarning
 from shoal.policy.binding.linked import places_of
 
@@ -103,7 +103,7 @@ class _Fits:
         shown, own = release.tables[name], original.rows[name]
         self.spans = list(zip(shown.columns, values_of(original, name), strict=True))
         self.texts = [
-            [as_text(table.frame[a.name]).fill_null("") for table in (shown.table, own.table)]
+            as_values(a, shown.table, own.table)
             for a in own.about.schema.published
             if a.role in (Role.SENSITIVE, Role.PLAIN) and a.name in shown.table.names
         ]
