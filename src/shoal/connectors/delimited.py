@@ -37,7 +37,6 @@ _SEPARATORS = ",;\t|"
 _LOOKED_AT = 30  # lines that distinguish a title from the name of a column
 _MARK = b"\xef\xbb\xbf"
 _HEAD = 1 << 20  # bytes in which the first line must end
-_LONG = 1 << 24  # bytes from which a quicker look for stray quotes is worth its compiling
 
 
 def read(
@@ -353,7 +352,7 @@ def check_quotes_in(text: bytes | mmap.mmap, path: str, separator: str) -> None:
     begun = len(_MARK) if text[: len(_MARK)] == _MARK else 0
     letters = np.frombuffer(text, dtype=np.uint8)[begun:]
     count = 0
-    if not (len(letters) >= _LONG and begun == 0 and _has_plain_quotes(letters, ord(separator))):
+    if not _has_plain_quotes(letters, ord(separator)):
         count = record_ends.stray_quotes(letters, ord(separator), rows)
     del letters  # a map that is looked at can't be closed
     if count:

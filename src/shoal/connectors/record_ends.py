@@ -121,6 +121,23 @@ def stray_quotes(text: np.ndarray, separator: int, rows: np.ndarray) -> int:
     return count
 
 
+def _all_at_once(text: np.ndarray, _: np.ndarray, separator: int) -> bool:
+    """As `opens_or_closes`, by all quotes that open a cell and all that close one."""
+    quotes = np.flatnonzero(text == QUOTE)
+    if len(quotes) % 2:
+        return False
+    # what begins and ends the text begins and ends a cell
+    ended = np.pad(text, (1, 2), constant_values=BREAK)
+    opens, closes = quotes[::2], quotes[1::2]
+    after = ended[closes + 2]
+    after[(after == RETURN) & (ended[closes + 3] == BREAK)] = BREAK
+    parts = np.array([separator, BREAK, QUOTE], dtype=np.uint8)
+    is_doubled = np.append(-2, closes)[: len(opens)] == opens - 1
+    is_led = np.isin(ended[opens], parts[:2]) | is_doubled
+    return bool(is_led.all() and np.isin(after, parts).all())
+
+
+@uncompiled_up_to(lambda text, *_: len(text) // 100, _all_at_once)
 @outer
 def opens_or_closes(text: np.ndarray, words: np.ndarray, separator: int) -> bool:
     """Whether every quote opens or closes a cell, or is doubled within one that is quoted: then no

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.connectors import delimited, files, record_ends
+from shoal.connectors import files, record_ends
 from shoal.connectors.coded_files import read_coded
 from shoal.connectors.dialect import AS_FOUND
+from shoal.data.numba_kernels import always
 from shoal.data.room import Room
 from shoal.errors import InputError
 
@@ -22,11 +23,10 @@ from shoal.errors import InputError
 MERGED = 'a,b,c,d\np0,"x",5",end\np1,66,",end\np2,flu,flu,end\n'
 
 
-@pytest.fixture(params=["short", "long"], autouse=True, scope="module")
-def length(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Each text once as it is and once as if it were long: a quicker look is then taken first."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(delimited, "_LONG", 0 if request.param == "long" else 1 << 24)
+@pytest.fixture(params=[False, True], ids=["plain", "compiled"], autouse=True, scope="module")
+def compiled(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Short texts are looked at by whole arrays, long ones by compiled loops."""
+    with always(compiled=request.param):
         yield
 
 
@@ -104,4 +104,7 @@ def _letters(text: str) -> np.ndarray:
 def _pass_quicker_look(text: str) -> bool:
     letters = _letters(text)
     words = letters[: len(letters) // 8 * 8].view("<u8")
-    return bool(record_ends.opens_or_closes(letters, words, ord(",")))
+    plain, compiled = record_ends.opens_or_closes.plain, record_ends.opens_or_closes.compiled
+    found = compiled(letters, words, ord(","))
+    assert plain(letters, words, ord(",")) == found
+    return bool(found)
