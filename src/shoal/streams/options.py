@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shoal.connectors.location import JSON_LINES, Location
-from shoal.connectors.outputs import misplaced
 from shoal.data.option import Request, option
 from shoal.data.regular_files import require_name
 from shoal.errors import InputError
@@ -147,6 +146,8 @@ class StreamOptions(Request):
         if self.is_rolling and self.checkpoint is not None:
             findings += _nested([Path(self.sink), self.checkpoint])
         if self.is_rolling:
+            from shoal.connectors.outputs import misplaced  # needs Polars, which help does without
+
             findings += misplaced("stream", [self.sink], self.trace, self.named_letters)
         if self.place.is_path and not (self.is_rolling or Path(self.sink).suffix):
             findings.append(
