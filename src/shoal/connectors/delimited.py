@@ -464,8 +464,10 @@ def check_rows(content: bytes | Path, path: str, separator: str, columns: int) -
     ragged: list[int] = []
     count = 0
     try:
-        with io.TextIOWrapper(opened(content), "utf-8-sig", newline="") as text:
-            reader = csv.reader(text, delimiter=separator)
+        with io.TextIOWrapper(opened(content), "utf-8-sig", newline="\n") as text:
+            # a carriage return ends no record, as for Polars
+            lines = (line.rstrip("\r\n").replace("\r", " ") + "\n" for line in text)
+            reader = csv.reader(lines, delimiter=separator)
             next(reader)
             for row, cells in enumerate(reader):
                 if not cells:
