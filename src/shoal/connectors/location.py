@@ -42,7 +42,8 @@ class Location(str):
         """
         place = super().__new__(cls, path_text(name, "file"))
         file, _, query = place.partition("?")
-        if "=" in query and place.is_path and file.lower().endswith(DATABASES):
+        is_bare = place.is_path and not file.startswith("sqlite:")
+        if "=" in query and is_bare and file.lower().endswith(DATABASES):
             address = f"{database.of_file(file)}?{query}"
             raise InputError(f"file '{place}': lacks its scheme; name the table as '{address}'")
         return place
