@@ -142,10 +142,11 @@ $(BUILD)/.ready: build-requirements.txt
 	$(BUILD)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r $<
 	@touch $@
 
-wheel: $(BUILD)/.ready ## wheel and source archive in dist/, built twice to see that both are the same
+wheel: $(BUILD)/.ready ## both wheels and source archives in dist/, built twice to see that they are the same
 	@rm -rf dist build/again
-	$(BUILD)/bin/python -m hatchling build -d dist
-	@$(BUILD)/bin/python -m hatchling build -d build/again
+	@for into in dist build/again; do for project in . papers; do \
+		(cd $$project && $(abspath $(BUILD))/bin/python -m hatchling build -d $(CURDIR)/$$into) || exit 1; \
+	done; done
 	@for file in dist/*; do cmp $$file build/again/$${file#dist/} || exit 1; done
 	@cd dist && $(abspath $(BUILD))/bin/python -c "import hashlib, pathlib; \
 		[print(hashlib.sha256(p.read_bytes()).hexdigest(), p, sep='  ') for p in sorted(pathlib.Path().iterdir())]"

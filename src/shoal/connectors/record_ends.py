@@ -122,7 +122,7 @@ def stray_quotes(text: np.ndarray, separator: int, rows: np.ndarray) -> int:
 
 
 def _all_at_once(text: np.ndarray, _: np.ndarray, separator: int) -> bool:
-    """As `opens_or_closes`, by all quotes that open a cell and all that close one."""
+    """Finds what `opens_or_closes` does, by whole arrays."""
     quotes = np.flatnonzero(text == QUOTE)
     if len(quotes) % 2:
         return False

@@ -150,7 +150,9 @@ def test_those_who_take_part_in_trials_are_asked_about(title, form):
     "title", ["sub_category", "label", "sentiment_label", "subtotal", "subtype"]
 )
 def test_what_is_called_nearly_like_them_is_not_asked_about(title):
-    assert asked(trials(title, "{}")) == []
+    frame = trials(title, "{}")
+    drawn = frame[title].shuffle(41)  # else each would be seen once in every trial
+    assert asked(frame.with_columns(drawn)) == []
 
 
 # Numbers of people that are named as counts are.
@@ -403,3 +405,90 @@ def test_that_nothing_would_show_who_recurs_is_not_said_where_a_column_may(title
 def test_columns_of_what_else_is_known_show_nobody(title):
     found = answer(visits(title, [str(20_000 + 3 * i) for i in range(PEOPLE)]))
     assert (found.may_recur, found.may_show) == (True, ())
+
+
+# Panels and trials: each is seen once in a wave, whatever the columns are called.
+
+
+def waves(title: str, wave: str, units: int = 120, share: float = 0.8) -> pl.DataFrame:
+    """Most units in each of five waves, in any order, with two figures of each."""
+    rng = np.random.default_rng(7)
+    seen = [(unit, of) for unit in range(units) for of in range(5) if rng.random() < share]
+    order = rng.permutation(len(seen))
+    return pl.DataFrame(
+        {
+            title: [str(7000 + 3 * seen[i][0]) for i in order],
+            wave: [str(2015 + 2 * seen[i][1]) for i in order],
+            "happy": [str(value) for value in rng.integers(0, 11, len(seen))],
+            "income": [str(value) for value in rng.integers(8, 50, len(seen)) * 100],
+        }
+    )
+
+
+@pytest.mark.parametrize("wave", ["YEAR", "wave", "Zeitpunkt", "x2", "Frage"])
+@pytest.mark.parametrize("title", ["R0000100", "nomem_encr", "VPN_k", "x1"])
+@pytest.mark.parametrize("share", [1.0, 0.8, 0.6])
+def test_what_is_seen_once_in_each_wave_is_asked_about(title, wave, share):
+    assert (title,) in asked(waves(title, wave, share=share))
+
+
+def test_what_is_seen_once_in_each_trial_of_a_block_is_asked_about():
+    trial = trials("x1", "{}")
+    assert ("x1",) in asked(
+        trial.rename({name: f"y{i}" for i, name in enumerate(trial.columns[1:])})
+    )
+
+
+@pytest.mark.parametrize(
+    ("title", "wave"),
+    [
+        ("Firma", "Jahr"),
+        ("product", "year"),
+        ("Filiale", "year"),
+        ("species", "plot"),
+        ("x1", "sex"),
+        ("x1", "class"),
+    ],
+)
+def test_products_places_and_who_is_told_by_two_sexes_are_not_asked_about(title, wave):
+    assert not asked(waves(title, wave))
+
+
+def test_values_that_are_seen_twice_in_a_wave_are_not_asked_about():
+    frame = waves("x1", "x2")
+    twice = frame.with_columns(x2=pl.Series(np.random.default_rng(8).permutation(frame["x2"])))
+    assert not asked(twice)
+
+
+# Words for people, and what stands behind them.
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        *("patient_sk", "customer_sk", "user_idx", "participant_barcode", "subject_label"),
+        *("user_login", "player_tag", "speaker", "estudiante", "klant", "Käufer", "uczestnik"),
+        *("SEQN", "UHID", "등록번호", "No. Peserta", "num_hc", "household_key", "Haushalt"),
+        *("study_id", "StudyID"),
+    ],
+)
+@pytest.mark.parametrize("form", ["{}", "X{:04}"])
+def test_numbers_of_people_under_such_titles_are_seen(title, form):
+    found = answer(visits(title, [form.format(i + 1) for i in range(200)]))
+    assert [one.columns for one in found.candidates] == [(title,)]
+
+
+@pytest.mark.parametrize("title", ["sentiment_label", "is_guest_login", "product_barcode", "ward"])
+def test_labels_of_what_is_no_person_are_not_asked_about(title):
+    assert asked(visits(title, [str(i + 1) for i in range(200)])) == []
+
+
+@pytest.mark.parametrize("number", ["indiv", "pno", "ind_id", "pernum"])
+def test_a_member_of_a_household_is_told_by_both_numbers(number):
+    rng = np.random.default_rng(5)
+    home = np.repeat(np.arange(120), rng.integers(1, 6, 120))
+    within = np.concatenate([np.arange(1, n + 1) for n in np.unique(home, return_counts=True)[1]])
+    again = np.repeat(np.arange(len(home)), rng.integers(1, 5, len(home)))
+    frame = pl.DataFrame({"hhid": home[again], number: within[again]})
+    frame = frame.with_columns(hours=pl.Series(rng.integers(0, 60, len(again)))).cast(pl.String)
+    assert ("hhid", number) in asked(frame)

@@ -1,28 +1,81 @@
 """Numbers that begin anew in every group, such as a person's in a household: who is one person is
-told by both together.
+told by both together. And columns of any name whose values are seen once a wave: those of a panel.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, islice
+from math import prod
 
 import numpy as np
 
 from shoal.data.column_words import meanings
 from shoal.data.person.candidates import (
     CROSSING,
+    EXCEPTIONS,
     FEWEST,
+    MANY,
     MOST_ROWS,
+    MOST_TO_A_NUMBER,
+    NEVER,
     Candidate,
     counts_only,
+    other_candidates,
     people_of,
 )
-from shoal.data.person.columns import PersonColumn
+from shoal.data.person.columns import PersonColumn, distinct
 
 MOST_KEYS = 4 * MOST_ROWS  # pairs of a group and a number that are looked at
 MOST_TRIED = 12  # numbers within groups
 MOST_NESTED = 6  # numbers within groups of groups
 LARGEST_WITHIN = 30  # distinct numbers that members of a group have
 ANEW = 0.7  # share of the numbers up to the greatest of each group that occur
+MOST_WAVES = 60  # of a panel, or questions, or trials
+WAVES_SEEN = 0.5  # share of them in which each is seen
+
+
+def followed(columns: Sequence[PersonColumn]) -> list[Candidate]:
+    """Columns whose values are seen again, once in each wave: by chance, many would be seen twice
+    in one. A wave is any one of few values, or of the pairs of two columns.
+    """
+    waves = [c for c in columns if _may_be_wave(c)]
+    spans = [*combinations(waves, 1), *combinations(waves, 2)]
+    units = [one for one in other_candidates(columns, ()) if not _is_of_no_person(one.parts[0])]
+    return [one for one in units if _is_seen_once_in_each(one, spans)]
+
+
+def smallest_groups(columns: Sequence[PersonColumn]) -> list[Candidate]:
+    """Numbers of households and the like: where nothing finer is known, rows may be visits of one
+    rather than its members.
+    """
+    groups = [c for c in columns if c.name.kind == "group" and c.name.has("smallest")]
+    found = [Candidate((c,), "evidence", c.people) for c in groups if c.has_values(MANY)]
+    return [
+        one for one in found if MANY <= one.people.repeated < MOST_TO_A_NUMBER * one.people.distinct
+    ]
+
+
+def _is_of_no_person(column: PersonColumn) -> bool:
+    return column.name.kind in NEVER or column.name.has("animal", "firm")
+
+
+def _may_be_wave(column: PersonColumn) -> bool:
+    is_few = column.varies and not column.has_values(MOST_WAVES + 1)
+    return is_few and not column.name.has("sex", "age", "birth", "group")
+
+
+def _is_seen_once_in_each(unit: Candidate, spans: Iterable[Sequence[PersonColumn]]) -> bool:
+    units, records = unit.people.distinct, unit.people.records
+    if units < MANY or records < 2 * units:
+        return False
+    rows = unit.people.sampled(MOST_ROWS)  # of whole units
+    for span in spans:
+        room = units * prod(column.people.distinct for column in span)
+        if unit.parts[0] in span or not WAVES_SEEN * room <= records <= room:
+            continue
+        keys = [column.people.keys[rows] for column in (unit.parts[0], *span)]
+        if distinct(*keys) * EXCEPTIONS >= len(rows):
+            return True
+    return False
 
 
 def within_groups(
