@@ -30,7 +30,7 @@ from shoal.connectors.dialect import (
 )
 from shoal.connectors.distinct_lines import distinct_lines, of_few_values
 from shoal.data.findings import MOST_LISTED, listed_rows
-from shoal.data.table import RepeatedTable, Table, names_like_patterns
+from shoal.data.table import RepeatedTable, Table, cell_texts, names_like_patterns
 from shoal.errors import InputError, library_errors_as
 
 _SEPARATORS = ",;\t|"
@@ -113,9 +113,9 @@ def write(frame: pl.DataFrame, file: BinaryIO, dialect: Dialect, is_first: bool 
 
 
 def with_moments_as_text(frame: pl.DataFrame) -> pl.DataFrame:
-    """Points in time as the texts that `as_text` makes of them: writers have forms of their own."""
-    moments = pl.selectors.datetime() | pl.selectors.time()
-    return frame.with_columns(moments.cast(pl.String))
+    """Points in time as the texts that readers compare: writers have forms of their own."""
+    moments = frame.select(pl.selectors.datetime() | pl.selectors.time())
+    return frame.with_columns(map(cell_texts, moments))
 
 
 def _write_utf8(

@@ -71,7 +71,7 @@ def parts_of(path: str | Path) -> list[Part]:
                 " and put them into the folder itself, or into folders such as year=2024"
             )
     if not parts:
-        raise InputError(f"{where}: holds no {PARQUET} file; name a file, or a folder of them")
+        raise InputError(f"{where}: holds no {PARQUET} file; {_instead_of(path)}")
     parts.sort(key=lambda part: Path(part.name).parts if path.is_dir() else part.path.parts)
     elsewhere = [
         f"{where}: '{part.shown}' lies in folders that name other columns than those of"
@@ -81,6 +81,18 @@ def parts_of(path: str | Path) -> list[Part]:
     ]
     InputError.raise_for(elsewhere)
     return parts
+
+
+def _instead_of(folder: Path) -> str:
+    """What to do with a folder that was taken for one table and is none."""
+    from shoal.connectors.formats import named
+
+    if not any(named(path.name) for path in folder.iterdir() if path.is_file()):
+        return "name a file, or a folder of them"
+    return (
+        "name one of its tables; if several are about the same people, a policy links them, which"
+        f" 'shoal policy init {folder}' proposes"
+    )
 
 
 LOGS = {
