@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 import polars as pl
 
-from shoal.connectors.location import MANIFEST, PARQUET, STEPS, Location
+from shoal.connectors.location import MANIFEST, PARQUET, Location
 from shoal.data.certificate import Certificate
 from shoal.errors import InputError
 
@@ -201,13 +201,11 @@ def joined(frames: list[pl.DataFrame], parts: list[Part]) -> pl.DataFrame:
 def check_released(path: str | Path) -> None:
     """Raises InputError where it is not known which files of a folder were released.
 
-    A stream's folder has its certificate beside it, and so may one that another maker released and
-    an audit has certified. A pattern names its files itself.
+    One that another maker released and an audit has certified may have its certificate beside it.
+    A pattern names its files itself.
     """
     folder = Path(path)
-    if not folder.is_dir() or folder.suffix == STEPS:
-        return
-    if not Path(Location(path).certificate).is_file():
+    if folder.is_dir() and not Path(Location(path).certificate).is_file():
         raise InputError(
             f"folder '{path}': has no {MANIFEST}, so nothing says which of its files were released;"
             f" fetch the whole folder, or name the files: '{folder}/*.parquet'"

@@ -84,8 +84,7 @@ def dossier(
     trace: as of `shoal.verify`. profiles: by name; `gdpr` by default. trust: public keys. Raises
     PromiseError where the file fails `verify`, and InputError.
     """
-    if output is not None:
-        InputError.raise_for(misplaced("release", [path_text(released, "released")], output))
+    InputError.raise_for(misplaced("release", [path_text(released, "released")], output))
     found = _with_attacks(
         build_dossier(
             released,

@@ -19,12 +19,7 @@ from shoal.auditor.linked.reading import LinkedRelease, described_output, read_l
 from shoal.auditor.verdict import missing_counted, of_cells
 from shoal.connectors.location import Location
 from shoal.data.certificate import Certificate
-from shoal.data.certificate_shape import (
-    RISK,
-    UTILITY,
-    ColumnReport,
-    PromiseReport,
-)
+from shoal.data.certificate_shape import RISK, UTILITY, ColumnReport, PromiseReport
 from shoal.data.classes import Classes, Sizes
 from shoal.data.linked import HULL, PEOPLE, Keys, LinkedTables, rows_column
 from shoal.data.numbers import alike, exact_sum
@@ -101,8 +96,7 @@ def audit_linked(
     output = None
     if len(sources.hashes) == len(sources.tables):  # frames have none
         place = Location(named_sources(released, problem, None)[-1])
-        written = policy.notation.written
-        output = described_output(place, sources.sha256, policy.render, written)
+        output = described_output(place, sources.sha256, policy)
     certificate = audit.certificate.extended(
         input=None if own is None or not own.hashes else {"sha256": own.sha256},
         output=output,
