@@ -69,12 +69,13 @@ def propose_policy(
     promise = build(registry.models()["k-anonymity"], "promise 'k-anonymity'", {"k": k})
     folder = [] if hierarchies is None else hierarchy_files(hierarchies)
     options = read_options(read)
-    if isinstance(frame, (str, Path)):
-        dropped, (written, _) = [], read_undeclared(frame, options, progress)
-    else:
-        dropped = durations_in(frame)
+    dropped = [] if isinstance(frame, (str, Path, Table)) else durations_in(frame)
+    if dropped:
         written = table_of(frame, reading=Reading(dropped=frozenset(dropped)))
-    found = LookedAt.of(Table(written.frame.drop(dropped)), options, progress)
+    else:
+        written, _ = read_undeclared(frame, options, progress)
+    looked_at = Table(written.frame.drop(dropped)) if dropped else written
+    found = LookedAt.of(looked_at, options, progress)
     table, columns = found.table, found.cells
     guesses = with_hierarchies(_with_one_quasi(found.guesses), columns, folder, base)
     for name in looks_like_data(table, table.names):
@@ -111,7 +112,6 @@ def propose_policy(
         SinglingOut(codes, people).order(progress) if explain else None,
         subject,
         found.answer.may_recur,
-        found.answer.may_show,
     )
 
 
@@ -362,7 +362,7 @@ class Proposal:
     together: share of people whom all quasi-identifiers single out. order: who is singled out by
     few columns; None where it was not asked. subject: what numbers the people, as a policy lists
     it: a column, or several together; None where every record is its own. may_recur: whether people
-    may have several records without that being seen. may_show: columns that may show it.
+    may have several records without that being seen.
     """
 
     columns: tuple[ProposedColumn, ...]
@@ -373,7 +373,6 @@ class Proposal:
     order: Order | None = None
     subject: str | list[str] | None = None
     may_recur: bool = False
-    may_show: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return self.text

@@ -76,6 +76,7 @@ def misplaced(what: str, places: Iterable[str | Path], *written: object) -> Iter
     for name in written:
         if name is None or Location(name).is_standard:
             continue
+        require_name(str(name))
         target = Path(str(name)).resolve()
         if own & {target, *target.parents}:
             yield (

@@ -235,8 +235,7 @@ def question_lines(proposal: Proposal) -> Iterator[str]:
     yield from open_question_lines(proposal.questions)
     if proposal.subject is None and not proposal.asks_who:
         unseen = f", and {UNSEEN.format('records')}" if proposal.may_recur else ""
-        maybe = f", except maybe {some_named(proposal.may_show)}" if proposal.may_show else ""
-        yield NO_SUBJECT.format(unseen or maybe)
+        yield NO_SUBJECT.format(unseen)
 
 
 def open_question_lines(questions: Mapping[str, str]) -> Iterator[str]:

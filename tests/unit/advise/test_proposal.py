@@ -368,10 +368,10 @@ def test_where_nothing_would_show_who_has_several_records_it_is_said(
     assert f"every row: {records:,} people{f'; {said} rows' * is_open}\n" in profile.out
 
 
-def test_where_a_column_may_show_who_has_several_records_it_is_named(workplace, shoal):
+def test_where_a_column_may_show_who_has_several_records_it_is_asked_about(workplace, shoal):
     made = {"UR": [f"{20_000 + i}" for i in range(40)] * 3, "visit": ["2024-01-31"] * 120}
     pl.DataFrame(made).write_csv("s.csv")
-    assert "people, except maybe UR: every record is" in shoal("policy", "init", "s.csv").err
+    assert "UR: who is one person? by UR: 40 people" in shoal("policy", "init", "s.csv").err
     assert "nothing would show" not in shoal("profile", "s.csv").out
 
 

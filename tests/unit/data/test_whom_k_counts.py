@@ -394,17 +394,23 @@ def test_a_number_is_sure_where_births_agree_though_relations_differ():
 
 
 @pytest.mark.parametrize("title", ["UR", "White", "x7"])
-def test_that_nothing_would_show_who_recurs_is_not_said_where_a_column_may(title):
+def test_a_column_of_any_title_is_asked_about_where_its_values_repeat_as_those_of_people(title):
     cells = [f"{one}{two}" for one in LETTERS for two in LETTERS][:PEOPLE]
     numbers = [str(20_000 + 3 * i) for i in range(PEOPLE)]
-    found = answer(visits(title, cells if title == "White" else numbers))
-    assert (found.verdict.name, found.may_recur, found.may_show) == ("NONE", False, (title,))
+    assert asked(visits(title, cells if title == "White" else numbers)) == [(title,)]
+
+
+def test_phrases_and_marks_of_any_title_are_not_asked_about():
+    words = [f"{one}{two} trade" for one in LETTERS for two in LETTERS][:PEOPLE]
+    assert asked(visits("x7", words)) == []
+    marks = visits("x7", [str(20_000 + 3 * i) for i in range(PEOPLE)]).drop("date", "cost")
+    assert asked(marks) == []
 
 
 @pytest.mark.parametrize("title", ["occupation", "price", "ward", "nurse_id"])
 def test_columns_of_what_else_is_known_show_nobody(title):
     found = answer(visits(title, [str(20_000 + 3 * i) for i in range(PEOPLE)]))
-    assert (found.may_recur, found.may_show) == (True, ())
+    assert (found.verdict.name, found.may_recur) == ("NONE", True)
 
 
 # Panels and trials: each is seen once in a wave, whatever the columns are called.

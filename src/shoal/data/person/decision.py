@@ -47,6 +47,7 @@ ALIKE = 0.9  # by how much the counts of two names of the same may differ
 ENOUGH = 30  # people whom a name alone makes sure
 MOST_ALIKE = 10  # records of each profile, beyond which nobody is seen to recur
 MOST_INNER = 2  # events and cards that a question lists
+MOST_SHOWN = 3  # columns of any name that it lists
 PERSON_BY_NAME = ("civil", "person")
 
 
@@ -149,15 +150,13 @@ class Answer:
 
     candidates: the likeliest first; one where it is sure. removed: other columns that number people
     or what belongs to them. may_recur: whether there is none, but records are of events or amounts,
-    of which people may have several without that being seen. may_show: columns that may show it all
-    the same, as their values repeat.
+    of which people may have several without that being seen.
     """
 
     verdict: Verdict
     candidates: tuple[PersonCandidate, ...] = ()
     removed: tuple[str, ...] = ()
     may_recur: bool = False
-    may_show: tuple[str, ...] = ()
 
     @property
     def question(self) -> str:
@@ -456,26 +455,36 @@ def _by_profile(columns: Sequence[PersonColumn], rows: np.ndarray) -> Answer:
     telling = [c for c in columns if c.varies and c.look.kind != "span" and not c.name.is_of_other]
     profile = recurring(telling, rows)
     if not profile:
+        told = (People.together([c.people for c in one]) for one in profiles_of(telling))
+        if any(one.records <= MOST_ALIKE * one.distinct for one in told):
+            return Answer(Verdict.NONE)
         others = [c for c in columns if not c.name.is_personal]
         happens = any(c.look.kind == "time" or c.name.has("event", "amount") for c in others)
-        told = (People.together([c.people for c in one]) for one in profiles_of(telling))
-        if not happens or any(one.records <= MOST_ALIKE * one.distinct for one in told):
-            return Answer(Verdict.NONE)
-        shown = tuple(column.title for column in columns if _may_show_who(column))
-        return Answer(Verdict.NONE, may_recur=not shown, may_show=shown)
+        # where nothing happens, others may be marks, measures or remarks
+        codes = [c for c in columns if happens or (c.look.token and c.again >= c.seen)]
+        if shown := _shown_by_codes(codes):
+            return Answer(Verdict.ASK, tuple(map(_stated, shown)))
+        return Answer(Verdict.NONE, may_recur=happens)
     people = People.together([column.people for column in profile])
     names = tuple(column.title for column in profile)
     counts = people.distinct, people.records, people.most
     return Answer(Verdict.ASK, (PersonCandidate(names, *counts, is_profile=True),))
 
 
+def _shown_by_codes(columns: Sequence[PersonColumn]) -> list[Candidate]:
+    """The columns that may show who recurs, those with most values first."""
+    shown = [Candidate((c,), "evidence", c.people) for c in columns if _may_show_who(c)]
+    return sorted(shown, key=lambda one: -one.people.distinct)[:MOST_SHOWN]
+
+
 def _may_show_who(column: PersonColumn) -> bool:
-    """Whether its values repeat as those of people do, and are no measure: texts, or numbers that
-    are all as long.
+    """Whether its values repeat as those of people do, and are no measure: single words, or numbers
+    that are all as long.
     """
     written, token = column.look
     is_known = column.name.kind in NEVER or column.name.has("amount") or column.name.is_count
     is_code = written == "text" or token or column.is_of_one_length
+    is_code = is_code and not column.is_of_phrases
     if is_known or written in NO_NUMBERS or not is_code:
         return False
     return column.seen >= MANY and MANY <= column.again < MOST_TO_A_NUMBER * column.seen
