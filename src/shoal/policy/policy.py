@@ -443,7 +443,7 @@ class Policy:
     @property
     def render(self) -> Render:
         """How published cells are written."""
-        render = Render(**self.model.render.model_dump())
+        render = Render(**self.model.render.model_dump(), missing=self.model.missing_numbers)
         is_input = render.order == "input" or self.is_certified_in_order
         return replace(render, order="input" if is_input else "content")
 

@@ -647,3 +647,58 @@ def test_a_cross_validation_says_each_warning_of_the_transformer_once(recwarn):
     assert len(said) == len({*said})
     cross_val_score(model, people, [0, 1] * 60, cv=4)
     assert len(recwarn) == 2 * len(said)
+
+
+@pytest.mark.parametrize("shown", ["range", "both"])
+@pytest.mark.parametrize(
+    "height", [pl.int_range(150, 190, eager=True), pl.Series([150.5, 189.25] * 20)]
+)
+def test_a_number_that_stands_for_no_value_is_read_as_none(tmp_path, height, shown):
+    heights = pl.concat([pl.repeat(-99, 20, dtype=height.dtype, eager=True), height])
+    frame = pl.DataFrame({"height": heights, "weight": heights, "sex": ["f", "m"] * 30})
+    quasi = {"height": {"type": "number", "render": shown}, "sex": {}}
+    release = shoal.publish(frame, quasi=quasi, k=5, plain="weight", missing_values=[-99])
+    paths = [tmp_path / f"o{ending}" for ending in (".csv", ".parquet", ".xlsx")]
+    for path in paths:
+        release.save(path)
+    for how in ("mid", "mean", "interval"):
+        read = [shoal.read_release(path, numbers=how).data for path in paths]
+        for data in (release.numbers(how), *read):
+            numbers = data["height"].struct.field("lo") if how == "interval" else data["height"]
+            assert numbers.null_count() == data["weight"].null_count() == 20
+            assert data["weight"].mean() == height.mean()
+            assert numbers.drop_nulls().min() >= height.min()
+    for path in paths:
+        checks = shoal.verify(path, policy=release.policy)
+        assert all(check.ok is not False for check in checks)
+
+
+def test_a_sign_of_no_value_is_stated_only_where_it_looks_like_a_number(tmp_path):
+    ages = ["-9", "-9,5"] * 5 + [*map(str, range(20, 70))]
+    frame = pl.DataFrame({"age": ages, "sex": ["f"] * 60})
+    words = {"quasi": {"age": {"type": "number"}, "sex": {}}, "k": 5, "read": {"decimal": ","}}
+    release = shoal.publish(frame, missing_values=["?", "-9", "-9,5"], **words)
+    stated = release.save(tmp_path / "o.csv")["output"]["dialect"]
+    assert stated["missing"] == ["-9", "-9,5"]
+    assert shoal.read_release(tmp_path / "o.csv", numbers="mid").data["age"].null_count() == 10
+    values = frame.filter(~pl.col("age").str.starts_with("-"))
+    release = shoal.publish(values, missing_values=["?", "none"], **words)
+    assert "missing" not in release.save(tmp_path / "values.csv")["output"]["dialect"]
+
+
+def test_a_sign_of_no_value_that_a_certificate_does_not_state_is_warned_of(tmp_path):
+    frame = pl.DataFrame({"age": [-99] * 20 + list(range(20, 120)), "sex": ["f", "m"] * 60})
+    release = shoal.publish(frame, quasi=["age", "sex"], k=5, missing_values=[-99])
+    stated = release.save(tmp_path / "o.csv")
+    output = dict(stated["output"])
+    output["dialect"] = {k: v for k, v in output["dialect"].items() if k != "missing"}
+    earlier = stated.extended(output=output)
+    with pytest.warns(UserWarning, match="'age': a usual sign .* in 20 cells") as caught:
+        shoal.read_release(tmp_path / "o.csv", earlier, numbers="mid")
+    assert [one.filename for one in caught] == [__file__]
+    forged = {**output, "dialect": {**output["dialect"], "missing": ["20"]}}
+    for number, (said, holds) in enumerate(((output, True), (forged, False))):
+        path = tmp_path / f"{number}.json"
+        path.write_text(stated.extended(output=said).to_json())
+        checks = shoal.verify(tmp_path / "o.csv", path, release.policy)
+        assert all(check.ok is not False for check in checks) is holds
