@@ -323,6 +323,11 @@ class Policy:
         return replace(self, model=policy.model)
 
     @property
+    def names_method(self) -> bool:
+        """Whether somebody named a method, and did not only set parameters."""
+        return self.model.method is not None and not self.is_method_open
+
+    @property
     def method_name(self) -> str:
         return (self.model.method or {"name": DEFAULT_METHOD})["name"]
 

@@ -133,6 +133,19 @@ def test_an_attack_on_a_publication_takes_its_policy_method_and_trace(people, re
         shoal.attack(release)
 
 
+@pytest.mark.parametrize("asked", [{"t": 0.3}, {"method": {"refine": "exchange"}}])
+def test_an_attack_publishes_again_by_the_default_method_with_all_its_parameters(people, asked):
+    words = {"quasi": ["age", "sex", "zip"], "sensitive": "disease", "k": 5, "other": "drop"}
+    release = shoal.publish(people, **words, **asked)
+    made = release.certificate["method"]
+    named = {"name": made["name"], **made["parameters"]}
+    alike = shoal.publish(people, **words, **asked | {"method": named})
+    words = {"original": people, "attacks": ["inference", "singling-out"]}
+    found, expected = (shoal.attack(one, **words)["attacks"] for one in (release, alike))
+    for attack in words["attacks"]:
+        assert found[attack] == expected[attack]
+
+
 def test_folds_beside_a_control_are_refused_as_they_would_do_nothing(people, release):
     control = shoal.sample("patients", n=50, seed=8)
     with pytest.raises(InputError, match="folds: nobody is set aside where other people are given"):
