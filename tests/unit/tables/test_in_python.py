@@ -493,14 +493,14 @@ def test_the_transformer_suppresses_up_to_a_share_and_shows_no_combination_of_it
 
 
 def test_the_transformer_warns_of_a_column_that_is_the_same_for_everybody(sklearn, people):
-    with pytest.warns(UserWarning, match="column 'age': is the same for everybody.*'bins'"):
+    with pytest.warns(UserWarning, match="column 'age' is the same for everybody.*'bins'"):
         sklearn.Anonymizer(quasi=["age", "sex"], other="drop", k=5).fit(people)
 
 
 def test_the_transformer_names_the_ways_out_that_apply_to_whoever_called_it(sklearn, people):
     ages = {"hierarchy": {"bins": {"width": 5, "levels": 2}}}
     anonymizer = sklearn.Anonymizer(quasi={"age": ages, "sex": {}}, other="drop", k=70)
-    with pytest.warns(UserWarning, match="column 'age': is the same for everybody") as warned:
+    with pytest.warns(UserWarning, match="column 'age' is the same for everybody") as warned:
         anonymizer.fit_transform(people.to_pandas())  # by way of scikit-learn
     (said,) = [str(one.message) for one in warned if "column 'age'" in str(one.message)]
     assert said.endswith("found; let more records become '*' (suppression=), or leave it out")
