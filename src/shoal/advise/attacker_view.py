@@ -48,6 +48,7 @@ def attacker_view(
     row: WhichRow = MOST_EXPOSED,
     *,
     trace: str | Path | ArrayLike | None = None,
+    read: Mapping[str, Any] | None = None,
     progress: Progress = no_progress,
 ) -> AttackerView:
     """What an attacker who knows the quasi-identifiers of one row of the original learns of it.
@@ -56,10 +57,11 @@ def attacker_view(
     the trace does: the row of the original behind each published one. row: its number in the
     original, from 1, or `most-exposed` or `most-distorted`. Of linked tables, release and original
     are each a folder or frames by name, the trace is a file, and has to be given, and the row is
-    one of people. The result holds values of the table: it is for its owner's eyes. Raises
-    InputError where tables and policy don't fit, or there is no such row.
+    one of people. read: as of `shoal.audit`. The result holds values of the table: it is for its
+    owner's eyes. Raises InputError where tables and policy don't fit, or there is no such row.
     """
-    return attacker_views(release, policy, original, trace=trace, progress=progress).of_row(row)
+    views = attacker_views(release, policy, original, trace=trace, read=read, progress=progress)
+    return views.of_row(row)
 
 
 def attacker_views(
@@ -68,10 +70,11 @@ def attacker_views(
     original: Source,
     *,
     trace: str | Path | ArrayLike | None = None,
+    read: Mapping[str, Any] | None = None,
     progress: Progress = no_progress,
 ) -> "AttackerViews":
     """Views of a release, prepared once for looks at many rows."""
-    policy = Policy.of(policy)
+    policy = Policy.of(policy, read)
     if policy.model.is_linked:
         from shoal.advise.linked_attacker_view import linked_attacker_views
 

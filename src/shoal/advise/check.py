@@ -125,14 +125,17 @@ def remarks(
 
 
 def check(
-    policy: PolicyLike, frame: "Frame | Mapping[str, Frame] | None" = None
+    policy: PolicyLike,
+    frame: "Frame | Mapping[str, Frame] | None" = None,
+    *,
+    read: Mapping[str, Any] | None = None,
 ) -> list[AttributeFinding]:
     """Every finding about columns, hierarchies, values, numbers, domains, people and promises.
 
-    frame: of linked tables, all of them by name. Empty where the policy is sound and fits what is
-    given. Raises InputError for what is not a policy.
+    frame: of linked tables, all of them by name. read: as of `shoal.audit`. Empty where the
+    policy is sound and fits what is given. Raises InputError for what is not a policy.
     """
-    found = findings_of(policy, frame)
+    found = findings_of(Policy.of(policy, read), frame)
     return [replace(one, message=in_python(one.message)) for one in found]
 
 

@@ -90,6 +90,7 @@ def marginal(
     *,
     release: Publication[Any] | None = None,
     on_column: Callable[[ColumnPrice], object] | None = None,
+    read: Mapping[str, Any] | None = None,
     progress: Progress = no_progress,
 ) -> Marginal:
     """Which columns of a release suffer, and how much the others would gain without each.
@@ -97,10 +98,10 @@ def marginal(
     The table is published in memory once without each quasi-identifier, by the same method, and
     once with a smaller k; nothing is written. Of linked tables, a column is `table.column`, and a
     row that is withheld loses all of its cells. release: what `publish` made of the same table and
-    policy, else it is made here. on_column: called with each price as it is measured. Raises
-    InputError and InfeasibleError as `publish` does.
+    policy, else it is made here. on_column: called with each price as it is measured. read:
+    as of `shoal.audit`. Raises InputError and InfeasibleError as `publish` does.
     """
-    policy = Policy.of(policy)
+    policy = Policy.of(policy, read)
     policy.require_answers()
     if policy.model.is_linked:
         policy = policy.or_method(usual_method(policy.model))
@@ -256,14 +257,18 @@ class LatticeWalk(Figures):
 
 
 def lattice_walk(
-    source: Source, policy: PolicyLike, *, progress: Progress = no_progress
+    source: Source,
+    policy: PolicyLike,
+    *,
+    read: Mapping[str, Any] | None = None,
+    progress: Progress = no_progress,
 ) -> LatticeWalk:
     """The levels of a table under a policy of global recoding, to be looked at one by one.
 
-    Raises InputError where the table does not fit the policy, or its method recodes each class on
-    its own.
+    read: as of `shoal.audit`. Raises InputError where the table does not fit the policy, or its
+    method recodes each class on its own.
     """
-    asked = Policy.of(policy)
+    asked = Policy.of(policy, read)
     asked.require_global("levels: there are none to walk")
     table = asked.tables.read_source(source, progress)
     bound = bound_table(table, asked)

@@ -273,7 +273,7 @@ def match_hierarchies(
     """
     tables, options = tables_in(folder), read_options(read)
     if policy is not None:
-        known = Policy.of(policy).with_files(options.model_dump(exclude_unset=True), {})
+        known = Policy.of(policy, read)
         table = known.tables.read_source(source, progress)
         names = [name for name in known.model.audited_columns if name in table.names]
         missing, options = known.model.missing_values, known.model.read

@@ -13,7 +13,8 @@ import numpy as np
 
 from shoal.advise.matching import hierarchy_files, with_hierarchies
 from shoal.advise.risk import row_keys, singled_out, table_risk
-from shoal.connectors.frames import Frame
+from shoal.connectors.dialect import Reading
+from shoal.connectors.frames import Frame, durations_in, table_of
 from shoal.data import notebook
 from shoal.data.column_words import is_no_header, looks_like_data
 from shoal.data.person.decision import Answer, asks_who, question_in_words, who_is_a_person
@@ -37,6 +38,8 @@ from shoal.policy.proposal.roles import (
     with_one_subject,
     with_sample,
 )
+
+DURATIONS = "durations, which can't be published: dropped; give numbers, such as their days"
 
 
 def propose(frame: Frame, k: int = 10) -> str:
@@ -66,8 +69,12 @@ def propose_policy(
     promise = build(registry.models()["k-anonymity"], "promise 'k-anonymity'", {"k": k})
     folder = [] if hierarchies is None else hierarchy_files(hierarchies)
     options = read_options(read)
-    written, _ = read_undeclared(frame, options, progress)
-    found = LookedAt.of(written, options, progress)
+    if isinstance(frame, (str, Path)):
+        dropped, (written, _) = [], read_undeclared(frame, options, progress)
+    else:
+        dropped = durations_in(frame)
+        written = table_of(frame, reading=Reading(dropped=frozenset(dropped)))
+    found = LookedAt.of(Table(written.frame.drop(dropped)), options, progress)
     table, columns = found.table, found.cells
     guesses = with_hierarchies(_with_one_quasi(found.guesses), columns, folder, base)
     for name in looks_like_data(table, table.names):
@@ -79,6 +86,8 @@ def propose_policy(
     for name, question in found.questions.items():
         guesses[name] = guesses[name].asking(question)
     guesses = _asking_what_means_nothing(guesses, columns)
+    guesses |= dict.fromkeys(dropped, Guess({"role": "drop"}, DURATIONS))
+    guesses = {name: guesses[name] for name in written.names}
     subject = _subject_of(found.answer, guesses)
     quasi = [name for name, guess in guesses.items() if guess.role == "quasi"]
     codes = {name: table.column(name).codes for name in quasi}

@@ -162,17 +162,18 @@ def risk(
     *,
     further: Mapping[str, str] | None = None,
     special: bool = True,
+    read: Mapping[str, Any] | None = None,
     progress: Progress = no_progress,
 ) -> Risk:
     """Who hides among how many in a table, by the quasi-identifiers of a policy.
 
     source: a file's path or a frame; of linked tables (a policy with `tables`) as in `shoal.audit`,
     and further ones by name. special: whether the smallest sets of columns of one table that single
-    people out are looked for, too. Counted in people where the policy has a subject. Hierarchies of
-    one table need not fit yet, and questions may be open. Raises InputError where the columns don't
-    fit.
+    people out are looked for, too. read: as of `shoal.audit`. Counted in people
+    where the policy has a subject. Hierarchies of one table need not fit yet, and questions may be
+    open. Raises InputError where the columns don't fit.
     """
-    policy = Policy.of(policy)
+    policy = Policy.of(policy, read)
     if policy.model.is_linked:
         problem = LinkedProblem(policy)
         tables = bound_linked(read_linked(source, problem, further).tables, problem)

@@ -175,7 +175,11 @@ TAGS = {
 """The elements of a workbook without a comment, a formula, a note or a defined name, by part."""
 
 PROPERTY = re.compile(r"|true|false|[\d.]+|[\d-]+T[\d:]+Z|Microsoft Excel|Worksheets|data")
-FORMATS = frozenset({b"yyyy\\-mm\\-dd", b"yyyy-mm-dd"})
+FORMATS = frozenset(
+    form.encode()
+    for own in (workbooks.DAY, workbooks.MOMENT)
+    for form in (own, re.sub("([- ])", r"\\\1", own))
+)
 
 
 def carried(path: Path, names: Sequence[str], described: Mapping[str, Any]) -> list[str]:

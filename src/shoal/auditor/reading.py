@@ -17,7 +17,7 @@ from shoal.data.release import (
     spans_cover,
 )
 from shoal.data.schema import Attribute, Kind, Schema
-from shoal.data.table import Column, Table
+from shoal.data.table import Column, Table, cell_texts
 from shoal.data.truth import Truth
 from shoal.errors import InputError
 from shoal.policy.binding.table import tree_by_values
@@ -83,8 +83,8 @@ def _with_withheld_values(
     rows = pl.Series(starred)
     columns = {}
     for attribute in problem.schema.sensitive:
-        shown = released.frame[attribute.name].cast(pl.String)
-        true = truth.original.frame[attribute.name].cast(pl.String)
+        shown = cell_texts(released.frame[attribute.name])
+        true = cell_texts(truth.original.frame[attribute.name])
         true = true if truth.rows is None else true.gather(truth.rows)
         columns[attribute.name] = true.zip_with(rows, shown)
     sensitive, unfit = encode_sensitive_columns(

@@ -80,6 +80,7 @@ def verify(
     original: str | Path | None = None,
     trace: str | Path | None = None,
     trust: Sequence[str | Path] = (),
+    read: Mapping[str, Any] | None = None,
     memory: int | str | None = None,
     progress: Progress = no_progress,
 ) -> list[Check]:
@@ -92,15 +93,16 @@ def verify(
     fusion, that of its agreement.
     original: its hash is compared, and people are counted, by the trace that was written with the
     release where rows are not in the original's order. trust: public keys, or folders of them;
-    one of them must have signed. memory: bytes that may be used, or a size such as `"700MB"`; a
-    table that does not fit is worked on in nameless files. Raises InputError where a file can't be
-    read, MissingExtraError where trust is given and the extra `sign` is missing.
+    one of them must have signed. read: as of `shoal.audit`, beside a policy. memory: bytes that may
+    be used, or a size such as `"700MB"`; a table that does not fit is worked on in nameless files.
+    Raises InputError where a file can't be read, MissingExtraError where trust is given and the
+    extra `sign` is missing.
     """
     path = path_text(path, "path")
     require_there(path)
     if is_dossier(path):
         return dossier_checks(path, trust)
-    asked = None if policy is None else Policy.of(policy)
+    asked = None if policy is None else Policy.of(policy, read)
     source = None if original is None else path_text(original, "original", AUDITED)
     with room.using(memory):
         proof = Proof.of(path, certificate)

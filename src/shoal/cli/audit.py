@@ -94,7 +94,7 @@ def _measure(asked: ReleaseRequest, run: options.Run, downstream: bool = False) 
     is_stream = _is_stream(asked)
     policy = asked.policy_asked(is_stream)
     inputs = [released, original, asked.trace, *policy.files, *attacks.files]
-    options.check_outputs(asked.output, report=run.report, inputs=inputs, replace=asked.replace)
+    _check_outputs(asked, run, inputs)
     whole = {"--trace": is_stream, "--report": run.report, "--others": attacks.others}
     refuse_whole({**whole, "--downstream": downstream}, released, original)
     with shown(run.quiet) as progress:
@@ -136,6 +136,17 @@ def _measure(asked: ReleaseRequest, run: options.Run, downstream: bool = False) 
             say(printable_lines(downstream_sentences(certificate["downstream"])))
     is_broken = policy.model.require_together and is_below(certificate)
     raise typer.Exit(0 if certificate.holds and not is_broken else 1)
+
+
+def _check_outputs(asked: ReleaseRequest, run: options.Run, inputs: list[str | None]) -> None:
+    """Raises InputError where what an audit writes can't be put. inputs: all that it reads."""
+    options.check_outputs(
+        asked.output,
+        report=run.report,
+        inputs=inputs,
+        replace=asked.replace,
+        release=asked.released,
+    )
 
 
 def _caveats(result: "AuditResult", original: str | None, is_stream: bool) -> Iterator[str]:
@@ -191,7 +202,7 @@ def _audit_linked(asked: AuditRequest, policy: "Policy", run: options.Run) -> in
     refuse_for_linked(unfit + ["--trace"] * (asked.trace is not None))
     assert asked.released is not None
     inputs = [asked.released, asked.original, *policy.files]
-    options.check_outputs(asked.output, report=run.report, inputs=inputs, replace=asked.replace)
+    _check_outputs(asked, run, inputs)
     with shown(run.quiet) as progress:
         audit = audit_linked(asked.released, policy, asked.original, progress=progress)
     certificate = audit.certificate

@@ -179,22 +179,28 @@ def check_outputs(
     inputs: Sequence[str | None],
     report: Path | None = None,
     replace: bool = True,
+    release: str | None = None,
 ) -> None:
-    """Raises InputError before any work is done where an output can't be written or is a file that
-    is read.
+    """Raises InputError before any work is done where an output can't be written, is a file that
+    is read, or lies in the folder of a release.
 
     report: a page, drawn anew each time. replace: whether other files that are there give way.
     """
     check_page(report)
-    for output in (report, *outputs):
-        if output is None:
-            continue
-        from shoal.connectors.files import check_writable
-        from shoal.connectors.location import Location
+    written = [output for output in (report, *outputs) if output is not None]
+    if not written:
+        return
+    from shoal.connectors.files import check_writable
+    from shoal.connectors.location import Location
+    from shoal.connectors.outputs import misplaced
 
+    read = [file.resolve() for name in inputs if name and (file := Location(name).file)]
+    InputError.raise_for(
+        f"output '{output}': is also another file of this command; name a file of its own"
+        for output in written
+        if Path(output).resolve() in read
+    )
+    if release is not None:
+        InputError.raise_for(misplaced("release", [release], *written))
+    for output in written:
         check_writable(str(output), replace or output is report)
-        read = [Location(name).file for name in inputs if name is not None]
-        if Path(output).resolve() in [file.resolve() for file in read if file is not None]:
-            raise InputError(
-                f"output '{output}': is also another file of this command; name a file of its own"
-            )

@@ -52,10 +52,11 @@ def publish(asked: PublishCommand, run: options.ThreadedRun) -> None:
     if policy.is_in_two_tables:
         inputs.append(sensitive_path(output))
     inputs += asked.attacks.files
-    options.check_outputs(given.plan, inputs=inputs)
+    options.check_outputs(given.plan, inputs=inputs, release=output)
     inputs += [] if given.plan is None else [given.plan]
-    options.check_outputs(report=report, inputs=inputs)
-    options.check_outputs(given.trace, inputs=[*inputs, str(report)], replace=given.replace)
+    options.check_outputs(report=report, inputs=inputs, release=output)
+    inputs.append(str(report))
+    options.check_outputs(given.trace, inputs=inputs, replace=given.replace, release=output)
     refuse_whole({"--report": report}, asked.input_path)
     with shown(run.quiet) as progress:
         request = asked.request(policy, progress)
@@ -99,9 +100,9 @@ def _publish_linked(asked: PublishCommand, policy: "Policy", run: options.Thread
     from shoal.reports.linked import linked_distributions, linked_lines, write_linked_report
 
     refuse_for_linked(one.flag for one in of_one_table(asked, run).values())
-    further, trace = tables(asked.table), asked.given.trace
-    inputs = [asked.input_path, *policy.files, *further.values(), asked.output]
-    options.check_outputs(trace, report=run.report, inputs=inputs, replace=asked.given.replace)
+    further, trace, out = tables(asked.table), asked.given.trace, asked.output
+    inputs, replace = [asked.input_path, *policy.files, *further.values(), out], asked.given.replace
+    options.check_outputs(trace, report=run.report, inputs=inputs, replace=replace, release=out)
     with shown(run.quiet) as progress:
         audit = publish_linked(
             asked.input_path,

@@ -81,7 +81,7 @@ def stream(
     asked = overrides.policy(policy, "stream", lambda found: found.or_method("fads"))
     wanted = replace(wanted, read=tuple(asked.files))
     named = [wanted.source, wanted.sink, wanted.trace, wanted.named_letters]
-    options.check_outputs(report=report, inputs=[*named, *wanted.read])
+    options.check_outputs(report=report, inputs=[*named, *wanted.read], release=wanted.sink)
     try:
         with shown(watched.quiet) as progress, warnings.catch_warnings():
             warnings.simplefilter("always", ReleaseWarning)

@@ -191,7 +191,9 @@ def dossier(asked: DossierRequest, quiet: bool = options.QUIET) -> None:
         inputs += [] if policy is None else policy.files
         options.check_page(asked.output, "-o")
         written = asked.output, json_path(asked.output)
-        options.check_outputs(*written, inputs=inputs, replace=asked.replace)
+        options.check_outputs(
+            *written, inputs=inputs, replace=asked.replace, release=asked.released
+        )
     with shown(quiet) as progress:
         found = build_dossier(
             asked.released,

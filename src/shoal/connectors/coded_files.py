@@ -15,6 +15,7 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from shoal.connectors import delimited, files
+from shoal.connectors.delimited import with_moments_as_text
 from shoal.connectors.dialect import UTF8, Dialect, Reading
 from shoal.connectors.format import Format, SourceFile
 from shoal.connectors.formats import format_of
@@ -190,7 +191,8 @@ def _read_parquet(path: str | Path, room: Room) -> CodedTable:
         texts = [pl.col(name).cast(pl.String).cast(dtypes[name]) for name in schema]
         scanned = pl.scan_parquet(path, glob=False, low_memory=True)
         for frame in scanned.collect_batches(chunk_size=PARQUET_ROWS, maintain_order=True):
-            growing.add(plain(frame, f"file '{path}'").select(texts))
+            frame = with_moments_as_text(plain(frame, f"file '{path}'"))
+            growing.add(frame.select(texts))
     return growing.table()
 
 

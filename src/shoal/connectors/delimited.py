@@ -30,7 +30,7 @@ from shoal.connectors.dialect import (
 )
 from shoal.connectors.distinct_lines import distinct_lines, of_few_values
 from shoal.data.findings import MOST_LISTED, listed_rows
-from shoal.data.table import RepeatedTable, Table, names_like_patterns
+from shoal.data.table import RepeatedTable, Table, cell_texts, names_like_patterns
 from shoal.errors import InputError, library_errors_as
 
 _SEPARATORS = ",;\t|"
@@ -113,9 +113,9 @@ def write(frame: pl.DataFrame, file: BinaryIO, dialect: Dialect, is_first: bool 
 
 
 def with_moments_as_text(frame: pl.DataFrame) -> pl.DataFrame:
-    """Points in time as the texts that `as_text` makes of them: writers have forms of their own."""
-    moments = pl.selectors.datetime() | pl.selectors.time()
-    return frame.with_columns(moments.cast(pl.String))
+    """Points in time as the texts that readers compare: writers have forms of their own."""
+    moments = frame.select(pl.selectors.datetime() | pl.selectors.time())
+    return frame.with_columns(map(cell_texts, moments))
 
 
 def _write_utf8(
@@ -464,8 +464,10 @@ def check_rows(content: bytes | Path, path: str, separator: str, columns: int) -
     ragged: list[int] = []
     count = 0
     try:
-        with io.TextIOWrapper(opened(content), "utf-8-sig", newline="") as text:
-            reader = csv.reader(text, delimiter=separator)
+        with io.TextIOWrapper(opened(content), "utf-8-sig", newline="\n") as text:
+            # a carriage return ends no record, as for Polars
+            lines = (line.rstrip("\r\n").replace("\r", " ") + "\n" for line in text)
+            reader = csv.reader(lines, delimiter=separator)
             next(reader)
             for row, cells in enumerate(reader):
                 if not cells:

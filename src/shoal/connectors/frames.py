@@ -223,6 +223,15 @@ def ordered_categories(frame: Frame) -> dict[str, list[str]]:
     return found
 
 
+def durations_in(frame: Frame) -> list[str]:
+    """The columns of lengths of time, which no release shows; none where there are no others."""
+    import narwhals as nw
+
+    kinds = _eager(frame).schema
+    found = [name for name, dtype in kinds.items() if dtype == nw.Duration]
+    return found if len(found) < len(kinds) else []
+
+
 def _ordered_in_arrow(table: Any) -> dict[str, list[str]]:
     """Those of pyarrow, of which Narwhals says no order; none where parts of a column differ."""
     named = [field.name for field in table.schema if getattr(field.type, "ordered", False)]

@@ -37,7 +37,16 @@ class Location(str):
     """
 
     def __new__(cls, name: object) -> Self:
-        return super().__new__(cls, path_text(name, "file"))
+        """Raises InputError for the file of a database with a query but without a scheme, which
+        would be taken for a pattern or a new folder.
+        """
+        place = super().__new__(cls, path_text(name, "file"))
+        file, _, query = place.partition("?")
+        is_bare = place.is_path and not file.startswith("sqlite:")
+        if "=" in query and is_bare and file.lower().endswith(DATABASES):
+            address = f"{database.of_file(file)}?{query}"
+            raise InputError(f"file '{place}': lacks its scheme; name the table as '{address}'")
+        return place
 
     @property
     def is_standard(self) -> bool:
@@ -57,9 +66,13 @@ class Location(str):
 
     @property
     def file(self) -> Path | None:
-        """The file or folder that holds it; None where no path leads to it."""
+        """The file or folder that holds it; None where no path leads to it. Of a database, also
+        where no table is named.
+        """
         if self.is_table:
-            return Path(self.address.location) if self.address.kind == database.SQLITE else None
+            place = self if database.names_table(self) else database.of_table(self, "any")
+            address = database.parse(place)
+            return Path(address.location) if address.kind == database.SQLITE else None
         return Path(self) if self.is_path else None
 
     @property

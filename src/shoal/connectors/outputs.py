@@ -66,6 +66,24 @@ def _refuse_read(output: Path, read: Path, what: str) -> None:
         )
 
 
+def misplaced(what: str, places: Iterable[str | Path], *written: object) -> Iterator[str]:
+    """A finding for each file that would lie in what holds nothing else: a release or a ledger.
+
+    what: it is. places: its own. written: names of other files; None and `-` are none.
+    """
+    files = [Location(place).file for place in places]
+    own = {file.resolve() for file in files if file is not None}
+    for name in written:
+        if name is None or Location(name).is_standard:
+            continue
+        target = Path(str(name)).resolve()
+        if own & {target, *target.parents}:
+            yield (
+                f"output '{name}': is or lies in the {what}, which holds nothing else; name another"
+                " folder"
+            )
+
+
 def second_output(output_path: str, input_path: str, read_by_policy: Iterable[str]) -> str:
     """Where the second of two tables goes; raises InputError as `check_not_read`, and where the
     first goes to what holds one table alone.

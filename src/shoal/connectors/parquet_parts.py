@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 import polars as pl
 
-from shoal.connectors.location import MANIFEST, PARQUET, STEPS, Location
+from shoal.connectors.location import MANIFEST, PARQUET, Location
 from shoal.data.certificate import Certificate
 from shoal.errors import InputError
 
@@ -71,7 +71,7 @@ def parts_of(path: str | Path) -> list[Part]:
                 " and put them into the folder itself, or into folders such as year=2024"
             )
     if not parts:
-        raise InputError(f"{where}: holds no {PARQUET} file; name a file, or a folder of them")
+        raise InputError(f"{where}: holds no {PARQUET} file; {_instead_of(path)}")
     parts.sort(key=lambda part: Path(part.name).parts if path.is_dir() else part.path.parts)
     elsewhere = [
         f"{where}: '{part.shown}' lies in folders that name other columns than those of"
@@ -81,6 +81,18 @@ def parts_of(path: str | Path) -> list[Part]:
     ]
     InputError.raise_for(elsewhere)
     return parts
+
+
+def _instead_of(folder: Path) -> str:
+    """What to do with a folder that was taken for one table and is none."""
+    from shoal.connectors.formats import named
+
+    if not any(named(path.name) for path in folder.iterdir() if path.is_file()):
+        return "name a file, or a folder of them"
+    return (
+        "name one of its tables; if several are about the same people, a policy links them, which"
+        f" 'shoal policy init {folder}' proposes"
+    )
 
 
 LOGS = {
@@ -189,13 +201,11 @@ def joined(frames: list[pl.DataFrame], parts: list[Part]) -> pl.DataFrame:
 def check_released(path: str | Path) -> None:
     """Raises InputError where it is not known which files of a folder were released.
 
-    A stream's folder has its certificate beside it, and so may one that another maker released and
-    an audit has certified. A pattern names its files itself.
+    One that another maker released and an audit has certified may have its certificate beside it.
+    A pattern names its files itself.
     """
     folder = Path(path)
-    if not folder.is_dir() or folder.suffix == STEPS:
-        return
-    if not Path(Location(path).certificate).is_file():
+    if folder.is_dir() and not Path(Location(path).certificate).is_file():
         raise InputError(
             f"folder '{path}': has no {MANIFEST}, so nothing says which of its files were released;"
             f" fetch the whole folder, or name the files: '{folder}/*.parquet'"

@@ -45,6 +45,12 @@ DAMAGES = (
 MOST_EXACT = 10**15
 """Whole numbers of more digits may have lost some: a spreadsheet keeps 15."""
 
+DAY, MOMENT = "yyyy-mm-dd", "yyyy-mm-dd hh:mm:ss"
+"""The formats in which cells that are dates are written; one of MOMENT is read as it shows."""
+
+FIRST, LAST = date(1900, 3, 1), date(9999, 12, 31)
+"""The days of which a sheet and its readers agree: its calendar has a 29 February in 1900."""
+
 SHEET = "data"
 MADE = datetime(2000, 1, 1)
 """The creation date in every workbook, so that the same table gives the same bytes."""
@@ -235,14 +241,14 @@ class _Sheet:
     last_row, last_column: the far corner. written: how many cells there are. characters: in all
     that name a shared text, whose lengths are given. errors, formulas: how many cells are errors,
     and formulas that nobody has computed. places: of the first of these. merged: ranges of cells.
-    hidden: the numbers of rows that are not shown. masks: by column, the digits to which its
-    numbers are filled up with zeros, 0 for those that aren't.
+    hidden: the numbers of rows that are not shown. masks: by column, the formats of its numbers, as
+    of `_masks`.
     """
 
-    def __init__(self, lengths: Sequence[int], masks: Mapping[int, int]) -> None:
+    def __init__(self, lengths: Sequence[int], masks: Mapping[int, str]) -> None:
         self._lengths, self._masks = lengths, masks
-        self.masks: dict[int, set[int]] = {}
-        self._mask = 0
+        self.masks: dict[int, set[str]] = {}
+        self._mask = ""
         self.last_row = self.last_column = self.written = self.characters = 0
         self.errors = self.formulas = 0
         self.places: list[str] = []
@@ -274,7 +280,7 @@ class _Sheet:
             self._place, self._type = attributes.get("r", "?"), attributes.get("t", "")
             self._has_formula = self._has_value = False
             style = attributes.get("s", "")
-            self._mask = self._masks.get(int(style), 0) if style.isdigit() else 0
+            self._mask = self._masks.get(int(style), "") if style.isdigit() else ""
             self._reached()
         elif local == "f":
             self._has_formula = True
@@ -368,10 +374,10 @@ def _lengths(archive: zipfile.ZipFile, parts: Sequence[str]) -> list[int]:
     return lengths
 
 
-def _masks(archive: zipfile.ZipFile, parts: Sequence[str]) -> dict[int, int]:
-    """By the number of a style, the digits that its mask fills up, such as 5 of `00000`; else 0."""
+def _masks(archive: zipfile.ZipFile, parts: Sequence[str]) -> dict[int, str]:
+    """By the number of a style, its format where that says how a cell is read, such as `00000`."""
     codes: dict[str, str] = {}
-    found: dict[int, int] = {}
+    found: dict[int, str] = {}
     inside: list[str] = []
 
     def begun(name: str, attributes: dict[str, str]) -> None:
@@ -381,7 +387,7 @@ def _masks(archive: zipfile.ZipFile, parts: Sequence[str]) -> dict[int, int]:
             codes[number] = attributes.get("formatCode", "")
         elif inside[-2:] == ["cellXfs", "xf"]:
             code = codes.get(number, "")
-            found[len(found)] = len(code) if _ZEROS.fullmatch(code) else 0
+            found[len(found)] = code if code == MOMENT or _ZEROS.fullmatch(code) else ""
 
     def ended(_: str) -> None:
         inside.pop()
@@ -512,7 +518,7 @@ def _local(name: str) -> str:
 
 
 def _table(
-    rows: list[list[Any]], path: str | Path, reading: Reading, masks: Mapping[int, set[int]]
+    rows: list[list[Any]], path: str | Path, reading: Reading, masks: Mapping[int, set[str]]
 ) -> pl.DataFrame:
     """The rows below the names that are not blank, as text. masks: as of `_Sheet`."""
     width = max((_filled(row) for row in rows), default=0)
@@ -536,10 +542,12 @@ def _table(
                 f"column '{name}': {are} of more than 15 digits, all a spreadsheet keeps; store"
                 " them as text"
             )
-        digits = masks.get(j + 1, {0})
-        width = max(digits) if len(digits) == 1 else 0
+        formats = masks.get(j + 1, set())
+        mask = max(formats) if len(formats) == 1 else ""
+        digits = mask.count("0")
         texts = [
-            _text(cell, own).zfill(0 if isinstance(cell, str) else width) or None for cell in cells
+            _text(cell, own, mask).zfill(0 if isinstance(cell, str) else digits) or None
+            for cell in cells
         ]
         columns[name] = pl.Series(name, texts, pl.String)
     InputError.raise_for(findings)
@@ -556,14 +564,19 @@ def _is_too_long(cell: Any) -> bool:
     return is_number and abs(cell) >= MOST_EXACT and cell == math.floor(cell)
 
 
-def _text(cell: Any, reading: Reading) -> str:
-    """A cell as text: whole numbers without a point, midnight as a date, durations in hours."""
+def _text(cell: Any, reading: Reading, mask: str = "") -> str:
+    """A cell as text: whole numbers without a point, midnight as a date, durations in hours.
+
+    mask: the format of its column, where that says more.
+    """
     if isinstance(cell, str):
         return cell
     if isinstance(cell, bool):
         return "TRUE" if cell else "FALSE"
     if isinstance(cell, (int, float)):
         return number_text(cell).replace(".", reading.decimal)
+    if mask == MOMENT and reading.dates is None and isinstance(cell, date):
+        return str(cell) if isinstance(cell, datetime) else f"{cell} {time()}"
     if isinstance(cell, datetime) and cell.time() == time():
         cell = cell.date()
     if isinstance(cell, date) and reading.dates is not None:
@@ -605,12 +618,15 @@ def write(sheets: Mapping[str, pl.DataFrame], file: BinaryIO) -> None:
     }
     book = xlsxwriter.Workbook(file, options)
     book.set_properties({"created": MADE})
-    of_days = book.add_format({"num_format": "yyyy-mm-dd"})
+    formats = {
+        pl.Date: book.add_format({"num_format": DAY}),
+        pl.Datetime: book.add_format({"num_format": MOMENT}),
+    }
     for title, frame in sheets.items():
         sheet = book.add_worksheet(title)
         for j, name in enumerate(frame.columns):
             sheet.write_string(0, j, name)
-            _write_column(sheet, j, frame[name], of_days)
+            _write_column(sheet, j, frame[name], formats)
     try:
         book.close()
     except xlsxwriter.exceptions.FileCreateError as failed:
@@ -625,16 +641,17 @@ class _Exact(float):
 
 
 def _where_held(frame: pl.DataFrame) -> pl.DataFrame:
-    """A table with columns as texts, but numbers and days of which a sheet can hold all."""
+    """A table with columns as texts, but numbers and dates of which a sheet can hold all."""
     return pl.DataFrame([column if _is_held(column) else as_text(column) for column in frame])
 
 
 def _is_held(column: pl.Series) -> bool:
-    """Whether a sheet gives all cells back. It has no infinity, and no day before March 1900, as
-    its calendar has a 29 February in that year.
+    """Whether a sheet gives all cells back. It has no infinity, no zone of time, no fraction of a
+    second that shows, and no other day.
     """
-    if column.dtype == pl.Date:
-        return not bool((column < date(1900, 3, 1)).any())
+    if column.dtype in (pl.Date, pl.Datetime("ms"), pl.Datetime("us"), pl.Datetime("ns")):
+        is_whole = not as_text(column).str.contains(".", literal=True).any()
+        return is_whole and bool(column.cast(pl.Date).is_between(FIRST, LAST).all())
     if not column.dtype.is_numeric():
         return False
     numbers = _shortest(column)
@@ -647,14 +664,14 @@ def _shortest(column: pl.Series) -> pl.Series:
     return column.cast(pl.String).cast(pl.Float64)
 
 
-def _write_column(sheet: Any, j: int, column: pl.Series, of_days: Any) -> None:
-    is_day, is_number = column.dtype == pl.Date, column.dtype.is_numeric()
+def _write_column(sheet: Any, j: int, column: pl.Series, formats: Mapping[Any, Any]) -> None:
+    of_dates, is_number = formats.get(column.dtype.base_type()), column.dtype.is_numeric()
     cells = _shortest(column) if is_number else column
     for row, cell in enumerate(cells.to_list(), 1):  # the first one is below the names
         if cell in (None, ""):
             continue
-        if is_day:
-            sheet.write_datetime(row, j, cell, of_days)
+        if of_dates is not None:
+            sheet.write_datetime(row, j, cell, of_dates)
         elif is_number:
             sheet.write_number(row, j, _Exact(cell))
         else:

@@ -256,9 +256,19 @@ class ColumnName:
         return self.has("place") or not _POSTAL.isdisjoint(pairwise(self.words))
 
     @property
+    def labels_people(self) -> bool:
+        """Whether its last word is what numbers people behind a word for them."""
+        is_label = not meanings()["label"].isdisjoint(self.words[-1:])
+        return is_label and self.has("person") and not self.has("flag")
+
+    @property
     def says_number(self) -> bool:
         """Whether a word of it says that it is a number."""
-        return self.has("number") or (len(self.words) == 1 and self.words[0].endswith(_NUMBER_ENDS))
+        return (
+            self.has("number")
+            or self.labels_people
+            or (len(self.words) == 1 and self.words[0].endswith(_NUMBER_ENDS))
+        )
 
     @cached_property
     def kind(self) -> str:
@@ -424,6 +434,7 @@ _RULES: tuple[tuple[str, Callable[[ColumnName], bool]], ...] = (
         "person",
         lambda name: name.ends("person") and (name.says_number or not name.ends("ambiguous")),
     ),
+    ("person", lambda name: name.labels_people),
     ("thing", lambda name: name.has("name") and name.has(*_NAMED)),
     ("name", lambda name: name.has("name")),
     ("group", lambda name: name.ends("group")),

@@ -353,12 +353,18 @@ def names_like_patterns(names: Sequence[str], where: str = "") -> list[str]:
     ]
 
 
-def as_text(series: pl.Series) -> pl.Series:
+def cell_texts(series: pl.Series) -> pl.Series:
+    """The cells as text, none where there is none; seconds have no fraction that is nought."""
     text = series if series.dtype == pl.String else series.cast(pl.String)
+    return text.str.replace(r"\.0+(\D|$)", "${1}") if series.dtype == pl.Datetime else text
+
+
+def as_text(series: pl.Series) -> pl.Series:
+    text = cell_texts(series)
     return text.fill_null("") if text.null_count() else text
 
 
 def texts_of(frame: pl.DataFrame) -> pl.DataFrame:
     """All columns as text, without a value where there is none."""
-    text = frame.with_columns(pl.all().cast(pl.String))
+    text = frame.with_columns(map(cell_texts, frame))
     return text.with_columns(pl.when(pl.all() != "").then(pl.all()))

@@ -6,12 +6,13 @@ from decimal import Decimal
 from functools import partial
 
 import numpy as np
+import polars as pl
 
 from shoal.data import cores
 from shoal.data.certificate import Certificate
 from shoal.data.classes import Classes
 from shoal.data.encoding import EncodedAttribute, EncodedTable, linear_domain
-from shoal.data.numbers import is_long, mean_decimals, parse_numbers
+from shoal.data.numbers import exact_text, is_long, map_cells, mean_decimals, parse_numbers
 from shoal.data.release import PublishedColumn, Release, covers, digits_deny, shows_nothing
 from shoal.data.room import IN_MEMORY
 from shoal.data.sample import Sample
@@ -186,6 +187,23 @@ def _differing(attribute: Attribute, released: Table, truth: Truth) -> np.ndarra
     for i in np.flatnonzero(differs & same & long).tolist():
         same[i] = Decimal(shown.cells[shown.codes[i]]) == Decimal(kept.cells[codes[i]])
     return differs & ~same
+
+
+def as_values(
+    attribute: Attribute, released: Table, original: Table
+) -> tuple[pl.Series, pl.Series]:
+    """A column of a release and of its original as texts that are equal where the values are: in a
+    column of numbers, 41 for 41.0.
+    """
+    shown, own = (as_text(table.frame[attribute.name]) for table in (released, original))
+    if is_of_numbers(attribute, original.column(attribute.name)):
+        shown, own = map(_plain_numbers, (shown, own))
+    return shown.fill_null(""), own.fill_null("")
+
+
+def _plain_numbers(cells: pl.Series) -> pl.Series:
+    rows = np.flatnonzero(np.isfinite(parse_numbers(cells)))
+    return cells.clone().scatter(rows, map_cells(cells.gather(rows), exact_text)[0])
 
 
 def is_of_numbers(attribute: Attribute, original: Column) -> bool:

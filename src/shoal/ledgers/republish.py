@@ -337,6 +337,11 @@ def _unfinished(release: int | None, refused: str) -> str:
 
 def check_table(output: str | None, ledger: Ledger, increment: str | files.SourceFile) -> None:
     """Raises InputError where releases can't go there; looks at no database yet."""
+    if "?table=" in str(ledger.path):  # not shown, as an address may hold a password
+        raise InputError(
+            "ledger: is a folder, not a table; name one, and with -o the table in a database that"
+            " takes its releases, too"
+        )
     if output is None:
         return
     place = Location(output)

@@ -10,7 +10,8 @@ from shoal.data.linked import PEOPLE, Keys, LinkedRows, LinkedTable, LinkedTable
 from shoal.data.regular_files import Json
 from shoal.data.release import PublishedColumn
 from shoal.data.schema import Role
-from shoal.data.table import Table, as_text
+from shoal.data.table import Table
+from shoal.data.truth import as_values
 
 
 def faults_of(
@@ -100,10 +101,8 @@ def _changed(published: Table, rows: LinkedRows, order: np.ndarray, withheld: np
     wrong = np.zeros(len(order), dtype=bool)
     for attribute in rows.about.schema.published:
         if attribute.role in (Role.SENSITIVE, Role.PLAIN):
-            name = attribute.name
-            own = as_text(rows.table.frame[name]).gather(order).fill_null("")
-            shown = as_text(published.frame[name]).fill_null("")
-            wrong |= (own != shown).to_numpy()
+            shown, own = as_values(attribute, published, rows.table)
+            wrong |= (own.gather(order) != shown).to_numpy()
     return int((wrong & ~withheld).sum())
 
 

@@ -20,13 +20,14 @@ from shoal.connectors import files
 from shoal.connectors.format import Format
 from shoal.connectors.linked_drafts import LinkedDraft, LinkedOutput
 from shoal.connectors.location import JSON_LINES
-from shoal.connectors.outputs import check_not_read
+from shoal.connectors.outputs import check_not_read, misplaced
 from shoal.connectors.traces import private_draft
 from shoal.data.bundles import Templates
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import MethodReport
 from shoal.data.linked import PEOPLE, LinkedTables
 from shoal.data.progress import Progress, no_progress
+from shoal.errors import InputError
 from shoal.linked.check import faults_of, paid_by_people
 from shoal.linked.recode import DraftTable, key_map, recode
 from shoal.linked.templates import LinkedPromises, bundles_of
@@ -96,6 +97,7 @@ def publish_linked(
     if trace is not None:
         for name in read:
             check_not_read(trace, name, policy.files)
+        InputError.raise_for(misplaced("release", [target.place], trace))
     policy.build_method(VERB)
     progress("reading the tables")
     own = read_linked(source, problem, further)
@@ -111,9 +113,7 @@ def publish_linked(
             method=MethodReport(name=policy.method_name, parameters=policy.parameters_for(VERB)),
             seed=policy.model.seed,
             input={"sha256": own.sha256} if own.hashes else None,
-            output=described_output(
-                target.kind, back.sha256, policy.render, policy.notation.written
-            ),
+            output=described_output(target.kind, back.sha256, policy),
             seconds={"total": time.process_time() - started, "method": seconds},
         ).warned(*linked_warnings(own, problem))
         require_kept(certificate, WITHHELD)

@@ -39,6 +39,7 @@ from shoal.policy.loading import (
     is_text,
     method_text,
     read_mapping,
+    read_options,
     reading_beside,
     save,
     tables_named_in,
@@ -132,8 +133,11 @@ class Policy:
         return as_html(self.model)
 
     @classmethod
-    def of(cls, policy: PolicyLike) -> Policy:
-        """The policy itself, or the one in a file or in plain dicts."""
+    def of(cls, policy: PolicyLike, read: Mapping[str, Any] | None = None) -> Policy:
+        """The policy itself, or one in a file or in plain dicts; `read` comes before its own."""
+        if read is not None:
+            said = read_options(read).model_dump(exclude_unset=True)
+            return cls.of(policy).with_files(said, {})
         if isinstance(policy, (str, Path)):
             return cls.load(policy)
         if isinstance(policy, dict):

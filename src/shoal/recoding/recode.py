@@ -25,7 +25,7 @@ from shoal.data.recoding import GlobalRecoding, Recoding
 from shoal.data.release import is_withheld
 from shoal.data.row_order import published_order
 from shoal.data.schema import Render, Role, Schema
-from shoal.data.table import Table, as_text, encode_text
+from shoal.data.table import Table, as_text, cell_texts, encode_text
 from shoal.data.truth import Truth
 from shoal.errors import InfeasibleError, InputError
 from shoal.policy import registry
@@ -231,7 +231,7 @@ class Starring:
 def suppress_cells(series: pl.Series, rows: np.ndarray, mark: str, typed: bool = True) -> pl.Series:
     """The column without the values of these rows: the mark in text, null in other types."""
     if series.dtype in (pl.Categorical, pl.Enum) or not typed:
-        series = series.cast(pl.String)
+        series = cell_texts(series)
     star = pl.Series([mark if series.dtype == pl.String else None], dtype=series.dtype)
     return series.zip_with(~pl.Series(rows), star.new_from_index(0, len(series)))
 

@@ -31,12 +31,13 @@ from shoal.auditor.dossier.dossier import (
 from shoal.auditor.verdict import fails_beside, is_only_unjudged
 from shoal.auditor.verify import FAILS
 from shoal.connectors import files
-from shoal.connectors.outputs import remove_stale_signature
+from shoal.connectors.outputs import misplaced, remove_stale_signature
 from shoal.data.certificate import Certificate
 from shoal.data.language import gettext, ngettext, printable
 from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import path_text
 from shoal.data.warnings import GRAVE, OPEN
+from shoal.errors import InputError
 from shoal.policy.policy import PolicyLike
 from shoal.reports.attacks import (
     COLOURS,
@@ -83,6 +84,7 @@ def dossier(
     trace: as of `shoal.verify`. profiles: by name; `gdpr` by default. trust: public keys. Raises
     PromiseError where the file fails `verify`, and InputError.
     """
+    InputError.raise_for(misplaced("release", [path_text(released, "released")], output))
     found = _with_attacks(
         build_dossier(
             released,

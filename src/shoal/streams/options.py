@@ -145,6 +145,10 @@ class StreamOptions(Request):
             )
         if self.is_rolling and self.checkpoint is not None:
             findings += _nested([Path(self.sink), self.checkpoint])
+        if self.is_rolling:
+            from shoal.connectors.outputs import misplaced  # needs Polars, which help does without
+
+            findings += misplaced("stream", [self.sink], self.trace, self.named_letters)
         if self.place.is_path and not (self.is_rolling or Path(self.sink).suffix):
             findings.append(
                 f"output '{self.sink}': has no suffix that names a format; name a file, such as"

@@ -54,6 +54,7 @@ def attack(
     others: OthersLike | None = None,
     folds: int = 1,
     trace: str | Path | ArrayLike | None = None,
+    read: Mapping[str, Any] | None = None,
     progress: Progress | bool = False,
 ) -> Certificate:
     """An audit's certificate of a release, with what attacks on it found under `attacks`.
@@ -64,8 +65,9 @@ def attack(
     attacks: names, with parameters if need be (`inference:tolerance=0.1`, or a dict); `all` tries
     every one that has what it needs. control: people who are not in the release; by default some
     are left out of a second release, where the policy names its method. external: a list of people.
-    others: other releases of the same people, as of `shoal.audit`. trace: as of `shoal.audit`; of a
-    stream the file that its `--trace` wrote, with the records in the order in which they were read.
+    others: other releases of the same people, as of `shoal.audit`. trace, read: as of that; of a
+    stream the trace is the file that its `--trace` wrote, with the records in the order in which
+    they were read.
     A control that holds people of the original is a `ReleaseWarning`. Raises InputError where
     tables, policy and attacks don't fit each other.
     """
@@ -76,7 +78,7 @@ def attack(
     if policy is None or original is None:
         what = "policy" if policy is None else "original"
         raise InputError(f"attack: needs the {what} of the release; give it")
-    policy, progress = Policy.of(policy), watched(progress)
+    policy, progress = Policy.of(policy, read), watched(progress)
     outside, listed = (
         None if given is None else policy.tables.people_beside(given, what)
         for given, what in ((control, "control"), (external, "external"))

@@ -1,8 +1,9 @@
 """Publish and audit of tables in files, from Python: what is too large for a frame."""
 
 import inspect
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Unpack
+from typing import Any, Unpack
 
 from shoal.auditor import audit as audit_job
 from shoal.connectors import engines
@@ -25,6 +26,7 @@ def publish_file(
     output: str | Path,
     *,
     require_together: bool = False,
+    read: Mapping[str, Any] | None = None,
     memory: int | str | None = None,
     engine: str | None = None,
     threads: int | None = None,
@@ -39,6 +41,7 @@ def publish_file(
 
     table, output: names as of the command: files, folders that end in `/`, tables in databases.
     require_together: the largest k of any promise must hold over all quasi-identifiers, too.
+    read: as of `shoal.audit`.
     memory: bytes that may be used, or a size such as `"700MB"`; a table that does not fit is worked
         on in nameless files. engine: `"spark"`, whose executors work on folders of Parquet.
     threads: how many may work at once; by default the process's cores. The release is the same for
@@ -56,7 +59,7 @@ def publish_file(
             progress=watched(progress),
         )
         outcome = publish_job.publish_file(
-            path_text(table, "table"), Policy.of(policy), path_text(output, "output"), request
+            path_text(table, "table"), Policy.of(policy, read), path_text(output, "output"), request
         )
     for warning in outcome.certificate.warnings:
         warn(warning)
@@ -69,6 +72,7 @@ def audit_file(
     original: str | Path | None = None,
     *,
     trace: str | Path | None = None,
+    read: Mapping[str, Any] | None = None,
     memory: int | str | None = None,
     engine: str | None = None,
     threads: int | None = None,
@@ -76,13 +80,13 @@ def audit_file(
 ) -> Certificate:
     """What a released file promises, measured; `certificate.holds` says whether all of it is kept.
 
-    original, trace: as in `shoal.audit`. memory, engine, threads: as in `publish_file`. Writes
-    nothing.
+    original, trace, read: as in `shoal.audit`. memory, engine, threads: as in `publish_file`.
+    Writes nothing.
     """
     with cores.using(threads), room.using(memory), engines.using(engine):
         return audit_job.audit_file(
             path_text(released, "released"),
-            Policy.of(policy),
+            Policy.of(policy, read),
             None if original is None else path_text(original, "original"),
             trace_path=None if trace is None else path_text(trace, "trace"),
             progress=watched(progress),

@@ -19,7 +19,7 @@ from shoal.auditor.verdict import Publication, require_kept
 from shoal.connectors import files
 from shoal.connectors.frames import Frame, FrameT, like, table_of
 from shoal.connectors.location import FRAME, Location
-from shoal.connectors.outputs import check_not_read, described_second, second_output
+from shoal.connectors.outputs import check_not_read, described_second, misplaced, second_output
 from shoal.connectors.release_drafts import FrameDraft, check_output, release_draft, second_draft
 from shoal.connectors.traces import private_draft, write_trace
 from shoal.data.certificate import Certificate
@@ -171,6 +171,7 @@ def _check_trace(publication: Publication[Any], path: str, overwrite: bool, trac
         raise InputError(
             f"trace '{trace}': is also the release or its certificate; name a file of its own"
         )
+    InputError.raise_for(misplaced("release", [path], trace))
     files.check_writable(trace, overwrite)
 
 
@@ -295,6 +296,7 @@ def _check_outputs(table: str, output: str, request: PublishRequest, read: list[
     """
     for written in filter(None, (output, request.plan, request.trace)):
         check_not_read(written, table, read)
+    InputError.raise_for(misplaced("release", [output], request.plan, request.trace))
     check_output(output, request.replace)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
@@ -467,3 +468,31 @@ def test_rows_of_empty_cells_are_nobody():
     cleared = pl.concat([people, pl.DataFrame({"age": [None] * 5, "sex": [None, " "] + [""] * 3})])
     assert propose_policy(cleared).text == propose_policy(people).text
     assert library.profile(cleared).to_dict() == library.profile(people).to_dict()
+
+
+@pytest.mark.parametrize("to", [lambda frame: frame, pl.DataFrame.to_pandas, pl.DataFrame.to_arrow])
+def test_durations_are_dropped_for_a_reason_and_the_rest_is_published(to):
+    frame = pl.DataFrame(
+        {
+            "age": [20 + row % 4 for row in range(40)],
+            "stay": [timedelta(days=row % 7) for row in range(40)],
+            "sex": ["f", "m"] * 20,
+        }
+    )
+    proposal = propose_policy(to(frame), k=5)
+    columns = {column.name: column for column in proposal.columns}
+    assert list(columns) == frame.columns
+    assert columns["stay"].settings == {"role": "drop"}
+    assert columns["stay"].reason.startswith("durations, which can't be published: dropped;")
+    content = yaml.safe_load(proposal.text)
+    for settings in content["attributes"].values():
+        settings.pop("ask", None)
+    release = library.publish(to(frame), content)
+    assert release.certificate.holds
+    assert pl.DataFrame(release.data).columns == ["age", "sex"]
+
+
+def test_a_frame_of_durations_alone_is_refused():
+    frame = pl.DataFrame({"stay": [timedelta(days=row % 7) for row in range(40)]})
+    with pytest.raises(library.InputError, match="column 'stay' holds durations; give numbers"):
+        propose_policy(frame)

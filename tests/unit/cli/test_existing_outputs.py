@@ -49,6 +49,40 @@ def test_an_output_that_is_there_is_refused_before_any_work(place, shoal, words,
     assert "is there already" not in shoal(*words.split(), "--replace").err
 
 
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        ("publish missing.csv -o out/ --trace out/t.jsonl", ["t.jsonl"]),
+        ("publish missing.csv -o out/ --plan out/p.json", ["p.json"]),
+        ("publish missing.csv -o out/ --report out/below/r.html", ["below/r.html"]),
+        ("audit out -o out/c.json --report out/r.html", ["r.html", "c.json"]),
+        ("attack out --original missing.csv -o out/c.json", ["c.json"]),
+        ("dossier out --context missing.yaml -o out/d.html", ["d.html", "d.json"]),
+        ("stream missing.csv -o out/ --checkpoint ck --report out/r.html", ["r.html"]),
+    ],
+)
+def test_nothing_else_is_written_into_the_folder_of_a_release(place, shoal, words, names):
+    (place / "out").mkdir()
+    said = "output 'out/{}': is or lies in the release, which holds nothing else"
+    result = shoal(*words.split(), "-p", "in.policy.yaml")
+    assert result.status == 2
+    assert [said.format(name) in result.err for name in names] == [True] * len(names), result.err
+    assert not list((place / "out").iterdir())
+
+
+def test_python_writes_nothing_else_into_a_release(place):
+    for output, trace in (("out.csv", "out.csv"), ("out/", "out/t.jsonl")):
+        for more in ({"trace": trace}, {"plan": trace}):
+            with pytest.raises(shoal_in_python.InputError, match="lies in the release"):
+                shoal_in_python.publish_file("in.csv", "in.policy.yaml", output, **more)
+    with pytest.raises(shoal_in_python.InputError, match="lies in the release"):
+        shoal_in_python.dossier("out", context="missing.yaml", output="out/d.html")
+    done = shoal_in_python.publish(pl.read_csv("in.csv"), "in.policy.yaml")
+    with pytest.raises(shoal_in_python.InputError, match="lies in the release"):
+        done.save("out/", trace="out/t.jsonl")
+    assert not list(place.glob("out*"))
+
+
 def test_a_fusion_refuses_a_release_that_is_there_before_any_party_starts(place, shoal):
     assert shoal("sample", "bank", "-n", "60", "-o", "bank", "-q").status == 0
     Path("out.csv").write_text("mine")

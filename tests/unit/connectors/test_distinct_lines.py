@@ -125,3 +125,15 @@ def test_no_more_different_lines_are_known_than_there_is_room_for(monkeypatch):
     few, many = (b"a\n" + b"".join(b"%d\n" % (i % n) for i in range(40)) for n in (7, 9))
     assert lines_of(np.frombuffer(few, dtype=np.uint8), 2).different == 7
     assert lines_of(np.frombuffer(many, dtype=np.uint8), 2) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("1,2\r\r\n3,4\n\n5,6\n", [("1", "2\r"), ("3", "4"), ("5", "6")]),
+        ("1,x\ry\n\n3,4\n", [("1", "x\ry"), ("3", "4")]),
+        ("\r\r\n3,4\n", [("3", "4")]),
+    ],
+)
+def test_a_carriage_return_beside_a_blank_line_costs_nobody_a_record(text, rows):
+    assert told(f"a,b\n{text}".encode()).cast(pl.String).rows() == rows

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shoal.connectors.location import Location
+from shoal.errors import InputError
 
 
 @pytest.mark.parametrize(
@@ -41,3 +42,15 @@ def test_a_certificate_lies_beside_a_file_and_in_a_folder_or_database():
     assert Location("a.csv").certificate == "a.csv.certificate.json"
     assert Location("out/").certificate == "out/_shoal.json"
     assert "shoal_certificates" in Location("sqlite:///a.db?table=t").certificate
+
+
+@pytest.mark.parametrize("name", ["a.sqlite?table=t", "/tmp/a.DB?table=t", "a.sqlite3?table=t/"])
+def test_a_database_with_a_query_is_no_path(name):
+    with pytest.raises(InputError, match=r"name the table as 'sqlite:///") as refused:
+        Location(name)
+    assert name.partition("?")[2] in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["a?.csv", "a.db", "year=2020/a.csv", "a.sqlite?"])
+def test_a_pattern_and_a_bare_database_are_paths(name):
+    assert Location(name).is_path

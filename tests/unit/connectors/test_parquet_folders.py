@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+import shoal
 from shoal.connectors import files, parquet_parts
 from shoal.connectors.outputs import check_not_read
 from shoal.errors import InputError
@@ -129,6 +130,13 @@ def test_a_folder_of_empty_folders_holds_no_file(tmp_path: Path) -> None:
     (tmp_path / "year=2024").mkdir()
     with pytest.raises(InputError, match="holds no"):
         _read(tmp_path)
+
+
+def test_a_folder_of_tables_of_another_format_says_what_links_them(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("age\n1\n")
+    for read in (_read, shoal.profile):
+        with pytest.raises(InputError, match=r"name one of its tables; .* 'shoal policy"):
+            read(tmp_path)
 
 
 @pytest.mark.parametrize("inside", ["out.parquet", "year=1/out.parquet", "year=1/x=2/out.parquet"])

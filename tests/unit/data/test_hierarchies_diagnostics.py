@@ -10,7 +10,7 @@ from hypothesis import given
 
 from shoal.data.findings import AttributeFinding, Fault
 from shoal.data.hierarchies.order import Order
-from shoal.data.hierarchies.paths import diagnose, values_without_leaf
+from shoal.data.hierarchies.paths import Paths, diagnose, values_without_leaf
 from unit.cli.test_hierarchies import trees
 
 SOUND = [
@@ -143,3 +143,19 @@ def test_a_hierarchy_of_very_many_columns_is_refused_before_a_tree_is_grown():
     (finding,) = diagnose([[*(f"{value}{step}" for step in range(1000)), "*"] for value in "ab"])
     assert finding.kind is Fault.MANY_STEPS
     assert finding.message.startswith("the hierarchy has 1,001 columns, more than 1,000; leave out")
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows", "told"),
+    [
+        (1_001, 30_000, "has 1,001 columns, more than 1,000; leave out steps or correct its sep"),
+        (999, 30_000, "has 30,001 rows of up to 999 columns, more than 20,000,000 cells together"),
+    ],
+)
+def test_one_long_row_takes_no_room_in_all_others(columns, rows, told):
+    wide = [*(f"step {step}" for step in range(columns - 1)), "*"]
+    paths = Paths.of([wide, *([str(row), "*"] for row in range(rows))])
+    assert paths.codes.nbytes < 1_000_000
+    (finding,) = diagnose(paths)
+    assert finding.kind is Fault.MANY_STEPS
+    assert told in finding.message

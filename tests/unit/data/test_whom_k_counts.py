@@ -458,3 +458,37 @@ def test_values_that_are_seen_twice_in_a_wave_are_not_asked_about():
     frame = waves("x1", "x2")
     twice = frame.with_columns(x2=pl.Series(np.random.default_rng(8).permutation(frame["x2"])))
     assert not asked(twice)
+
+
+# Words for people, and what stands behind them.
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        *("patient_sk", "customer_sk", "user_idx", "participant_barcode", "subject_label"),
+        *("user_login", "player_tag", "speaker", "estudiante", "klant", "Käufer", "uczestnik"),
+        *("SEQN", "UHID", "등록번호", "No. Peserta", "num_hc", "household_key", "Haushalt"),
+        *("study_id", "StudyID"),
+    ],
+)
+@pytest.mark.parametrize("form", ["{}", "X{:04}"])
+def test_numbers_of_people_under_such_titles_are_seen(title, form):
+    found = answer(visits(title, [form.format(i + 1) for i in range(200)]))
+    assert [one.columns for one in found.candidates] == [(title,)]
+
+
+@pytest.mark.parametrize("title", ["sentiment_label", "is_guest_login", "product_barcode", "ward"])
+def test_labels_of_what_is_no_person_are_not_asked_about(title):
+    assert asked(visits(title, [str(i + 1) for i in range(200)])) == []
+
+
+@pytest.mark.parametrize("number", ["indiv", "pno", "ind_id", "pernum"])
+def test_a_member_of_a_household_is_told_by_both_numbers(number):
+    rng = np.random.default_rng(5)
+    home = np.repeat(np.arange(120), rng.integers(1, 6, 120))
+    within = np.concatenate([np.arange(1, n + 1) for n in np.unique(home, return_counts=True)[1]])
+    again = np.repeat(np.arange(len(home)), rng.integers(1, 5, len(home)))
+    frame = pl.DataFrame({"hhid": home[again], number: within[again]})
+    frame = frame.with_columns(hours=pl.Series(rng.integers(0, 60, len(again)))).cast(pl.String)
+    assert ("hhid", number) in asked(frame)

@@ -299,6 +299,14 @@ def test_a_folder_with_other_things_is_no_ledger(tmp_path):
     assert [p.name for p in (tmp_path / "L").iterdir()] == ["notes.txt"]
 
 
+@pytest.mark.parametrize("name", ["a.sqlite?table=t", "sqlite:///a.sqlite?table=t"])
+def test_a_table_in_a_database_is_no_ledger(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match="ledger: is a folder, not a table; name one"):
+        republish(wearers(30, 1), policy(), name)
+    assert not list(tmp_path.iterdir())
+
+
 def test_nothing_is_appended_to_a_private_part_that_is_damaged(ledger):
     step = max(ledger.with_name("L.private").glob("0*"))
     for path in files_of(step):

@@ -729,6 +729,14 @@ def test_a_place_for_one_table_is_refused_for_several(tmp_path, monkeypatch, nam
     assert not list(tmp_path.iterdir())
 
 
+def test_a_database_without_its_scheme_is_no_new_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for source, asked in ((world(), policy()), (world()["people"], policy(tables={}, anchor=None))):
+        with pytest.raises(InputError, match="name the table as 'sqlite:///out"):
+            shoal.publish(source, asked, output="out.db?table=people")
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_table_that_no_sheet_can_be_named_after_is_refused(tmp_path):
     long = "visits-of-the-first-and-second-year"
     tables = {long: POLICY["tables"]["visits"]}
@@ -747,6 +755,21 @@ def test_numbers_of_every_table_are_typed(tmp_path):
     shoal.publish(world() | {"visits": visits}, asked, output=tmp_path / "out")
     assert pl.read_parquet(tmp_path / "out" / "visits.parquet")["cost"].dtype == pl.Int64
     assert shoal.audit(str(tmp_path / "out"), asked).holds
+
+
+@pytest.mark.parametrize("role", ["sensitive", "plain"])
+def test_numbers_that_are_written_in_several_ways_are_typed_as_one(tmp_path, role):
+    tables = json.loads(json.dumps(POLICY["tables"]))
+    tables["visits"]["attributes"]["cost"] = {"role": role, "type": "number"}
+    ways = pl.Series("cost", ["35", "035", "35.0"])
+    visits = world()["visits"]
+    visits = visits.with_columns(ways.gather(np.arange(visits.height) % len(ways)))
+    asked = policy(tables=tables, write={"types": "typed"})
+    shoal.publish(world() | {"visits": visits}, asked, output=tmp_path / "out")
+    cost = pl.read_parquet(tmp_path / "out" / "visits.parquet")["cost"]
+    assert cost.dtype == pl.Int64
+    assert cost.unique().to_list() == [35]
+    assert shoal.audit(tmp_path / "out", asked, original=world() | {"visits": visits}).holds
 
 
 def test_nothing_that_is_read_is_overwritten(tmp_path, monkeypatch):
@@ -1080,6 +1103,26 @@ def test_a_trace_goes_to_no_folder_that_is_read(tmp_path, name):
             shoal.publish(source, policy(), output=tmp_path / "out", trace=trace)
     assert (folder / "people.csv").read_bytes() == before
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(("output", "trace"), [("out", "out/t.jsonl"), ("out.xlsx", "out.xlsx")])
+def test_a_trace_goes_to_no_release(tmp_path, output, trace):
+    with pytest.raises(InputError, match="is or lies in the release, which holds nothing else"):
+        shoal.publish(world(), policy(), output=tmp_path / output, trace=tmp_path / trace)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_report_goes_beside_a_database_without_a_table(tmp_path, monkeypatch, request):
+    monkeypatch.chdir(tmp_path)
+    for name, frame in world().items():
+        frame.write_csv(f"{name}.csv")
+    Path("p.json").write_text(json.dumps(POLICY))
+    words = ["people.csv", *(f"--table={name}={name}.csv" for name in ("visits", "drugs"))]
+    run = request.getfixturevalue("shoal")
+    done = run("publish", *words, *"-p p.json -o sqlite:///out.db --report r.html".split())
+    assert (done.status, Path("r.html").is_file()) == (0, True), done.err
+    refused = run("audit", "out.db", *"-p p.json -o out.db --replace".split())
+    assert (refused.status, "is also another file" in refused.err) == (2, True), refused.err
 
 
 def test_options_of_one_table_are_refused_for_several(tmp_path):

@@ -1067,6 +1067,7 @@ def test_a_folder_gets_all_published_rows_when_its_stream_is_stopped(
         ("-o outs --checkpoint ck", "name a file, such as 'outs.csv', or a folder: 'outs/'"),
         ("-o out.csv/ --checkpoint ck", "is a folder; name it without a file's suffix"),
         ("-o out/ --checkpoint out/ck", "one lies in another; give each a folder of its own"),
+        ("-o out/ --checkpoint ck --trace out/t", "lies in the stream, which holds nothing else"),
         ("-o full/ --checkpoint ck", "output 'full': exists, but the checkpoint is new"),
     ],
 )

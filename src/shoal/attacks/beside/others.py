@@ -46,7 +46,7 @@ from shoal.policy.binding.linked_files import LinkedSource
 from shoal.policy.checked import checked
 from shoal.policy.from_columns import given_words
 from shoal.policy.linked import one_table_findings
-from shoal.policy.loading import read_mapping, read_options
+from shoal.policy.loading import read_mapping
 from shoal.policy.model import _Strict
 from shoal.policy.policy import Policy, PolicyLike
 
@@ -432,7 +432,7 @@ def audit(
     """
     columns = {"quasi": quasi, "k": k, "subject": subject, "sensitive": sensitive, "l": l, "t": t}
     policy = policy_or_columns(policy, given_words(columns), original)
-    policy = policy.with_files(read_options(read).model_dump(exclude_unset=True), {})
+    policy = Policy.of(policy, read)
     if policy.model.is_linked:
         if trace is not None or others is not None or downstream:
             raise InputError(

@@ -11,6 +11,7 @@ from shoal.connectors.database.address import RELEASES, parse
 from shoal.connectors.database.release_tables import TableState, state_of
 from shoal.connectors.ledger import CERTIFICATE, DATA, Ledger, TableNote, sha256_of
 from shoal.connectors.location import Location
+from shoal.connectors.outputs import misplaced
 from shoal.errors import InputError, LedgerError
 
 
@@ -60,15 +61,7 @@ def unmarked(path: str | Path) -> list[str]:
 def check_outside(path: str | Path, *outputs: str | Path | None) -> None:
     """Raises InputError where an output would lie in a ledger, which holds nothing else."""
     ledger = Ledger(Path(path))
-    for output in outputs:
-        if output is None or Location(output).is_standard:
-            continue
-        target = Path(output).resolve()
-        if {ledger.path.resolve(), ledger.private} & {target, *target.parents}:
-            raise InputError(
-                f"output '{output}': lies in the ledger, which holds nothing else; name another"
-                " folder"
-            )
+    InputError.raise_for(misplaced("ledger", [ledger.path, ledger.private], *outputs))
 
 
 def ledger_table(path: str | Path, *, release: int | None = None) -> pl.DataFrame:

@@ -15,15 +15,11 @@ from shoal.auditor.linked.kept import kept_of_original
 from shoal.auditor.linked.known_dates import KnownDates
 from shoal.auditor.linked.labels import exposures
 from shoal.auditor.linked.matching import matching_attack
-from shoal.auditor.linked.reading import LinkedRelease, read_linked_tables
+from shoal.auditor.linked.reading import LinkedRelease, described_output, read_linked_tables
 from shoal.auditor.verdict import missing_counted, of_cells
+from shoal.connectors.location import Location
 from shoal.data.certificate import Certificate
-from shoal.data.certificate_shape import (
-    RISK,
-    UTILITY,
-    ColumnReport,
-    PromiseReport,
-)
+from shoal.data.certificate_shape import RISK, UTILITY, ColumnReport, PromiseReport
 from shoal.data.classes import Classes, Sizes
 from shoal.data.linked import HULL, PEOPLE, Keys, LinkedTables, rows_column
 from shoal.data.numbers import alike, exact_sum
@@ -36,6 +32,7 @@ from shoal.errors import InputError
 from shoal.policy.binding.linked import bound_linked, elements_of
 from shoal.policy.binding.linked_files import (
     LinkedSources,
+    named_sources,
     read_linked,
     read_linked_release,
 )
@@ -96,8 +93,13 @@ def audit_linked(
         own = read_linked(original, problem, further)
         truth = bound_linked(own.tables, problem)
     audit = measure_linked(sources, problem, truth, progress)
+    output = None
+    if len(sources.hashes) == len(sources.tables):  # frames have none
+        place = Location(named_sources(released, problem, None)[-1])
+        output = described_output(place, sources.sha256, policy)
     certificate = audit.certificate.extended(
         input=None if own is None or not own.hashes else {"sha256": own.sha256},
+        output=output,
         seconds={"total": time.process_time() - started, "method": None},
     )
     return replace(audit, certificate=certificate)

@@ -4,23 +4,27 @@ Rows that stand where they stood fit their original's cells; by how many rows, o
 rows, fit more often than chance explains, this is found whatever made the release.
 """
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import polars as pl
 
 from shoal.auditor.linked.labels import view_of
 from shoal.auditor.linked.matching import TRIED, values_of
-from shoal.auditor.linked.reading import LinkedRelease, is_beyond_chance
-from shoal.data.linked import LinkedTables
+from shoal.auditor.linked.reading import LinkedRelease, ReleasedTable, is_beyond_chance
+from shoal.data.linked import LinkedRows, LinkedTables
 from shoal.data.person_names import names_of
 from shoal.data.release import spans_cover
 from shoal.data.schema import Role
-from shoal.data.table import as_text
+from shoal.data.truth import as_values
 from shoal.data.warnings import GRAVE, ReleaseWarning
 from shoal.policy.binding.linked import places_of
 
 DRAWN = 30  # times that blocks are paired by chance
+DIGESTS = {32: "md5", 40: "sha1", 64: "sha256"}
+"""By their number of hexadecimal digits."""
 
 
 @dataclass(frozen=True)
@@ -64,16 +68,50 @@ def kept_of_original(
             continue
         own, key, fits = original.rows[name], shown.declared.key, _Fits(release, original, name)
         if key is not None and key in shown.table.names:
-            place = places_of(*(names_of(table.frame[key]) for table in (own.table, shown.table)))
-            rows = np.flatnonzero(place >= 0)
-            if count := fits.beyond_chance(_Blocks.of_one(rows), _Blocks.of_one(place[rows]), rng):
-                said = _told(name, f"keys in column '{key}' are those", "draw new ones")
-                yield "kept_keys", count, said
+            for what, rows, others in _paired_by_keys(shown, own, key):
+                if count := fits.beyond_chance(_Blocks.of_one(rows), _Blocks.of_one(others), rng):
+                    said = _told(name, f"keys in column '{key}' {what}", "draw new ones")
+                    yield "kept_keys", count, said
+                    break
         if shown.rows == own.count:
             place = np.arange(shown.rows) if shown.table.source is None else shown.table.source
             blocks = _together(release.view.path(name), place, truth.path(name), own.source)
             if fits.beyond_chance(*blocks, rng):
                 yield "kept_order", 1, _told(name, "rows stand in the order", "shuffle them")
+
+
+def _paired_by_keys(
+    shown: ReleasedTable, own: LinkedRows, key: str
+) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """Rows of a release, and those of its original that are theirs if its keys were not drawn: as
+    they were, hashed without a secret, or in an order of the original, such as numbered anew.
+    """
+    new, old = names_of(shown.table.frame[key]), names_of(own.table.frame[key])
+    for what, keys in _kept_or_hashed(new, old):
+        place = places_of(keys, new)
+        rows = np.flatnonzero(place >= 0)
+        yield what, rows, place[rows]
+    if len(new) == len(old):
+        for order in (np.argsort(own.source), old.arg_sort().to_numpy(), _by_size(old)):
+            for others in (order, order[::-1]):
+                yield "ascend or descend with rows or keys", _by_size(new), others
+
+
+def _kept_or_hashed(new: pl.Series, old: pl.Series) -> Iterator[tuple[str, pl.Series]]:
+    """Keys that a release may have made of those of its original, and what they would be."""
+    yield "are those", old
+    digits = int(new.str.len_chars().max() or 0)  # type: ignore[arg-type]
+    if name := DIGESTS.get(digits):
+        hashed = [hashlib.new(name, text.encode()).hexdigest() for text in old.to_list()]
+        yield f"are {name} digests of those", pl.Series(hashed, dtype=pl.String)
+
+
+def _by_size(keys: pl.Series) -> np.ndarray:
+    """The order of keys by length, then as text: whole numbers stand by size, with a word before
+    them, too.
+    """
+    frame = pl.DataFrame({"size": keys.str.len_chars(), "key": keys})
+    return frame.select(pl.arg_sort_by("size", "key")).to_series().to_numpy()
 
 
 def _together(
@@ -103,7 +141,7 @@ class _Fits:
         shown, own = release.tables[name], original.rows[name]
         self.spans = list(zip(shown.columns, values_of(original, name), strict=True))
         self.texts = [
-            [as_text(table.frame[a.name]).fill_null("") for table in (shown.table, own.table)]
+            as_values(a, shown.table, own.table)
             for a in own.about.schema.published
             if a.role in (Role.SENSITIVE, Role.PLAIN) and a.name in shown.table.names
         ]

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from shoal.auditor.checks import K_ANONYMITY, Check, Stated, consistency
 from shoal.auditor.linked.audit import audit_linked, has_exact_gaps
-from shoal.auditor.linked.reading import described_output
 from shoal.auditor.measured_again import Reader, of_original
 from shoal.connectors import files
 from shoal.connectors.database.address import names_table
@@ -67,24 +66,28 @@ def linked_checks(stated: Stated, path: str, reader: Reader, progress: Progress)
             needed = "policy, too; name it with --policy"
         yield Check("input", None, f"needs the {needed}")
         return
+    # an audit of the files alone is found again in them, whatever else is at hand
+    is_of_files = stated.verb == "audit" and stated.at("linked", "audited") == "files"
+    original = None if is_of_files else reader.original
+    is_whole = is_of_files or original is not None
     again = audit_linked(
-        path, reader.policy, reader.original, progress=progress, may_lack_dates=True
+        path, reader.policy, original, progress=progress, may_lack_dates=True
     ).certificate
     keys: tuple[str, ...] = MEASURED
     if reader.original is not None:
         yield of_original(stated, (again["input"] or {}).get("sha256"))
+    if is_whole:
         stated.note("faults")
         keys = (*MEASURED, *BESIDE_ORIGINAL)
     found: dict[tuple[str | int, ...], object] = {(key,): again[key] for key in keys}
     is_exact = has_exact_gaps(reader.policy.model)
     if is_exact:
         found |= {(key,): one for key, one in _with_known_dates(stated, again).items()}
-    found |= _of_linked(stated, again, is_exact, reader.original is not None)
-    found |= _of_tables(again["tables"], reader.original is not None)
-    if stated.verb == "publish":
-        render, notation = reader.policy.render, reader.policy.notation.written
-        output = described_output(_one_place(path), stated.at("output", "sha256"), render, notation)
-        found |= {("output", key): one for key, one in output.items()}
+    found |= _of_linked(stated, again, is_exact, is_whole)
+    found |= _of_tables(again["tables"], is_whole)
+    found |= {("output", key): one for key, one in again["output"].items()}
+    if stated.at("output") is None:  # of frames, which the check of files has said
+        found = {at: one for at, one in found.items() if at[0] != "output" and at[-1] != "sha256"}
     for place in found:
         stated.note(*place)
     different = [at for at, one in found.items() if not is_close(stated.at(*at), one)]
@@ -103,7 +106,7 @@ def linked_checks(stated: Stated, path: str, reader: Reader, progress: Progress)
         return
     count = len(again["promises"])
     held = f"{count} of {count} held, measured again from the files"
-    if is_exact and reader.original is None:
+    if is_exact and original is None:
         more = "what a known date tells needs the original; name it with --original"
         yield Check("promises", None, f"{held} without known dates; {more}")
         return
@@ -152,11 +155,6 @@ def _named(at: tuple[str | int, ...], again: Certificate) -> str:
     return f"'{last}' of table '{again['tables'][at[1]]['name']}'"
 
 
-def _one_place(path: str) -> Location:
-    """The place of one of the tables, all of which are written alike."""
-    return Location(next(iter(table_places(path).places.values())).path)
-
-
 def _with_known_dates(stated: Stated, again: Certificate) -> Json:
     """Promises and risks that an audit may have found, where gaps between dates are exact: it does
     not know whose dates are whose, so k may be less than it measures, but not less than is asked.
@@ -178,6 +176,8 @@ def _files(stated: Stated, hashes: dict[str, str]) -> Check:
     tables = stated.at("tables") or []
     for number in range(len(tables)):
         stated.note("tables", number, "sha256")
+    if stated.at("output") is None:
+        return Check("file", False, "the certificate names none; certify the files with an audit")
     known = {table["name"]: table["sha256"] for table in tables if table["sha256"]}
     other = sorted(name for name in known.keys() | hashes if known.get(name) != hashes.get(name))
     if not other and stated.at("output", "sha256") == LinkedSources({}, hashes).sha256:

@@ -37,6 +37,7 @@ from shoal.connectors.database.session import (
     require_rights,
     rows_as_text,
 )
+from shoal.connectors.delimited import with_moments_as_text
 from shoal.connectors.dialect import AS_FOUND, Reading
 from shoal.connectors.location import is_taken
 from shoal.data.table import names_like_patterns
@@ -153,7 +154,7 @@ class TableDraft:
         """Puts all records; whatever is neither number nor day as text."""
         InputError.raise_for(column_findings(self.session, frame.columns))
         typed = selectors.by_dtype(pl.Int64, pl.Float64, pl.Date)
-        frame = frame.with_columns((~typed).cast(pl.String))
+        frame = with_moments_as_text(frame).with_columns((~typed).cast(pl.String))
         create_release(self.session, self.unnamed, frame.schema)
         self.session.insert(self.unnamed, numbered(frame))
 

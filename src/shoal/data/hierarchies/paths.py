@@ -28,7 +28,7 @@ class Paths:
     labels: distinct labels in the order in which they first occur.
     codes: (n, longest) int32, column 0 is the leaf, the root is the last code of a row; -1 behind
     it.
-    lengths: (n,) int64, labels in each path.
+    lengths: (n,) int64, labels in each path. Of paths that are too large for a tree, nothing else.
     repeated: how many paths were left out because an earlier one says the same.
     """
 
@@ -48,6 +48,8 @@ class Paths:
     @classmethod
     def of_cells(cls, cells: pl.Series, lengths: np.ndarray) -> Paths:
         """All rows behind one another. cells: (sum of lengths,) text."""
+        if _too_large(lengths):
+            return cls((), np.full((len(lengths), 1), -1, dtype=np.int32), lengths)
         distinct = cells.unique(maintain_order=True)
         codes = np.full((len(lengths), int(lengths.max(initial=0))), -1, dtype=np.int32)
         filled = np.arange(codes.shape[1]) < lengths[:, None]
@@ -56,7 +58,7 @@ class Paths:
 
     def without_repeats(self) -> Paths:
         """Each path once, where it first stands."""
-        if not len(self) or len(np.unique(self.leaf_codes)) == len(self):
+        if not self.labels or len(np.unique(self.leaf_codes)) == len(self):
             return self
         first = np.sort(np.unique(self.codes, axis=0, return_index=True)[1])
         return replace(
@@ -185,6 +187,19 @@ def _without_repeats(paths: Paths) -> tuple[np.ndarray, np.ndarray]:
 MOST_PLACES = 5  # named in a message
 MOST_STEPS = 1000
 """From a value to the root: what is built takes the square of it."""
+MOST_CELLS = 20_000_000
+"""Rows times the most columns of one: every row takes the room of the longest."""
+
+
+def _too_large(lengths: np.ndarray) -> str:
+    """What is too large about paths of these lengths, as a finding says it; empty if nothing is."""
+    steps = int(lengths.max(initial=0))
+    if steps > MOST_STEPS:
+        return f"has {steps:,} columns, more than {MOST_STEPS:,}"
+    if steps * len(lengths) > MOST_CELLS:
+        cells = f"{len(lengths):,} rows of up to {steps:,} columns"
+        return f"has {cells}, more than {MOST_CELLS:,} cells together"
+    return ""
 
 
 def diagnose(rows: Paths | Iterable[Sequence[str]], attribute: str = "") -> list[AttributeFinding]:
@@ -198,10 +213,9 @@ def diagnose(rows: Paths | Iterable[Sequence[str]], attribute: str = "") -> list
     if not len(paths):
         report.add(Fault.NO_ROWS, 0, "has no rows; give one row for each value, the value first")
         return report.findings
-    steps = int(paths.lengths.max())
-    if steps > MOST_STEPS:
-        text = f"has {steps:,} columns, more than {MOST_STEPS:,}; leave out steps or correct its"
-        report.add(Fault.MANY_STEPS, steps, f"{text} separator")
+    if too_large := _too_large(paths.lengths):
+        text = f"{too_large}; leave out steps or correct its separator"
+        report.add(Fault.MANY_STEPS, int(paths.lengths.max()), text)
         return report.findings
     _check_labels(paths, report)
     _check_row_lengths(paths, report)

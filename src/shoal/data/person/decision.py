@@ -39,7 +39,7 @@ from shoal.data.person.columns import (
     PersonColumn,
     distinct,
 )
-from shoal.data.person.within_groups import followed, within_groups
+from shoal.data.person.within_groups import followed, smallest_groups, within_groups
 from shoal.data.table import Table
 
 MOST_COLUMNS = 200  # that are looked at
@@ -219,6 +219,7 @@ def who_is_a_person(table: Table, declared: Container[str] = ()) -> Answer:
     others = _others(left, columns, telling)
     left = _sifted([*left, *others])[0] if others else left
     left = left or [one for one in followed(columns) if not one.weigh(telling).is_contradicted]
+    left = left or [one for one in smallest_groups(columns) if not one.weigh(telling).personal]
     if not left:
         return _by_profile(columns, np.arange(table.records))
     shared = _shared_by_families(left[0], columns) if len(left) == 1 else []

@@ -15,6 +15,7 @@ from shoal.data.person.candidates import (
     FEWEST,
     MANY,
     MOST_ROWS,
+    MOST_TO_A_NUMBER,
     NEVER,
     Candidate,
     counts_only,
@@ -40,6 +41,17 @@ def followed(columns: Sequence[PersonColumn]) -> list[Candidate]:
     spans = [*combinations(waves, 1), *combinations(waves, 2)]
     units = [one for one in other_candidates(columns, ()) if not _is_of_no_person(one.parts[0])]
     return [one for one in units if _is_seen_once_in_each(one, spans)]
+
+
+def smallest_groups(columns: Sequence[PersonColumn]) -> list[Candidate]:
+    """Numbers of households and the like: where nothing finer is known, rows may be visits of one
+    rather than its members.
+    """
+    groups = [c for c in columns if c.name.kind == "group" and c.name.has("smallest")]
+    found = [Candidate((c,), "evidence", c.people) for c in groups if c.has_values(MANY)]
+    return [
+        one for one in found if MANY <= one.people.repeated < MOST_TO_A_NUMBER * one.people.distinct
+    ]
 
 
 def _is_of_no_person(column: PersonColumn) -> bool:

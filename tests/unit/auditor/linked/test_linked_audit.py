@@ -306,6 +306,56 @@ def test_keys_kept_from_the_original_are_found_beside_it_and_named(numbered, tab
     )
 
 
+def hashed(name):
+    return lambda key: hashlib.new(name, str(key).encode()).hexdigest()
+
+
+@pytest.mark.parametrize("table", ["people", "visits"])
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (hashed("md5"), "are md5 digests of those"),
+        (hashed("sha1"), "are sha1 digests of those"),
+        (hashed("sha256"), "are sha256 digests of those"),
+        (lambda key: str(key + 100_000), "ascend or descend with rows or keys"),
+        (lambda key: str(3 * key + 7), "ascend or descend with rows or keys"),
+        (lambda key: str(99_999 - key), "ascend or descend with rows or keys"),
+        (lambda key: f"P{key:05}", "ascend or descend with rows or keys"),
+    ],
+)
+def test_keys_that_anybody_can_undo_are_found_beside_the_original(numbered, table, made, said):
+    original, released, behind = numbered
+    key = {"people": "patient", "visits": "visit"}[table]
+    kept = [made(int(original[table][key][seq])) for seq in behind[table]]
+    new = dict(zip(released[table][key], kept, strict=True))
+    changed = {
+        name: frame.with_columns(pl.col(key).replace_strict(new)) if key in frame.columns else frame
+        for name, frame in released.items()
+    }
+    found = audit(changed, original, one_known())
+    assert found["faults"]["kept_keys"] > 0.9 * released[table].height
+    texts = [one.text for one in found.grave]
+    assert any(
+        f"table '{table}': keys in column '{key}' {said} of the original" in t for t in texts
+    )
+
+
+@pytest.mark.parametrize("sort", ["patient", "age"])
+def test_keys_drawn_beside_a_sorted_original_are_those_of_nobody(numbered, sort):
+    original, released, _ = numbered
+    original = {**original, "people": original["people"].sort(sort)}
+    for seed in range(5):
+        drawn = np.random.default_rng(seed).permutation(released["people"].height) + 1
+        new = dict(zip(released["people"]["patient"], map(str, drawn), strict=True))
+        changed = {
+            name: frame.with_columns(pl.col("patient").replace_strict(new))
+            if "patient" in frame.columns
+            else frame
+            for name, frame in released.items()
+        }
+        assert audit(changed, original, one_known())["faults"]["kept_keys"] == 0
+
+
 @pytest.mark.parametrize("table", ["people", "visits"])
 def test_rows_in_the_order_of_the_original_are_found_beside_it_and_named(numbered, table):
     original, released, behind = numbered

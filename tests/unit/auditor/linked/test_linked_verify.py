@@ -177,6 +177,50 @@ def test_no_k_is_believed_that_known_dates_could_not_leave(dated, tmp_path, meas
     assert "promises" in failing(checks_of(folder, policy=dated / "policy.json"))
 
 
+def audited(folder: Path, as_frames: bool = False, **more) -> Path:
+    """The certificate of an audit of `out`, in a file."""
+    out = folder / "out"
+    given = {name: str(out / f"{name}.csv") for name in ("people", "visits", "drugs")}
+    if as_frames:
+        given = {name: pl.read_csv(path, infer_schema=False) for name, path in given.items()}
+    source = out if "original" in more else given
+    certificate = library.audit(source, folder / "policy.json", **more)
+    (folder / "audit.json").write_text(certificate.to_json())
+    return folder / "audit.json"
+
+
+@pytest.mark.parametrize("audit", [[], ["original"]])
+@pytest.mark.parametrize("given", [[], ["policy"], ["policy", "original"]])
+def test_the_certificate_of_an_audit_verifies(copied, audit, given):
+    paths = {"policy": copied / "policy.json", "original": copied / "clinic"}
+    certificate = audited(copied, **{name: paths[name] for name in audit})
+    found = checks_of(copied, certificate=certificate, **{name: paths[name] for name in given})
+    assert not failing(found), found
+    assert found["file"].ok
+    assert found["promises"].ok is (True if given else None)
+
+
+def test_what_is_forged_of_an_audit_of_files_alone_is_found(copied):
+    certificate = audited(copied)
+    stated = json.loads(certificate.read_text())
+    for at, key, value in (
+        ("records", "in", 900),
+        ("utility", "gcp", 0.0),
+        ("output", "format", "x"),
+    ):
+        certificate.write_text(json.dumps(stated | {at: stated[at] | {key: value}}))
+        found = checks_of(copied, certificate=certificate, policy=copied / "policy.json")
+        named = key if at == "output" else at
+        assert found["promises"].text == f"measured again, not as stated: '{named}' differs"
+
+
+def test_the_certificate_of_an_audit_of_frames_says_that_it_names_no_files(copied):
+    certificate = audited(copied, as_frames=True)
+    found = checks_of(copied, certificate=certificate, policy=copied / "policy.json")
+    assert failing(found) == ["file"]
+    assert found["file"].text == "the certificate names none; certify the files with an audit"
+
+
 def test_a_database_is_verified_as_a_whole(published, tmp_path):
     policy, place = published / "policy.json", tmp_path / "out.sqlite"
     library.publish(published / "clinic", policy, output=place)
