@@ -118,7 +118,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 has_levels = self.policy_.model.attributes[name].hierarchy is not None
                 more = "" if has_levels else "give it more levels, a number by 'bins', "
                 warn(
-                    f"column '{name}': is the same for everybody at the levels that were found;"
+                    f"column '{name}' is the same for everybody at the levels that were found;"
                     f" {more}let more records become '*' (suppression=), or leave it out",
                     once=True,
                 )

@@ -132,6 +132,7 @@ def compare(
         *ground.about,
         policy.required_k,
         label_of(ground.policy),
+        ground.guessed,
     )
 
 
@@ -167,6 +168,7 @@ class _LinkedGround:
     own: LinkedSources
     problem: LinkedProblem
     policy: Policy
+    guessed: None = None
 
     @classmethod
     def of(cls, source: object, problem: LinkedProblem) -> "_LinkedGround":
@@ -243,6 +245,13 @@ class _Ground:
         people = records if subjects is None else len(np.unique(subjects))
         quasi = tuple(attribute.name for attribute in self.bound.schema.quasi)
         return _About(records, people, quasi, self.sha256)
+
+    @property
+    def guessed(self) -> int | None:
+        """The records that lack the most frequent label, where the policy names one."""
+        if self.bound.label is None or self.policy.model.label is None:
+            return None
+        return self.table.records - int(np.bincount(self.bound.label).max())
 
     @property
     def compiled(self) -> bool:

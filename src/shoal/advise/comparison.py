@@ -106,7 +106,8 @@ class Comparison:
     """Every method at every k on one table: rows by ascending k, and within it by ascending loss.
 
     subjects: people in the table. quasi: what an attacker is taken to know. sha256: of the file, if
-    it was one. asked_k: the policy's. own: the label of the method that publish takes.
+    it was one. asked_k: the policy's. own: the label of the method that publish takes. guessed:
+    where the policy names a label, the records that do not have the most frequent one.
     """
 
     rows: tuple[Row, ...]
@@ -117,6 +118,7 @@ class Comparison:
     sha256: str | None = None
     asked_k: int | None = None
     own: str = ""
+    guessed: int | None = None
 
     @property
     def ks(self) -> tuple[int, ...]:

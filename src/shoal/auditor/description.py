@@ -15,13 +15,13 @@ from typing import Any, cast
 
 from shoal.auditor.verdict import of_cells, of_people
 from shoal.connectors import files
+from shoal.connectors.outputs import cells_written
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import ColumnReport, PolicyFile, PolicyIdentity
-from shoal.data.numbers import Notation
 from shoal.data.people import UNKNOWN as ROWS
 from shoal.data.regular_files import Json, readable
 from shoal.data.release import read_column
-from shoal.data.schema import Attribute, Kind, Render, Role, Schema, Shown
+from shoal.data.schema import Attribute, Kind, Role, Schema, Shown
 from shoal.data.single_ends import TOLERATED, possible_ends, single_end_warnings
 from shoal.data.table import Table
 from shoal.data.truth import Truth
@@ -38,6 +38,7 @@ from shoal.utility.gcp import ColumnFigures
 
 TAKE_ROUND = ("publish", "audit")
 OF_FILE = ("name", "role", "type", "technique", "round", "derived_from")
+CELLS = ("decimal", "dates", "intervals", "mark", "missing")
 
 
 def described(
@@ -119,17 +120,7 @@ def file_content(
             for column in columns
             if column["technique"] != REMOVED
         ],
-        "dialect": {key: dialect.get(key) for key in ("decimal", "dates", "intervals", "mark")},
-    }
-
-
-def cells_written(notation: Notation, render: Render) -> dict[str, str | None]:
-    """How cells are written, as a dialect states it."""
-    return {
-        "decimal": notation.decimal,
-        "dates": notation.dates,
-        "intervals": render.intervals,
-        "mark": render.suppressed,
+        "dialect": {key: dialect[key] for key in CELLS if key in dialect},
     }
 
 

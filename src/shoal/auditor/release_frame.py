@@ -22,7 +22,7 @@ from shoal.data.regular_files import path_text, readable
 from shoal.data.release import read_column
 from shoal.data.schema import Attribute, Kind, Render, Role, Schema, Shown
 from shoal.data.table import Column, as_text, encode_text
-from shoal.data.warnings import NOT_NUMBERS, ReleaseWarning, warn
+from shoal.data.warnings import NOT_NUMBERS, SIGN_OF_NO_VALUE, ReleaseWarning, warn
 from shoal.errors import InputError
 from shoal.policy.binding.notation import (
     Spans,
@@ -32,7 +32,7 @@ from shoal.policy.binding.notation import (
     spans_of_numbers,
 )
 from shoal.policy.model import PolicyModel
-from shoal.policy.proposal.cells import ends_of_spans, span_ends
+from shoal.policy.proposal.cells import ColumnCells, ends_of_spans, span_ends
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -156,6 +156,7 @@ def numbers_of(
         "decimal": model.read.decimal,
         "intervals": render.intervals,
         "mark": render.suppressed,
+        "missing": model.missing_numbers,
     }
     return _with_numbers(frame, certificate["columns"], dialect, numbers, were_numbers)
 
@@ -210,13 +211,15 @@ def _with_numbers(
     were_numbers: Collection[str] = (),
 ) -> pl.DataFrame:
     notation = Notation(dialect.get("decimal") or ".")
-    render = Render(dialect.get("intervals") or "[{lo}, {hi}]", dialect.get("mark") or "*")
+    intervals, mark = dialect.get("intervals") or "[{lo}, {hi}]", dialect.get("mark") or "*"
+    render = Render(intervals, mark, missing=tuple(dialect.get("missing") or ()))
     for column in columns:
         name = column["name"]
         if name not in frame.columns:
             continue
         technique = column["technique"]
-        cells = _plain(frame[name], notation, render)
+        shown = frame[name] if technique == "derived" else _without_signs(frame[name], render)
+        cells = _plain(shown, notation, render)
         if cells.dtype.is_decimal():  # as from a file of text, which may say more than a float can
             cells = cells.cast(pl.String)
         if column.get("type") != "number" and not (
@@ -238,8 +241,18 @@ def _with_numbers(
             if read.dtype == pl.String:
                 read = read.cast(pl.Float64, strict=False)
         _warn_of_lost(cells, read, render)
+        if "missing" not in dialect:
+            _warn_of_signs(name, read)
         frame = frame.with_columns(read.alias(name))
     return frame
+
+
+def _without_signs(cells: pl.Series, render: Render) -> pl.Series:
+    """No value in place of the numbers that stand for none."""
+    signs = render.missing
+    if not cells.dtype.is_numeric():
+        return cells.set(as_text(cells).is_in(signs), None)
+    return cells.set(cells.cast(pl.Float64).is_in(parse_numbers(signs)), None)
 
 
 def _without_mark(cells: pl.Series, render: Render) -> pl.Series:
@@ -357,6 +370,19 @@ def _warn_of_lost(cells: pl.Series, read: pl.Series, render: Render) -> None:
         cells_are = "1 cell is not a number" if lost == 1 else f"{lost} cells are not numbers"
         text = f"column '{cells.name}': {cells_are} as asked, and null; see numbers='published'"
         warn(ReleaseWarning(NOT_NUMBERS, text, cells.name))
+
+
+def _warn_of_signs(name: str, read: pl.Series) -> None:
+    """Warns of numbers that seem to stand for no value where the certificate names no such sign."""
+    numbers = read.struct.field("lo") if read.dtype == pl.Struct else read
+    doubtful = sum(ColumnCells.of(encode_text(as_text(numbers))).doubtful.values())
+    if doubtful:
+        text = (
+            f"column '{name}': a usual sign for no value is read as a number in {doubtful}"
+            " cells, as the certificate does not list it; leave them out of means, or publish again"
+            " with missing_values"
+        )
+        warn(ReleaseWarning(SIGN_OF_NO_VALUE, text, name))
 
 
 def _as(frame: pl.DataFrame, to: Library) -> Any:

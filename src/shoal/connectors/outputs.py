@@ -16,7 +16,7 @@ import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from shoal.connectors.database.address import SQLITE, parse
 from shoal.connectors.delimited import delimiter_of
@@ -255,13 +255,7 @@ def describe_file(
     written = UNDELIMITED
     if is_there and kind.is_delimited:
         written = vars(dialect or _found(_head(path), kind))
-    cells = {
-        **written,
-        "decimal": notation.decimal,
-        "dates": notation.dates,
-        "intervals": None if render is None else render.intervals,
-        "mark": None if render is None else render.suppressed,
-    }
+    cells = {**written, **cells_written(notation, render)}
     cells |= {} if render is None else {"order": render.order}
     return {
         "sha256": sha256,
@@ -269,6 +263,18 @@ def describe_file(
         "format": kind[1:] + (".gz" if packed else ""),
         "dialect": cast(DialectReport, cells),
     }
+
+
+def cells_written(notation: Notation, render: Render | None) -> dict[str, Any]:
+    """How cells are written, as a dialect states it; signs for no value only if there are any."""
+    found = {
+        "decimal": notation.decimal,
+        "dates": notation.dates,
+        "intervals": None if render is None else render.intervals,
+        "mark": None if render is None else render.suppressed,
+    }
+    missing = () if render is None else render.missing
+    return {**found, **({"missing": [*missing]} if missing else {})}
 
 
 def described_second(

@@ -238,6 +238,7 @@ class DialectReport(TypedDict):
     dates: str | None
     intervals: Annotated[str, _INTERVALS] | None
     mark: str | None
+    missing: NotRequired[list[str]]
     order: NotRequired[Annotated[str, one_of("content", "input")] | None]
 
 

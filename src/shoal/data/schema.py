@@ -91,11 +91,12 @@ class Attribute:
 
 @dataclass(frozen=True)
 class Render:
-    """How a published cell is written."""
+    """How a published cell is written. missing: texts for no value that look like numbers."""
 
     intervals: str = "[{lo}, {hi}]"
     suppressed: str = "*"
     order: str = "content"
+    missing: tuple[str, ...] = ()
 
     @property
     def parts(self) -> tuple[str, str, str]:

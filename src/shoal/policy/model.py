@@ -5,6 +5,7 @@ from datetime import datetime
 from numbers import Integral, Real
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from pydantic import (
     BaseModel,
     ConfigDict,
@@ -17,7 +18,7 @@ from pydantic import (
 
 from shoal.connectors.dialect import SOME_ENCODINGS, codec_of
 from shoal.data.linked import PEOPLE
-from shoal.data.numbers import FARTHEST, THOUSANDS, Notation
+from shoal.data.numbers import FARTHEST, THOUSANDS, Notation, parse_numbers
 from shoal.data.regular_files import Json
 from shoal.data.room import bytes_of
 from shoal.data.schema import RECORD_LINES, Kind, Shown
@@ -714,6 +715,16 @@ class PolicyModel(_Strict):
     def no_names(self) -> list[str]:
         """The texts that name no person: those for no value, and the suppression mark."""
         return [*self.missing_values, self.render.suppressed]
+
+    @property
+    def missing_numbers(self) -> tuple[str, ...]:
+        """The texts for no value that readers of a release would take for numbers."""
+        plain = self.read.notation.plain
+        return tuple(
+            text
+            for text in self.missing_values
+            if not np.isnan(parse_numbers([text, plain(text)])).all()
+        )
 
     def is_value(self, cell: str) -> bool:
         """Whether a cell holds a value: not a text for a missing one, nor the suppression mark."""

@@ -327,6 +327,11 @@ class Policy:
         return replace(self, model=policy.model)
 
     @property
+    def names_method(self) -> bool:
+        """Whether somebody named a method, and did not only set parameters."""
+        return self.model.method is not None and not self.is_method_open
+
+    @property
     def method_name(self) -> str:
         return (self.model.method or {"name": DEFAULT_METHOD})["name"]
 
@@ -447,7 +452,7 @@ class Policy:
     @property
     def render(self) -> Render:
         """How published cells are written."""
-        render = Render(**self.model.render.model_dump())
+        render = Render(**self.model.render.model_dump(), missing=self.model.missing_numbers)
         is_input = render.order == "input" or self.is_certified_in_order
         return replace(render, order="input" if is_input else "content")
 

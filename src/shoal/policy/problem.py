@@ -131,7 +131,7 @@ class Problem:
         step or many records are equal, else the rounded partition. What was set has to fit.
         """
         policy, settings = self.policy, self.policy.method_settings
-        if policy.model.method is not None and not policy.is_method_open:
+        if policy.names_method:
             return self
         usual = self._usual_method(encoded)
         if not takes(registry.method(usual["name"], "publish").parameters, settings):

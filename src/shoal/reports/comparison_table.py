@@ -11,6 +11,10 @@ from shoal.reports.text import MEASURES, table_lines
 
 NONE = "-"
 MOST_PROMISES = 3  # with a column of their own
+GUESSED = (
+    "classif.: records labelled wrongly if each gets the most frequent label of its class;"
+    " {guessed:,} if each gets that of all"
+)
 FIGURES = "promises as measured; CPU s of the method alone"
 
 
@@ -30,14 +34,16 @@ def columns(comparison: Comparison) -> list[FigureColumn]:
     if len(promises) > MOST_PROMISES:
         promises = [ALL_PROMISES]
     starred = any(SUPPRESSED.text(row) not in ("0", NONE) for row in comparison.releases)
-    return [*loss, *promises, *risk, *attacks, *SIZES, *([SUPPRESSED] if starred else []), SECONDS]
+    figures = [*loss, *_labelled(comparison), *promises, *risk, *attacks, *SIZES]
+    return [*figures, *([SUPPRESSED] if starred else []), SECONDS]
 
 
 def more_columns(comparison: Comparison) -> list[FigureColumn]:
     """All other figures that some release has, the promises that `columns` sums up included."""
     promises = [_promise(title) for title in comparison.promise_titles]
+    others = [one for one in OTHERS if one not in _labelled(comparison)]
     return [
-        *_known(OTHERS, comparison),
+        *_known(others, comparison),
         *(promises if len(promises) > MOST_PROMISES else []),
     ]
 
@@ -45,6 +51,11 @@ def more_columns(comparison: Comparison) -> list[FigureColumn]:
 def _known(group: Sequence[FigureColumn], comparison: Comparison) -> list[FigureColumn]:
     """The measures that some release has."""
     return [one for one in group if any(one.text(row) != NONE for row in comparison.releases)]
+
+
+def _labelled(comparison: Comparison) -> list[FigureColumn]:
+    """How well labels are told, where the policy names one."""
+    return [] if comparison.guessed is None else [CLASSIFICATION]
 
 
 def reasons(comparison: Comparison) -> list[str]:
@@ -109,6 +120,8 @@ def notes(comparison: Comparison) -> list[str]:
     said += [comparison.own_choice] if comparison.own else []
     said += [f"BROKEN {fault}" for fault in faults(comparison)]
     said += [f"no release at {reason}" for reason in reasons(comparison)]
+    if comparison.releases and comparison.guessed is not None:
+        said += [GUESSED.format(guessed=comparison.guessed)]
     return [*said, FIGURES] if comparison.releases else said
 
 
@@ -205,6 +218,7 @@ ATTACKS = (
         gettext("People whose record a list of all columns picks."),
     ),
 )
+CLASSIFICATION = _measure(gettext("classif."), "classification", _whole, MEASURES["classification"])
 OTHERS = (
     _measure(
         gettext("generalized"),
@@ -228,7 +242,7 @@ OTHERS = (
             " count the whole table."
         ),
     ),
-    _measure(gettext("classif."), "classification", _whole, MEASURES["classification"]),
+    CLASSIFICATION,
     _measure(gettext("sq. error"), "squared_error", _whole, MEASURES["squared_error"]),
 )
 ALL_PROMISES = FigureColumn(

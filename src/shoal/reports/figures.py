@@ -36,6 +36,10 @@ SETTINGS: Any = {
 
 
 SPREAD = "The release's bars spread each published cell evenly over all values it covers."
+ROUNDED = (
+    "The original's stand for at least {least} people each, rounded to multiples of {least}"
+    " records; fewer are not drawn, so that the two need not add up to the same."
+)
 
 
 class NotebookFigure(Figure):
@@ -68,7 +72,8 @@ def figure_of_release(measured: Measured, what: str) -> NotebookFigure:
         raise InputError(f"plot '{what}': the release has nothing to draw; all of it is suppressed")
     figure = figure_of(drawn)
     if what == "columns":
-        figure.supxlabel(SPREAD, fontsize=LETTER)
+        rounded = ROUNDED.format(least=distributions.least_shown(measured))
+        figure.supxlabel(f"{SPREAD} {rounded}", fontsize=LETTER, wrap=True)
     return figure
 
 

@@ -143,7 +143,7 @@ class Description:
     @property
     def missing(self) -> list[str]:
         """The texts that stand for no value."""
-        return ["", self.dialect["mark"] or "*"]
+        return ["", self.dialect["mark"] or "*", *self.dialect.get("missing", ())]
 
     @property
     def methods(self) -> list[str]:

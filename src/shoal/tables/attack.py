@@ -73,8 +73,7 @@ def attack(
     """
     if isinstance(released, Publication):
         policy = Policy.of(released.policy if policy is None else policy)
-        if policy.model.method is None:
-            policy = policy.with_method(released.certificate["method"]["name"])
+        policy = _by_method_of(released.certificate, policy)
         trace, released = released.trace if trace is None else trace, released.data
     if policy is None or original is None:
         what = "policy" if policy is None else "original"
@@ -178,18 +177,28 @@ def with_stated_method(policy: Policy, released_path: str) -> Policy:
     """The policy; where it names no method, with the one that published the file.
 
     That is what the certificate beside the file says, if it is about this very file. Where it is
-    not, or where a plan was applied, the policy stays as it is.
+    not, the policy stays as it is.
     """
-    if policy.model.method is not None:
+    if policy.names_method:
         return policy
     try:
         certificate = own_certificate(released_path)
-        if certificate is None or certificate["verb"] != "publish" or "plan" in certificate:
-            return policy
+    except (InputError, OSError):
+        return policy
+    return policy if certificate is None else _by_method_of(certificate, policy)
+
+
+def _by_method_of(certificate: Certificate, policy: Policy) -> Policy:
+    """The policy; where it names no method, with the stated one and all of its parameters, unless a
+    plan was applied.
+    """
+    if policy.names_method or certificate["verb"] != "publish" or "plan" in certificate:
+        return policy
+    try:
         method = certificate["method"]
         stated = policy.with_method(method["name"], method["parameters"])
         stated.build_method("publish")
-    except (InputError, KeyError, OSError):
+    except (InputError, KeyError):
         return policy  # a method or a parameter that is not known here
     return stated
 

@@ -32,7 +32,13 @@ from shoal.policy import registry
 from shoal.policy.policy import Policy
 from shoal.reports.attacks import interval_text
 from shoal.reports.comparison import HIGHEST, LOWEST, MOST_CURVES, apart, in_lines, render, style
-from shoal.reports.comparison_table import as_text, columns, faults, more_columns
+from shoal.reports.comparison_table import (
+    CLASSIFICATION,
+    as_text,
+    columns,
+    faults,
+    more_columns,
+)
 from shoal.samples import survey
 from unit.reports.test_report import Page
 
@@ -288,6 +294,20 @@ def test_a_comparison_shows_its_table_and_what_publish_takes(sample_table, sampl
         assert f"publish under this policy takes {says}" in repr(found).splitlines()
         assert f"publish under this policy takes {says}." in Page(found._repr_html_()).text
         assert f"{100 * found.rows[0].loss:.2f} %" in repr(found)
+
+
+def test_how_well_a_named_label_is_told_stands_in_the_table(sample_table):
+    words = {"quasi": ["age", "zip"], "plain": "sex", "other": "drop", "methods": ["mondrian"]}
+    told = front_door.compare(sample_table, ks=[5, len(sample_table)], label="sex", **words)
+    heads, *rows = str(told).splitlines()
+    at = heads.index("classif.")
+    figures = [int(row[at : at + len("classif.")]) for row in rows[:2]]
+    guessed = len(sample_table) - sample_table["sex"].value_counts()["count"].max()
+    assert figures[0] < figures[1] == guessed
+    assert f"class; {guessed} if each gets that of all" in str(told)
+    assert CLASSIFICATION not in more_columns(told)
+    unnamed = front_door.compare(sample_table, ks=[5], **words)
+    assert "classif." not in str(unnamed)
 
 
 def test_a_method_of_that_name_with_other_parameters_is_said_to_differ(sample_table):

@@ -198,7 +198,9 @@ def test_every_plot_is_a_figure_that_draws_itself(release, tmp_path):
         assert len(figure.axes) == count
         assert figure._repr_svg_().rstrip().endswith("</svg>")
         figure.savefig(tmp_path / f"{what}.png")
-    assert "evenly over all values it covers" in release.plot("columns").get_supxlabel()
+    caption = release.plot("columns").get_supxlabel()
+    assert "evenly over all values it covers" in caption
+    assert "at least 5 people each, rounded to multiples of 5 records" in caption
     assert not release.plot("loss").get_supxlabel()
     for each in release.plot("columns").axes[:3]:
         each.figure.draw_without_rendering()

@@ -133,6 +133,19 @@ def test_an_attack_on_a_publication_takes_its_policy_method_and_trace(people, re
         shoal.attack(release)
 
 
+@pytest.mark.parametrize("asked", [{"t": 0.3}, {"method": {"refine": "exchange"}}])
+def test_an_attack_publishes_again_by_the_default_method_with_all_its_parameters(people, asked):
+    words = {"quasi": ["age", "sex", "zip"], "sensitive": "disease", "k": 5, "other": "drop"}
+    release = shoal.publish(people, **words, **asked)
+    made = release.certificate["method"]
+    named = {"name": made["name"], **made["parameters"]}
+    alike = shoal.publish(people, **words, **asked | {"method": named})
+    words = {"original": people, "attacks": ["inference", "singling-out"]}
+    found, expected = (shoal.attack(one, **words)["attacks"] for one in (release, alike))
+    for attack in words["attacks"]:
+        assert found[attack] == expected[attack]
+
+
 def test_folds_beside_a_control_are_refused_as_they_would_do_nothing(people, release):
     control = shoal.sample("patients", n=50, seed=8)
     with pytest.raises(InputError, match="folds: nobody is set aside where other people are given"):
@@ -480,14 +493,14 @@ def test_the_transformer_suppresses_up_to_a_share_and_shows_no_combination_of_it
 
 
 def test_the_transformer_warns_of_a_column_that_is_the_same_for_everybody(sklearn, people):
-    with pytest.warns(UserWarning, match="column 'age': is the same for everybody.*'bins'"):
+    with pytest.warns(UserWarning, match="column 'age' is the same for everybody.*'bins'"):
         sklearn.Anonymizer(quasi=["age", "sex"], other="drop", k=5).fit(people)
 
 
 def test_the_transformer_names_the_ways_out_that_apply_to_whoever_called_it(sklearn, people):
     ages = {"hierarchy": {"bins": {"width": 5, "levels": 2}}}
     anonymizer = sklearn.Anonymizer(quasi={"age": ages, "sex": {}}, other="drop", k=70)
-    with pytest.warns(UserWarning, match="column 'age': is the same for everybody") as warned:
+    with pytest.warns(UserWarning, match="column 'age' is the same for everybody") as warned:
         anonymizer.fit_transform(people.to_pandas())  # by way of scikit-learn
     (said,) = [str(one.message) for one in warned if "column 'age'" in str(one.message)]
     assert said.endswith("found; let more records become '*' (suppression=), or leave it out")
@@ -647,3 +660,58 @@ def test_a_cross_validation_says_each_warning_of_the_transformer_once(recwarn):
     assert len(said) == len({*said})
     cross_val_score(model, people, [0, 1] * 60, cv=4)
     assert len(recwarn) == 2 * len(said)
+
+
+@pytest.mark.parametrize("shown", ["range", "both"])
+@pytest.mark.parametrize(
+    "height", [pl.int_range(150, 190, eager=True), pl.Series([150.5, 189.25] * 20)]
+)
+def test_a_number_that_stands_for_no_value_is_read_as_none(tmp_path, height, shown):
+    heights = pl.concat([pl.repeat(-99, 20, dtype=height.dtype, eager=True), height])
+    frame = pl.DataFrame({"height": heights, "weight": heights, "sex": ["f", "m"] * 30})
+    quasi = {"height": {"type": "number", "render": shown}, "sex": {}}
+    release = shoal.publish(frame, quasi=quasi, k=5, plain="weight", missing_values=[-99])
+    paths = [tmp_path / f"o{ending}" for ending in (".csv", ".parquet", ".xlsx")]
+    for path in paths:
+        release.save(path)
+    for how in ("mid", "mean", "interval"):
+        read = [shoal.read_release(path, numbers=how).data for path in paths]
+        for data in (release.numbers(how), *read):
+            numbers = data["height"].struct.field("lo") if how == "interval" else data["height"]
+            assert numbers.null_count() == data["weight"].null_count() == 20
+            assert data["weight"].mean() == height.mean()
+            assert numbers.drop_nulls().min() >= height.min()
+    for path in paths:
+        checks = shoal.verify(path, policy=release.policy)
+        assert all(check.ok is not False for check in checks)
+
+
+def test_a_sign_of_no_value_is_stated_only_where_it_looks_like_a_number(tmp_path):
+    ages = ["-9", "-9,5"] * 5 + [*map(str, range(20, 70))]
+    frame = pl.DataFrame({"age": ages, "sex": ["f"] * 60})
+    words = {"quasi": {"age": {"type": "number"}, "sex": {}}, "k": 5, "read": {"decimal": ","}}
+    release = shoal.publish(frame, missing_values=["?", "-9", "-9,5"], **words)
+    stated = release.save(tmp_path / "o.csv")["output"]["dialect"]
+    assert stated["missing"] == ["-9", "-9,5"]
+    assert shoal.read_release(tmp_path / "o.csv", numbers="mid").data["age"].null_count() == 10
+    values = frame.filter(~pl.col("age").str.starts_with("-"))
+    release = shoal.publish(values, missing_values=["?", "none"], **words)
+    assert "missing" not in release.save(tmp_path / "values.csv")["output"]["dialect"]
+
+
+def test_a_sign_of_no_value_that_a_certificate_does_not_state_is_warned_of(tmp_path):
+    frame = pl.DataFrame({"age": [-99] * 20 + list(range(20, 120)), "sex": ["f", "m"] * 60})
+    release = shoal.publish(frame, quasi=["age", "sex"], k=5, missing_values=[-99])
+    stated = release.save(tmp_path / "o.csv")
+    output = dict(stated["output"])
+    output["dialect"] = {k: v for k, v in output["dialect"].items() if k != "missing"}
+    earlier = stated.extended(output=output)
+    with pytest.warns(UserWarning, match="'age': a usual sign .* in 20 cells") as caught:
+        shoal.read_release(tmp_path / "o.csv", earlier, numbers="mid")
+    assert [one.filename for one in caught] == [__file__]
+    forged = {**output, "dialect": {**output["dialect"], "missing": ["20"]}}
+    for number, (said, holds) in enumerate(((output, True), (forged, False))):
+        path = tmp_path / f"{number}.json"
+        path.write_text(stated.extended(output=said).to_json())
+        checks = shoal.verify(tmp_path / "o.csv", path, release.policy)
+        assert all(check.ok is not False for check in checks) is holds

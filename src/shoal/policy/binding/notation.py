@@ -214,7 +214,8 @@ class CellNotation:
     @cached_property
     def render(self) -> Render:
         """How intervals and the suppression mark of a release are written."""
-        return Render(self.model.render.intervals, self.model.render.suppressed)
+        asked = self.model.render
+        return Render(asked.intervals, asked.suppressed, missing=self.model.missing_numbers)
 
     @cached_property
     def derived(self) -> "list[Derived]":
