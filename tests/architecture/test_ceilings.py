@@ -18,10 +18,10 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "shoal"
 
 CEILINGS = {
-    "lines": 116_800,
-    "logical lines": 73_300,
+    "lines": 117_200,
+    "logical lines": 73_500,
     "modules of more than 3 lines": 442,
-    "lines of imports": 7_440,
+    "lines of imports": 7_450,
     "percent of the biggest package": 11,
     "files that name a format or scheme": 23,
     "parameters annotated with Policy": 80,
@@ -31,8 +31,8 @@ CEILINGS = {
     "docstrings that begin 'The same' or 'As `x`'": 0,
     "'so many' and 'so much'": 0,
     "files of changes": 20,
-    "words of docs": 65_000,
-    "lines of tests": 84_000,
+    "words of docs": 60_000,
+    "lines of tests": 84_600,
 }
 
 PLACE = re.compile(r"\.(csv|tsv|parquet|arrow|jsonl|xlsx)\b|\b(sqlite|postgresql|kafka)://")

@@ -69,12 +69,13 @@ def propose_policy(
     promise = build(registry.models()["k-anonymity"], "promise 'k-anonymity'", {"k": k})
     folder = [] if hierarchies is None else hierarchy_files(hierarchies)
     options = read_options(read)
-    dropped = [] if isinstance(frame, (str, Path, Table)) else durations_in(frame)
-    if dropped:
-        written = table_of(frame, reading=Reading(dropped=frozenset(dropped)))
+    dropped: list[str] = []
+    if isinstance(frame, (str, Path, Table)) or not (dropped := durations_in(frame)):
+        looked_at, _ = read_undeclared(frame, options, progress)
+        names = looked_at.names
     else:
-        written, _ = read_undeclared(frame, options, progress)
-    looked_at = Table(written.frame.drop(dropped)) if dropped else written
+        written = table_of(frame, reading=Reading(dropped=frozenset(dropped)))
+        looked_at, names = written.without(dropped), written.names
     found = LookedAt.of(looked_at, options, progress)
     table, columns = found.table, found.cells
     guesses = with_hierarchies(_with_one_quasi(found.guesses), columns, folder, base)
@@ -88,7 +89,7 @@ def propose_policy(
         guesses[name] = guesses[name].asking(question)
     guesses = _asking_what_means_nothing(guesses, columns)
     guesses |= dict.fromkeys(dropped, Guess({"role": "drop"}, DURATIONS))
-    guesses = {name: guesses[name] for name in written.names}
+    guesses = {name: guesses[name] for name in names}
     subject = _subject_of(found.answer, guesses)
     quasi = [name for name, guess in guesses.items() if guess.role == "quasi"]
     codes = {name: table.column(name).codes for name in quasi}

@@ -113,7 +113,9 @@ def publish_linked(
             method=MethodReport(name=policy.method_name, parameters=policy.parameters_for(VERB)),
             seed=policy.model.seed,
             input={"sha256": own.sha256} if own.hashes else None,
-            output=described_output(target.kind, back.sha256, policy),
+            output=described_output(
+                target.kind, back.sha256, policy.render, policy.notation.written
+            ),
             seconds={"total": time.process_time() - started, "method": seconds},
         ).warned(*linked_warnings(own, problem))
         require_kept(certificate, WITHHELD)

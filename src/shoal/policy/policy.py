@@ -144,10 +144,8 @@ class Policy:
             return cls.from_dict(policy)
         if not isinstance(policy, Policy):
             proposed = "; of a proposal give '.policy'" if hasattr(policy, "content") else ""
-            raise InputError(
-                "policy: is not a policy; give a Policy, the path of one, or its content as dicts"
-                f"{proposed}"
-            )
+            known = "give a Policy, the path of one, or its content as dicts"
+            raise InputError(f"policy: is not a policy; {known}{proposed}")
         return policy
 
     @property
@@ -265,9 +263,8 @@ class Policy:
         """
         if "order" in self.model.render.model_fields_set:
             return self
-        return self._with(
-            render=self.model.render.model_dump(exclude_unset=True) | {"order": "shuffled"}
-        )
+        render = self.model.render.model_dump(exclude_unset=True)
+        return self._with(render=render | {"order": "shuffled"})
 
     def with_files(self, read: Mapping[str, Any], write: Mapping[str, Any]) -> Policy:
         """The policy with some keys of its blocks `read` and `write` changed."""
@@ -303,11 +300,9 @@ class Policy:
                 return None
             promises.append(dict(promise) | ({"attributes": left} if about else {}))
         settings = dict(self.method_settings)
-        for key in ("minimum", "maximum"):
-            if key in settings:
-                settings[key] = [
-                    level for level in settings[key] if not str(level).startswith(f"{name}:")
-                ]
+        for key in {"minimum", "maximum"} & settings.keys():
+            levels = settings[key]
+            settings[key] = [one for one in levels if not str(one).startswith(f"{name}:")]
         return self.with_promises(promises).with_method(self.method_name, settings)
 
     def without_subject(self) -> Policy:

@@ -73,7 +73,7 @@ def attack(
     """
     if isinstance(released, Publication):
         policy = Policy.of(released.policy if policy is None else policy)
-        policy = _by_method_of(released.certificate, policy)
+        policy = with_stated_method(policy, released.certificate)
         trace, released = released.trace if trace is None else trace, released.data
     if policy is None or original is None:
         what = "policy" if policy is None else "original"
@@ -173,26 +173,20 @@ def _why_not(method: str) -> str:
 # The method of a release whose policy names none: its certificate says which one it was.
 
 
-def with_stated_method(policy: Policy, released_path: str) -> Policy:
-    """The policy; where it names no method, with the one that published the file.
+def with_stated_method(policy: Policy, released: str | Certificate) -> Policy:
+    """The policy; where it names no method, with the one that published the file, and with all of
+    its parameters, unless a plan was applied.
 
-    That is what the certificate beside the file says, if it is about this very file. Where it is
-    not, the policy stays as it is.
+    That is what the certificate says, which stands beside a file and is about this very one. Where
+    it is not, the policy stays as it is.
     """
     if policy.names_method:
         return policy
     try:
-        certificate = own_certificate(released_path)
+        certificate = own_certificate(released) if isinstance(released, str) else released
     except (InputError, OSError):
         return policy
-    return policy if certificate is None else _by_method_of(certificate, policy)
-
-
-def _by_method_of(certificate: Certificate, policy: Policy) -> Policy:
-    """The policy; where it names no method, with the stated one and all of its parameters, unless a
-    plan was applied.
-    """
-    if policy.names_method or certificate["verb"] != "publish" or "plan" in certificate:
+    if certificate is None or certificate["verb"] != "publish" or "plan" in certificate:
         return policy
     try:
         method = certificate["method"]

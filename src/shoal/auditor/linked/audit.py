@@ -96,7 +96,8 @@ def audit_linked(
     output = None
     if len(sources.hashes) == len(sources.tables):  # frames have none
         place = Location(named_sources(released, problem, None)[-1])
-        output = described_output(place, sources.sha256, policy)
+        written = policy.notation.written
+        output = described_output(place, sources.sha256, policy.render, written)
     certificate = audit.certificate.extended(
         input=None if own is None or not own.hashes else {"sha256": own.sha256},
         output=output,

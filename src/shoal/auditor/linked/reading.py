@@ -19,7 +19,7 @@ from shoal.connectors.outputs import describe_file
 from shoal.data.certificate_shape import OutputReport
 from shoal.data.classes import SensitiveColumn, encode_sensitive_columns
 from shoal.data.linked import ANCHOR, HULL, PEOPLE, TableTree, parents_of, rows_column
-from shoal.data.numbers import alike, map_cells
+from shoal.data.numbers import Notation, alike, map_cells
 from shoal.data.person_names import names_of
 from shoal.data.release import (
     PublishedColumn,
@@ -28,13 +28,12 @@ from shoal.data.release import (
     read_column,
     read_columns,
 )
-from shoal.data.schema import REMOVED, Attribute, Kind, Role, Schema, Shown
+from shoal.data.schema import REMOVED, Attribute, Kind, Render, Role, Schema, Shown
 from shoal.data.table import Table, as_text, encode_text
 from shoal.errors import InputError
 from shoal.policy.binding.linked import day_number, elements_of, places_of, starts_of
 from shoal.policy.binding.table import bound_release
 from shoal.policy.linked import DeclaredTable
-from shoal.policy.policy import Policy
 from shoal.policy.problem import LinkedProblem
 
 PSEUDONYM = re.compile(r"^[0-9a-f]{32}$")
@@ -442,11 +441,12 @@ def _ranks(values: np.ndarray) -> np.ndarray:
     return (np.cumsum(counts) - (counts - 1) / 2.0)[place]
 
 
-def described_output(place: Location, sha256: str | None, policy: Policy) -> OutputReport:
+def described_output(
+    place: Location, sha256: str | None, render: Render, notation: Notation
+) -> OutputReport:
     """What the certificate of a release says of all its tables under `output`; their hashes stand
     under `tables`. place: of one of them.
     """
-    notation = policy.notation.written
-    found = describe_file(Path(), place, sha256, policy.render, None, notation)
+    found = describe_file(Path(), place, sha256, render, None, notation)
     found["dialect"]["order"] = None  # drawn, as keys are
     return found
