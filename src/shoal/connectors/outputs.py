@@ -24,7 +24,7 @@ from shoal.connectors.dialect import Dialect
 from shoal.connectors.location import Location
 from shoal.data.certificate_shape import DialectReport, OutputReport
 from shoal.data.numbers import PLAIN, Notation
-from shoal.data.regular_files import is_packed, is_pipe, require_name
+from shoal.data.regular_files import Json, is_packed, is_pipe, require_name
 from shoal.data.schema import Render
 from shoal.data.two_tables import sensitive_path
 from shoal.errors import InputError
@@ -265,7 +265,7 @@ def describe_file(
     }
 
 
-def cells_written(notation: Notation, render: Render | None) -> dict[str, Any]:
+def cells_written(notation: Notation, render: Render | None) -> Json:
     """How cells are written, as a dialect states it; signs for no value only if there are any."""
     found = {
         "decimal": notation.decimal,
