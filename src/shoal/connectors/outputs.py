@@ -16,7 +16,7 @@ import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from shoal.connectors.database.address import SQLITE, parse
 from shoal.connectors.delimited import delimiter_of
