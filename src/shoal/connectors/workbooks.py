@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, datetime, time, timedelta
 from functools import cache
+from itertools import count as numbers_from
 from pathlib import Path
 from typing import Any, BinaryIO
 from xml.parsers import expat
@@ -378,6 +379,7 @@ def _masks(archive: zipfile.ZipFile, parts: Sequence[str]) -> dict[int, str]:
     """By the number of a style, its format where that says how a cell is read, such as `00000`."""
     codes: dict[str, str] = {}
     found: dict[int, str] = {}
+    numbers = numbers_from()
     inside: list[str] = []
 
     def begun(name: str, attributes: dict[str, str]) -> None:
@@ -386,8 +388,9 @@ def _masks(archive: zipfile.ZipFile, parts: Sequence[str]) -> dict[int, str]:
         if inside[-1] == "numFmt":
             codes[number] = attributes.get("formatCode", "")
         elif inside[-2:] == ["cellXfs", "xf"]:
-            code = codes.get(number, "")
-            found[len(found)] = code if code == MOMENT or _ZEROS.fullmatch(code) else ""
+            code, style = codes.get(number, ""), next(numbers)
+            if code == MOMENT or _ZEROS.fullmatch(code):
+                found[style] = code
 
     def ended(_: str) -> None:
         inside.pop()

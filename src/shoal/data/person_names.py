@@ -51,6 +51,7 @@ _UNLIKE_ITS_NAME = "[^ -~]|^ | $"
 OFTEN_NOBODY = (
     *("?", "-", "--", ".", "na", "n/a", "#n/a", "null", "#null!", "nil", "none", "nan", "nat"),
     *("missing", "unknown", "unbekannt", "k.a.", "inconnu", "desconocido", "sconosciuto"),
+    *("\\n", "<na>", "#nv", "#n/v", "n.a.", "(blank)", "(leer)", "[null]"),
 )
 
 

@@ -498,3 +498,25 @@ def test_a_member_of_a_household_is_told_by_both_numbers(number):
     frame = pl.DataFrame({"hhid": home[again], number: within[again]})
     frame = frame.with_columns(hours=pl.Series(rng.integers(0, 60, len(again)))).cast(pl.String)
     assert ("hhid", number) in asked(frame)
+
+
+@pytest.mark.parametrize("title", ["old_patient", "patient (anonymised)", "Anon Patient", "個人ID"])
+def test_words_for_people_beside_others_are_enough_where_many_values_repeat(title):
+    assert asked(visits(title, [str(20_000 + 3 * i) for i in range(200)])) == [(title,)]
+
+
+def test_full_names_that_repeat_beside_a_number_of_each_row_are_asked_about():
+    frame = visits("Student Name", NAMES).with_row_index("Student ID", 1).cast(pl.String)
+    assert ("Student Name",) in asked(frame)
+
+
+@pytest.mark.parametrize("title", ["telecom.value", "email_type"])
+def test_addresses_of_people_are_asked_about_under_titles_of_things(title):
+    assert asked(visits(title, [f"a{i}@mail.example" for i in range(200)])) == [(title,)]
+
+
+@pytest.mark.parametrize("flag", ["emp", "student", "member"])
+def test_whether_somebody_is_employed_does_not_hide_who_is_followed(flag):
+    frame = waves("idauniq", "syear")
+    flags = np.random.default_rng(3).choice(["y", "n"], frame.height)
+    assert asked(frame.with_columns(pl.Series(flag, flags))) == [("idauniq",)]

@@ -102,7 +102,7 @@ def test_a_visit_without_values_of_a_known_person_raises_no_alarm():
 
 
 @pytest.mark.parametrize("subject", ["subject", "identifier"])
-@pytest.mark.parametrize("sign", ["-", "?", "N/A", "unknown"])
+@pytest.mark.parametrize("sign", ["-", "?", "N/A", "unknown", "\\N", "<NA>", "#NV"])
 def test_rows_of_signs_for_no_value_are_refused_until_they_are_listed(subject, sign):
     rows, policy = table_of([*PEOPLE, *[dict.fromkeys(ROLES, sign)] * 9]), policy_of(subject)
     with pytest.raises(InputError, match="9 rows hold nothing but usual signs") as refused:

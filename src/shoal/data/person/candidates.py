@@ -394,15 +394,18 @@ def _kind_of(column: PersonColumn, is_declared: bool) -> str:
         named = "person"  # a child's number, not what kind of thing it is
     is_form = written not in NO_NUMBERS or column.name.numbers_people
     # a table may be of staff, and a number may be named as a count is
-    is_other = named in NEVER and not (is_declared and named == "staff")
+    is_who = token == "mail" or (token and column.name.has("person"))
+    is_other = named in NEVER and not (is_declared and named == "staff") and not is_who
     if not is_form or is_other or (counts_only(column) and not is_declared):
         return ""
     kind, fewest, again = _kind_of_many(column), FEWEST, FEWEST
     if named in _OF_ONE:
         is_number = column.name.is_number or column.name.is_count
-        is_said = named != "person" or is_number or token
+        is_said = named != "person" or is_number or token or column.repeats(MANY)
         kind, again = named if is_said else "", 1
         fewest = 1 if token else _OF_ONE[named]
+        if named == "person" and not (token or column.name.says_number or column.name.is_count):
+            fewest = _OF_ONE["civil"] if is_number else MANY
     elif _numbers_few(column):
         kind, fewest = named, 2
     elif token in STRONG and (named == "proxy" or (named == "number" and token != "digits")):

@@ -214,7 +214,7 @@ def who_is_a_person(table: Table, declared: Container[str] = ()) -> Answer:
     kept = _with_pairs(kept, rejected, telling)
     left, inner = _sifted(kept)
     if any(_numbers_every_record(column) for column in columns):
-        left = [one for one in left if RANK[one.kind] < RANK["name"]]
+        left = [one for one in left if RANK[one.kind] <= RANK["name"]]
     others = _others(left, columns, telling)
     left = _sifted([*left, *others])[0] if others else left
     left = left or [one for one in followed(columns) if not one.weigh(telling).is_contradicted]
