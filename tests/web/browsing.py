@@ -19,15 +19,18 @@ def tab_of(context):
     return tab
 
 
-def come_in(context, server):
-    """A tab that came in by the project's file, as a browser that `shoal ui` opens does."""
+def come_in(context, server, has_script=True):
+    """A tab that came in by the project's file, as a browser that `shoal ui` opens does.
+
+    has_script: whether it waits for the page's script, which begins a little after the page shows.
+    """
     path = server.project.folder / ".ui" / "open.html"
     policy_text.made(path.parent)
     policy_text.write(path, opening_page(server))
     tab = tab_of(context)
     tab.goto(path.as_uri())
     tab.wait_for_url(f"{server.door.origin}/*")
-    tab.wait_for_selector("main")
+    tab.wait_for_selector("html.script main" if has_script else "main")
     return tab
 
 

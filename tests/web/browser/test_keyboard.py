@@ -93,7 +93,7 @@ def test_keys_alone_lead_from_an_empty_project_to_a_signed_release(browser, tmp_
         with served(tmp_path / f"ward-{has_script}", tmp_path) as server:
             context = browser.new_context(java_script_enabled=has_script)
             if has_script:
-                tab = come_in(context, server)
+                tab = come_in(context, server, has_script)
             else:  # somebody presses the button of the page that lets them in
                 path = tmp_path / "open.html"
                 path.write_text(opening_page(server))

@@ -186,3 +186,16 @@ def test_a_surname_that_is_left_as_it_is_keeps_the_gate_shut_until_somebody_says
     assert "Nachname: for a group that must not link" in (release / "dossier.html").read_text(
         "utf-8"
     )
+
+
+def test_a_file_that_is_chosen_before_the_script_is_there_is_looked_at(browser, tmp_path):
+    workbook(tmp_path / "faelle.xlsx")
+    with served(tmp_path / "projekt", tmp_path) as server:
+        context, held = browser.new_context(), []
+        context.route("**/shoal.js", lambda route: held.append(route))
+        tab = come_in(context, server, has_script=False)
+        tab.click("input[value='faelle.xlsx']")
+        assert not tab.query_selector("#lines")
+        held[0].continue_()
+        tab.wait_for_selector("#lines")
+        context.close()

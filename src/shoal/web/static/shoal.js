@@ -677,3 +677,7 @@ addEventListener("popstate", () => {
   if (location.pathname + location.search !== at) location.reload();
 }); // not for a link within
 begin();
+// what somebody chose before the script was there is looked at, too
+for (const field of changed(document.querySelector("main")))
+  if (field.form?.matches("[data-look]"))
+    field.dispatchEvent(new Event("change", { bubbles: true }));
