@@ -124,9 +124,10 @@ def _exact(
     label, values, parts = release.labels[kept], codes[kept], parts_of_people(release)[kept]
     totals = np.bincount(values, parts, minlength=len(counts.totals))[None]
     whole = totals if near is None else near.summed(totals)
-    most, hits = (
-        mode(counts, label, values) if near is None else _window(counts, label, values, near)
-    )
+    if near is None:
+        most, hits = mode(counts, label, values)
+    else:
+        most, hits = _window(counts, label, values, release.persons[kept], near)
     sure = most >= SURE * counts.people - 1e-9
     in_sure, surely = np.zeros(len(kept), dtype=bool), sure[label]
     in_sure[kept] = surely
@@ -143,7 +144,7 @@ def _exact(
 
 
 def _window(
-    counts: ClassValues, label: np.ndarray, values: np.ndarray, near: Near
+    counts: ClassValues, label: np.ndarray, values: np.ndarray, persons: np.ndarray, near: Near
 ) -> tuple[np.ndarray, np.ndarray]:
     """The guess that most people are near to, for numbers: the lowest of several that do as well.
 
@@ -154,9 +155,10 @@ def _window(
     keys = counts.classes * width + counts.values
     running = np.concatenate([[0], np.cumsum(counts.counts)])
     guess = near.stop[counts.values] - 1
-    first = np.searchsorted(keys, counts.classes * width + near.first[guess])
-    stop = np.searchsorted(keys, counts.classes * width + near.stop[guess])
-    inside = running[stop] - running[first]
+    begun = counts.classes * width + near.first[guess]
+    ended = counts.classes * width + near.stop[guess]
+    inside = running[np.searchsorted(keys, ended)] - running[np.searchsorted(keys, begun)]
+    inside -= _counted_twice(label.astype(np.int64), values, persons, width, begun, ended)
     most = np.zeros(len(counts.people), dtype=np.int64)
     np.maximum.at(most, counts.classes, inside)
     best = np.flatnonzero(inside == most[counts.classes])[::-1]
@@ -164,6 +166,35 @@ def _window(
     guess_of[counts.classes[best]] = guess[best]  # the lowest is written last
     own = guess_of[label]
     return most, ((near.first[own] <= values) & (values < near.stop[own])).astype(np.float64)
+
+
+def _counted_twice(
+    label: np.ndarray,
+    values: np.ndarray,
+    persons: np.ndarray,
+    width: int,
+    begun: np.ndarray,
+    ended: np.ndarray,
+) -> np.ndarray:
+    """(windows,) by how much the people of each window exceed those that are different, since some
+    have several of its values.
+
+    begun, ended: where each window begins and ends, as class * width + value; both ascend.
+    """
+    different, number = np.unique(persons, return_inverse=True)
+    people = max(len(different), 1)
+    key, number = np.divmod(np.unique((label * width + values) * people + number), people)
+    who = key // width * people + number
+    order = np.argsort(who, kind="stable")
+    again = np.flatnonzero(np.diff(who[order]) == 0) + 1
+    # who stands at `later`, too, counts once more in windows that hold both places
+    earlier, later = order[again - 1], order[again]
+    since = np.searchsorted(np.searchsorted(key, ended), later, side="right")
+    until = np.searchsorted(np.searchsorted(key, begun), earlier, side="right")
+    both = since < until
+    windows = len(begun) + 1
+    more = np.bincount(since[both], minlength=windows) - np.bincount(until[both], minlength=windows)
+    return np.cumsum(more)[:-1]
 
 
 class _Tried:

@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive_attacks as naive
-from shoal.attacks.counts import class_values
+from shoal.attacks.counts import class_values, values_by_class
 from shoal.attacks.homogeneity import Homogeneity
-from shoal.attacks.inference import Inference
+from shoal.attacks.inference import Inference, _window
 from shoal.attacks.intersection import Intersection
 from shoal.attacks.linkability import picks
 from shoal.attacks.membership import membership_scores
 from shoal.attacks.minimality import most_in_small_parts, tightness
 from shoal.attacks.population import Population
-from shoal.attacks.scores import ATTACKERS, Attackers, covering_pairs, people_fitting
+from shoal.attacks.scores import ATTACKERS, Attackers, Near, covering_pairs, people_fitting
 from shoal.attacks.singling_out import Ends, alone, isolated, owned_ends
 from shoal.attacks.skewness import LIFTED, Skewness
 from shoal.auditor.order_kept import nearest_to_place
@@ -278,3 +278,21 @@ def test_a_row_is_found_that_no_other_of_its_class_is_as_near_to_its_place_as(da
 
     found = nearest_to_place(np.array(labels), np.array(place) / 2)
     assert found.tolist() == [is_found(row) for row in range(n)]
+
+
+@given(st.data())
+def test_a_guess_of_a_number_is_counted_once_for_each_person(data):
+    n = data.draw(st.integers(1, 14))
+    numbers = st.lists(st.integers(0, 2), min_size=n, max_size=n)
+    label, persons = (np.array(data.draw(numbers)) for _ in range(2))
+    values = np.array(data.draw(st.lists(st.integers(0, 5), min_size=n, max_size=n)))
+    reach = data.draw(st.integers(0, 3))
+    known = np.arange(6)
+    near = Near(np.maximum(known - reach, 0), np.minimum(known + reach, 5) + 1, float(reach))
+    counts = values_by_class(label, values, persons, 3)
+    counts = replace(counts, totals=np.zeros(6, dtype=np.int64))
+    most, _ = _window(counts, label, values, persons, near)
+    for of in range(3):
+        held = [(v, p) for c, v, p in zip(label, values, persons, strict=True) if c == of]
+        people = [len({p for v, p in held if abs(v - guess) <= reach}) for guess in known]
+        assert most[of] == max(people)
