@@ -39,15 +39,26 @@ class Order(Attack):
         others = people_in(
             release, nearest_to_place(labels, _of_others(labels, followed.place, rng))
         )
-        classes = len(np.unique(labels[labels >= 0]))
         return {
             "column": followed.name,
             "correlation": followed.correlation,
             "found": wilson(found, n),
             "others": wilson(others, n),
-            "chance": exact(min(classes / n, 1.0), n),
+            "chance": exact(_by_chance(labels, release.persons), n),
             "gain": newcombe((found, n), (others, n)),
         }
+
+
+def _by_chance(labels: np.ndarray, persons: np.ndarray) -> float:
+    """The share of people who are found on average by drawing a row of each class."""
+    kept = labels >= 0
+    label, person = (np.unique(of[kept], return_inverse=True)[1] for of in (labels, persons))
+    rows = np.bincount(label)
+    cells, held = np.unique(person.astype(np.int64) * len(rows) + label, return_counts=True)
+    person, label = np.divmod(cells, len(rows))
+    missed = np.ones(int(person.max()) + 1)
+    np.multiply.at(missed, person, 1 - held / rows[label])
+    return float(1 - missed.mean())
 
 
 def _of_others(labels: np.ndarray, place: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from shoal.attacks.intersection import Intersection
 from shoal.attacks.linkability import picks
 from shoal.attacks.membership import membership_scores
 from shoal.attacks.minimality import most_in_small_parts, tightness
+from shoal.attacks.order import _by_chance
 from shoal.attacks.population import Population
 from shoal.attacks.scores import ATTACKERS, Attackers, Near, covering_pairs, people_fitting
 from shoal.attacks.singling_out import Ends, alone, isolated, owned_ends
@@ -296,3 +298,14 @@ def test_a_guess_of_a_number_is_counted_once_for_each_person(data):
         held = [(v, p) for c, v, p in zip(label, values, persons, strict=True) if c == of]
         people = [len({p for v, p in held if abs(v - guess) <= reach}) for guess in known]
         assert most[of] == max(people)
+
+
+@given(st.lists(st.tuples(st.integers(-1, 2), st.integers(0, 4)), min_size=1, max_size=8))
+def test_who_is_found_by_drawing_a_row_of_each_class(rows):
+    label, person = (np.array(of) for of in zip(*rows, strict=True))
+    classes = [person[label == of] for of in range(3) if (label == of).any()]
+    if not classes:
+        return
+    drawn = [len(set(one)) for one in product(*classes)]
+    share = np.mean(drawn) / len(np.unique(np.concatenate(classes)))
+    assert _by_chance(label, person) == pytest.approx(share)
