@@ -128,7 +128,7 @@ def _count_again(released, policy: dict, table: pl.DataFrame, people: list[str])
     again = shoal.audit(released.data, policy, table, trace=released.trace)
     assert again.holds
     assert again["counted"] == "subjects"
-    assert again["classes"] == shown
+    assert again["classes"] == {key: shown[key] for key in shown if key != "bound"}  # the method's
 
 
 @pytest.mark.parametrize("method", comparators_long(STREAMS))

@@ -260,7 +260,8 @@ def _more_warnings(
         sentences = formula_sentences(shown)
         found[FORMULA_CELLS] = [ReleaseWarning(FORMULA_CELLS, text) for text in sentences]
     if reader.table is not None:
-        found[PEOPLE_ASSUMED] = people_assumed(reader.table, policy.model)
+        if policy.subject is None:
+            found[PEOPLE_ASSUMED] = people_assumed(reader.table, policy.model)
         found[WRITTEN_ALIKE] = written_alike(reader.table, policy.model)
         found[READ_AS_TEXT] = read_as_text(reader.table, policy.model)
         found[NAMES_LIKE_DATA] = named_like_data(reader.table, policy.model)

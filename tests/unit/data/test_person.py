@@ -576,20 +576,6 @@ def test_a_structured_question_is_open_until_it_is_deleted_and_must_be_whole(run
             assert (done.status, "ask" in done.err) == (2, True)
 
 
-def test_a_subject_that_never_repeats_is_doubted_beside_a_number_of_people(twice):
-    frame = twice.with_columns(patient_nbr="fallnr", entry=pl.int_range(pl.len())).drop("fallnr")
-    roles = {"entry": "subject", "patient_nbr": "identifier", "sex": "quasi", "born": "drop"}
-    policy = content_of(roles | {"ward": "drop"}, 2)
-    with pytest.warns(
-        ReleaseWarning, match="column 'patient_nbr': 400 records carry 200 different"
-    ):
-        library.publish(frame, policy)
-    policy["attributes"] |= {"patient_nbr": {"role": "subject"}, "entry": {"role": "identifier"}}
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        library.publish(frame, policy)
-
-
 def test_policy_init_proposes_the_subject_and_asks(twice):
     text = library.propose(twice)
     proposed = yaml.safe_load(text)["attributes"]["fallnr"]

@@ -364,7 +364,7 @@ def input_warnings(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
     """What the original gives reason to say: columns that seem to number people, where every record
     is taken to be its own person, values that look alike, and rows that may be nobody.
     """
-    assumed = people_assumed(table, model)
+    assumed = [] if model.subject_columns else people_assumed(table, model)
     named = named_like_data(table, model)
     odd = [*read_as_text(table, model), *written_alike(table, model), *spare_rows(table, model)]
     return [*assumed, *odd, *named]
@@ -397,17 +397,8 @@ def population_warnings(tables: PolicyTables) -> list[ReleaseWarning]:
 
 
 def people_assumed(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
-    """A warning for each who else may be one person than every record: where no column is said to
-    number people, or one that is another in every record.
-    """
-    said = [name for name in model.subject_columns if name in table.names]
-    if said and (len(said) > 1 or table.distinct(said[0]) < table.records):
-        return []
-    return [
-        ReleaseWarning(PEOPLE_ASSUMED, str(one))
-        for one in people_doubted(table, model)
-        if not said or (one.doubts_keys and one.columns != (*said,))
-    ]
+    """A warning for each who else may be one person than every record."""
+    return [ReleaseWarning(PEOPLE_ASSUMED, str(one)) for one in people_doubted(table, model)]
 
 
 def people_doubted(table: Table, model: PolicyModel) -> tuple[PersonCandidate, ...]:
