@@ -224,7 +224,7 @@ def ordered_categories(frame: Frame) -> dict[str, list[str]]:
 
 
 def durations_in(frame: Frame) -> list[str]:
-    """The columns of lengths of time, which no release shows; none where there are no others."""
+    """The columns of durations, which no release shows; empty if the frame has no other columns."""
     import narwhals as nw
 
     kinds = _eager(frame).schema

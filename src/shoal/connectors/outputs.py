@@ -69,7 +69,7 @@ def _refuse_read(output: Path, read: Path, what: str) -> None:
 def misplaced(what: str, places: Iterable[str | Path], *written: object) -> Iterator[str]:
     """A finding for each file that would lie in what holds nothing else: a release or a ledger.
 
-    what: it is. places: its own. written: names of other files; None and `-` are none.
+    what: its kind. places: where it lies. written: names of other files; None and `-` are skipped.
     """
     files = [Location(place).file for place in places]
     own = {file.resolve() for file in files if file is not None}

@@ -84,7 +84,7 @@ def parts_of(path: str | Path) -> list[Part]:
 
 
 def _instead_of(folder: Path) -> str:
-    """What to do with a folder that was taken for one table and is none."""
+    """What to do with a folder that was taken for one table but holds several files."""
     from shoal.connectors.formats import named
 
     if not any(named(path.name) for path in folder.iterdir() if path.is_file()):

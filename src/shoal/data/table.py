@@ -354,7 +354,7 @@ def names_like_patterns(names: Sequence[str], where: str = "") -> list[str]:
 
 
 def cell_texts(series: pl.Series) -> pl.Series:
-    """The cells as text, none where there is none; seconds have no fraction that is nought."""
+    """The cells as text, null where they are; a fraction of a second only if it is not zero."""
     text = series if series.dtype == pl.String else series.cast(pl.String)
     return text.str.replace(r"\.0+(\D|$)", "${1}") if series.dtype == pl.Datetime else text
 

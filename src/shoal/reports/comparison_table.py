@@ -54,7 +54,7 @@ def _known(group: Sequence[FigureColumn], comparison: Comparison) -> list[Figure
 
 
 def _labelled(comparison: Comparison) -> list[FigureColumn]:
-    """How well labels are told, where the policy names one."""
+    """The measure of how well labels can be guessed, where the policy names one."""
     return [] if comparison.guessed is None else [CLASSIFICATION]
 
 

@@ -405,8 +405,8 @@ def _kind_of(column: PersonColumn, is_declared: bool) -> str:
         kind, again = named if is_said else "", 1
         fewest = 1 if token else _OF_ONE[named]
         if named == "person" and not token:
-            # of two words, a flag: whether somebody is employed
-            fewest = (3 if column.is_of_words else 1) if is_number else MANY
+            # two values without a digit are a flag, such as whether somebody is employed
+            fewest = (3 if column.lacks_digits else 1) if is_number else MANY
     elif _numbers_few(column):
         kind, fewest = named, 2
     elif token in STRONG and (named == "proxy" or (named == "number" and token != "digits")):

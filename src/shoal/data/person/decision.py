@@ -478,8 +478,8 @@ def _shown_by_codes(columns: Sequence[PersonColumn]) -> list[Candidate]:
 
 
 def _may_show_who(column: PersonColumn) -> bool:
-    """Whether its values repeat as those of people do, and are no measure: single words, or numbers
-    that are all as long.
+    """Whether its values repeat as those of people do and look like codes, not like a measure:
+    single words, or numbers of one length.
     """
     written, token = column.look
     is_known = column.name.kind in NEVER or column.name.has("amount") or column.name.is_count

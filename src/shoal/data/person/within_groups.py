@@ -1,5 +1,5 @@
-"""Numbers that begin anew in every group, such as a person's in a household: who is one person is
-told by both together. And columns of any name whose values are seen once a wave: those of a panel.
+"""Numbers that begin anew in every group, such as a person's number in a household: only both
+together identify a person. And panels: columns of any name whose values occur once in each wave.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -34,8 +34,8 @@ WAVES_SEEN = 0.5  # share of them in which each is seen
 
 
 def followed(columns: Sequence[PersonColumn]) -> list[Candidate]:
-    """Columns whose values are seen again, once in each wave: by chance, many would be seen twice
-    in one. A wave is any one of few values, or of the pairs of two columns.
+    """Columns whose values recur, once in each wave; by chance, many would occur twice in one. A
+    wave is one of the few values of a column, or one pair of values of two columns.
     """
     waves = [c for c in columns if _may_be_wave(c)]
     spans = [*combinations(waves, 1), *combinations(waves, 2)]
@@ -44,8 +44,8 @@ def followed(columns: Sequence[PersonColumn]) -> list[Candidate]:
 
 
 def smallest_groups(columns: Sequence[PersonColumn]) -> list[Candidate]:
-    """Numbers of households and the like: where nothing finer is known, rows may be visits of one
-    rather than its members.
+    """Numbers of households and the like. Where a table has no finer number, rows may be visits of
+    a household rather than its members.
     """
     groups = [c for c in columns if c.name.kind == "group" and c.name.has("smallest")]
     found = [Candidate((c,), "evidence", c.people) for c in groups if c.has_values(MANY)]
