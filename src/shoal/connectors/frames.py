@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from numbers import Real
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 
 import polars as pl
@@ -74,22 +75,55 @@ def _require_all_in_columns(frame: Any) -> None:
 
 
 def _as_shown(frame: Any) -> Any:
-    """A pandas frame with periods and intervals as the texts that pandas shows of them; spans of
-    numbers that are ordered categories, such as of `pandas.cut`, stay in their order.
+    """A pandas frame with periods and intervals as the texts that pandas shows of them, and with
+    sparse columns filled.
     """
+    from pandas.api.types import infer_dtype
+
     shown = {}
-    for place, dtype in enumerate(frame.dtypes):
-        cells, of = frame.iloc[:, place], getattr(dtype, "categories", None)
-        if of is not None and str(of.dtype).startswith("interval"):
-            shown[place] = cells.cat.rename_categories(of.astype(str))
-        elif str(dtype).startswith(("period", "interval")):
-            shown[place] = cells.astype(str).where(cells.notna(), None)
+    for place in range(frame.shape[1]):
+        cells = frame.iloc[:, place]
+        labels = getattr(cells.dtype, "categories", None)
+        if labels is not None and _are_spans(labels.dtype):
+            if cells.cat.ordered:
+                shown[place] = cells.cat.rename_categories(labels.astype(str))
+                continue
+            cells = cells.astype(labels.dtype)
+        elif cells.dtype == object and infer_dtype(cells) in SPANS:
+            cells = cells.infer_objects()
+        if _are_spans(cells.dtype):
+            shown[place] = _in_their_order(cells)
+        elif str(cells.dtype).startswith("Sparse"):
+            shown[place] = cells.sparse.to_dense()
     if not shown:
         return frame
     frame = frame.copy(deep=False)
     for place, cells in shown.items():
         frame.isetitem(place, cells)
     return frame
+
+
+SPANS = ("period", "interval")
+"""What pandas calls spans of time, and of numbers or time."""
+
+
+def _are_spans(dtype: object) -> bool:
+    return str(dtype).startswith(SPANS)
+
+
+def _in_their_order(cells: Any) -> Any:
+    """Periods and intervals as texts: ordered categories, unless they overlap, or the texts are
+    dates, which have calendar periods of their own.
+    """
+    from pandas import CategoricalDtype
+
+    texts = cells.astype(str).where(cells.notna(), None)
+    known = cells.dropna().drop_duplicates().sort_values()
+    if str(cells.dtype).startswith("interval"):
+        has_order = known.array.is_non_overlapping_monotonic
+    else:
+        has_order = (known.dt.end_time - known.dt.start_time).max().days > 0
+    return texts.astype(CategoricalDtype(known.astype(str), ordered=True)) if has_order else texts
 
 
 def _too_wide(frame: nw.DataFrame[IntoDataFrame]) -> list[str]:
@@ -250,6 +284,18 @@ def as_it_is(frame: Frame) -> nw.DataFrame[IntoDataFrame]:
     return nw.from_native(cast("IntoDataFrame", frame), eager_only=True)
 
 
+def refuse_path(frame: object, instead: str = "") -> None:
+    """Raises InputError for the name of a file where a frame is asked for.
+
+    instead: what the message says of a call that takes names.
+    """
+    if isinstance(frame, str | PathLike):
+        raise InputError(
+            "frame: is a name, not a table; read the file into a frame, such as by"
+            f" polars.read_csv(..., infer_schema=False){instead}"
+        )
+
+
 def _eager(frame: Frame) -> nw.DataFrame[IntoDataFrame]:
     import narwhals as nw
 
@@ -266,6 +312,7 @@ def _eager(frame: Frame) -> nw.DataFrame[IntoDataFrame]:
         raise
     except BaseException as failed:
         _require_known(failed)
+    refuse_path(frame)
     raise InputError(
         "frame: is not a pandas, polars or pyarrow table; read the data into one of them, and"
         " collect lazy ones"

@@ -45,7 +45,7 @@ from shoal.policy.loading import (
     tables_named_in,
 )
 from shoal.policy.model import PolicyModel
-from shoal.policy.parameters import build, method_as_written
+from shoal.policy.parameters import build, method_as_written, require_flag
 from shoal.protocols import NamedMethod
 
 if TYPE_CHECKING:
@@ -127,6 +127,7 @@ class Policy:
         Paths in it lead to the same files from there. Raises InputError where the file exists,
         unless `overwrite` is true.
         """
+        require_flag("overwrite", overwrite)
         save(self.model, self.base, Path(path_text(path, "policy")), overwrite)
 
     def _repr_html_(self) -> str:

@@ -69,7 +69,7 @@ class Row:
     is not measured. measure, attribute: how `accept` names it; empty where it can't. helps: the
     measure whose remedy helps here, where `accept` can't name it. others: whom a gain is compared
     with, where these are in the release, too. among: what is counted. attack: its name; empty where
-    none was needed.
+    none was needed. guesses: the row that has the gain, where another row's share is judged by it.
     """
 
     question: str
@@ -86,6 +86,7 @@ class Row:
     others: str = ""
     among: str = gettext("people")
     attack: str = ""
+    guesses: "Row | None" = None
 
     def __post_init__(self) -> None:
         for number in (self.member, self.control, self.chance, self.gain):
@@ -103,15 +104,29 @@ class Row:
         """What was tried and how often it worked, or why that is not known; no final full stop."""
         if not self.is_measured:
             return f"{self.label}: {self.why or gettext(NOT_MEASURED)}"
-        others = self.others or gettext("for people who are not in the release")
-        beside = ((others, self.control), (gettext("by chance"), self.chance))
-        base = max(map(_among, (self.member, self.control, self.chance)))
-        said = [f"{who}, {_of(one, base)}" for who, one in beside if _parts(one)[0] is not None]
+        base, said = self._base, self._beside
+        if self.guesses is not None:
+            share = _of(self.guesses.member, self.guesses._base)
+            said.append(gettext("judged by how often a guess is right: {share}", share=share))
+            said += self.guesses._beside
         tried = self.member.get("of") if isinstance(self.member, Mapping) else None
         is_of_tries = self.among == TRIES and isinstance(tried, int)
         made = gettext(" ({count:,} were made)", count=tried) if is_of_tries else ""
         found = "" if self.member is None else f"{_of(self.member, base)} {self.among}{made}: "
         return f"{found}{'; '.join([self.sentence, *said])}"
+
+    @property
+    def _base(self) -> int:
+        """How many its shares are said of."""
+        return max(map(_among, (self.member, self.control, self.chance)))
+
+    @property
+    def _beside(self) -> list[str]:
+        """How often it worked on others, and by chance."""
+        others = self.others or gettext("for people who are not in the release")
+        beside = ((others, self.control), (gettext("by chance"), self.chance))
+        known = [(who, one) for who, one in beside if _parts(one)[0] is not None]
+        return [f"{who}, {_of(one, self._base)}" for who, one in known]
 
     @property
     def line(self) -> str:
@@ -125,7 +140,9 @@ class Row:
     @property
     def is_over_others(self) -> bool:
         """Whether a gain is over other people, not over chance."""
-        return bool(self.others) or _parts(self.control)[0] is not None or self.chance is None
+        judged = self.guesses or self
+        has_control = _parts(judged.control)[0] is not None
+        return bool(judged.others) or has_control or judged.chance is None
 
     @property
     def difference(self) -> str:
@@ -503,7 +520,9 @@ def _inferred(found: Findings, certificate: Certificate) -> Iterator[Row]:
             near=near,
         )
         shares = member, control, one["baseline"], one["gain"]
-        yield Row(QUESTIONS[2], label, sentence, *shares, "inference_gain", name, one.get("why"))
+        why = one.get("why")
+        guesses = Row(QUESTIONS[2], label, sentence, *shares, "inference_gain", name, why)
+        yield guesses
         sentence = gettext(
             "whoever finds their class is nearly certain of their {name}: at least 90 % {have_it}"
             "{near}",
@@ -514,8 +533,9 @@ def _inferred(found: Findings, certificate: Certificate) -> Iterator[Row]:
         share, label = one["certain"], gettext("{name} nearly certain", name=name)
         asked: Findings = {"measure": "certain", "attribute": name}
         # whoever guesses a number as well of strangers learns little, however sure they are
-        gain = one["gain"] if near and _gain_of(one) <= (_parts(share)[0] or 0.0) else None
-        yield Row(QUESTIONS[2], label, sentence, share, gain=gain, **asked)
+        if near and float("-inf") < _gain_of(one) <= (_parts(share)[0] or 0.0):
+            asked |= {"gain": one["gain"], "guesses": guesses}
+        yield Row(QUESTIONS[2], label, sentence, share, **asked)
 
 
 def _gain_of(attacker: Findings) -> float:

@@ -17,7 +17,7 @@ from shoal.auditor.description import described, file_metadata
 from shoal.auditor.measure import CertifiedRelease, measure, measure_two_tables
 from shoal.auditor.verdict import Publication, require_kept
 from shoal.connectors import files
-from shoal.connectors.frames import Frame, FrameT, like, table_of
+from shoal.connectors.frames import Frame, FrameT, like, refuse_path, table_of
 from shoal.connectors.location import FRAME, Location
 from shoal.connectors.outputs import check_not_read, described_second, misplaced, second_output
 from shoal.connectors.release_drafts import FrameDraft, check_output, release_draft, second_draft
@@ -61,6 +61,7 @@ def publication(
     frame: FrameT, policy: PolicyLike | None, request: PublishRequest, columns: Columns
 ) -> Publication[FrameT]:
     """A release of a frame; what there is to warn about stands in its certificate."""
+    refuse_path(frame, ", or publish it by shoal.publish_file(table, policy, output)")
     if policy is None and columns and columns.get("method") is None:
         _refuse_without_method(request)
     policy = policy_of_call(frame, policy, columns)

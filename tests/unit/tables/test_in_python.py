@@ -259,7 +259,7 @@ def test_numbers_in_place_of_intervals(release):
     middles = release.numbers("mid")["age"]
     ends = release.numbers("interval")["age"].struct.unnest()
     assert middles.to_list() == ((ends["lo"] + ends["hi"]) / 2).to_list()
-    with pytest.raises(InputError, match="choose one of interval, mid"):
+    with pytest.raises(InputError, match="choose one of published, interval, mid"):
         release.numbers("middle")
 
 
@@ -715,3 +715,36 @@ def test_a_sign_of_no_value_that_a_certificate_does_not_state_is_warned_of(tmp_p
         path.write_text(stated.extended(output=said).to_json())
         checks = shoal.verify(tmp_path / "o.csv", path, release.policy)
         assert all(check.ok is not False for check in checks) is holds
+
+
+def test_signs_for_no_value_stand_in_data_as_published_and_are_null_in_numbers(tmp_path):
+    frame = pd.DataFrame({"age": [*range(20, 40)] * 2, "pay": [-9, *range(1, 40)]})
+    words = {"quasi": "age", "plain": "pay", "k": 4, "missing_values": -9}
+    release = shoal.publish(frame, **words)
+    assert (release.data["pay"] == -9).sum() == 1
+    release.save(tmp_path / "released.csv")
+    for how in ("published", "mid", "interval"):
+        numbers = release.numbers(how)
+        read = shoal.read_release(tmp_path / "released.csv", numbers=how, to="pandas").data
+        pd.testing.assert_frame_equal(numbers, read, check_dtype=False)
+        assert numbers["pay"].isna().sum() == 1
+    assert list(release.numbers("published")["age"]) == list(release.data["age"])
+
+
+@pytest.mark.parametrize("verb", ["publish", "publish by a policy", "republish", "from_columns"])
+def test_a_name_in_place_of_a_frame_is_said_before_what_else_is_missing(people, tmp_path, verb):
+    path = tmp_path / "people.csv"
+    people.write_csv(path)
+    words = {"quasi": ["age"], "other": "drop", "k": 5}
+    policy = shoal.Policy.from_columns(people, **words)
+    calls = {
+        "publish": lambda: shoal.publish(str(path)),
+        "publish by a policy": lambda: shoal.publish(path, policy),
+        "republish": lambda: shoal.republish(path, policy, tmp_path / "ledger"),
+        "from_columns": lambda: shoal.Policy.from_columns(path, **words),
+    }
+    with pytest.raises(InputError) as refused:
+        calls[verb]()
+    way_out = "or publish it by shoal.publish_file(table, policy, output)"
+    assert str(refused.value).startswith("frame: is a name, not a table; read the file into a frame")
+    assert str(refused.value).endswith(way_out) == verb.startswith("publish")
