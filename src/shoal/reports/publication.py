@@ -210,9 +210,9 @@ def publish(
     label: the column whose value a reader wants to predict; `classification` is measured by it, or
         else by the only sensitive category.
     method: a method's name, or a dict with its `name` and parameters. seed: of random numbers.
-    read: how numbers and dates are written, as in a policy: `{"decimal": ","}`. These and k may
-        stand beside a policy, which they then change.
-    missing_values: texts or numbers that stand for no value.
+    read: how numbers and dates are written, as in a policy: `{"decimal": ","}`. missing_values:
+        texts or numbers that stand for no value. These and k may stand beside a policy, which they
+        then change.
     progress: True writes each stage to standard error; a function is called with its name.
     require_together: the largest k of any promise must hold over all quasi-identifiers, too.
     attack: as in `shoal.attack`; what is found stands in the certificate, and a threshold of the

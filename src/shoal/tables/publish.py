@@ -35,7 +35,7 @@ from shoal.errors import InputError
 from shoal.policy.binding.columns import input_warnings, population_warnings
 from shoal.policy.binding.past_memory import refuse_whole, room_for
 from shoal.policy.binding.table import bound_table
-from shoal.policy.consistency import quoted
+from shoal.policy.consistency import named_as
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.recoding.recode import require_key
 from shoal.tables.draft import (
@@ -97,13 +97,13 @@ def policy_of_call(
 
 def policy_and_words(policy: PolicyLike, columns: Columns, verb: str = "publish") -> Policy:
     """The policy with what may be named beside it; raises InputError where more is."""
-    from shoal.policy.from_columns import changed, words_of_call
+    from shoal.policy.from_columns import BESIDE, changed, words_of_call
 
     given = words_of_call(columns)
-    if given.keys() - {"k", "method", "seed", "read"}:
+    if given.keys() - {*BESIDE}:
         raise InputError(
             f"{verb}: takes a policy or columns, not both; leave out one of them. Beside a policy"
-            " go k, method, seed and read"
+            f" go {', '.join(BESIDE)}"
         )
     return changed(Policy.of(policy), given)
 
@@ -155,8 +155,8 @@ def _tell_of_marks(released: pl.DataFrame, written: pl.DataFrame, path: str) -> 
     floats = [name for name in released.columns if released[name].dtype.is_float()]
     if marked := [name for name in floats if not written[name].dtype.is_float()]:
         warn(
-            f"output '{path}': {quoted(marked)} get the decimal mark ',' of numbers that were read"
-            " as text; shoal.read_release reads it, and pandas.read_csv(decimal=',')"
+            f"output '{path}': {named_as('column', marked)} with the decimal mark ',' of numbers"
+            " that were read as text; shoal.read_release reads it, and pandas.read_csv(decimal=',')"
         )
 
 

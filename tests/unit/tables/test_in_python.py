@@ -746,5 +746,48 @@ def test_a_name_in_place_of_a_frame_is_said_before_what_else_is_missing(people, 
     with pytest.raises(InputError) as refused:
         calls[verb]()
     way_out = "or publish it by shoal.publish_file(table, policy, output)"
-    assert str(refused.value).startswith("frame: is a name, not a table; read the file into a frame")
+    said = "frame: is a name, not a table; read the file into a frame"
+    assert str(refused.value).startswith(said)
     assert str(refused.value).endswith(way_out) == verb.startswith("publish")
+
+
+NONE = {"missing_values": -9}
+
+
+def test_signs_for_no_value_are_taken_beside_a_policy_by_every_verb_that_reads(people, tmp_path):
+    ages = [-9, *people["age"].to_list()[1:]]
+    frame = people.with_columns(pl.Series("age", ages))
+    words = {"quasi": ["age", "sex"], "other": "drop", "k": 5}
+    policy = shoal.Policy.from_columns(people, **words)
+    with pytest.raises(InputError, match="1 record"):
+        shoal.publish(frame, policy)
+    release = shoal.publish(frame, policy, **NONE)
+    assert release.certificate.holds
+    assert release.policy.model.missing_values == ["", "-9", "-9.0"]
+    assert set(release.data["age"]) == set(shoal.publish(frame, **words, **NONE).data["age"])
+    assert shoal.compare(frame, policy, ks=[5], methods=["mondrian"], **NONE).releases[0].holds
+    known = {"original": frame, "trace": release.trace, "read": NONE}
+    assert shoal.audit(release.data, policy, **known).holds
+    assert shoal.attack(release.data, policy, attacks="homogeneity", **known)["attacks"]
+    assert not shoal.check(policy, frame, read=NONE)
+    assert shoal.risk(frame, policy, read=NONE).people == 400
+    assert shoal.profile(frame, policy=policy, read=NONE).tried.classes
+    frame.write_csv(tmp_path / "in.csv")
+    files = [tmp_path / "in.csv", policy, tmp_path / "out.csv"]
+    assert shoal.publish_file(*files, read=NONE).holds
+    with pytest.raises(TypeError, match=r"or as read=\{'missing_values': \[...\]\}"):
+        shoal.publish_file(*files, **NONE)
+    with pytest.raises(InputError, match="read, missing_values: goes beside a policy; "):
+        shoal.profile(frame, read=NONE)
+
+
+@pytest.mark.parametrize(("names", "columns"), [(["x"], "column 'x' is"), (["x", "y"], "columns ")])
+def test_what_is_listed_agrees_with_how_many_are_listed(people, names, columns):
+    words = {"quasi": ["age"], "other": "drop", "k": 5}
+    with pytest.raises(InputError, match=f"{columns}.* not in the frame"):
+        shoal.publish(people, **words, plain=names)
+    mean = {"role": "quasi", "type": "number", "domain": [0, 9], "render": "mean"}
+    promises = [{"model": "k-anonymity", "k": 2}]
+    content = {"version": 1, "attributes": dict.fromkeys(names, mean), "promises": promises}
+    with pytest.raises(InputError, match=f"^attribute{'s' if names[1:] else ''} 'x'"):
+        shoal.Policy.from_dict(content).build_method("stream")
