@@ -22,6 +22,7 @@ from shoal.reports.attacks import (
     TOO_FEW,
     Row,
     attack_lines,
+    grounds,
     much_found,
     must_be_accepted,
     page_content,
@@ -348,3 +349,18 @@ def test_findings_are_ranked_much_first_each_with_what_to_do():
     assert all(one.remedy for one in found if one.word in ("much", "some"))
     many = {"alone": {f"c{number}": SHARE for number in range(20)}}
     assert len(ranked(found_by(**{"singling-out": ENDS | many}))) == MOST_RANKED
+
+
+def test_what_is_found_is_counted_in_what_the_certificate_counts():
+    def units(people):
+        found = found_by(
+            **{"singling-out": ENDS, "membership": {"advantage": SHARE, "accuracy": SHARE}},
+            control={"kind": "given", "people": 1},
+        )
+        certificate = Certificate({**found, "people": people})
+        said = "\n".join([*(row.says for row in rows_of(certificate)), *grounds(certificate)])
+        return {*re.findall(r"\d (people|persons?|records?|rows?|tries)\b", said)}
+
+    assert units("known") == {"people", "person", "tries"}
+    assert units("assumed") == {"records", "record", "tries"}
+    assert units("unknown") == {"rows", "row", "tries"}
