@@ -11,7 +11,7 @@ import polars as pl
 
 from shoal.connectors import files
 from shoal.connectors.dialect import reading_as_stated
-from shoal.connectors.frames import FrameT, as_it_is
+from shoal.connectors.frames import FrameT, as_it_is, of_library
 from shoal.connectors.location import Location
 from shoal.connectors.outputs import certificate_beside
 from shoal.connectors.parquet_parts import check_released
@@ -382,9 +382,7 @@ def _warn_of_signs(name: str, read: pl.Series) -> None:
 
 def _as(frame: pl.DataFrame, to: Library) -> Any:
     try:
-        if to == "pandas":
-            return frame.to_pandas()
-        return frame.to_arrow() if to == "pyarrow" else frame
+        return frame if to == "polars" else of_library(frame, to)
     except ImportError:
         raise InputError(
             f"to='{to}': needs pandas and pyarrow; install them, or take to='polars'"

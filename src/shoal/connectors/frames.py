@@ -6,7 +6,7 @@ What streams Arrow, such as a result of DuckDB, is taken too; a polars frame com
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from numbers import Real
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
@@ -72,6 +72,16 @@ def _require_all_in_columns(frame: Any) -> None:
                 f"frame: its index{shown} is left out, and may number people, as its values"
                 " repeat; make it a column by reset_index(), or say reset_index(drop=True)"
             )
+
+
+def refuse_index(frame: Any, names: Collection[str]) -> None:
+    """Raises InputError for a name of the index of a pandas frame, which is not read."""
+    of_index = [*getattr(getattr(frame, "index", None), "names", ())]
+    InputError.raise_for(
+        f"frame: '{name}' is its index, which is left out; make it a column by reset_index()"
+        for name in of_index
+        if name in names and name not in frame.columns
+    )
 
 
 def _as_shown(frame: Any) -> Any:
@@ -224,12 +234,17 @@ def _kind(cell: object) -> type | None:
 
 def like(frame: FrameT, polars: pl.DataFrame) -> FrameT:
     """A polars frame as the kind of frame that `frame` is."""
+    return cast(FrameT, of_library(polars, _eager(frame).implementation))
+
+
+def of_library(polars: pl.DataFrame, library: nw.Implementation | str) -> Any:
+    """A polars frame as one of another library."""
     import narwhals as nw  # here and below: publishing from file to file does not need it
 
     text = polars.with_columns(
         pl.col(name).cast(pl.String) for name, dtype in polars.schema.items() if dtype == pl.Enum
     )
-    backend = _eager(frame).implementation
+    backend = nw.Implementation.from_backend(library)
     made: Any = nw.from_arrow(text, backend=backend).to_native()
     if backend.is_pandas():  # which would make fractions of whole numbers beside missing ones
         from pandas.arrays import IntegerArray
@@ -239,7 +254,9 @@ def like(frame: FrameT, polars: pl.DataFrame) -> FrameT:
             if column.dtype.is_integer() and column.null_count():
                 whole = column.fill_null(0).to_numpy(writable=True)
                 made[name] = IntegerArray(whole, column.is_null().to_numpy(writable=True))
-    return cast(FrameT, made)
+            elif column.dtype == pl.Boolean and column.null_count():
+                made[name] = made[name].astype("boolean")
+    return made
 
 
 def ordered_categories(frame: Frame) -> dict[str, list[str]]:

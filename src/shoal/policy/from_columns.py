@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from shoal.connectors.dialect import Reading
-from shoal.connectors.frames import Frame, ordered_categories, table_of
+from shoal.connectors.frames import Frame, ordered_categories, refuse_index, table_of
 from shoal.data.column_words import words_of
 from shoal.data.numbers import FARTHEST, number_text, parse_numbers
 from shoal.data.regular_files import Json
@@ -128,15 +128,20 @@ def policy_of_words(
     if not asked:
         raise InputError(f"{verb}: needs a policy, or 'quasi' and 'k'; give one of them")
     table = table_of(frame, reading=reading_for(asked))
+    refuse_index(frame, _needed(asked))
     return policy_of_frame(make, table, ordered_categories(frame), asked, verb)
 
 
 def reading_for(asked: Columns) -> Reading:
     """Which columns are needed of a frame."""
+    kept = _needed(asked) if asked.get("other") == "drop" else None
+    return Reading(dropped=frozenset(map(str, listed(asked.get("drop", ())))), kept=kept)
+
+
+def _needed(asked: Columns) -> frozenset[str]:
+    """The columns that have another role than to be dropped."""
     needed = [asked.get("quasi"), asked.get("sensitive"), asked.get("subject"), asked.get("plain")]
-    kept = frozenset(str(name) for names in needed if names is not None for name in listed(names))
-    dropped = frozenset(map(str, listed(asked.get("drop", ()))))
-    return Reading(dropped=dropped, kept=kept if asked.get("other") == "drop" else None)
+    return frozenset(str(name) for names in needed if names is not None for name in listed(names))
 
 
 def policy_of_frame(

@@ -288,7 +288,7 @@ def grounds(certificate: Certificate) -> list[str]:
     if control.get("kind") == "none":
         found.append(NO_CONTROL.format(reason=control.get("reason")))
     elif people is not None and is_number(people) and people < 100:
-        found.append(FEW_TRIED.format(people=people, counted=unit(certificate).of(people)))
+        found.append(FEW_TRIED.format(people=people, counted=gettext(unit(certificate).of(people))))
     return found
 
 

@@ -791,3 +791,21 @@ def test_what_is_listed_agrees_with_how_many_are_listed(people, names, columns):
     content = {"version": 1, "attributes": dict.fromkeys(names, mean), "promises": promises}
     with pytest.raises(InputError, match=f"^attribute{'s' if names[1:] else ''} 'x'"):
         shoal.Policy.from_dict(content).build_method("stream")
+
+
+def test_a_release_that_is_read_for_pandas_has_the_types_of_its_data(tmp_path):
+    cells = {"age": [30] * 6, "pay": [2**60 + 1, None, 7] * 2, "paid": [True, None, False] * 2}
+    frame = pd.DataFrame(cells).astype({"pay": "Int64", "paid": "boolean"})
+    release = shoal.publish(frame, quasi="age", plain=["pay", "paid"], k=3)
+    release.save(tmp_path / "released.parquet")
+    read = shoal.read_release(tmp_path / "released.parquet", to="pandas").data
+    assert [*map(str, release.data.dtypes[1:])] == ["Int64", "boolean"]
+    pd.testing.assert_frame_equal(read, release.numbers("published"))
+
+
+def test_a_column_that_is_the_index_is_named_as_such(people):
+    frame = people.unique("patient").to_pandas().set_index("patient")
+    with pytest.raises(InputError, match=r"^frame: 'patient' is its index, .* by reset_index\(\)$"):
+        shoal.publish(frame, quasi=["age"], subject="patient", other="drop", k=5)
+    words = {"quasi": ["age"], "subject": "patient", "other": "drop", "k": 5}
+    assert shoal.publish(frame.reset_index(), **words).certificate.holds
