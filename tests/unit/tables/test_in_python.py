@@ -794,12 +794,12 @@ def test_what_is_listed_agrees_with_how_many_are_listed(people, names, columns):
 
 
 def test_a_release_that_is_read_for_pandas_has_the_types_of_its_data(tmp_path):
-    cells = {"age": [30] * 6, "pay": [2**60 + 1, None, 7] * 2, "paid": [True, None, False] * 2}
+    cells = {"age": [*range(6)], "pay": [2**60 + 1, None, 7] * 2, "paid": [True, None, False] * 2}
     frame = pd.DataFrame(cells).astype({"pay": "Int64", "paid": "boolean"})
     release = shoal.publish(frame, quasi="age", plain=["pay", "paid"], k=3)
+    assert [*map(str, release.data.dtypes[1:])] == ["Int64", "boolean"]
     release.save(tmp_path / "released.parquet")
     read = shoal.read_release(tmp_path / "released.parquet", to="pandas").data
-    assert [*map(str, release.data.dtypes[1:])] == ["Int64", "boolean"]
     pd.testing.assert_frame_equal(read, release.numbers("published"))
 
 
@@ -809,3 +809,12 @@ def test_a_column_that_is_the_index_is_named_as_such(people):
         shoal.publish(frame, quasi=["age"], subject="patient", other="drop", k=5)
     words = {"quasi": ["age"], "subject": "patient", "other": "drop", "k": 5}
     assert shoal.publish(frame.reset_index(), **words).certificate.holds
+
+
+def test_what_an_audit_and_an_attack_can_t_use_is_refused(people, release):
+    with pytest.raises(InputError, match=r"^trace: can only be checked against the original; give"):
+        shoal.audit(release.data, release.policy, trace=release.trace)
+    with pytest.raises(InputError, match=r"^folds: '3' sets of other people"):
+        shoal.attack(release, original=people, folds="3")
+    with pytest.raises(InputError, match=r"^columns: no name in the first line is in the policy; "):
+        shoal.publish(people.select("name"), release.policy)

@@ -52,10 +52,11 @@ def check_columns(names: list[str], tables: PolicyTables, released: bool = False
     if not set(declared) & set(names):
         otherwise = _written_otherwise(names, list(declared))
         # or the names may be data: a table without a header
+        named = f"none of the {len(names)} names" if names[1:] else "no name"
         return otherwise or [
-            f"columns: none of the {len(names)} names in the first line is in the policy; put a"
-            " line that names the columns on top, say which line does, such as --read header=2, or"
-            " give the policy of this table"
+            f"columns: {named} in the first line is in the policy; put a line that names the"
+            " columns on top, say which line does, such as --read header=2, or give the policy of"
+            " this table"
         ]
     unnamed = [name for name in names if name not in declared]
     unknown = [] if model.other is not None else unnamed
