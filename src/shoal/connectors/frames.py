@@ -237,14 +237,14 @@ def like(frame: FrameT, polars: pl.DataFrame) -> FrameT:
     return cast(FrameT, of_library(polars, _eager(frame).implementation))
 
 
-def of_library(polars: pl.DataFrame, library: nw.Implementation | str) -> Any:
-    """A polars frame as one of another library."""
+def of_library(polars: pl.DataFrame, library: Any) -> Any:
+    """A polars frame as one of another library, by its name or as Narwhals calls it."""
     import narwhals as nw  # here and below: publishing from file to file does not need it
 
     text = polars.with_columns(
         pl.col(name).cast(pl.String) for name, dtype in polars.schema.items() if dtype == pl.Enum
     )
-    backend = nw.Implementation.from_backend(library)
+    backend: Any = nw.Implementation.from_backend(library)
     made: Any = nw.from_arrow(text, backend=backend).to_native()
     if backend.is_pandas():  # which would make fractions of whole numbers beside missing ones
         from pandas.arrays import IntegerArray

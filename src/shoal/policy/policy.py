@@ -44,7 +44,7 @@ from shoal.policy.loading import (
     tables_named_in,
 )
 from shoal.policy.model import PolicyModel
-from shoal.policy.parameters import build, method_as_written, require_flag
+from shoal.policy.parameters import build, method_as_written
 from shoal.protocols import NamedMethod
 
 if TYPE_CHECKING:
@@ -105,10 +105,7 @@ class Policy:
 
     @classmethod
     def from_columns(cls, frame: Frame, **columns: Unpack[Columns]) -> Policy:
-        """The policy that the words of `shoal.publish` say of a frame: quasi, sensitive, subject,
-        plain, drop, other, k, l, t, method, seed, read and missing_values; raises InputError with
-        every finding.
-        """
+        """What the words of `shoal.publish` say of a frame; raises InputError with all findings."""
         from shoal.policy.from_columns import policy_of_words
 
         return policy_of_words(cls.from_dict, frame, columns)
@@ -126,7 +123,6 @@ class Policy:
         Paths in it lead to the same files from there. Raises InputError where the file exists,
         unless `overwrite` is true.
         """
-        require_flag("overwrite", overwrite)
         save(self.model, self.base, Path(path_text(path, "policy")), overwrite)
 
     def _repr_html_(self) -> str:

@@ -64,7 +64,7 @@ def _shown_below_cell(figure: NotebookFigure) -> None:
     shown it: a semicolon or an assignment hides what the cell returns.
     """
     notebooks = sys.modules.get("IPython")
-    shell = None if notebooks is None else notebooks.get_ipython()
+    shell: Any = None if notebooks is None else notebooks.get_ipython()
     if getattr(shell, "kernel", None) is None:
         return
 

@@ -244,10 +244,6 @@ WRONG = {
         lambda release: release.save("o.csv", "t.jsonl"),
         "overwrite: is of type str; say True or False, and other arguments by their names",
     ),
-    "text for overwrite": (
-        lambda release: release.policy.save("p.yaml", "no"),
-        "overwrite: is of type str; say True or False",
-    ),
 }
 
 
