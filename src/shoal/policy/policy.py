@@ -211,8 +211,7 @@ class Policy:
         if not isinstance(name, str | None):
             method = dict(registry.enlisted(name))
         elif name is not None and name != method["name"]:
-            if registry.verb_of(name) is None:
-                registry.method(name, "publish")  # says what it may be instead
+            registry.require_known(name)
             method = {"name": name}
         chosen = self._with(method=method | dict(settings or {}))
         if name is None and self.model.method is None:

@@ -240,7 +240,8 @@ def test_k_below_two_on_the_command_line(refused):
 
 
 def test_unknown_method(refused):
-    refused("method 'nonesuch'", "rounded-partition", more=("--method", "nonesuch"))
+    of_each = ("rounded-partition", "castle, fads for 'shoal stream'")
+    refused("method 'nonesuch'", *of_each, more=("--method", "nonesuch"))
 
 
 def test_unknown_parameter(refused):
