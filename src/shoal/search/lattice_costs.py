@@ -180,7 +180,7 @@ class LatticeCosts:
 
     def _geometric(self, matrix: Matrix, tables: list[np.ndarray]) -> None:
         """The logarithm of the geometric mean of 1 + loss over the attributes, by their weights."""
-        weights = np.array([_weight(matrix, j) for j in range(matrix.attributes)])
+        weights = matrix.whole  # 0 where there is nothing to lose
         each = np.where(weights > 0, weights, 1.0)
         self.exponents = weights / (weights.sum() or 1.0)
         self.losses = [
@@ -257,25 +257,18 @@ class LatticeCosts:
         return floor, float(kernel.summed(levels.codes, *classes, failing, self.values, place))
 
 
-def _weight(matrix: Matrix, j: int) -> float:
-    """The weight of an attribute; 0 where there is nothing to lose."""
-    if not matrix.is_tree(j):
-        return float(matrix.scale[j] * matrix.reach[j])
-    return float(matrix.width[matrix.nodes_at(j, int(matrix.heights[j]))[0]])
-
-
 def _losses(matrix: Matrix, levels: Levels, j: int) -> np.ndarray:
     """Normalised width of every code's span, (levels, codes)."""
     nodes = levels.nodes[j]
     if nodes is None:
-        return np.array([[0.0], [_weight(matrix, j)]]) * np.ones(len(levels.present[j]))
+        return np.array([[0.0], [matrix.whole[j]]]) * np.ones(len(levels.present[j]))
     return matrix.width[nodes]
 
 
 def _precision(matrix: Matrix, levels: Levels, j: int) -> np.ndarray:
     """Level over height (Sweeney 2002), (levels, codes)."""
     height = int(matrix.heights[j])
-    steps = np.arange(height + 1) / max(height, 1) * _weight(matrix, j)
+    steps = np.arange(height + 1) / max(height, 1) * matrix.whole[j]
     return steps[:, None] * np.ones(len(levels.present[j]))
 
 
@@ -288,7 +281,7 @@ def _entropies(matrix: Matrix, levels: Levels, j: int) -> np.ndarray:
         counts.append(np.bincount(group, weights=present)[group])
     with np.errstate(divide="ignore", invalid="ignore"):
         bits = np.log2(np.array(counts)) - np.log2(present)
-    return np.where(present > 0, bits, 0.0) * _weight(matrix, j)
+    return np.where(present > 0, bits, 0.0) * matrix.whole[j]
 
 
 def _breadths(matrix: Matrix, levels: Levels, j: int) -> np.ndarray:

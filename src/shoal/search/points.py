@@ -49,11 +49,8 @@ def points_of(matrix: Matrix, scale: str) -> np.ndarray:
         if matrix.base[j] < 0:
             block = codes[None, :] * (_unit_of(matrix, j) if scale == "raw" else matrix.scale[j])
         else:
-            # nodes of all hierarchies share three arrays, each hierarchy in one run of them
-            first = int(matrix.base[j])
-            later = matrix.base[matrix.base > first]
-            nodes = slice(first, int(later.min()) if len(later) else len(matrix.parent))
-            parent = np.where(matrix.parent[nodes] < 0, -1, matrix.parent[nodes] - first)
+            nodes = matrix.nodes_of(j)
+            parent = np.where(matrix.parent[nodes] < 0, -1, matrix.parent[nodes] - nodes.start)
             block = tree_coordinates(codes, parent, matrix.width[nodes])
         blocks.append(_standardised(block) if scale == "deviation" else block)
     return np.ascontiguousarray(_together(blocks) if scale == "raw" else np.concatenate(blocks))

@@ -239,8 +239,7 @@ def _unit(matrix: Matrix) -> float:
     """How many units an attribute's loss of 1 is."""
     widest = matrix.scale * np.ptp(matrix.codes.astype(np.int64), axis=0)
     for j in np.flatnonzero(matrix.base >= 0).tolist():
-        ends = np.array([0]), np.array([matrix.leaves(j) - 1])
-        widest[j] = matrix.width[lowest_nodes(matrix, j, *ends)[0]]
+        widest[j] = matrix.width[matrix.root(j)]
     total = float(widest.sum())
     return min(UNIT * len(widest), LARGEST_SUM) / total if total > 0 else 1.0
 

@@ -68,6 +68,16 @@ def losses_of(matrix: Matrix, partition: Partition) -> np.ndarray:
     return loss
 
 
+def span_costs(matrix: Matrix, rows: np.ndarray) -> np.ndarray:
+    """What each attribute loses if all of these rows show the same; (d,) float64."""
+    codes = matrix.codes[rows]
+    lo, hi = codes.min(axis=0), codes.max(axis=0)
+    costs: np.ndarray = (hi - lo.astype(np.int64)) * matrix.scale
+    for j in np.flatnonzero(matrix.base >= 0).tolist():
+        costs[j] = matrix.width[lowest_nodes(matrix, j, lo[j : j + 1], hi[j : j + 1])[0]]
+    return costs
+
+
 def lowest_nodes(matrix: Matrix, j: int, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
     """The lowest node of attribute j's hierarchy over each span of codes, (m,) int32."""
     node = matrix.base[j] + lo
@@ -262,9 +272,7 @@ def costs_of(matrix: Matrix, further: float | None = None) -> np.ndarray:
 
 def _loss_of_a_leaf(matrix: Matrix, j: int) -> float:
     """What a node of tree attribute j loses for each leaf beyond its first."""
-    further = matrix.leaves(j) - 1
-    root = lowest_nodes(matrix, j, np.zeros(1, np.int64), np.array([further]))[0]
-    return float(matrix.width[root]) / max(further, 1)
+    return float(matrix.width[matrix.root(j)]) / max(matrix.leaves(j) - 1, 1)
 
 
 @cache

@@ -52,7 +52,7 @@ from shoal.ledgers.methods.waiting import (
 from shoal.protocols import AnonymityRequirement, Promises, Republisher
 from shoal.search.points import points_of
 from shoal.search.repair import repair
-from shoal.search.segments import losses_of, lowest_nodes
+from shoal.search.segments import losses_of, span_costs
 from shoal.search.targets import PartPromises
 
 Round = tuple[np.ndarray, Panel]
@@ -315,10 +315,6 @@ def _farthest(points: np.ndarray, rows: np.ndarray, count: int) -> np.ndarray:
 
 def _far_half(matrix: Matrix, rows: np.ndarray) -> np.ndarray:
     """The upper half of these records on the attribute on which they lose most."""
-    codes = matrix.codes[rows]
-    lo, hi = codes.min(axis=0), codes.max(axis=0)
-    widths = (hi - lo.astype(np.int64)) * matrix.scale
-    for j in np.flatnonzero(matrix.base >= 0).tolist():
-        widths[j] = matrix.width[lowest_nodes(matrix, j, lo[j : j + 1], hi[j : j + 1])[0]]
-    order = np.argsort(codes[:, int(widths.argmax())], kind="stable")
+    widest = int(span_costs(matrix, rows).argmax())
+    order = np.argsort(matrix.codes[rows, widest], kind="stable")
     return rows[order[len(rows) // 2 :]]

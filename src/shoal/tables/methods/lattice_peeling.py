@@ -34,6 +34,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from shoal.data.hierarchies.hierarchy import climbed, heights_of
 from shoal.data.matrix import Matrix
 from shoal.data.numbers import weighted_sum
 from shoal.data.option import parameter
@@ -386,29 +387,12 @@ def _nodes(matrix: Matrix, j: int, values: np.ndarray) -> list[tuple[np.ndarray,
     loss.
     """
     node = matrix.base[j] + values.astype(np.int64)
-    height = _heights(matrix)
+    height = heights_of(matrix.parent)
     levels = []
     for level in range(int(height.max(initial=0)) + 1):
-        while True:
-            up = matrix.parent[node]
-            climbs = (up >= 0) & (height[up] <= level)
-            if not climbs.any():
-                break
-            node = np.where(climbs, up, node)
+        node = climbed(node, matrix.parent, height, level)
         levels.append((node, matrix.width[node]))
     return levels
-
-
-def _heights(matrix: Matrix) -> np.ndarray:
-    """How high each node stands above its deepest leaf; (nodes,)."""
-    height = np.zeros(len(matrix.parent), dtype=np.int32)
-    child = np.flatnonzero(matrix.parent >= 0)
-    while True:
-        raised = height.copy()
-        np.maximum.at(raised, matrix.parent[child], height[child] + 1)
-        if np.array_equal(raised, height):
-            return height
-        height = raised
 
 
 def _bins(matrix: Matrix, j: int, values: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:

@@ -384,7 +384,7 @@ def _fill_in_oddity(columns: np.ndarray, matrix: Matrix) -> np.ndarray:
     """
     oddity, records = columns[-2], columns.shape[1]
     oddity[:] = 0
-    for j in np.flatnonzero(matrix.base >= 0):
+    for j in np.flatnonzero(matrix.base >= 0).tolist():
         branch = _branches(matrix, j)
         below = np.zeros(len(matrix.parent), dtype=np.int64)
         leaves = np.zeros(len(branch), dtype=np.int64)
@@ -399,13 +399,11 @@ def _fill_in_oddity(columns: np.ndarray, matrix: Matrix) -> np.ndarray:
     return costs_of(matrix, 1 / max(int(oddity.max()), 1))
 
 
-def _branches(matrix: Matrix, j: np.intp) -> np.ndarray:
+def _branches(matrix: Matrix, j: int) -> np.ndarray:
     """For each leaf of tree attribute j the node below the root that covers it, by its place in
     `parent`.
     """
-    root = int(matrix.base[j])
-    while matrix.parent[root] >= 0:
-        root = int(matrix.parent[root])
+    root = matrix.root(j)
     branch = matrix.base[j] + np.arange(matrix.last[root] + 1)
     while (deep := (matrix.parent[branch] >= 0) & (matrix.parent[branch] != root)).any():
         branch[deep] = matrix.parent[branch[deep]]

@@ -92,18 +92,8 @@ def all_or_nothing(matrix: Matrix) -> Matrix:
         values, codes[:, j] = np.unique(matrix.codes[:, j], return_inverse=True)
         # leaves stand in the order of their labels
         trees.append(Flat().make(np.array([f"{place:010}" for place in range(len(values))])))
-    flat = Matrix.from_columns(codes, trees, weights=_weights(matrix), names=matrix.names)
+    weights = [float(weight) or 1.0 for weight in matrix.whole]
+    flat = Matrix.from_columns(codes, trees, weights=weights, names=matrix.names)
     return replace(
         flat, subjects=matrix.subjects, label=matrix.label, populations=matrix.populations
     )
-
-
-def _weights(matrix: Matrix) -> list[float]:
-    """What the whole of each attribute costs."""
-    whole = matrix.scale * matrix.reach
-    for j in np.flatnonzero(matrix.base >= 0).tolist():
-        node = int(matrix.base[j])
-        while matrix.parent[node] >= 0:
-            node = int(matrix.parent[node])
-        whole[j] = matrix.width[node]
-    return [float(weight) or 1.0 for weight in whole]
