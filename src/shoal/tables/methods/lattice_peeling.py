@@ -39,9 +39,9 @@ from shoal.data.matrix import Matrix
 from shoal.data.numbers import weighted_sum
 from shoal.data.option import parameter
 from shoal.data.partition import Partition
-from shoal.data.progress import Progress, no_progress
+from shoal.data.progress import Progress
 from shoal.errors import InputError
-from shoal.protocols import Partitioner, Promises
+from shoal.protocols import Promises, SearchingPartitioner
 from shoal.search.efforts import REFINE, REFINE_HELP, SECONDS, STEPS, STOP, Effort
 from shoal.search.kernels import cuts, nearest_class, rounded_cut
 from shoal.search.repair import repair
@@ -86,7 +86,7 @@ class Units(NamedTuple):
 
 
 @dataclass(frozen=True)
-class LatticePeeling(Partitioner):
+class LatticePeeling(SearchingPartitioner):
     """Parameters of the method."""
 
     name: ClassVar[str] = "lattice-peeling"
@@ -109,10 +109,6 @@ class LatticePeeling(Partitioner):
             )
         if self.vectors < 1:
             raise InputError(f"method '{self.name}': parameter 'vectors' must be at least 1")
-
-    def partition(self, matrix: Matrix, promises: Promises, rng: np.random.Generator) -> Partition:
-        """The classes that `search` finds."""
-        return self.search(matrix, promises, rng, no_progress)
 
     def search(
         self,

@@ -50,10 +50,10 @@ import numpy as np
 from shoal.data.matrix import Matrix
 from shoal.data.option import parameter
 from shoal.data.partition import Partition
-from shoal.data.progress import Progress, no_progress
+from shoal.data.progress import Progress
 from shoal.data.room import IN_MEMORY, Room, blocks
 from shoal.errors import InfeasibleError, InputError
-from shoal.protocols import Partitioner, Promises
+from shoal.protocols import Promises, SearchingPartitioner
 from shoal.search import subtrees
 from shoal.search.efforts import REFINE, REFINE_HELP, SECONDS, STEPS, STOP, Effort
 from shoal.search.kernels import cuts, rounded_cut
@@ -117,7 +117,7 @@ EXCHANGES = {
 
 
 @dataclass(frozen=True)
-class RoundedPartition(Partitioner):
+class RoundedPartition(SearchingPartitioner):
     """Parameters of the method; those left empty follow `preset`."""
 
     name: ClassVar[str] = "rounded-partition"
@@ -208,10 +208,6 @@ class RoundedPartition(Partitioner):
     def decides_locally(self, over_trees: bool) -> bool:
         """Whether a class is cut by its own records alone, whatever was cut before."""
         return self.refine == "none" and (self.rare == "mixed" or not over_trees)
-
-    def partition(self, matrix: Matrix, promises: Promises, rng: np.random.Generator) -> Partition:
-        """The classes that `search` finds."""
-        return self.search(matrix, promises, rng, no_progress)
 
     def search(
         self,

@@ -22,15 +22,15 @@ from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
 from shoal.data.option import parameter
 from shoal.data.partition import Partition
-from shoal.data.progress import Progress, no_progress
-from shoal.protocols import Partitioner, Promises
+from shoal.data.progress import Progress
+from shoal.protocols import Promises, SearchingPartitioner
 from shoal.search.efforts import REFINE, REFINE_HELP, SECONDS, STEPS, STOP
 from shoal.search.repair import as_read
 from shoal.tables.methods.lattice_peeling import LatticePeeling
 
 
 @dataclass(frozen=True)
-class SuppressCells(Partitioner):
+class SuppressCells(SearchingPartitioner):
     """Parameters of the search, as lattice peeling has them."""
 
     name: ClassVar[str] = "suppress-cells"
@@ -40,10 +40,6 @@ class SuppressCells(Partitioner):
     seconds: int = field(default=60, metadata=SECONDS)
     steps: int = field(default=0, metadata=STEPS)
     stop: int = field(default=-1, metadata=STOP)
-
-    def partition(self, matrix: Matrix, promises: Promises, rng: np.random.Generator) -> Partition:
-        """The classes that `search` finds."""
-        return self.search(matrix, promises, rng, no_progress)
 
     def search(
         self, matrix: Matrix, promises: Promises, rng: np.random.Generator, progress: Progress

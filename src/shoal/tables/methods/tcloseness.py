@@ -40,9 +40,9 @@ from shoal.data.matrix import Matrix
 from shoal.data.numbers import alike
 from shoal.data.option import parameter
 from shoal.data.partition import Partition
-from shoal.data.progress import Progress, no_progress
+from shoal.data.progress import Progress
 from shoal.errors import InfeasibleError
-from shoal.protocols import Partitioner, Promises
+from shoal.protocols import Promises, SearchingPartitioner
 from shoal.search.efforts import Effort
 from shoal.search.points import (
     BLOCK,
@@ -104,7 +104,7 @@ SETTLED = 500
 
 
 @dataclass(frozen=True)
-class TClosenessByExchange(Partitioner):
+class TClosenessByExchange(SearchingPartitioner):
     """t-closeness by exchange between classes."""
 
     name: ClassVar[str] = "tcloseness"
@@ -130,10 +130,6 @@ class TClosenessByExchange(Partitioner):
         low=1,
     )
     block: int = field(default=1 << 15, metadata=BLOCK)
-
-    def partition(self, matrix: Matrix, promises: Promises, rng: np.random.Generator) -> Partition:
-        """The classes that `search` finds."""
-        return self.search(matrix, promises, rng, no_progress)
 
     def search(
         self,
