@@ -93,7 +93,7 @@ def _shared_stream(request: StreamRequest, group: Group, partitions: int) -> Sha
     options = request.options
     folder = options.checkpoint
     assert folder is not None
-    partitioner = None if request.subject is None else request.policy.model.read.partitioner
+    partitioner = None if request.policy.subject is None else request.policy.model.read.partitioner
     if (folder / CURRENT).exists():
         raise CheckpointError(
             f"checkpoint '{folder}': belongs to a stream of one partition; name another folder"
@@ -134,8 +134,8 @@ def _wanted(request: StreamRequest, group: Group, partitions: int) -> SharedStre
     first_message = next((line for one in first for line in one.lines if line), None)
     if first_message is None:
         raise kafka.no_messages(group.source)
-    columns = request.fields.names(kafka.names_in(first_message, group.source))
-    partitioner = None if request.subject is None else request.policy.model.read.partitioner
+    columns = request.policy.fields.names(kafka.names_in(first_message, group.source))
+    partitioner = None if request.policy.subject is None else request.policy.model.read.partitioner
     shared = SharedStream(
         group.source.name,
         group.sink.name,
@@ -162,9 +162,9 @@ def _feed(
     shared: SharedStream, request: StreamRequest, group: Group, partition: int
 ) -> PartitionFeed:
     keyed = None
-    if request.subject is not None and shared.partitioner is not None:
-        keyed = Keyed(request.subject, shared.partitioner, shared.partitions)
-    return PartitionFeed(group.source, partition, shared.columns, keyed, request.fields)
+    if request.policy.subject is not None and shared.partitioner is not None:
+        keyed = Keyed(request.policy.subject, shared.partitioner, shared.partitions)
+    return PartitionFeed(group.source, partition, shared.columns, keyed, request.policy.fields)
 
 
 class Share:

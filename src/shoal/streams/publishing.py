@@ -19,7 +19,6 @@ from pydantic import TypeAdapter
 from shoal.connectors import engines, files
 from shoal.data.certificate import Certificate
 from shoal.data.language import printable
-from shoal.data.schema import Fields
 from shoal.data.stream import KINDS, Piece
 from shoal.data.table import Table
 from shoal.data.warnings import warn
@@ -71,15 +70,6 @@ class StreamRequest:
             if not promise.monotone
         ]
 
-    @property
-    def subject(self) -> str | None:
-        return self.policy.subject
-
-    @property
-    def fields(self) -> Fields:
-        """What the policy says of the records."""
-        return self.policy.fields
-
     def read_reference(self) -> files.SourceFile | None:
         """The table that shows what the policy leaves open, if one is named."""
         named = self.policy.reference
@@ -111,7 +101,7 @@ class StreamRequest:
             **self.fixed,
             "reference": None if reference is None else reference.sha256,
             "columns": names,
-            "record_lines": self.fields.record_lines,
+            "record_lines": self.policy.fields.record_lines,
         }
 
 

@@ -28,9 +28,8 @@ import polars as pl
 from shoal.connectors import engines, files
 from shoal.connectors.feeds import feed_of
 from shoal.connectors.files import file_sha256
-from shoal.connectors.location import PARQUET, Location
+from shoal.connectors.location import Location
 from shoal.connectors.outputs import (
-    describe_file,
     remove_stale_signature,
     remove_uncommitted_certificate,
     sole_writer,
@@ -50,7 +49,7 @@ from shoal.streams.outputs import Output, RowFormat
 from shoal.streams.partitions import TELL_EVERY, stream_partitions
 from shoal.streams.publishing import Publishing, StreamRequest
 from shoal.streams.shard import Rows
-from shoal.streams.shard_files import NAMED, BatchFolder, batch_folder, digest
+from shoal.streams.shard_files import NAMED, BatchFolder, batch_folder
 from shoal.streams.sharded import stream_sharded
 from shoal.streams.stream_status import is_stop, refusals_noted
 
@@ -61,14 +60,10 @@ class RollingFolder:
     """The files of a folder that are committed, and the parts of the next one."""
 
     def __init__(self, folder: BatchFolder, roll: str, checkpoint: Path) -> None:
-        self._folder, self._checkpoint = folder, checkpoint
+        self.folder, self._checkpoint = folder, checkpoint
         self._most = None if roll == "day" else bytes_of(roll)
         self._entries: list[dict[str, Any]] = []
         self._until = 0  # the last step whose rows are in them
-
-    def require_untouched(self) -> None:
-        """Raises CheckpointError where a new stream would go into a folder that holds something."""
-        self._folder.require_untouched()
 
     def add_due(
         self, step: int, sink: Output, rows: RowFormat, nothing: pl.DataFrame, at_end: bool
@@ -94,26 +89,22 @@ class RollingFolder:
         """Puts the file that was committed last, if it waits, with its manifest; its parts go."""
         draft = self._checkpoint / self._entries[-1]["name"] if self._entries else None
         if draft is not None and draft.exists():
-            self._folder.put(draft, self._entries[-1])
-            self.certify(certify())
+            self.folder.put(draft, self._entries[-1])
+            self.folder.certify(certify().to_json())
         for part in sink.files:
             if int(part.stem) <= self._until:
                 part.unlink()
         if draft is not None:
             draft.unlink(missing_ok=True)
 
-    def certify(self, certificate: Certificate) -> None:
-        """Writes the manifest, which is the certificate."""
-        self._folder.certify(certificate.to_json())
-
     def take_up(self, state: Mapping[str, Any]) -> None:
         """Goes back to what a snapshot committed; raises CheckpointError if the folder is newer."""
         self._entries, self._until = state["rolled"], int(state["rolled_until"])
-        self._folder.require_no_later(self._entries)
+        self.folder.require_no_later(self._entries)
 
     def require_as_left(self) -> None:
         """Raises CheckpointError where a file that was put is not there, or has another size."""
-        self._folder.require_as_left(self._entries)
+        self.folder.require_as_left(self._entries)
 
     @property
     def records(self) -> int:
@@ -125,12 +116,7 @@ class RollingFolder:
         return {"rolled": self._entries, "rolled_until": self._until}
 
     def described(self, render: Render) -> Mapping[str, Any]:
-        path, whole = self._folder.path, digest(self._entries)
-        # a folder of one format is described as a file of it
-        return {
-            **describe_file(path, f"{path}{PARQUET}", whole, render),
-            "files": self._entries,
-        }
+        return self.folder.described(self._entries, render)
 
 
 def _day(seconds: float | None = None) -> int:
@@ -167,9 +153,9 @@ def stream_file(
             return stream_partitions(request, progress=progress, clock=clock)
         feed: Source
         if is_topic:
-            feed = kafka.TopicFeed(options.source, options.follow, request.fields)
+            feed = kafka.TopicFeed(options.source, options.follow, request.policy.fields)
         else:
-            feed = feed_of(options.source, options.follow, request.fields)
+            feed = feed_of(options.source, options.follow, request.policy.fields)
         stack.callback(feed.close)
         opened = _one_time_run if options.checkpoint is None else _resumable_run
         run = stack.enter_context(opened(request, feed, clock))
@@ -270,7 +256,7 @@ class Run(Publishing):
             self.outputs.connect(self._identity, self._step)
             self.outputs.require_untouched()
             if self.rolling is not None:
-                self.rolling.require_untouched()
+                self.rolling.folder.require_untouched()
             self.status.begin(self._step, self.counters)
             return
         self._resume_from(state)
@@ -401,7 +387,7 @@ class Run(Publishing):
         if self._options.place.is_table:
             self.outputs.certify(certificate.to_json())
         elif self.rolling is not None:
-            self.rolling.certify(certificate)
+            self.rolling.folder.certify(certificate.to_json())
         elif not self._options.place.is_standard:
             path = self._options.certificate_path
             write_certificate(certificate, path)

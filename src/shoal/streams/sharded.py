@@ -24,7 +24,7 @@ import numpy as np
 from shoal.connectors import files
 from shoal.connectors.engines import Engine
 from shoal.connectors.location import PARQUET
-from shoal.connectors.outputs import describe_file, sole_writer
+from shoal.connectors.outputs import sole_writer
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress
 from shoal.data.room import SharedRoom
@@ -153,7 +153,7 @@ class ShardedRun:
                 f"engine '{name}': say in how many shards a new stream is published, such as"
                 f" --engine {name}:4"
             )
-        names = shard_files.column_names(batch[0].path, self._request.fields)
+        names = shard_files.column_names(batch[0].path, self._request.policy.fields)
         self._request.core(names, self._reference)
         for shard in range(shards):  # tasks make none: not all may see this place
             shard_folder(self._checkpoint.folder, shard).mkdir(mode=0o700, exist_ok=True)
@@ -199,7 +199,9 @@ class ShardedRun:
 
     def _do(self, batch: list[shard_files.NewFile], at_end: bool) -> None:
         state, request, folder = self._state, self._request, self._room.folder
-        sharding = shard_files.Sharding(request.subject, state.shards, request.policy.model.seed)
+        sharding = shard_files.Sharding(
+            request.policy.subject, state.shards, request.policy.model.seed
+        )
         assert folder is not None
         splitter = shard_files.Splitter(sharding, tuple(state.names), folder, request)
         splits = self._room.each(splitter, batch)
@@ -303,15 +305,11 @@ class ShardedRun:
 
     def _certificate(self) -> Certificate:
         """What was measured in all shards, and which files of the output they are in."""
-        state, output = self._state, self._output.path
+        state = self._state
         entries = sorted(state.files, key=lambda entry: str(entry["name"]))
-        # a folder of one format is described as a file of it
-        sink = describe_file(
-            output, f"{output}{PARQUET}", shard_files.digest(entries), self._core.schema.render
-        )
         read_and_written = {
             "input": {"sha256": state.source_digest if state.closed else None},
-            "output": {**sink, "files": entries},
+            "output": self._output.described(entries, self._core.schema.render),
         }
         parts = {shard: one.counters for shard, one in enumerate(state.states)}
         return certify.union_certificate(parts, self._core, "shard", {}, read_and_written)

@@ -84,10 +84,7 @@ class CastlePublisher:
         self._seed = seed
         self._leftover = KIND_OF_LEFTOVER[parameters.leftovers]
         slots, beta, d = parameters.delta + 1, parameters.beta, space.attributes
-        is_tree = [tree is not None for tree in space.trees]
-        base = np.full(d, -1, np.int32)
-        base[is_tree] = space.base
-        self._trees = (base, space.parent, space.first, space.last, space.cost)
+        self._trees = (space.bases, space.parent, space.first, space.last, space.cost)
         places = 8 << int(slots).bit_length()
         self._names = np.zeros(places, np.int64)
         self._names[-1] = places  # so that the table is made anew before it is used

@@ -1,7 +1,7 @@
 """From clusters to emissions: repair, bounds, and the parameters that stream methods share."""
 
 from dataclasses import replace
-from typing import Protocol, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -35,17 +35,6 @@ TICK = {
     ),
     "low": 1,
 }
-
-
-class _HasDelay(Protocol):
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def delta(self) -> int: ...
-
-
-Delayed = TypeVar("Delayed", bound=_HasDelay)
 
 
 def person_codes(people: np.ndarray) -> np.ndarray:
@@ -103,7 +92,7 @@ def repaired(
 def codes_of(space: Space, values: np.ndarray) -> np.ndarray:
     """Positions in units of loss and leaves, (n, d) int32; anything where a value is missing."""
     values = np.nan_to_num(values)
-    is_tree = np.array([tree is not None for tree in space.trees])
+    is_tree = space.is_tree
     codes = np.empty(values.shape, np.int32)
     codes[:, ~is_tree], codes[:, is_tree] = space.scaled_positions(values).T, space.leaf(values).T
     return codes
@@ -118,18 +107,14 @@ def tree_table(space: Space) -> np.ndarray:
     nodes, d = len(space.parent), space.attributes
     table = np.zeros((nodes + d, 4), np.int32)
     table[:nodes] = np.column_stack([space.parent, space.first, space.last, space.cost])
-    table[nodes:, 0] = -1
-    table[nodes + np.flatnonzero([tree is not None for tree in space.trees]), 0] = space.base
+    table[nodes:, 0] = space.bases
     return table
 
 
 def matrix_of(space: Space, records: Arrivals) -> Matrix:
     """The records as table methods see them, a loss of 1 being everything suppressed."""
-    is_tree = np.array([tree is not None for tree in space.trees])
-    codes = codes_of(space, records.values)
-    base = np.full(space.attributes, -1, np.int32)
-    base[is_tree] = space.base
-    scale = np.where(is_tree, 0.0, 1.0 / UNIT)
+    codes, base = codes_of(space, records.values), space.bases
+    scale = np.where(space.is_tree, 0.0, 1.0 / UNIT)
     people = person_codes(records.people)
     who = people if len(people) else None
     return Matrix(codes, scale, base, space.parent, space.last, space.cost / UNIT, who)
@@ -166,7 +151,7 @@ def emissions(
 KIND_OF_LEFTOVER = {"star": SUPPRESS, "drop": DROP, "hold": HOLD}
 
 
-def with_effective_delay(parameters: Delayed, k: int) -> Delayed:
+def with_effective_delay(parameters: Any, k: int) -> Any:
     """The parameters with a delay from which a record may still wait for the next tick.
 
     Raises InputError where what is held could never be k people.
@@ -182,7 +167,7 @@ def with_effective_delay(parameters: Delayed, k: int) -> Delayed:
             f"method '{parameters.name}': delta = {parameters.delta}{waits} less than k = {k}, so"
             f" no cluster could ever be filled; set delta to {k + tick - 1} or more"
         )
-    return replace(parameters, delta=parameters.delta - tick + 1)  # type: ignore[type-var]
+    return replace(parameters, delta=parameters.delta - tick + 1)
 
 
 # What stream methods share: the buffer, published clusters that may be used again, and emissions.
