@@ -100,7 +100,7 @@ def cut_by_rule(matrix: Matrix, promises: Promises, rule: int, ties: str = CODES
     rows = rows_of(matrix)
     k = promises.k
     if promises.needs_more_than_k:
-        return split_by_level(matrix, rows, promises, rule_cutter(matrix, rows, rule, k, k, ties))
+        return split_by_level(matrix, rows, promises, rule_cutter(matrix, rows, rule, k, ties))
     return partition_of(matrix, rows, *cut_to_end(matrix, rows, rule, k, k, ties))
 
 
@@ -128,18 +128,9 @@ def cut_to_end(
     return np.concatenate([[0], ends[: count - 1]]), ends[:count]
 
 
-def rule_cutter(
-    matrix: Matrix,
-    rows: np.ndarray,
-    rule: int,
-    least: int,
-    people: int,
-    ties: str = CODES,
-) -> Cutter:
+def rule_cutter(matrix: Matrix, rows: np.ndarray, rule: int, k: int, ties: str = CODES) -> Cutter:
     """The next cut of many segments by a rule of `kernels.cuts`, for `split_by_level`."""
-    costs = costs_of(matrix)
-    seen = marks_of(matrix)
-    history = history_of(matrix, least, ties)
+    costs, seen, history = costs_of(matrix), marks_of(matrix), history_of(matrix, k, ties)
     cut_at = np.empty(len(rows), dtype=np.int64)
 
     def cutter(
@@ -152,8 +143,8 @@ def rule_cutter(
             attempts,
             matrix.attributes,
             rule,
-            least,
-            people,
+            k,
+            k,
             costs,
             seen,
             history,

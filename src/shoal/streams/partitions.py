@@ -18,14 +18,13 @@ import numpy as np
 from shoal.connectors import metrics
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress
-from shoal.errors import CheckpointError, InputError
+from shoal.errors import CheckpointError, InputError, is_stop
 from shoal.streams import kafka
 from shoal.streams.certify import NOTHING, union_certificate, write_certificate
 from shoal.streams.checkpoint import CURRENT, SharedCheckpoint, SharedStream
 from shoal.streams.kafka import Arrived, TransactionLost
 from shoal.streams.kafka_group import Group, Keyed, Mark, PartitionFeed, Writer, gone
 from shoal.streams.publishing import Publishing, StreamRequest, check_terms, settled
-from shoal.streams.stream_status import is_stop
 
 TELL_EVERY = 2.0  # seconds between two lines of progress
 ASK_EVERY = 1.0  # seconds between two looks at whether all partitions have ended

@@ -38,7 +38,7 @@ from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress
 from shoal.data.room import bytes_of
 from shoal.data.schema import Render
-from shoal.errors import ANOTHER_STREAM, TWICE, CheckpointError, os_errors_as_input_errors
+from shoal.errors import ANOTHER_STREAM, TWICE, CheckpointError, is_stop, os_errors_as_input_errors
 from shoal.policy.policy import Policy
 from shoal.protocols import Source
 from shoal.streams import kafka
@@ -51,7 +51,7 @@ from shoal.streams.publishing import Publishing, StreamRequest
 from shoal.streams.shard import Rows
 from shoal.streams.shard_files import NAMED, BatchFolder, batch_folder
 from shoal.streams.sharded import stream_sharded
-from shoal.streams.stream_status import is_stop, refusals_noted
+from shoal.streams.stream_status import refusals_noted
 
 Certify = Callable[[], Certificate]
 

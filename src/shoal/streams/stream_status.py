@@ -22,7 +22,7 @@ from shoal.connectors import metrics
 from shoal.data import json_rules as shape
 from shoal.data.notebook import Figures
 from shoal.data.regular_files import path_text
-from shoal.errors import UNREADABLE, CheckpointError, PromiseError, ShoalError
+from shoal.errors import UNREADABLE, CheckpointError, PromiseError, ShoalError, is_stop
 from shoal.version import VERSION
 
 if TYPE_CHECKING:
@@ -442,11 +442,6 @@ def _figures(status: Mapping[str, Any]) -> metrics.Figures:
         "stream_last_commit_timestamp_seconds": ("When it last committed.", status["at"]),
         "stream_alive_timestamp_seconds": ("The last sign of life.", status["alive"]),
     }
-
-
-def is_stop(cause: BaseException) -> bool:
-    """Whether a user stopped the run; compiled code wraps a KeyboardInterrupt in a SystemError."""
-    return isinstance(cause, KeyboardInterrupt) or isinstance(cause.__cause__, KeyboardInterrupt)
 
 
 def _totals(counters: StreamCounters) -> dict[str, float]:

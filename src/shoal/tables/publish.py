@@ -215,7 +215,9 @@ def publish_file(
     read = [*policy.files, *attack.files]
     if isinstance(table, str):
         _check_outputs(table, output, request, read)
-    second = _second_output(table, output, read) if policy.is_in_two_tables else None
+    second = None
+    if policy.is_in_two_tables:
+        second = second_output(output, table, read) if isinstance(table, str) else FRAME
     if request.plan is not None:
         policy.require_global("plan: there is none to save or apply")
     plan = _plan_to_apply(request.plan, request.explain)
@@ -299,11 +301,6 @@ def _check_outputs(table: str, output: str, request: PublishRequest, read: list[
         check_not_read(written, table, read)
     InputError.raise_for(misplaced("release", [output], request.plan, request.trace))
     check_output(output, request.replace)
-
-
-def _second_output(table: str | Frame, output: str, read: list[str]) -> str:
-    """Where the second of two tables goes; raises InputError where it can't be put there."""
-    return second_output(output, table, read) if isinstance(table, str) else FRAME
 
 
 def _refuse_past_memory(

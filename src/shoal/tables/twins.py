@@ -32,6 +32,7 @@ from shoal.search.repair import repair
 from shoal.search.segments import costs_of, loss_of
 from shoal.search.targets import PartPromises
 from shoal.tables.kernels.deal import deal
+from shoal.tables.methods.lattice_peeling import EXACT_ROWS, RULES
 
 UNITS = 31_000
 """Units of a table at least; fewer than twice as many."""
@@ -41,9 +42,6 @@ MOST_LEFT = 500
 
 MOST_FAILING = 0.3
 """Of dealt classes at most this share may fail, as where people have several records."""
-
-PRICED = 512
-"""Records on which a node is priced at most."""
 
 NEAR_TABLE = 200_000
 """Up to here, near records are looked for in three orders, beyond in one."""
@@ -130,8 +128,7 @@ def cut_apart(
     columns = np.empty((matrix.attributes + 1, len(rows)), dtype=np.int32)
     columns[:-1] = matrix.codes[rows].T
     columns[-1] = rows
-    rules = (rounded_cut.SAME, True, True, rounded_cut.TIES_LEXICOGRAPHIC)
-    starts = rounded_cut.cut(columns, nodes, k, rules, PRICED, costs)
+    starts = rounded_cut.cut(columns, nodes, k, RULES, EXACT_ROWS, costs)
     return columns[-1].astype(np.int64), starts
 
 

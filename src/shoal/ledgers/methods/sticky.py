@@ -47,6 +47,7 @@ from shoal.ledgers.methods.waiting import (
     PRICED,
     TABLE_METHODS,
     WAITING,
+    holding,
     is_due,
 )
 from shoal.protocols import AnonymityRequirement, Promises, Republisher
@@ -119,7 +120,7 @@ class Sticky(Republisher):
         founded = np.where(new.labels >= 0, new.labels + panel.groups, -1).astype(np.int32)
         # all of it; else what can be published alone, as promises that compare with all may fail
         for shown in (np.where(founded >= 0, founded, groups), groups, founded):
-            partition = _holding(increment, shown, promises)
+            partition = holding(increment, shown, promises)
             if partition.count:
                 break
         founded = np.where(partition.labels >= 0, founded, np.int32(-1))
@@ -218,17 +219,6 @@ class _OfNewGroups(PartPromises):
     ) -> np.ndarray:
         enough = np.bincount(labels[labels >= 0], minlength=count) >= self.k
         return super().holds(labels, count, quasi, population) & enough
-
-
-def _holding(matrix: Matrix, groups: np.ndarray, promises: Promises) -> Partition:
-    """A class for each group, united until all promises hold; none where they can't."""
-    if not (groups >= 0).any():
-        return Partition(groups.astype(np.int32), 0)
-    asked = promises.restricted_to(groups >= 0) if promises.relative else promises
-    try:
-        return repair(matrix, Partition.of(groups), asked)
-    except InfeasibleError:
-        return Partition(np.full(len(groups), -1, dtype=np.int32), 0)
 
 
 # Which groups are published again

@@ -64,13 +64,18 @@ def without_waiting(
     """The classes that are due; none where promises that compare with all fail without the rest."""
     kept = np.where(partition.labels >= 0, due[partition.labels], False)
     labels = np.where(kept, partition.labels, -1).astype(np.int32)
-    if kept.all() or not kept.any():
-        return Partition.of(labels)
-    asked = promises.restricted_to(kept) if promises.relative else promises
+    return Partition.of(labels) if kept.all() else holding(matrix, labels, promises)
+
+
+def holding(matrix: Matrix, groups: np.ndarray, promises: Promises) -> Partition:
+    """A class for each group, united until all promises hold; none where they can't."""
+    if not (groups >= 0).any():
+        return Partition(groups.astype(np.int32), 0)
+    asked = promises.restricted_to(groups >= 0) if promises.relative else promises
     try:
-        return repair(matrix, Partition.of(labels), asked)
+        return repair(matrix, Partition.of(groups), asked)
     except InfeasibleError:
-        return Partition.of(np.full_like(labels, -1))
+        return Partition(np.full(len(groups), -1, dtype=np.int32), 0)
 
 
 def _parts(subjects: np.ndarray | None, partition: Partition) -> np.ndarray:

@@ -44,6 +44,7 @@ import numpy as np
 from shoal.data.cut import Cut
 from shoal.data.matrix import Matrix
 from shoal.data.option import parameter
+from shoal.data.progress import Progress, no_progress
 from shoal.errors import InfeasibleError, InputError
 from shoal.protocols import Promises, Recoder
 from shoal.search.distinct_rows import on_distinct_rows
@@ -61,7 +62,6 @@ ROOM = 3  # times the classes of the bottom node are kept for rolling up
 MOST_KEPT = 400  # nodes whose classes are kept
 CLASS_METRICS = ("discernibility", "discernibility-star", "average-class-size", "ambiguity")
 
-Progress = Callable[[str], None]
 Place = tuple[int, ...]
 
 
@@ -98,7 +98,7 @@ class FullDomain(Recoder):
         matrix: Matrix,
         promises: Promises,
         rng: np.random.Generator,
-        progress: Progress = lambda stage: None,
+        progress: Progress = no_progress,
     ) -> Cut:
         """The node that costs least, and who is suppressed there; draws no random number."""
         require_people(matrix, promises)
@@ -107,22 +107,13 @@ class FullDomain(Recoder):
                 f"method '{self.name}': a promise looks at the whole release, which further rounds"
                 " change; leave 'rounds' out"
             )
-        low, high = self._ends(matrix)
         limit = int(Fraction(str(self.suppression)) * matrix.total)
-        clock = _Clock(self.budget, progress)
-        return self._cut(matrix, promises, low, high, limit, self.rounds, clock)
+        return self._cut(matrix, promises, limit, self.rounds, _Clock(self.budget, progress))
 
     def _cut(
-        self,
-        matrix: Matrix,
-        promises: Promises,
-        low: Node,
-        high: Node,
-        limit: int,
-        rounds: int,
-        clock: "_Clock",
+        self, matrix: Matrix, promises: Promises, limit: int, rounds: int, clock: "_Clock"
     ) -> Cut:
-        lattice = Lattice(matrix, promises, self.metric, limit, low, high)
+        lattice = Lattice(matrix, promises, self.metric, limit, *self._ends(matrix))
         found = _Search(lattice, clock).run(self.search)
         if found.node is None or found.judged is None:
             raise InfeasibleError(_nothing_found(self, lattice))
@@ -134,17 +125,13 @@ class FullDomain(Recoder):
         cut = Cut.at_levels(matrix, found.node, suppressed, search_statistics=told)
         if not rounds or not suppressed.any():
             return cut
-        return replace(
-            cut, next_round=self._again(matrix, promises, suppressed, low, high, rounds, clock)
-        )
+        return replace(cut, next_round=self._again(matrix, promises, suppressed, rounds, clock))
 
     def _again(
         self,
         matrix: Matrix,
         promises: Promises,
         suppressed: np.ndarray,
-        low: Node,
-        high: Node,
         rounds: int,
         clock: "_Clock",
     ) -> Cut | None:
@@ -154,7 +141,7 @@ class FullDomain(Recoder):
         if part.people < promises.k:
             return None
         try:
-            cut = self._cut(part, asked, low, high, part.total, rounds - 1, clock)
+            cut = self._cut(part, asked, part.total, rounds - 1, clock)
         except InfeasibleError:
             return None
         # a cut to the roots shows nothing that suppression would not

@@ -472,5 +472,5 @@ def _cut_where_promises_hold(matrix: Matrix, partition: Partition, promises: Pro
     """Classes of 2k and more cut as long as both sides keep every promise."""
     rows = rows_of(matrix)[np.argsort(partition.labels, kind="stable")]
     ends = np.cumsum(partition.sizes())
-    cutter = rule_cutter(matrix, rows, cuts.ROUNDED, promises.k, promises.k)
+    cutter = rule_cutter(matrix, rows, cuts.ROUNDED, promises.k)
     return split_by_level(matrix, rows, promises, cutter, np.concatenate([[0], ends[:-1]]), ends)

@@ -273,31 +273,24 @@ def has_steps(matrix: Matrix) -> bool:
     return bool((matrix.parent[matrix.parent[inner]] >= 0).any())
 
 
+@dataclass
 class _ExchangeSearch:
-    """One search for the classes of a block."""
+    """One search for the classes of a block. brief: annealing goes on, so a start is enough."""
 
-    def __init__(
-        self,
-        method: TClosenessByExchange,
-        points: np.ndarray,
-        subject_ids: np.ndarray,
-        k: int,
-        targets: Targets,
-        rng: np.random.Generator,
-        brief: bool = False,
-    ) -> None:
-        self.method = method
-        self.neighbours, self.most_rounds = method.neighbours, method.rounds
-        if brief:  # annealing goes on from here, so a start is enough
-            self.neighbours, self.most_rounds = min(FEW, self.neighbours), min(FEW, method.rounds)
-        self.brief = brief
-        self.points = points
-        self.subject_ids = subject_ids
-        self.k = k
-        self.targets = targets
-        self.rng = rng
-        self.rows = np.ascontiguousarray(points.T)
-        self.unit = max(float(points.var(axis=1).sum()), 1e-300)
+    method: TClosenessByExchange
+    points: np.ndarray
+    subject_ids: np.ndarray
+    k: int
+    targets: Targets
+    rng: np.random.Generator
+    brief: bool = False
+
+    def __post_init__(self) -> None:
+        most = FEW if self.brief else np.inf
+        self.neighbours = int(min(self.method.neighbours, most))
+        self.most_rounds = int(min(self.method.rounds, most))
+        self.rows = np.ascontiguousarray(self.points.T)
+        self.unit = max(float(self.points.var(axis=1).sum()), 1e-300)
 
     def classes(self) -> np.ndarray:
         """The class of each record, numbered from 0; some may still be too far."""
