@@ -11,7 +11,6 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -312,29 +311,19 @@ class Search:
         return np.concatenate([falling.astype(np.int64), NOISE])
 
 
-class Slots(NamedTuple):
-    """Classes as the kernels move them: the fields are those of `kernels.slots.SlotClasses`."""
-
-    rows: np.ndarray
-    record: np.ndarray
-    size: np.ndarray
-    loss: np.ndarray
-    boxes: np.ndarray
-    class_of: np.ndarray
-
-    @classmethod
-    def of(cls, rows: np.ndarray, labels: np.ndarray, count: int, capacity: int) -> "Slots":
-        """Records by class; classes without members are empty."""
-        members = np.argsort(labels, kind="stable")
-        size = np.bincount(labels, minlength=count)
-        place = np.arange(len(labels)) - np.repeat(np.cumsum(size) - size, size)
-        slot = labels[members].astype(np.int64) * capacity + place
-        filled = np.zeros((count * capacity, rows.shape[1]), dtype=np.int32)
-        filled[slot] = rows[members]
-        record = np.full(count * capacity, -1, dtype=np.int32)
-        record[slot] = members
-        boxes = np.zeros((count, 4, rows.shape[1]), dtype=np.int32)
-        return cls(filled, record, size, np.zeros(count, np.int64), boxes, labels.astype(np.int32))
+def slots_of(rows: np.ndarray, labels: np.ndarray, count: int, capacity: int) -> SlotClasses:
+    """Records by class, as kernels move them; classes without members are empty."""
+    members = np.argsort(labels, kind="stable")
+    size = np.bincount(labels, minlength=count)
+    place = np.arange(len(labels)) - np.repeat(np.cumsum(size) - size, size)
+    slot = labels[members].astype(np.int64) * capacity + place
+    filled = np.zeros((count * capacity, rows.shape[1]), dtype=np.int32)
+    filled[slot] = rows[members]
+    record = np.full(count * capacity, -1, dtype=np.int32)
+    record[slot] = members
+    boxes = np.zeros((count, 4, rows.shape[1]), dtype=np.int32)
+    loss = np.zeros(count, np.int64)
+    return SlotClasses(filled, record, size, loss, boxes, labels.astype(np.int32))
 
 
 class Refinery:
@@ -384,7 +373,7 @@ class Refinery:
         number += (np.searchsorted(starts, number, side="right") - 1).astype(np.int32) * spare
         largest = int(np.bincount(labels).max())
         capacity = max(2 * self._k - 1, largest)
-        slots = Slots.of(
+        slots = slots_of(
             self._space.rows, number[labels], count + spare * (len(starts) - 1), capacity
         )
         firsts = starts + spare * np.arange(len(starts))
@@ -403,7 +392,9 @@ class Refinery:
         starts = np.arange(blocks + 1) * count // blocks
         return starts, -(-count // blocks // SPARE) if self._rebuilds else 0
 
-    def _search_blocks(self, slots: Slots, firsts: np.ndarray, capacity: int, step: int) -> None:
+    def _search_blocks(
+        self, slots: SlotClasses, firsts: np.ndarray, capacity: int, step: int
+    ) -> None:
         """Searches every block, some at the same time: they change different classes."""
         # a record moves over only where its class has more than k, here as many as none has
         shape = self._space.shape(self._k if self._resizes else capacity, capacity)
@@ -420,7 +411,7 @@ class Refinery:
                 rebuilding.anneal(*slots, self._near, self._bound, *costs, temperatures, own)
             else:
                 rebuilding.anneal_promised(
-                    SlotClasses(*slots),
+                    slots,
                     self._asked.arrays(capacity, int(firsts[block]), int(firsts[block + 1])),
                     self._near,
                     self._bound,

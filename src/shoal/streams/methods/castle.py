@@ -199,7 +199,8 @@ class CastlePublisher:
             self._leave(np.array([slot]))
             return [self._emitted(one, self._leftover, -1)]
         # else its cluster takes in others until it can leave
-        self._merge_clusters(cluster)
+        while not self._is_enough(self._members(cluster)):
+            self._absorb(cluster, self._nearest(cluster))
         return self._output_cluster(cluster)
 
     def _is_enough(self, slots: np.ndarray) -> bool:
@@ -223,11 +224,6 @@ class CastlePublisher:
             return -1
         chosen = int(fits[self._rng(3, int(one.seq[0])).integers(len(fits))])
         return chosen if self._promises.may_join(one, good.number[[chosen]])[0] else -1
-
-    def _merge_clusters(self, cluster: int) -> None:
-        """Takes in the candidate that adds least loss, until the cluster could leave."""
-        while not self._is_enough(self._members(cluster)):
-            self._absorb(cluster, self._nearest(cluster))
 
     def _nearest(self, cluster: int) -> int:
         """The other candidate whose union with this one costs least."""

@@ -14,7 +14,9 @@ from shoal.search.repair import merge_failing
 from shoal.streams.kernels import nearest_clusters
 
 LEFTOVERS = ("hold", "drop", "star")
-
+"""What becomes of records that fit no cluster; HOLD means that they wait, and stay unpublished at
+the end.
+"""
 
 STAR_OR_DROP = {
     "help": "records that fit no cluster: suppressed (star) or dropped",
@@ -279,8 +281,3 @@ class ReusableClusters:
         for name in ("number", "loss", "since", "lo", "hi"):
             setattr(self, name, state[f"reusable.{name}"].copy())
         self._sorted = None
-
-
-"""What becomes of records that fit no cluster; HOLD means that they wait, and stay unpublished at
-the end.
-"""

@@ -44,7 +44,7 @@ from shoal.errors import InputError
 from shoal.protocols import Promises, SearchingPartitioner
 from shoal.search.efforts import REFINE, REFINE_HELP, SECONDS, STEPS, STOP, Effort
 from shoal.search.kernels import cuts, nearest_class, rounded_cut
-from shoal.search.repair import repair
+from shoal.search.repair import repair, tiles
 from shoal.search.segments import costs_of, require_people, rows_of, rule_cutter, split_by_level
 from shoal.search.targets import Targets, targets_of
 from shoal.tables.kernels import class_refinement, peeling
@@ -442,19 +442,10 @@ def _side_by_side(matrix: Matrix, partition: Partition) -> Partition:
     Refining looks for partners among near numbers only.
     """
     lo, hi, _ = nearest_class.boxes(matrix.codes, partition.labels, partition.count)
-    count, d = lo.shape
-    middles = np.column_stack([lo + (hi.astype(np.int64) - lo) // 2, np.arange(count)]).astype(
-        np.int32
-    )
-    ends, nobody, no_history = (
-        np.empty(count, np.int64),
-        np.zeros(0, np.int64),
-        np.zeros((0, d), np.int32),
-    )
-    cuts.split_to_end(middles, d, cuts.HALVES, 1, 1, costs_of(matrix), nobody, no_history, ends)
-    number = np.empty(count, dtype=np.int32)
-    number[middles[:, d]] = np.arange(count, dtype=np.int32)
-    return Partition(number[partition.labels], count)
+    order, _ = tiles(costs_of(matrix), lo, hi, 1)
+    number = np.empty(len(order), dtype=np.int32)
+    number[order] = np.arange(len(order), dtype=np.int32)
+    return Partition(number[partition.labels], partition.count)
 
 
 def _cut(rows: np.ndarray, partition: Partition, k: int, costs: np.ndarray) -> np.ndarray:
