@@ -324,9 +324,7 @@ def _outcome(
 def _released(
     found: ReturningPlan, waiting: DeferredRecords, terms: Terms
 ) -> tuple[PlannedRelease, DeferredRecords]:
-    """The rows of everybody who is shown, in the order that the policy asks for; and who waits,
-    with the groups as they are then.
-    """
+    """The rows of all who are shown, in the policy's order; and who waits, with the groups then."""
     kept = found.placed.labels >= 0
     planned = recoded(found.people, found.bound, kept, found.placed, terms)
     names, is_carried = terms.policy.model.sensitive, found.state.panel.mode == ledger_view.CARRIED

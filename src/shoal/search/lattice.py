@@ -96,9 +96,7 @@ class Lattice:
         return prod(self.shape)
 
     def floors(self) -> np.ndarray:
-        """A bound from below for the score of every node, known before any is looked at; float64 of
-        `shape`.
-        """
+        """The least that each node can score, known before any is looked at; float64 of `shape`."""
         floors = np.zeros(self.shape)
         for j, costs in enumerate(self._costs.means):
             ends = [1] * len(self.shape)

@@ -23,9 +23,7 @@ MOST = 32
 """Coordinates of one hierarchy at most."""
 
 FEW, HELD = 16, 0.98
-"""Points of more coordinates than this go to principal axes; the share of their variance that these
-hold.
-"""
+"""Points of more coordinates go to principal axes; the share of their variance that these hold."""
 
 SCALE = {
     "help": (

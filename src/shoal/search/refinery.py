@@ -125,9 +125,7 @@ def asked_otherwise(promises: Promises) -> list[PromiseTerms]:
 
 
 def _diversity(term: PromiseTerms) -> tuple[int, float] | None:
-    """How many values a class has at least, and which part of it has the same one at most; None
-    where the promise is another one.
-    """
+    """The fewest values of a class, and the most of it that has one; None for other promises."""
     parameters = term.parameters
     if term.model == "l-diversity" and parameters["kind"] == "distinct":
         return int(parameters["l"]), 1.0
@@ -426,9 +424,7 @@ class Refinery:
         _at_once(search, len(seeds))
 
     def _near_other_rows(self) -> np.ndarray:
-        """For each record near ones whose rows differ, (n, DISTINCT) int32: of each row a random
-        record.
-        """
+        """Near records of other rows for each record, a random one of each; (n, DISTINCT) int32."""
         drawn = self._rng.permutation(len(self._distinct)).astype(np.int32)
         of_row = np.empty(len(self._near_distinct), dtype=np.int32)
         of_row[self._distinct[drawn]] = drawn

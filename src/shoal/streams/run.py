@@ -362,9 +362,7 @@ class Run(Publishing):
         return certificate
 
     def interrupt(self) -> None:
-        """Writes the certificate of what is committed, if anything is; to a folder also the rows
-        that wait for a file.
-        """
+        """Writes the certificate of what is committed, if any; to a folder waiting rows, too."""
         state = self._checkpoint.load()
         if state is None or (self.outputs.format.in_parts and self.rolling is None):
             return

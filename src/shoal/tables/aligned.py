@@ -183,9 +183,7 @@ def _parted(
     local: Sequence[PrivacyModel],
     rng: np.random.Generator,
 ) -> Partition:
-    """Classes of these records that keep k, which is the first promise, and if they can the rest;
-    one, where they are fewer than 2k.
-    """
+    """Classes of these records that keep k, and if they can the rest; one of fewer than 2k."""
     if len(rows) < 2 * local[0].least_subjects(False):
         return Partition(np.zeros(len(rows), dtype=np.int32), 1)
     part = matrix.take(rows)

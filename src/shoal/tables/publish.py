@@ -111,9 +111,7 @@ def policy_and_words(policy: PolicyLike, columns: Columns, verb: str = "publish"
 def save(
     publication: Publication[Any], path: str, overwrite: bool, trace: str | None
 ) -> Certificate:
-    """Writes a release that is a frame, and the certificate of what was written; see
-    `Publication.save`.
-    """
+    """Writes a release that is a frame, and its certificate; see `Publication.save`."""
     place, tables = Location(path), publication.policy.tables
     if publication.policy.is_in_two_tables:
         raise InputError("publication: has two tables; 'shoal.publish_file' writes both")

@@ -14,9 +14,7 @@ from shoal.search.repair import merge_failing
 from shoal.streams.kernels import nearest_clusters
 
 LEFTOVERS = ("hold", "drop", "star")
-"""What becomes of records that fit no cluster; HOLD means that they wait, and stay unpublished at
-the end.
-"""
+"""What becomes of records that fit no cluster; HOLD: they wait, at the end unpublished."""
 
 STAR_OR_DROP = {
     "help": "records that fit no cluster: suppressed (star) or dropped",

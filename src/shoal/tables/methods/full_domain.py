@@ -216,9 +216,7 @@ class _Incumbent:
 
 
 class _Search:
-    """One search. Places are nodes relative to `lattice.low`; `bounds` is what every node costs at
-    least.
-    """
+    """One search. Places are relative to `lattice.low`; `bounds`: what each node costs at least."""
 
     def __init__(self, lattice: Lattice, clock: _Clock) -> None:
         self.lattice, self.clock = lattice, clock
@@ -249,9 +247,7 @@ class _Search:
     def _judge(
         self, place: Place, classes: NodeGroups | None = None, enough: float = np.inf
     ) -> NodeScore:
-        """Judges a node and keeps it if it is the best so far; one that costs `enough` is not asked
-        everything.
-        """
+        """Judges a node and keeps the best; one that costs `enough` is not asked everything."""
         node = self.node(place)
         if classes is None:
             classes = self.kept.classes(place)
@@ -338,9 +334,7 @@ class _Search:
             path.append(min(steps, key=lambda up: (self.floors[up], up)))
 
     def _halve(self, path: list[Place]) -> None:
-        """Looks for the lowest node of a path that holds; one above a node that holds, holds
-        too.
-        """
+        """Looks for the lowest node of a path that holds: all above one that holds do, too."""
         low, high = 0, len(path)
         while low < high and not self.clock.over:
             middle = (low + high) // 2
@@ -369,9 +363,7 @@ class _Search:
                     stack.append((up, at, classes))
 
     def _weakest_last(self) -> list[int]:
-        """Attributes by how many classes are left when they are generalized one level, fewest
-        first.
-        """
+        """Attributes by how many classes are left one level higher, fewest first."""
         left = {}
         for j, top in enumerate(self.top):
             up = _moved(self.origin, j, min(1, top))
@@ -381,9 +373,7 @@ class _Search:
     # Large lattices: step by step
 
     def _climb(self) -> None:
-        """From the bottom, by the step that saves most records for what it costs, while the score
-        gets better.
-        """
+        """From the bottom, by the step that saves most records for its cost, while scores fall."""
         place, classes = self.origin, self.lattice.bottom
         here = self._judge(place, classes)
         while not self.clock.over:
@@ -404,9 +394,7 @@ class _Search:
             self._descend(place)
 
     def _descend(self, place: Place) -> None:
-        """Downwards by the step that costs least, while the promises hold and the score gets
-        better.
-        """
+        """Downwards by the step that costs least, while promises hold and scores fall."""
         here = self._judge(place)
         while not self.clock.over:
             self.clock.tell(sum(place), sum(self.top), self.best.score)
@@ -428,18 +416,14 @@ def _moved(place: Place, j: int, way: int) -> Place:
 
 
 def _price(before: NodeScore, after: NodeScore) -> float:
-    """What a step up costs, least is best: per record it saves, or the score itself once the
-    promises hold.
-    """
+    """What a step up costs: per record that it saves, or the score once the promises hold."""
     if before.holds:
         return after.score
     return (after.floor - before.floor + 1e-9) / (before.suppressed - after.suppressed + 1e-9)
 
 
 class _ClassCache:
-    """Classes of nodes that were looked at, for coarser ones to be rolled up; at most ROOM times
-    the bottom's.
-    """
+    """Classes of nodes that were looked at, to be rolled up; at most ROOM times the bottom's."""
 
     def __init__(self, lattice: Lattice) -> None:
         self._lattice = lattice

@@ -60,9 +60,7 @@ EXCHANGES = {"light": (64, 2, 1), "full": (2048, 8, 3)}  # classes in a run, nea
 
 
 class Level(NamedTuple):
-    """One level of an attribute. node: (values,) int64 group of each value, numbered without gaps;
-    loss: (values,).
-    """
+    """One level. node: (values,) int64, group of each value, without gaps; loss: (values,)."""
 
     node: np.ndarray
     loss: np.ndarray
@@ -117,9 +115,7 @@ class LatticePeeling(SearchingPartitioner):
         rng: np.random.Generator,
         progress: Progress,
     ) -> Partition:
-        """Classes of at least `promises.k` people that keep every promise; only refining draws
-        random numbers.
-        """
+        """Classes of `promises.k` people that keep every promise; only refining draws numbers."""
         require_people(matrix, promises)
         if matrix.attributes == 0:
             raise InputError(
@@ -167,9 +163,7 @@ class LatticePeeling(SearchingPartitioner):
         return Partition.of_runs(rows[:, -1], starts)
 
     def _most_vectors(self, matrix: Matrix, units: Units, promises: Promises) -> int:
-        """As many as asked for, fewer on tables where they would take long; the same on any
-        computer.
-        """
+        """As many as asked for, fewer where they would take long; the same on any computer."""
         asked = MOST_ASKED // matrix.records if promises.needs_more_than_k else self.vectors
         return max(1, min(self.vectors, MOST_STEPS // len(units.rows), asked))
 
@@ -185,9 +179,7 @@ class LatticePeeling(SearchingPartitioner):
 
 
 def units_of(matrix: Matrix) -> Units:
-    """Equal records as one unit, in the order of their codes; with several records to a person,
-    person by person.
-    """
+    """Equal records as one unit, by code; with several records a person, person by person."""
     n, d = matrix.codes.shape
     ranks = np.empty((n, d), dtype=np.int32)
     values = []
@@ -224,9 +216,7 @@ def levels_of(matrix: Matrix, j: int, values: np.ndarray) -> list[Level]:
 
 
 def vectors_of(levels: list[list[Level]], units: Units, most: int) -> np.ndarray:
-    """At most about `most` vectors of levels by ascending mean loss, the last with everything in
-    one group.
-    """
+    """At most about `most` vectors of levels by ascending mean loss; the last is one group."""
     means = []
     for j, of_attribute in enumerate(levels):
         amounts = np.bincount(units.rows[:, j], units.amounts)
@@ -330,9 +320,7 @@ def _held(
 def _with_leftovers(
     matrix: Matrix, units: Units, group: np.ndarray, promises: Promises
 ) -> Partition:
-    """Every unit without a group in its nearest class; classes are numbered in order of their first
-    unit.
-    """
+    """Units without a group in their nearest class; classes in order of their first unit."""
     # each unit alone is a class of its own, which the repair merges with its nearest
     alone = group < 0
     group[alone] = group.max(initial=-1) + 1 + np.arange(alone.sum(), dtype=np.int32)
@@ -367,9 +355,7 @@ def _key_parts(levels: list[list[Level]]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _scrambled(j: int, node: np.ndarray) -> np.ndarray:
-    """A 64-bit number for each node of attribute j (splitmix64: Steele, Lea, Flood, OOPSLA
-    2014).
-    """
+    """A 64-bit number for each node of attribute j (splitmix64: Steele, Lea, Flood 2014)."""
     mixed = ((np.uint64(j + 1) << np.uint64(32)) + node.astype(np.uint64)) * np.uint64(
         0x9E3779B97F4A7C15
     )
@@ -379,9 +365,7 @@ def _scrambled(j: int, node: np.ndarray) -> np.ndarray:
 
 
 def _nodes(matrix: Matrix, j: int, values: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-    """For each level of a hierarchy, the node above each value that stands no higher, and its
-    loss.
-    """
+    """For each level of a hierarchy, the node above each value no higher than it, and its loss."""
     node = matrix.base[j] + values.astype(np.int64)
     height = heights_of(matrix.parent)
     levels = []
@@ -392,9 +376,7 @@ def _nodes(matrix: Matrix, j: int, values: np.ndarray) -> list[tuple[np.ndarray,
 
 
 def _bins(matrix: Matrix, j: int, values: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The values of a linear attribute, then its range in fewer and fewer equal bins; loss of what
-    lies in each.
-    """
+    """The values of a linear attribute, then ever fewer equal bins of its range; and losses."""
     offset = values.astype(np.int64) - int(values[0])
     levels = [(np.arange(len(values)), np.zeros(len(values)))]
     for bins in BINS:
@@ -406,9 +388,7 @@ def _bins(matrix: Matrix, j: int, values: np.ndarray) -> list[tuple[np.ndarray, 
 
 
 def _ranked(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The codes that occur, ascending, and the rank of each record's; sorts only where codes lie
-    far apart.
-    """
+    """The codes that occur, ascending, and each record's rank; sorts only codes far apart."""
     least = int(codes.min())
     reach = int(codes.max()) - least + 1
     if reach > 4 * len(codes) + 1024:
@@ -419,9 +399,7 @@ def _ranked(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _distinct(ranks: np.ndarray, radices: list[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Distinct rows in lexicographic order: a record that has it, which one each record has, how
-    many have it.
-    """
+    """Distinct rows in lexicographic order: a record of each, that of each record, the amounts."""
     key, reach = np.zeros(len(ranks), dtype=np.int64), 1
     for j, radix in enumerate(radices):
         if reach * radix >= 2**62:
@@ -449,9 +427,7 @@ def _side_by_side(matrix: Matrix, partition: Partition) -> Partition:
 
 
 def _cut(rows: np.ndarray, partition: Partition, k: int, costs: np.ndarray) -> np.ndarray:
-    """Classes of 2k and more cut to less than 2k, in place; where each class starts in `rows`, and
-    n.
-    """
+    """Cuts classes of 2k and more to less than 2k, in place; where each starts in `rows`, and n."""
     nodes = np.concatenate([[0], np.cumsum(partition.sizes())])
     columns = np.ascontiguousarray(rows.T)
     starts = rounded_cut.cut(columns, nodes, k, RULES, EXACT_ROWS, costs)

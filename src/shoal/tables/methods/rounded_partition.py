@@ -272,9 +272,7 @@ class RoundedPartition(SearchingPartitioner):
         return int(self.rare == "apart" and bool((matrix.base >= 0).any()))
 
     def _prepared(self, columns: np.ndarray, matrix: Matrix) -> np.ndarray:
-        """What spans cost, after the spare column was filled in; small tables in the order of their
-        codes.
-        """
+        """What spans cost, the spare column being filled in; sorts small tables by their codes."""
         d, records = matrix.attributes, columns.shape[1]
         if self.ties == "lexicographic" and records <= SORTED_RECORDS:
             columns[:] = columns[:, np.lexsort(columns[:d])]
@@ -328,9 +326,7 @@ class RoundedPartition(SearchingPartitioner):
     def _cut_by_level(
         self, columns: np.ndarray, matrix: Matrix, promises: Promises, costs: np.ndarray
     ) -> np.ndarray:
-        """Steps 1 to 6 for further promises, a level at a time; a refused cut tries the next best
-        attribute.
-        """
+        """Steps 1 to 6 for further promises, by levels; a refused cut tries the next attribute."""
         k = promises.k
         # records that k subjects own on average
         quota = max(k, k * matrix.records // matrix.people)
@@ -396,9 +392,7 @@ def _fill_in_oddity(columns: np.ndarray, matrix: Matrix) -> np.ndarray:
 
 
 def _branches(matrix: Matrix, j: int) -> np.ndarray:
-    """For each leaf of tree attribute j the node below the root that covers it, by its place in
-    `parent`.
-    """
+    """For each leaf of tree j the node below the root that covers it, by its place in `parent`."""
     root = matrix.root(j)
     branch = matrix.base[j] + np.arange(matrix.last[root] + 1)
     while (deep := (matrix.parent[branch] >= 0) & (matrix.parent[branch] != root)).any():

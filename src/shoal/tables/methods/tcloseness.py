@@ -138,9 +138,7 @@ class TClosenessByExchange(SearchingPartitioner):
         rng: np.random.Generator,
         progress: Progress,
     ) -> Partition:
-        """Classes of at least `promises.k` people within t; merged where exchanges could not get
-        there.
-        """
+        """Classes of `promises.k` people within t; merged where exchanges could not get there."""
         require_people(matrix, promises)
         is_small = matrix.records <= SMALL
         if self.aim == "means" or not (is_small or _holds_as_it_is(matrix, promises)):
@@ -322,9 +320,7 @@ class _ExchangeSearch:
         return sample._smallest(least_size(self.targets, self.k, SAMPLE))[0]
 
     def _smallest(self, size: int) -> tuple[int, np.ndarray | None]:
-        """Step 1: the smallest size, from this on, whose classes come near enough, and these; none
-        where all records make one class.
-        """
+        """Step 1: the smallest size from this on whose classes are near enough; these, if any."""
         records = self.points.shape[1]
         # try ever larger sizes
         failed, step, labels = size, max(1, size // 16), None
@@ -346,17 +342,13 @@ class _ExchangeSearch:
         return size, labels
 
     def _of_size(self, size: int) -> np.ndarray | None:
-        """Classes of this size after a few rounds; None where more than a quarter of them is too
-        far.
-        """
+        """Classes of this size after a few rounds; None where more than a quarter is too far."""
         labels = self._spread(size)
         excess = self._exchange(labels, TRADE_OFF, patience=3 if self.brief else 4)
         return labels if 4 * (excess > 0).sum() <= len(excess) else None
 
     def _spread(self, size: int) -> np.ndarray:
-        """Step 2: classes of `size` or one more, each spread over the values of a sensitive
-        attribute.
-        """
+        """Step 2: classes of `size` or one more, each spread over sensitive values."""
         labels = np.empty(self.points.shape[1], dtype=np.int32)
         count = 0
         for rows in blocks_of(self.points, self.targets, 8 * size, size):
@@ -366,9 +358,7 @@ class _ExchangeSearch:
         return labels
 
     def repaired(self, labels: np.ndarray) -> np.ndarray:
-        """Steps 3 and 4: exchange until nothing is gained, dissolving the worst classes while any
-        fails.
-        """
+        """Steps 3 and 4: exchange until nothing is gained; the worst dissolve while any fails."""
         if not self.brief:
             self._exchange(labels, TRADE_OFF)
         while True:
@@ -380,9 +370,7 @@ class _ExchangeSearch:
             labels = self._dissolved(labels, failing)
 
     def _exchange(self, labels: np.ndarray, weight: float, patience: int = 0) -> np.ndarray:
-        """Changes the labels until a round moves nobody, or `patience` rounds have passed; the
-        excess of each class.
-        """
+        """Changes the labels until none moves or `patience` rounds passed; each class's excess."""
         classes = int(labels.max()) + 1
         q = min(self.neighbours, max(classes - 1, 1))
         for _ in range(patience or self.most_rounds):

@@ -103,9 +103,7 @@ class _Column:
     missing: int = -1
 
     def starts(self, cells: list[int]) -> np.ndarray:
-        """The first code of every span; missing values, which only the whole attribute generalizes,
-        stay apart.
-        """
+        """The first code of every span; missing values stay apart from all but the whole."""
         apart = [self.missing] if self.missing >= 0 and len(cells) > 1 else []
         return np.append(self.first_code[cells], apart).astype(np.int32)
 
