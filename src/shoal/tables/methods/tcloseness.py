@@ -197,9 +197,7 @@ class TClosenessByExchange(SearchingPartitioner):
         rng: np.random.Generator,
         progress: Progress,
     ) -> Partition | None:
-        """Classes cut for k alone, whose records are exchanged until t holds; None where t is so
-        tight that too many classes fail.
-        """
+        """Classes cut for k, whose records trade places until t holds; None where too many fail."""
         ends = np.array([0, matrix.records])
         rows, costs = np.arange(matrix.records), costs_of(matrix)
         # one person's records, where they lie far apart, hardly meet in a class of k
