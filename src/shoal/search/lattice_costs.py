@@ -156,10 +156,8 @@ class LatticeCosts:
             tables.append(table)
             tops.append(table[-1, levels.present[j] > 0].max(initial=0.0))
         if metric == "ambiguity":
-            self.values, self.top = (
-                np.concatenate([t.ravel() for t in tables]),
-                float(np.prod(tops)),
-            )
+            self.values = np.concatenate([t.ravel() for t in tables])
+            self.top = float(np.prod(tops))
             self.means = [np.zeros(len(place)) for place in levels.place]
         elif metric == GEOMETRIC:
             self._geometric(matrix, tables)
@@ -202,11 +200,8 @@ class LatticeCosts:
         """
         size = classes.size[chosen].astype(np.float64)
         if self.metric in ("height", "average-class-size") or "discern" in self.metric:
-            return (
-                np.zeros(len(chosen))
-                if self.metric != "discernibility"
-                else size * (self.records - size)
-            )
+            discerned = size * (self.records - size)
+            return discerned if self.metric == "discernibility" else np.zeros(len(chosen))
         place = [int(self.levels.place[j][level]) for j, level in enumerate(node)]
         codes = self.levels.codes[classes.first[chosen]]
         parts = [self.values[at + codes[:, j]] for j, at in enumerate(place)]

@@ -45,13 +45,10 @@ def repair(matrix: Matrix, partition: Partition, promises: Promises) -> Partitio
         if united.count == partition.count or promises.holds(united.labels, united.count).all():
             break
         partition = merge_failing(matrix, united, promises.holds)
-    if promises.about_release and not _release_holds(promises, partition):
-        partition = merge_failing(matrix, partition, _of_enough_people(matrix, promises))
+    labels, count = partition.labels, partition.count
+    if promises.about_release and not promises.release_holds(labels, count):
+        return merge_failing(matrix, partition, _of_enough_people(matrix, promises))
     return partition
-
-
-def _release_holds(promises: Promises, partition: Partition) -> bool:
-    return promises.release_holds(partition.labels, partition.count)
 
 
 def _of_enough_people(matrix: Matrix, promises: Promises) -> Hold:

@@ -363,16 +363,12 @@ def union_certificate(
 
 def all_counted(all_of: Sequence[StreamCounters]) -> StreamCounters:
     """The counters of all parts, without their histories."""
-
-    def total(name: str) -> Any:
-        return sum(getattr(one, name) for one in all_of)
-
     worst = max(all_of, key=lambda one: len(one.late) / max(one.window, 1))
     return StreamCounters(
         late=worst.late,
         window=worst.window,
         found=next((one.found for one in all_of if one.found), []),
-        **{name: total(name) for name in _ADDED},
+        **{name: sum(getattr(one, name) for one in all_of) for name in _ADDED},
         kinds={kind: sum(one.kinds[kind] for one in all_of) for kind in KINDS},
         least=min((one.least for one in all_of if one.least is not None), default=None),
         loss=exact_sum(one.loss for one in all_of),

@@ -23,7 +23,7 @@ from shoal.streams import kafka
 from shoal.streams.certify import NOTHING, union_certificate, write_certificate
 from shoal.streams.checkpoint import CURRENT, SharedCheckpoint, SharedStream
 from shoal.streams.kafka import Arrived, TransactionLost
-from shoal.streams.kafka_group import Group, Keyed, Mark, PartitionFeed, Writer, gone
+from shoal.streams.kafka_group import LOOKED, Group, Keyed, Mark, PartitionFeed, Writer, gone
 from shoal.streams.publishing import Publishing, StreamRequest, check_terms, settled
 
 TELL_EVERY = 2.0  # seconds between two lines of progress
@@ -124,7 +124,9 @@ def _wanted(request: StreamRequest, group: Group, partitions: int) -> SharedStre
     """
     options = request.options
     while True:
-        first = [group.first_of_source(partition) for partition in range(partitions)]
+        first = [
+            kafka.first_messages(group.source, p, LOOKED, group.name) for p in range(partitions)
+        ]
         if any(one.lines for one in first):
             break
         if not options.follow:

@@ -60,9 +60,7 @@ class StreamRequest:
             )
 
     def unsafe_parts(self, parts: str, instead: str) -> list[str]:
-        """Promises that do not hold for all parts though they hold in each. parts: such as
-        `partitions`. instead: what to do.
-        """
+        """Promises that hold in each of some `parts` and may fail in all. instead: what to do."""
         return [
             f"promise '{promise.model}': may fail where classes of different {parts} show the same"
             f" cells; leave it out, or {instead}"

@@ -56,11 +56,8 @@ def boxes(values: np.ndarray, labels: np.ndarray, count: int) -> tuple[np.ndarra
     order = np.argsort(labels, kind="stable")
     order = order[np.searchsorted(labels[order], 0) :]
     starts = np.searchsorted(labels[order], np.arange(count))
-    if not count:
-        return np.zeros((0, values.shape[1])), np.zeros((0, values.shape[1]))
-    return np.minimum.reduceat(values[order], starts, axis=0), np.maximum.reduceat(
-        values[order], starts, axis=0
-    )
+    members = values[order]
+    return np.minimum.reduceat(members, starts), np.maximum.reduceat(members, starts)
 
 
 def repaired(

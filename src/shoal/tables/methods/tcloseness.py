@@ -32,6 +32,7 @@ annealed (`search.refinement`).
 
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -163,12 +164,8 @@ class TClosenessByExchange(SearchingPartitioner):
                 return labels
         if self.aim == "spans" and has_twins(matrix, promises):
             with suppress(InfeasibleError):  # too little of the table may stand for all of it
-                return by_twins(
-                    matrix,
-                    promises,
-                    rng,
-                    lambda part, asked: self.search(part, asked, rng, progress),
-                )
+                search = partial(self.search, rng=rng, progress=progress)
+                return by_twins(matrix, promises, rng, search)
         refines = self.aim == "spans" and AUTO.anneals(matrix, promises)
         progress("exchanging records between classes")
         exchanged = self._exchanged(matrix, promises, rng, brief=refines)
@@ -231,18 +228,15 @@ class TClosenessByExchange(SearchingPartitioner):
     def _exchanged(
         self, matrix: Matrix, promises: Promises, rng: np.random.Generator, brief: bool
     ) -> Partition:
-        points, targets = (
-            principal(points_of(matrix, self.scale)),
-            targets_of(promises, matrix.records),
-        )
+        points = principal(points_of(matrix, self.scale))
+        targets = targets_of(promises, matrix.records)
 
         def cluster(points: np.ndarray, subject_ids: np.ndarray, targets: Targets) -> np.ndarray:
             search = _ExchangeSearch(self, points, subject_ids, promises.k, targets, rng, brief)
             return search.classes()
 
-        return merged(
-            points, in_blocks(matrix, points, targets, self.block, promises.k, cluster), targets
-        )
+        labels = in_blocks(matrix, points, targets, self.block, promises.k, cluster)
+        return merged(points, labels, targets)
 
 
 def _is_tight(matrix: Matrix, promises: Promises, rng: np.random.Generator) -> bool:
