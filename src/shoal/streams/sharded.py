@@ -208,10 +208,8 @@ class ShardedRun:
         try:
             state.require_new(splits, self._options.source)
             types = _one_kind(splits, state.types)
-            steps = self._room.each(
-                Advance(request, tuple(state.names)),
-                self._tasks(splits, at_end),
-            )
+            work = Advance(request, tuple(state.names))
+            steps = self._room.each(work, self._tasks(splits, at_end))
         finally:
             for split in splits:
                 Path(split.path).unlink(missing_ok=True)

@@ -259,12 +259,9 @@ class PartyLink:
         self._read[sender] += 1
         frame = self._journal.get(b"R", sender, number)
         assert frame is not None
-        if messages.unpack_head(frame)[1] != kind:
-            raise messages.refused(
-                sender,
-                messages.MessageKind(messages.unpack_head(frame)[1]),
-                "is not what comes next",
-            )
+        found = messages.MessageKind(messages.unpack_head(frame)[1])
+        if found != kind:
+            raise messages.refused(sender, found, "is not what comes next")
         return frame[messages.FRAME_HEAD :]
 
     def _has_come(self, sender: str, number: int) -> bool:
