@@ -9,7 +9,6 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -112,61 +111,66 @@ def _until_done(protocol: "PartyProtocol", conversation: Conversation) -> Fusion
             conversation.progress("a channel broke; waiting for the others")
 
 
-@dataclass
 class PartyProtocol:
     """The program of one party. keeps_rows: whether its table by row is for a transcript."""
 
-    conversation: Conversation
-    party_input: PartyInput | None
-    joined: np.ndarray | None
-    past: Callable[[], bytes]
-    keeps_rows: bool
-
-    def __post_init__(self) -> None:
-        self._agreement = self.conversation.agreement
-        self._link = self.conversation.link
-        self._name = self.conversation.name
+    def __init__(
+        self,
+        conversation: Conversation,
+        party_input: PartyInput | None,
+        joined: np.ndarray | None,
+        past: Callable[[], bytes],
+        keeps_rows: bool,
+    ) -> None:
+        self._conversation = conversation
+        self._agreement = conversation.agreement
+        self._link = conversation.link
+        self._name = conversation.name
+        self._input = party_input
+        self._joined = joined
+        self._past = past
+        self._keeps_rows = keeps_rows
         self._statistics = RunStatistics()
 
     def warm_up(self) -> None:
         """Loads the compiled loops before anybody waits for them; a small table needs none."""
-        if self.party_input is None or len(self.party_input.ids) <= FEW_ROWS:
+        if self._input is None or len(self._input.ids) <= FEW_ROWS:
             return
         first_row = np.zeros(4, dtype=np.int64)
-        own = {j: cells[first_row] for j, cells in self.party_input.cells.items()}
+        own = {j: cells[first_row] for j, cells in self._input.cells.items()}
         with always(compiled=True):
             self._party(own, np.arange(4), {}, None, None).warm_up()
 
     def attempt(self) -> FusionResult | None:
         """One session, from the beginning to the end; raises LinkLost if the session breaks."""
         self._statistics = RunStatistics()
-        journal = self.conversation.journal
-        with rounds_of(self.conversation) as rounds:
-            self.conversation.progress("waiting for the other parties")
+        journal = self._conversation.journal
+        with rounds_of(self._conversation) as rounds:
+            self._conversation.progress("waiting for the other parties")
             self._link.establish(is_last=journal.get(_FINISHED) is not None)
             if isinstance(rounds, MpycRounds):
                 rounds.open()
             self._link.rewind()
             fused = None
-            if self.party_input is None:
+            if self._input is None:
                 self._help(rounds)
             else:
-                fused = self._fuse(self.party_input, rounds)
-            self.conversation.remember(_FINISHED, bytes)
+                fused = self._fuse(self._input, rounds)
+            self._conversation.remember(_FINISHED, bytes)
             self._link.finish()
             return fused
 
     def _help(self, rounds: Rounds | None) -> None:
         """A helper's part: compare keyed ids, and compute with two owners until the rounds end."""
         if self._agreement.collector == self._name:
-            self.conversation.progress("helping to join the ids")
-            IdJoin(self.conversation).help()
+            self._conversation.progress("helping to join the ids")
+            IdJoin(self._conversation).help()
         first_owner = self._agreement.owners[0]
 
         is_over = partial(self._link.has_more, first_owner)
-        ahead = steps_ahead(self.conversation) if isinstance(rounds, MpycRounds) else 0
+        ahead = steps_ahead(self._conversation) if isinstance(rounds, MpycRounds) else 0
         while isinstance(rounds, MpycRounds) and not is_over():
-            self.conversation.progress("helping to compute the rounds")
+            self._conversation.progress("helping to compute the rounds")
             rounds.maximum([0] * ahead, unless=is_over)
         self._link.receive(first_owner, MessageKind.END)
 
@@ -174,16 +178,16 @@ class PartyProtocol:
         phase = self._statistics.phase
         with phase("join"):
             sizes, sender = self._roll(party_input)
-            rows = self.joined
+            rows = self._joined
             if rows is None:
-                rows = IdJoin(self.conversation).rows(party_input.ids, sizes)
+                rows = IdJoin(self._conversation).rows(party_input.ids, sizes)
             recalled = None
             if self._agreement.model.before is not None:
                 ids = party_input.ids.gather(rows).to_list()
-                recalled = recalled_by_all(self.conversation, self.past, ids)
+                recalled = recalled_by_all(self._conversation, self._past, ids)
                 rows = rows[recalled.published]
             self._statistics.people = len(rows)
-        shared = SharedColumns(self.conversation, party_input, rows)
+        shared = SharedColumns(self._conversation, party_input, rows)
         with phase("label"):
             labels, classes = shared.label(sender)
             diverse = shared.unchanged(MessageKind.SENSITIVE)
@@ -191,7 +195,7 @@ class PartyProtocol:
             for name, asked in self._agreement.diverse.items():
                 require_values(name, asked, holds=len(diverse[name][0]) >= asked)
             judged = shared.judged()
-            ahead = steps_ahead(self.conversation)  # a verdict begins the messages of the rounds
+            ahead = steps_ahead(self._conversation)  # a verdict begins the messages of the rounds
             self._require_judged(judged)
         with phase("scoring"):
             own = {j: cells[rows] for j, cells in party_input.cells.items()}
@@ -211,7 +215,7 @@ class PartyProtocol:
             people = encode_text(party_input.ids.gather(rows))
             warnings = spelled_apart(people, "subject", [])
             self._seal(published)
-        by_row = table if self.keeps_rows else None
+        by_row = table if self._keeps_rows else None
         report, ledger = self._report(), None
         if recalled is not None:
             after = recalled.after(table.select(self._agreement.quasi), self._agreement.hash)
@@ -223,7 +227,7 @@ class PartyProtocol:
     def _roll(self, party_input: PartyInput) -> tuple[dict[str, int], str]:
         """How many records each owner has, and the first owner who has the label."""
         own = {"records": len(party_input.ids), "label": party_input.label is not None}
-        received = self.conversation.exchange(MessageKind.ROLL, json.dumps(own).encode())
+        received = self._conversation.exchange(MessageKind.ROLL, json.dumps(own).encode())
         roll = {owner: parse_roll(content) for owner, content in received.items()}
         roll[self._name] = own
         labelled = [owner for owner in self._agreement.owners if roll[owner]["label"]]
@@ -272,7 +276,7 @@ class PartyProtocol:
             statistics.rounds += 1
             statistics.steps += len(done)
             attributes = ", ".join(sorted({names[step.attribute] for step in done})) or "nothing"
-            self.conversation.progress(
+            self._conversation.progress(
                 f"round {statistics.rounds}: {owner} specializes {attributes}, steps: {len(done)}"
             )
         helper = self._agreement.model.helper
@@ -305,14 +309,14 @@ class PartyProtocol:
         if rounds is None:
             return 0, sum(bid > 0 for bid in bids), 0
         own = json.dumps(bids).encode()
-        if self.conversation.remember(_BIDS, lambda: own, number) != own:
+        if self._conversation.remember(_BIDS, lambda: own, number) != own:
             raise PartyError(
                 "journal: this round's bids differ from those it holds; the table or Shoal's"
                 " version changed, make a new agreement"
             )
         if isinstance(rounds, ClearRounds):
             return rounds.maximum(bids)  # its messages are in the journal
-        known = self.conversation.journal.get(_RESULT, "", number)
+        known = self._conversation.journal.get(_RESULT, "", number)
         if known is not None:
             return known[0], known[1], int.from_bytes(known[2:])
         won = rounds.maximum(bids)
@@ -328,7 +332,7 @@ class PartyProtocol:
         until then it may have lost what it was told, and they repeat the round with it.
         """
         content = bytes(won[:2]) + (won[2].to_bytes(_BID) if won[2] else b"")
-        self.conversation.remember(_RESULT, lambda: content, self._statistics.rounds)
+        self._conversation.remember(_RESULT, lambda: content, self._statistics.rounds)
 
     # The table
 
@@ -339,7 +343,7 @@ class PartyProtocol:
             return
         for owner in self._agreement.owners:
             if numbers := self._agreement.numbers_of(owner):
-                content = self.conversation.said(owner, MessageKind.HULLS, lambda: own)
+                content = self._conversation.said(owner, MessageKind.HULLS, lambda: own)
                 with said_by(owner, MessageKind.HULLS):
                     party.narrow(content, numbers)
 
@@ -356,7 +360,7 @@ class PartyProtocol:
         digest = hashlib.sha256()
         for piece in table.iter_slices(_SLICE):
             digest.update(piece.write_csv().encode())
-        self.conversation.require_same(
+        self._conversation.require_same(
             MessageKind.SEAL, digest.digest(), "ended with another table"
         )
 
@@ -391,7 +395,9 @@ class PartyProtocol:
             assert judged is not None
             return VALID if len(np.unique(judged[0])) >= judged[1] else REFUSED
 
-        verdict = self.conversation.said(self._agreement.judge, MessageKind.VERDICT, verdict_on_all)
+        verdict = self._conversation.said(
+            self._agreement.judge, MessageKind.VERDICT, verdict_on_all
+        )
         require_values(sensitive.attribute, sensitive.l, holds=verdict == VALID)
 
     def _instruct_steps(self, party: BiddingParty, winner: str, won: Won) -> None:
@@ -401,7 +407,7 @@ class PartyProtocol:
             if self._agreement.tells_runner_up:
                 steps = party.go_on(runner_up)
             valid = self._asked(party, steps)
-            self.conversation.send_to_owners(
+            self._conversation.send_to_owners(
                 MessageKind.BATCH, party.specialize(valid, valid < steps)
             )
             return
@@ -422,7 +428,7 @@ class PartyProtocol:
                     batch = party.decide(verdict)
             else:
                 batch = party.decide()
-            self.conversation.send_to_owners(MessageKind.BATCH, batch)
+            self._conversation.send_to_owners(MessageKind.BATCH, batch)
             return
         if asks and self._agreement.judge == self._name:
             self._judged(party, owner)

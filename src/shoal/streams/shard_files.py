@@ -330,7 +330,7 @@ class BatchFolder:
         self._take_place(copy)
         remove_stale_signature(self.path / MANIFEST)
 
-    def described(self, entries: list[dict[str, Any]], render: Render) -> dict[str, Any]:
+    def described(self, entries: Sequence[Mapping[str, Any]], render: Render) -> Mapping[str, Any]:
         """The certificate's `output`: a folder of one format is described as a file of it."""
         whole = describe_file(self.path, f"{self.path}{PARQUET}", digest(entries), render)
         return {**whole, "files": entries}
@@ -350,7 +350,7 @@ def batch_folder(output: str) -> Iterator[BatchFolder]:
         yield BatchFolder(output, draft)
 
 
-def digest(entries: list[dict[str, Any]]) -> str:
+def digest(entries: Sequence[Mapping[str, Any]]) -> str:
     """One SHA-256 of all files: that of the lines that sha256sum prints about them."""
     by_name = sorted(entries, key=lambda entry: str(entry["name"]))
     lines = "".join(f"{entry['sha256']}  {entry['name']}\n" for entry in by_name)
