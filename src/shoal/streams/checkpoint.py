@@ -309,7 +309,7 @@ class SharedCheckpoint(Checkpoint):
         digest = hashlib.sha256(content).hexdigest()
         draft = self.folder / f"snapshot-{step}-{secrets.token_hex(8)}.tmp"
         self.write(draft, content)
-        os.replace(draft, self.folder / snapshot_name(step, digest))
+        os.replace(draft, self.folder / self.named(step, digest))
         self._sync_folder()
         return digest
 
@@ -319,7 +319,7 @@ class SharedCheckpoint(Checkpoint):
         The stream does not start over then: that would publish the same people a second time.
         """
         try:
-            content = (self.folder / snapshot_name(step, digest)).read_bytes()
+            content = (self.folder / self.named(step, digest)).read_bytes()
         except OSError:
             raise CheckpointError(
                 f"checkpoint '{self.folder}': lacks the snapshot of step {step}, from which the"
@@ -360,6 +360,10 @@ class SharedCheckpoint(Checkpoint):
         finally:
             os.close(handle)
 
+    @staticmethod
+    def named(step: int, digest: str) -> str:
+        return f"snapshot-{step}-{digest[:SHOWN]}"
+
     def _snapshots(self) -> list[tuple[int, str, Path]]:
         found = []
         for path in self.folder.iterdir() if self.folder.is_dir() else ():
@@ -367,7 +371,3 @@ class SharedCheckpoint(Checkpoint):
             if named:
                 found.append((int(named[1]), named[2], path))
         return found
-
-
-def snapshot_name(step: int, digest: str) -> str:
-    return f"snapshot-{step}-{digest[:SHOWN]}"

@@ -20,14 +20,7 @@ import numpy as np
 from shoal.connectors.location import PARQUET
 from shoal.errors import CheckpointError
 from shoal.streams.certify import StreamCounters
-from shoal.streams.checkpoint import (
-    CURRENT,
-    SHOWN,
-    UNFIT,
-    Checkpoint,
-    SharedCheckpoint,
-    snapshot_name,
-)
+from shoal.streams.checkpoint import CURRENT, SHOWN, UNFIT, Checkpoint, SharedCheckpoint
 from shoal.streams.options import StreamOptions
 from shoal.streams.publishing import Publishing, StreamRequest
 from shoal.streams.shard_files import NAMED, ShardFeed, Share, Split, digest
@@ -189,7 +182,9 @@ class ShardRun(Publishing):
 def require_seen(checkpoint: Path, step: Step) -> None:
     """Raises CheckpointError where the driver does not see what a task wrote."""
     state, rows = step.state, step.rows
-    snapshot = shard_folder(checkpoint, step.shard) / snapshot_name(state.step, state.digest)
+    snapshot = shard_folder(checkpoint, step.shard) / SharedCheckpoint.named(
+        state.step, state.digest
+    )
     if not snapshot.is_file() or (rows is not None and not (checkpoint / rows.path).is_file()):
         raise _unseen(checkpoint)
 
@@ -204,7 +199,7 @@ def _unseen(checkpoint: Path) -> CheckpointError:
 def forget_steps(checkpoint: Path, shard: int, state: ShardState) -> None:
     """Removes what no commit names of a shard: the state of earlier steps, and of lost ones."""
     folder = shard_folder(checkpoint, shard)
-    kept = snapshot_name(state.step, state.digest)
+    kept = SharedCheckpoint.named(state.step, state.digest)
     for path in folder.iterdir() if folder.is_dir() else ():
         if path.name.startswith(("snapshot-", "rows-")) and path.name != kept:
             path.unlink(missing_ok=True)
