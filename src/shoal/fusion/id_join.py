@@ -112,13 +112,7 @@ class IdJoin:
         return points
 
     def _pass_on(
-        self,
-        to: str,
-        work: Work,
-        chunks: Chunks,
-        points: int,
-        stage: str,
-        workers: Executor | None,
+        self, to: str, work: Work, chunks: Chunks, points: int, stage: str, workers: Executor | None
     ) -> None:
         """Sends `work` of every chunk; what an earlier run has sent is not made again."""
         before, count = self._owners[self._owners.index(self._name) - 1], _count(points)

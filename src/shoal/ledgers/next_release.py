@@ -32,13 +32,7 @@ from shoal.data.schema import Attribute, Role, Schema
 from shoal.data.table import Table
 from shoal.data.truth import Truth, faults
 from shoal.errors import InputError
-from shoal.ledgers.increment import (
-    NO_ROOM,
-    CandidateRecords,
-    Terms,
-    collect_candidates,
-    people_of,
-)
+from shoal.ledgers.increment import NO_ROOM, CandidateRecords, Terms, collect_candidates, people_of
 from shoal.ledgers.planned_release import (
     PlannedRelease,
     current_table,

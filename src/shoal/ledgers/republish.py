@@ -15,12 +15,7 @@ from typing import Any, Generic, cast
 import polars as pl
 
 from shoal.auditor.ledger.export import check_outside, disagreements
-from shoal.auditor.ledger.terms import (
-    WITH_OPERATIONS,
-    check_policy,
-    check_same,
-    policy_files,
-)
+from shoal.auditor.ledger.terms import WITH_OPERATIONS, check_policy, check_same, policy_files
 from shoal.auditor.verdict import require_kept
 from shoal.connectors import files
 from shoal.connectors.database import release_tables
@@ -211,12 +206,7 @@ def republish_file(
                 if target is not None:
                     target.bind()
                 step, refused = ledger.commit(
-                    draft,
-                    source.sha256,
-                    records,
-                    REPLACED,
-                    runs,
-                    publishes=planned is not None,
+                    draft, source.sha256, records, REPLACED, runs, publishes=planned is not None
                 )
     return Republication(
         step.release,

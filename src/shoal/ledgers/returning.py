@@ -284,8 +284,7 @@ def _for_the_absent(
     absent = np.flatnonzero(is_absent).astype(np.int32)
     tokens = [f"{token:016x}" for token in state.tokens[absent].tolist()]
     rows = arriving[somebody[panel.group[absent]]].with_columns(
-        pl.Series(subject, tokens, dtype=pl.String),
-        *state.values[absent].get_columns(),
+        pl.Series(subject, tokens, dtype=pl.String), *state.values[absent].get_columns()
     )
     return rows, absent
 

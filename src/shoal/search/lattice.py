@@ -309,11 +309,7 @@ class Lattice:
 
 
 def account(
-    lattice: Lattice,
-    node: Node,
-    judged: NodeScore,
-    proven: bool = False,
-    every_node: bool = False,
+    lattice: Lattice, node: Node, judged: NodeScore, proven: bool = False, every_node: bool = False
 ) -> dict[str, Any]:
     """What a search says about the node it chose.
 

@@ -105,12 +105,7 @@ def cut_by_rule(matrix: Matrix, promises: Promises, rule: int, ties: str = CODES
 
 
 def cut_to_end(
-    matrix: Matrix,
-    rows: np.ndarray,
-    rule: int,
-    least: int,
-    people: int,
-    ties: str = CODES,
+    matrix: Matrix, rows: np.ndarray, rule: int, least: int, people: int, ties: str = CODES
 ) -> tuple[np.ndarray, np.ndarray]:
     """Cuts segments of 2 * least rows and more while all sides keep people; starts and ends."""
     ends = np.empty(len(rows) // least + 1, dtype=np.int64)

@@ -138,12 +138,7 @@ def _wanted(request: StreamRequest, group: Group, partitions: int) -> SharedStre
     columns = request.policy.fields.names(kafka.names_in(first_message, group.source))
     partitioner = None if request.policy.subject is None else request.policy.model.read.partitioner
     shared = SharedStream(
-        group.source.name,
-        group.sink.name,
-        partitions,
-        columns,
-        partitioner,
-        settled(request.fixed),
+        group.source.name, group.sink.name, partitions, columns, partitioner, settled(request.fixed)
     )
     for partition, arrived in enumerate(first):
         feed = _feed(shared, request, group, partition)
@@ -172,11 +167,7 @@ class Share:
     """The partitions that are assigned to this process; they may change between any two steps."""
 
     def __init__(
-        self,
-        request: StreamRequest,
-        group: Group,
-        shared: SharedStream,
-        clock: Callable[[], float],
+        self, request: StreamRequest, group: Group, shared: SharedStream, clock: Callable[[], float]
     ) -> None:
         self._request, self._options, self._group = request, request.options, group
         self._shared, self._clock = shared, clock

@@ -198,10 +198,7 @@ BLOCK = 1 << 21  # pairs of a class and a person who may fit it that are compare
 
 
 def find_united(
-    table: Table,
-    bound: BoundTable,
-    guard: BesideGuard,
-    progress: Progress = no_progress,
+    table: Table, bound: BoundTable, guard: BesideGuard, progress: Progress = no_progress
 ) -> tuple[Partition, float]:
     """Classes that keep every promise and leave k people who fit, and the CPU seconds it took.
 

@@ -38,14 +38,7 @@ from shoal.policy.binding.table import bound_table
 from shoal.policy.consistency import named_as
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.recoding.recode import require_key
-from shoal.tables.draft import (
-    BOUNDED,
-    WITHHELD,
-    Outcome,
-    RecodedDraft,
-    prepare,
-    with_bound,
-)
+from shoal.tables.draft import BOUNDED, WITHHELD, Outcome, RecodedDraft, prepare, with_bound
 from shoal.tables.request import NOTHING_ELSE, PublishRequest
 
 if TYPE_CHECKING:
@@ -193,10 +186,7 @@ def _require_same(back: Table, written: Table, path: str) -> None:
 
 
 def publish_file(
-    table: str | Frame,
-    policy: Policy,
-    output: str,
-    request: PublishRequest = NOTHING_ELSE,
+    table: str | Frame, policy: Policy, output: str, request: PublishRequest = NOTHING_ELSE
 ) -> Outcome:
     """One release; writes the output and its certificate, both whole or neither.
 

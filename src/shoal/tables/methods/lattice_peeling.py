@@ -109,11 +109,7 @@ class LatticePeeling(SearchingPartitioner):
             raise InputError(f"method '{self.name}': parameter 'vectors' must be at least 1")
 
     def search(
-        self,
-        matrix: Matrix,
-        promises: Promises,
-        rng: np.random.Generator,
-        progress: Progress,
+        self, matrix: Matrix, promises: Promises, rng: np.random.Generator, progress: Progress
     ) -> Partition:
         """Classes of `promises.k` people that keep every promise; only refining draws numbers."""
         require_people(matrix, promises)

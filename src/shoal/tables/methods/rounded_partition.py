@@ -210,11 +210,7 @@ class RoundedPartition(SearchingPartitioner):
         return self.refine == "none" and (self.rare == "mixed" or not over_trees)
 
     def search(
-        self,
-        matrix: Matrix,
-        promises: Promises,
-        rng: np.random.Generator,
-        progress: Progress,
+        self, matrix: Matrix, promises: Promises, rng: np.random.Generator, progress: Progress
     ) -> Partition:
         """Exactly floor(n/k) classes of k to 2k - 1 records; only refining draws random numbers.
 
@@ -335,15 +331,7 @@ class RoundedPartition(SearchingPartitioner):
         final: list[np.ndarray] = []
         while len(begin):
             low = rounded_cut.cut_once(
-                columns,
-                begin,
-                end,
-                attempt,
-                k,
-                quota,
-                self._rules(),
-                EXACT_ROWS,
-                costs,
+                columns, begin, end, attempt, k, quota, self._rules(), EXACT_ROWS, costs
             )
             # nodes that no attribute can cut are classes
             final.append(begin[low == 0])

@@ -133,11 +133,7 @@ class TClosenessByExchange(SearchingPartitioner):
     block: int = field(default=1 << 15, metadata=BLOCK)
 
     def search(
-        self,
-        matrix: Matrix,
-        promises: Promises,
-        rng: np.random.Generator,
-        progress: Progress,
+        self, matrix: Matrix, promises: Promises, rng: np.random.Generator, progress: Progress
     ) -> Partition:
         """Classes of `promises.k` people within t; merged where exchanges could not get there."""
         require_people(matrix, promises)
@@ -152,11 +148,7 @@ class TClosenessByExchange(SearchingPartitioner):
         return min(found, key=lambda p: loss_of(matrix, p))
 
     def _searched(
-        self,
-        matrix: Matrix,
-        promises: Promises,
-        rng: np.random.Generator,
-        progress: Progress,
+        self, matrix: Matrix, promises: Promises, rng: np.random.Generator, progress: Progress
     ) -> Partition:
         if self.aim == "spans" and is_large(matrix, promises):
             labels = self._k_first(matrix, promises, rng, progress)
@@ -188,11 +180,7 @@ class TClosenessByExchange(SearchingPartitioner):
         return min(found, key=lambda p: loss_of(matrix, p))
 
     def _k_first(
-        self,
-        matrix: Matrix,
-        promises: Promises,
-        rng: np.random.Generator,
-        progress: Progress,
+        self, matrix: Matrix, promises: Promises, rng: np.random.Generator, progress: Progress
     ) -> Partition | None:
         """Classes cut for k, whose records trade places until t holds; None where too many fail."""
         ends = np.array([0, matrix.records])
