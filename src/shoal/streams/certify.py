@@ -13,20 +13,17 @@ from shoal.auditor.description import column_roles, described, provenance, repea
 from shoal.auditor.measure import measure
 from shoal.auditor.verdict import require_kept, withheld_few
 from shoal.connectors import files
-from shoal.connectors.outputs import describe_file
 from shoal.data.certificate import Certificate
 from shoal.data.language import printable
 from shoal.data.numbers import exact_sum
 from shoal.data.people import UNITS, UNKNOWN, people_key
 from shoal.data.progress import Progress
-from shoal.data.schema import Render
 from shoal.data.stream import KINDS, NEW
 from shoal.data.table import Table
 from shoal.data.warnings import FIELDS_DROPPED, MOSTLY_ASIDE, ReleaseWarning
 from shoal.errors import ANOTHER_STREAM
 from shoal.streams.core import Batch, StreamCore
 from shoal.streams.gate import Passed
-from shoal.streams.options import StreamOptions
 from shoal.version import VERSION
 
 VERB = "stream"
@@ -236,15 +233,6 @@ def release_by_release(core: StreamCore, counters: StreamCounters) -> dict[str, 
         **provenance(VERB, problem),
         "columns": column_roles([a.name for a in core.schema.published], problem),
     }
-
-
-def output_of(
-    options: StreamOptions, published: Path, digest: str | None, render: Render
-) -> Mapping[str, Any]:
-    """The certificate's `output`: the file; of a topic or standard output its hash."""
-    if not options.place.is_path and not options.place.is_table:
-        return {"sha256": digest}
-    return describe_file(published, options.sink, digest, render)
 
 
 def stream_certificate(

@@ -30,6 +30,7 @@ from shoal.connectors.feeds import feed_of
 from shoal.connectors.files import file_sha256
 from shoal.connectors.location import Location
 from shoal.connectors.outputs import (
+    describe_file,
     remove_stale_signature,
     remove_uncommitted_certificate,
     sole_writer,
@@ -42,7 +43,7 @@ from shoal.errors import ANOTHER_STREAM, TWICE, CheckpointError, is_stop, os_err
 from shoal.policy.policy import Policy
 from shoal.protocols import Source
 from shoal.streams import kafka
-from shoal.streams.certify import output_of, require_whole_kept, whole_stream, write_certificate
+from shoal.streams.certify import require_whole_kept, whole_stream, write_certificate
 from shoal.streams.checkpoint import Checkpoint
 from shoal.streams.options import StreamOptions
 from shoal.streams.outputs import Output, RowFormat
@@ -412,10 +413,12 @@ class Run(Publishing):
         return self._certificate(self._read_and_written(digest))
 
     def _read_and_written(self, digest: str | None) -> dict[str, Any]:
-        render = self.core.schema.render
-        output = output_of(self._options, self._published, digest, render)
+        render, place = self.core.schema.render, self._options.place
+        output: Mapping[str, Any] = {"sha256": digest}  # of a topic or standard output
         if self.rolling is not None:
             output = self.rolling.described(render)
+        elif place.is_path or place.is_table:
+            output = describe_file(self._published, self._options.sink, digest, render)
         return {"input": {"sha256": self._input or self._feed.sha256}, "output": output}
 
     def _tell(self, progress: Progress) -> None:

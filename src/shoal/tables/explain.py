@@ -43,11 +43,11 @@ def explain(matrix: Matrix, whole_table: Classes, cut: Cut, problem: Problem) ->
         )
         if cut.suppressed.any():
             explanation["suppressed"] = _suppressed(lattice, cut, whole_table, problem)
-        explanation["generalized"] = [
-            _lower(lattice, cut.levels, j, whole_table, problem)
-            for j, level in enumerate(cut.levels)
-            if level == lattice.high[j] and level > 0
-        ]
+        for j, name in enumerate(matrix.names):
+            if 0 < cut.levels[j] == lattice.high[j]:
+                lower = _raised(lattice, cut.levels, j, cut.levels[j] - 1)
+                broken = _broken(lattice, lower, whole_table, problem)
+                explanation["generalized"].append({"attribute": name, "promises": broken})
         explanation["looser"] = _looser(lattice, cut)
         explanation |= neighbourhood(matrix, bound, cut.levels, problem)
     explanation["cheaper"] = [
@@ -73,15 +73,6 @@ def _suppressed(lattice: Lattice, cut: Cut, whole_table: Classes, problem: Probl
         "records": records,
         "promises": _broken(lattice, cut.levels, whole_table, problem),
         "columns": columns,
-    }
-
-
-def _lower(lattice: Lattice, levels: Node, j: int, whole_table: Classes, problem: Problem) -> Json:
-    """What breaks if a fully generalized attribute goes one level down."""
-    node = _raised(lattice, levels, j, levels[j] - 1)
-    return {
-        "attribute": lattice.matrix.names[j],
-        "promises": _broken(lattice, node, whole_table, problem),
     }
 
 

@@ -250,7 +250,7 @@ class _Search:
         """Judges a node and keeps the best; one that costs `enough` is not asked everything."""
         node = self.node(place)
         if classes is None:
-            classes = self.kept.classes(place)
+            classes = self.kept.classes(place, node)
         judged = self.lattice.judge(classes, node, enough)
         self.at_least = min(self.at_least, judged.at_least)
         if judged.holds and judged.score < self.best.score - ROUNDING:
@@ -431,11 +431,10 @@ class _ClassCache:
         self._classes = [lattice.bottom]
         self._room = ROOM * len(lattice.bottom.first)
 
-    def classes(self, place: Place) -> NodeGroups:
+    def classes(self, place: Place, node: Node) -> NodeGroups:
         """The classes of a node."""
         finer = (np.array(self._places, dtype=np.int16) <= np.array(place)).all(axis=1)
         base = min(np.flatnonzero(finer).tolist(), key=lambda i: len(self._classes[i].first))
-        node = tuple(int(low + step) for low, step in zip(self._lattice.low, place, strict=True))
         classes, _ = self._lattice.rolled_up(self._classes[base], node)
         if len(classes.first) <= self._room and len(self._places) < MOST_KEPT:
             self._room -= len(classes.first)
