@@ -160,11 +160,11 @@ class LatticeCosts:
             self.top = float(np.prod(tops))
             self.means = [np.zeros(len(place)) for place in levels.place]
         elif metric == GEOMETRIC:
-            self._geometric(matrix, tables)
+            self._geometric(matrix.whole, tables)
         elif tables:
-            self._additive(matrix, tables)
+            self._additive(tables)
 
-    def _additive(self, matrix: Matrix, tables: list[np.ndarray]) -> None:
+    def _additive(self, tables: list[np.ndarray]) -> None:
         """Costs that add up over cells: a mean by level; suppressed cells cost as the root."""
         weights = [count / self.records for count in self.levels.present]
         # not a matrix product: its threads cost more than they save, and add up in any order
@@ -176,9 +176,8 @@ class LatticeCosts:
         drops = [(table[-1] - table).ravel() for table in tables]
         self.values = np.concatenate(drops) / whole / self.records
 
-    def _geometric(self, matrix: Matrix, tables: list[np.ndarray]) -> None:
-        """The logarithm of the geometric mean of 1 + loss over the attributes, by their weights."""
-        weights = matrix.whole  # 0 where there is nothing to lose
+    def _geometric(self, weights: np.ndarray, tables: list[np.ndarray]) -> None:
+        """The logarithm of the mean of 1 + loss by weights, 0 where there is nothing to lose."""
         each = np.where(weights > 0, weights, 1.0)
         self.exponents = weights / (weights.sum() or 1.0)
         self.losses = [

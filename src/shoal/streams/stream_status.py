@@ -117,12 +117,7 @@ class StreamLog:
         }
 
     def content(self) -> dict[str, Any]:
-        return {
-            "started": self.started,
-            "minutes": self.minutes,
-            "events": self.events,
-            "gaps": self.gaps,
-        }
+        return {name: value for name, value in vars(self).items() if name != "last"}
 
 
 def write_status(folder: Path, content: Mapping[str, Any]) -> None:

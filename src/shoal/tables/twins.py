@@ -77,7 +77,7 @@ def by_twins(
     part = PartPromises(promises, chosen, matrix.records)
     found = search(matrix.take(chosen), part)
     labels = _dealt(matrix, units, values[chosen], found, costs)
-    _join(labels, left, matrix, promises.closeness, m)
+    _join(labels, left, matrix, promises.closeness)
     polished = _polished(matrix, Partition.of(labels), values, promises.k, rng)
     if promises.holds(polished.labels, polished.count).mean() < 1 - MOST_FAILING:
         raise InfeasibleError("people are too often dealt to a class twice")
@@ -169,7 +169,7 @@ def _dealt(
 
 
 def _join(
-    labels: np.ndarray, left: np.ndarray, matrix: Matrix, asked: tuple[Closeness, ...], m: int
+    labels: np.ndarray, left: np.ndarray, matrix: Matrix, asked: tuple[Closeness, ...]
 ) -> None:
     """Records in no unit join the class that grows least of those that take one more, in place;
     those without one become classes of their own.

@@ -116,7 +116,7 @@ class FullDomain(Recoder):
         lattice = Lattice(matrix, promises, self.metric, limit, *self._ends(matrix))
         found = _Search(lattice, clock).run(self.search)
         if found.node is None or found.judged is None:
-            raise InfeasibleError(_nothing_found(self, lattice))
+            raise InfeasibleError(_nothing_found(self))
         suppressed = lattice.suppressed(found.node)
         proven = found.bound == found.score
         bound = None if found.bound is None else lattice.reported(found.bound)
@@ -167,7 +167,7 @@ class FullDomain(Recoder):
         return least, most
 
 
-def _nothing_found(method: FullDomain, lattice: Lattice) -> str:
+def _nothing_found(method: FullDomain) -> str:
     remedy = (
         "raise 'maximum' or 'suppression'"
         if method.maximum

@@ -25,6 +25,7 @@ Reading: "the best of 50 runs" (`preset="paper"`) is the one of least squared er
 """
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -81,14 +82,9 @@ class TClosenessKMeansPP(Partitioner):
         """Classes of k records that swapped until they were within t, merged where they are not."""
         require_people(matrix, promises)
         points, targets = points_of(matrix, self.scale), targets_of(promises, matrix.records)
-        best, least = None, np.inf
-        for _ in range(50 if self.preset == "paper" else 1):
-            found = self._once(matrix, points, promises.k, targets, rng)
-            error = squared_error(points, found)
-            if best is None or error < least:
-                best, least = found, error
-        assert best is not None
-        return best
+        runs = range(50 if self.preset == "paper" else 1)
+        found = (self._once(matrix, points, promises.k, targets, rng) for _ in runs)
+        return min(found, key=partial(squared_error, points))
 
     def _once(
         self, matrix: Matrix, points: np.ndarray, k: int, targets: Targets, rng: np.random.Generator
