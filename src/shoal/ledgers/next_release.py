@@ -28,7 +28,7 @@ from shoal.data.progress import Progress
 from shoal.data.recoding import Recoding
 from shoal.data.release import PublishedColumn
 from shoal.data.row_order import published_order
-from shoal.data.schema import Attribute, Role, Schema
+from shoal.data.schema import Attribute, Schema
 from shoal.data.table import Table
 from shoal.data.truth import Truth, faults
 from shoal.errors import InputError
@@ -166,16 +166,14 @@ def _recoded_table(
     published: pl.DataFrame, new: Table, recoding: Recoding, bound: BoundTable
 ) -> pl.DataFrame:
     """Published rows and new ones, with the cells of their classes as they are now."""
-    index = {e.attribute.name: j for j, e in enumerate(bound.encoded.attributes)}
-    columns = []
+    shown = {
+        encoded.attribute.name: recoding.column(j, encoded, bound.schema.render)
+        for j, encoded in enumerate(bound.encoded.attributes)
+    }
     for attribute in bound.schema.published:
-        name = attribute.name
-        if attribute.role is Role.QUASI:
-            j = index[name]
-            columns.append(recoding.column(j, bound.encoded.attributes[j], bound.schema.render))
-        else:
-            columns.append(pl.concat([published[name].cast(pl.String), new.frame[name]]))
-    return pl.DataFrame(columns)
+        if (name := attribute.name) not in shown:
+            shown[name] = pl.concat([published[name].cast(pl.String), new.frame[name]])
+    return pl.DataFrame([shown[attribute.name] for attribute in bound.schema.published])
 
 
 def _corners(current: ReleaseReading, new: pl.DataFrame) -> pl.DataFrame:

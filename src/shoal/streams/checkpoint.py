@@ -365,9 +365,6 @@ class SharedCheckpoint(Checkpoint):
         return f"snapshot-{step}-{digest[:SHOWN]}"
 
     def _snapshots(self) -> list[tuple[int, str, Path]]:
-        found = []
-        for path in self.folder.iterdir() if self.folder.is_dir() else ():
-            named = _SNAPSHOT.match(path.name)
-            if named:
-                found.append((int(named[1]), named[2], path))
-        return found
+        paths = self.folder.iterdir() if self.folder.is_dir() else ()
+        found = ((_SNAPSHOT.match(path.name), path) for path in paths)
+        return [(int(named[1]), named[2], path) for named, path in found if named]
