@@ -35,7 +35,6 @@ from shoal.policy.binding.table import BoundTable, bind
 from shoal.policy.problem import Problem
 from shoal.privacy.promises import BoundPromises, infeasible_promises
 from shoal.recoding.recode import find_classes, recode
-from shoal.search.most_classes import class_bound
 from shoal.search.repair import repair
 
 if TYPE_CHECKING:
@@ -160,6 +159,8 @@ def with_bound(certificate: Certificate, problem: Problem, release: Release | No
 
     release: None past memory, where promises count records alone.
     """
+    from shoal.search.most_classes import class_bound
+
     records = certificate["records"]
     one = Classes(np.broadcast_to(np.int32(0), records["out"] - records["withheld"]), 1)
     bound = class_bound(problem.promises, one if release is None else release.classes)
