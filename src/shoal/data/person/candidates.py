@@ -234,7 +234,10 @@ def profiles_of(columns: Iterable[PersonColumn]) -> list[tuple[PersonColumn, ...
     birth, place = ([max(some, key=lambda c: c.seen)] if some else [] for some in (births, places))
     person = [*birth, *(c for c in told if c.name.kind == "sex")]
     kept = [c for c in told if c.name.kind == "keep" or c.name.has("body")]
-    profiles = dict.fromkeys(map(tuple, ([*person, *place], [*person, *kept], person)))
+    named = [c for c in told if c.is_name and person][:1]
+    profiles = dict.fromkeys(
+        map(tuple, ([*person, *place], [*person, *kept], [*person, *named], person))
+    )
     return sorted(filter(None, profiles), key=len, reverse=True)
 
 
@@ -266,13 +269,13 @@ def recur(profile: Sequence[PersonColumn], rows: np.ndarray) -> bool:
     )
 
 
-LACKING = 0.2  # share of records without a value, from which they may be of those above them
+LACKING = 0.05  # share of records without a value, from which they may be of those above them
 FEWEST = 10  # distinct values, and repeats, below which a name must say more
 MANY = 20  # distinct values of a column that nothing else speaks for
 MOST_TO_A_NUMBER = 20  # records, on average, of what a number of somebody or something stands for
 EXCEPTIONS = 1.02  # pairs of values by values, up to which one lies within the other
 
-_RANKED = "civil, person, contact pair, name, proxy, number token, event, evidence".split(", ")
+_RANKED = "civil, person, contact pair, name, proxy, number token, event, evidence part".split(", ")
 RANK = {kind: rank for rank, kinds in enumerate(_RANKED) for kind in kinds.split()}
 NEVER = (*PERSONAL, "first", "last", "thing", "staff", "group")
 
@@ -281,7 +284,8 @@ NEVER = (*PERSONAL, "first", "last", "thing", "staff", "group")
 class Candidate:
     """One column or several that may number the people.
 
-    kind: why it may, a key of RANK. twins: columns that say the same.
+    kind: why it may, a key of RANK. twins: columns that say the same. part: the pattern of cells of
+    which only a part does.
     """
 
     parts: tuple[PersonColumn, ...]
@@ -289,6 +293,7 @@ class Candidate:
     people: People
     evidence: Evidence = field(default_factory=Evidence)
     twins: list[str] = field(default_factory=list)
+    part: str = ""
 
     @classmethod
     def together(cls, *parts: PersonColumn) -> "Candidate":
@@ -336,7 +341,7 @@ def single_candidates(
 
 def _candidate_of(column: PersonColumn, parts: Set[str], is_declared: bool) -> Candidate | None:
     """A column that may number people by itself. parts: as `_holds_full_names` takes them."""
-    is_name = column.name.kind == "name" or _holds_full_names(column, parts)
+    is_name = column.is_name or _holds_full_names(column, parts)
     if _names_blocks(column, is_name):
         return Candidate((column,), "name" if is_name else "person", column.people.and_below())
     kind = _kind_of(column, is_declared)
@@ -365,8 +370,7 @@ def _holds_full_names(column: PersonColumn, parts: Set[str]) -> bool:
         return False
     if name.kind in ("first", "last"):
         return not {"first", "last"} <= parts
-    is_named = name.has("first", "last") and name.says_only_name
-    return is_named or (token == "people" and not name.kind)
+    return name.has("first", "last") and name.says_only_name
 
 
 def _names_blocks(column: PersonColumn, is_name: bool) -> bool:
@@ -376,7 +380,8 @@ def _names_blocks(column: PersonColumn, is_name: bool) -> bool:
     """
     if column.lacking < LACKING or not (is_name or column.name.kind == "person"):
         return False
-    is_once = column.has_values(FEWEST) and not column.repeats(column.seen // 2)
+    is_seldom = not column.repeats(min(column.seen, column.blank) // 2)
+    is_once = column.has_values(FEWEST) and column.blank >= FEWEST and is_seldom
     return is_once and bool(column.people.is_value[0])
 
 
@@ -438,17 +443,21 @@ def _kind_of_many(column: PersonColumn) -> str:
 
 
 def by_name(columns: Sequence[PersonColumn]) -> Candidate | None:
-    """First and last name, with the birth if there is one; None where they are not of one person.
+    """First and last name, with the birth if there is one, or initials and the birth, which tells
+    them apart; None where they are not of one person.
 
-    Without a birth, they count where people recur by them.
+    Two columns count where people recur by them.
     """
     varied = {c.name.kind: c for c in reversed(columns) if c.varies}
     first, birth = varied.get("first"), varied.get("birth")
     last = varied.get("last") or varied.get("name")
-    if first is None or last is None:
+    if last is None or (first is None and birth is None):
         return None
-    for parts in [(first, last)] if birth is None else [(first, last, birth), (first, last)]:
+    tried = [(first, last, birth), (first, last) if first else (last, birth)]
+    for parts in (tuple(filter(None, some)) for some in tried):
         found = Candidate.together(*parts)
+        if first is None and found.people.distinct < CROSSING * last.people.distinct:
+            continue
         if not found.people.repeated or found.weigh(columns).is_contradicted:
             continue
         if len(parts) > 2 or recur(parts, np.arange(len(found.people.keys))):

@@ -39,7 +39,12 @@ from shoal.data.person.columns import (
     PersonColumn,
     distinct,
 )
-from shoal.data.person.within_groups import followed, smallest_groups, within_groups
+from shoal.data.person.within_groups import (
+    followed,
+    parts_of_keys,
+    smallest_groups,
+    within_groups,
+)
 from shoal.data.table import Table
 
 MOST_COLUMNS = 200  # that are looked at
@@ -65,8 +70,9 @@ class PersonCandidate:
 
     people: as many would there be. records: those that have a value; most: of one person. agreeing:
     columns on which records of one agree, steadiest first. is_named: whether its name says so.
-    is_profile: whether it only describes people, as age and height together do. twins: columns that
-    say the same. below: of the records, those without a value below one that has.
+    is_profile: whether it only describes people, as age and height together do, or a part of its
+    cells numbers them. twins: columns that say the same. below: of the records, those without a
+    value below one that has. part: the pattern whose first group is that part.
     """
 
     columns: tuple[str, ...]
@@ -78,6 +84,7 @@ class PersonCandidate:
     is_profile: bool = False
     twins: tuple[str, ...] = ()
     below: int = 0
+    part: str = ""
 
     @property
     def key(self) -> str | list[str]:
@@ -103,7 +110,12 @@ class PersonCandidate:
 
     @property
     def profiles(self) -> str:
-        """How few profiles there are, where nothing numbers people."""
+        """How few profiles there are, where nothing numbers people, or how few parts of keys."""
+        if self.part:
+            return (
+                f"column '{self.columns[0]}' differs in each record, but its {self.records} cells"
+                f" share {self.people} beginnings or ends"
+            )
         return (
             f"no column numbers people, but only {self.people} profiles of"
             f" {some_named(self.columns)} stand in {self.records} records"
@@ -217,6 +229,7 @@ def who_is_a_person(table: Table, declared: Container[str] = ()) -> Answer:
         left = [one for one in left if RANK[one.kind] <= RANK["name"]]
     others = _others(left, columns, telling)
     left = _sifted([*left, *others])[0] if others else left
+    left = left or [*parts_of_keys(telling)]
     left = left or [one for one in followed(columns) if not one.weigh(telling).is_contradicted]
     left = left or [one for one in smallest_groups(columns) if not one.weigh(telling).personal]
     if not left:
@@ -315,12 +328,13 @@ def _is_rejected(one: Candidate) -> bool:
     """Whether the cells say that a named column does not number people."""
     found = one.evidence
     if found.is_contradicted:
-        has_enough = not one.is_weak and one.people.distinct > ENOUGH
+        has_enough = not (one.is_weak or one.below) and one.people.distinct > ENOUGH
         is_person = one.kind == "person" and (has_enough or found.may_be_errors)
         return not (is_person or one.kind in ("civil", "contact"))
     if one.kind != "name" or found.personal or found.steady or one.below:
         return False
-    return one.people.distinct >= 0.7 * one.people.records
+    is_seldom = one.people.distinct >= 0.7 * one.people.records
+    return is_seldom and not one.parts[0].full_names_recur
 
 
 def _with_pairs(
@@ -445,9 +459,12 @@ def _stated(one: Candidate) -> PersonCandidate:
     """A candidate in counts."""
     people, steady = one.people, one.evidence.steady
     agreeing = tuple(sorted(steady, key=lambda name: -steady[name]))
-    is_named, twins = one.kind not in ("token", "evidence"), tuple(one.twins)
+    is_named, twins = one.kind not in ("token", "evidence", "part"), tuple(one.twins)
     counts = people.distinct, people.records, people.most
-    return PersonCandidate(one.columns, *counts, agreeing, is_named, twins=twins, below=one.below)
+    is_part = bool(one.part)
+    return PersonCandidate(
+        one.columns, *counts, agreeing, is_named, is_part, twins, one.below, one.part
+    )
 
 
 def _by_profile(columns: Sequence[PersonColumn], rows: np.ndarray) -> Answer:

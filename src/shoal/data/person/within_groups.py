@@ -22,13 +22,12 @@ from shoal.data.person.candidates import (
     other_candidates,
     people_of,
 )
-from shoal.data.person.columns import PersonColumn, distinct
+from shoal.data.person.columns import ANEW, COUNTED, PARTED, STRONG, PersonColumn, distinct
 
 MOST_KEYS = 4 * MOST_ROWS  # pairs of a group and a number that are looked at
 MOST_TRIED = 12  # numbers within groups
 MOST_NESTED = 6  # numbers within groups of groups
 LARGEST_WITHIN = 30  # distinct numbers that members of a group have
-ANEW = 0.7  # share of the numbers up to the greatest of each group that occur
 MOST_WAVES = 60  # of a panel, or questions, or trials
 WAVES_SEEN = 0.5  # share of them in which each is seen
 
@@ -41,6 +40,25 @@ def followed(columns: Sequence[PersonColumn]) -> list[Candidate]:
     spans = [*combinations(waves, 1), *combinations(waves, 2)]
     units = [one for one in other_candidates(columns, ()) if not _is_of_no_person(one.parts[0])]
     return [one for one in units if _is_seen_once_in_each(one, spans)]
+
+
+def parts_of_keys(columns: Sequence[PersonColumn]) -> Iterator[Candidate]:
+    """What repeats in keys that number every record: what stands before a counter, as in `P001-2`,
+    or behind a year, as in `2021-P001`, unless other columns contradict it.
+
+    Where numbers do not show it by themselves, other columns have to confirm it.
+    """
+    for column in columns:
+        is_key = column.is_parted and column.look.kind == "text" and not column.name.is_of_other
+        if not is_key or column.look.token in STRONG or column.repeats(FEWEST):
+            continue
+        parts = {COUNTED: column.before_counter, PARTED: column.behind_year}
+        for part, (people, is_seen) in parts.items():
+            one = Candidate((column,), "part", people, part=part)
+            if FEWEST <= people.repeated < MOST_TO_A_NUMBER * people.distinct:
+                found = one.weigh(columns)
+                if found.is_confirmed or found.crossing or (is_seen and not found.is_contradicted):
+                    yield one
 
 
 def smallest_groups(columns: Sequence[PersonColumn]) -> list[Candidate]:
