@@ -21,7 +21,6 @@ import polars as pl
 from shoal.data.column_words import PERSONAL, meanings
 from shoal.data.person.columns import (
     FULL_NAMES,
-    NEARLY_CONSTANT,
     NO_NUMBERS,
     STRONG,
     People,
@@ -46,14 +45,14 @@ class Evidence:
     """What other columns say of a candidate.
 
     personal, steady: by column, how steady each personal and each steady column is.
-    nearly_constant: personal columns in which a few typing errors look like other people.
+    own: kinds of those personal columns that are of nobody and nothing else, by their names.
     crossing: steady columns that cross. is_dominated: whether a coarser profile is as steady.
     foreign: what is said of animals, or of firms, accounts and machines, where it does not differ.
     """
 
     personal: dict[str, float] = field(default_factory=dict)
     steady: dict[str, float] = field(default_factory=dict)
-    nearly_constant: set[str] = field(default_factory=set)
+    own: set[str] = field(default_factory=set)
     crossing: tuple[str, ...] = ()
     is_dominated: bool = False
     foreign: set[str] = field(default_factory=set)
@@ -61,12 +60,12 @@ class Evidence:
     @property
     def is_contradicted(self) -> bool:
         """Whether records of one value are of different people."""
-        return bool(self.personal) and max(self.personal.values()) < CONTRADICTED
+        return bool(self.own) and max(self.personal.values()) < CONTRADICTED
 
     @property
-    def may_be_errors(self) -> bool:
-        """Whether what contradicts it may be typing errors alone."""
-        return self.is_contradicted and self.personal.keys() <= self.nearly_constant
+    def is_refuted(self) -> bool:
+        """Whether records of one value differ both by sex and by age or birth."""
+        return self.is_contradicted and "sex" in self.own and len(self.own) > 1
 
     @property
     def is_confirmed(self) -> bool:
@@ -123,6 +122,7 @@ def evidence_for(
     if len(sample.pairs) < FEWEST_PAIRS:
         return evidence
     steady: dict[str, np.ndarray] = {}
+    named = {word for part in parts for word in part.name.words}
     others = [column for column in columns if column not in parts]
     for column in sorted(others, key=lambda column: not column.name.is_personal):
         is_personal = column.name.is_personal
@@ -139,8 +139,8 @@ def evidence_for(
             continue
         if is_personal:
             evidence.personal[column.title] = steadiness
-            if _chance(codes[has_value]) > NEARLY_CONSTANT:
-                evidence.nearly_constant.add(column.title)
+            if column.name.is_own_of(named):
+                evidence.own.add(column.name.kind)
         # a column that determines the number is another name of the same
         number, of_value = sample.number[has_value], codes[has_value]
         if steadiness >= STEADY and (
@@ -387,9 +387,11 @@ def _names_blocks(column: PersonColumn, is_name: bool) -> bool:
 
 def counts_only(column: PersonColumn) -> bool:
     """Whether it is named as a count, and not written as what tells people apart."""
-    if not column.name.is_count or column.look.token or column.look.kind == "text":
+    name = column.name
+    if not name.is_count or column.look.token or column.look.kind == "text":
         return False
-    return not (column.name.may_number_one and column.has_values(MANY))
+    fewest = MANY if column.holds_zero else 1 if name.begins_with_no else FEWEST
+    return not (name.may_number_one and column.has_values(fewest))
 
 
 def _kind_of(column: PersonColumn, is_declared: bool) -> str:

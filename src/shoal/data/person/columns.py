@@ -281,6 +281,7 @@ class PersonColumn:
         self.lacking = self.blank / max(len(rows), 1)
         some = held.gather_every(max(-(-len(held) // MOST_CELLS), 1)).str.strip_chars(BLANKS)
         self.look: Look = look_of(some.to_list(), self.name, self.seen)
+        self.holds_zero = bool((some == "0").any())
         self.is_of_one_length = some.str.len_chars().n_unique() == 1
         self.lacks_digits = not some.str.contains(r"\d").any()
         self.is_of_phrases = 2 * some.str.contains(r"\w \w").sum() > len(some)

@@ -41,8 +41,8 @@ from shoal.data.person.columns import (
 )
 from shoal.data.person.within_groups import (
     followed,
+    last_resorts,
     parts_of_keys,
-    smallest_groups,
     within_groups,
 )
 from shoal.data.table import Table
@@ -231,7 +231,7 @@ def who_is_a_person(table: Table, declared: Container[str] = ()) -> Answer:
     left = _sifted([*left, *others])[0] if others else left
     left = left or [*parts_of_keys(telling)]
     left = left or [one for one in followed(columns) if not one.weigh(telling).is_contradicted]
-    left = left or [one for one in smallest_groups(columns) if not one.weigh(telling).personal]
+    left = left or [one for one in last_resorts(columns) if _is_doubtful(one, telling)]
     if not left:
         return _by_profile(columns, np.arange(table.records))
     shared = _shared_by_families(left[0], columns) if len(left) == 1 else []
@@ -241,6 +241,12 @@ def who_is_a_person(table: Table, declared: Container[str] = ()) -> Answer:
     names = [name for one in removed for name in one.columns if (name,) != left[0].columns]
     verdict = Verdict.SURE if is_sure else Verdict.ASK
     return Answer(verdict, tuple(map(_stated, listed)), tuple(dict.fromkeys(names)))
+
+
+def _is_doubtful(one: Candidate, telling: Sequence[PersonColumn]) -> bool:
+    """Whether nothing says that records of one value are of several people."""
+    found = one.weigh(telling)
+    return not found.personal or (one.kind == "name" and found.is_confirmed)
 
 
 def _looked_at(table: Table) -> list[str]:
@@ -327,10 +333,10 @@ def _may_be_people(one: Candidate, is_asked: bool) -> bool:
 def _is_rejected(one: Candidate) -> bool:
     """Whether the cells say that a named column does not number people."""
     found = one.evidence
+    if one.kind == "person" and not one.below:
+        return one.is_weak and found.is_refuted
     if found.is_contradicted:
-        has_enough = not (one.is_weak or one.below) and one.people.distinct > ENOUGH
-        is_person = one.kind == "person" and (has_enough or found.may_be_errors)
-        return not (is_person or one.kind in ("civil", "contact"))
+        return one.kind not in ("civil", "contact")
     if one.kind != "name" or found.personal or found.steady or one.below:
         return False
     is_seldom = one.people.distinct >= 0.7 * one.people.records
@@ -420,7 +426,7 @@ def _shared_by_families(one: Candidate, columns: Sequence[PersonColumn]) -> list
         return []
     others = [c for c in columns if c.name.has("relation") and c not in one.parts]
     pairs = [Candidate.together(*one.parts, other) for other in others]
-    return [pair for pair in pairs if not _lies_in(one, pair)][:1]
+    return [pair for pair in pairs if pair.people.repeated and not _lies_in(one, pair)][:1]
 
 
 def _is_sure(one: Candidate, telling: Sequence[PersonColumn]) -> bool:
