@@ -322,7 +322,6 @@ class PersonColumn:
         """Whether it is named for names, or holds full names of people under an unknown title."""
         return self.name.kind == "name" or (self.look.token == "people" and not self.name.kind)
 
-    @cached_property
     def before_counter(self) -> tuple[People, bool]:
         """The records by what stands before the last number of their keys, `P001` in `P001-2`; and
         whether that number counts 1, 2, 3 for most of them.
@@ -333,7 +332,6 @@ class PersonColumn:
         least = max(ANEW * (greatest["of"].sum() or 0), NEARLY_ALL * len(texts))
         return People(stems.hash().to_numpy(), is_value(texts)), number.count() >= least
 
-    @cached_property
     def behind_year(self) -> tuple[People, bool]:
         """The records by what stands behind the first part of their keys, as `P001` in `2021-P001`;
         and whether that is a year, in which some are left out, or all years have as many: numbers

@@ -52,13 +52,15 @@ def parts_of_keys(columns: Sequence[PersonColumn]) -> Iterator[Candidate]:
         is_key = column.is_parted and column.look.kind == "text" and not column.name.is_of_other
         if not is_key or column.look.token in STRONG or column.repeats(FEWEST):
             continue
-        parts = {COUNTED: column.before_counter, PARTED: column.behind_year}
-        for part, (people, is_seen) in parts.items():
+        of_parts = {COUNTED: PersonColumn.before_counter, PARTED: PersonColumn.behind_year}
+        for part, of_part in of_parts.items():
+            people, is_seen = of_part(column)
             one = Candidate((column,), "part", people, part=part)
             if FEWEST <= people.repeated < MOST_TO_A_NUMBER * people.distinct:
                 found = one.weigh(columns)
                 if found.is_confirmed or found.crossing or (is_seen and not found.is_contradicted):
                     yield one
+                    break
 
 
 def smallest_groups(columns: Sequence[PersonColumn]) -> list[Candidate]:
