@@ -22,7 +22,15 @@ from shoal.data.person.candidates import (
     other_candidates,
     people_of,
 )
-from shoal.data.person.columns import ANEW, COUNTED, PARTED, STRONG, PersonColumn, distinct
+from shoal.data.person.columns import (
+    ANEW,
+    COUNTED,
+    LETTERED,
+    PARTED,
+    STRONG,
+    PersonColumn,
+    distinct,
+)
 
 MOST_KEYS = 4 * MOST_ROWS  # pairs of a group and a number that are looked at
 MOST_TRIED = 12  # numbers within groups
@@ -52,9 +60,9 @@ def parts_of_keys(columns: Sequence[PersonColumn]) -> Iterator[Candidate]:
         is_key = column.is_parted and column.look.kind == "text" and not column.name.is_of_other
         if not is_key or column.look.token in STRONG or column.repeats(FEWEST):
             continue
-        of_parts = {COUNTED: PersonColumn.before_counter, PARTED: PersonColumn.behind_year}
-        for part, of_part in of_parts.items():
-            people, is_seen = of_part(column)
+        for part in (COUNTED, LETTERED, PARTED):
+            look = column.behind_first if part == PARTED else column.before_counter
+            people, is_seen = look(part)
             one = Candidate((column,), "part", people, part=part)
             if FEWEST <= people.repeated < MOST_TO_A_NUMBER * people.distinct:
                 found = one.weigh(columns)
