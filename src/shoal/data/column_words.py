@@ -451,7 +451,7 @@ _RULES: tuple[tuple[str, Callable[[ColumnName], bool]], ...] = (
         lambda name: name.ends("person") and (name.says_number or not name.ends("ambiguous")),
     ),
     ("person", lambda name: name.labels_people),
-    ("last", lambda name: name.has("name") and name.ends("family")),
+    ("last", lambda name: name.has("name") and name.has("family")),
     ("thing", lambda name: name.has("name") and name.has(*_NAMED)),
     ("name", lambda name: name.has("name")),
     ("group", lambda name: name.ends("group")),

@@ -345,12 +345,15 @@ def keyed(title: str, form: str, **own: list[object]) -> pl.DataFrame:
     who = frame["who"].cast(pl.Int64).to_list()
     nth = [who[: i + 1].count(person) for i, person in enumerate(who)]
     years = {person: rng.permutation(np.arange(2018, 2024)) for person in who}
-    cells = [form.format(p=p, c=c, y=years[p][c - 1]) for p, c in zip(who, nth, strict=True)]
+    cells = [
+        form.format(p=p, c=c, l="abcdef"[c - 1], w=f"t{'i' * c}", y=years[p][c - 1])
+        for p, c in zip(who, nth, strict=True)
+    ]
     return frame.with_columns(pl.Series(title, cells)).drop("who")
 
 
 OWN = {"age": np.arange(PEOPLE) % 70 + 18, "sex": ["F", "M", "F"] * (PEOPLE // 3)}
-KEYS = "P{p:03}-{c}|P{p:03}_{c}|P{p:03}/{c:02}|P{p:03}.{c}|{p}-{c}|X-{p}-V{c}|{y}-P{p:03}"
+KEYS = "P{p:03}{l}|P{p:03}-{l}|P{p:03}_{w}|{p} {w}|P{p:03}-{c}|P{p:03}_{c}|P{p:03}/{c:02}|P{p:03}.{c}|{p}-{c}|X-{p}-V{c}|{y}-P{p:03}"
 
 
 @pytest.mark.parametrize("title", ["id", "patient_id", "case_no", "Patient", "x7"])
@@ -383,6 +386,8 @@ UNSHARED = {
     "accounts": [f"CH{i * 37 % 89:02}-{i * 7919 % 9973:04}-{i * 31 % 977}" for i in range(600)],
     "phones": [f"044-{i * 7919 % 997:03}-{i * 31 % 97:02}" for i in range(600)],
     "records": [f"R-{i}" for i in range(600)],
+    "numbers": [f"{i}" for i in range(600)],
+    "letters": [f"{i * 7919 % 9973}{'ABCDEFGHIJKLM'[i % 13]}" for i in range(600)],
     "dotted": [f"{i}.{i * 31 % 97}.{i * 7 % 89}" for i in range(600)],
 }
 
@@ -493,7 +498,9 @@ def test_few_rows_below_a_name_are_asked_about_too(title, own, again):
     assert found == [(title,)]
 
 
-@pytest.mark.parametrize(("title", "share"), [("Name", 0.5), ("Name", 0.1), ("email", 0.5), ("Name", 0.05)])
+@pytest.mark.parametrize(
+    ("title", "share"), [("Name", 0.5), ("Name", 0.1), ("email", 0.5), ("Name", 0.05)]
+)
 @pytest.mark.parametrize("people", [60, 200])
 def test_names_that_some_people_did_not_give_are_not_asked_about(title, share, people):
     rng = np.random.default_rng(41)

@@ -59,9 +59,12 @@ _TOKENS = {
     "parted": re.compile(r"\d+([-/. ]\d+)+$"),
     "fullname": re.compile(r"[^\W\d_]\S+,? [^\W\d_]\S+( [^\W\d_]\S+){0,3}$"),
 }
-COUNTED = r"^(.*\w)[-_/.:#]+\p{L}{0,8}([1-9]?[0-9]{1,2})$"
+COUNTED = r"^(.*\w)([-_/.:#]+\p{L}{0,8}[1-9]?\d{1,2})$"
+LETTERED = r"^(.*\d)([-_/.:# ]*\p{L}{1,8})$"
 PARTED = r"^[^-_/.:# ]+[-_/.:# ]+(.*\d.*)$"
-"""Keys of which the first group is a part: before a counter, or behind whatever stands first."""
+"""Keys of which the first group is a part: before a counter, as in `P001-2` and `P001b`, or behind
+whatever stands first.
+"""
 _LAST_WORD = r"^(.*\S)\s+(\S+)$"
 _LONG_WORD = re.compile(r"[^\W\d_]{3,}")  # longer than what joins names, as `de` does
 LEAST_BORNE = 0.2  # share of full names with a part that many people bear
@@ -285,7 +288,8 @@ class PersonColumn:
         self.is_of_one_length = some.str.len_chars().n_unique() == 1
         self.lacks_digits = not some.str.contains(r"\d").any()
         self.is_of_phrases = 2 * some.str.contains(r"\w \w").sum() > len(some)
-        self.is_parted = some.str.contains(PARTED).sum() > NEARLY_ALL * len(some)
+        parted = some.str.contains(f"{COUNTED}|{LETTERED}|{PARTED}")
+        self.is_parted = parted.sum() > NEARLY_ALL * len(some)
 
     @property
     def varies(self) -> bool:
@@ -323,19 +327,21 @@ class PersonColumn:
         """Whether it is named for names, or holds full names of people under an unknown title."""
         return self.name.kind == "name" or (self.look.token == "people" and not self.name.kind)
 
-    @cached_property
-    def before_counter(self) -> tuple[People, bool]:
-        """The records by what stands before the last number of their keys, `P001` in `P001-2`; and
-        whether that number counts 1, 2, 3 for most of them.
+    def before_counter(self, pattern: str) -> tuple[People, bool]:
+        """The records by what the first group of a pattern finds in their keys, and whether its
+        second one counts them up: 1, 2, 3 or a, b, c, of which the first is most frequent.
         """
         texts = self._texts(slice(None))
-        stems, number = parts_of(texts, COUNTED), texts.str.extract(COUNTED, 2).cast(pl.Int64)
-        greatest = pl.DataFrame({"stem": stems, "of": number}).group_by("stem").agg(pl.max("of"))
-        least = max(ANEW * (greatest["of"].sum() or 0), NEARLY_ALL * len(texts))
-        return People(stems.hash().to_numpy(), is_value(texts)), number.count() >= least
+        parts = pl.DataFrame({"of": parts_of(texts, pattern), "nth": texts.str.extract(pattern, 2)})
+        counts = (
+            parts.drop_nulls().group_by("nth").len().sort("len", "nth", descending=[True, False])
+        )
+        ranks = parts.join(counts.with_row_index("rank", 1), on="nth")
+        greatest = ranks.group_by("of").agg(pl.max("rank"))["rank"].sum() or 0
+        is_counter = len(ranks) >= max(ANEW * greatest, NEARLY_ALL * len(texts))
+        return People(parts["of"].hash().to_numpy(), is_value(texts)), is_counter
 
-    @cached_property
-    def behind_year(self) -> tuple[People, bool]:
+    def behind_first(self, pattern: str) -> tuple[People, bool]:
         """The records by what stands behind the first part of their keys, as `P001` in `2021-P001`;
         and whether that is a year, in which some are left out, or all years have as many: numbers
         of what happened are given one after the other.
@@ -347,7 +353,7 @@ class PersonColumn:
         greatest = parts.group_by("first").agg(numbers.max())["number"]
         is_left_out = len(parts) < NEARLY_ALL * (greatest.sum() or 0)
         is_year = bool(texts.str.contains(r"^(19|20)\d\d\W\p{L}").all())
-        people = People(parts_of(texts, PARTED).hash().to_numpy(), is_value(texts))
+        people = People(parts_of(texts, pattern).hash().to_numpy(), is_value(texts))
         return people, is_year and (is_left_out or greatest.n_unique() == 1)
 
     @cached_property

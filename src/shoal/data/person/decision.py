@@ -478,7 +478,8 @@ def _by_profile(columns: Sequence[PersonColumn], rows: np.ndarray) -> Answer:
     telling = [c for c in columns if c.varies and c.look.kind != "span" and not c.name.is_of_other]
     profile = recurring(telling, rows)
     if not profile:
-        told = (People.together([c.people for c in one]) for one in profiles_of(telling))
+        unnamed = [c for c in telling if not c.is_name]
+        told = (People.together([c.people for c in one]) for one in profiles_of(unnamed))
         if any(one.records <= MOST_ALIKE * one.distinct for one in told):
             return Answer(Verdict.NONE)
         others = [c for c in columns if not c.name.is_personal]

@@ -25,6 +25,7 @@ from shoal.data.person.candidates import (
 from shoal.data.person.columns import (
     ANEW,
     COUNTED,
+    LETTERED,
     NO_NUMBERS,
     PARTED,
     STRONG,
@@ -62,13 +63,15 @@ def parts_of_keys(columns: Sequence[PersonColumn]) -> Iterator[Candidate]:
         is_key = column.is_parted and column.look.kind == "text" and not column.name.is_of_other
         if not is_key or column.look.token in STRONG or column.repeats(FEWEST):
             continue
-        parts = {COUNTED: column.before_counter, PARTED: column.behind_year}
-        for part, (people, is_seen) in parts.items():
+        for part in (COUNTED, LETTERED, PARTED):
+            look = column.behind_first if part == PARTED else column.before_counter
+            people, is_seen = look(part)
             one = Candidate((column,), "part", people, part=part)
             if FEWEST <= people.repeated < MOST_TO_A_NUMBER * people.distinct:
                 found = one.weigh(columns)
                 if found.is_confirmed or found.crossing or (is_seen and not found.is_contradicted):
                     yield one
+                    break
 
 
 def last_resorts(columns: Sequence[PersonColumn]) -> list[Candidate]:
