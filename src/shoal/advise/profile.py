@@ -291,7 +291,8 @@ def person_candidates(
         for names in dict.fromkeys([*proposed, *said])
     ]
     rows = table.records
-    every = Candidate((), rows, rows, 0, 0, min(rows, 1), may_recur=answer.may_recur and not found)
+    is_unseen = answer.may_recur and not (found or answer.doubted)
+    every = Candidate((), rows, rows, 0, 0, min(rows, 1), may_recur=is_unseen)
     return [*found, (every, np.arange(rows, dtype=np.int32))]
 
 

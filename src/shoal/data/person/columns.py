@@ -65,6 +65,10 @@ PARTED = r"^[^-_/.:# ]+[-_/.:# ]+(.*\d.*)$"
 """Keys of which the first group is a part: before a counter, as in `P001-2` and `P001b`, or behind
 whatever stands first.
 """
+_NO_NAME = r"^[\p{Latin}\P{L}]*$|(^|\s)\p{Ll}"
+"""Texts in Latin letters, where names that many people bear are known, and with words in small
+letters, as no name of a person has.
+"""
 _LAST_WORD = r"^(.*\S)\s+(\S+)$"
 _LONG_WORD = re.compile(r"[^\W\d_]{3,}")  # longer than what joins names, as `de` does
 LEAST_BORNE = 0.2  # share of full names with a part that many people bear
@@ -107,10 +111,13 @@ def look_of(cells: Sequence[str], name: ColumnName, distinct: int) -> Look:
 
 
 def _are_of_people(phrases: Sequence[str]) -> bool:
-    """Whether these are names of people: many are called as others are, and none has most."""
+    """Whether these are names of people: many are called as others are, and most have no other
+    word in common, as streets do.
+    """
     parts = [{*_LONG_WORD.findall(fold(one))} for one in phrases]
-    borne = sum(not meanings()["borne"].isdisjoint(words) for words in parts)
-    alike = max(Counter(word for words in parts for word in words).values(), default=0)
+    known = meanings()["borne"]
+    borne = sum(not known.isdisjoint(words) for words in parts)
+    alike = max(Counter(word for words in parts for word in words - known).values(), default=0)
     return borne >= LEAST_BORNE * len(phrases) and alike <= MOST_ALIKE_IN_NAMES * len(phrases)
 
 
@@ -287,6 +294,7 @@ class PersonColumn:
         self.holds_zero = bool((some == "0").any())
         self.is_of_one_length = some.str.len_chars().n_unique() == 1
         self.lacks_digits = not some.str.contains(r"\d").any()
+        self.may_be_names = not some.str.contains(_NO_NAME).any()
         self.is_of_phrases = 2 * some.str.contains(r"\w \w").sum() > len(some)
         parted = some.str.contains(f"{COUNTED}|{LETTERED}|{PARTED}")
         self.is_parted = parted.sum() > NEARLY_ALL * len(some)

@@ -5,8 +5,8 @@ candidates > what the cells say of them > pairs > the same under other names > w
 The answer is in counts and in words; never with a value of the table.
 """
 
-from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -162,13 +162,15 @@ class Answer:
 
     candidates: the likeliest first; one where it is sure. removed: other columns that number people
     or what belongs to them. may_recur: whether there is none, but records are of events or amounts,
-    of which people may have several without that being seen.
+    of which people may have several without that being seen. doubted: columns that are named for
+    people, where there is none, but are not taken to number them.
     """
 
     verdict: Verdict
     candidates: tuple[PersonCandidate, ...] = ()
     removed: tuple[str, ...] = ()
     may_recur: bool = False
+    doubted: tuple[str, ...] = ()
 
     @property
     def question(self) -> str:
@@ -233,7 +235,8 @@ def who_is_a_person(table: Table, declared: Container[str] = ()) -> Answer:
     left = left or [one for one in followed(columns) if not one.weigh(telling).is_contradicted]
     left = left or [one for one in last_resorts(columns) if _is_doubtful(one, telling)]
     if not left:
-        return _by_profile(columns, np.arange(table.records))
+        found = _by_profile(columns, np.arange(table.records))
+        return replace(found, doubted=tuple(_doubted(columns, rejected, found.may_recur)))
     shared = _shared_by_families(left[0], columns) if len(left) == 1 else []
     is_sure = len(left) == 1 and not shared and _is_sure(left[0], telling)
     listed = left if is_sure else [*shared, *left, *inner[:MOST_INNER]]
@@ -241,6 +244,18 @@ def who_is_a_person(table: Table, declared: Container[str] = ()) -> Answer:
     names = [name for one in removed for name in one.columns if (name,) != left[0].columns]
     verdict = Verdict.SURE if is_sure else Verdict.ASK
     return Answer(verdict, tuple(map(_stated, listed)), tuple(dict.fromkeys(names)))
+
+
+def _doubted(
+    columns: Sequence[PersonColumn], rejected: Sequence[Candidate], may_recur: bool
+) -> Iterator[str]:
+    """The columns that are named for people, as far as they may number them."""
+    kinds = ("name", "first", "last", "staff") if may_recur else ()
+    refused = [one.columns for one in rejected if one.kind == "person"]
+    for column in columns:
+        is_shared = column.name.kind in kinds and column.repeats(FEWEST)
+        if is_shared or (column.title,) in refused:
+            yield column.title
 
 
 def _is_doubtful(one: Candidate, telling: Sequence[PersonColumn]) -> bool:
@@ -424,9 +439,10 @@ def _shared_by_families(one: Candidate, columns: Sequence[PersonColumn]) -> list
     own = [c for c in columns if c.title in one.evidence.personal and c.name.kind != "keep"]
     if own and one.evidence.is_confirmed:
         return []
-    others = [c for c in columns if c.name.has("relation") and c not in one.parts]
+    related = [c for c in columns if c.name.has("relation") and not c.name.is_personal]
+    others = [c for c in related if c not in one.parts]
     pairs = [Candidate.together(*one.parts, other) for other in others]
-    return [pair for pair in pairs if pair.people.repeated and not _lies_in(one, pair)][:1]
+    return [pair for pair in pairs if not _lies_in(one, pair)][:1]
 
 
 def _is_sure(one: Candidate, telling: Sequence[PersonColumn]) -> bool:
@@ -508,7 +524,8 @@ def _may_show_who(column: PersonColumn) -> bool:
     written, token = column.look
     is_known = column.name.kind in NEVER or column.name.has("amount") or column.name.is_count
     is_code = written == "text" or token or column.is_of_one_length
-    is_code = is_code and not column.is_of_phrases
+    is_name = token == "fullname" and column.may_be_names
+    is_code = is_code and (is_name or not column.is_of_phrases)
     if is_known or written in NO_NUMBERS or not is_code:
         return False
     return column.seen >= MANY and MANY <= column.again < MOST_TO_A_NUMBER * column.seen

@@ -80,8 +80,8 @@ def last_resorts(columns: Sequence[PersonColumn]) -> list[Candidate]:
     be visits of a household rather than its members.
     """
     names = [c for c in columns if c.name.kind in ("first", "last", "name")]
-    alone = [c for c in names if len(names) == 1 and c.look.kind == "text"]
-    named = [Candidate((c,), "name", c.people) for c in alone]
+    parts = [c for c in names if c.name.kind != "name" and c.look.kind == "text"]
+    named = [Candidate((c,), "name", c.people) for c in parts if names == [c]]
     groups = [c for c in columns if c.name.kind == "group" and c.name.has("smallest")]
     found = [Candidate((c,), "evidence", c.people) for c in groups] + named
     seldom = [
