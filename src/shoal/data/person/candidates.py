@@ -20,6 +20,7 @@ import polars as pl
 
 from shoal.data.column_words import PERSONAL, meanings
 from shoal.data.person.columns import (
+    EXCEPTIONS,
     FULL_NAMES,
     NEARLY_CONSTANT,
     NO_NUMBERS,
@@ -273,7 +274,6 @@ LACKING = 0.05  # share of records without a value, from which they may be of th
 FEWEST = 10  # distinct values, and repeats, below which a name must say more
 MANY = 20  # distinct values of a column that nothing else speaks for
 MOST_TO_A_NUMBER = 20  # records, on average, of what a number of somebody or something stands for
-EXCEPTIONS = 1.02  # pairs of values by values, up to which one lies within the other
 
 _RANKED = "civil, person, contact pair, name, proxy, number token, event, evidence part".split(", ")
 RANK = {kind: rank for rank, kinds in enumerate(_RANKED) for kind in kinds.split()}
