@@ -20,7 +20,6 @@ import polars as pl
 
 from shoal.data.column_words import PERSONAL, meanings
 from shoal.data.person.columns import (
-    EXCEPTIONS,
     FULL_NAMES,
     NEARLY_CONSTANT,
     NO_NUMBERS,
