@@ -54,7 +54,29 @@ def spare_rows(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
     if not {*model.audited_columns} <= {*table.names}:
         return []
     apart = _rows_apart(table, model)
-    return [*_said_of(len(apart)), *_without_values(table, model, apart)]
+    said = _said_of(len(apart))
+    known = [Described.of(table.column(name), model.no_names) for name in model.quasi]
+    if not any(one.is_none.any() for one in known):
+        return said
+    known = [one for one in known if _tells_apart(one.column)]
+    rows = rows_lacking(known, len(known) // 2 + 1)
+    if not len(rows):
+        return said
+    roles = {name: one.role for name, one in model.attributes.items()}
+    more = [n for n in table.names if roles.get(n, model.other) in ("sensitive", "plain")]
+    others = [Described.of(table.column(name), model.no_names) for name in more]
+    columns = known + [one for one in others if _tells_apart(one.column)]
+    rows = np.intersect1d(rows, rows_lacking(columns, len(columns) // 2 + 1))
+    people = _people_only_in(np.setdiff1d(_alike(rows, columns), apart), table, model)
+    if not people:
+        return said
+    has, count = ("1 person has", "counts") if people == 1 else (f"{people} people have", "count")
+    text = (
+        f"{has} no value in any column that a release shows, but what such rows repeat, as"
+        f" subtotals and spare rows of a form do, and {count} towards k; take out of the data what"
+        " is nobody, then publish"
+    )
+    return [*said, ReleaseWarning(ROWS_APART, text)]
 
 
 def _said_of(rows: int) -> list[ReleaseWarning]:
@@ -109,31 +131,6 @@ def _is_total(text: str, others: pl.Series) -> bool:
         return False
     is_alone = all(fold(word) in known["beside_total"] for word in rest)
     return is_alone or " ".join(rest) in others
-
-
-def _without_values(table: Table, model: PolicyModel, apart: np.ndarray) -> list[ReleaseWarning]:
-    known = [Described.of(table.column(name), model.no_names) for name in model.quasi]
-    if not any(one.is_none.any() for one in known):
-        return []
-    known = [one for one in known if _tells_apart(one.column)]
-    rows = rows_lacking(known, len(known) // 2 + 1)
-    if not len(rows):
-        return []
-    roles = {name: one.role for name, one in model.attributes.items()}
-    more = [n for n in table.names if roles.get(n, model.other) in ("sensitive", "plain")]
-    others = [Described.of(table.column(name), model.no_names) for name in more]
-    columns = known + [one for one in others if _tells_apart(one.column)]
-    rows = np.intersect1d(rows, rows_lacking(columns, len(columns) // 2 + 1))
-    people = _people_only_in(np.setdiff1d(_alike(rows, columns), apart), table, model)
-    if not people:
-        return []
-    has, count = ("1 person has", "counts") if people == 1 else (f"{people} people have", "count")
-    text = (
-        f"{has} no value in any column that a release shows, but what such rows repeat, as"
-        f" subtotals and spare rows of a form do, and {count} towards k; take out of the data what"
-        " is nobody, then publish"
-    )
-    return [ReleaseWarning(ROWS_APART, text)]
 
 
 def _alike(rows: np.ndarray, columns: Sequence[Described]) -> np.ndarray:
