@@ -44,6 +44,7 @@ import polars as pl
 import yaml
 
 from shoal.cli.main import status_of
+from shoal.policy.plug_ins import brought
 
 HERE = Path(__file__).parent
 RECORDED = HERE / "verbs.json"
@@ -64,6 +65,8 @@ Scene = Callable[["Recorder"], None]
 
 
 def main(arguments: list[str]) -> None:
+    if not brought("shoal.commands"):
+        sys.exit("install shoal-papers: its verbs and methods would be recorded as refused")
     if arguments[:1] == ["--to"] and len(arguments) == 2:
         for name in SCENES:
             recorded(name, Path(arguments[1]).resolve() / name)

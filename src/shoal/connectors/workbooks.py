@@ -245,7 +245,7 @@ MOST_STYLES = 1_000_000  # and what describes them; spreadsheets take 65,490
 
 
 class _FarTooManyError(Exception):
-    """A part of a workbook holds so many blank cells or styles that nobody need count on."""
+    """A part of a workbook holds more blank cells or styles than any table needs."""
 
 
 class _Sheet:

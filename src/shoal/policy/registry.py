@@ -188,6 +188,19 @@ def method(name: str, verb: str) -> Method:
     return known[name]
 
 
+def require_known(name: str) -> None:
+    """Raises InputError for a method that serves no verb."""
+    if verb_of(name) is None:
+        near = suggestion(name.partition(":")[0], methods())
+        ours = [m for m in methods().values() if m.name not in COMPARATORS]
+        of_verbs = [
+            f"{', '.join(m.name for m in ours if m.verb == verb)} for 'shoal {verb}'"
+            for verb in PRODUCTS.values()
+        ]
+        choice = f"{near}choose one of {'; '.join(of_verbs)}{'' if near else _IF_YOURS}"
+        raise InputError(f"method '{name}': is unknown; {choice}")
+
+
 _IF_YOURS = "; if it is your own, install its package, or give it in Python as an object"
 _made_here: dict[str, type] = {}
 """The methods that were given as objects, by name."""

@@ -353,7 +353,8 @@ def keyed(title: str, form: str, **own: list[object]) -> pl.DataFrame:
 
 
 OWN = {"age": np.arange(PEOPLE) % 70 + 18, "sex": ["F", "M", "F"] * (PEOPLE // 3)}
-KEYS = "P{p:03}{l}|P{p:03}-{l}|P{p:03}_{w}|{p} {w}|P{p:03}-{c}|P{p:03}_{c}|P{p:03}/{c:02}|P{p:03}.{c}|{p}-{c}|X-{p}-V{c}|{y}-P{p:03}"
+KEYS = "P{p:03}{l}|P{p:03}-{l}|P{p:03}_{w}|{p} {w}|"
+KEYS += "P{p:03}-{c}|P{p:03}_{c}|P{p:03}/{c:02}|P{p:03}.{c}|{p}-{c}|X-{p}-V{c}|{y}-P{p:03}"
 
 
 @pytest.mark.parametrize("title", ["id", "patient_id", "case_no", "Patient", "x7"])

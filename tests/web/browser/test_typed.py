@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from web.browsing import come_in
+from web.browsing import come_in, tab_of
 from web.test_page import draft
 from web.walk import settled
 
@@ -60,6 +60,19 @@ def test_a_control_that_saves_by_itself_goes_back_where_it_is_refused(gate, open
     gate.press("#k", "Tab")
     gate.wait_for_selector("#error >> text=must be a whole number")
     assert gate.input_value("#k") == "4"
+
+
+def test_a_number_that_is_typed_before_the_script_is_there_is_saved(context, opened):
+    held = []
+    come_in(context, opened.server)
+    context.route("**/shoal.js", lambda route: held.append(route))
+    tab = tab_of(context)
+    tab.goto(f"{opened.server.door.origin}/promises", wait_until="commit")
+    tab.fill("#k", "4")
+    tab.press("#k", "Tab")
+    assert not tab.query_selector("#policy >> text=k: 4")
+    held[0].continue_()
+    tab.wait_for_selector("#policy >> text=k: 4")
 
 
 def test_answers_are_saved_when_a_link_leaves_the_gate(gate, opened):

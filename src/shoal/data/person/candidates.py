@@ -273,7 +273,6 @@ LACKING = 0.05  # share of records without a value, from which they may be of th
 FEWEST = 10  # distinct values, and repeats, below which a name must say more
 MANY = 20  # distinct values of a column that nothing else speaks for
 MOST_TO_A_NUMBER = 20  # records, on average, of what a number of somebody or something stands for
-EXCEPTIONS = 1.02  # pairs of values by values, up to which one lies within the other
 
 _RANKED = "civil, person, contact pair, name, proxy, number token, event, evidence part".split(", ")
 RANK = {kind: rank for rank, kinds in enumerate(_RANKED) for kind in kinds.split()}

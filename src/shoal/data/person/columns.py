@@ -26,6 +26,7 @@ FEW_CELLS = 2_000  # different values among some rows, up to which a column is e
 FEW_VALUES = 200  # of fewer values, single rows are drawn: a hash would take one of four people
 MOST_KEYS = 1 << 22  # that are counted in a table of them all
 NEARLY_ALL = 0.9
+EXCEPTIONS = 1.02  # times as many, where only errors differ
 ANEW = 0.7  # share of the numbers up to the greatest of each group that occur
 NO_VALUE = ("", "?", "*", "NA", "N/A", "n/a", "NULL", "null", "None", "nan", "NaN", "-")
 BLANKS = "".join(map(chr, range(33)))
@@ -345,8 +346,8 @@ class PersonColumn:
             parts.drop_nulls().group_by("nth").len().sort("len", "nth", descending=[True, False])
         )
         ranks = parts.join(counts.with_row_index("rank", 1), on="nth")
-        greatest = ranks.group_by("of").agg(pl.max("rank"))["rank"].sum() or 0
-        is_counter = len(ranks) >= max(ANEW * greatest, NEARLY_ALL * len(texts))
+        greatest = ranks.group_by("of").agg(pl.max("rank"))["rank"]
+        is_counter = len(ranks) >= max(ANEW * int(greatest.sum()), len(texts) / EXCEPTIONS)
         return People(parts["of"].hash().to_numpy(), is_value(texts)), is_counter
 
     def behind_first(self, pattern: str) -> tuple[People, bool]:
@@ -359,7 +360,7 @@ class PersonColumn:
         parts = pl.DataFrame({"first": texts.str.extract(r"^(\w+)"), "number": number})
         numbers = pl.col("number").cast(pl.Int64, strict=False)
         greatest = parts.group_by("first").agg(numbers.max())["number"]
-        is_left_out = len(parts) < NEARLY_ALL * (greatest.sum() or 0)
+        is_left_out = len(parts) < NEARLY_ALL * int(greatest.sum() or 0)
         is_year = bool(texts.str.contains(r"^(19|20)\d\d\W\p{L}").all())
         people = People(parts_of(texts, pattern).hash().to_numpy(), is_value(texts))
         return people, is_year and (is_left_out or greatest.n_unique() == 1)

@@ -15,7 +15,6 @@ import numpy as np
 from shoal.data.column_words import name_of
 from shoal.data.findings import some_named
 from shoal.data.person.candidates import (
-    EXCEPTIONS,
     FEWEST,
     MANY,
     MOST_ROWS,
@@ -32,6 +31,7 @@ from shoal.data.person.candidates import (
     single_candidates,
 )
 from shoal.data.person.columns import (
+    EXCEPTIONS,
     FULL_NAMES,
     NO_NUMBERS,
     STRONG,

@@ -11,7 +11,6 @@ import numpy as np
 from shoal.data.column_words import PERSONAL, mean, meanings
 from shoal.data.person.candidates import (
     CROSSING,
-    EXCEPTIONS,
     FEWEST,
     MANY,
     MOST_ROWS,
@@ -25,6 +24,7 @@ from shoal.data.person.candidates import (
 from shoal.data.person.columns import (
     ANEW,
     COUNTED,
+    EXCEPTIONS,
     LETTERED,
     NO_NUMBERS,
     PARTED,
@@ -60,18 +60,20 @@ def parts_of_keys(columns: Sequence[PersonColumn]) -> Iterator[Candidate]:
     Where numbers do not show it by themselves, other columns have to confirm it.
     """
     for column in columns:
-        is_key = column.is_parted and column.look.kind == "text" and not column.name.is_of_other
+        is_key = column.is_parted and column.look.kind == "text" and not _is_of_no_person(column)
         if not is_key or column.look.token in STRONG or column.repeats(FEWEST):
             continue
         for part in (COUNTED, LETTERED, PARTED):
             look = column.behind_first if part == PARTED else column.before_counter
             people, is_seen = look(part)
+            if not FEWEST <= people.repeated < MOST_TO_A_NUMBER * people.distinct:
+                continue
             one = Candidate((column,), "part", people, part=part)
-            if FEWEST <= people.repeated < MOST_TO_A_NUMBER * people.distinct:
-                found = one.weigh(columns)
-                if found.is_confirmed or found.crossing or (is_seen and not found.is_contradicted):
-                    yield one
-                    break
+            found = one.weigh(columns)
+            is_told = found.is_of_people or (found.crossing and not found.personal)
+            if is_told or (is_seen and not found.is_contradicted):
+                yield one
+                break
 
 
 def last_resorts(columns: Sequence[PersonColumn]) -> list[Candidate]:

@@ -6,16 +6,15 @@ nobody: a usual sign for no value, a person's name alone, or what all such rows 
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
 from shoal.data.column_words import fold, meanings
-from shoal.data.person.columns import BLANKS, mixed
-from shoal.data.person_names import MOST_NOTES, Described, people_of, rows_lacking
+from shoal.data.person.columns import mixed
+from shoal.data.person_names import MOST_NOTES, Described, Texts, people_of, rows_lacking
 from shoal.data.schema import REMOVED
-from shoal.data.table import Column, Table, as_text
+from shoal.data.table import Column, Table
 from shoal.data.warnings import ROWS_APART, ReleaseWarning
 from shoal.policy.binding.files import PolicyTables
 from shoal.policy.model import PolicyModel
@@ -55,7 +54,29 @@ def spare_rows(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
     if not {*model.audited_columns} <= {*table.names}:
         return []
     apart = _rows_apart(table, model)
-    return [*_said_of(len(apart)), *_without_values(table, model, apart)]
+    said = _said_of(len(apart))
+    known = [Described.of(table.column(name), model.no_names) for name in model.quasi]
+    if not any(one.is_none.any() for one in known):
+        return said
+    known = [one for one in known if _tells_apart(one.column)]
+    rows = rows_lacking(known, len(known) // 2 + 1)
+    if not len(rows):
+        return said
+    roles = {name: one.role for name, one in model.attributes.items()}
+    more = [n for n in table.names if roles.get(n, model.other) in ("sensitive", "plain")]
+    others = [Described.of(table.column(name), model.no_names) for name in more]
+    columns = known + [one for one in others if _tells_apart(one.column)]
+    rows = np.intersect1d(rows, rows_lacking(columns, len(columns) // 2 + 1))
+    people = _people_only_in(np.setdiff1d(_alike(rows, columns), apart), table, model)
+    if not people:
+        return said
+    has, count = ("1 person has", "counts") if people == 1 else (f"{people} people have", "count")
+    text = (
+        f"{has} no value in any column that a release shows, but what such rows repeat, as"
+        f" subtotals and spare rows of a form do, and {count} towards k; take out of the data what"
+        " is nobody, then publish"
+    )
+    return [*said, ReleaseWarning(ROWS_APART, text)]
 
 
 def _said_of(rows: int) -> list[ReleaseWarning]:
@@ -70,26 +91,6 @@ def _said_of(rows: int) -> list[ReleaseWarning]:
     return [ReleaseWarning(ROWS_APART, text)]
 
 
-class _Texts(NamedTuple):
-    """A column: its texts, without blanks around them, and (n,) which of them a row holds."""
-
-    title: str
-    texts: pl.Series
-    codes: np.ndarray
-
-    @classmethod
-    def of(cls, table: Table, title: str) -> "_Texts":
-        if title in table.coded:
-            column = table.column(title)
-            return cls(title, column.texts.str.strip_chars(BLANKS), column.codes)
-        texts = as_text(table.frame[title]).str.strip_chars(BLANKS)
-        return cls(title, texts, np.arange(len(texts)))
-
-    def rows_called(self, is_called: pl.Series) -> np.ndarray:
-        """(n,) bool, the rows of some texts."""
-        return is_called.to_numpy()[self.codes]
-
-
 def _rows_apart(table: Table, model: PolicyModel) -> np.ndarray:
     """The rows, ascending, of totals and notes, and those that repeat the names of columns."""
     audited = [Described.of(table.column(name), model.no_names) for name in model.audited_columns]
@@ -99,7 +100,7 @@ def _rows_apart(table: Table, model: PolicyModel) -> np.ndarray:
     }
     names, found = np.zeros(table.records, dtype=np.int8), [np.zeros(0, dtype=np.int64)]
     filled, noted = (np.zeros(len(empty), dtype=np.int64) for _ in range(2))
-    for column in (_Texts.of(table, title) for title in table.names):
+    for column in (Texts.of(table, title) for title in table.names):
         names += column.rows_called(column.texts == column.title.strip())
         found += _totals(column, lacking, column.title in removed)
         if 0 < len(empty) <= MOST_NOTES:
@@ -110,7 +111,7 @@ def _rows_apart(table: Table, model: PolicyModel) -> np.ndarray:
     return np.unique(np.concatenate(found))
 
 
-def _totals(column: _Texts, lacking: np.ndarray, is_removed: bool) -> Iterator[np.ndarray]:
+def _totals(column: Texts, lacking: np.ndarray, is_removed: bool) -> Iterator[np.ndarray]:
     """The rows that a column calls a total, alone or of another of its values, where it names
     people, the call is the only one or all such rows lack a value.
     """
@@ -130,31 +131,6 @@ def _is_total(text: str, others: pl.Series) -> bool:
         return False
     is_alone = all(fold(word) in known["beside_total"] for word in rest)
     return is_alone or " ".join(rest) in others
-
-
-def _without_values(table: Table, model: PolicyModel, apart: np.ndarray) -> list[ReleaseWarning]:
-    known = [Described.of(table.column(name), model.no_names) for name in model.quasi]
-    if not any(one.is_none.any() for one in known):
-        return []
-    known = [one for one in known if _tells_apart(one.column)]
-    rows = rows_lacking(known, len(known) // 2 + 1)
-    if not len(rows):
-        return []
-    roles = {name: one.role for name, one in model.attributes.items()}
-    more = [n for n in table.names if roles.get(n, model.other) in ("sensitive", "plain")]
-    others = [Described.of(table.column(name), model.no_names) for name in more]
-    columns = known + [one for one in others if _tells_apart(one.column)]
-    rows = np.intersect1d(rows, rows_lacking(columns, len(columns) // 2 + 1))
-    people = _people_only_in(np.setdiff1d(_alike(rows, columns), apart), table, model)
-    if not people:
-        return []
-    has, count = ("1 person has", "counts") if people == 1 else (f"{people} people have", "count")
-    text = (
-        f"{has} no value in any column that a release shows, but what such rows repeat, as"
-        f" subtotals and spare rows of a form do, and {count} towards k; take out of the data what"
-        " is nobody, then publish"
-    )
-    return [ReleaseWarning(ROWS_APART, text)]
 
 
 def _alike(rows: np.ndarray, columns: Sequence[Described]) -> np.ndarray:

@@ -43,6 +43,7 @@ _CLOCKS = {
 _DATE_FORMS = {
     day + clock: digits + time for day, digits in _DAYS.items() for clock, time in _CLOCKS.items()
 }
+_ANY_DATE = re.compile("|".join(f"(?:{digits})" for digits in _DATE_FORMS.values()))
 _MARKED = rf"^[-+]?[0-9]*[{re.escape(''.join(THOUSANDS))}][0-9].*[0-9]?$"
 _POINTS = r"^[-+]?(?:[1-9]\d{0,2}\.\d{3}|\d{1,3})$"
 """Numbers with a point, and those below a thousand, that may be written with groups of digits."""
@@ -155,7 +156,9 @@ def _find_dates(texts: Mapping[str, pl.Series], found: FoundNotation) -> None:
 
 def _forms(values: pl.Series) -> list[str]:
     """The forms of dates that most of these texts have, all but few."""
-    some = values.gather_every(max(len(values) // LOOKED_AT, 1))  # of most columns none fits
+    some = values.gather_every(max(len(values) // LOOKED_AT, 1)).to_list()
+    if not any(map(_ANY_DATE.fullmatch, some)):  # as in most columns
+        return []
     odd = {
         form: len(values) - int((values.str.contains(f"^{digits}$") & _is_day(values, form)).sum())
         for form, digits in _DATE_FORMS.items()

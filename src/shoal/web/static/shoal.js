@@ -677,7 +677,9 @@ addEventListener("popstate", () => {
   if (location.pathname + location.search !== at) location.reload();
 }); // not for a link within
 begin();
-// what somebody chose before the script was there is looked at, too
+// what somebody chose before the script was there is sent, too; what a browser brings back is only
+// looked at
+const isNew = performance.getEntriesByType("navigation")[0]?.type === "navigate";
 for (const field of changed(document.querySelector("main")))
-  if (field.form?.matches("[data-look]"))
+  if (field.form?.matches(isNew ? "[data-auto], [data-look]" : "[data-look]"))
     field.dispatchEvent(new Event("change", { bubbles: true }));
