@@ -27,7 +27,6 @@ import polars as pl
 
 from shoal.connectors import engines, files
 from shoal.connectors.feeds import feed_of
-from shoal.connectors.files import file_sha256
 from shoal.connectors.location import Location
 from shoal.connectors.outputs import (
     describe_file,
@@ -83,7 +82,7 @@ class RollingFolder:
         draft = self._checkpoint / name
         rows.join_parts(sink.path, nothing, draft, sink.pending)
         records = pl.scan_parquet(draft).select(pl.len()).collect().item()
-        found = Rows(name, records, draft.stat().st_size, file_sha256(draft))
+        found = Rows(name, records, draft.stat().st_size, files.file_sha256(draft))
         self._entries, self._until = [*self._entries, found.entry(name)], step
 
     def put(self, sink: Output, certify: Certify) -> None:
