@@ -453,7 +453,9 @@ def rows_of_json(
         if unknown and not fields.drops:
             lack = "which neither the first record nor the policy has"
             remedy = (
-                "add 'other: drop' to the policy; a stream begun without 'other' resumes with it"
+                "add 'other: drop' to the policy; a stream that was begun without 'other' and has"
+                " not ended resumes with it, and takes these records where they are appended; else"
+                " publish them by a new stream"
             )
             bad.append((at, f"has {_listed(unknown)}, {lack}; {remedy}"))
         elif fields.needed - found.keys():
