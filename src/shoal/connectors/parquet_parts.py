@@ -231,7 +231,8 @@ def check_named(folder: str | Path, parts: Sequence[Part], hashes: Sequence[str]
             (strange, f"not in its {MANIFEST}: never audited, so take away what doesn't belong"),
             (
                 missing,
-                f"of its {MANIFEST} not there ({_listing(missing)}); fetch the whole folder again",
+                f"missing that its {MANIFEST} names ({_listing(missing)}); fetch the whole folder"
+                " again",
             ),
             (changed, f"not as its {MANIFEST} says; fetch the whole folder again"),
         )

@@ -19,6 +19,7 @@ SCHEMA = "shoal.ledger/1"
 PRIVATE_SCHEMA = "shoal.ledger-private/1"
 GENESIS, POLICY, HIERARCHIES = "ledger.json", "policy.json", "hierarchies"
 DATA, CERTIFICATE = "data.csv", "certificate.json"
+COUNTERFEITS = "counterfeits.csv"  # how many rows of each class are invented
 SIGNATURE = f"{CERTIFICATE}.sig"  # if anybody signed; no hash names it, it speaks for itself
 STATE, MARK, KEY, LOCK, INPUTS = "state.json", "published", "key", "lock", "inputs"
 TABLE = "table.json"
