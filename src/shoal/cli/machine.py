@@ -78,7 +78,7 @@ def methods(
                 f"    --set {parameter['name']}={parameter['default']} "
                 f" {_limits(parameter)}{parameter['help']}"
             )
-    typer.echo("\npromises every method keeps:")
+    typer.echo("\npromises:")
     for promise in described["promises"]:
         typer.echo(f"  {promise['model']}: {promise['definition']}")
     typer.echo(f"\n{_comparators(every)}")
