@@ -56,9 +56,9 @@ def report_pictured(browser, folder: Path, path: Path) -> None:
     from shoal.cli.main import status_of
     from shoal.samples import write_sample
 
-    table, report = folder / "readme.csv", folder / "report.html"
+    table, released, report = (folder / name for name in ("all.csv", "published.csv", "all.html"))
     write_sample("patients", 1000, 7, str(table))
-    words = f"-p {table.with_suffix('.policy.yaml')} -o {folder / 'published.csv'} --report {report} -q"
+    words = f"-p {folder / 'all.policy.yaml'} -o {released} --report {report} -q"
     assert status_of(["publish", str(table), *words.split()]) == 0
     tab = browser.new_page(viewport={"width": 1100, "height": 800}, color_scheme="light")
     tab.goto(report.as_uri())
