@@ -78,7 +78,8 @@ class KMap(_AgainstPopulation):
 class DeltaPresence(_AgainstPopulation):
     """Nobody's presence in the release can be inferred with more, or less, than delta.
 
-    A union's share of its population lies between the shares of its classes.
+    A union's share of its population lies between the shares of its classes where nobody fits two
+    of them, as with global recoding; other methods don't ask it of unions, only of the release.
     """
 
     model: ClassVar[str] = "delta-presence"
