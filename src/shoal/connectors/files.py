@@ -29,6 +29,7 @@ from shoal.connectors.location import PARQUET, Location, is_taken
 from shoal.connectors.outputs import draft_beside
 from shoal.connectors.typed import require_unfolded
 from shoal.data import cores
+from shoal.data.regular_files import file_sha256 as file_sha256
 from shoal.data.regular_files import (
     is_packed,
     is_pipe,
@@ -171,11 +172,6 @@ def table_sha256(path: str | Path) -> str:
     if place.is_many:
         return parquet_parts.digest(parquet_parts.parts_of(path))
     return file_sha256(path)
-
-
-def file_sha256(path: str | Path) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextmanager

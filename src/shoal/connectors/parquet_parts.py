@@ -15,6 +15,7 @@ import polars as pl
 
 from shoal.connectors.location import MANIFEST, PARQUET, Location
 from shoal.data.certificate import Certificate
+from shoal.data.regular_files import file_sha256
 from shoal.errors import InputError
 
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
@@ -145,11 +146,7 @@ def _left_out(folder: Path, parts: Sequence[Part]) -> set[Path]:
 
 
 def hashes(parts: list[Part]) -> list[str]:
-    found = []
-    for part in parts:
-        with open(part.path, "rb") as file:
-            found.append(hashlib.file_digest(file, "sha256").hexdigest())
-    return found
+    return [file_sha256(part.path) for part in parts]
 
 
 def digest(parts: list[Part], known: list[str] | None = None) -> str:

@@ -1,6 +1,5 @@
 """Sign-off: what a decision is over, and which decisions are over what is there now."""
 
-import hashlib
 import json
 import re
 import shutil
@@ -12,6 +11,7 @@ from typing import NamedTuple
 
 from shoal.data.certificate import Certificate
 from shoal.data.language import gettext
+from shoal.data.regular_files import file_sha256
 from shoal.data.warnings import GRAVE, PLAIN_SINGLES_OUT
 from shoal.errors import InputError
 from shoal.policy.loading import tables_named_in
@@ -239,8 +239,7 @@ def _file_sha(path: Path) -> str | None:
 
 @lru_cache(maxsize=32)
 def _hashed(path: Path, stamp: int, size: int) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return file_sha256(path)
 
 
 # Copies of hierarchies as they are when a user asks for work that may start later.
