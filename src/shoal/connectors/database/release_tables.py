@@ -143,12 +143,10 @@ def listed_releases(session: Session, table: TableName) -> list[ListedRelease]:
             f" ORDER BY {cell_of('release')}",
             (table.name,),
         ).rows()
-    return [_listed(*row) for row in rows]
-
-
-def _listed(release: str, since: str, rows: str, certificate: str, created: str) -> ListedRelease:
-    number, first, count = (_number(text) for text in (release, since, rows))
-    return ListedRelease(number, first, count, certificate or "", created or "")
+    return [
+        ListedRelease(*map(_number, numbers), certificate or "", created or "")
+        for *numbers, certificate, created in rows
+    ]
 
 
 def _number(text: str | None) -> int:
