@@ -84,9 +84,9 @@ def application(server: Server, second: Callable[[str], bool] = lambda secret: F
         Route(ENTER, enter, methods=["POST"]),
         Route(LINK, new_link, methods=["POST"]),
         Route("/open", opened),
-        Route("/columns", columns),
+        Route("/columns", shows(columns_screen, "q", "p")),
         Route("/promises", shows(promises_screen)),
-        Route("/compare", compare),
+        Route("/compare", shows(compare_screen, "m", "k", "at")),
         Route("/runs/{run}/report", report),
         Route("/releases/{release}/{name:path}", report),
         Route("/text", shows(text_screen)),
@@ -177,18 +177,6 @@ async def home(request: Request) -> Response:
 async def opened(request: Request) -> Response:
     folder = request.query_params.get("t", "")
     return page(request, await open_screen(request.app.state.server, folder))
-
-
-async def columns(request: Request) -> Response:
-    asked = request.query_params
-    server, number = request.app.state.server, whole(asked.get("p", ""), 1) or 1
-    return page(request, await columns_screen(server, asked.get("q", ""), number))
-
-
-async def compare(request: Request) -> Response:
-    asked = request.query_params
-    wanted = (asked.get(name, "") for name in ("m", "k", "at"))
-    return page(request, await compare_screen(request.app.state.server, *wanted))
 
 
 async def report(request: Request) -> Response:

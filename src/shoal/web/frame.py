@@ -49,7 +49,7 @@ async def frame(
     project = server.project
     entries = project.history.entries()
     lines, changed = server.policy_lines()
-    risk = await risk_now(server)
+    risk = await looked_now(server, "risk", {})  # who is alone
     checked = await checked_now(server)
     project.look_at(screen)
     return {
@@ -64,7 +64,7 @@ async def frame(
         "unanswered": unanswered(server),
         "policy_lines": lines,
         "policy_changed": changed,
-        "last_draft": server.last_draft(),
+        "last_draft": project.last_draft,
         "command": shell(command) if command else "",
         "changes": [
             {"sentence": e.sentence, "number": e.number, "time": e.time, "changes": e.changes}
@@ -125,22 +125,20 @@ def job_name(job: Any) -> str:
     }.get(job.kind, job.kind)
 
 
-async def risk_now(server: Server) -> Context | None:
-    """Who is alone, by the policy as it is; None while it is counted or where it can't be."""
+async def looked_now(server: Server, name: str, otherwise: Context | None) -> Context | None:
+    """A look at the table by the policy as it is; None while it is counted. otherwise: where it
+    can't be.
+    """
     if not server.project.attributes:
         return None
     with suppress(Refused):
-        return await server.policy_look("risk")
-    return {}
+        return await server.policy_look(name)
+    return otherwise
 
 
 async def checked_now(server: Server) -> Context | None:
     """What the doctor finds; None while it looks."""
-    if not server.project.attributes:
-        return None
-    with suppress(Refused):
-        return await server.policy_look("check")
-    return None
+    return await looked_now(server, "check", None)
 
 
 def hierarchy_note(server: Server, checked: Context | None) -> tuple[str, bool]:
@@ -251,9 +249,9 @@ def steps(server: Server, checked: Context | None) -> list[Step]:
 
 
 def result_note(server: Server) -> tuple[str, bool]:
-    if server.jobs.open and any(job.kind == "draft" for job in server.jobs.open):
+    if any(job.kind == "draft" for job in server.jobs.open):
         return gettext("making a draft"), False
-    run = server.last_draft()
+    run = server.project.last_draft
     if run is None:
         return "", False
     if stale := " and ".join(server.stale_parts(run)):
@@ -263,13 +261,13 @@ def result_note(server: Server) -> tuple[str, bool]:
 
 def release_tried(server: Server) -> Job | None:
     """The last attempt to release the last draft, which runs or has failed."""
-    job, run = server.jobs.last("release"), server.last_draft()
+    job, run = server.jobs.last("release"), server.project.last_draft
     is_own = job is not None and run is not None and job.asked["run"] == run.name
     return job if job is not None and is_own and job.state != "done" else None
 
 
 def release_note(server: Server) -> tuple[str, bool]:
-    tried, run = release_tried(server), server.last_draft()
+    tried, run = release_tried(server), server.project.last_draft
     if tried is not None and tried.is_over:
         return gettext("nothing was released"), False
     if run is None or not sign_off.released_as(server.project, run):
@@ -391,12 +389,16 @@ def page(request: Request, context: Context, status: int = 200) -> HTMLResponse:
 
 
 def shows(
-    context_of: Callable[..., Awaitable[Context]],
+    context_of: Callable[..., Awaitable[Context]], *asked: str
 ) -> Callable[[Request], Awaitable[Response]]:
-    """The route of a screen. context_of: what it shows, by the server and what an address names."""
+    """The route of a screen. context_of: what it shows, by the server, what an address asks for by
+    these names, and what its path names.
+    """
 
     async def shown(request: Request) -> Response:
-        return page(request, await context_of(request.app.state.server, **request.path_params))
+        words = (request.query_params.get(name, "") for name in asked)
+        context = await context_of(request.app.state.server, *words, **request.path_params)
+        return page(request, context)
 
     return shown
 

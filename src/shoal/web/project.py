@@ -331,6 +331,11 @@ class Project:
         found = [p for p in (self.folder / "runs").glob("*") if RUN.fullmatch(p.name)]
         return sorted((Run(int(p.name), p) for p in found), key=lambda run: -run.number)
 
+    @property
+    def last_draft(self) -> Run | None:
+        """The last draft that is done."""
+        return next((run for run in self.runs if run.state == "done"), None)
+
     def run(self, name: str) -> Run:
         """The draft of this number; raises NotThere."""
         if not RUN.fullmatch(name) or not (self.folder / "runs" / name).is_dir():

@@ -12,7 +12,7 @@ from shoal.data.language import gettext, ngettext
 from shoal.errors import InputError
 from shoal.web import policy_text
 from shoal.web.edits import Form, edited, one, whole
-from shoal.web.frame import frame, page
+from shoal.web.frame import checked_now, frame, page
 from shoal.web.policy_text import Context, written
 from shoal.web.project import POLICY, Project, Stale
 from shoal.web.routes_of_edits import form_of
@@ -249,14 +249,11 @@ def _match(project: Project, found: Context, place: Path, own_text: str | None) 
 
 async def gaps(server: Server) -> dict[str, int]:
     """By column, the distinct values that have no place; nothing while they are looked for."""
-    with suppress(Refused):
-        found = await server.policy_look("check")
-        return {
-            f["attribute"]: max(f["values"], 1)
-            for f in (found or {}).get("findings", ())
-            if f["attribute"] and f["fault"] == "MISFIT"
-        }
-    return {}
+    return {
+        f["attribute"]: max(f["values"], 1)
+        for f in (await checked_now(server) or {}).get("findings", ())
+        if f["attribute"] and f["fault"] == "MISFIT"
+    }
 
 
 def tree_edit(form: Form) -> tuple[list[Context], str]:

@@ -144,7 +144,7 @@ async def release(request: Request) -> Response:
 
 
 def _draft(server: Server, form: Form) -> Run:
-    run = server.last_draft()
+    run = server.project.last_draft
     if run is None or run.name != one(form, "run"):
         raise InputError("draft: there is a newer one; look at the gate again")
     return run
@@ -465,7 +465,7 @@ def _why(given: Context, name: str) -> str:
 
 async def release_screen(server: Server) -> Context:
     """The last draft at the gate."""
-    run = server.last_draft()
+    run = server.project.last_draft
     data = f"runs/{run.name}/{run.data.name}" if run else DRAFT
     certificate = f"runs/{run.name}/certificate.json" if run else ""
     words = ["shoal", "dossier", data, certificate, "--context", RELEASE, "-o", "dossier.html"]

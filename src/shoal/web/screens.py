@@ -26,6 +26,7 @@ from shoal.web.edits import (
     question_of,
     said_of,
     subject_of,
+    whole,
 )
 from shoal.web.frame import FIELDS, checked_now, frame, in_fields, person_answered, size_text
 from shoal.web.pictures import compared_points
@@ -142,8 +143,8 @@ def _below(path: Path, start: Path) -> str:
 # Columns
 
 
-async def columns_screen(server: Server, search: str, page: int) -> Context:
-    """Every column's role, what it gives away, and who is one person."""
+async def columns_screen(server: Server, search: str, wanted: str) -> Context:
+    """Every column's role, what it gives away, and who is one person. wanted: the page's number."""
     project = server.project
     command = ["shoal", "policy", "check", "policy.yaml", project.table_in_commands]
     context = await frame(server, "columns", gettext("Columns"), command)
@@ -162,7 +163,7 @@ async def columns_screen(server: Server, search: str, page: int) -> Context:
         column["page"] = at // PER_PAGE + 1
     alone = sorted((c for c in found if c["alone"]), key=lambda column: -column["alone"])
     pages = max(1, -(-len(found) // PER_PAGE))
-    page = min(max(page, 1), pages)
+    page = min(whole(wanted, 1) or 1, pages)
     return {
         **context,
         "columns": found[(page - 1) * PER_PAGE : page * PER_PAGE],
@@ -252,7 +253,7 @@ def _alone_if_known(server: Server, name: str, risk: Context) -> Context | None:
 
 def _draft_of_now(server: Server) -> Run | None:
     """The last draft, where it is of the policy and table as they are."""
-    run = server.last_draft()
+    run = server.project.last_draft
     return None if run is None or server.stale_parts(run) else run
 
 
@@ -355,12 +356,12 @@ async def promises_screen(server: Server) -> Context:
     project, policy = server.project, server.project.policy
     context = await frame(server, "promises", gettext("Promises"), project.publish_command)
     risk = context["risk"] or {}
-    k = next((p["k"] for p in policy.get("promises") or () if p.get("model") == "k-anonymity"), 0)
+    k = pictures.required_k(server)
     rows = project.about.get("rows", 0)
     sets = [[one["size"], one["people"]] for one in risk.get("sets") or ()]
     losses, method = measured_losses(server)
     is_counting = await _count_grave(server)
-    last = server.last_draft()
+    last = project.last_draft
     is_sample = any(own.get("role") == "weight" for own in project.attributes.values())
     unmeasured = {"individual_risk": {"own": dict.fromkeys(("max", "mean"))} if is_sample else None}
     return {
@@ -455,10 +456,11 @@ def _private(server: Server, profile: Context | None) -> list[Context]:
 def measured_losses(server: Server) -> tuple[list[tuple[int, float]], str]:
     """Losses that were measured under these columns, by k, of the method that most are of."""
     points: dict[str, dict[int, float]] = {}
+    own = pictures.but_k(server.project.policy)
     for label, k, loss in compared_points(server):
         points.setdefault(label, {})[k] = loss
-    for run in server.project.runs:
-        if server.is_of_table(run) and run.policy_text and _same_but_k(server, run.policy):
+    for run in filter(server.is_of_table, server.project.runs):
+        if run.policy_text and pictures.but_k(run.policy) == own:
             stated = run.certificate
             asked = (p["asked"] for p in stated["promises"] if p["model"] == "k-anonymity")
             label = stated["method"]["name"]
@@ -470,11 +472,3 @@ def measured_losses(server: Server) -> tuple[list[tuple[int, float]], str]:
     wanted = (server.project.policy.get("method") or {}).get("name")
     label = max(points, key=lambda one: (one.partition(":")[0] == wanted, len(points[one])))
     return sorted(points[label].items()), label
-
-
-def _same_but_k(server: Server, asked: Context) -> bool:
-    def rest(policy: Context) -> Context:
-        promises = [{**p, "k": 0} if "k" in p else p for p in policy.get("promises") or ()]
-        return {**policy, "promises": promises, "method": None}
-
-    return rest(asked) == rest(server.project.policy)

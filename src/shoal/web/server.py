@@ -332,9 +332,6 @@ class Server:
     def new_once(self) -> str:
         return secrets.token_urlsafe(12)
 
-    def last_draft(self) -> Run | None:
-        return next((run for run in self.project.runs if run.state == "done"), None)
-
     def stale_parts(self, run: Run) -> list[str]:
         """What of policy, hierarchies and table is not as the draft had it."""
         about, now = run.about, self.project
@@ -353,7 +350,7 @@ class Server:
 
     def policy_lines(self) -> tuple[list[tuple[str, str]], int]:
         """The policy, with the lines that have changed since the last draft; how many have."""
-        text, run = self.project.policy_text, self.last_draft()
+        text, run = self.project.policy_text, self.project.last_draft
         before = (run.policy_text if run else "") or text
         lines = changed_lines(before, text)
         return lines, sum(1 for mark, _ in lines if mark == "+")

@@ -91,7 +91,7 @@ def carried_over(project: Project) -> Context:
     """The words that accept findings as a new draft finds them: by finding, the words and the draft
     that they were written for.
     """
-    last = next((run for run in project.runs if run.state == "done"), None)
+    last = project.last_draft
     if last is None:
         return {}
     earlier = last.about.get("carried_over") or {}
@@ -105,7 +105,7 @@ def carried_over(project: Project) -> Context:
 
 def ask_for_releases(project: Project) -> None:
     """Asks anew whether there is any other release, where the last draft has become one."""
-    last = next((run for run in project.runs if run.state == "done"), None)
+    last = project.last_draft
     given = context_of(project)
     if given.get("other_releases") == "none-known" and last and released_as(project, last):
         others = {key: value for key, value in given.items() if key != "other_releases"}
