@@ -15,11 +15,9 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from shoal.connectors import delimited, files
-from shoal.connectors.delimited import with_moments_as_text
 from shoal.connectors.dialect import UTF8, Dialect, Reading
 from shoal.connectors.format import Format, SourceFile
-from shoal.connectors.formats import format_of
-from shoal.connectors.formats.parquet_arrow import ROW_GROUP
+from shoal.connectors.formats import format_of, parquet_arrow
 from shoal.connectors.location import PARQUET, Location
 from shoal.connectors.record_ends import PIECE, Pieces
 from shoal.connectors.typed import plain, require_unfolded, table_errors, without_records
@@ -191,7 +189,7 @@ def _read_parquet(path: str | Path, room: Room) -> CodedTable:
         texts = [pl.col(name).cast(pl.String).cast(dtypes[name]) for name in schema]
         scanned = pl.scan_parquet(path, glob=False, low_memory=True)
         for frame in scanned.collect_batches(chunk_size=PARQUET_ROWS, maintain_order=True):
-            frame = with_moments_as_text(plain(frame, f"file '{path}'"))
+            frame = delimited.with_moments_as_text(plain(frame, f"file '{path}'"))
             growing.add(frame.select(texts))
     return growing.table()
 
@@ -227,7 +225,7 @@ def _write_parquet(
 
     try:
         register_io_source(rows, schema=first.schema).sink_parquet(
-            file, metadata=metadata, row_group_size=ROW_GROUP, maintain_order=True
+            file, metadata=metadata, row_group_size=parquet_arrow.ROW_GROUP, maintain_order=True
         )
     except pl.exceptions.ComputeError:  # what the disk refuses, in another's words
         raise OSError from None

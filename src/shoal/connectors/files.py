@@ -19,15 +19,13 @@ from typing import BinaryIO, NamedTuple, cast
 
 import polars as pl
 
-from shoal.connectors import delimited, parquet_parts
+from shoal.connectors import delimited, outputs, parquet_parts, typed
 from shoal.connectors.dialect import AS_FOUND, Dialect, Reading
 from shoal.connectors.format import Asked, Form, Format
 from shoal.connectors.format import SourceFile as SourceFile
 from shoal.connectors.formats import format_of
 from shoal.connectors.formats.parquet_arrow import read_columns
 from shoal.connectors.location import PARQUET, Location, is_taken
-from shoal.connectors.outputs import draft_beside
-from shoal.connectors.typed import require_unfolded
 from shoal.data import cores
 from shoal.data.regular_files import file_sha256 as file_sha256
 from shoal.data.regular_files import (
@@ -109,7 +107,7 @@ def _read_parts(path: str | Path, reading: Reading) -> SourceFile:
             hashes = parquet_parts.hashes(parts)
             parquet_parts.check_named(path, parts, hashes)
             most = [part.path for part in parts]
-            require_unfolded(most, PARQUET, f"folder '{path}'", reading.unpacked)
+            typed.require_unfolded(most, PARQUET, f"folder '{path}'", reading.unpacked)
             read = [read_columns(str(part.path), PARQUET, reading) for part in parts]
         digest = parquet_parts.digest(parts, hashes)
         table = Table(parquet_parts.joined([frame for frame, _ in read], parts))
@@ -184,7 +182,7 @@ def atomic_write(path: str, is_private: bool = False, replace: bool = True) -> I
     """
     check_writable(path, replace)
     target = _target_of(path)
-    with draft_beside(target, path) as draft:
+    with outputs.draft_beside(target, path) as draft:
         yield draft
         check_writable(path, replace)
         _take_place(draft, target, path, is_private)

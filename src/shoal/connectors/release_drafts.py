@@ -18,7 +18,6 @@ import polars as pl
 
 from shoal.connectors import files, parquet_parts
 from shoal.connectors.dialect import Dialect, Reading
-from shoal.connectors.files import SourceFile
 from shoal.connectors.location import FRAME, MANIFEST, PARQUET, Location, is_taken
 from shoal.connectors.outputs import describe_file, draft_beside, remove_uncommitted_certificate
 from shoal.data.certificate_shape import OutputReport
@@ -42,7 +41,7 @@ class WrittenDraft:
     path: Path
     name: Location
 
-    def read(self, categorical: Collection[str], reading: Reading) -> SourceFile:
+    def read(self, categorical: Collection[str], reading: Reading) -> files.SourceFile:
         """What stands there now, as its readers would get it."""
         return files.read_as(self.path, self.name.kind, categorical, reading)
 
@@ -147,8 +146,8 @@ class FrameDraft(ReleaseDraft):
     def write(self, frame: pl.DataFrame, dialect: Dialect, metadata: Metadata = None) -> None:
         self.held.append(frame)
 
-    def read(self, categorical: Collection[str], reading: Reading) -> SourceFile:
-        return SourceFile(Table(self.held[0]), "")
+    def read(self, categorical: Collection[str], reading: Reading) -> files.SourceFile:
+        return files.SourceFile(Table(self.held[0]), "")
 
     def certify(self, certificate: str) -> None:
         pass
@@ -180,9 +179,9 @@ class DatabaseDraft(ReleaseDraft):
     def write(self, frame: pl.DataFrame, dialect: Dialect, metadata: Metadata = None) -> None:
         self.table.write(frame)
 
-    def read(self, categorical: Collection[str], reading: Reading) -> SourceFile:
+    def read(self, categorical: Collection[str], reading: Reading) -> files.SourceFile:
         frame, digest = self.table.read()
-        return SourceFile(Table(frame), digest)
+        return files.SourceFile(Table(frame), digest)
 
     def certify(self, certificate: str) -> None:
         self.table.certify(certificate)

@@ -13,13 +13,11 @@ from typing import cast
 import numpy as np
 import polars as pl
 
-from shoal.connectors import files, parquet_parts
+from shoal.connectors import files, parquet_parts, release_drafts
 from shoal.connectors.coded_files import TEXT_BYTES, read_coded, require_few
 from shoal.connectors.dialect import AS_FOUND
-from shoal.connectors.files import SourceFile
 from shoal.connectors.location import PARQUET, Location
 from shoal.connectors.parquet_parts import Part
-from shoal.connectors.release_drafts import RECORDS
 from shoal.data.coded_table import Blank, CodedTable, ShownColumn
 from shoal.data.room import Room, SharedRoom, blocks, new_file
 from shoal.data.table import Column
@@ -33,7 +31,7 @@ def is_readable(path: str | Path) -> bool:
     return Path(path).suffix.lower() == PARQUET
 
 
-def read_spread(path: str | Path, room: SharedRoom) -> SourceFile:
+def read_spread(path: str | Path, room: SharedRoom) -> files.SourceFile:
     """The table in a folder, or in the files that a pattern names; raises InputError."""
     many = Location(path).is_many
     if not (many or Path(path).exists()):
@@ -50,10 +48,10 @@ def read_spread(path: str | Path, room: SharedRoom) -> SourceFile:
     parquet_parts.check_alike(schemas, parts)
     whole = _joined(tables, parts, room)
     digest = parquet_parts.digest(parts, hashes) if many else hashes[0]
-    return SourceFile(whole, digest)
+    return files.SourceFile(whole, digest)
 
 
-def _read_part(limit: int, part: Part) -> SourceFile:
+def _read_part(limit: int, part: Part) -> files.SourceFile:
     return read_coded(part.path, PARQUET, AS_FOUND, Room(limit))
 
 
@@ -115,8 +113,8 @@ def write_spread(
     moved into the draft.
     """
     write = partial(_write_part, list(columns), metadata, room.folder)
-    begun = range(0, max(records, 1), RECORDS)
-    spans = [slice(first, min(first + RECORDS, records)) for first in begun]
+    begun = range(0, max(records, 1), release_drafts.RECORDS)
+    spans = [slice(first, min(first + release_drafts.RECORDS, records)) for first in begun]
     for number, written in enumerate(room.each(write, spans)):
         Path(written).rename(draft / f"part-{number:05d}{PARQUET}")
 

@@ -30,8 +30,7 @@ from shoal.auditor.dossier.dossier import (
 )
 from shoal.auditor.verdict import fails_beside, is_only_unjudged
 from shoal.auditor.verify import FAILS
-from shoal.connectors import files
-from shoal.connectors.outputs import misplaced, remove_stale_signature
+from shoal.connectors import files, outputs
 from shoal.data.certificate import Certificate
 from shoal.data.language import gettext, ngettext, printable
 from shoal.data.progress import Progress, no_progress
@@ -84,7 +83,7 @@ def dossier(
     trace: as of `shoal.verify`. profiles: by name; `gdpr` by default. trust: public keys. Raises
     PromiseError where the file fails `verify`, and InputError.
     """
-    InputError.raise_for(misplaced("release", [path_text(released, "released")], output))
+    InputError.raise_for(outputs.misplaced("release", [path_text(released, "released")], output))
     found = _with_attacks(
         build_dossier(
             released,
@@ -129,7 +128,7 @@ def write_dossier(found: Dossier, path: Path) -> None:
     found = replace(found, content={**found.content, "page": signed})
     with files.atomic_write(str(json_path(path))) as draft:
         draft.write_text(found.to_json(), encoding="utf-8")
-    remove_stale_signature(json_path(path))
+    outputs.remove_stale_signature(json_path(path))
     write_page(page, path)
 
 

@@ -35,6 +35,7 @@ from shoal.data.language import gettext
 from shoal.errors import InputError
 from shoal.web import (
     checked,
+    guard,
     policy_text,
     result,
     routes_of_edits,
@@ -45,20 +46,8 @@ from shoal.web import (
 from shoal.web.compared import compare_screen
 from shoal.web.edits import one, whole
 from shoal.web.frame import frame, page, plain_page, shows
-from shoal.web.guard import (
-    COOKIE,
-    ENTER,
-    IDLE_SECONDS,
-    LINK,
-    REPORT_POLICY,
-    App,
-    Door,
-    Guard,
-    TooManyTries,
-)
 from shoal.web.policy_text import Context, Entry, has_comments
 from shoal.web.project import Busy, Project
-from shoal.web.routes_of_edits import form_of
 from shoal.web.screens import columns_screen, open_screen, promises_screen
 from shoal.web.server import MOST_STREAMS, Server
 from shoal.web.work import Refused
@@ -71,18 +60,18 @@ STATIC = {
 BEAT = 15.0  # seconds between signs of life in a stream of events
 
 
-def application(server: Server, second: Callable[[str], bool] = lambda secret: False) -> App:
+def application(server: Server, second: Callable[[str], bool] = lambda secret: False) -> guard.App:
     """The page of a project. second: whether a second `shoal ui` may have a new link."""
 
     async def new_link(request: Request) -> Response:
-        if not second(one(form_of(request), "secret")):
+        if not second(one(routes_of_edits.form_of(request), "secret")):
             return PlainTextResponse("", 401)
         return PlainTextResponse(opening_page(server))
 
     routes = [
         Route("/", home),
-        Route(ENTER, enter, methods=["POST"]),
-        Route(LINK, new_link, methods=["POST"]),
+        Route(guard.ENTER, enter, methods=["POST"]),
+        Route(guard.LINK, new_link, methods=["POST"]),
         Route("/open", opened),
         Route("/columns", shows(columns_screen, "q", "p")),
         Route("/promises", shows(promises_screen)),
@@ -112,13 +101,13 @@ def application(server: Server, second: Callable[[str], bool] = lambda secret: F
     app = Starlette(routes=routes, exception_handlers=handlers)
     app.state.server = server
     app.add_middleware(_Noticing, server=server)
-    return Guard(app, server.door)
+    return guard.Guard(app, server.door)
 
 
 class _Noticing:
     """Remembers when somebody was last here, and what was changed by hand meanwhile."""
 
-    def __init__(self, app: App, server: Server) -> None:
+    def __init__(self, app: guard.App, server: Server) -> None:
         self._app, self._server = app, server
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -140,8 +129,8 @@ def opening_page(server: Server) -> str:
 async def enter(request: Request) -> Response:
     """A token for a cookie; the page it answers with leads on, as a Strict cookie needs."""
     try:
-        cookie = request.app.state.server.door.enter(one(form_of(request), "token"))
-    except TooManyTries:
+        cookie = request.app.state.server.door.enter(one(routes_of_edits.form_of(request), "token"))
+    except guard.TooManyTries:
         return PlainTextResponse(gettext("Too many tries. Wait a minute."), 429)
     if cookie is None:
         return PlainTextResponse(
@@ -149,7 +138,12 @@ async def enter(request: Request) -> Response:
         )
     answer = HTMLResponse(plain_page("entered.html.j2"))
     answer.set_cookie(
-        COOKIE, cookie, max_age=int(IDLE_SECONDS), httponly=True, samesite="strict", path="/"
+        guard.COOKIE,
+        cookie,
+        max_age=int(guard.IDLE_SECONDS),
+        httponly=True,
+        samesite="strict",
+        path="/",
     )
     return answer
 
@@ -196,7 +190,7 @@ async def report(request: Request) -> Response:
         raise policy_text.NotThere
     path = policy_text.within(f"{folder}/{name}.html", project.folder)
     return FileResponse(
-        path, media_type="text/html", headers={"content-security-policy": REPORT_POLICY}
+        path, media_type="text/html", headers={"content-security-policy": guard.REPORT_POLICY}
     )
 
 
@@ -327,7 +321,7 @@ def serve(folder: Path, start: Path, say: Say, show: Callable[[Path], object]) -
 async def _serve(project: Project, say: Say, show: Callable[[Path], object]) -> None:
     listening = _listening()
     host, port = listening.getsockname()[:2]
-    door, secret = Door(host, port), secrets.token_urlsafe(32)
+    door, secret = guard.Door(host, port), secrets.token_urlsafe(32)
     server = Server(project, door)
     about = {"pid": os.getpid(), "origin": door.origin, "secret": secret}
     project.say_where(about)
@@ -350,7 +344,7 @@ async def _serve(project: Project, say: Say, show: Callable[[Path], object]) -> 
     say_and_show(server, say, show)
     while not ended.done() and not serving.done():
         await asyncio.wait({ended, serving}, timeout=LOOK_AROUND, return_when=FIRST_COMPLETED)
-        if not server.jobs.open and time.monotonic() - server.used > IDLE_SECONDS:
+        if not server.jobs.open and time.monotonic() - server.used > guard.IDLE_SECONDS:
             server.quit()
     await asyncio.sleep(0.2)  # the last answer leaves
     web.should_exit = True

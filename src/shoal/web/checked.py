@@ -16,12 +16,11 @@ from shoal.data.certificate import Certificate
 from shoal.data.language import gettext
 from shoal.data.linked import PEOPLE
 from shoal.data.two_tables import sensitive_path
-from shoal.web import policy_text
+from shoal.web import policy_text, routes_of_edits
 from shoal.web.edits import one
 from shoal.web.frame import frame, shows
 from shoal.web.policy_text import Context, only_changes
 from shoal.web.project import Run, certificate_of, data_in
-from shoal.web.routes_of_edits import form_of
 from shoal.web.server import Server
 
 CERTIFICATE = ".certificate.json"
@@ -116,7 +115,7 @@ def released_below(start: Path) -> list[str]:
 
 async def started(request: Request) -> Response:
     """Begins a check of the file that a form names."""
-    server, form = request.app.state.server, form_of(request)
+    server, form = request.app.state.server, routes_of_edits.form_of(request)
     named = one(form, "typed") or one(form, "path")
     asked: Context = {"named": named, "file": of_release(named, server.project.start)}
     for field in FIELDS:

@@ -3,14 +3,12 @@
 from contextlib import suppress
 
 from shoal.data.language import gettext
-from shoal.web import pictures
+from shoal.web import pictures, work
 from shoal.web.edits import whole
 from shoal.web.frame import frame, shell
-from shoal.web.pictures import asked_ks, required_k, rows_now
 from shoal.web.policy_text import Context
 from shoal.web.project import Run
 from shoal.web.server import Server
-from shoal.web.work import Refused
 
 GLOBAL = "full-domain:suppression=0.05"  # a method whose levels can be walked
 
@@ -18,12 +16,12 @@ GLOBAL = "full-domain:suppression=0.05"  # a method whose levels can be walked
 async def compare_screen(server: Server, method: str, k: str, levels: str = "") -> Context:
     """The points, one of them chosen, and the same as a table. levels: of a global recoding."""
     project = server.project
-    ks = ",".join(map(str, asked_ks(server)))
+    ks = ",".join(map(str, pictures.asked_ks(server)))
     command = ["shoal", "compare", project.table_in_commands, "-p", "policy.yaml", "--ks", ks]
-    rows = rows_now(server)
+    rows = pictures.rows_now(server)
     known = [row for row in rows if row["loss"] is not None]
     wanted = method, whole(k)
-    own_k = required_k(server)
+    own_k = pictures.required_k(server)
     chosen = next((r for r in known if (r["label"], r["k"]) == wanted), None)
     chosen = chosen or next((r for r in known if r["k"] == own_k and r["holds"]), None)
     running = next((j for j in server.jobs.open if j.kind == "compare"), None)
@@ -51,7 +49,7 @@ async def compare_screen(server: Server, method: str, k: str, levels: str = "") 
 
 def _is_current(server: Server, row: Context) -> bool:
     method = (server.project.policy.get("method") or {}).get("name")
-    return row["label"].partition(":")[0] == method and row["k"] == required_k(server)
+    return row["label"].partition(":")[0] == method and row["k"] == pictures.required_k(server)
 
 
 def _neighbours(rows: list[Context], chosen: Context | None) -> list[str]:
@@ -91,7 +89,7 @@ async def lattice_context(server: Server, at: str) -> Context | None:
     if levels != best:
         asked = {**server.asked_of(run), "levels": levels}
         stamp = [server.stamp(), server.hierarchies_sha(), run.name]
-        with suppress(Refused):
+        with suppress(work.Refused):
             walked = await server.desk.soon("lattice", stamp=stamp, **asked)
             if walked is None:
                 return {"run": run, "names": names, "waits": True}

@@ -19,13 +19,10 @@ from shoal.data.language import gettext, ngettext, printable
 from shoal.data.person.decision import asks_who
 from shoal.data.warnings import GRAVE
 from shoal.reports.pages import known_of_linked, known_text, translate
-from shoal.web import sign_off
+from shoal.web import pictures, several, sign_off, work
 from shoal.web.edits import said_of, subject_of
-from shoal.web.pictures import rows_now
 from shoal.web.policy_text import Context
 from shoal.web.server import Server
-from shoal.web.several import open_links
-from shoal.web.work import Job, Refused
 
 SHOWN_CHANGES = 12
 ASIDE = ("watch", "stream", "ledger", "check")  # screens that are not about the project's table
@@ -131,7 +128,7 @@ async def looked_now(server: Server, name: str, otherwise: Context | None) -> Co
     """
     if not server.project.attributes:
         return None
-    with suppress(Refused):
+    with suppress(work.Refused):
         return await server.policy_look(name)
     return otherwise
 
@@ -176,14 +173,14 @@ def questions(server: Server) -> int:
     asks = [settings.get("ask") for settings in server.project.attributes.values()]
     asked = sum(bool(ask) and not asks_who(ask) for ask in asks)
     if server.project.is_several:
-        return asked + len(open_links(server.project.policy))
+        return asked + len(several.open_links(server.project.policy))
     return asked + (0 if person_answered(server) else 1)
 
 
 def unanswered(server: Server) -> int:
     """How many questions keep a draft from being made."""
     asks = [settings.get("ask") for settings in server.project.attributes.values()]
-    return sum(map(bool, asks)) + len(open_links(server.project.policy))
+    return sum(map(bool, asks)) + len(several.open_links(server.project.policy))
 
 
 def person_answered(server: Server) -> bool:
@@ -193,7 +190,7 @@ def person_answered(server: Server) -> bool:
     policy, answer = server.project.policy, server.project.about.get("person")
     if server.project.is_several:
         doubt = any(server.project.attributes[name].get("ask") for name in subject_of(policy))
-        return bool(subject_of(policy)) and not open_links(policy) and not doubt
+        return bool(subject_of(policy)) and not several.open_links(policy) and not doubt
     if any(asks_who(settings.get("ask")) for settings in server.project.attributes.values()):
         return False
     return bool(answer) and answer == (" + ".join(subject_of(policy)) or "rows")
@@ -226,7 +223,7 @@ def steps(server: Server, checked: Context | None) -> list[Step]:
     found = ngettext("{count} grave finding", "{count} grave findings", grave)
     hierarchies = hierarchy_note(server, checked)
     has_gaps = bool(hierarchies[0]) and not hierarchies[1]
-    measured = len(rows_now(server)) if has_table else 0
+    measured = len(pictures.rows_now(server)) if has_table else 0
     size = gettext("{rows:,} rows", rows=rows) if has_table and rows else ""
     compared = gettext("{measured} measured", measured=measured) if measured else ""
     said = asked if open_questions else found if grave else ""
@@ -259,7 +256,7 @@ def result_note(server: Server) -> tuple[str, bool]:
     return gettext("draft {number} holds", number=run.number), True
 
 
-def release_tried(server: Server) -> Job | None:
+def release_tried(server: Server) -> work.Job | None:
     """The last attempt to release the last draft, which runs or has failed."""
     job, run = server.jobs.last("release"), server.project.last_draft
     is_own = job is not None and run is not None and job.asked["run"] == run.name

@@ -15,9 +15,7 @@ import polars as pl
 from shoal.advise.check import findings_of
 from shoal.advise.estimate import free_memory
 from shoal.auditor.verdict import of_cells
-from shoal.connectors import files
-from shoal.connectors.coded_files import read_sampled
-from shoal.connectors.traces import traced_rows
+from shoal.connectors import coded_files, files, traces
 from shoal.data.findings import AttributeFinding
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.hierarchies.table import read_hierarchy, table_text
@@ -70,7 +68,7 @@ class Looks:
             self._walks.clear()
             reading = reading_of(read_options(read or {}))
             if self._every > 1:
-                sampled = read_sampled(table, self._every, reading)
+                sampled = coded_files.read_sampled(table, self._every, reading)
                 self._frames[key], self._rows = sampled.source, sampled.rows
             else:
                 self._frames[key] = files.read(table, reading=reading)
@@ -213,7 +211,7 @@ class Looks:
         source = self._source(table, policy.get("read")).frame
         after = files.read(draft).frame
         path = trace_of(Path(draft).parent)
-        trace = np.zeros(0, dtype=np.int64) if path is None else traced_rows(path)
+        trace = np.zeros(0, dtype=np.int64) if path is None else traces.traced_rows(path)
         if not np.array_equal(np.sort(trace), np.arange(source.height)):
             return {"is_unmatched": True}
         if is_starred:

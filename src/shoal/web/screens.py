@@ -15,25 +15,11 @@ from shoal.policy.proposal.roles import MANY
 from shoal.reports.linked import exposure_text
 from shoal.reports.pages import known_text
 from shoal.reports.release import attackers
-from shoal.web import pictures, policy_text
-from shoal.web.edits import (
-    APART,
-    COUNT_VALUES,
-    ROLES,
-    SETTINGS,
-    about,
-    promises_about,
-    question_of,
-    said_of,
-    subject_of,
-    whole,
-)
+from shoal.web import edits, pictures, policy_text, several
 from shoal.web.frame import FIELDS, checked_now, frame, in_fields, person_answered, size_text
-from shoal.web.pictures import compared_points
 from shoal.web.policy_text import Context
 from shoal.web.project import Run
 from shoal.web.server import Server
-from shoal.web.several import ALL_SHEETS, KNOWN, linking_columns, several_context
 from shoal.web.work import Refused
 
 PER_PAGE = 50
@@ -109,7 +95,7 @@ async def open_screen(server: Server, below: str) -> Context:
         **await frame(server, "open", gettext("Open"), command if project.table else None),
         "together": len(tables) if len(tables) > 1 else 0,
         "all_sheets": False,
-        "ALL_SHEETS": ALL_SHEETS,
+        "ALL_SHEETS": several.ALL_SHEETS,
         "listed": listed,
         "below": "" if str(base) == "." else str(base),
         "above": above,
@@ -151,7 +137,7 @@ async def columns_screen(server: Server, search: str, wanted: str) -> Context:
     profile, trouble = await _profile(server)
     checked = await checked_now(server) or {}
     remarks = checked.get("remarks") or []
-    links = linking_columns(project.policy)
+    links = several.linking_columns(project.policy)
     found = [
         _column(server, number, name, profile, context["risk"])
         | {"step": (checked.get("steps") or {}).get(name)}
@@ -163,7 +149,7 @@ async def columns_screen(server: Server, search: str, wanted: str) -> Context:
         column["page"] = at // PER_PAGE + 1
     alone = sorted((c for c in found if c["alone"]), key=lambda column: -column["alone"])
     pages = max(1, -(-len(found) // PER_PAGE))
-    page = min(whole(wanted, 1) or 1, pages)
+    page = min(edits.whole(wanted, 1) or 1, pages)
     return {
         **context,
         "columns": found[(page - 1) * PER_PAGE : page * PER_PAGE],
@@ -175,7 +161,7 @@ async def columns_screen(server: Server, search: str, wanted: str) -> Context:
         "page": page,
         "pages": pages,
         "search": search,
-        "roles": {role: shown.title for role, shown in ROLES.items()},
+        "roles": {role: shown.title for role, shown in edits.ROLES.items()},
         "person": _person(server, profile),
         "several": _several(server, profile),
         "quasi": project.quasi,
@@ -190,9 +176,9 @@ def _several(server: Server, profile: Context | None) -> Context | None:
     project = server.project
     if not project.is_several:
         return None
-    found = several_context(project.policy, project.columns, project.people_name, profile)
-    asks = [project.attributes[name].get("ask") for name in subject_of(project.policy)]
-    return found | {"doubt": question_of(next(iter(asks), None))}
+    found = several.several_context(project.policy, project.columns, project.people_name, profile)
+    asks = [project.attributes[name].get("ask") for name in edits.subject_of(project.policy)]
+    return found | {"doubt": edits.question_of(next(iter(asks), None))}
 
 
 async def _profile(server: Server) -> tuple[Context | None, str | None]:
@@ -208,7 +194,9 @@ def _column(
     project = server.project
     settings = project.attributes.get(name) or {}
     role, people, ask = settings.get("role", ""), project.people_name, settings.get("ask")
-    is_asked_above = asks_who(ask) or (project.is_several and name in subject_of(project.policy))
+    is_asked_above = asks_who(ask) or (
+        project.is_several and name in edits.subject_of(project.policy)
+    )
     own = next((c for c in (profile or {}).get("columns", ()) if c["name"] == name), None)
     alone = ((risk or {}).get("columns") or {}).get(name)
     return {
@@ -220,7 +208,7 @@ def _column(
         "round": settings.get("round"),
         "is_range": settings.get("type") == "number" and "hierarchy" not in settings,
         "reason": (project.about.get("reasons") or {}).get(name, ""),
-        "ask": None if is_asked_above else question_of(ask),
+        "ask": None if is_asked_above else edits.question_of(ask),
         "is_whole": settings == {"role": "quasi"} and own is not None and own["values"] > MANY,
         "doubtful": dict(ask["values"]) if isinstance(ask, dict) and "values" in ask else None,
         "bars": pictures.bars(own["bars"]) if own and role not in ("identifier", "subject") else [],
@@ -231,7 +219,7 @@ def _column(
         if not alone or not risk or not risk.get("lone")
         else alone["without"] / risk["lone"],
         "if_known": _alone_if_known(server, name, risk or {}),
-        "promised": promises_about(project.policy, name) if role == "sensitive" else [],
+        "promised": edits.promises_about(project.policy, name) if role == "sensitive" else [],
     }
 
 
@@ -280,7 +268,7 @@ def _repeats(profile: Context | None, name: str, is_several: bool) -> str:
 def _person(server: Server, profile: Context | None) -> Context:
     """The question who is one person, its candidates and what each answer comes to."""
     numbers = server.project.numbers
-    subject = subject_of(server.project.policy)
+    subject = edits.subject_of(server.project.policy)
     candidates = []
     tried = (profile or {}).get("tried") or {}
     listed = (profile or {}).get("candidates") or []
@@ -290,7 +278,7 @@ def _person(server: Server, profile: Context | None) -> Context:
             {
                 **one,
                 "columns": columns,
-                "value": APART.join(str(numbers[name]) for name in columns) or "rows",
+                "value": edits.APART.join(str(numbers[name]) for name in columns) or "rows",
                 "can_choose": not one["is_profile"],
                 "is_chosen": columns == subject,
             }
@@ -384,11 +372,11 @@ async def promises_screen(server: Server) -> Context:
         "plain": [name for name, own in project.attributes.items() if own.get("role") == "plain"],
         "several": _several(server, (await _profile(server))[0]),
         "exposed": exposed_lines(risk, k),
-        "ways_to_know": {known: known_text(known) for known in KNOWN},
+        "ways_to_know": {known: known_text(known) for known in several.KNOWN},
         "others": [
-            {"index": place, "text": said_of(promise)}
+            {"index": place, "text": edits.said_of(promise)}
             for place, promise in enumerate(policy.get("promises") or ())
-            if promise.get("model") not in ("k-anonymity",) and not about(promise)
+            if promise.get("model") not in ("k-anonymity",) and not edits.about(promise)
         ],
         "feared": attackers(last.certificate if last else unmeasured),
         "last": last,
@@ -427,9 +415,9 @@ def _private(server: Server, profile: Context | None) -> list[Context]:
             continue
         own = []
         for index, promise in promises:
-            if name in about(promise) and promise.get("model") != "k-anonymity":
-                key = next((key for key in SETTINGS if key in promise), None)
-                text = SETTINGS.get(key or "", said_of(promise))
+            if name in edits.about(promise) and promise.get("model") != "k-anonymity":
+                key = next((key for key in edits.SETTINGS if key in promise), None)
+                text = edits.SETTINGS.get(key or "", edits.said_of(promise))
                 if promise.get("kind", "distinct") != "distinct" and key == "l":
                     text = gettext(
                         "well spread over at least this many ({kind} l-diversity)",
@@ -440,7 +428,7 @@ def _private(server: Server, profile: Context | None) -> list[Context]:
                 )
         number = server.project.numbers.get(name, 0)
         is_of_rows = any(one["key"] != "share" for one in own) and server.project.is_several
-        none = missing.get(name) if any(one["key"] in COUNT_VALUES for one in own) else 0
+        none = missing.get(name) if any(one["key"] in edits.COUNT_VALUES for one in own) else 0
         found.append(
             {
                 "name": name,
@@ -457,7 +445,7 @@ def measured_losses(server: Server) -> tuple[list[tuple[int, float]], str]:
     """Losses that were measured under these columns, by k, of the method that most are of."""
     points: dict[str, dict[int, float]] = {}
     own = pictures.but_k(server.project.policy)
-    for label, k, loss in compared_points(server):
+    for label, k, loss in pictures.compared_points(server):
         points.setdefault(label, {})[k] = loss
     for run in filter(server.is_of_table, server.project.runs):
         if run.policy_text and pictures.but_k(run.policy) == own:

@@ -14,13 +14,12 @@ from starlette.routing import Route
 from shoal.data.language import gettext
 from shoal.errors import CheckpointError, InputError
 from shoal.streams.stream_status import stream_status
-from shoal.web import pictures, policy_text
+from shoal.web import pictures, policy_text, work
 from shoal.web.edits import Form, one, whole
 from shoal.web.frame import frame, shows
 from shoal.web.policy_text import Context, sha256, written
 from shoal.web.routes_of_edits import form_of
 from shoal.web.server import Server
-from shoal.web.work import Job, Refused
 
 LEDGER_POLICY = "policy.json"
 KINDS = {
@@ -198,7 +197,7 @@ async def ledger_screen(server: Server, number: str, waits: bool = False) -> Con
             asked = {"stamp": stamp, "folder": str(folder)}
             look = server.desk.kept if waits else server.desk.soon
             context[part] = await look(f"ledger_{part}", **asked)
-    except Refused as broken:
+    except work.Refused as broken:
         context["damage"] = [broken.message, *broken.findings]
     holds = context["history"] is not None and context["history"]["holds"]
     head = context["chain"]["hash"] if context["chain"] and holds else None
@@ -232,7 +231,7 @@ def remember(server: Server, number: int, sentence: str, **answers: Any) -> None
     server.remember(sentence, places=places)
 
 
-def last_what_if(server: Server, folder: Path) -> Job | None:
+def last_what_if(server: Server, folder: Path) -> work.Job | None:
     """The last job that tried each method with an increment of a ledger."""
     found = server.jobs.last("what-if")
     return found if found is not None and found.asked["folder"] == str(folder) else None

@@ -596,14 +596,14 @@ def test_a_publication_without_room_leaves_the_release_and_the_trace_before(tmp_
         raise OSError(errno.ENOSPC, "no room")
 
     given = {"output": tmp_path / "out", "trace": tmp_path / "trace"}
-    monkeypatch.setattr(linked_drafts._OfFolder, "certify", fail)
+    monkeypatch.setattr(linked_drafts, "_certify_in", fail)
     with pytest.raises(OSError, match="no room"):
         shoal.publish(world(), policy(), **given)
     assert not list(tmp_path.iterdir())
     monkeypatch.undo()
     shoal.publish(world(), policy(), **given)
     files = {path: path.read_bytes() for path in tmp_path.glob("**/*") if path.is_file()}
-    monkeypatch.setattr(linked_drafts._OfFolder, "certify", fail)
+    monkeypatch.setattr(linked_drafts, "_certify_in", fail)
     with pytest.raises(OSError, match="no room"):
         shoal.publish(world(), policy(), seed=5, replace=True, **given)
     assert {p: p.read_bytes() for p in tmp_path.glob("**/*") if p.is_file()} == files
