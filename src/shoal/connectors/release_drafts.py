@@ -88,8 +88,8 @@ def release_draft(
     """A draft that is committed if the block succeeds, else removed with all that it held.
 
     replace: whether an earlier release, or a file, gives way, also one that has appeared meanwhile.
-    second: where the `second_draft` goes that is committed before it; it is removed again if this
-    one can't be.
+    second: where the second of two tables goes, whose draft is committed before it; it is removed
+    again if this one can't be.
     """
     place = Location(output_path)
     if place == FRAME:
@@ -106,15 +106,6 @@ def release_draft(
         target = files.atomic_write(output_path, replace=replace)
         with ExitStack() as uncommitted, target as path:
             yield FileDraft(path, place, uncommitted, second)
-
-
-@contextmanager
-def second_draft(path: str) -> Iterator[ReleaseDraft]:
-    if path == FRAME:
-        yield FrameDraft(Path(), Location(path))
-        return
-    with files.atomic_write(path) as unfinished:
-        yield FileDraft(unfinished, Location(path))
 
 
 @dataclass(frozen=True)

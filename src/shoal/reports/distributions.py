@@ -300,12 +300,10 @@ class SafeColumn:
         )
         edges = round_edges(float(lo.min()), float(hi.max()), whole)
         count = len(edges) - 1
-
-        def interval_of(values: np.ndarray) -> np.ndarray:
-            """What lies outside counts to the ends."""
-            return np.clip(np.searchsorted(edges, values, side="right") - 1, 0, count - 1)
-
-        records, people = self._by_place(count, interval_of)
+        # what lies outside counts to the ends
+        records, people = self._by_place(
+            count, lambda at: np.clip(np.searchsorted(edges, at, side="right") - 1, 0, count - 1)
+        )
         merged, bins = self._merged(edges, people)
         after = spread_over_intervals(lo, hi + whole, weights, merged)
         before = [self._rounded(records[part].sum(), people[part].sum()) for part in bins]

@@ -138,28 +138,18 @@ def over_time(history: np.ndarray) -> list[tuple[str, charts.Chart]]:
     decided = history[:, : len(KINDS)].sum(axis=1)
     published = kinds["new"] + kinds["reuse"] + kinds["suppress"]
     left = np.cumsum(decided)
-    return [
-        (
-            gettext("Information loss (gcp), percent"),
-            _curve(gettext("Loss"), left, 100 * _ratio(loss, published)),
+    lost, reused = 100 * _ratio(loss, published), 100 * _ratio(kinds["reuse"], published)
+    waited, size = _ratio(delay, decided), _ratio(kinds["new"], made)
+    drawn = {
+        gettext("Information loss (gcp), percent"): (gettext("Loss"), lost),
+        gettext("Delay, records that arrived while one waited"): (gettext("Delay"), waited),
+        gettext("Records published under earlier clusters, percent"): (
+            gettext("Use of earlier clusters"),
+            reused,
         ),
-        (
-            gettext("Delay, records that arrived while one waited"),
-            _curve(gettext("Delay"), left, _ratio(delay, decided)),
-        ),
-        (
-            gettext("Records published under earlier clusters, percent"),
-            _curve(
-                gettext("Use of earlier clusters"),
-                left,
-                100 * _ratio(kinds["reuse"], published),
-            ),
-        ),
-        (
-            gettext("Records in a new cluster"),
-            _curve(gettext("Size of new clusters"), left, _ratio(kinds["new"], made)),
-        ),
-    ]
+        gettext("Records in a new cluster"): (gettext("Size of new clusters"), size),
+    }
+    return [(said, _curve(title, left, values)) for said, (title, values) in drawn.items()]
 
 
 def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:

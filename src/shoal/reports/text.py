@@ -22,9 +22,7 @@ OF_SAMPLE = ("global-risk", "individual-risk")
 def summary(certificate: Certificate, written: str | None = None) -> str:
     """Promises asked and measured, classes and loss. written: the files, where there are any."""
     classes, records = certificate["classes"], certificate["records"]
-    lines = []
-    if written:
-        lines.append(f"wrote {written}")
+    lines = [f"wrote {written}"] if written else []
     for promise in certificate["promises"]:
         over = f" over {', '.join(promise['attributes'])}" if promise["attributes"] else ""
         over += " to the reference" if promise.get("to") == "reference" else ""

@@ -168,7 +168,7 @@ class Looks:
             return None
 
     def look_risk(self, table: str, policy: Answer, base: str) -> Answer:
-        """How many are alone, and what each column gives away."""
+        """How many are alone, and what each column gives away; of several tables, by all rows."""
         from shoal.advise.risk import risk
 
         asked, frame = self._asked(table, policy, base)

@@ -28,7 +28,7 @@ from shoal.linked.templates import LinkedPromises, bundles_of
 from shoal.policy.binding.linked import bound_linked
 from shoal.policy.binding.linked_files import read_linked
 from shoal.policy.problem import LinkedProblem
-from shoal.reports import linked
+from shoal.reports import linked, pages
 from shoal.reports.distributions import Distribution
 from shoal.reports.in_short import in_short
 
@@ -1142,7 +1142,7 @@ def test_a_report_without_room_says_that_the_release_is_out(tmp_path, monkeypatc
     for name, frame in world().items():
         frame.write_csv(f"{name}.csv")
     Path("p.json").write_text(json.dumps(POLICY))
-    monkeypatch.setattr(linked, "write_page", fail)
+    monkeypatch.setattr(pages, "write_page", fail)
     tables = [f"--table={name}={name}.csv" for name in ("visits", "drugs")]
     done = shoal("publish", "people.csv", *tables, *"-p p.json -o out --report r.html".split())
     assert done.status == 2
