@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -382,28 +382,19 @@ class _GrowingColumn:
 # Every nth row of a table that does not fit into memory, read piece by piece.
 
 
-@dataclass(frozen=True)
-class SampledFile:
-    """The first row, and then every nth. rows: of the whole table.
+def read_sampled(path: str, every: int, reading: Reading) -> tuple[SourceFile, int]:
+    """The first row of the table in a file, and then one in `every`; and how many rows the whole
+    table has. Raises InputError where it is wrong.
 
-    It overstates who is alone: a person's other rows, and those who look alike, may be left out.
-    """
-
-    source: SourceFile
-    rows: int
-
-
-def read_sampled(path: str, every: int, reading: Reading) -> SampledFile:
-    """One row in `every` of the table in a file; raises InputError where it is wrong.
-
-    Whatever its size, no more is held than the sample and a piece.
+    Whatever its size, no more is held than the sample and a piece. A sample overstates who is
+    alone: a person's other rows, and those who look alike, may be left out.
     """
     kind = Location(path).kind_to_read
     try:
         if kind.is_parquet:
             with cores.beside(files.file_sha256, path) as hashed:
                 frame, rows = _every(_of_parquet(path), every)
-                return SampledFile(SourceFile(Table(frame), hashed()), rows)
+                return SourceFile(Table(frame), hashed()), rows
         if not kind.is_delimited or regular_files.is_packed(path):
             raise InputError(
                 f"file '{path}': is too large to be read as a whole, and only plain delimited text"
@@ -418,7 +409,7 @@ def read_sampled(path: str, every: int, reading: Reading) -> SampledFile:
         pieces = Pieces(Path(path), PIECE, path=path)
         texts = [pl.String()] * len(beginning.header)
         frame, rows = _every(frames_of(pieces, Path(path), path, beginning, texts), every)
-        return SampledFile(SourceFile(Table(frame), pieces.sha256, beginning.dialect), rows)
+        return SourceFile(Table(frame), pieces.sha256, beginning.dialect), rows
     except OSError as failed:
         raise files.unreadable(path, failed) from None
 

@@ -27,8 +27,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import polars as pl
 
-from shoal.connectors import delimited, page_sizes, record_ends, typed
-from shoal.connectors.format import Format
+from shoal.connectors import delimited, format, page_sizes, record_ends, typed
 from shoal.connectors.location import STANDARD, Location
 from shoal.data.regular_files import RepeatedKey, distinct_keys, most_unpacked
 from shoal.data.schema import Fields
@@ -74,7 +73,7 @@ class TextFeed:
     def __init__(
         self,
         path: str,
-        kind: Format,
+        kind: format.Format,
         following: bool = False,
         fields: Fields = ANY_FIELDS,
     ) -> None:
@@ -129,7 +128,7 @@ class TextFeed:
         count = record_ends.ends_of(
             text, separator, columns, most_lines, at_end, found.ends, found.kinds, found.cells
         )
-        return found.first(count)
+        return Found(found.ends[:count], found.kinds[:count], found.cells[:count])
 
     def _behind_the_line(self, fresh: bytes) -> bytes:
         """What belongs to records: all of it, but for the end of a line that is passed over."""
@@ -380,9 +379,6 @@ class Found:
     def __len__(self) -> int:
         return len(self.ends)
 
-    def first(self, count: int) -> Found:
-        return Found(self.ends[:count], self.kinds[:count], self.cells[:count])
-
     def texts(self, text: bytes, rows: np.ndarray) -> list[bytes]:
         """The text of some records."""
         starts = np.append(0, self.ends[:-1])
@@ -499,7 +495,7 @@ def _short(value: Any) -> str | None:
 class TableFeed:
     """Parquet or Arrow: a slice of records at a time; types are kept."""
 
-    def __init__(self, path: str, kind: Format) -> None:
+    def __init__(self, path: str, kind: format.Format) -> None:
         self._path, self._at = path, 0
         self._errors = partial(typed.table_errors, path, kind, f"source '{path}'")
         incomplete = f"source '{path}': {typed.INCOMPLETE.format(kind[1:])}"

@@ -19,11 +19,10 @@ from typing import BinaryIO, NamedTuple, cast
 
 import polars as pl
 
-from shoal.connectors import delimited, outputs, parquet_parts, typed
+from shoal.connectors import delimited, formats, outputs, parquet_parts, typed
 from shoal.connectors.dialect import AS_FOUND, Dialect, Reading
 from shoal.connectors.format import Asked, Form, Format
 from shoal.connectors.format import SourceFile as SourceFile
-from shoal.connectors.formats import format_of
 from shoal.connectors.formats.parquet_arrow import read_columns
 from shoal.connectors.location import PARQUET, Location, is_taken
 from shoal.data import cores
@@ -82,7 +81,7 @@ def read_as(
         return SourceFile(Table(frame), digest)
     if place.is_many:
         return _read_parts(path, reading)
-    kind = place.kind if kind is None else format_of(kind)
+    kind = place.kind if kind is None else formats.format_of(kind)
     require_regular(path, "file", or_pipe=kind.is_text)
     try:
         if is_pipe(path):  # can be read only once
@@ -293,7 +292,7 @@ def write(
     dialect: of delimited text; None for the default. metadata: what Parquet keeps beside the table.
     """
     with draft_file(draft, compressed) as file:
-        format_of(kind or Location(draft).kind).write(frame, file, Form(dialect, metadata))
+        formats.format_of(kind or Location(draft).kind).write(frame, file, Form(dialect, metadata))
 
 
 def write_table(frame: pl.DataFrame, output: str | Path, is_private: bool = False) -> None:

@@ -15,12 +15,11 @@ from pathlib import Path
 
 import polars as pl
 
-from shoal.connectors import files, release_drafts
+from shoal.connectors import files, formats, release_drafts
 from shoal.connectors.database.address import SQLITE, names_table, of_table
 from shoal.connectors.database.catalogue import catalogue
 from shoal.connectors.database.tables import check_releases, table_drafts
 from shoal.connectors.dialect import Dialect, Reading
-from shoal.connectors.formats import named
 from shoal.connectors.location import PARQUET, Location
 from shoal.connectors.outputs import check_not_read, signature_path
 from shoal.connectors.table_places import place_in_folder, place_of_several
@@ -61,7 +60,7 @@ class LinkedOutput:
         is_typed: whether files in a folder keep types, as Parquet does; else they are CSV.
         """
         place = place_of_several(output)
-        kind = named(place)
+        kind = formats.named(place)
         fits = place.is_path and (kind is None or kind.has_sheets)
         if not (fits or (place.is_table and not names_table(place))):
             raise InputError(
@@ -86,7 +85,7 @@ class LinkedOutput:
 
     @property
     def _is_book(self) -> bool:
-        kind = named(self.place)
+        kind = formats.named(self.place)
         return self.place.is_path and kind is not None and kind.has_sheets
 
     def check(self, read: Collection[str], replace: bool) -> None:

@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from shoal.connectors import files, parquet_parts
+from shoal.connectors import files, outputs, parquet_parts
 from shoal.connectors.dialect import Dialect, Reading
 from shoal.connectors.location import FRAME, MANIFEST, PARQUET, Location, is_taken
-from shoal.connectors.outputs import describe_file, draft_beside, remove_uncommitted_certificate
 from shoal.data.certificate_shape import OutputReport
 from shoal.data.numbers import PLAIN, Notation
 from shoal.data.regular_files import sync
@@ -58,7 +57,7 @@ class ReleaseDraft(WrittenDraft, ABC):
         self, sha256: str, render: Render, dialect: Dialect, notation: Notation = PLAIN
     ) -> OutputReport:
         """What a certificate says of it under `output`."""
-        return describe_file(self.path, self.name, sha256, render, dialect, notation)
+        return outputs.describe_file(self.path, self.name, sha256, render, dialect, notation)
 
     @abstractmethod
     def certify(self, certificate: str) -> None:
@@ -122,7 +121,7 @@ class FileDraft(ReleaseDraft):
 
     def certify(self, certificate: str) -> None:
         if not self.name.is_standard:
-            undo = remove_uncommitted_certificate(self.name, self.second)
+            undo = outputs.remove_uncommitted_certificate(self.name, self.second)
             self.uncommitted.enter_context(undo)
             with files.atomic_write(self.name.certificate) as proof:
                 proof.write_text(certificate)
@@ -240,7 +239,7 @@ def folder_draft(output_path: str, replace: bool, proof: Proof = OF_PARTS) -> It
     """
     target = Path(output_path)
     check_target(output_path, replace, proof)
-    with draft_beside(target, output_path, is_folder=True) as draft:
+    with outputs.draft_beside(target, output_path, is_folder=True) as draft:
         yield draft
         check_target(output_path, replace, proof)  # somebody may have taken the name meanwhile
         _take_place(draft, target, output_path)

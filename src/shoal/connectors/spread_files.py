@@ -13,9 +13,7 @@ from typing import cast
 import numpy as np
 import polars as pl
 
-from shoal.connectors import files, parquet_parts, release_drafts
-from shoal.connectors.coded_files import TEXT_BYTES, read_coded, require_few
-from shoal.connectors.dialect import AS_FOUND
+from shoal.connectors import coded_files, dialect, files, parquet_parts, release_drafts
 from shoal.connectors.location import PARQUET, Location
 from shoal.connectors.parquet_parts import Part
 from shoal.data.coded_table import Blank, CodedTable, ShownColumn
@@ -52,7 +50,7 @@ def read_spread(path: str | Path, room: SharedRoom) -> files.SourceFile:
 
 
 def _read_part(limit: int, part: Part) -> files.SourceFile:
-    return read_coded(part.path, PARQUET, AS_FOUND, Room(limit))
+    return coded_files.read_coded(part.path, PARQUET, dialect.AS_FOUND, Room(limit))
 
 
 def _joined(tables: list[CodedTable], parts: list[Part], room: SharedRoom) -> CodedTable:
@@ -86,8 +84,8 @@ def _one_column(of_parts: list[Column], records: int, room: SharedRoom) -> Colum
     name = of_parts[0].name
     texts = [c.texts if len(c.codes) else c.texts.clear() for c in of_parts]
     cells = pl.concat(texts).unique().sort()
-    held = int(cells.str.len_bytes().sum()) + TEXT_BYTES * len(cells)
-    require_few(name, f"{len(cells)} different texts", held, room.limit)
+    held = int(cells.str.len_bytes().sum()) + coded_files.TEXT_BYTES * len(cells)
+    coded_files.require_few(name, f"{len(cells)} different texts", held, room.limit)
     enum = pl.Enum(cells)
     dtype = np.min_scalar_type(max(len(cells) - 1, 0))
     codes = room.array(records, dtype)

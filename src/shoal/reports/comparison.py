@@ -74,7 +74,6 @@ def render(comparison: Measured) -> str:
 
 
 def _content(comparison: Measured) -> pages.Content:
-    drawn = drawn_methods(comparison)
     return {
         "shoal": VERSION,
         "comparison": comparison,
@@ -88,7 +87,7 @@ def _content(comparison: Measured) -> pages.Content:
             for curves in CHARTS
             if comparison.releases
         ],
-        "undrawn": comparison.methods[len(drawn) :],
+        "undrawn": comparison.methods[MOST_CURVES:],
         "faults": comparison_table.faults(comparison),
         "reasons": comparison_table.reasons(comparison),
         "methods": {
@@ -208,15 +207,10 @@ CHARTS = (
 )
 
 
-def drawn_methods(comparison: Measured) -> tuple[str, ...]:
-    """The methods that have a curve: those that lose least, where there are too many."""
-    return comparison.methods[:MOST_CURVES]
-
-
 def chart_of(curves: Curves, comparison: Measured) -> charts.Chart:
-    """One chart with a curve for each of `drawn_methods`."""
+    """One chart with a curve for each method: those that lose least, where there are too many."""
     ks = tuple(k for k in comparison.ks if any(row.k == k for row in comparison.releases))
-    methods = drawn_methods(comparison)
+    methods = comparison.methods[:MOST_CURVES]
     points = {method: _points(curves, comparison, method) for method in methods}
     ticks = {float(k): f"{k:,}" for k in _ticks(ks)}
     x = charts.Axis("k", ks[0] / 1.08, ks[-1] * 1.08, ticks, has_grid=False, is_log=True)

@@ -15,7 +15,7 @@ from shoal.data.language import gettext
 from shoal.data.people import UNITS, UNKNOWN, unit
 from shoal.data.stream import KINDS
 from shoal.policy.model import PolicyModel
-from shoal.reports import attacks, charts, pages, text
+from shoal.reports import attacks, charts, pages
 from shoal.reports.in_short import in_short, ledger_in_short, published_table
 from shoal.version import VERSION
 
@@ -66,7 +66,7 @@ def _content(found: LedgerAudit) -> pages.Content:
             for release in found.releases
         ],
         "checks": {check: CHECKS[check] for check in CHECKS if check in checks},
-        "broken": [one for release in found.releases for one in text.history_sentences(release)],
+        "broken": [str(one) for release in found.releases for one in release.violations],
         "charts": list(_charts(found.releases)) if len(found.releases) > 1 else [],
         **({"attacks": []} if found.attacked is None else attacks.attack_section(found.attacked)),
     }

@@ -46,7 +46,6 @@ from shoal.web import (
 from shoal.web.compared import compare_screen
 from shoal.web.edits import one, whole
 from shoal.web.frame import frame, page, plain_page, shows
-from shoal.web.policy_text import Context, Entry, has_comments
 from shoal.web.project import Busy, Project
 from shoal.web.screens import columns_screen, open_screen, promises_screen
 from shoal.web.server import MOST_STREAMS, Server
@@ -194,13 +193,13 @@ async def report(request: Request) -> Response:
     )
 
 
-async def text_screen(server: Server) -> Context:
+async def text_screen(server: Server) -> policy_text.Context:
     policy = server.project.policy_text
     context = await frame(server, "text", gettext("Policy"))
-    return context | {"text": policy, "has_comments": has_comments(policy)}
+    return context | {"text": policy, "has_comments": policy_text.has_comments(policy)}
 
 
-async def history_screen(server: Server) -> Context:
+async def history_screen(server: Server) -> policy_text.Context:
     entries = server.project.history.entries()
     position = server.project.history.position(entries)
     return {
@@ -211,7 +210,7 @@ async def history_screen(server: Server) -> Context:
     }
 
 
-def _chain(entries: list[Entry], position: int) -> set[int]:
+def _chain(entries: list[policy_text.Entry], position: int) -> set[int]:
     """The entries that the present state was made on, one after the other."""
     parents = {entry.number: entry.parent for entry in entries}
     found = set()
@@ -221,7 +220,7 @@ def _chain(entries: list[Entry], position: int) -> set[int]:
     return found
 
 
-async def help_screen(server: Server) -> Context:
+async def help_screen(server: Server) -> policy_text.Context:
     return await frame(server, "help", gettext("Help"))
 
 

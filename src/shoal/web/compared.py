@@ -3,8 +3,7 @@
 from contextlib import suppress
 
 from shoal.data.language import gettext
-from shoal.web import pictures, work
-from shoal.web.edits import whole
+from shoal.web import edits, pictures, work
 from shoal.web.frame import frame, shell
 from shoal.web.policy_text import Context
 from shoal.web.project import Run
@@ -20,7 +19,7 @@ async def compare_screen(server: Server, method: str, k: str, levels: str = "") 
     command = ["shoal", "compare", project.table_in_commands, "-p", "policy.yaml", "--ks", ks]
     rows = pictures.rows_now(server)
     known = [row for row in rows if row["loss"] is not None]
-    wanted = method, whole(k)
+    wanted = method, edits.whole(k)
     own_k = pictures.required_k(server)
     chosen = next((r for r in known if (r["label"], r["k"]) == wanted), None)
     chosen = chosen or next((r for r in known if r["k"] == own_k and r["holds"]), None)
@@ -125,7 +124,7 @@ def _recoded(server: Server) -> Run | None:
 
 
 def _levels(at: str, names: list[str]) -> dict[str, int] | None:
-    levels = [level for part in at.split(".") if (level := whole(part)) is not None]
+    levels = [level for part in at.split(".") if (level := edits.whole(part)) is not None]
     if len(levels) != len(names):
         return None
     return dict(zip(names, (min(level, 99) for level in levels), strict=True))

@@ -277,8 +277,7 @@ def _parent(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Conten
     parts = one(form, "link").split(LINK)
     if len(parts) != 4 or parts[0] not in (policy.get("tables") or {}):
         raise InputError("link: choose one of the list")
-    table, column, to, to_column = parts
-    return with_parent(policy, {"table": table, "column": column, "to": to, "to_column": to_column})
+    return with_parent(policy, *parts)
 
 
 def _known(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content, str]:

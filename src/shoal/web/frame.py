@@ -4,7 +4,6 @@ import re
 import shlex
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,17 +25,6 @@ from shoal.web.server import Server
 
 SHOWN_CHANGES = 12
 ASIDE = ("watch", "stream", "ledger", "check")  # screens that are not about the project's table
-
-
-@dataclass(frozen=True)
-class Step:
-    """One line of the list on the left."""
-
-    number: int
-    slug: str
-    title: str
-    note: str = ""
-    is_done: bool = False
 
 
 async def frame(
@@ -210,8 +198,8 @@ def promise_note(policy: Context) -> str:
     return some_named(parts)
 
 
-def steps(server: Server, checked: Context | None) -> list[Step]:
-    """The steps in order, each with how far it is."""
+def steps(server: Server, checked: Context | None) -> list[Context]:
+    """The lines of the list on the left in order, each with how far it is."""
     project = server.project
     policy, rows = project.policy, project.about.get("rows")
     has_table = server.table_key() is not None
@@ -238,10 +226,10 @@ def steps(server: Server, checked: Context | None) -> list[Step]:
         ("result", gettext("Result"), *result_note(server)),
         ("release", gettext("Release"), *release_note(server)),
     ]
-    looked = ["open", *project.looked_at]  # whoever has opened a table has looked there
+    seen = ["open", *project.looked_at]  # whoever has opened a table has looked there
     return [
-        Step(number, slug, title, note, is_done and slug in looked)
-        for number, (slug, title, note, is_done) in enumerate(drawn, 1)
+        {"number": n, "slug": slug, "title": title, "note": note, "is_done": done and slug in seen}
+        for n, (slug, title, note, done) in enumerate(drawn, 1)
     ]
 
 
@@ -373,7 +361,7 @@ def page(request: Request, context: Context, status: int = 200) -> HTMLResponse:
     if request.method == "GET":
         server.notices.clear()
     steps = context.get("steps") or []
-    places = [step.slug for step in steps]
+    places = [step["slug"] for step in steps]
     here = places.index(context["screen"]) if context["screen"] in places else -1
     shared = {
         "key": server.door.form_key(request.scope["state"]["cookie"] or ""),

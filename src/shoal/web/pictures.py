@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from shoal.data.language import gettext
-from shoal.web import policy_text
+from shoal.web import policy_text, work
 from shoal.web.policy_text import Context, sha256, written
 from shoal.web.project import Project
-from shoal.web.work import Jobs
 
 MOST_FISH = 30
 MOST_K = 50
@@ -169,7 +168,7 @@ class Measuring(Protocol):
     """What points are measured of: a project, its files as they are, and the jobs that run."""
 
     project: Project
-    jobs: Jobs
+    jobs: work.Jobs
 
     def stamp(self) -> list[int]: ...
     def hierarchies_sha(self) -> str: ...

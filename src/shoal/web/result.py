@@ -20,13 +20,12 @@ from shoal.reports.charts import risks_chart
 from shoal.reports.in_short import is_of_rows_alike, several_classes
 from shoal.reports.linked import entities_of, entity_picture, paid_lines, table_findings
 from shoal.reports.text import explanation_sentences
-from shoal.web import checked, pictures, policy_text, routes_of_edits, screens, sign_off
+from shoal.web import checked, pictures, policy_text, routes_of_edits, screens, sign_off, work
 from shoal.web.edits import Form, column_of, edited, one, whole
 from shoal.web.frame import frame, job_context, page
 from shoal.web.policy_text import Context, changed_lines, read, sha256, written
 from shoal.web.project import SHOWN, Run
 from shoal.web.server import Server
-from shoal.web.work import Refused
 
 MEASURED = {
     "k-anonymity": gettext("classes of at least {measured} people (asked {asked})"),
@@ -150,7 +149,7 @@ async def _risk_of(server: Server, run: Run) -> Context | None:
     """Who was alone before, by the draft's own policy."""
     if server.table_key() is None or "table" in server.stale_parts(run):
         return {}
-    with suppress(Refused):
+    with suppress(work.Refused):
         stamp = [server.stamp(), run.name]
         return await server.desk.soon("risk", stamp=stamp, **server.asked_of(run))
     return {}

@@ -15,12 +15,11 @@ from shoal.policy.proposal.roles import MANY
 from shoal.reports.linked import exposure_text
 from shoal.reports.pages import known_text
 from shoal.reports.release import attackers
-from shoal.web import edits, pictures, policy_text, several
+from shoal.web import edits, pictures, policy_text, several, work
 from shoal.web.frame import FIELDS, checked_now, frame, in_fields, person_answered, size_text
 from shoal.web.policy_text import Context
 from shoal.web.project import Run
 from shoal.web.server import Server
-from shoal.web.work import Refused
 
 PER_PAGE = 50
 MOST_LISTED = 200
@@ -183,7 +182,7 @@ def _several(server: Server, profile: Context | None) -> Context | None:
 
 async def _profile(server: Server) -> tuple[Context | None, str | None]:
     """What the columns hold; None while it is counted, and why it can't be."""
-    with suppress(Refused):
+    with suppress(work.Refused):
         return await server.policy_look("profile"), None
     return None, gettext("The columns could not be counted.")
 
@@ -309,7 +308,7 @@ async def findings(server: Server) -> list[Context]:
     """What the doctor finds, each with the screen to correct it on; nothing while it runs."""
     try:
         found = await server.policy_look("check")
-    except Refused as refused:
+    except work.Refused as refused:
         return [{"message": text, "href": "/text"} for text in (refused.message, *refused.findings)]
     asked = [f for f in (found or {}).get("findings", ()) if "open question" not in f["message"]]
     tables = (server.project.policy.get("tables") or {}).values()

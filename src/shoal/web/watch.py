@@ -219,11 +219,6 @@ ANSWERED = {
 DECISIONS = ("accept", "reject")
 
 
-def place_of(server: Server, number: int) -> Context:
-    """What the project keeps of a watched ledger: its path, answers and decisions."""
-    return server.project.places[number - 1]
-
-
 def remember(server: Server, number: int, sentence: str, **answers: Any) -> None:
     """Keeps answers about a ledger in project.yaml."""
     places = [dict(place) for place in server.project.places]
@@ -239,7 +234,8 @@ def last_what_if(server: Server, folder: Path) -> work.Job | None:
 
 def increment_context(server: Server, number: int, folder: Path, head: str | None) -> Context:
     """What was tried with the next increment, and the conditions of its release."""
-    place, tried = place_of(server, number), last_what_if(server, folder)
+    # its path, answers and decisions
+    place, tried = server.project.places[number - 1], last_what_if(server, folder)
     done = tried.result if tried is not None and tried.state == "done" else None
     context: Context = {
         "tried": done,
@@ -354,10 +350,10 @@ async def changed(request: Request) -> Response:
         tried = last_what_if(server, folder)
         if tried is None or tried.state != "done":
             raise InputError("increment: none was tried; try one first")
-        own = hashes(tried.result, place_of(server, number))
+        place = server.project.places[number - 1]
+        own = hashes(tried.result, place)
         if do == "sign":
-            signed = [*(place_of(server, number).get("signed") or [])]
-            signed.append(decision_of(form, own))
+            signed = [*(place.get("signed") or []), decision_of(form, own)]
             remember(server, number, gettext("{name}: a decision", name=folder.name), signed=signed)
         else:
             lacking = [row["text"] for row in context["gate"] if not row["is_met"]]

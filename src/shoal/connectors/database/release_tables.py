@@ -172,14 +172,6 @@ class TableState:
     damage: Sequence[str] = ()
 
 
-@dataclass(frozen=True)
-class ReleaseRows:
-    """A release to be put into a table. frame: its rows as text. certificate: its text."""
-
-    frame: pl.DataFrame
-    certificate: str
-
-
 # Writing
 
 
@@ -216,15 +208,16 @@ def state_of(address: TableAddress, writing: bool = False) -> TableState:
 
 @contextmanager
 def putting(
-    address: TableAddress, before: ListedRelease | None, rows: ReleaseRows
+    address: TableAddress, before: ListedRelease | None, frame: pl.DataFrame, certificate: str
 ) -> Iterator[ListedRelease]:
     """Puts a release behind another one; committed if the block succeeds, and else rolled back.
 
-    before: the last release that the table holds; None for a new table. In the block the rows are
+    before: the last release that the table holds; None for a new table. frame: the rows. In the
+    block the rows are
     there, read back, and nobody else sees them.
     """
-    frame = rows.frame.select(pl.all().cast(pl.String))
-    line = ListedRelease.after(before, rows.certificate, frame.height)
+    frame = frame.select(pl.all().cast(pl.String))
+    line = ListedRelease.after(before, certificate, frame.height)
     with opened(address, writing=True) as session:
         table = session.named(address)
         first = _begin(session, address, table, before, frame.columns)
