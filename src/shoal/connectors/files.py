@@ -213,11 +213,9 @@ def check_writable(path: str, replace: bool = True) -> None:
 
 
 def _target_of(path: str) -> Path:
-    return (
-        Path(tempfile.gettempdir()) / "standard-output"
-        if Location(path).is_standard
-        else Path(path)
-    )
+    if Location(path).is_standard:
+        return Path(tempfile.gettempdir()) / "standard-output"
+    return Path(path)
 
 
 def _take_place(draft: Path, target: Path, path: str, is_private: bool) -> None:

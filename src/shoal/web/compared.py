@@ -23,7 +23,6 @@ async def compare_screen(server: Server, method: str, k: str, levels: str = "") 
     own_k = pictures.required_k(server)
     chosen = next((r for r in known if (r["label"], r["k"]) == wanted), None)
     chosen = chosen or next((r for r in known if r["k"] == own_k and r["holds"]), None)
-    running = next((j for j in server.jobs.open if j.kind == "compare"), None)
     at = chosen["k"] if chosen else own_k
     return {
         **await frame(server, "compare", gettext("Compare"), command),
@@ -36,7 +35,7 @@ async def compare_screen(server: Server, method: str, k: str, levels: str = "") 
         "chart": pictures.frontier(known, own_k, chosen) if known else None,
         "unreachable": [row for row in rows if row["loss"] is None],
         "broken": [row for row in rows if row["holds"] is False],
-        "running": running is not None,
+        "running": any(job.kind == "compare" for job in server.jobs.open),
         "done": len(rows),
         "lattice": await lattice_context(server, levels) if rows else None,
         "last_run": project.last_draft,

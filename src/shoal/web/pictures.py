@@ -208,11 +208,6 @@ def rows_now(server: Measuring) -> list[Context]:
     return sorted(rows.values(), key=lambda row: (row["k"], row["loss"] is None, row["loss"] or 0))
 
 
-def compared_points(server: Measuring) -> list[tuple[str, int, float]]:
-    """Every measured release that keeps its promises: method, k, loss."""
-    return [(r["label"], r["k"], r["loss"]) for r in rows_now(server) if r["holds"]]
-
-
 def required_k(server: Measuring) -> int:
     promises = server.project.policy.get("promises") or ()
     return next((p["k"] for p in promises if p.get("model") == "k-anonymity"), 0)

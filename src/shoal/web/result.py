@@ -63,11 +63,12 @@ async def result_screen(server: Server, name: str | None, cells: Context | None 
     }
     if run is None:
         return context
-    job = server.draft_job(run)
+    drafts = (job for job in server.jobs.open if job.kind == "draft")
+    making = next((job for job in drafts if job.asked["run"] == run.name), None)
     stale = server.stale_parts(run)
     changed = changed_lines(run.policy_text, project.policy_text) if "policy" in stale else []
     context |= {
-        "making": None if job is None else job_context(server, job),
+        "making": None if making is None else job_context(server, making),
         "about": run.about,
         "stale": stale,
         "stale_changes": sum(mark == "+" for mark, _ in changed),

@@ -92,7 +92,8 @@ async def _require_fit(server: Server, name: str, policy: Context) -> None:
 
 def _with_table(server: Server, name: str, number: int, text: str) -> dict[str, str | None]:
     """A table in the project, and the policy that names it; the file that it came from stays."""
-    file = own_file(name, number)
+    plain = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-") or f"column-{number}"
+    file = f"{FOLDER}/{plain[:60]}.csv"
     policy: Context = several.flat(server.project.policy)
     settings = dict(policy["attributes"][name])
     for key in ("type", "domain", "order", "render", "round"):
@@ -279,9 +280,3 @@ def tree_edit(form: Form) -> tuple[list[Context], str]:
             raise InputError("new step: is not a number; give the step below it")
         return [{"step": step}], gettext("a new step")
     raise InputError("edit: there is none of this name; load the page again")
-
-
-def own_file(name: str, number: int) -> str:
-    """Where the project keeps the hierarchy of a column."""
-    plain = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-") or f"column-{number}"
-    return f"{FOLDER}/{plain[:60]}.csv"

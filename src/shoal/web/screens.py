@@ -3,7 +3,6 @@
 import os
 import re
 from contextlib import suppress
-from pathlib import Path
 
 from shoal.connectors.formats import SUFFIXES
 from shoal.data.certificate import Certificate
@@ -79,15 +78,17 @@ async def open_screen(server: Server, below: str) -> Context:
         for path in sorted(place.iterdir(), key=lambda p: (not p.is_dir(), p.name.lower())):
             if path.name.startswith(".") or len(listed) >= MOST_LISTED:
                 continue
+            below_start = os.path.relpath(path, project.start)
             if path.is_dir() and path.resolve() != project.folder:
-                listed.append({"name": path.name, "href": _below(path, project.start)})
+                listed.append({"name": path.name, "href": below_start})
             elif path.is_file() and path.name.lower().endswith(SUFFIXES):
-                size = size_text(path.stat().st_size)
-                listed.append(
-                    {"name": path.name, "path": _below(path, project.start), "size": size}
+                size, below_start = (
+                    size_text(path.stat().st_size),
+                    os.path.relpath(path, project.start),
                 )
+                listed.append({"name": path.name, "path": below_start, "size": size})
     base = place.relative_to(project.start)
-    above = None if place == project.start else _below(place.parent, project.start)
+    above = None if place == project.start else os.path.relpath(place.parent, project.start)
     command = ["shoal", "policy", "init", project.table_in_commands, "-o", "policy.yaml"]
     tables = [one for one in listed if "path" in one]
     return {
@@ -119,10 +120,6 @@ def titled_lines(server: Server) -> list[str]:
     where = {name: gettext(" of {name}", name=name) if name else "" for name in lines}
     where[PEOPLE] = gettext(" of {name}", name=people)
     return [said.format(line=n, where=where[name]) for name, n in lines.items() if n > 1]
-
-
-def _below(path: Path, start: Path) -> str:
-    return os.path.relpath(path, start)
 
 
 # Columns
@@ -444,8 +441,9 @@ def measured_losses(server: Server) -> tuple[list[tuple[int, float]], str]:
     """Losses that were measured under these columns, by k, of the method that most are of."""
     points: dict[str, dict[int, float]] = {}
     own = pictures.but_k(server.project.policy)
-    for label, k, loss in pictures.compared_points(server):
-        points.setdefault(label, {})[k] = loss
+    for row in pictures.rows_now(server):
+        if row["holds"]:
+            points.setdefault(row["label"], {})[row["k"]] = row["loss"]
     for run in filter(server.is_of_table, server.project.runs):
         if run.policy_text and pictures.but_k(run.policy) == own:
             stated = run.certificate

@@ -287,7 +287,7 @@ class Server:
         rows = {(r["label"], r["k"]): r for r in pictures.stored(self).get(job.asked["about"], ())}
         rows |= {(e["row"]["label"], e["row"]["k"]): e["row"] for e in job.events if "row" in e}
         pictures.store(self, job.asked["about"], list(rows.values()))
-        sign_off.drop(job.asked["taken"])
+        shutil.rmtree(job.asked["taken"], ignore_errors=True)
         if job.state == "stopped":
             self.notices.append(
                 gettext("Stopped. {rows} measured releases are kept.", rows=len(rows))
@@ -317,11 +317,6 @@ class Server:
                 self.project.note(gettext("Draft {number} made", number=run.number))
         if job.state != "done":
             clear_run(run)
-
-    def draft_job(self, run: Run) -> Job | None:
-        """The job that makes this draft now."""
-        made = (j for j in self.jobs.open if j.kind == "draft")
-        return next((j for j in made if j.asked["run"] == run.name), None)
 
     # The frame
 

@@ -155,7 +155,8 @@ def why_not_known(policy: Context, name: str) -> dict[str, str]:
         if known_of(tables, parents[name]).isdigit():
             refused |= dict.fromkeys(("all", "count"), why)
     whole = [t for t in tables if parents[t] == name and known_of(tables, t) != "none"]
-    whole += [c for c, a in own_columns.items() if a.get("type") == "set" and _is_whole(a)]
+    sets = {c: a.get("known") or "all" for c, a in own_columns.items() if a.get("type") == "set"}
+    whole += [column for column, known in sets.items() if known in ("all", "count")]
     if whole:
         why = gettext(
             "what is known of {parts} tells of all of these rows; first say “nothing” there",
@@ -176,11 +177,6 @@ def why_not_known(policy: Context, name: str) -> dict[str, str]:
         " [counts-unknown]” into the policy, by “Edit as text”"
     )
     return refused | {"none": why}
-
-
-def _is_whole(attribute: Mapping[str, Any]) -> bool:
-    """Whether all elements of a set are known, or how many there are."""
-    return (attribute.get("known") or "all") in ("all", "count")
 
 
 # The picture.

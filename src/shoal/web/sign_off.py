@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 from collections.abc import Sequence
 from datetime import date
 from functools import lru_cache
@@ -261,15 +260,10 @@ def take(project: Project, into: Path) -> None:
 
 
 def take_aside(project: Project, name: str) -> Path:
-    """A copy of the hierarchies for work that has no folder of its own; `drop` it afterwards."""
+    """A copy of the hierarchies for work that has no folder of its own; delete it afterwards."""
     place = policy_text.made(project.folder / ".ui" / f"{ASKED}{name}")
     take(project, place)
     return place
-
-
-def drop(taken: str | Path) -> None:
-    """Deletes a copy that is not needed any more."""
-    shutil.rmtree(taken, ignore_errors=True)
 
 
 def base_of(project: Project, policy: Context, taken: Path) -> str:
