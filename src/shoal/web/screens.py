@@ -82,10 +82,7 @@ async def open_screen(server: Server, below: str) -> Context:
             if path.is_dir() and path.resolve() != project.folder:
                 listed.append({"name": path.name, "href": below_start})
             elif path.is_file() and path.name.lower().endswith(SUFFIXES):
-                size, below_start = (
-                    size_text(path.stat().st_size),
-                    os.path.relpath(path, project.start),
-                )
+                size = size_text(path.stat().st_size)
                 listed.append({"name": path.name, "path": below_start, "size": size})
     base = place.relative_to(project.start)
     above = None if place == project.start else os.path.relpath(place.parent, project.start)
