@@ -27,7 +27,8 @@ from typing import Any, BinaryIO
 import numpy as np
 import polars as pl
 
-from shoal.connectors import delimited, format, page_sizes, record_ends, typed
+from shoal.connectors import delimited, page_sizes, record_ends, typed
+from shoal.connectors.format import Format
 from shoal.connectors.location import STANDARD, Location
 from shoal.data.regular_files import RepeatedKey, distinct_keys, most_unpacked
 from shoal.data.schema import Fields
@@ -73,7 +74,7 @@ class TextFeed:
     def __init__(
         self,
         path: str,
-        kind: format.Format,
+        kind: Format,
         following: bool = False,
         fields: Fields = ANY_FIELDS,
     ) -> None:
@@ -495,7 +496,7 @@ def _short(value: Any) -> str | None:
 class TableFeed:
     """Parquet or Arrow: a slice of records at a time; types are kept."""
 
-    def __init__(self, path: str, kind: format.Format) -> None:
+    def __init__(self, path: str, kind: Format) -> None:
         self._path, self._at = path, 0
         self._errors = partial(typed.table_errors, path, kind, f"source '{path}'")
         incomplete = f"source '{path}': {typed.INCOMPLETE.format(kind[1:])}"

@@ -212,9 +212,8 @@ def putting(
 ) -> Iterator[ListedRelease]:
     """Puts a release behind another one; committed if the block succeeds, and else rolled back.
 
-    before: the last release that the table holds; None for a new table. frame: the rows. In the
-    block the rows are
-    there, read back, and nobody else sees them.
+    before: the last release that the table holds; None for a new table. frame: the rows, which are
+    there in the block, read back, and nobody else sees them. certificate: its text.
     """
     frame = frame.select(pl.all().cast(pl.String))
     line = ListedRelease.after(before, certificate, frame.height)
