@@ -241,10 +241,10 @@ def kept(release: Release) -> dict[str, Kept]:
     """By quasi-identifier, what readers still see of it; suppressed records show nothing."""
     found = {}
     for column in release.columns:
-        shown, covered = release.cell_counts[column.name], release.originals.get(column.name)
+        shown, true = release.cell_counts[column.name], release.originals.get(column.name)
         exact = shown[(column.lo == column.hi) & (column.widths == 0)].sum()
         hidden = shown[np.isneginf(column.lo)].sum()
-        found[column.name] = Kept(int(exact), _covered(column, covered), int(hidden))
+        found[column.name] = Kept(int(exact), _covered(column, true), int(hidden))
     return found
 
 
