@@ -25,7 +25,7 @@ from shoal.auditor.verdict import require_kept
 from shoal.connectors import files
 from shoal.connectors.database import release_tables
 from shoal.connectors.database.address import SQLITE, TableAddress, parse
-from shoal.connectors.database.release_tables import ListedRelease, ReleaseRows
+from shoal.connectors.database.release_tables import ListedRelease
 from shoal.connectors.frames import Frame, FrameT, like
 from shoal.connectors.ledger import CERTIFICATE, DATA, Ledger, TableNote, sha256_of
 from shoal.connectors.ledger.layout import mapping_in
@@ -422,8 +422,8 @@ class LedgerTable:
         folder: of the release. The block appends it to the ledger.
         """
         frame = files.read_as(folder / DATA).frame
-        rows = ReleaseRows(frame, (folder / CERTIFICATE).read_bytes().decode())
-        with release_tables.putting(self.address, self.last, rows) as line:
+        certificate = (folder / CERTIFICATE).read_bytes().decode()
+        with release_tables.putting(self.address, self.last, frame, certificate) as line:
             yield
         self.last = line
         self._confirm(line.release)

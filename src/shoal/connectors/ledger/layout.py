@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from shoal.data.regular_files import sync
+from shoal.data.regular_files import file_sha256, sync
 from shoal.errors import LedgerError
 
 SCHEMA = "shoal.ledger/1"
@@ -210,10 +210,7 @@ class Chain:
 def sha256_of(path: Path) -> str:
     """The hash of a file; empty if it is unreadable or not a file: a pipe would never end."""
     try:
-        if not path.is_file():
-            return ""
-        with open(path, "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return file_sha256(path) if path.is_file() else ""
     except (OSError, ValueError):
         return ""
 
