@@ -19,7 +19,7 @@ from shoal.auditor.ledger.terms import policy_files
 from shoal.auditor.measure import measure
 from shoal.auditor.reading import read_release
 from shoal.connectors import files
-from shoal.connectors.ledger import DATA
+from shoal.connectors.ledger import COUNTERFEITS, DATA
 from shoal.connectors.ledger.private import DeferredRecords, Identities
 from shoal.connectors.outputs import describe_file
 from shoal.data.certificate import Certificate
@@ -31,6 +31,7 @@ from shoal.data.row_order import published_order
 from shoal.data.schema import Attribute, Schema
 from shoal.data.table import Table
 from shoal.data.truth import Truth, faults
+from shoal.data.warnings import SENSITIVE_UNPROMISED
 from shoal.errors import InputError
 from shoal.ledgers.increment import NO_ROOM, CandidateRecords, Terms, collect_candidates, people_of
 from shoal.ledgers.planned_release import (
@@ -242,7 +243,6 @@ def _any_value(attribute: Attribute, present: list[str]) -> str:
 # A planned release, written into a draft and audited there: by itself and with the history.
 
 
-COUNTERFEITS = "counterfeits.csv"
 VERB = "republish"
 
 
@@ -280,7 +280,11 @@ def write_and_audit(
     panel = {} if planned.panel is None else {"panel": planned.panel}
     findings = history.next(number, made | panel, written.frame, planned.identities)
     digests = {}
-    if planned.counterfeits is not None:  # how many rows of each class are invented
+    if any(one.check == "frequencies" and not one.is_violation for one in findings):
+        # each value has at most one row in m of every class, though no promise asks for it
+        open_ones = [w.report() for w in certificate.warnings if w.code != SENSITIVE_UNPROMISED]
+        certificate = certificate.extended(warnings=open_ones)
+    if planned.counterfeits is not None:
         planned.counterfeits.write_csv(folder / COUNTERFEITS)
         digests = {COUNTERFEITS: files.file_sha256(folder / COUNTERFEITS)}
     breaks = any(finding.is_violation for finding in findings)

@@ -20,7 +20,7 @@ from shoal.auditor.verdict import require_kept
 from shoal.connectors import files
 from shoal.connectors.database import release_tables
 from shoal.connectors.database.address import SQLITE, TableAddress, parse
-from shoal.connectors.database.release_tables import ListedRelease, ReleaseRows
+from shoal.connectors.database.release_tables import ListedRelease
 from shoal.connectors.frames import Frame, FrameT, like
 from shoal.connectors.ledger import CERTIFICATE, DATA, Ledger, TableNote, sha256_of
 from shoal.connectors.ledger.layout import mapping_in
@@ -173,8 +173,10 @@ def republish_file(
                 caught_up=caught_up,
             )
         terms = terms.beside_the_table()
-        remarks = (*source.remarks, *input_warnings(source.table, terms.policy.model))
         texts, name = texts_of(source.frame), terms.policy.operation
+        # who leaves needs no values
+        stay = texts if name is None else texts.filter(pl.col(name).ne_missing(DELETE))
+        remarks = (*source.remarks, *input_warnings(Table(stay), terms.policy.model))
         planned, waiting = plan(texts, terms, progress)
         certificate, records = None, ledger.last_step().records
         with ledger.draft() as draft:
@@ -410,8 +412,8 @@ class LedgerTable:
         folder: of the release. The block appends it to the ledger.
         """
         frame = files.read_as(folder / DATA).frame
-        rows = ReleaseRows(frame, (folder / CERTIFICATE).read_bytes().decode())
-        with release_tables.putting(self.address, self.last, rows) as line:
+        certificate = (folder / CERTIFICATE).read_bytes().decode()
+        with release_tables.putting(self.address, self.last, frame, certificate) as line:
             yield
         self.last = line
         self._confirm(line.release)

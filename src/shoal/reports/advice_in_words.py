@@ -338,7 +338,7 @@ def risk_lines(risk: Risk) -> Iterator[str]:
 
 
 def _special_lines(risk: Risk, found: SpecialUniques) -> Iterator[str]:
-    """Whom few columns single out, and how likely who is alone is named in the population."""
+    """Whom few columns single out, and how likely who is alone is re-identified."""
     sizes = [
         f"{count:,} of {size} column{'s' if size > 1 else ''}"
         for size, count in found.sizes.items()
@@ -356,13 +356,13 @@ def _special_lines(risk: Risk, found: SpecialUniques) -> Iterator[str]:
 
 
 def _by_weight_lines(risk: Risk) -> Iterator[str]:
-    """How likely people of a sample are named in the population, on average and at most."""
+    """How likely people of a sample are re-identified in the population, on average and at most."""
     found = risk.by_weight
     if found is None:
         return
     yield ""
-    yield "risk of being named in the population, by the weights:"
-    rows = [("", "on average (global)", "at most", "expected to be named")]
+    yield "risk of re-identification in the population, by the weights:"
+    rows = [("", "on average (global)", "at most", "expected re-identifications")]
     named = {"each person": found["own"]}
     if "household" in found:
         named["with the household"] = found["household"]
@@ -423,7 +423,9 @@ def status_lines(status: StreamStatus) -> Iterator[str]:
         yield f"the source may have changed: {status['mostly_aside']}"
     alive = _time(status.content.get("alive", status["at"]))
     state = f"silent since {alive}" if status.is_silent else status["state"]
-    yield f"{state}, last commit {_time(status['at'])}"
+    has_committed = status.content.get("commits", 1) > 0
+    last = f"last commit {_time(status['at'])}" if has_committed else "nothing committed yet"
+    yield f"{state}, {last}"
     yield f"{verdict_text}: {verdict['releases']:,} releases"
     yield (
         f"{records['came']:,} records came, {records['published']:,} published,"

@@ -99,6 +99,12 @@ class StreamCounters:
             return ""
         return f"{len(self.late)} of the last {self.window} records were set aside"
 
+    @property
+    def source_changed(self) -> ReleaseWarning:
+        """What to say where `mostly_aside`."""
+        text = f"{self.mostly_aside}: the source may have changed, see which records and why"
+        return ReleaseWarning(MOSTLY_ASIDE, text)
+
     def meet(self, new: frozenset[str]) -> None:
         """Notes fields that the first record lacks."""
         more = sorted({name[:LONGEST_NAME] for name in new} - set(self.new_fields))
@@ -250,11 +256,9 @@ def stream_certificate(
     of one shard, where the core is of all.
     """
     measured = whole or release_by_release(core, counters)
-    kinds, aside = counters.kinds, counters.mostly_aside
-    warnings = [*measured["warnings"], *counters.found]
-    if aside:
-        text = f"{aside}: the source may have changed, see which records and why"
-        warnings.insert(0, ReleaseWarning(MOSTLY_ASIDE, text).report())
+    kinds, warnings = counters.kinds, [*measured["warnings"], *counters.found]
+    if counters.mostly_aside:
+        warnings.insert(0, counters.source_changed.report())
     if counters.new_fields:
         warnings.append(counters.fields_dropped.report())
     method = {"name": core.problem.method_name, "parameters": core.parameters}

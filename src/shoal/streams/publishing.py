@@ -224,11 +224,14 @@ class Publishing(ABC):
         lines = [json.dumps({"record": at, "reason": why}) + "\n" for at, why in bad]
         self.outputs["dead_letters"].pending += "".join(lines).encode()
         positions = np.append(piece.position, [at for at, _ in piece.bad]).astype(np.int64)
-        known = self.counters.new_fields
+        known, was_aside = self.counters.new_fields, self.counters.mostly_aside
         self.counters.meet(piece.new)
-        if self._options.follow and self.counters.new_fields != known:  # its end may be far
-            warn(self.counters.fields_dropped)
         self.counters.came(positions, np.array([at for at, _ in bad], dtype=np.int64))
+        if self._options.follow:  # its end may be far
+            if self.counters.new_fields != known:
+                warn(self.counters.fields_dropped)
+            if self.counters.mostly_aside and not was_aside:
+                warn(self.counters.source_changed)
         return batch
 
     def _note_arrival(self, now: float, deadline: float) -> None:

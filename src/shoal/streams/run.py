@@ -252,14 +252,16 @@ class Run(Publishing):
         """Resumes from the checkpoint; raises CheckpointError where it is another stream's."""
         state = self._checkpoint.load()
         if state is None:
+            self.status.begin(self._step, self.counters)  # where the sink refuses, it says so
             self._identity = secrets.token_hex(8)
             self.outputs.connect(self._identity, self._step)
             self.outputs.require_untouched()
             if self.rolling is not None:
                 self.rolling.folder.require_untouched()
-            self.status.begin(self._step, self.counters)
             return
         self._resume_from(state)
+        if self.counters.closed:
+            self._require_no_more()  # before the status: a refusal leaves the stream ended
         self.status.begin(self._step, self.counters, float(state["at"]))
 
     def _take_up(self, state: dict[str, Any]) -> None:
@@ -285,7 +287,6 @@ class Run(Publishing):
 
     def run_to_end(self, progress: Progress) -> None:
         if self.counters.closed:
-            self._require_no_more()
             return
         self._since, at_end = self._clock(), False
         while not at_end:
@@ -294,6 +295,8 @@ class Run(Publishing):
             if self._advance(piece):
                 self._is_told = False
             else:
+                if not self._last_line:  # else its counts stay
+                    progress("waiting for records")
                 time.sleep(IDLE)
             self._tell(progress)
 
@@ -306,7 +309,7 @@ class Run(Publishing):
             raise CheckpointError(
                 f"checkpoint '{self._checkpoint.folder}': its stream has ended, and the source has"
                 f" grown since; for the new records alone {ANOTHER_STREAM}. A source that grows is"
-                " given with --follow"
+                " given with --follow when it begins"
             )
 
     # committing

@@ -169,18 +169,17 @@ class ShardedRun:
 
     def run_to_end(self, progress: Progress) -> None:
         """Batch after batch; raises CheckpointError where files came after the stream's end."""
+        if self._state.closed and self._new_files()[0]:  # refused, the stream stays ended
+            raise CheckpointError(
+                f"checkpoint '{self._checkpoint.folder}': its stream has ended, and the source has"
+                f" new files since; for these {ANOTHER_STREAM}. A folder that grows is given with"
+                " --follow when it begins"
+            )
         with self._told():
-            while True:
-                taken = self._state.taken_sizes
-                batch, has_more = shard_files.new_files(self._options.source, taken, BATCH_BYTES)
-                if self._state.closed:
-                    if not batch:
-                        return
-                    raise CheckpointError(
-                        f"checkpoint '{self._checkpoint.folder}': its stream has ended, and the"
-                        f" source has new files since; for these {ANOTHER_STREAM}. A folder that"
-                        " grows is given with --follow"
-                    )
+            if self._options.follow:
+                progress("waiting for files")
+            while not self._state.closed:
+                batch, has_more = self._new_files()
                 if not batch and self._options.follow:
                     self._status.waits()
                     time.sleep(IDLE)
@@ -194,8 +193,10 @@ class ShardedRun:
                     f" shards, {counters.published} published, {counters.waiting} waiting,"
                     f" {counters.bad} set aside"
                 )
-                if at_end:
-                    return
+
+    def _new_files(self) -> tuple[list[shard_files.NewFile], bool]:
+        """The next batch of files, and whether there are more."""
+        return shard_files.new_files(self._options.source, self._state.taken_sizes, BATCH_BYTES)
 
     def _do(self, batch: list[shard_files.NewFile], at_end: bool) -> None:
         state, request, folder = self._state, self._request, self._room.folder

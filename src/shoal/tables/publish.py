@@ -20,7 +20,7 @@ from shoal.connectors import files
 from shoal.connectors.frames import Frame, FrameT, like, refuse_path, table_of
 from shoal.connectors.location import FRAME, Location
 from shoal.connectors.outputs import check_not_read, described_second, misplaced, second_output
-from shoal.connectors.release_drafts import FrameDraft, check_output, release_draft, second_draft
+from shoal.connectors.release_drafts import FrameDraft, check_output, release_draft
 from shoal.connectors.traces import private_draft, write_trace
 from shoal.data.certificate import Certificate
 from shoal.data.coded_table import CodedTable, ShownTable
@@ -240,7 +240,9 @@ def publish_file(
         planned = outputs.enter_context(private_draft(request.plan if found else None))
         first_file = outputs.enter_context(release_draft(output, request.replace, second))
         # moved into place first
-        second_file = None if second is None else outputs.enter_context(second_draft(second))
+        second_file = None
+        if second is not None:
+            second_file = outputs.enter_context(release_draft(second, replace=True))
         progress("writing the release")
         for frame, file in ((draft.shown, first_file), (draft.sensitive, second_file)):
             if isinstance(frame, ShownTable):

@@ -123,6 +123,12 @@ def test_one_person_with_one_answer_raises_no_alarm():
     assert said_of([*PEOPLE, {**NOTHING, "sex": "F"}], policy_of("identifier")) == []
 
 
+def test_a_rare_value_that_is_all_that_is_known_of_one_raises_no_alarm():
+    """It was taken for what "all such rows" repeat."""
+    rows = [*map(a_person, range(200)), {**NOTHING, "total": "160.9"}]
+    assert said_of(rows, policy_of("identifier")) == []
+
+
 def test_questions_that_are_asked_of_men_alone_raise_no_alarm():
     asked = ("ill", "total", "city")
     rows = [row | dict.fromkeys(asked, "") if row["sex"] == "F" else row for row in PEOPLE]

@@ -150,7 +150,8 @@ def _alike(rows: np.ndarray, columns: Sequence[Described]) -> np.ndarray:
         row, size = rows[first[number]], int(sizes[number])
         filled = [one for one, none in zip(columns, empty, strict=True) if not none[first[number]]]
         share = min((_share_of(one, row, size) for one in filled), default=0.0)
-        is_alike[number] = share**size < CHANCE
+        repeats = size - 1 if filled else 1  # the first of them may hold any value
+        is_alike[number] = share**repeats < CHANCE
     return rows[is_alike[form]]
 
 
