@@ -9,6 +9,10 @@ import numpy as np
 from shoal.data.room import IN_MEMORY, Room, blocks
 
 
+class UnfitAnswer(Exception):
+    """What a method returned can't be used; says why, without a value of the data."""
+
+
 @dataclass(frozen=True)
 class Partition:
     """Class labels of n records.
@@ -50,26 +54,25 @@ class Partition:
             labels[numbers[ends[0] : ends[-1]]] = np.repeat(classes, np.diff(ends))
         return cls(labels, len(starts) - 1)
 
+    @classmethod
+    def answered(cls, answer: object, records: int) -> "Partition":
+        """What a method answers; raises UnfitAnswer where that is not a `Partition` with one class
+        a record.
+        """
+        if not isinstance(answer, Partition):
+            raise UnfitAnswer(f"gave {type(answer).__name__}, not a Partition")
+        labels = np.asarray(answer.labels)
+        if labels.shape != (records,) or labels.dtype.kind not in "iu":
+            raise UnfitAnswer(
+                f"gave labels of type {labels.dtype} and shape {labels.shape}, not a whole number"
+                f" for each of {records} records"
+            )
+        if records and (labels.min() < -1 or labels.max() >= answer.count):
+            raise UnfitAnswer(
+                f"gave labels beyond -1 to {answer.count - 1}; make its Partition by Partition.of"
+            )
+        return answer
+
     def sizes(self) -> np.ndarray:
         """Records per class, (count,) int64."""
         return np.bincount(self.labels[self.labels >= 0], minlength=self.count)
-
-
-class UnfitAnswer(Exception):
-    """What a method returned can't be used; says why, without a value of the data."""
-
-
-def require_partition(answer: object, records: int) -> None:
-    """Raises UnfitAnswer for what is not a `Partition` with one class a record."""
-    if not isinstance(answer, Partition):
-        raise UnfitAnswer(f"gave {type(answer).__name__}, not a Partition")
-    labels = np.asarray(answer.labels)
-    if labels.shape != (records,) or labels.dtype.kind not in "iu":
-        raise UnfitAnswer(
-            f"gave labels of type {labels.dtype} and shape {labels.shape}, not a whole number for"
-            f" each of {records} records"
-        )
-    if records and (labels.min() < -1 or labels.max() >= answer.count):
-        raise UnfitAnswer(
-            f"gave labels beyond -1 to {answer.count - 1}; make its Partition by Partition.of"
-        )

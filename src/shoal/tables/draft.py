@@ -20,7 +20,7 @@ from shoal.data.certificate_shape import BesideReport, MethodReport
 from shoal.data.classes import Classes
 from shoal.data.coded_table import ShownTable
 from shoal.data.cut import Cut
-from shoal.data.partition import Partition, require_partition
+from shoal.data.partition import Partition
 from shoal.data.progress import Progress, no_progress
 from shoal.data.recoding import GlobalRecoding
 from shoal.data.regular_files import Json
@@ -316,9 +316,8 @@ def bucketed(table: Table, bound: BoundTable) -> Bucketed:
     started = time.process_time()
     with registry.blaming_plug_in(problem.method_name, "publish"):
         method = problem.build_method()
-        groups = method.bucketize(matrix, hidden, asked, _secret_rng(table, problem.seed))
-        require_partition(groups, matrix.records)
-        groups = repair(matrix, groups, asked)
+        answer = method.bucketize(matrix, hidden, asked, _secret_rng(table, problem.seed))
+        groups = repair(matrix, Partition.answered(answer, matrix.records), asked)
     seconds = time.process_time() - started
     shown = TwoTables().tables(table, encoded, groups, bound.schema)
     rows = published_order(shown[""], problem.quasi, bound.schema.render)
