@@ -14,6 +14,7 @@ from shoal.data.warnings import warn
 from shoal.errors import InputError, MissingExtraError
 from shoal.policy.binding.table import bound_table
 from shoal.policy.from_columns import (
+    BESIDE,
     Names,
     NamesOrSettings,
     Settings,
@@ -49,11 +50,12 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     beyond its domain is refused. Promises hold for the records of `fit` and no others: what
     `transform` makes of other people's is for a model, not for publication.
 
-    policy: as of `shoal.publish`; or, without one, its words. Beside a policy go k, method, seed
-    and read. Parameters of `full-domain` are kept; raises InputError for another method, or further
-    rounds. suppression: the share of the records of `fit` whose quasi-identifiers may all become
-    `*`, so that others keep finer levels; by default what the method says, or none. `transform`
-    shows no combination of cells but those that `fit` published, and `*` instead of any other.
+    policy: as of `shoal.publish`; or, without one, its words. Beside a policy go k, method, seed,
+    read and missing_values. Parameters of `full-domain` are kept; raises InputError for another
+    method, or further rounds. suppression: the share of the records of `fit` whose
+    quasi-identifiers may all become `*`, so that others keep finer levels; by default what the
+    method says, or none. `transform` shows no combination of cells but those that `fit` published,
+    and `*` instead of any other.
     Frames of pandas, Polars or pyarrow go in and come out, without identifiers and dropped columns.
     Sensitive columns, which l and t need, come out as they are, and a model behind it learns from
     them unless a step between drops them.
@@ -105,7 +107,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if self.policy is None:
             policy = policy_of_words(Policy.from_dict, X, words)
         else:
-            beside = {name: words[name] for name in ("k", "method", "seed", "read")}
+            beside = {name: words[name] for name in BESIDE}
             policy = changed(Policy.of(self.policy), words_of_call(beside))
         self.policy_ = _recoding_all_alike(policy, self.suppression)
         release = publication(X, self.policy_, NOTHING_ELSE, {})

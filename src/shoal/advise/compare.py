@@ -76,7 +76,7 @@ def compare(
     """Every method at every k, each release measured as `publish` measures it; none is published.
 
     frame: or a file's path. columns: of a frame, in place of a policy, the words of
-    `shoal.publish`; or k, method, seed and read beside one. methods: `name` or
+    `shoal.publish`; or k, method, seed, read and missing_values beside one. methods: `name` or
     `name:parameter=value`, several parameters parted by colons, or a dict with its `name` and
     parameters; `["all"]` for every one that publishes a table; by default about four that suit the
     policy. Its own method keeps its parameters. ks: by default the `k` of this call, else 5, 10,

@@ -271,13 +271,14 @@ def match_hierarchies(
     read: a dict, as of `propose_policy`; it comes before what the policy says. Raises InputError
     where the folder has no tables.
     """
-    tables, options = tables_in(folder), read_options(read)
+    tables = tables_in(folder)
     if policy is not None:
         known = Policy.of(policy, read)
         table = known.tables.read_source(source, progress)
         names = [name for name in known.model.audited_columns if name in table.names]
         missing, options = known.model.missing_values, known.model.read
     else:
+        options = read_options(read)
         table, _ = read_undeclared(source, options, progress)
         names, missing = table.names, list(NO_VALUE)
     progress("matching hierarchies")

@@ -46,14 +46,12 @@ def profile(
     Raises InputError where the table can't be read, has no header or lacks a column of quasi; what
     else can't be tried is said in the result.
     """
-    given = None if policy is None else Policy.of(policy)
+    given = None if policy is None else Policy.of(policy, read)
     if given is not None and quasi:
         raise InputError("profile: takes a policy or 'quasi', not both; leave out one of them")
     quasi = listed(quasi)
     require_text("profile", quasi)
-    asked = read_options(read).model_dump(exclude_unset=True)
-    said = {} if given is None else given.model.read.model_dump(exclude_unset=True)
-    options = read_options(said | asked)
+    options = read_options(read) if given is None else given.model.read
     known = None if given is None else given.tables
     written, dialect = read_undeclared(source, options, progress, known)
     check_header(written)

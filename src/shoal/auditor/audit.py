@@ -106,6 +106,8 @@ def audit_table(
             policy.refuse_two_tables("downstream")
     encoded: EncodedTable | None = None
     if original is None:
+        if trace is not None:
+            raise InputError("trace: can only be checked against the original; give that, too")
         problem, truth = bound_release(shown, policy), None
     else:
         problem, encoded = bound_with_original(shown, policy, original, trace)

@@ -4,14 +4,14 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Literal, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, get_args, overload
 
 import numpy as np
 import polars as pl
 
 from shoal.connectors import files
 from shoal.connectors.dialect import reading_as_stated
-from shoal.connectors.frames import FrameT, as_it_is
+from shoal.connectors.frames import FrameT, as_it_is, of_library
 from shoal.connectors.location import Location
 from shoal.connectors.outputs import certificate_beside
 from shoal.connectors.parquet_parts import check_released
@@ -32,6 +32,7 @@ from shoal.policy.binding.notation import (
     spans_of_numbers,
 )
 from shoal.policy.model import PolicyModel
+from shoal.policy.parameters import require_choice
 from shoal.policy.proposal.cells import ColumnCells, ends_of_spans, span_ends
 
 if TYPE_CHECKING:
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Numbers = Literal["published", "interval", "mid", "mean"]
-HOW = ("interval", "mid", "mean")
 Library = Literal["polars", "pandas", "pyarrow"]
 SHOWN = {
     "interval": Shown.RANGE,
@@ -122,8 +122,8 @@ def read_release(
     become null; a warning counts all others that do. to: the kind of frame. check:
     whether the file must have the hash that the certificate states. Raises InputError.
     """
-    _check_choice("numbers", numbers, ("published", *HOW))
-    _check_choice("to", to, ("polars", "pandas", "pyarrow"))
+    require_choice("numbers", numbers, get_args(Numbers))
+    require_choice("to", to, get_args(Library))
     path = Location(path_text(path, "path"))
     if not (path.is_table or Path(path).exists() or path.is_many):
         raise InputError(f"release '{path}': is not there; check its name")
@@ -150,7 +150,7 @@ def numbers_of(
 
     were_numbers: columns that the original held as numbers; one that stays text is warned of.
     """
-    _check_choice("numbers", numbers, HOW)
+    require_choice("numbers", numbers, get_args(Numbers))
     render = model.render
     dialect = {
         "decimal": model.read.decimal,
@@ -159,11 +159,6 @@ def numbers_of(
         "missing": model.missing_numbers,
     }
     return _with_numbers(frame, certificate["columns"], dialect, numbers, were_numbers)
-
-
-def _check_choice(name: str, value: str, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise InputError(f"{name} '{value}': is unknown; choose one of {', '.join(known)}")
 
 
 def _certificate(path: Location, given: str | Path | Certificate | None) -> Certificate | None:
@@ -387,9 +382,7 @@ def _warn_of_signs(name: str, read: pl.Series) -> None:
 
 def _as(frame: pl.DataFrame, to: Library) -> Any:
     try:
-        if to == "pandas":
-            return frame.to_pandas()
-        return frame.to_arrow() if to == "pyarrow" else frame
+        return frame if to == "polars" else of_library(frame, to)
     except ImportError:
         raise InputError(
             f"to='{to}': needs pandas and pyarrow; install them, or take to='polars'"

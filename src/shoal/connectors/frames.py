@@ -6,8 +6,9 @@ What streams Arrow, such as a result of DuckDB, is taken too; a polars frame com
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from numbers import Real
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 
 import polars as pl
@@ -73,23 +74,66 @@ def _require_all_in_columns(frame: Any) -> None:
             )
 
 
+def refuse_index(frame: Any, names: Collection[str]) -> None:
+    """Raises InputError for a name of the index of a pandas frame, which is not read."""
+    of_index = [*getattr(getattr(frame, "index", None), "names", ())]
+    InputError.raise_for(
+        f"frame: '{name}' is its index, which is left out; make it a column by reset_index()"
+        for name in of_index
+        if name in names and name not in frame.columns
+    )
+
+
 def _as_shown(frame: Any) -> Any:
-    """A pandas frame with periods and intervals as the texts that pandas shows of them; spans of
-    numbers that are ordered categories, such as of `pandas.cut`, stay in their order.
+    """A pandas frame with periods and intervals as the texts that pandas shows of them, and with
+    sparse columns filled.
     """
+    from pandas.api.types import infer_dtype
+
     shown = {}
-    for place, dtype in enumerate(frame.dtypes):
-        cells, of = frame.iloc[:, place], getattr(dtype, "categories", None)
-        if of is not None and str(of.dtype).startswith("interval"):
-            shown[place] = cells.cat.rename_categories(of.astype(str))
-        elif str(dtype).startswith(("period", "interval")):
-            shown[place] = cells.astype(str).where(cells.notna(), None)
+    for place in range(frame.shape[1]):
+        cells = frame.iloc[:, place]
+        labels = getattr(cells.dtype, "categories", None)
+        if labels is not None and _are_spans(labels.dtype):
+            if cells.cat.ordered:
+                shown[place] = cells.cat.rename_categories(labels.astype(str))
+                continue
+            cells = cells.astype(labels.dtype)
+        elif cells.dtype == object and infer_dtype(cells) in SPANS:
+            cells = cells.infer_objects()
+        if _are_spans(cells.dtype):
+            shown[place] = _in_their_order(cells)
+        elif str(cells.dtype).startswith("Sparse"):
+            shown[place] = cells.sparse.to_dense()
     if not shown:
         return frame
     frame = frame.copy(deep=False)
     for place, cells in shown.items():
         frame.isetitem(place, cells)
     return frame
+
+
+SPANS = ("period", "interval")
+"""What pandas calls spans of time, and of numbers or time."""
+
+
+def _are_spans(dtype: object) -> bool:
+    return str(dtype).startswith(SPANS)
+
+
+def _in_their_order(cells: Any) -> Any:
+    """Periods and intervals as texts: ordered categories, unless they overlap, or the texts are
+    dates, which have calendar periods of their own.
+    """
+    from pandas import CategoricalDtype
+
+    texts = cells.astype(str).where(cells.notna(), None)
+    known = cells.dropna().drop_duplicates().sort_values()
+    if str(cells.dtype).startswith("interval"):
+        has_order = known.array.is_non_overlapping_monotonic
+    else:
+        has_order = (known.dt.end_time - known.dt.start_time).max().days > 0
+    return texts.astype(CategoricalDtype(known.astype(str), ordered=True)) if has_order else texts
 
 
 def _too_wide(frame: nw.DataFrame[IntoDataFrame]) -> list[str]:
@@ -190,12 +234,17 @@ def _kind(cell: object) -> type | None:
 
 def like(frame: FrameT, polars: pl.DataFrame) -> FrameT:
     """A polars frame as the kind of frame that `frame` is."""
+    return cast(FrameT, of_library(polars, _eager(frame).implementation))
+
+
+def of_library(polars: pl.DataFrame, library: Any) -> Any:
+    """A polars frame as one of another library, by its name or as Narwhals calls it."""
     import narwhals as nw  # here and below: publishing from file to file does not need it
 
     text = polars.with_columns(
         pl.col(name).cast(pl.String) for name, dtype in polars.schema.items() if dtype == pl.Enum
     )
-    backend = _eager(frame).implementation
+    backend: Any = nw.Implementation.from_backend(library)
     made: Any = nw.from_arrow(text, backend=backend).to_native()
     if backend.is_pandas():  # which would make fractions of whole numbers beside missing ones
         from pandas.arrays import IntegerArray
@@ -205,7 +254,9 @@ def like(frame: FrameT, polars: pl.DataFrame) -> FrameT:
             if column.dtype.is_integer() and column.null_count():
                 whole = column.fill_null(0).to_numpy(writable=True)
                 made[name] = IntegerArray(whole, column.is_null().to_numpy(writable=True))
-    return cast(FrameT, made)
+            elif column.dtype == pl.Boolean and column.null_count():
+                made[name] = made[name].astype("boolean")
+    return made
 
 
 def ordered_categories(frame: Frame) -> dict[str, list[str]]:
@@ -250,6 +301,18 @@ def as_it_is(frame: Frame) -> nw.DataFrame[IntoDataFrame]:
     return nw.from_native(cast("IntoDataFrame", frame), eager_only=True)
 
 
+def refuse_path(frame: object, instead: str = "") -> None:
+    """Raises InputError for the name of a file where a frame is asked for.
+
+    instead: what the message says of a call that takes names.
+    """
+    if isinstance(frame, str | PathLike):
+        raise InputError(
+            "frame: is a name, not a table; read the file into a frame, such as by"
+            f" polars.read_csv(..., infer_schema=False){instead}"
+        )
+
+
 def _eager(frame: Frame) -> nw.DataFrame[IntoDataFrame]:
     import narwhals as nw
 
@@ -266,6 +329,7 @@ def _eager(frame: Frame) -> nw.DataFrame[IntoDataFrame]:
         raise
     except BaseException as failed:
         _require_known(failed)
+    refuse_path(frame)
     raise InputError(
         "frame: is not a pandas, polars or pyarrow table; read the data into one of them, and"
         " collect lazy ones"

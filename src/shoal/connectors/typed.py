@@ -177,7 +177,7 @@ def _holding(cells: pl.Series) -> str:
     if dtype == pl.Duration:
         return "durations; give numbers, such as their days, or drop the column"
     if dtype == pl.Binary:
-        return f"bytes, or decimals of more than {MOST_DIGITS} digits; give text or numbers"
+        return f"bytes, UUIDs, or decimals of more than {MOST_DIGITS} digits; give text or numbers"
     if dtype in (pl.Date, pl.Datetime):
         return "days beyond all calendars; correct them"
     return NESTED if dtype.is_nested() else f"values of the type {dtype}; {CONVERT}"

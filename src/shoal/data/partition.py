@@ -53,3 +53,23 @@ class Partition:
     def sizes(self) -> np.ndarray:
         """Records per class, (count,) int64."""
         return np.bincount(self.labels[self.labels >= 0], minlength=self.count)
+
+
+class UnfitAnswer(Exception):
+    """What a method returned can't be used; says why, without a value of the data."""
+
+
+def require_partition(answer: object, records: int) -> None:
+    """Raises UnfitAnswer for what is not a `Partition` with one class a record."""
+    if not isinstance(answer, Partition):
+        raise UnfitAnswer(f"gave {type(answer).__name__}, not a Partition")
+    labels = np.asarray(answer.labels)
+    if labels.shape != (records,) or labels.dtype.kind not in "iu":
+        raise UnfitAnswer(
+            f"gave labels of type {labels.dtype} and shape {labels.shape}, not a whole number for"
+            f" each of {records} records"
+        )
+    if records and (labels.min() < -1 or labels.max() >= answer.count):
+        raise UnfitAnswer(
+            f"gave labels beyond -1 to {answer.count - 1}; make its Partition by Partition.of"
+        )

@@ -86,7 +86,8 @@ def _frames_of(
     strangers = sorted({str(name) for name in tables} - set(owners))
     if strangers:
         raise InputError(
-            f"tables: {', '.join(strangers)} are not owners; the agreement has {', '.join(owners)}"
+            f"tables: {', '.join(strangers)} {'are no owners' if strangers[1:] else 'is no owner'};"
+            f" the agreement has {', '.join(owners)}"
         )
     frames = {}
     for name, frame in tables.items():

@@ -167,7 +167,7 @@ def recalled_by_all(
     k = max(qid.k for qid in agreement.qids())
     recalled = Recalled.of(PastFusions.unpack(content, conversation.name), ids, k)
     conversation.require_same(
-        MessageKind.ATOMS, recalled.digest, "have another ledger of earlier fusions"
+        MessageKind.ATOMS, recalled.digest, "kept another ledger of earlier fusions"
     )
     if len(ids) - recalled.withheld < agreement.least_common:
         raise InfeasibleError(

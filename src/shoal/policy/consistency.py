@@ -1,6 +1,6 @@
 """What no single field of a policy shows: roles, promises and methods that don't fit each other."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -138,8 +138,8 @@ def unserved_options(model: PolicyModel, verb: str) -> Iterator[str]:
         if unserved:
             other = "stream" if of_streams.issuperset(unserved) else "publish"
             yield (
-                f"policy, {block}: '{verb}' can't follow {quoted(unserved)}; leave them out, or"
-                f" use '{other}'"
+                f"policy, {block}: '{verb}' can't follow {quoted(unserved)}; leave"
+                f" {'them' if unserved[1:] else 'it'} out, or use '{other}'"
             )
     if verb == "stream" and model.read.encoding is not None:
         codec = codec_of(model.read.encoding)
@@ -271,7 +271,12 @@ def attributes_with_means(model: PolicyModel) -> list[str]:
     return [name for name, a in model.attributes.items() if a.render != "range"]
 
 
-def quoted(names: list[str]) -> str:
+def named_as(what: str, names: Sequence[str]) -> str:
+    """One or several of what is named so, such as columns."""
+    return f"{what}{'s' if names[1:] else ''} {quoted(names)}"
+
+
+def quoted(names: Iterable[str]) -> str:
     return ", ".join(f"'{name}'" for name in names)
 
 
@@ -402,8 +407,8 @@ def require_one_record_each(table: Table, model: PolicyModel, what: str) -> None
         return
     if lacking:
         raise InputError(
-            f"{what}: has no column {quoted(lacking)}, which names people together with others;"
-            " add it"
+            f"{what}: has no {named_as('column', lacking)}, which name{'' if lacking[1:] else 's'}"
+            f" people together with others; add {'them' if lacking[1:] else 'it'}"
         )
     names = names_of(table.frame[model.person or columns[0]])
     named = names.filter(~names.is_in(names_of_nobody(model.no_names)))

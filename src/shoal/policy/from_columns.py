@@ -14,14 +14,14 @@ import numpy as np
 import polars as pl
 
 from shoal.connectors.dialect import Reading
-from shoal.connectors.frames import Frame, ordered_categories, table_of
+from shoal.connectors.frames import Frame, ordered_categories, refuse_index, table_of
 from shoal.data.column_words import words_of
 from shoal.data.numbers import FARTHEST, number_text, parse_numbers
 from shoal.data.regular_files import Json
 from shoal.data.single_ends import outward_domain
 from shoal.data.table import Column, Table, as_text
 from shoal.errors import InputError
-from shoal.policy.consistency import quoted
+from shoal.policy.consistency import named_as, quoted
 from shoal.policy.loading import read_options
 from shoal.policy.model import PolicyModel
 from shoal.policy.parameters import nearest, suggestion
@@ -83,6 +83,8 @@ def refuse_unknown(words: Iterable[str], known: Collection[str]) -> None:
             hint = "a sample needs a policy with its roles, weight and household, and promises"
         elif unknown[0] in PolicyModel.model_fields:
             hint = "say it in a policy"
+            if unknown[0] == "missing_values":
+                hint += ", or as read={'missing_values': [...]}"
         raise TypeError(
             f"unexpected keyword argument '{unknown[0]}'" + (f"; {hint}" if hint else "")
         )
@@ -95,6 +97,10 @@ def require_no_data(word: str, value: object) -> None:
         raise InputError(f"{word}: this is of type {kind}; give names or numbers, not the data")
 
 
+BESIDE = ("k", "method", "seed", "read", "missing_values")
+"""Words that change a policy which they stand beside."""
+
+
 class ChangedPolicy(Protocol):
     """What the words of a call change in a policy."""
 
@@ -103,6 +109,7 @@ class ChangedPolicy(Protocol):
         self, name: str | NamedMethod | None, parameters: Mapping[str, Any]
     ) -> Self: ...
     def with_seed(self, seed: int) -> Self: ...
+    def with_missing_values(self, texts: Sequence[str]) -> Self: ...
     def with_files(self, read: Mapping[str, Any], write: Mapping[str, Any]) -> Self: ...
 
 
@@ -121,15 +128,20 @@ def policy_of_words(
     if not asked:
         raise InputError(f"{verb}: needs a policy, or 'quasi' and 'k'; give one of them")
     table = table_of(frame, reading=reading_for(asked))
+    refuse_index(frame, _needed(asked))
     return policy_of_frame(make, table, ordered_categories(frame), asked, verb)
 
 
 def reading_for(asked: Columns) -> Reading:
     """Which columns are needed of a frame."""
+    kept = _needed(asked) if asked.get("other") == "drop" else None
+    return Reading(dropped=frozenset(map(str, listed(asked.get("drop", ())))), kept=kept)
+
+
+def _needed(asked: Columns) -> frozenset[str]:
+    """The columns that have another role than to be dropped."""
     needed = [asked.get("quasi"), asked.get("sensitive"), asked.get("subject"), asked.get("plain")]
-    kept = frozenset(str(name) for names in needed if names is not None for name in listed(names))
-    dropped = frozenset(map(str, listed(asked.get("drop", ()))))
-    return Reading(dropped=dropped, kept=kept if asked.get("other") == "drop" else None)
+    return frozenset(str(name) for names in needed if names is not None for name in listed(names))
 
 
 def policy_of_frame(
@@ -192,7 +204,9 @@ def policy_of_frame(
 
 
 def changed(policy: P, asked: Columns) -> P:
-    """The policy with another k, method, seed or reading, where one is named; raises InputError."""
+    """The policy with another k, method, seed or reading, or more signs for no value, where some
+    are named; raises InputError.
+    """
     k, method, seed = asked.get("k"), asked.get("method"), asked.get("seed")
     if k is not None:
         policy = policy.with_k(k)
@@ -201,7 +215,17 @@ def changed(policy: P, asked: Columns) -> P:
         given = dict(method) if isinstance(method, Mapping) else {"name": method}
         policy = policy.with_method(given.pop("name", None), given)
     policy = policy if seed is None else policy.with_seed(seed)
+    if missing := _texts_of(asked.get("missing_values", ())):
+        policy = policy.with_missing_values(missing)
     return policy.with_files(_said_of_reading(asked), {})
+
+
+def words_of_reading(read: Any) -> Columns:
+    """What `read` says beside a policy: keys of the policy's block, and `missing_values`."""
+    words = dict(read) if isinstance(read, Mapping) else {}
+    missing = words.pop("missing_values", None)
+    given = {"read": words if missing is not None else read, "missing_values": missing}
+    return cast("Columns", given_words(given))
 
 
 def _said_of_reading(asked: Columns) -> Json:
@@ -247,9 +271,9 @@ def _check_names(names: Sequence[str], given: Sequence[str], other: str | None, 
         near = [(name, nearest(name, names)) for name in absent]
         hints = ", ".join(f"'{other}' for '{name}'" for name, other in near if other)
         hint = f"did you mean {hints}? " if hints else ""
-        columns, are = ("columns", "are") if absent[1:] else ("column", "is")
+        are = "are" if absent[1:] else "is"
         findings.append(
-            f"{verb}: {columns} {quoted(absent)} {are} not in the frame; {hint}correct the names"
+            f"{verb}: {named_as('column', absent)} {are} not in the frame; {hint}correct the names"
         )
     if unnamed:
         findings.append(

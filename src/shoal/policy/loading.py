@@ -242,7 +242,8 @@ def read_options(content: object) -> ReadOptions:
             f"read: is of type {type(content).__name__}; give a dict, such as {{'decimal': ','}},"
             f" of {', '.join(ReadOptions.model_fields)}"
         )
-    return checked(ReadOptions, dict(content or {}), "read", keys_of(ReadOptions))
+    known = f"{keys_of(ReadOptions)}; beside a policy also missing_values"
+    return checked(ReadOptions, dict(content or {}), "read", known)
 
 
 MOST_COPIES = 100_000

@@ -102,6 +102,24 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     return f"did you mean '{near}'? " if (near := nearest(name, known)) else ""
 
 
+def require_choice(name: str, value: object, known: Sequence[str]) -> None:
+    """Raises InputError for an argument that is none of the texts known; shows no other value."""
+    choose = f"choose one of {', '.join(known)}"
+    if not isinstance(value, str):
+        raise InputError(f"{name}: is of type {type(value).__name__}; {choose}")
+    if value not in known:
+        raise InputError(f"{name} '{value}': is unknown; {suggestion(value, known)}{choose}")
+
+
+def require_flag(name: str, value: object) -> None:
+    """Raises InputError for an argument that is neither True nor False."""
+    if not isinstance(value, bool):
+        raise InputError(
+            f"{name}: is of type {type(value).__name__}; say True or False, and other arguments by"
+            " their names"
+        )
+
+
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name nearest to a misspelt one, in whatever case; None where none is near, or too
     many are known to be compared with as many others.

@@ -7,7 +7,7 @@ the data can tell, such as the domain of an undeclared number, is fixed when it 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -26,8 +26,8 @@ from shoal.policy.consistency import (
     attributes_with_means,
     build_promise,
     contradictions,
+    named_as,
     open_questions,
-    quoted,
     recodes_globally,
     renders_two_tables,
     require_ways_of_text,
@@ -39,7 +39,6 @@ from shoal.policy.loading import (
     is_text,
     method_text,
     read_mapping,
-    read_options,
     reading_beside,
     save,
     tables_named_in,
@@ -106,10 +105,7 @@ class Policy:
 
     @classmethod
     def from_columns(cls, frame: Frame, **columns: Unpack[Columns]) -> Policy:
-        """The policy that the words of `shoal.publish` say of a frame: quasi, sensitive, subject,
-        plain, drop, other, k, l, t, method, seed, read and missing_values; raises InputError with
-        every finding.
-        """
+        """What the words of `shoal.publish` say of a frame; raises InputError with all findings."""
         from shoal.policy.from_columns import policy_of_words
 
         return policy_of_words(cls.from_dict, frame, columns)
@@ -136,8 +132,9 @@ class Policy:
     def of(cls, policy: PolicyLike, read: Mapping[str, Any] | None = None) -> Policy:
         """The policy itself, or one in a file or in plain dicts; `read` comes before its own."""
         if read is not None:
-            said = read_options(read).model_dump(exclude_unset=True)
-            return cls.of(policy).with_files(said, {})
+            from shoal.policy.from_columns import changed, words_of_reading
+
+            return changed(cls.of(policy), words_of_reading(read))
         if isinstance(policy, (str, Path)):
             return cls.load(policy)
         if isinstance(policy, dict):
@@ -276,6 +273,10 @@ class Policy:
             write=self.model.write.model_dump(exclude_unset=True) | dict(write),
         )
 
+    def with_missing_values(self, texts: Sequence[str]) -> Policy:
+        """The policy with more texts that stand for no value."""
+        return self._with(missing_values=[*dict.fromkeys([*self.model.missing_values, *texts])])
+
     def with_promises(self, promises: list[Json]) -> Policy:
         return self._with(promises=promises)
 
@@ -341,7 +342,7 @@ class Policy:
         means = attributes_with_means(self.model)
         if means and verb != "publish":
             raise InputError(
-                f"attributes {quoted(means)}: 'render' shows means of single tables; leave"
+                f"{named_as('attribute', means)}: 'render' shows means of single tables; leave"
                 f" it out for '{verb}'"
             )
         if self.model.reference is not None and verb != "stream":

@@ -26,9 +26,7 @@ from traceback import extract_tb
 from types import ModuleType
 from typing import Any, NoReturn, cast
 
-import numpy as np
-
-from shoal.data.partition import Partition
+from shoal.data.partition import UnfitAnswer
 from shoal.errors import InputError, ShoalError
 from shoal.policy.parameters import Parameter, build, parameters_of, suggestion, takes
 from shoal.policy.plug_ins import (
@@ -258,26 +256,6 @@ def blaming_plug_in(name: str, verb: str) -> Iterator[None]:
             f"method '{name}' of '{package}': {_what_failed(broken)}; report it to its author, with"
             " the trace that SHOAL_DEBUG=1 shows, or choose another method"
         ) from None
-
-
-class UnfitAnswer(Exception):
-    """What a method returned can't be used; says why, without a value of the data."""
-
-
-def require_partition(answer: object, records: int) -> None:
-    """Raises UnfitAnswer for what is not a `Partition` with one class a record."""
-    if not isinstance(answer, Partition):
-        raise UnfitAnswer(f"gave {type(answer).__name__}, not a Partition")
-    labels = np.asarray(answer.labels)
-    if labels.shape != (records,) or labels.dtype.kind not in "iu":
-        raise UnfitAnswer(
-            f"gave labels of type {labels.dtype} and shape {labels.shape}, not a whole number for"
-            f" each of {records} records"
-        )
-    if records and (labels.min() < -1 or labels.max() >= answer.count):
-        raise UnfitAnswer(
-            f"gave labels beyond -1 to {answer.count - 1}; make its Partition by Partition.of"
-        )
 
 
 def _what_failed(broken: BaseException) -> str:

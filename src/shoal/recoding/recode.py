@@ -19,7 +19,7 @@ from shoal.data.classes import Classes
 from shoal.data.cut import Cut
 from shoal.data.encoding import EncodedTable
 from shoal.data.matrix import Matrix
-from shoal.data.partition import Partition
+from shoal.data.partition import Partition, require_partition
 from shoal.data.progress import Progress, no_progress
 from shoal.data.recoding import GlobalRecoding, Recoding
 from shoal.data.release import is_withheld
@@ -63,7 +63,7 @@ def find_classes(
                 partition = method.search(matrix, bound, rng, progress)
             else:
                 partition = method.partition(matrix, bound, rng)
-            registry.require_partition(partition, matrix.records)
+            require_partition(partition, matrix.records)
             repaired = repair(matrix, partition, bound)
             classes = replace(partition, labels=repaired.labels, count=repaired.count)
     return classes, time.process_time() - started

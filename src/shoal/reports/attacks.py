@@ -16,7 +16,7 @@ from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import AcceptedReport
 from shoal.data.json_rules import is_number
 from shoal.data.language import gettext, ngettext
-from shoal.data.people import have_several_rows
+from shoal.data.people import have_several_rows, unit
 from shoal.data.warnings import PLAIN_NAMES_PEOPLE
 from shoal.errors import UNREADABLE, InputError
 from shoal.policy import registry
@@ -25,9 +25,9 @@ from shoal.reports.pages import Content, percent_text
 
 OPENING = gettext("Attacks try; they don't prove.")
 LEGEND = gettext(
-    "“Much” is more than 10 of 100 people; of a guess, 10 of 100 more than of people who are not in"
+    "“Much” is more than 10 of 100; of a guess, 10 of 100 more than of people who are not in"
     " the release, or than by chance where nobody else was tried; “some” is less, “some at most”"
-    " perhaps nothing, “too few people to tell” perhaps much."
+    " perhaps nothing, “too few to tell” perhaps much."
 )
 QUESTIONS = (
     gettext("Can somebody be singled out?"),
@@ -44,7 +44,7 @@ is learned, it is known who is in the release, cells are known.
 NOTHING, NONE, SOME, MUCH = "nothing beyond chance", "none", "some", "much"
 NO_MORE = "nothing beyond others"  # where a gain is over people who are not in the release
 # of a gain whose interval holds 0 but does not show that there is nothing
-SOME_AT_MOST, TOO_FEW = "some at most", "too few people to tell"
+SOME_AT_MOST, TOO_FEW = "some at most", "too few to tell"
 MORE_PEOPLE = gettext("Try it on more people (--folds 5 or --control; folds=5 or control=).")
 A_CONTROL = gettext(
     "Try it on more people: give more who are not in the release (--control; control=)."
@@ -53,7 +53,7 @@ NO_MORE_TRIES = gettext("This release allows no more tries; no option changes th
 NEGLIGIBLE = 0.01  # of a gain
 CONSIDERABLE = 0.10
 NOT_MEASURED = "not measured"
-TRIES = gettext("tries")
+PEOPLE, TRIES = gettext("people"), gettext("tries")
 
 NOT_ASKED = gettext("not asked for")
 ALL_PLAIN = "all plain columns"
@@ -68,8 +68,9 @@ class Row:
     number: what is judged, a gain or a share. control: people who are not in the release. why: it
     is not measured. measure, attribute: how `accept` names it; empty where it can't. helps: the
     measure whose remedy helps here, where `accept` can't name it. others: whom a gain is compared
-    with, where these are in the release, too. among: what is counted. attack: its name; empty where
-    none was needed.
+    with, where these are in the release, too. among: what is counted; people are called what the
+    certificate counts. attack: its name; empty where none was needed. guesses: the row that has the
+    gain, where another row's share is judged by it.
     """
 
     question: str
@@ -84,8 +85,9 @@ class Row:
     why: str | None = None
     helps: str = ""
     others: str = ""
-    among: str = gettext("people")
+    among: str = PEOPLE
     attack: str = ""
+    guesses: "Row | None" = None
 
     def __post_init__(self) -> None:
         for number in (self.member, self.control, self.chance, self.gain):
@@ -103,15 +105,29 @@ class Row:
         """What was tried and how often it worked, or why that is not known; no final full stop."""
         if not self.is_measured:
             return f"{self.label}: {self.why or gettext(NOT_MEASURED)}"
-        others = self.others or gettext("for people who are not in the release")
-        beside = ((others, self.control), (gettext("by chance"), self.chance))
-        base = max(map(_among, (self.member, self.control, self.chance)))
-        said = [f"{who}, {_of(one, base)}" for who, one in beside if _parts(one)[0] is not None]
+        base, said = self._base, self._beside
+        if self.guesses is not None:
+            share = _of(self.guesses.member, self.guesses._base)
+            said.append(gettext("judged by how often a guess is right: {share}", share=share))
+            said += self.guesses._beside
         tried = self.member.get("of") if isinstance(self.member, Mapping) else None
         is_of_tries = self.among == TRIES and isinstance(tried, int)
         made = gettext(" ({count:,} were made)", count=tried) if is_of_tries else ""
         found = "" if self.member is None else f"{_of(self.member, base)} {self.among}{made}: "
         return f"{found}{'; '.join([self.sentence, *said])}"
+
+    @property
+    def _base(self) -> int:
+        """How many its shares are said of."""
+        return max(map(_among, (self.member, self.control, self.chance)))
+
+    @property
+    def _beside(self) -> list[str]:
+        """How often it worked on others, and by chance."""
+        others = self.others or gettext("for people who are not in the release")
+        beside = ((others, self.control), (gettext("by chance"), self.chance))
+        known = [(who, one) for who, one in beside if _parts(one)[0] is not None]
+        return [f"{who}, {_of(one, self._base)}" for who, one in known]
 
     @property
     def line(self) -> str:
@@ -125,7 +141,9 @@ class Row:
     @property
     def is_over_others(self) -> bool:
         """Whether a gain is over other people, not over chance."""
-        return bool(self.others) or _parts(self.control)[0] is not None or self.chance is None
+        judged = self.guesses or self
+        has_control = _parts(judged.control)[0] is not None
+        return bool(judged.others) or has_control or judged.chance is None
 
     @property
     def difference(self) -> str:
@@ -185,7 +203,8 @@ def _rows(found: Findings, certificate: Certificate) -> list[Row]:
     rows = [*_by("singling-out", _singled_out(found)), *_linked(found)]
     rows += [*_by("linkability", _linked_by_names(found))]
     rows += [*_by("inference", _inferred(found, certificate)), *_by_class(found)]
-    rows += [*_by("membership", _member(found)), *_by("minimality", _method(found))]
+    counted = gettext(unit(certificate).many)
+    rows += [*_by("membership", _member(found, counted)), *_by("minimality", _method(found))]
     rows += _by("intersection", _together(found, certificate))
     skipped = found.get("skipped", {})
     rows += [
@@ -193,6 +212,7 @@ def _rows(found: Findings, certificate: Certificate) -> list[Row]:
         for question, name in OF
         if name in skipped
     ]
+    rows = [replace(row, among=counted) if row.among == PEOPLE else row for row in rows]
     return sorted(rows, key=lambda row: QUESTIONS.index(row.question))
 
 
@@ -247,7 +267,8 @@ NOT_ALIGNED = gettext(
 
 
 FEW_TRIED = gettext(
-    "Shares are of {people} people at most: as many of the release are tried as there are others."
+    "Shares are of {people} {counted} at most: as many of the release are tried as there are"
+    " others."
 )
 NO_CONTROL = gettext(
     "They were compared with nobody who is not in the release ({reason}), but with chance."
@@ -267,7 +288,7 @@ def grounds(certificate: Certificate) -> list[str]:
     if control.get("kind") == "none":
         found.append(NO_CONTROL.format(reason=control.get("reason")))
     elif people is not None and is_number(people) and people < 100:
-        found.append(FEW_TRIED.format(people=people))
+        found.append(FEW_TRIED.format(people=people, counted=gettext(unit(certificate).of(people))))
     return found
 
 
@@ -503,7 +524,9 @@ def _inferred(found: Findings, certificate: Certificate) -> Iterator[Row]:
             near=near,
         )
         shares = member, control, one["baseline"], one["gain"]
-        yield Row(QUESTIONS[2], label, sentence, *shares, "inference_gain", name, one.get("why"))
+        why = one.get("why")
+        guesses = Row(QUESTIONS[2], label, sentence, *shares, "inference_gain", name, why)
+        yield guesses
         sentence = gettext(
             "whoever finds their class is nearly certain of their {name}: at least 90 % {have_it}"
             "{near}",
@@ -514,8 +537,9 @@ def _inferred(found: Findings, certificate: Certificate) -> Iterator[Row]:
         share, label = one["certain"], gettext("{name} nearly certain", name=name)
         asked: Findings = {"measure": "certain", "attribute": name}
         # whoever guesses a number as well of strangers learns little, however sure they are
-        gain = one["gain"] if near and _gain_of(one) <= (_parts(share)[0] or 0.0) else None
-        yield Row(QUESTIONS[2], label, sentence, share, gain=gain, **asked)
+        if near and float("-inf") < _gain_of(one) <= (_parts(share)[0] or 0.0):
+            asked |= {"gain": one["gain"], "guesses": guesses}
+        yield Row(QUESTIONS[2], label, sentence, share, **asked)
 
 
 def _gain_of(attacker: Findings) -> float:
@@ -555,7 +579,7 @@ def _by_class(found: Findings) -> Iterator[Row]:
         yield Row(QUESTIONS[2], label, sentence, share, **asked)
 
 
-def _member(found: Findings) -> Iterator[Row]:
+def _member(found: Findings, counted: str) -> Iterator[Row]:
     attack = found.get("membership")
     if attack is None:
         return
@@ -565,8 +589,9 @@ def _member(found: Findings) -> Iterator[Row]:
         return
     share = _parts(advantage)[0]
     sentence = gettext(
-        "{right} of 100 people: whoever knows what others could know tells rightly whether they are"
-        " in the release; tossing a coin, 50",
+        "{right} of 100 {counted}: whoever knows what others could know tells rightly whether they"
+        " are in the release; tossing a coin, 50 of 100",
+        counted=counted,
         right="–" if share is None else f"{50 + 50 * share:.0f}",
     )
     whom = gettext("its false alarms")

@@ -1,7 +1,9 @@
 """Figures of Matplotlib for notebooks, of the charts that pages have."""
 
+import sys
 import warnings
 from collections.abc import Sequence
+from importlib import import_module
 from io import BytesIO
 from typing import Any
 
@@ -45,13 +47,33 @@ ROUNDED = (
 class NotebookFigure(Figure):
     """A figure that a notebook shows although nobody imported pyplot."""
 
+    is_shown = False
+
     def _repr_svg_(self) -> str:
+        self.is_shown = True
         drawn = BytesIO()
         with style.context(["default", SETTINGS]), warnings.catch_warnings():
             # a letter that our own font lacks is the reader's font's business
             warnings.simplefilter("ignore")
             FigureCanvasSVG(self).print_svg(drawn)
         return drawn.getvalue().decode()
+
+
+def _shown_below_cell(figure: NotebookFigure) -> None:
+    """Shows a figure below the cell of a notebook that made it, as pyplot does, unless the cell has
+    shown it: a semicolon or an assignment hides what the cell returns.
+    """
+    notebooks = sys.modules.get("IPython")
+    shell: Any = None if notebooks is None else notebooks.get_ipython()
+    if getattr(shell, "kernel", None) is None:
+        return
+
+    def after_cell() -> None:
+        shell.events.unregister("post_execute", after_cell)
+        if not figure.is_shown:
+            import_module("IPython.display").display(figure)
+
+    shell.events.register("post_execute", after_cell)
 
 
 def figure_of_release(measured: Measured, what: str) -> NotebookFigure:
@@ -90,6 +112,7 @@ def figure_of(charts: Sequence[Chart]) -> NotebookFigure:
             _draw(axes, chart)
         for axes in grid.flat[len(charts) :]:
             axes.set_axis_off()
+    _shown_below_cell(figure)
     return figure
 
 

@@ -35,7 +35,7 @@ def limits(measured: Measured) -> Iterator[tuple[str, str]]:
         yield (
             gettext("Who is in the table, and whose row it is."),
             gettext(
-                "{quasi} are published as they are. The method hides which sensitive value of a"
+                "The method publishes {quasi} as in the table. It hides which sensitive value of a"
                 " group is a person's, and nothing else. Whoever knows the values of others in a"
                 " group, or learns which values go with which quasi-identifiers, guesses better"
                 " than the promises say.",
@@ -303,7 +303,7 @@ def linked_rows(certificate: Certificate) -> str:
         return gettext("yes: {linked}", linked=linked.partition(";")[0])
     plain = [c["name"] for c in columns if c["role"] == "plain"]
     if plain:
-        return gettext("perhaps, by what {names} show, published as they are", names=listed(plain))
+        return gettext("perhaps, by values of {names}, published as they are", names=listed(plain))
     return gettext(
         "no column marks them ({rows:,} rows of {people:,} people), but whoever knows what several"
         " rows of somebody show may find them together",

@@ -6,11 +6,11 @@ import inspect
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, cast, get_args, overload
 
 from shoal.attacks.run.request import Asked, AttackRequest, asked_attacks
 from shoal.auditor import verdict
-from shoal.auditor.release_frame import numbers_of
+from shoal.auditor.release_frame import Numbers, numbers_of
 from shoal.connectors.frames import FrameT, as_it_is, like, table_of
 from shoal.data import cores
 from shoal.data.certificate import Certificate
@@ -21,7 +21,7 @@ from shoal.data.warnings import PLAIN_SINGLES_OUT, QUASI_LEFT_OUT, ReleaseWarnin
 from shoal.errors import InputError
 from shoal.policy.agreement import AgreementLike
 from shoal.policy.from_columns import Columns, columns_among, refuse_unknown
-from shoal.policy.parameters import with_keywords
+from shoal.policy.parameters import require_choice, require_flag, with_keywords
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.policy.proposal.cells import signs_of_no_value
 from shoal.reports.text import summary
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from shoal.reports.pages import Measured
 
 Plot = Literal["sizes", "columns", "loss"]
-PLOTS: tuple[Plot, ...] = ("sizes", "columns", "loss")
 
 
 @dataclass(frozen=True, repr=False)
@@ -84,13 +83,15 @@ class Publication(verdict.Publication[FrameT]):
         which row was whose, for `shoal.attack`, `audit` and `verify`. What is there is refused
         unless `overwrite` is true. Raises InputError, and then nothing is written.
         """
+        require_flag("overwrite", overwrite)
         private = None if trace is None else path_text(trace, "trace")
         return job.save(self, path_text(path, "output"), overwrite, private)
 
-    def numbers(self, how: Literal["interval", "mid", "mean"] = "mid") -> FrameT:
+    def numbers(self, how: Numbers = "mid") -> FrameT:
         """The published frame with numbers in place of intervals, as `read_release` gives them:
-        their middles, the means that are shown, or structs of their ends. A warning names columns
-        of numbers that stay text.
+        their middles, the means that are shown, or structs of their ends; `published` leaves
+        intervals as they are. Signs for no value, which `data` shows as they are published, become
+        null. A warning names columns of numbers that stay text.
         """
         released = table_of(self.data).frame
         were_numbers = [name for name in released.columns if self._held_numbers(name)]
@@ -123,8 +124,7 @@ class Publication(verdict.Publication[FrameT]):
         """
         from shoal.reports.figures import figure_of_release
 
-        if what not in PLOTS:
-            raise InputError(f"plot '{what}': is unknown; choose one of {', '.join(PLOTS)}")
+        require_choice("plot", what, get_args(Plot))
         return figure_of_release(self._measured, what)
 
     @property
@@ -210,9 +210,9 @@ def publish(
     label: the column whose value a reader wants to predict; `classification` is measured by it, or
         else by the only sensitive category.
     method: a method's name, or a dict with its `name` and parameters. seed: of random numbers.
-    read: how numbers and dates are written, as in a policy: `{"decimal": ","}`. These and k may
-        stand beside a policy, which they then change.
-    missing_values: texts or numbers that stand for no value.
+    read: how numbers and dates are written, as in a policy: `{"decimal": ","}`. missing_values:
+        texts or numbers that stand for no value. These and k may stand beside a policy, which they
+        then change.
     progress: True writes each stage to standard error; a function is called with its name.
     require_together: the largest k of any promise must hold over all quasi-identifiers, too.
     attack: as in `shoal.attack`; what is found stands in the certificate, and a threshold of the

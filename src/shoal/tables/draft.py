@@ -23,7 +23,7 @@ from shoal.data.classes import Classes
 from shoal.data.coded_table import ShownTable
 from shoal.data.cut import Cut
 from shoal.data.matrix import Matrix
-from shoal.data.partition import Partition
+from shoal.data.partition import Partition, require_partition
 from shoal.data.progress import Progress, no_progress
 from shoal.data.recoding import GlobalRecoding
 from shoal.data.regular_files import Json
@@ -385,7 +385,7 @@ def bucketed(table: Table, bound: BoundTable) -> Bucketed:
     with registry.blaming_plug_in(problem.method_name, "publish"):
         method = problem.build_method()
         groups = method.bucketize(matrix, hidden, asked, _secret_rng(table, problem.seed))
-        registry.require_partition(groups, matrix.records)
+        require_partition(groups, matrix.records)
         groups = repair(matrix, groups, asked)
     seconds = time.process_time() - started
     shown = TwoTables().tables(table, encoded, groups, bound.schema)

@@ -17,7 +17,7 @@ from shoal.auditor.description import described, file_metadata
 from shoal.auditor.measure import CertifiedRelease, measure, measure_two_tables
 from shoal.auditor.verdict import Publication, require_kept
 from shoal.connectors import files
-from shoal.connectors.frames import Frame, FrameT, like, table_of
+from shoal.connectors.frames import Frame, FrameT, like, refuse_path, table_of
 from shoal.connectors.location import FRAME, Location
 from shoal.connectors.outputs import check_not_read, described_second, misplaced, second_output
 from shoal.connectors.release_drafts import FrameDraft, check_output, release_draft, second_draft
@@ -35,7 +35,7 @@ from shoal.errors import InputError
 from shoal.policy.binding.columns import input_warnings, population_warnings
 from shoal.policy.binding.past_memory import refuse_whole, room_for
 from shoal.policy.binding.table import bound_table
-from shoal.policy.consistency import quoted
+from shoal.policy.consistency import named_as
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.recoding.recode import require_key
 from shoal.tables.draft import (
@@ -61,6 +61,7 @@ def publication(
     frame: FrameT, policy: PolicyLike | None, request: PublishRequest, columns: Columns
 ) -> Publication[FrameT]:
     """A release of a frame; what there is to warn about stands in its certificate."""
+    refuse_path(frame, ", or publish it by shoal.publish_file(table, policy, output)")
     if policy is None and columns and columns.get("method") is None:
         _refuse_without_method(request)
     policy = policy_of_call(frame, policy, columns)
@@ -96,13 +97,13 @@ def policy_of_call(
 
 def policy_and_words(policy: PolicyLike, columns: Columns, verb: str = "publish") -> Policy:
     """The policy with what may be named beside it; raises InputError where more is."""
-    from shoal.policy.from_columns import changed, words_of_call
+    from shoal.policy.from_columns import BESIDE, changed, words_of_call
 
     given = words_of_call(columns)
-    if given.keys() - {"k", "method", "seed", "read"}:
+    if given.keys() - {*BESIDE}:
         raise InputError(
             f"{verb}: takes a policy or columns, not both; leave out one of them. Beside a policy"
-            " go k, method, seed and read"
+            f" go {', '.join(BESIDE)}"
         )
     return changed(Policy.of(policy), given)
 
@@ -154,8 +155,8 @@ def _tell_of_marks(released: pl.DataFrame, written: pl.DataFrame, path: str) -> 
     floats = [name for name in released.columns if released[name].dtype.is_float()]
     if marked := [name for name in floats if not written[name].dtype.is_float()]:
         warn(
-            f"output '{path}': {quoted(marked)} get the decimal mark ',' of numbers that were read"
-            " as text; shoal.read_release reads it, and pandas.read_csv(decimal=',')"
+            f"output '{path}': {named_as('column', marked)} with the decimal mark ',' of numbers"
+            " that were read as text; shoal.read_release reads it, and pandas.read_csv(decimal=',')"
         )
 
 

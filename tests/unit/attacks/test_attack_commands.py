@@ -22,6 +22,7 @@ from shoal.reports.attacks import (
     TOO_FEW,
     Row,
     attack_lines,
+    grounds,
     much_found,
     must_be_accepted,
     page_content,
@@ -299,6 +300,29 @@ def test_a_number_is_guessed_within_a_part_of_its_range_and_compared_with_strang
     assert words("pay", few, large, within) == ["much", "some"]
 
 
+NO_GAIN = {"share": 0.005, "ci": [0.0, 0.01]}
+
+
+@pytest.mark.parametrize(
+    ("control", "said", "word"),
+    [
+        (0.45, "for people who are not in the release, 45 of 100; by chance, 40 of 100", NO_MORE),
+        (None, "by chance, 40 of 100", NOTHING),
+    ],
+)
+def test_certainty_judged_by_guesses_says_what_these_were_compared_with(control, said, word):
+    control = None if control is None else {"share": control, "ci": None}
+    one = GUESSED | {"attackers": {"b": {"member": SHARE, "control": control}}, "best": "b"}
+    one |= {"baseline": {"share": 0.4, "ci": None}, "tolerance": 9.0, "tolerance_share": 0.05}
+    judged = found_by(inference={"pay": one | {"certain": SHARE, "gain": NO_GAIN}})
+    certain = rows_of(judged)[1]
+    assert certain.says.endswith(f"; judged by how often a guess is right: 50 of 100; {said}")
+    assert certain.word == word
+    assert certain.difference.endswith(said.partition(",")[0])
+    by_itself = found_by(inference={"ill": GUESSED | {"certain": SHARE, "gain": NO_GAIN}})
+    assert "judged" not in rows_of(by_itself)[1].says
+
+
 def test_certainty_where_people_have_several_rows_says_what_is_counted_and_names_holder_share():
     def certain(**more):
         tried = found_by(inference={"ill": GUESSED | {"certain": SHARE}})
@@ -325,3 +349,18 @@ def test_findings_are_ranked_much_first_each_with_what_to_do():
     assert all(one.remedy for one in found if one.word in ("much", "some"))
     many = {"alone": {f"c{number}": SHARE for number in range(20)}}
     assert len(ranked(found_by(**{"singling-out": ENDS | many}))) == MOST_RANKED
+
+
+def test_what_is_found_is_counted_in_what_the_certificate_counts():
+    def units(people):
+        found = found_by(
+            **{"singling-out": ENDS, "membership": {"advantage": SHARE, "accuracy": SHARE}},
+            control={"kind": "given", "people": 1},
+        )
+        certificate = Certificate({**found, "people": people})
+        said = "\n".join([*(row.says for row in rows_of(certificate)), *grounds(certificate)])
+        return {*re.findall(r"\d (people|persons?|records?|rows?|tries)\b", said)}
+
+    assert units("known") == {"people", "person", "tries"}
+    assert units("assumed") == {"records", "record", "tries"}
+    assert units("unknown") == {"rows", "row", "tries"}

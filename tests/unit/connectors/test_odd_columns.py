@@ -7,6 +7,7 @@ from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
+from uuid import UUID
 
 import numpy as np
 import pandas as pd
@@ -61,9 +62,9 @@ NAMED = {
     "fractions and none": (pd.Series([None, Fraction(1, 3)] * 2), f"Fraction objects{CONVERT}"),
     "paths": (pd.Series([Path("a")] * 4), f"{type(Path()).__name__} objects{CONVERT}"),
     "complex": (pd.Series([1j] * 4), f"values of the type complex128{CONVERT}"),
-    "sparse": (
-        pd.Series(pd.arrays.SparseArray([0, 1] * 2)),
-        f"values of the type Sparse[int64, 0]{CONVERT}",
+    "sparse complex": (
+        pd.Series(pd.arrays.SparseArray([0, 1j] * 2)),
+        f"values of the type complex128{CONVERT}",
     ),
     "durations": (
         pd.Series(pd.to_timedelta([1] * 4)),
@@ -71,7 +72,11 @@ NAMED = {
     ),
     "bytes": (
         pd.Series([b"a"] * 4),
-        "bytes, or decimals of more than 38 digits; give text or numbers",
+        "bytes, UUIDs, or decimals of more than 38 digits; give text or numbers",
+    ),
+    "uuids": (
+        pd.Series([UUID(int=1)] * 4),
+        "bytes, UUIDs, or decimals of more than 38 digits; give text or numbers",
     ),
     "lists": (pd.Series([[1]] * 4), "lists or objects; give plain values"),
     "objects": (pl.Series([{1}] * 4, dtype=pl.Object).alias("odd"), f"set objects{CONVERT}"),
@@ -221,6 +226,45 @@ def test_periods_and_intervals_of_pandas_are_what_it_shows():
     proposed = shoal.propose_policy(frame).content["attributes"]["age"]
     assert proposed["order"] == ["(-1, 1]", "(1, 5]"]
     assert str(frame["month"].dtype) == "period[M]"
+
+
+MONTHS = pd.Series(pd.period_range("2019-11", periods=12, freq="M"))
+SPANS = pd.Series(pd.interval_range(0, 12))
+IN_ORDER = {
+    "months": (MONTHS, "[2019-11, 2020-04]"),
+    "months as objects": (MONTHS.astype(object), "[2019-11, 2020-04]"),
+    "months as categories": (MONTHS.astype("category"), "[2019-11, 2020-04]"),
+    "quarters": (MONTHS.dt.asfreq("Q"), "[2019Q4, 2020Q1]"),
+    "weeks": (MONTHS.dt.asfreq("W"), "[2019-11-25/2019-12-01, 2020-04-27/2020-05-03]"),
+    "intervals": (SPANS, "[(0, 1], (5, 6]]"),
+    "intervals as categories": (pd.Series(pd.Categorical(SPANS)), "[(0, 1], (5, 6]]"),
+}
+
+
+@pytest.mark.parametrize(("cells", "first"), IN_ORDER.values(), ids=IN_ORDER)
+def test_periods_and_intervals_that_others_could_know_are_spans_in_their_order(cells, first):
+    frame = pd.DataFrame({"when": cells}).sample(frac=1, random_state=1)
+    release = shoal.publish(frame, quasi="when", k=5)
+    assert release.data["when"].min() == first
+    order = release.policy.model.attributes["when"].order
+    assert order == [str(cell) for cell in sorted(cells.astype(object).unique())]
+
+
+def test_days_stay_dates_and_intervals_that_overlap_labels():
+    days = pd.Series(pd.period_range("2020-01-01", periods=12, freq="D"))
+    release = shoal.publish(pd.DataFrame({"when": days}), quasi="when", k=12)
+    assert set(release.data["when"]) == {"2020-01"}
+    spans = pd.Series(pd.arrays.IntervalArray.from_tuples([(0, 2), (1, 3), None]))
+    frame = pd.DataFrame({"when": pd.concat([spans] * 4, ignore_index=True), "age": 1})
+    release = shoal.publish(frame, quasi=["when", "age"], k=4)
+    assert sorted(set(release.data["when"].fillna(""))) == ["", "(0.0, 2.0]", "(1.0, 3.0]"]
+
+
+def test_sparse_numbers_are_numbers():
+    frame = pd.DataFrame({"age": pd.arrays.SparseArray([0, 1, 2, 0, 5, 0])})
+    release = shoal.publish(frame, quasi="age", k=3)
+    assert sorted(set(release.data["age"])) == ["0", "[1, 5]"]
+    assert isinstance(frame["age"].dtype, pd.SparseDtype)
 
 
 FAULTS = {

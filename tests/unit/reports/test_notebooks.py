@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pickle
 import re
+import sys
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
@@ -188,6 +190,71 @@ def test_the_report_is_the_page_of_the_command(tmp_path, release):
     with pytest.raises(InputError, match=r"ends in \.html"):
         release.report(tmp_path / "r.pdf")
     assert [path.name for path in tmp_path.iterdir()] == ["r.html"]
+
+
+class Shell:
+    """A notebook's, as far as a figure asks it."""
+
+    kernel = True
+
+    def __init__(self, monkeypatch):
+        self.events, self.callbacks, self.displayed = self, [], []
+        shown = SimpleNamespace(display=self.displayed.append)
+        known = SimpleNamespace(get_ipython=lambda: self, display=shown, version_info=(9, 0))
+        monkeypatch.setitem(sys.modules, "IPython", known)
+        monkeypatch.setitem(sys.modules, "IPython.display", shown)
+
+    def register(self, event, call):
+        assert event == "post_execute"
+        self.callbacks.append(call)
+
+    def unregister(self, event, call):
+        self.callbacks.remove(call)
+
+    def ends_cell(self):
+        """The figures that were displayed since the cell before."""
+        for call in [*self.callbacks]:
+            call()
+        displayed, self.displayed[:] = [*self.displayed], []
+        return displayed
+
+
+def test_a_figure_is_shown_once_by_the_cell_that_made_it_though_it_ends_in_a_semicolon(
+    release, monkeypatch
+):
+    shell = Shell(monkeypatch)
+    hidden = release.plot("loss")
+    assert shell.ends_cell() == [hidden]
+    returned = release.plot("sizes")
+    returned._repr_svg_()
+    assert shell.ends_cell() == []
+    assert not shell.callbacks
+    shell.kernel = None  # a terminal
+    release.plot("loss")
+    assert shell.ends_cell() == []
+
+
+WRONG = {
+    "numbers": (lambda release: release.numbers("middle"), r"numbers 'middle': is unknown; .*mid"),
+    "numbers of no text": (lambda release: release.numbers(["mid"]), "numbers: is of type list; c"),
+    "data for numbers": (lambda release: release.numbers(release.data), "numbers: is of type Data"),
+    "plot": (lambda release: release.plot("Loss"), "plot 'Loss': is unknown; did you mean 'loss'"),
+    "data for plot": (lambda release: release.plot(release.data), "plot: is of type DataFrame; ch"),
+    "trace for overwrite": (
+        lambda release: release.save("o.csv", "t.jsonl"),
+        "overwrite: is of type str; say True or False, and other arguments by their names",
+    ),
+}
+
+
+@pytest.mark.parametrize(("call", "said"), WRONG.values(), ids=WRONG)
+def test_an_argument_of_a_wrong_kind_is_refused_with_what_to_say(
+    release, tmp_path, monkeypatch, call, said
+):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=f"^{said}"):
+        call(release)
+    assert not [*tmp_path.iterdir()]
 
 
 def test_every_plot_is_a_figure_that_draws_itself(release, tmp_path):

@@ -352,7 +352,7 @@ def test_the_audit_reads_the_source_as_its_stream_did(shop, shoal):
     assert "record_lines" in shoal(*audit, "--trace", "t.jsonl").err
     publish = ("publish", "p.csv", "-p", "policy.yaml", "-o", "other.csv", "--method", "mondrian")
     found = shoal(*publish, "--read", "record_lines=200")
-    assert "'publish' can't follow 'record_lines'; leave them out, or use 'stream'" in found.err
+    assert "'publish' can't follow 'record_lines'; leave it out, or use 'stream'" in found.err
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl"])

@@ -259,7 +259,7 @@ def test_numbers_in_place_of_intervals(release):
     middles = release.numbers("mid")["age"]
     ends = release.numbers("interval")["age"].struct.unnest()
     assert middles.to_list() == ((ends["lo"] + ends["hi"]) / 2).to_list()
-    with pytest.raises(InputError, match="choose one of interval, mid"):
+    with pytest.raises(InputError, match="choose one of published, interval, mid"):
         release.numbers("middle")
 
 
@@ -364,7 +364,7 @@ def test_what_attacks_found_is_shown_worst_first_in_console_and_notebook(people,
         places = [repr(result).index(f"\n{line}") for line in shown]
         assert places == sorted(places)
         assert all(escape(line) in result._repr_html_() for line in shown)
-        assert "“Much” is more than 10 of 100 people" in repr(result)
+        assert "“Much” is more than 10 of 100;" in repr(result)
     every = shoal.attack(release, original=people, attacks="all")
     assert all(row.attack for row in worst_first(every))
     hidden = len(worst_first(every)) - MOST_RANKED
@@ -715,3 +715,106 @@ def test_a_sign_of_no_value_that_a_certificate_does_not_state_is_warned_of(tmp_p
         path.write_text(stated.extended(output=said).to_json())
         checks = shoal.verify(tmp_path / "o.csv", path, release.policy)
         assert all(check.ok is not False for check in checks) is holds
+
+
+def test_signs_for_no_value_stand_in_data_as_published_and_are_null_in_numbers(tmp_path):
+    frame = pd.DataFrame({"age": [*range(20, 40)] * 2, "pay": [-9, *range(1, 40)]})
+    words = {"quasi": "age", "plain": "pay", "k": 4, "missing_values": -9}
+    release = shoal.publish(frame, **words)
+    assert (release.data["pay"] == -9).sum() == 1
+    release.save(tmp_path / "released.csv")
+    for how in ("published", "mid", "interval"):
+        numbers = release.numbers(how)
+        read = shoal.read_release(tmp_path / "released.csv", numbers=how, to="pandas").data
+        pd.testing.assert_frame_equal(numbers, read, check_dtype=False)
+        assert numbers["pay"].isna().sum() == 1
+    assert list(release.numbers("published")["age"]) == list(release.data["age"])
+
+
+@pytest.mark.parametrize("verb", ["publish", "publish by a policy", "republish", "from_columns"])
+def test_a_name_in_place_of_a_frame_is_said_before_what_else_is_missing(people, tmp_path, verb):
+    path = tmp_path / "people.csv"
+    people.write_csv(path)
+    words = {"quasi": ["age"], "other": "drop", "k": 5}
+    policy = shoal.Policy.from_columns(people, **words)
+    calls = {
+        "publish": lambda: shoal.publish(str(path)),
+        "publish by a policy": lambda: shoal.publish(path, policy),
+        "republish": lambda: shoal.republish(path, policy, tmp_path / "ledger"),
+        "from_columns": lambda: shoal.Policy.from_columns(path, **words),
+    }
+    with pytest.raises(InputError) as refused:
+        calls[verb]()
+    way_out = "or publish it by shoal.publish_file(table, policy, output)"
+    said = "frame: is a name, not a table; read the file into a frame"
+    assert str(refused.value).startswith(said)
+    assert str(refused.value).endswith(way_out) == verb.startswith("publish")
+
+
+NONE = {"missing_values": -9}
+
+
+def test_signs_for_no_value_are_taken_beside_a_policy_by_every_verb_that_reads(people, tmp_path):
+    ages = [-9, *people["age"].to_list()[1:]]
+    frame = people.with_columns(pl.Series("age", ages))
+    words = {"quasi": ["age", "sex"], "other": "drop", "k": 5}
+    policy = shoal.Policy.from_columns(people, **words)
+    with pytest.raises(InputError, match="1 record"):
+        shoal.publish(frame, policy)
+    release = shoal.publish(frame, policy, **NONE)
+    assert release.certificate.holds
+    assert release.policy.model.missing_values == ["", "-9", "-9.0"]
+    assert set(release.data["age"]) == set(shoal.publish(frame, **words, **NONE).data["age"])
+    assert shoal.compare(frame, policy, ks=[5], methods=["mondrian"], **NONE).releases[0].holds
+    known = {"original": frame, "trace": release.trace, "read": NONE}
+    assert shoal.audit(release.data, policy, **known).holds
+    assert shoal.attack(release.data, policy, attacks="homogeneity", **known)["attacks"]
+    assert not shoal.check(policy, frame, read=NONE)
+    assert shoal.risk(frame, policy, read=NONE).people == 400
+    assert shoal.profile(frame, policy=policy, read=NONE).tried.classes
+    frame.write_csv(tmp_path / "in.csv")
+    files = [tmp_path / "in.csv", policy, tmp_path / "out.csv"]
+    assert shoal.publish_file(*files, read=NONE).holds
+    with pytest.raises(TypeError, match=r"or as read=\{'missing_values': \[...\]\}"):
+        shoal.publish_file(*files, **NONE)
+    with pytest.raises(InputError, match=r"known key; .*beside a policy also missing_values$"):
+        shoal.profile(frame, read=NONE)
+
+
+@pytest.mark.parametrize(("names", "columns"), [(["x"], "column 'x' is"), (["x", "y"], "columns ")])
+def test_what_is_listed_agrees_with_how_many_are_listed(people, names, columns):
+    words = {"quasi": ["age"], "other": "drop", "k": 5}
+    with pytest.raises(InputError, match=f"{columns}.* not in the frame"):
+        shoal.publish(people, **words, plain=names)
+    mean = {"role": "quasi", "type": "number", "domain": [0, 9], "render": "mean"}
+    promises = [{"model": "k-anonymity", "k": 2}]
+    content = {"version": 1, "attributes": dict.fromkeys(names, mean), "promises": promises}
+    with pytest.raises(InputError, match=f"^attribute{'s' if names[1:] else ''} 'x'"):
+        shoal.Policy.from_dict(content).build_method("stream")
+
+
+def test_a_release_that_is_read_for_pandas_has_the_types_of_its_data(tmp_path):
+    cells = {"age": [*range(6)], "pay": [2**60 + 1, None, 7] * 2, "paid": [True, None, False] * 2}
+    frame = pd.DataFrame(cells).astype({"pay": "Int64", "paid": "boolean"})
+    release = shoal.publish(frame, quasi="age", plain=["pay", "paid"], k=3)
+    assert [*map(str, release.data.dtypes[1:])] == ["Int64", "boolean"]
+    release.save(tmp_path / "released.parquet")
+    read = shoal.read_release(tmp_path / "released.parquet", to="pandas").data
+    pd.testing.assert_frame_equal(read, release.numbers("published"))
+
+
+def test_a_column_that_is_the_index_is_named_as_such(people):
+    frame = people.unique("patient").to_pandas().set_index("patient")
+    with pytest.raises(InputError, match=r"^frame: 'patient' is its index, .* by reset_index\(\)$"):
+        shoal.publish(frame, quasi=["age"], subject="patient", other="drop", k=5)
+    words = {"quasi": ["age"], "subject": "patient", "other": "drop", "k": 5}
+    assert shoal.publish(frame.reset_index(), **words).certificate.holds
+
+
+def test_what_an_audit_and_an_attack_can_t_use_is_refused(people, release):
+    with pytest.raises(InputError, match=r"^trace: can only be checked against the original; give"):
+        shoal.audit(release.data, release.policy, trace=release.trace)
+    with pytest.raises(InputError, match=r"^folds: '3' sets of other people"):
+        shoal.attack(release, original=people, folds="3")
+    with pytest.raises(InputError, match=r"^columns: no name in the first line is in the policy; "):
+        shoal.publish(people.select("name"), release.policy)

@@ -427,8 +427,8 @@ def audit(
 
     Instead of a policy, quasi names the columns that an attacker could know, and k how many people
     must look alike in them; subject, sensitive, l and t are as in a policy. Cells are then
-    compared as text, and no loss of information is measured. read: how files are written, which
-    may stand beside a policy, too.
+    compared as text, and no loss of information is measured. read: how files are written, and
+    `missing_values`, texts or numbers that stand for no value; may stand beside a policy, too.
     """
     columns = {"quasi": quasi, "k": k, "subject": subject, "sensitive": sensitive, "l": l, "t": t}
     policy = policy_or_columns(policy, given_words(columns), original)

@@ -64,9 +64,9 @@ class AttackRequest:
     files: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if not 1 <= self.folds <= MOST_FOLDS:
+        if self.folds not in range(1, MOST_FOLDS + 1):
             raise InputError(
-                f"folds: {self.folds} sets of other people can't be set aside; give 1 to"
+                f"folds: {self.folds!r} sets of other people can't be set aside; give 1 to"
                 f" {MOST_FOLDS}"
             )
         if self.folds > 1 and self.control is not None:

@@ -27,7 +27,7 @@ from shoal.errors import InputError
 from shoal.policy.binding.files import PolicyTables
 from shoal.policy.binding.notation import PARTS, is_number
 from shoal.policy.binding.spare_rows import spare_rows
-from shoal.policy.consistency import quoted
+from shoal.policy.consistency import named_as, quoted
 from shoal.policy.loading import one_line
 from shoal.policy.model import PolicyModel
 from shoal.policy.parameters import nearest
@@ -52,10 +52,11 @@ def check_columns(names: list[str], tables: PolicyTables, released: bool = False
     if not set(declared) & set(names):
         otherwise = _written_otherwise(names, list(declared))
         # or the names may be data: a table without a header
+        named = f"none of the {len(names)} names" if names[1:] else "no name"
         return otherwise or [
-            f"columns: none of the {len(names)} names in the first line is in the policy; put a"
-            " line that names the columns on top, say which line does, such as --read header=2, or"
-            " give the policy of this table"
+            f"columns: {named} in the first line is in the policy; put a line that names the"
+            " columns on top, say which line does, such as --read header=2, or give the policy of"
+            " this table"
         ]
     unnamed = [name for name in names if name not in declared]
     unknown = [] if model.other is not None else unnamed
@@ -81,15 +82,16 @@ def check_columns(names: list[str], tables: PolicyTables, released: bool = False
         ends = [end for end in PARTS if end in written_ends]
         written = f"say '--write numbers={','.join(ends)}' if the release has them; else "
         findings.append(
-            f"{_named(unknown)}: in the data, not in the policy;"
+            f"{named_as('column', unknown)}: in the data, not in the policy;"
             f" {written if released and ends else ''}"
             f"name {'them' if unknown[1:] else 'it'} under 'attributes', or say 'other: plain'"
             " or 'other: drop'"
         )
     if absent:
         findings.append(
-            f"{_named(absent)}: in the policy, not in the data; {_renamed(absent, unnamed)}take"
-            f" {'them' if absent[1:] else 'it'} out or correct the name"
+            f"{named_as('column', absent)}: in the policy, not in the data;"
+            f" {_renamed(absent, unnamed)}take {'them' if absent[1:] else 'it'} out or correct the"
+            " name"
         )
     return findings
 
@@ -112,10 +114,6 @@ def _written_otherwise(names: list[str], declared: list[str]) -> list[str]:
         f"columns: {len(alike)} of {len(names)} names differ from those of the policy only by"
         f" {_WAYS} ({shown}{', ...' if alike[3:] else ''}); write both alike"
     ]
-
-
-def _named(names: list[str]) -> str:
-    return f"column{'s' if names[1:] else ''} {quoted(names)}"
 
 
 def _end_of(name: str, declared: Container[str]) -> str | None:

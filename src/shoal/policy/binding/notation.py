@@ -31,6 +31,7 @@ from shoal.data.release import PublishedColumn, read_column
 from shoal.data.schema import Attribute, Kind, Render, Role, Schema, Shown
 from shoal.data.table import as_text, encode_text
 from shoal.errors import InputError
+from shoal.policy.consistency import named_as
 from shoal.policy.model import AttributePolicy, PolicyModel
 
 PARTS = ("lo", "hi", "mid", "mean")
@@ -339,10 +340,9 @@ class CellNotation:
             return frame, None
         absent = [column.name for column in asked if column.name not in frame.columns]
         if absent:
-            names = ", ".join(f"'{name}'" for name in absent)
             raise InputError(
-                f"columns {names}: asked for by 'write: numbers', not in the release; audit with"
-                " the policy that it was published under"
+                f"{named_as('column', absent)}: asked for by 'write: numbers', not in the release;"
+                " audit with the policy that it was published under"
             )
         differs = pl.repeat(False, frame.height, dtype=pl.Boolean, eager=True)
         for column in asked:
