@@ -29,5 +29,5 @@ promises: [{model: k-anonymity, k: 10}]
 method: {name: rounded-partition, refine: none}
 other: drop
 YAML
-shoal publish patients/ -p policy.yaml -o published/ --engine spark
-shoal audit published/ -p policy.yaml --original patients/ --engine spark
+shoal publish patients/ -p policy.yaml -o published/ --trace trace.jsonl --engine spark
+shoal audit published/ -p policy.yaml --original patients/ --trace trace.jsonl --engine spark
