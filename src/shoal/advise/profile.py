@@ -15,9 +15,10 @@ from shoal.data import notebook
 from shoal.data.classes import Classes
 from shoal.data.column_words import names_place
 from shoal.data.partition import Partition
+from shoal.data.person.columns import parts_of
 from shoal.data.person.decision import Answer, PersonCandidate
 from shoal.data.progress import Progress, no_progress
-from shoal.data.table import Column, Table
+from shoal.data.table import Column, Table, encode_text
 from shoal.errors import InfeasibleError, InputError
 from shoal.policy.binding.files import Source, read_undeclared
 from shoal.policy.binding.table import bound_table
@@ -288,7 +289,8 @@ def person_candidates(
         for names in dict.fromkeys([*proposed, *said])
     ]
     rows = table.records
-    every = Candidate((), rows, rows, 0, 0, min(rows, 1), may_recur=answer.may_recur and not found)
+    is_unseen = answer.may_recur and not (found or answer.doubted)
+    every = Candidate((), rows, rows, 0, 0, min(rows, 1), may_recur=is_unseen)
     return [*found, (every, np.arange(rows, dtype=np.int32))]
 
 
@@ -305,6 +307,8 @@ def _counted(
         column = table.column(name)
         has_value &= columns[name].is_value(column)[column.codes]
         codes[name] = column.codes
+        if said is not None and said.part:
+            codes[name] = encode_text(parts_of(column.texts, said.part)).codes[column.codes]
     keys = together(row_keys(codes, table.records), table.records)
     _, own = np.unique(keys[has_value], return_inverse=True)
     rows = np.bincount(own)

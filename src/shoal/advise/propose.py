@@ -113,6 +113,7 @@ def propose_policy(
         SinglingOut(codes, people).order(progress) if explain else None,
         subject,
         found.answer.may_recur,
+        found.answer.doubted,
     )
 
 
@@ -363,7 +364,8 @@ class Proposal:
     together: share of people whom all quasi-identifiers single out. order: who is singled out by
     few columns; None where it was not asked. subject: what numbers the people, as a policy lists
     it: a column, or several together; None where every record is its own. may_recur: whether people
-    may have several records without that being seen.
+    may have several records without that being seen. doubted: columns that are named for people,
+    but are not taken to number them.
     """
 
     columns: tuple[ProposedColumn, ...]
@@ -374,6 +376,7 @@ class Proposal:
     order: Order | None = None
     subject: str | list[str] | None = None
     may_recur: bool = False
+    doubted: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return self.text

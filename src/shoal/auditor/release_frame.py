@@ -18,6 +18,7 @@ from shoal.connectors.parquet_parts import check_released
 from shoal.data import notebook
 from shoal.data.certificate import Certificate
 from shoal.data.numbers import Notation, PublishedNumbers, map_cells, number_text, parse_numbers
+from shoal.data.person.columns import NO_VALUE
 from shoal.data.regular_files import path_text, readable
 from shoal.data.release import read_column
 from shoal.data.schema import Attribute, Kind, Render, Role, Schema, Shown
@@ -357,9 +358,9 @@ def _floats(texts: Sequence[str]) -> pl.Series:
 
 
 def _warn_of_lost(cells: pl.Series, read: pl.Series, render: Render) -> None:
-    """Warns of cells that are neither suppressed nor empty, and yet gave no number."""
+    """Warns of cells that gave no number, but suppressed ones and usual words for no value."""
     ends = read.struct.field("lo") if read.dtype == pl.Struct else read
-    shows_text = ~as_text(cells).fill_null("").is_in(["", render.suppressed])
+    shows_text = ~as_text(cells).fill_null("").is_in([render.suppressed, *NO_VALUE])
     lost = int((ends.is_null() & shows_text).sum())
     if lost:
         cells_are = "1 cell is not a number" if lost == 1 else f"{lost} cells are not numbers"

@@ -32,6 +32,8 @@ def command(asked: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(asked)
     def run(**given: Any) -> None:
+        if given.get("metrics") is not None:  # they are written before all else
+            _check_outside(given["metrics"], given)
         with ExitStack() as around:
             for name, _, one in reversed(options):
                 if one.within is not None:
@@ -42,6 +44,14 @@ def command(asked: Callable[..., None]) -> Callable[..., None]:
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {one.name: one.annotation for one in parameters}
     return run
+
+
+def _check_outside(metrics: Path, given: Mapping[str, Any]) -> None:
+    """Raises InputError where metrics would lie in the release."""
+    from shoal.connectors.outputs import misplaced
+
+    written = filter(None, map(given.get, ("sink", "output")))
+    InputError.raise_for(misplaced("release", written, metrics))
 
 
 def _options(owner: Any) -> Iterator[tuple[str, Any, Option]]:

@@ -189,8 +189,13 @@ def _sheet_name(book: Any, path: str | Path, named: str | None, visible: Any) ->
 def _walked(path: str | Path, parts: Sequence[str], sheet: str, reading: Reading) -> "_Sheet":
     """What a sheet says of itself; raises InputError where calamine may not take it in."""
     with zipfile.ZipFile(path) as archive:
-        seen = _Sheet(_lengths(archive, parts), _masks(archive, parts))
-        seen.walk(archive, _part_of(archive, parts, sheet))
+        try:
+            seen = _Sheet(_lengths(archive, parts), _masks(archive, parts))
+        except _FarTooManyError:
+            text = f"describes more than {MOST_STYLES} styles; export it as .csv"
+            raise InputError(f"file '{path}': {text}") from None
+        with suppress(_FarTooManyError):  # said below, by what was seen so far
+            seen.walk(archive, _part_of(archive, parts, sheet))
     _check_extent(path, seen, most_unpacked(os.stat(path).st_size, reading.unpacked))
     return seen
 
@@ -200,10 +205,10 @@ def _check_extent(path: str | Path, seen: "_Sheet", most: int) -> None:
     cells hold more than `most` characters by repeating texts that are written once.
     """
     size = seen.last_row * seen.last_column
-    if size > most_cells(seen.written):
+    if size > most_cells(seen.filled):
         raise InputError(
-            f"file '{path}': its sheet reaches over {size} cells, of which {seen.written} are"
-            " written, so that one stands far from the others; delete what is right of the table"
+            f"file '{path}': its sheet reaches over {size} cells, of which {seen.filled} have a"
+            " value, so that one stands far from the others; delete what is right of the table"
             " and below it, or export it as .csv"
         )
     require_room(seen.characters, most, f"file '{path}'")
@@ -236,10 +241,17 @@ def _check_cells(path: str | Path, seen: "_Sheet", rows: list[list[Any]], header
     return sum(number in seen.hidden and bool(_filled(row)) for number, row in records)
 
 
+MOST_STYLES = 1_000_000  # and what describes them; spreadsheets take 65,490
+
+
+class _FarTooManyError(Exception):
+    """A part of a workbook holds more blank cells or styles than any table needs."""
+
+
 class _Sheet:
     """What a sheet says of itself, in its part of the archive, and calamine does not.
 
-    last_row, last_column: the far corner. written: how many cells there are. characters: in all
+    last_row, last_column: the far corner. filled: how many cells have a value. characters: in all
     that name a shared text, whose lengths are given. errors, formulas: how many cells are errors,
     and formulas that nobody has computed. places: of the first of these. merged: ranges of cells.
     hidden: the numbers of rows that are not shown. masks: by column, the formats of its numbers, as
@@ -250,7 +262,7 @@ class _Sheet:
         self._lengths, self._masks = lengths, masks
         self.masks: dict[int, set[str]] = {}
         self._mask = ""
-        self.last_row = self.last_column = self.written = self.characters = 0
+        self.last_row = self.last_column = self.written = self.filled = self.characters = 0
         self.errors = self.formulas = 0
         self.places: list[str] = []
         self.merged: list[str] = []
@@ -335,6 +347,9 @@ class _Sheet:
             self._last = (ROWS + 2, 0)  # of a second one, calamine reads nothing
         if local != "c":
             return
+        self.filled += self._has_value or self._has_formula
+        if self.written - self.filled > most_cells(self.filled):
+            raise _FarTooManyError
         is_error = self._type == "e"
         is_open = self._has_formula and not self._has_value
         self.errors += is_error
@@ -379,10 +394,12 @@ def _masks(archive: zipfile.ZipFile, parts: Sequence[str]) -> dict[int, str]:
     """By the number of a style, its format where that says how a cell is read, such as `00000`."""
     codes: dict[str, str] = {}
     found: dict[int, str] = {}
-    numbers = numbers_from()
+    numbers, parts_of_styles = numbers_from(), numbers_from()
     inside: list[str] = []
 
     def begun(name: str, attributes: dict[str, str]) -> None:
+        if next(parts_of_styles) > MOST_STYLES:
+            raise _FarTooManyError
         inside.append(_local(name))
         number = attributes.get("numFmtId", "")
         if inside[-1] == "numFmt":

@@ -304,8 +304,14 @@ class ColumnName:
     @property
     def may_number_one(self) -> bool:
         """Whether, though named as a count, it may number people, as `No. Paciente` does."""
-        is_of_one = self.ends("file") or (self.ends("person") and not self.ends("several"))
+        is_person = self.ends("person") and not self.ends("several")
+        is_of_one = is_person or self.ends("file") or self.ends("proxy")
         return is_of_one and self.words[0] in meanings()["count_of_one"]
+
+    @property
+    def begins_with_no(self) -> bool:
+        """Whether it is `No.` and one more word, which names a number rather than counts."""
+        return self.words[0] == "no" and len(self.words) == 2
 
     @property
     def is_weak(self) -> bool:
@@ -322,6 +328,16 @@ class ColumnName:
     def is_personal(self) -> bool:
         """Whether it says who a person is whom the table is about."""
         return self.kind in PERSONAL and not self.is_of_other
+
+    def is_own_of(self, words: Iterable[str]) -> bool:
+        """Whether it is the sex, the birth or the age of whom these words name, or of any person
+        where they name none: an account, a picture and a user's child have an age, too.
+        """
+        people = meanings()["person"]
+        known = [meanings()[one] for one in ("sex", "birth", "age", "calendar")]
+        of_person = (people.intersection(words) or people).union(*known)
+        is_of_one = self.kind in ("sex", "birth", "age") and of_person.issuperset(self.core)
+        return is_of_one and not self.has("doubtful")
 
 
 def name_of(name: str) -> ColumnName:
@@ -435,6 +451,7 @@ _RULES: tuple[tuple[str, Callable[[ColumnName], bool]], ...] = (
         lambda name: name.ends("person") and (name.says_number or not name.ends("ambiguous")),
     ),
     ("person", lambda name: name.labels_people),
+    ("last", lambda name: name.has("name") and name.has("family")),
     ("thing", lambda name: name.has("name") and name.has(*_NAMED)),
     ("name", lambda name: name.has("name")),
     ("group", lambda name: name.ends("group")),

@@ -178,8 +178,10 @@ def republish_file(
                 caught_up=caught_up,
             )
         terms = terms.beside_the_table()
-        remarks = (*source.remarks, *input_warnings(source.table, terms.policy.model))
         texts, name = texts_of(source.frame), terms.policy.operation
+        # who leaves needs no values
+        stay = texts if name is None else texts.filter(pl.col(name).ne_missing(DELETE))
+        remarks = (*source.remarks, *input_warnings(Table(stay), terms.policy.model))
         planned, waiting = plan(texts, terms, progress)
         certificate, records = None, ledger.last_step().records
         with ledger.draft() as draft:

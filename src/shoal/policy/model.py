@@ -38,6 +38,7 @@ class _Strict(BaseModel):
 
 
 NEWLINES = {"\n": "\n", "\r\n": "\r\n", "lf": "\n", "crlf": "\r\n", r"\n": "\n", r"\r\n": "\r\n"}
+MOST_PROMISES = 5_000  # each is judged for every class
 _TABS = (r"\t", "tab")
 # one that tells day from month, one of another century, and one with seconds
 _PROBES = (datetime(1931, 12, 5), datetime(2024, 3, 14))
@@ -625,7 +626,10 @@ class PolicyModel(_Strict):
     def _promises_are_named(cls, promises: list[Json]) -> list[Json]:
         if any(not isinstance(promise.get("model"), str) for promise in promises):
             raise ValueError(f"each promise needs a 'model'; one of {', '.join(registry.models())}")
-        return [one for promise in promises for one in _of_each_attribute(promise)]
+        each = [one for promise in promises for one in _of_each_attribute(promise)]
+        if len(each) > MOST_PROMISES:
+            raise ValueError(f"are {len(each)}, {MOST_PROMISES} at most; leave out what others say")
+        return each
 
     @field_validator("method")
     @classmethod

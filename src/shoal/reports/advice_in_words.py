@@ -227,6 +227,10 @@ def _found(match: HierarchyMatch) -> str:
 
 
 NO_SUBJECT = "no column numbers people{}: every record is taken to be its own person"
+DOUBTED = (
+    "no column is taken to number people, though {} may: every record is taken to be its own"
+    " person; if one does, give it the role 'subject'"
+)
 UNSEEN = "nothing would show that somebody has several {}"
 
 
@@ -235,7 +239,8 @@ def question_lines(proposal: Proposal) -> Iterator[str]:
     yield from open_question_lines(proposal.questions)
     if proposal.subject is None and not proposal.asks_who:
         unseen = f", and {UNSEEN.format('records')}" if proposal.may_recur else ""
-        yield NO_SUBJECT.format(unseen)
+        named = some_named(proposal.doubted)
+        yield DOUBTED.format(named) if named else NO_SUBJECT.format(unseen)
 
 
 def open_question_lines(questions: Mapping[str, str]) -> Iterator[str]:

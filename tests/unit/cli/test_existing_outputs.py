@@ -59,6 +59,9 @@ def test_an_output_that_is_there_is_refused_before_any_work(place, shoal, words,
         ("attack out --original missing.csv -o out/c.json", ["c.json"]),
         ("dossier out --context missing.yaml -o out/d.html", ["d.html", "d.json"]),
         ("stream missing.csv -o out/ --checkpoint ck --report out/r.html", ["r.html"]),
+        ("stream missing.csv -o out/ --checkpoint ck --metrics out/m.prom", ["m.prom"]),
+        ("stream missing.csv -o out/ --checkpoint ck --metrics out/a/m.prom", ["a/m.prom"]),
+        ("republish missing.csv --ledger L -o out/ --metrics out/m.prom", ["m.prom"]),
     ],
 )
 def test_nothing_else_is_written_into_the_folder_of_a_release(place, shoal, words, names):

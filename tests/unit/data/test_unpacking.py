@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from shoal.cli.main import status_of
-from shoal.connectors import feeds, files, typed
+from shoal.connectors import feeds, files, typed, workbooks
 from shoal.connectors.delimited import check_names
 from shoal.connectors.dialect import Reading
 from shoal.connectors.formats import parquet_arrow
@@ -212,6 +212,32 @@ def test_a_cell_far_from_the_others_is_counted_before_a_range_is_made(tmp_path, 
         assert files.read_as(path, ".xlsx").frame.height == 2
         return
     with pytest.raises(InputError, match="stands far from the others"):
+        files.read_as(path, ".xlsx")
+
+
+@pytest.mark.parametrize(
+    ("part", "end", "more", "said"),
+    [
+        ("worksheets/sheet1", "</row>", '<c s="0"/>', "reaches over 13 cells, of which 2 have a"),
+        ("styles", "</cellXfs>", "<xf/>", "describes more than 60 styles"),
+    ],
+)
+def test_blank_cells_and_styles_are_counted_no_further_than_needed(
+    tmp_path, monkeypatch, part, end, more, said
+):
+    monkeypatch.setattr(regular_files, "FREE_CELLS", 10)
+    monkeypatch.setattr(workbooks, "MOST_STYLES", 60)
+    path = tmp_path / "t.xlsx"
+    files.write(pl.DataFrame({"age": ["1"], "ill": ["x"]}), path, ".xlsx")
+    assert files.read_as(path, ".xlsx").frame.height == 1
+    with zipfile.ZipFile(path) as book:
+        parts = {name: book.read(name) for name in book.namelist()}
+    name = f"xl/{part}.xml"
+    parts[name] = parts[name].replace(end.encode(), (more * 80 + end).encode(), 1)
+    with zipfile.ZipFile(path, "w") as book:
+        for name, content in parts.items():
+            book.writestr(name, content)
+    with pytest.raises(InputError, match=said):
         files.read_as(path, ".xlsx")
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import shoal
 from person_bed import FIRST, LAST
 from shoal.advise.propose import propose_policy
 from shoal.data.column_words import name_of
@@ -334,6 +335,125 @@ def test_a_postcode_that_nearly_numbers_people_is_not_asked_about_alone(title):
     assert asked(frame) == [("birth_year", "sex", title)]
 
 
+# Keys of records that begin or end with the number of a person.
+
+
+def keyed(title: str, form: str, **own: list[object]) -> pl.DataFrame:
+    """Visits with a key each: the person's number with a counter, or with some of five years."""
+    rng = np.random.default_rng(41)
+    frame = visits("who", [str(i) for i in range(PEOPLE)], 3, **own).sort("who")
+    who = frame["who"].cast(pl.Int64).to_list()
+    nth = [who[: i + 1].count(person) for i, person in enumerate(who)]
+    years = {person: rng.permutation(np.arange(2018, 2024)) for person in who}
+    cells = [
+        form.format(p=p, c=c, l="abcdef"[c - 1], w=f"t{'i' * c}", y=years[p][c - 1])
+        for p, c in zip(who, nth, strict=True)
+    ]
+    return frame.with_columns(pl.Series(title, cells)).drop("who")
+
+
+OWN = {"age": np.arange(PEOPLE) % 70 + 18, "sex": ["F", "M", "F"] * (PEOPLE // 3)}
+KEYS = "P{p:03}{l}|P{p:03}-{l}|P{p:03}_{w}|{p} {w}|"
+KEYS += "P{p:03}-{c}|P{p:03}_{c}|P{p:03}/{c:02}|P{p:03}.{c}|{p}-{c}|X-{p}-V{c}|{y}-P{p:03}"
+
+
+@pytest.mark.parametrize("title", ["id", "patient_id", "case_no", "Patient", "x7"])
+@pytest.mark.parametrize("form", KEYS.split("|"))
+@pytest.mark.parametrize("own", [{}, OWN])
+def test_keys_that_begin_or_end_with_the_number_of_a_person_are_asked_about(title, form, own):
+    frame = keyed(title, form, **own)
+    found = answer(frame)
+    assert (found.verdict.name, len(found.candidates)) == ("ASK", 1)
+    one = found.candidates[0]
+    assert (one.columns, one.people, one.is_profile) == ((title,), PEOPLE, True)
+    assert f"differs in each record, but its {frame.height} cells share {PEOPLE}" in str(one)
+    assert found.question in propose_policy(Table(frame), k=2).questions[title]
+    looked = shoal.profile(frame).candidates[0]
+    assert (looked.people, looked.rows) == (PEOPLE, frame.height)
+
+
+@pytest.mark.parametrize("title", ["id", "patient_id", "case_no", "x7"])
+@pytest.mark.parametrize("form", KEYS.split("|"))
+def test_keys_of_members_who_differ_are_not_asked_about(title, form):
+    frame, rng = keyed(title, form), np.random.default_rng(41)
+    drawn = {"age": rng.integers(18, 90, frame.height), "sex": rng.choice([*"FM"], frame.height)}
+    assert (title,) not in asked(frame.with_columns(pl.DataFrame(drawn).cast(pl.String)))
+
+
+UNSHARED = {
+    "years": [f"{year}-{i:04}" for year in (2020, 2021, 2022) for i in range(1, 200 + year % 7)],
+    "courts": [f"{year}-K{i:03}" for year in (2020, 2021, 2022) for i in range(1, 200 + year % 7)],
+    "sites": [f"S{site:02}-{i:03}" for site in range(40) for i in range(1, 16)],
+    "accounts": [f"CH{i * 37 % 89:02}-{i * 7919 % 9973:04}-{i * 31 % 977}" for i in range(600)],
+    "phones": [f"044-{i * 7919 % 997:03}-{i * 31 % 97:02}" for i in range(600)],
+    "records": [f"R-{i}" for i in range(600)],
+    "numbers": [f"{i}" for i in range(600)],
+    "letters": [f"{i * 7919 % 9973}{'ABCDEFGHIJKLM'[i % 13]}" for i in range(600)],
+    "dotted": [f"{i}.{i * 31 % 97}.{i * 7 % 89}" for i in range(600)],
+}
+
+
+@pytest.mark.parametrize("kind", UNSHARED)
+@pytest.mark.parametrize("title", ["id", "patient_id", "no", "x7"])
+def test_keys_that_share_no_person_are_not_asked_about(kind, title):
+    rng, cells = np.random.default_rng(41), UNSHARED[kind]
+    drawn = {"ward": rng.choice([*"ABC"], len(cells)), "cost": rng.integers(1, 9, len(cells))}
+    assert asked(pl.DataFrame({title: cells} | drawn).cast(pl.String)) == []
+
+
+# Full names of which most are of one record.
+
+
+LATER = [f"{last}{end}" for last in (*LAST, *FIRST) for end in ("", "ez", "son", "mann", "ini")]
+
+
+def named(records: int, own: bool = False, again: float = 0.2) -> pl.DataFrame:
+    """Records of people, of whom a share has two, beside a running number; names are drawn as they
+    are given, the first ones often.
+    """
+    rng = np.random.default_rng(41)
+    people = round(records / (1 + again))
+    who = np.concatenate([np.arange(people), rng.choice(people, records - people, replace=False)])
+    of = {}
+    for part, names in {"first": FIRST * 5, "last": LATER}.items():
+        share = 1 / np.arange(1, len(names) + 1) ** 0.5
+        of[part] = rng.choice(names, people, p=share / share.sum())
+    names = [f"{of['first'][i]} {of['last'][i]}" for i in who]
+    frame = {"no": np.arange(records), "Name": names, "amount": rng.integers(1, 99, records)}
+    if own:
+        frame |= {"age": rng.integers(18, 90, people)[who], "sex": rng.choice([*"FM"], people)[who]}
+    return pl.DataFrame(frame).cast(pl.String)
+
+
+@pytest.mark.parametrize("records", [150, 400])
+@pytest.mark.parametrize("own", [False, True])
+def test_full_names_of_which_most_are_of_one_record_are_asked_about(records, own):
+    frame = named(records, own)
+    assert frame["Name"].n_unique() >= 0.7 * records
+    assert "Name" in {name for one in asked(frame) for name in one}
+
+
+def test_people_recur_by_name_age_and_sex_where_many_are_namesakes():
+    assert asked(named(3_000, own=True)) == [("age", "sex", "Name")]
+
+
+@pytest.mark.parametrize("records", [60, 150, 400])
+@pytest.mark.parametrize("own", [False, True])
+def test_namesakes_are_not_asked_about(records, own):
+    assert asked(named(records, own, again=0)) == []
+
+
+@pytest.mark.parametrize("title", ["initials", "Initialen", "Iniciales"])
+def test_initials_are_asked_about_together_with_the_birth(title):
+    rng = np.random.default_rng(41)
+    initials = ["".join(two) for two in rng.choice([*"ABCDEFGHKLMNPRSTW"], (PEOPLE, 2))]
+    born = (np.datetime64("1940-01-01") + rng.integers(0, 20_000, PEOPLE)).astype(str)
+    frame = visits("who", [str(i) for i in range(PEOPLE)], initials=initials, birth_date=born)
+    frame = frame.drop("who").rename({"initials": title})
+    assert asked(frame)[0] == (title, "birth_date")
+    assert asked(frame.unique([title, "birth_date"])) == []
+
+
 # Cells that were merged: whom a row is of stands in the first one of each block.
 
 
@@ -360,7 +480,28 @@ def test_whose_the_rows_below_a_name_are_is_asked_about(title, own):
     assert f"records without a value here: {without}; whose are they?" in asks
 
 
-@pytest.mark.parametrize(("title", "share"), [("Name", 0.5), ("email", 0.5), ("Name", 0.05)])
+@pytest.mark.parametrize("title", ["Name", "patient_id"])
+@pytest.mark.parametrize("own", ["none", "all", "in the first row"])
+@pytest.mark.parametrize("again", [0.05, 0.1, 0.15])
+def test_few_rows_below_a_name_are_asked_about_too(title, own, again):
+    rng = np.random.default_rng(41)
+    who = np.repeat(np.arange(PEOPLE), 1 + rng.binomial(1, again, PEOPLE) * 2)
+    is_first = np.diff(who, prepend=-1) > 0
+    names = [f"{first} {last}" for last in LATER for first in FIRST]
+    cells = names[:PEOPLE] if title == "Name" else [str(1000 + i) for i in range(PEOPLE)]
+    frame = {title: np.where(is_first, np.array(cells)[who], "")}
+    if own != "none":
+        age, sex = rng.integers(18, 90, PEOPLE)[who], rng.choice([*"FM"], PEOPLE)[who]
+        is_shown = is_first | (own == "all")
+        frame |= {"age": np.where(is_shown, age, None), "sex": np.where(is_shown, sex, "")}
+    frame["amount"] = rng.integers(1, 99, len(who))
+    found = asked(pl.DataFrame({name: list(map(str, cells)) for name, cells in frame.items()}))
+    assert found == [(title,)]
+
+
+@pytest.mark.parametrize(
+    ("title", "share"), [("Name", 0.5), ("Name", 0.1), ("email", 0.5), ("Name", 0.05)]
+)
 @pytest.mark.parametrize("people", [60, 200])
 def test_names_that_some_people_did_not_give_are_not_asked_about(title, share, people):
     rng = np.random.default_rng(41)

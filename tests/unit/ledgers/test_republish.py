@@ -145,6 +145,19 @@ def test_a_ledger_without_operations_says_how_people_may_leave(next_release):
     assert f"or with this one {ANOTHER_LEDGER}" in said
 
 
+def test_who_is_deleted_needs_no_values_and_raises_no_alarm(next_release, tmp_path, shoal):
+    next_release(OPERATED)
+    given = pl.read_csv(tmp_path / "i.csv", infer_schema=False)
+    emptied = pl.all().exclude("who", "change").replace_strict({}, default=None)
+    gone = given.head(1).with_columns(emptied, change=pl.lit("delete"))
+    gone.write_csv(tmp_path / "gone.csv")
+    done = shoal(
+        *("republish", tmp_path / "gone.csv", "-p", tmp_path / "p.json", "--ledger", tmp_path / "L")
+    )
+    assert done.status == 0, done.err
+    assert "no value" not in done.out + done.err
+
+
 def test_a_last_release_whose_method_was_changed_by_hand_is_damage(next_release, tmp_path):
     next_release(OPERATED)
     path = tmp_path / "L" / "0001" / "certificate.json"

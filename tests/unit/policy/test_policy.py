@@ -520,3 +520,12 @@ def test_twice_as_many_keys_are_twice_the_work(of_many):
     few, many = ([f"k{n}" for n in range(count)] for count in (1_500, 3_000))
     calls(base)  # what is imported once
     assert calls(base | of_many(many)) < 2.5 * calls(base | of_many(few))
+
+
+@pytest.mark.parametrize("attributes", [False, True])
+def test_a_policy_makes_no_more_promises_than_can_be_judged(attributes):
+    one = {"model": "l-diversity", "l": 2}
+    many = [{**one, "attributes": ["ill"] * 5_001}] if attributes else [one] * 5_001
+    content = {"version": 1, "attributes": {"ill": {"role": "sensitive"}}, "promises": many}
+    with pytest.raises(InputError, match="promises: are 5001, 5000 at most"):
+        Policy.from_dict(content)

@@ -65,6 +65,40 @@ def test_subtotals_in_the_column_of_people_are_said():
     assert "Subtotal" not in said
 
 
+TOTALS = "Total|Sum|Grand total|Gesamt|合計|Sous-total|Totale generale|TOTAL:|Итого"
+
+
+@pytest.mark.parametrize("word", [*TOTALS.split("|"), "Basel Total", "Summe Bern"])
+@pytest.mark.parametrize("title", ["pid", "city"])
+@pytest.mark.parametrize("place", [0, 30, 60])
+def test_a_row_of_totals_is_said_wherever_it_stands(word, title, place):
+    if title == "pid" and word in ("Basel Total", "Summe Bern"):
+        word = f"P7 {word.split()[word.startswith('Basel')]}"
+    total = {**NOTHING, title: word, "age": "1790", "total": "8123"}
+    rows = [*PEOPLE[:place], total, *PEOPLE[place:]]
+    (said,) = said_of(rows, policy_of())
+    assert said.startswith("1 row looks like a total, a note or a second line of names and counts")
+    assert word not in said
+    assert said_of(rows * 2, policy_of())[0].startswith("2 rows look like a total")
+
+
+@pytest.mark.parametrize("note", ["Source: registry", "n = 300", "* preliminary figures"])
+def test_notes_below_a_table_are_said_and_a_second_line_of_names(note):
+    notes = [{**NOTHING, "city": note}, {**NOTHING, "city": f"{note} (2)"}]
+    frame = pl.DataFrame([*PEOPLE, *notes, {name: name for name in ROLES}])
+    found = input_warnings(Table(frame), policy_of(nr="drop").model)
+    texts = [one.text for one in found if one.code == "rows-apart"]
+    assert [text.split(" like ")[0] for text in texts] == ["3 rows look"]
+
+
+@pytest.mark.parametrize("value", ["Total", "total", "Sum"])
+def test_a_value_that_is_called_so_and_a_person_with_one_raise_no_alarm(value):
+    rows = [row | ({"ill": value} if i % 3 else {}) for i, row in enumerate(PEOPLE)]
+    rows += [row | {"consent": "", "pid": f"Q{i}"} for i, row in enumerate(rows[:9])]
+    rows += [{**NOTHING, "pid": "R1", "city": "Olten"}, {**PEOPLE[0], "pid": "Sumi", "sex": "sex"}]
+    assert said_of(rows, policy_of()) == []
+
+
 @pytest.mark.parametrize("filled", [{"consent": "FALSE"}, {"consent": "FALSE", "total": "0"}])
 @pytest.mark.parametrize("counter", ["identifier", "plain"])
 @pytest.mark.parametrize("sign", ["", "-", "n/a"])
@@ -87,6 +121,12 @@ def test_people_who_gave_one_answer_raise_no_alarm(subject, answered):
 
 def test_one_person_with_one_answer_raises_no_alarm():
     assert said_of([*PEOPLE, {**NOTHING, "sex": "F"}], policy_of("identifier")) == []
+
+
+def test_a_rare_value_that_is_all_that_is_known_of_one_raises_no_alarm():
+    """It was taken for what "all such rows" repeat."""
+    rows = [*map(a_person, range(200)), {**NOTHING, "total": "160.9"}]
+    assert said_of(rows, policy_of("identifier")) == []
 
 
 def test_questions_that_are_asked_of_men_alone_raise_no_alarm():

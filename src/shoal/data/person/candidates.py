@@ -21,7 +21,6 @@ import polars as pl
 from shoal.data.column_words import PERSONAL, meanings
 from shoal.data.person.columns import (
     FULL_NAMES,
-    NEARLY_CONSTANT,
     NO_NUMBERS,
     STRONG,
     People,
@@ -46,14 +45,14 @@ class Evidence:
     """What other columns say of a candidate.
 
     personal, steady: by column, how steady each personal and each steady column is.
-    nearly_constant: personal columns in which a few typing errors look like other people.
+    own: kinds of those personal columns that are of nobody and nothing else, by their names.
     crossing: steady columns that cross. is_dominated: whether a coarser profile is as steady.
     foreign: what is said of animals, or of firms, accounts and machines, where it does not differ.
     """
 
     personal: dict[str, float] = field(default_factory=dict)
     steady: dict[str, float] = field(default_factory=dict)
-    nearly_constant: set[str] = field(default_factory=set)
+    own: set[str] = field(default_factory=set)
     crossing: tuple[str, ...] = ()
     is_dominated: bool = False
     foreign: set[str] = field(default_factory=set)
@@ -61,12 +60,12 @@ class Evidence:
     @property
     def is_contradicted(self) -> bool:
         """Whether records of one value are of different people."""
-        return bool(self.personal) and max(self.personal.values()) < CONTRADICTED
+        return bool(self.own) and max(self.personal.values()) < CONTRADICTED
 
     @property
-    def may_be_errors(self) -> bool:
-        """Whether what contradicts it may be typing errors alone."""
-        return self.is_contradicted and self.personal.keys() <= self.nearly_constant
+    def is_refuted(self) -> bool:
+        """Whether records of one value differ both by sex and by age or birth."""
+        return self.is_contradicted and "sex" in self.own and len(self.own) > 1
 
     @property
     def is_confirmed(self) -> bool:
@@ -123,6 +122,7 @@ def evidence_for(
     if len(sample.pairs) < FEWEST_PAIRS:
         return evidence
     steady: dict[str, np.ndarray] = {}
+    named = {word for part in parts for word in part.name.words}
     others = [column for column in columns if column not in parts]
     for column in sorted(others, key=lambda column: not column.name.is_personal):
         is_personal = column.name.is_personal
@@ -139,8 +139,8 @@ def evidence_for(
             continue
         if is_personal:
             evidence.personal[column.title] = steadiness
-            if _chance(codes[has_value]) > NEARLY_CONSTANT:
-                evidence.nearly_constant.add(column.title)
+            if column.name.is_own_of(named):
+                evidence.own.add(column.name.kind)
         # a column that determines the number is another name of the same
         number, of_value = sample.number[has_value], codes[has_value]
         if steadiness >= STEADY and (
@@ -234,7 +234,10 @@ def profiles_of(columns: Iterable[PersonColumn]) -> list[tuple[PersonColumn, ...
     birth, place = ([max(some, key=lambda c: c.seen)] if some else [] for some in (births, places))
     person = [*birth, *(c for c in told if c.name.kind == "sex")]
     kept = [c for c in told if c.name.kind == "keep" or c.name.has("body")]
-    profiles = dict.fromkeys(map(tuple, ([*person, *place], [*person, *kept], person)))
+    named = [c for c in told if c.is_name and person][:1]
+    profiles = dict.fromkeys(
+        map(tuple, ([*person, *place], [*person, *kept], [*person, *named], person))
+    )
     return sorted(filter(None, profiles), key=len, reverse=True)
 
 
@@ -266,13 +269,12 @@ def recur(profile: Sequence[PersonColumn], rows: np.ndarray) -> bool:
     )
 
 
-LACKING = 0.2  # share of records without a value, from which they may be of those above them
+LACKING = 0.05  # share of records without a value, from which they may be of those above them
 FEWEST = 10  # distinct values, and repeats, below which a name must say more
 MANY = 20  # distinct values of a column that nothing else speaks for
 MOST_TO_A_NUMBER = 20  # records, on average, of what a number of somebody or something stands for
-EXCEPTIONS = 1.02  # pairs of values by values, up to which one lies within the other
 
-_RANKED = "civil, person, contact pair, name, proxy, number token, event, evidence".split(", ")
+_RANKED = "civil, person, contact pair, name, proxy, number token, event, evidence part".split(", ")
 RANK = {kind: rank for rank, kinds in enumerate(_RANKED) for kind in kinds.split()}
 NEVER = (*PERSONAL, "first", "last", "thing", "staff", "group")
 
@@ -281,7 +283,8 @@ NEVER = (*PERSONAL, "first", "last", "thing", "staff", "group")
 class Candidate:
     """One column or several that may number the people.
 
-    kind: why it may, a key of RANK. twins: columns that say the same.
+    kind: why it may, a key of RANK. twins: columns that say the same. part: the pattern of cells of
+    which only a part does.
     """
 
     parts: tuple[PersonColumn, ...]
@@ -289,6 +292,7 @@ class Candidate:
     people: People
     evidence: Evidence = field(default_factory=Evidence)
     twins: list[str] = field(default_factory=list)
+    part: str = ""
 
     @classmethod
     def together(cls, *parts: PersonColumn) -> "Candidate":
@@ -336,7 +340,7 @@ def single_candidates(
 
 def _candidate_of(column: PersonColumn, parts: Set[str], is_declared: bool) -> Candidate | None:
     """A column that may number people by itself. parts: as `_holds_full_names` takes them."""
-    is_name = column.name.kind == "name" or _holds_full_names(column, parts)
+    is_name = column.is_name or _holds_full_names(column, parts)
     if _names_blocks(column, is_name):
         return Candidate((column,), "name" if is_name else "person", column.people.and_below())
     kind = _kind_of(column, is_declared)
@@ -365,8 +369,7 @@ def _holds_full_names(column: PersonColumn, parts: Set[str]) -> bool:
         return False
     if name.kind in ("first", "last"):
         return not {"first", "last"} <= parts
-    is_named = name.has("first", "last") and name.says_only_name
-    return is_named or (token == "people" and not name.kind)
+    return name.has("first", "last") and name.says_only_name
 
 
 def _names_blocks(column: PersonColumn, is_name: bool) -> bool:
@@ -376,15 +379,18 @@ def _names_blocks(column: PersonColumn, is_name: bool) -> bool:
     """
     if column.lacking < LACKING or not (is_name or column.name.kind == "person"):
         return False
-    is_once = column.has_values(FEWEST) and not column.repeats(column.seen // 2)
+    is_seldom = not column.repeats(min(column.seen, column.blank) // 2)
+    is_once = column.has_values(FEWEST) and column.blank >= FEWEST and is_seldom
     return is_once and bool(column.people.is_value[0])
 
 
 def counts_only(column: PersonColumn) -> bool:
     """Whether it is named as a count, and not written as what tells people apart."""
-    if not column.name.is_count or column.look.token or column.look.kind == "text":
+    name = column.name
+    if not name.is_count or column.look.token or column.look.kind == "text":
         return False
-    return not (column.name.may_number_one and column.has_values(MANY))
+    fewest = MANY if column.holds_zero else 1 if name.begins_with_no else FEWEST
+    return not (name.may_number_one and column.has_values(fewest))
 
 
 def _kind_of(column: PersonColumn, is_declared: bool) -> str:
@@ -438,17 +444,21 @@ def _kind_of_many(column: PersonColumn) -> str:
 
 
 def by_name(columns: Sequence[PersonColumn]) -> Candidate | None:
-    """First and last name, with the birth if there is one; None where they are not of one person.
+    """First and last name, with the birth if there is one, or initials and the birth, which tells
+    them apart; None where they are not of one person.
 
-    Without a birth, they count where people recur by them.
+    Two columns count where people recur by them.
     """
     varied = {c.name.kind: c for c in reversed(columns) if c.varies}
     first, birth = varied.get("first"), varied.get("birth")
     last = varied.get("last") or varied.get("name")
-    if first is None or last is None:
+    if last is None or (first is None and birth is None):
         return None
-    for parts in [(first, last)] if birth is None else [(first, last, birth), (first, last)]:
+    tried = [(first, last, birth), (first, last) if first else (last, birth)]
+    for parts in (tuple(filter(None, some)) for some in tried):
         found = Candidate.together(*parts)
+        if first is None and found.people.distinct < CROSSING * last.people.distinct:
+            continue
         if not found.people.repeated or found.weigh(columns).is_contradicted:
             continue
         if len(parts) > 2 or recur(parts, np.arange(len(found.people.keys))):

@@ -26,6 +26,8 @@ FEW_CELLS = 2_000  # different values among some rows, up to which a column is e
 FEW_VALUES = 200  # of fewer values, single rows are drawn: a hash would take one of four people
 MOST_KEYS = 1 << 22  # that are counted in a table of them all
 NEARLY_ALL = 0.9
+EXCEPTIONS = 1.02  # times as many, where only errors differ
+ANEW = 0.7  # share of the numbers up to the greatest of each group that occur
 NO_VALUE = ("", "?", "*", "NA", "N/A", "n/a", "NULL", "null", "None", "nan", "NaN", "-")
 BLANKS = "".join(map(chr, range(33)))
 UNMISTAKABLE = ("mail", "phone", "long", "national")
@@ -58,6 +60,17 @@ _TOKENS = {
     "parted": re.compile(r"\d+([-/. ]\d+)+$"),
     "fullname": re.compile(r"[^\W\d_]\S+,? [^\W\d_]\S+( [^\W\d_]\S+){0,3}$"),
 }
+COUNTED = r"^(.*\w)([-_/.:#]+\p{L}{0,8}[1-9]?\d{1,2})$"
+LETTERED = r"^(.*\d)([-_/.:# ]*\p{L}{1,8})$"
+PARTED = r"^[^-_/.:# ]+[-_/.:# ]+(.*\d.*)$"
+"""Keys of which the first group is a part: before a counter, as in `P001-2` and `P001b`, or behind
+whatever stands first.
+"""
+_NO_NAME = r"^[\p{Latin}\P{L}]*$|(^|\s)\p{Ll}"
+"""Texts in Latin letters, where names that many people bear are known, and with words in small
+letters, as no name of a person has.
+"""
+_LAST_WORD = r"^(.*\S)\s+(\S+)$"
 _LONG_WORD = re.compile(r"[^\W\d_]{3,}")  # longer than what joins names, as `de` does
 LEAST_BORNE = 0.2  # share of full names with a part that many people bear
 MOST_ALIKE_IN_NAMES = 1 / 3  # share of full names with the same part; of streets, most have one
@@ -99,10 +112,13 @@ def look_of(cells: Sequence[str], name: ColumnName, distinct: int) -> Look:
 
 
 def _are_of_people(phrases: Sequence[str]) -> bool:
-    """Whether these are names of people: many are called as others are, and none has most."""
+    """Whether these are names of people: many are called as others are, and most have no other
+    word in common, as streets do.
+    """
     parts = [{*_LONG_WORD.findall(fold(one))} for one in phrases]
-    borne = sum(not meanings()["borne"].isdisjoint(words) for words in parts)
-    alike = max(Counter(word for words in parts for word in words).values(), default=0)
+    known = meanings()["borne"]
+    borne = sum(not known.isdisjoint(words) for words in parts)
+    alike = max(Counter(word for words in parts for word in words - known).values(), default=0)
     return borne >= LEAST_BORNE * len(phrases) and alike <= MOST_ALIKE_IN_NAMES * len(phrases)
 
 
@@ -179,10 +195,12 @@ class People:
         return People(self.keys[rows], self.is_value[rows], self.room)
 
     def and_below(self) -> "People":
-        """Records of nobody taken to be of whom the last one above them is."""
+        """Records of nobody taken to be of whom the last one above them is, who is another person
+        in every record that names one: namesakes are others.
+        """
         rows = np.where(self.is_value, np.arange(len(self.keys)), 0)
         above = np.maximum.accumulate(rows)
-        return People(self.keys[above], self.is_value[above], self.room)
+        return People(above, self.is_value[above])
 
     @cached_property
     def first(self) -> np.ndarray:
@@ -270,12 +288,17 @@ class PersonColumn:
         self.seen = len(held)
         self._has_spellings = _bare(held).n_unique() < len(held)
         self.again = int(has_value.sum()) - self.seen
-        self.lacking = 1 - float(has_value.mean()) if len(rows) else 0.0
+        self.blank = int((~has_value).sum())
+        self.lacking = self.blank / max(len(rows), 1)
         some = held.gather_every(max(-(-len(held) // MOST_CELLS), 1)).str.strip_chars(BLANKS)
         self.look: Look = look_of(some.to_list(), self.name, self.seen)
+        self.holds_zero = bool((some == "0").any())
         self.is_of_one_length = some.str.len_chars().n_unique() == 1
         self.lacks_digits = not some.str.contains(r"\d").any()
+        self.may_be_names = not some.str.contains(_NO_NAME).any()
         self.is_of_phrases = 2 * some.str.contains(r"\w \w").sum() > len(some)
+        parted = some.str.contains(f"{COUNTED}|{LETTERED}|{PARTED}")
+        self.is_parted = parted.sum() > NEARLY_ALL * len(some)
 
     @property
     def varies(self) -> bool:
@@ -307,6 +330,52 @@ class PersonColumn:
             return People(number[codes], is_value(self._cells)[codes], len(different))
         texts = self._texts(slice(None))
         return People(self._keys(texts), is_value(texts))
+
+    @property
+    def is_name(self) -> bool:
+        """Whether it is named for names, or holds full names of people under an unknown title."""
+        return self.name.kind == "name" or (self.look.token == "people" and not self.name.kind)
+
+    def before_counter(self, pattern: str) -> tuple[People, bool]:
+        """The records by what the first group of a pattern finds in their keys, and whether its
+        second one counts them up: 1, 2, 3 or a, b, c, of which the first is most frequent.
+        """
+        texts = self._texts(slice(None))
+        parts = pl.DataFrame({"of": parts_of(texts, pattern), "nth": texts.str.extract(pattern, 2)})
+        counts = (
+            parts.drop_nulls().group_by("nth").len().sort("len", "nth", descending=[True, False])
+        )
+        ranks = parts.join(counts.with_row_index("rank", 1), on="nth")
+        greatest = ranks.group_by("of").agg(pl.max("rank"))["rank"]
+        is_counter = len(ranks) >= max(ANEW * int(greatest.sum()), len(texts) / EXCEPTIONS)
+        return People(parts["of"].hash().to_numpy(), is_value(texts)), is_counter
+
+    def behind_first(self, pattern: str) -> tuple[People, bool]:
+        """The records by what stands behind the first part of their keys, as `P001` in `2021-P001`;
+        and whether that is a year, in which some are left out, or all years have as many: numbers
+        of what happened are given one after the other.
+        """
+        texts = self._texts(slice(None))
+        number = texts.str.extract(r"(\d+)\D*$")
+        parts = pl.DataFrame({"first": texts.str.extract(r"^(\w+)"), "number": number})
+        numbers = pl.col("number").cast(pl.Int64, strict=False)
+        greatest = parts.group_by("first").agg(numbers.max())["number"]
+        is_left_out = len(parts) < NEARLY_ALL * int(greatest.sum() or 0)
+        is_year = bool(texts.str.contains(r"^(19|20)\d\d\W\p{L}").all())
+        people = People(parts_of(texts, pattern).hash().to_numpy(), is_value(texts))
+        return people, is_year and (is_left_out or greatest.n_unique() == 1)
+
+    @cached_property
+    def full_names_recur(self) -> bool:
+        """Whether records of one last word of full names have the same first ones more often than
+        by chance, as people do who recur, and namesakes do not.
+        """
+        parts = self._texts(slice(None)).str.extract_groups(_LAST_WORD).struct.unnest()
+        parts = parts.drop_nulls()
+        if parts.is_empty():
+            return False
+        words = pl.Series.rank(parts.to_series(1), "dense").to_numpy().astype(np.int64) - 1
+        return agree_beyond_neighbours(words, parts.to_series(0).hash().to_numpy())
 
     def _keys(self, texts: pl.Series) -> np.ndarray:
         """Whole numbers, equal for what may be spellings of one person; where some rows show two of
@@ -354,6 +423,12 @@ def _bare(texts: pl.Series) -> pl.Series:
 def is_value(texts: pl.Series) -> np.ndarray:
     """(n,) bool, which of these texts stand for a value, but for blanks around them."""
     return (~texts.str.strip_chars(BLANKS).is_in(NO_VALUE)).to_numpy()
+
+
+def parts_of(texts: pl.Series, pattern: str) -> pl.Series:
+    """What the first group of a pattern finds in each; the whole text where it does not fit."""
+    found = texts.str.extract(pattern)
+    return found.zip_with(found.is_not_null(), texts)
 
 
 def mixed(*keys: np.ndarray) -> np.ndarray:

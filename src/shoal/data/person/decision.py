@@ -5,8 +5,8 @@ candidates > what the cells say of them > pairs > the same under other names > w
 The answer is in counts and in words; never with a value of the table.
 """
 
-from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -15,7 +15,6 @@ import numpy as np
 from shoal.data.column_words import name_of
 from shoal.data.findings import some_named
 from shoal.data.person.candidates import (
-    EXCEPTIONS,
     FEWEST,
     MANY,
     MOST_ROWS,
@@ -32,6 +31,7 @@ from shoal.data.person.candidates import (
     single_candidates,
 )
 from shoal.data.person.columns import (
+    EXCEPTIONS,
     FULL_NAMES,
     NO_NUMBERS,
     STRONG,
@@ -39,7 +39,12 @@ from shoal.data.person.columns import (
     PersonColumn,
     distinct,
 )
-from shoal.data.person.within_groups import followed, smallest_groups, within_groups
+from shoal.data.person.within_groups import (
+    followed,
+    last_resorts,
+    parts_of_keys,
+    within_groups,
+)
 from shoal.data.table import Table
 
 MOST_COLUMNS = 200  # that are looked at
@@ -65,8 +70,9 @@ class PersonCandidate:
 
     people: as many would there be. records: those that have a value; most: of one person. agreeing:
     columns on which records of one agree, steadiest first. is_named: whether its name says so.
-    is_profile: whether it only describes people, as age and height together do. twins: columns that
-    say the same. below: of the records, those without a value below one that has.
+    is_profile: whether it only describes people, as age and height together do, or a part of its
+    cells numbers them. twins: columns that say the same. below: of the records, those without a
+    value below one that has. part: the pattern whose first group is that part.
     """
 
     columns: tuple[str, ...]
@@ -78,6 +84,7 @@ class PersonCandidate:
     is_profile: bool = False
     twins: tuple[str, ...] = ()
     below: int = 0
+    part: str = ""
 
     @property
     def key(self) -> str | list[str]:
@@ -103,7 +110,12 @@ class PersonCandidate:
 
     @property
     def profiles(self) -> str:
-        """How few profiles there are, where nothing numbers people."""
+        """How few profiles there are, where nothing numbers people, or how few parts of keys."""
+        if self.part:
+            return (
+                f"column '{self.columns[0]}' differs in each record, but its {self.records} cells"
+                f" share {self.people} beginnings or ends"
+            )
         return (
             f"no column numbers people, but only {self.people} profiles of"
             f" {some_named(self.columns)} stand in {self.records} records"
@@ -150,13 +162,15 @@ class Answer:
 
     candidates: the likeliest first; one where it is sure. removed: other columns that number people
     or what belongs to them. may_recur: whether there is none, but records are of events or amounts,
-    of which people may have several without that being seen.
+    of which people may have several without that being seen. doubted: columns that are named for
+    people, where there is none, but are not taken to number them.
     """
 
     verdict: Verdict
     candidates: tuple[PersonCandidate, ...] = ()
     removed: tuple[str, ...] = ()
     may_recur: bool = False
+    doubted: tuple[str, ...] = ()
 
     @property
     def question(self) -> str:
@@ -217,10 +231,12 @@ def who_is_a_person(table: Table, declared: Container[str] = ()) -> Answer:
         left = [one for one in left if RANK[one.kind] <= RANK["name"]]
     others = _others(left, columns, telling)
     left = _sifted([*left, *others])[0] if others else left
+    left = left or [*parts_of_keys(telling)]
     left = left or [one for one in followed(columns) if not one.weigh(telling).is_contradicted]
-    left = left or [one for one in smallest_groups(columns) if not one.weigh(telling).personal]
+    left = left or [one for one in last_resorts(columns) if _is_doubtful(one, telling)]
     if not left:
-        return _by_profile(columns, np.arange(table.records))
+        found = _by_profile(columns, np.arange(table.records))
+        return replace(found, doubted=tuple(_doubted(columns, rejected, found.may_recur)))
     shared = _shared_by_families(left[0], columns) if len(left) == 1 else []
     is_sure = len(left) == 1 and not shared and _is_sure(left[0], telling)
     listed = left if is_sure else [*shared, *left, *inner[:MOST_INNER]]
@@ -228,6 +244,24 @@ def who_is_a_person(table: Table, declared: Container[str] = ()) -> Answer:
     names = [name for one in removed for name in one.columns if (name,) != left[0].columns]
     verdict = Verdict.SURE if is_sure else Verdict.ASK
     return Answer(verdict, tuple(map(_stated, listed)), tuple(dict.fromkeys(names)))
+
+
+def _doubted(
+    columns: Sequence[PersonColumn], rejected: Sequence[Candidate], may_recur: bool
+) -> Iterator[str]:
+    """The columns that are named for people, as far as they may number them."""
+    kinds = ("name", "first", "last", "staff") if may_recur else ()
+    refused = [one.columns for one in rejected if one.kind == "person"]
+    for column in columns:
+        is_shared = column.name.kind in kinds and column.repeats(FEWEST)
+        if is_shared or (column.title,) in refused:
+            yield column.title
+
+
+def _is_doubtful(one: Candidate, telling: Sequence[PersonColumn]) -> bool:
+    """Whether nothing says that records of one value are of several people."""
+    found = one.weigh(telling)
+    return not found.personal or (one.kind == "name" and found.is_confirmed)
 
 
 def _looked_at(table: Table) -> list[str]:
@@ -314,13 +348,14 @@ def _may_be_people(one: Candidate, is_asked: bool) -> bool:
 def _is_rejected(one: Candidate) -> bool:
     """Whether the cells say that a named column does not number people."""
     found = one.evidence
+    if one.kind == "person" and not one.below:
+        return one.is_weak and found.is_refuted
     if found.is_contradicted:
-        has_enough = not one.is_weak and one.people.distinct > ENOUGH
-        is_person = one.kind == "person" and (has_enough or found.may_be_errors)
-        return not (is_person or one.kind in ("civil", "contact"))
+        return one.kind not in ("civil", "contact")
     if one.kind != "name" or found.personal or found.steady or one.below:
         return False
-    return one.people.distinct >= 0.7 * one.people.records
+    is_seldom = one.people.distinct >= 0.7 * one.people.records
+    return is_seldom and not one.parts[0].full_names_recur
 
 
 def _with_pairs(
@@ -404,7 +439,8 @@ def _shared_by_families(one: Candidate, columns: Sequence[PersonColumn]) -> list
     own = [c for c in columns if c.title in one.evidence.personal and c.name.kind != "keep"]
     if own and one.evidence.is_confirmed:
         return []
-    others = [c for c in columns if c.name.has("relation") and c not in one.parts]
+    related = [c for c in columns if c.name.has("relation") and not c.name.is_personal]
+    others = [c for c in related if c not in one.parts]
     pairs = [Candidate.together(*one.parts, other) for other in others]
     return [pair for pair in pairs if not _lies_in(one, pair)][:1]
 
@@ -445,9 +481,12 @@ def _stated(one: Candidate) -> PersonCandidate:
     """A candidate in counts."""
     people, steady = one.people, one.evidence.steady
     agreeing = tuple(sorted(steady, key=lambda name: -steady[name]))
-    is_named, twins = one.kind not in ("token", "evidence"), tuple(one.twins)
+    is_named, twins = one.kind not in ("token", "evidence", "part"), tuple(one.twins)
     counts = people.distinct, people.records, people.most
-    return PersonCandidate(one.columns, *counts, agreeing, is_named, twins=twins, below=one.below)
+    is_part = bool(one.part)
+    return PersonCandidate(
+        one.columns, *counts, agreeing, is_named, is_part, twins, one.below, one.part
+    )
 
 
 def _by_profile(columns: Sequence[PersonColumn], rows: np.ndarray) -> Answer:
@@ -455,7 +494,8 @@ def _by_profile(columns: Sequence[PersonColumn], rows: np.ndarray) -> Answer:
     telling = [c for c in columns if c.varies and c.look.kind != "span" and not c.name.is_of_other]
     profile = recurring(telling, rows)
     if not profile:
-        told = (People.together([c.people for c in one]) for one in profiles_of(telling))
+        unnamed = [c for c in telling if not c.is_name]
+        told = (People.together([c.people for c in one]) for one in profiles_of(unnamed))
         if any(one.records <= MOST_ALIKE * one.distinct for one in told):
             return Answer(Verdict.NONE)
         others = [c for c in columns if not c.name.is_personal]
@@ -484,7 +524,8 @@ def _may_show_who(column: PersonColumn) -> bool:
     written, token = column.look
     is_known = column.name.kind in NEVER or column.name.has("amount") or column.name.is_count
     is_code = written == "text" or token or column.is_of_one_length
-    is_code = is_code and not column.is_of_phrases
+    is_name = token == "fullname" and column.may_be_names
+    is_code = is_code and (is_name or not column.is_of_phrases)
     if is_known or written in NO_NUMBERS or not is_code:
         return False
     return column.seen >= MANY and MANY <= column.again < MOST_TO_A_NUMBER * column.seen

@@ -8,10 +8,9 @@ from math import prod
 
 import numpy as np
 
-from shoal.data.column_words import meanings
+from shoal.data.column_words import PERSONAL, mean, meanings
 from shoal.data.person.candidates import (
     CROSSING,
-    EXCEPTIONS,
     FEWEST,
     MANY,
     MOST_ROWS,
@@ -22,15 +21,26 @@ from shoal.data.person.candidates import (
     other_candidates,
     people_of,
 )
-from shoal.data.person.columns import PersonColumn, distinct
+from shoal.data.person.columns import (
+    ANEW,
+    COUNTED,
+    EXCEPTIONS,
+    LETTERED,
+    NO_NUMBERS,
+    PARTED,
+    STRONG,
+    PersonColumn,
+    distinct,
+)
 
 MOST_KEYS = 4 * MOST_ROWS  # pairs of a group and a number that are looked at
 MOST_TRIED = 12  # numbers within groups
 MOST_NESTED = 6  # numbers within groups of groups
 LARGEST_WITHIN = 30  # distinct numbers that members of a group have
-ANEW = 0.7  # share of the numbers up to the greatest of each group that occur
 MOST_WAVES = 60  # of a panel, or questions, or trials
 WAVES_SEEN = 0.5  # share of them in which each is seen
+OF_SOMEBODY = (*PERSONAL, *"person civil contact name first last".split())
+"""Kinds of columns that are of the people of a table, whoever serves them."""
 
 
 def followed(columns: Sequence[PersonColumn]) -> list[Candidate]:
@@ -43,14 +53,59 @@ def followed(columns: Sequence[PersonColumn]) -> list[Candidate]:
     return [one for one in units if _is_seen_once_in_each(one, spans)]
 
 
-def smallest_groups(columns: Sequence[PersonColumn]) -> list[Candidate]:
-    """Numbers of households and the like. Where a table has no finer number, rows may be visits of
-    a household rather than its members.
+def parts_of_keys(columns: Sequence[PersonColumn]) -> Iterator[Candidate]:
+    """What repeats in keys that number every record: what stands before a counter, as in `P001-2`,
+    or behind a year, as in `2021-P001`, unless other columns contradict it.
+
+    Where numbers do not show it by themselves, other columns have to confirm it.
     """
+    for column in columns:
+        is_key = column.is_parted and column.look.kind == "text" and not _is_of_no_person(column)
+        if not is_key or column.look.token in STRONG or column.repeats(FEWEST):
+            continue
+        for part in (COUNTED, LETTERED, PARTED):
+            look = column.behind_first if part == PARTED else column.before_counter
+            people, is_seen = look(part)
+            if not FEWEST <= people.repeated < MOST_TO_A_NUMBER * people.distinct:
+                continue
+            one = Candidate((column,), "part", people, part=part)
+            found = one.weigh(columns)
+            is_told = found.is_of_people or (found.crossing and not found.personal)
+            if is_told or (is_seen and not found.is_contradicted):
+                yield one
+                break
+
+
+def last_resorts(columns: Sequence[PersonColumn]) -> list[Candidate]:
+    """Who may be the people where nothing else is: the last or the first names where there are no
+    others, the staff where nobody else is in the table, and households and the like, whose rows may
+    be visits of a household rather than its members.
+    """
+    names = [c for c in columns if c.name.kind in ("first", "last", "name")]
+    parts = [c for c in names if c.name.kind != "name" and c.look.kind == "text"]
+    named = [Candidate((c,), "name", c.people) for c in parts if names == [c]]
     groups = [c for c in columns if c.name.kind == "group" and c.name.has("smallest")]
-    found = [Candidate((c,), "evidence", c.people) for c in groups if c.has_values(MANY)]
+    found = [Candidate((c,), "evidence", c.people) for c in groups] + named
+    seldom = [
+        one
+        for one in found
+        if one.people.distinct >= MANY
+        and MANY <= one.people.repeated < MOST_TO_A_NUMBER * one.people.distinct
+    ]
+    return seldom + _staff_alone(columns)
+
+
+def _staff_alone(columns: Sequence[PersonColumn]) -> list[Candidate]:
+    """The staff, where no column says anything of anybody else, such as of the sick."""
+    kinds = {column.name.kind for column in columns}
+    is_of_others = any(mean(column.name.words, "sensitive") for column in columns)
+    if is_of_others or not kinds.isdisjoint(OF_SOMEBODY):
+        return []
+    staff = [c for c in columns if c.name.kind == "staff" and c.look.kind not in NO_NUMBERS]
     return [
-        one for one in found if MANY <= one.people.repeated < MOST_TO_A_NUMBER * one.people.distinct
+        Candidate((c,), "evidence", c.people)
+        for c in staff
+        if c.has_values(FEWEST) and c.repeats(FEWEST)
     ]
 
 
@@ -103,7 +158,7 @@ def within_groups(
         found = Candidate.together(*within, number)
         is_named = len(within) > 1 or (number, *within) in named
         if not found.people.repeated:
-            if is_named and _begins_anew(found):
+            if is_named and not _is_in_most(found) and _begins_anew(found):
                 settled.add(number)
                 yield number, None
         elif found.people.repeated >= FEWEST and _is_finer(found):
@@ -150,6 +205,16 @@ def _may_be_within(column: PersonColumn, judged: Sequence[Candidate]) -> bool:
         return False
     is_open = any(one.parts == (column,) and not one.evidence.is_confirmed for one in judged)
     return is_open or not column.has_values(LARGEST_WITHIN + 1)
+
+
+def _is_in_most(together: Candidate) -> bool:
+    """Whether its number has as many values as there are groups, or each in nearly every group, as
+    where people take part in every arm of a trial; members of households have few numbers.
+    """
+    *within, number = together.parts
+    groups, numbers = people_of(within).distinct, number.people.distinct
+    is_full = together.people.records * EXCEPTIONS >= groups * numbers
+    return numbers >= groups or (is_full and numbers > 2)
 
 
 def _begins_anew(together: Candidate) -> bool:

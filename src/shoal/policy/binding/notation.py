@@ -248,18 +248,16 @@ class CellNotation:
             if column.dtype not in TEXTS:
                 continue  # numbers and dates of a type of their own
             translate = _day_reader(notation, render)
+            remedy = "correct {}, list the text under 'missing_values', or say"
             if is_number(declared):
                 what = ("a number", "numbers", f"with the decimal mark '{notation.decimal}'")
                 other = "," if notation.decimal == "." else "."
-                remedy = f"correct {{}}, or say what the mark is, such as --read decimal={other}"
+                remedy += f" what the mark is, such as --read decimal={other}"
                 numbers = PublishedNumbers.of(notation, render)
                 translate = partial(numbers.translated, translate=notation.plain)
             else:
                 what = ("a date", "dates", f"like {notation.dates}")
-                remedy = (
-                    "correct {}, say how dates are written, such as --read dates=%d/%m/%Y, or list"
-                    " the text under 'missing_values'"
-                )
+                remedy += " how dates are written, such as --read dates=%d/%m/%Y"
             cells, lost = map_cells(column, partial(self._unless_missing, translate))
             frame = frame.with_columns(cells.alias(name))
             odd = [

@@ -1,21 +1,27 @@
-"""Rows that count as people and may be nobody: subtotals, and spare rows of a form.
+"""Rows that count as people and may be nobody: totals, notes, and spare rows of a form.
 
 Rows without any value are left out as the table is read. In these, something stands that describes
 nobody: a usual sign for no value, a person's name alone, or what all such rows repeat.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 
 import numpy as np
+import polars as pl
 
+from shoal.data.column_words import fold, meanings
 from shoal.data.person.columns import mixed
-from shoal.data.person_names import Described, people_of, rows_lacking
+from shoal.data.person_names import MOST_NOTES, Described, Texts, people_of, rows_lacking
+from shoal.data.schema import REMOVED
 from shoal.data.table import Column, Table
 from shoal.data.warnings import ROWS_APART, ReleaseWarning
 from shoal.policy.binding.files import PolicyTables
 from shoal.policy.model import PolicyModel
 from shoal.policy.proposal.cells import ColumnCells
 
+_ANY_TOTAL = "(?i)" + "|".join(sorted(meanings()["total"]))
+_NOTE = r"\p{L}.*[ :=]"
 CHANCE = 0.01
 """The chance that all these people give one answer, below which a form was filled in beforehand."""
 
@@ -41,33 +47,90 @@ def check_signs(table: Table, tables: PolicyTables) -> list[str]:
 
 
 def spare_rows(table: Table, model: PolicyModel) -> list[ReleaseWarning]:
-    """A warning where people have no value in any column that a release shows, or none but what all
-    of them repeat and others seldom hold.
+    """A warning where rows are totals, notes or a second line of names, and one where people have
+    no value in any column that a release shows, or none but what all of them repeat and others
+    seldom hold.
     """
     if not {*model.audited_columns} <= {*table.names}:
         return []
+    apart = _rows_apart(table, model)
+    said = _said_of(len(apart))
     known = [Described.of(table.column(name), model.no_names) for name in model.quasi]
     if not any(one.is_none.any() for one in known):
-        return []
+        return said
     known = [one for one in known if _tells_apart(one.column)]
     rows = rows_lacking(known, len(known) // 2 + 1)
     if not len(rows):
-        return []
+        return said
     roles = {name: one.role for name, one in model.attributes.items()}
     more = [n for n in table.names if roles.get(n, model.other) in ("sensitive", "plain")]
     others = [Described.of(table.column(name), model.no_names) for name in more]
     columns = known + [one for one in others if _tells_apart(one.column)]
     rows = np.intersect1d(rows, rows_lacking(columns, len(columns) // 2 + 1))
-    people = _people_only_in(_alike(rows, columns), table, model)
+    people = _people_only_in(np.setdiff1d(_alike(rows, columns), apart), table, model)
     if not people:
-        return []
+        return said
     has, count = ("1 person has", "counts") if people == 1 else (f"{people} people have", "count")
     text = (
         f"{has} no value in any column that a release shows, but what such rows repeat, as"
         f" subtotals and spare rows of a form do, and {count} towards k; take out of the data what"
         " is nobody, then publish"
     )
+    return [*said, ReleaseWarning(ROWS_APART, text)]
+
+
+def _said_of(rows: int) -> list[ReleaseWarning]:
+    if not rows:
+        return []
+    is_one = rows == 1
+    text = (
+        f"{rows} {'row looks' if is_one else 'rows look'} like a total, a note or a second line of"
+        f" names and {'counts as a person' if is_one else 'count as people'}; take out of the data"
+        " what is nobody, then publish"
+    )
     return [ReleaseWarning(ROWS_APART, text)]
+
+
+def _rows_apart(table: Table, model: PolicyModel) -> np.ndarray:
+    """The rows, ascending, of totals and notes, and those that repeat the names of columns."""
+    audited = [Described.of(table.column(name), model.no_names) for name in model.audited_columns]
+    lacking, empty = rows_lacking(audited, 1), rows_lacking(audited, len(audited) - 1)
+    removed = {*model.subject_columns} | {
+        name for name, one in model.attributes.items() if one.role in REMOVED
+    }
+    names, found = np.zeros(table.records, dtype=np.int8), [np.zeros(0, dtype=np.int64)]
+    filled, noted = (np.zeros(len(empty), dtype=np.int64) for _ in range(2))
+    for column in (Texts.of(table, title) for title in table.names):
+        names += column.rows_called(column.texts == column.title.strip())
+        found += _totals(column, lacking, column.title in removed)
+        if 0 < len(empty) <= MOST_NOTES:
+            filled += ~column.rows_called(column.texts.is_in(["", *model.no_names]))[empty]
+            is_note = column.texts.str.contains(_NOTE) & column.texts.is_unique()
+            noted += column.rows_called(is_note)[empty]
+    found += [np.flatnonzero(names > 1), empty[(filled == 1) & (noted == 1)]]
+    return np.unique(np.concatenate(found))
+
+
+def _totals(column: Texts, lacking: np.ndarray, is_removed: bool) -> Iterator[np.ndarray]:
+    """The rows that a column calls a total, alone or of another of its values, where it names
+    people, the call is the only one or all such rows lack a value.
+    """
+    some = np.flatnonzero(column.texts.str.contains(_ANY_TOTAL).to_numpy())
+    for cell in some[: MOST_NOTES if len(some) <= MOST_NOTES else 0]:
+        if _is_total(column.texts[int(cell)], column.texts):
+            rows = np.flatnonzero(column.codes == cell)
+            if is_removed or len(rows) == 1 or np.isin(rows, lacking).all():
+                yield rows
+
+
+def _is_total(text: str, others: pl.Series) -> bool:
+    """Whether a text is a word for totals, or another one of these texts with such a word."""
+    known = meanings()
+    rest = [word for word in re.findall(r"[^\W_]+", text) if fold(word) not in known["total"]]
+    if rest == re.findall(r"[^\W_]+", text):
+        return False
+    is_alone = all(fold(word) in known["beside_total"] for word in rest)
+    return is_alone or " ".join(rest) in others
 
 
 def _alike(rows: np.ndarray, columns: Sequence[Described]) -> np.ndarray:
@@ -87,7 +150,8 @@ def _alike(rows: np.ndarray, columns: Sequence[Described]) -> np.ndarray:
         row, size = rows[first[number]], int(sizes[number])
         filled = [one for one, none in zip(columns, empty, strict=True) if not none[first[number]]]
         share = min((_share_of(one, row, size) for one in filled), default=0.0)
-        is_alike[number] = share**size < CHANCE
+        repeats = size - 1 if filled else 1  # the first of them may hold any value
+        is_alike[number] = share**repeats < CHANCE
     return rows[is_alike[form]]
 
 

@@ -1,0 +1,244 @@
+"""A column that is named for people is asked about, whatever stands beside it that sounds as if it
+were theirs: an eye, a picture, a child, an account; and beside it, whom nobody must be asked about.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from person_bed import FIRST, LAST
+from shoal.advise.propose import propose_policy
+from shoal.data.column_words import name_of
+from shoal.data.person.decision import Answer, who_is_a_person
+from shoal.data.table import Table
+from shoal.reports.advice_in_words import question_lines
+
+
+def records(title: str, people: int, each: int = 6, form: str = "{}") -> dict[str, np.ndarray]:
+    """The records of people, in any order, and what is measured in each."""
+    rng = np.random.default_rng(41)
+    who = rng.permutation(np.repeat(np.arange(1, people + 1), each))
+    return {
+        title: np.array([form.format(one) for one in who]),
+        "score": rng.integers(0, 40, len(who)),
+    }
+
+
+def any_of(rows: int, *values: object) -> np.ndarray:
+    return np.random.default_rng(5).choice(values, rows)
+
+
+def answer(frame: dict[str, np.ndarray]) -> Answer:
+    return who_is_a_person(Table(pl.DataFrame(frame).cast(pl.String)))
+
+
+def asked(frame: dict[str, np.ndarray]) -> list[tuple[str, ...]]:
+    found = answer(frame)
+    assert found.verdict.name in ("ASK", "NONE")
+    return [one.columns for one in found.candidates]
+
+
+# What sounds personal and is of somebody or something else contradicts no number of people.
+
+OF_OTHERS = {
+    "Eye": ("OD", "OS"),
+    "blood_pressure": range(100, 180),
+    "blood_glucose": range(70, 200),
+    "genre": ("rock", "pop", "jazz"),
+    "race": ("Spa", "Imola", "Monza", "Baku"),
+    "face_race": [*"WBAL"],
+    "ETA": range(1, 40),
+    "age_months": range(6, 200),
+    "gestational_age_weeks": range(20, 41),
+    "account_age_days": range(2000),
+    "age_rating": (0, 6, 12, 16, 18),
+    "Alter der Ware": range(40),
+    "hair_cortisol": range(300),
+    "height_cm": range(70, 180),
+    "kön_på_bild": [*"mk"],
+}
+
+
+@pytest.mark.parametrize("title", ["subject_id", "user", "reader_no", "patient_id", "child_id"])
+@pytest.mark.parametrize("people", [24, 60])
+@pytest.mark.parametrize("other", OF_OTHERS)
+def test_an_eye_an_account_and_a_picture_drop_no_number_of_people(title, people, other):
+    frame = records(title, people)
+    assert (title,) in asked(frame | {other: any_of(people * 6, *OF_OTHERS[other])})
+
+
+@pytest.mark.parametrize(
+    ("sex", "age"),
+    [("face_sex", "face_age"), ("pet_sex", "pet_age"), ("child_sex", "child_dob")],
+)
+def test_a_face_a_pet_and_a_child_of_users_are_not_the_users(sex, age):
+    frame = records("user_id", 60, form="u47{}x7") | {sex: any_of(360, *"FM")}
+    assert asked(frame | {age: any_of(360, *range(1990, 2020))}) == [("user_id",)]
+
+
+def test_a_dependent_tells_no_member_apart_where_each_record_has_another():
+    births = [f"{2000 + i % 20}-0{i // 20 % 9 + 1}-{i % 19 + 10}" for i in range(360)]
+    frame = records("Member ID", 60) | {"Dependent DOB": np.array(births)}
+    assert asked(frame | {"Dependent Sex": any_of(360, *"FM")}) == [("Member ID",)]
+
+
+@pytest.mark.parametrize(
+    ("name", "own"),
+    [
+        *(("sex", True), ("Age", True), ("birth_date", True), ("Geburtsjahr", True)),
+        *(("patient_age", True), ("user_sex", True), ("child_age", False), ("pet_age", False)),
+        *(("genre", False), ("Eye", False), ("account_age", False), ("age_months", False)),
+    ],
+)
+def test_a_sex_and_an_age_are_a_users_own_unless_the_name_says_whose_they_are(name, own):
+    of_user, of_anybody = name_of(name).is_own_of(["user"]), name_of(name).is_own_of([])
+    assert of_user == (own and not name.startswith("patient"))
+    assert of_anybody == (own or name == "child_age")
+
+
+@pytest.mark.parametrize("people", [9, 60])
+def test_a_clerk_whose_records_differ_by_sex_and_age_is_not_asked_about_but_named(people):
+    frame = records("user_id", people, 40) | {"sex": any_of(40 * people, *"FM")}
+    frame |= {"age": any_of(40 * people, *range(100)), "test": any_of(40 * people, *"ABC")}
+    found = answer(frame)
+    assert (found.verdict.name, found.doubted) == ("NONE", ("user_id",))
+
+
+# Trials in which everybody takes part in every group are no households.
+
+GROUPS = ["Arm", "Set", "Match", "Class", "Clinic", "Cluster", "Station", "Store", "Pair", "Table"]
+
+
+def crossed(people: int, groups: int, title: str, group: str, share: float = 1) -> pl.DataFrame:
+    who, within = np.divmod(np.arange(people * groups), groups)
+    some = np.random.default_rng(3).random(len(who)) < share
+    frame = {title: who + 1, group: within + 1, "score": any_of(len(who), *range(40))}
+    return {name: cells[some] for name, cells in frame.items()}
+
+
+@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize(
+    ("people", "groups", "share"), [(24, 5, 1), (80, 4, 0.74), (5000, 4, 1), (12, 30, 1)]
+)
+def test_who_takes_part_in_every_group_is_asked_about(group, people, groups, share):
+    assert ("Patient ID",) in asked(crossed(people, groups, "Patient ID", group, share))
+
+
+@pytest.mark.parametrize("sizes", [(1, 6), (2, 3)])
+def test_who_is_counted_in_each_of_many_rooms_or_couples_stays_a_record(sizes):
+    members = np.random.default_rng(2).integers(*sizes, 200)
+    frame = {
+        "room": np.repeat(np.arange(200), members),
+        "person": np.concatenate([np.arange(count) + 1 for count in members]),
+        "hours": any_of(members.sum(), *range(60)),
+    }
+    assert asked(frame) == []
+
+
+# Names and staff, where there are no others.
+
+
+@pytest.mark.parametrize(
+    "title", ["Surname", "Nachname", "Apellidos", "Nom de famille", "Family name", "Vorname"]
+)
+def test_a_last_or_a_first_name_is_asked_about_where_it_is_the_only_name(title):
+    names = [f"{one[:4]}{other[-4:].lower()}" for one in LAST[:8] for other in FIRST[:8]]
+    frame = records(title, 60)
+    frame[title] = np.array(names)[frame[title].astype(int)]
+    days = any_of(360, *(f"2023-0{month}-1{day}" for month in range(1, 9) for day in range(9)))
+    assert asked(frame | {"Date": days}) == [(title,)]
+    alone = {title: frame[title], "age": any_of(360, *range(18, 90))}
+    assert asked(alone | {"income": any_of(360, *range(900))}) == []  # namesakes
+
+
+STAFF = [
+    "nurse_id",
+    "Teacher ID",
+    "Physician_Profile_ID",
+    "Nurse",
+    "Cashier No",
+    "Agent ID",
+    "Arzt",
+]
+
+
+@pytest.mark.parametrize("title", STAFF)
+@pytest.mark.parametrize("people", [12, 60])
+def test_staff_are_asked_about_where_nobody_else_is_in_the_table(title, people):
+    frame = records(title, people, 30) | {"shift": any_of(30 * people, *"EFN")}
+    assert asked(frame) == [(title,)]
+    for other in ("patient_sex", "diagnosis", "client"):
+        assert (title,) not in asked(frame | {other: any_of(30 * people, *"ABC")})
+
+
+# `No.` before one word for a person or for what is his.
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        *("No. Empleado", "No. Patient", "Num Cliente", "No. Socio", "NUM_PATIENT", "No. Pasien"),
+        *("No. Tarjeta", "No. Cuenta", "Num. polizza", "N. tessera", "No. Kartu"),
+    ],
+)
+@pytest.mark.parametrize("people", [15, 195])
+def test_numbers_of_few_people_and_cards_that_are_named_as_counts_are_asked_about(title, people):
+    assert asked(records(title, people, 12)) == [(title,)]
+
+
+@pytest.mark.parametrize("title", ["num_cliente", "n_card", "No. Cuenta"])
+def test_numbers_from_zero_of_few_are_counts(title):
+    frame = records(title, 12, 60)
+    assert asked(frame | {title: frame[title].astype(int) - 1}) == []
+
+
+# Full names in other scripts.
+
+SCRIPTS = {
+    "ПІБ": ("Шевченко Коваленко Бондаренко Ткаченко", "Олена Тарас Юрій Оксана Марія Андрій"),
+    "Ονοματεπώνυμο": (
+        "Παπαδόπουλος Γεωργίου Νικολάου Ιωάννου",
+        "Γιώργος Μαρία Ελένη Νίκος Άννα Σοφία",
+    ),
+    "שם מלא": ("כהן לוי מזרחי פרץ", "דוד שרה יוסף מרים משה רחל"),
+    "الاسم الكامل": ("المصري الحسن العلي الخطيب", "محمد أحمد علي حسن فاطمة خالد"),
+    "रोगी": ("शर्मा वर्मा गुप्ता सिंह", "राम सीता अमित प्रिया राहुल अनिता"),
+    "Họ và tên": ("Nguyễn Trần Lê Phạm", "An Thị,Bình Thị,Châu Thị,Dung Văn,Đức Thu,Hà Lan"),
+}
+
+
+@pytest.mark.parametrize("title", SCRIPTS)
+def test_full_names_in_any_script_are_asked_about(title):
+    last, first = (words.split("," if "," in words else None) for words in SCRIPTS[title])
+    frame = records(title, 24, 8)
+    names = np.array([f"{one} {other}" for one in last for other in first])
+    frame[title] = names[frame[title].astype(int) - 1]
+    days = any_of(192, *(f"2023-0{month}-1{day}" for month in range(1, 9) for day in range(9)))
+    assert asked(frame | {"date": days}) == [(title,)]
+
+
+def test_phrases_with_small_letters_in_any_script_are_not_asked_about():
+    frame = records("x7", 24, 8)
+    words = (
+        "Острый Тяжёлый Лёгкий Поздний".split(),
+        "бронхит грипп отит гастрит ринит цистит".split(),
+    )
+    phrases = np.array([f"{one} {other}" for one in words[0] for other in words[1]])
+    frame["x7"] = phrases[frame["x7"].astype(int) - 1]
+    days = any_of(192, *(f"2023-0{month}-1{day}" for month in range(1, 9) for day in range(9)))
+    assert asked(frame | {"date": days}) == []
+
+
+# What is said where such a column is not taken to number people.
+
+
+def test_a_column_that_looks_like_people_is_named_where_no_column_is_taken_to_number_them():
+    names = np.array(FIRST)
+    frame = records("Surname", len(names), 45)
+    frame["Surname"] = names[frame["Surname"].astype(int) - 1]
+    days = any_of(720, *(f"2023-0{month}-1{day}" for month in range(1, 9) for day in range(9)))
+    proposal = propose_policy(pl.DataFrame(frame | {"Date": days}).cast(pl.String), k=5)
+    *_, line = question_lines(proposal)
+    assert line.startswith("no column is taken to number people, though Surname may: every record")
