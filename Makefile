@@ -32,7 +32,7 @@ $(READY): pyproject.toml papers/pyproject.toml constraints.txt
 	@$(BIN)/python -m compileall -qq -j 0 -x '/tests?/' $(VENV)/lib || true
 	@touch $@
 
-demo: $(READY) ## publish the bundled sample, prove it, and draw the report
+demo: $(READY) ## publish the bundled sample, audit it, and draw the report
 	@mkdir -p demo
 	@$(BIN)/shoal sample patients -n 1000 --seed 7 -o demo/patients.csv --replace -q
 	$(BIN)/shoal publish demo/patients.csv -p demo/patients.policy.yaml -o demo/published.csv --replace --report demo/report.html

@@ -1,7 +1,7 @@
 """The pictures of `shoal ui` in the documentation, from the bundled sample: `make pictures`.
 
 Each is a screen in Chromium, 1280 or 390 pixels wide, light or dark. The page is that of 1,000
-invented patients, so that no picture shows anybody.
+invented patients, so that no picture shows anybody. The README shows the top of their report.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ def main() -> None:
         with served(start / "ward-study", start) as server:
             prepared(Visitor(server))
             browser = driver.chromium.launch(executable_path=BROWSER, args=FLAGS)
+            report_pictured(browser, start, asked.out / "report.png")
             for scheme in ("light", "dark") if asked.all else ("light",):
                 for width in (1280, 390) if asked.all else (1280,):
                     context = browser.new_context(
@@ -48,6 +49,24 @@ def main() -> None:
                         tab.screenshot(path=asked.out / name, full_page=asked.all)
                         compressed(asked.out / name)
             browser.close()
+
+
+def report_pictured(browser, folder: Path, path: Path) -> None:
+    """The report of the commands at the top of the README, down to its list of contents."""
+    from shoal.cli.main import status_of
+    from shoal.samples import write_sample
+
+    table, released, report = (folder / name for name in ("all.csv", "published.csv", "all.html"))
+    write_sample("patients", 1000, 7, str(table))
+    words = f"-p {folder / 'all.policy.yaml'} -o {released} --report {report} -q"
+    assert status_of(["publish", str(table), *words.split()]) == 0
+    tab = browser.new_page(viewport={"width": 1100, "height": 800}, color_scheme="light")
+    tab.goto(report.as_uri())
+    contents = tab.query_selector("nav").bounding_box()
+    high = contents["y"] + contents["height"] + 12
+    tab.screenshot(path=path, clip={"x": 0, "y": 0, "width": 1100, "height": high})
+    tab.close()
+    compressed(path)
 
 
 def prepared(visitor) -> None:

@@ -1,4 +1,4 @@
-"""Shoal: publish personal data so that everyone hides among at least k - 1 others, and prove it."""
+"""Publish personal data so that everyone hides among at least k - 1 others, and verify it."""
 
 from shoal.version import VERSION as __version__
 

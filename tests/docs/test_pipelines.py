@@ -125,7 +125,7 @@ def test_the_generic_test_selects_what_does_not_hold(released):
 
     class Project:
         def config(self, **given: object) -> None:
-            assert given["packages"] == ["shoal"]
+            assert given == {"materialized": "table"}  # an index's package may be another's
 
         def ref(self, name: str) -> SimpleNamespace:
             frame = pd.read_csv(released, dtype=str)

@@ -77,7 +77,7 @@ def compare(
 
     frame: or a file's path. columns: of a frame, in place of a policy, the words of
     `shoal.publish`; or k, method, seed, read and missing_values beside one. methods: `name` or
-    `name:parameter=value`, several parameters parted by colons, or a dict with its `name` and
+    `name:parameter=value`, several parameters separated by colons, or a dict with its `name` and
     parameters; `["all"]` for every one that publishes a table; by default about four that suit the
     policy. Its own method keeps its parameters. ks: by default the `k` of this call, else 5, 10,
     25, 50 and the policy's; 1, which is the policy as it is, where that bounds the risk of a sample

@@ -149,7 +149,7 @@ class Risk(notebook.Figures):
         }
 
     def _named(self) -> dict[str, float | None]:
-        """How likely who is alone is named in the population, by the weights of the sample."""
+        """How likely who is alone is re-identified in the population, by the sample's weights."""
         risks = self.alone_by_weight
         if risks is None or not len(risks):
             return {"mean": None, "max": None}

@@ -42,7 +42,7 @@ class Linkability(Attack):
     )
 
     known: tuple[str, ...] = parameter(
-        "what lists know, columns joined by +, lists parted by commas; all columns by default",
+        "what lists know, columns joined by +, lists separated by commas; all columns by default",
         default=(),
     )
 

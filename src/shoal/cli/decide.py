@@ -93,7 +93,7 @@ class CompareRequest(Request, kw_only=True):
     policy: Path = options.POLICY
     methods: str | None = option(
         "--methods NAME[:PARAM=VALUE],...",
-        "Methods parted by commas, each with parameters of its own if need be:"
+        "Methods separated by commas, each with parameters of its own if need be:"
         " mondrian:cut=nearest. About four that suit the policy when left out; 'all' for every one"
         " of Shoal's.",
     )

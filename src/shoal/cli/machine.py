@@ -78,7 +78,7 @@ def methods(
                 f"    --set {parameter['name']}={parameter['default']} "
                 f" {_limits(parameter)}{parameter['help']}"
             )
-    typer.echo("\npromises every method keeps:")
+    typer.echo("\npromises:")
     for promise in described["promises"]:
         typer.echo(f"  {promise['model']}: {promise['definition']}")
     typer.echo(f"\n{_comparators(every)}")
@@ -112,7 +112,7 @@ def ui(
     tables: Path = option("--tables DIR", "Below which tables may be opened.", Path()),
     no_browser: bool = option("--no-browser", "Only print the page's address.", False),
 ) -> None:
-    """Open the steward's page of a project in your browser: from a table to a signed release, step
+    """Open the web interface of a project in your browser: from a table to a signed release, step
     by step. Only this computer can reach it.
     """
     missing = [name for name in ("Starlette", "uvicorn") if find_spec(name.lower()) is None]

@@ -295,7 +295,7 @@ app = typer.Typer(
     cls=Verbs,
     help=(
         "Publish personal data so that every person hides among at least k - 1 others, and"
-        " prove it."
+        " verify it."
     ),
     no_args_is_help=True,
     add_completion=True,
@@ -316,7 +316,7 @@ def main(
         False, "--version", callback=_version, is_eager=True, help="Show the version."
     ),
 ) -> None:
-    """Publish personal data, and prove what was promised about it."""
+    """Publish personal data, and verify what was promised about it."""
 
 
 def run() -> NoReturn:

@@ -363,7 +363,7 @@ def check_quotes_in(text: bytes | mmap.mmap, path: str, separator: str) -> None:
         raise InputError(
             f"file '{path}': {count} record{'s' if count > 1 else ''} with a quote that opens or"
             f" closes no cell ({', '.join(named)}); put such cells into quotes and double"
-            f" those inside, or say what parts the cells (delimiter), if not {separator!r}"
+            f" those inside, or say what separates the cells (delimiter), if not {separator!r}"
         )
 
 

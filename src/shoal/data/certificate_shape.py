@@ -81,7 +81,7 @@ class RisksReport(TypedDict):
 class SampleReport(TypedDict):
     """The risks of a sample in its population. edges: between which `people` are counted.
 
-    household: of being named oneself or by anybody of the household, where households are known.
+    household: of being re-identified oneself or by anybody of a household that is known.
     """
 
     edges: list[float]

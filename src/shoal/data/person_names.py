@@ -142,7 +142,7 @@ def spelled_apart(
         what = "but its hierarchy lists each" if is_listed else "and l counts them so"
     text = (
         f"attribute '{column.name}': {values} of its values are only {texts} if capitals, {signs}"
-        f" and signs that nobody sees are left out of account, {what}; if they mean the"
+        f" and invisible characters are left out of account, {what}; if they mean the"
         " same, write them alike in the data, then publish"
     )
     return [ReleaseWarning(WRITTEN_ALIKE, text, column.name)]

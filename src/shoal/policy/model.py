@@ -298,7 +298,7 @@ class AttributePolicy(_Strict):
         ),
     )
     separator: Annotated[str, Field(min_length=1)] | None = Field(
-        None, description="What parts the elements of a set in a cell."
+        None, description="What separates the elements of a set in a cell."
     )
     known: KnownRows | None = Field(
         None, description="Which elements of a set an attacker may know; all if absent."

@@ -1,4 +1,4 @@
-"""How likely people of a sample are named in the population: one by one, by household, on average.
+"""How likely people of a sample are re-identified: one by one, by household, on average.
 
 Benedetti, Franconi. Statistical and technological solutions for controlled data dissemination,
 1998; Polettini. Some remarks on the individual risk methodology, 2003. Households as in sdcMicro.
@@ -186,7 +186,7 @@ class _OfSample(Promise):
 
 @dataclass(frozen=True)
 class IndividualRisk(_OfSample):
-    """Nobody is named in the population with more than this chance."""
+    """Nobody is re-identified in the population with more than this chance."""
 
     model: ClassVar[str] = "individual-risk"
     definition: ClassVar[str] = (

@@ -338,7 +338,7 @@ def risk_lines(risk: Risk) -> Iterator[str]:
 
 
 def _special_lines(risk: Risk, found: SpecialUniques) -> Iterator[str]:
-    """Whom few columns single out, and how likely who is alone is named in the population."""
+    """Whom few columns single out, and how likely who is alone is re-identified."""
     sizes = [
         f"{count:,} of {size} column{'s' if size > 1 else ''}"
         for size, count in found.sizes.items()
@@ -356,13 +356,13 @@ def _special_lines(risk: Risk, found: SpecialUniques) -> Iterator[str]:
 
 
 def _by_weight_lines(risk: Risk) -> Iterator[str]:
-    """How likely people of a sample are named in the population, on average and at most."""
+    """How likely people of a sample are re-identified in the population, on average and at most."""
     found = risk.by_weight
     if found is None:
         return
     yield ""
-    yield "risk of being named in the population, by the weights:"
-    rows = [("", "on average (global)", "at most", "expected to be named")]
+    yield "risk of re-identification in the population, by the weights:"
+    rows = [("", "on average (global)", "at most", "expected re-identifications")]
     named = {"each person": found["own"]}
     if "household" in found:
         named["with the household"] = found["household"]

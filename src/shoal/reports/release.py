@@ -154,7 +154,7 @@ def _setting(key: str, value: Any) -> str:
     if key == "households":
         return gettext("with the household") if value else gettext("each person")
     if key == "expected":
-        return gettext("{people} people expected to be named", people=number_text(value))
+        return gettext("{people} people expected to be re-identified", people=number_text(value))
     if key == "above":
         return gettext("{share} of people above the bound", share=percent_text(value))
     return f"{key.replace('_', ' ')}: {number_text(value)}"
@@ -224,7 +224,7 @@ def attackers(
     ]
     if (weighed := certificate.get("individual_risk")) is not None:
         named = gettext(
-            "The chance to be named in the population, estimated by the weights of the sample."
+            "The chance to be re-identified in the population, estimated by the sample's weights."
         )
         own = weighed["own"]
         rows.append(

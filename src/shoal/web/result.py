@@ -41,7 +41,7 @@ MEASURED = {
         "no class {where}farther than {measured} from the whole in {about} (asked {asked})"
     ),
     "individual-risk": gettext(
-        "nobody is named in the population with more than {measured} (asked {asked})"
+        "nobody is re-identified in the population with more than {measured} (asked {asked})"
     ),
     "global-risk": gettext(
         "a list of the population names {measured} of people{by} (asked {asked})"

@@ -66,8 +66,8 @@ def test_the_page_for_users_of_sdcmicro_compares_with_what_sdcmicro_computes():
     assert p / q * log(1 / p) == pytest.approx(one)
     assert p / q - (p / q) ** 2 * log(1 / p) == pytest.approx(two)
     words = " ".join((DOCS / "survey.md").read_text("utf-8").split())
-    assert f"1 of 10 has {one:.4f}, 2 of 20 have {two:.4f}." in words
-    assert f"for 3 of 30, {p / (3 - q):.4f}, not {three:.4f}." in words
+    assert f"f = 1, F = 10 gives {one:.4f}, f = 2, F = 20 gives {two:.4f}." in words
+    assert f"f = 3, F = 30 gives {p / (3 - q):.4f}, not {three:.4f}." in words
 
 
 @given(st.integers(1, 10**6))

@@ -712,7 +712,7 @@ def test_a_promise_of_a_sample_is_reported_in_words_and_both_bounds_are_drawn(tm
     promises = found.page.text
     stated = found.outcome.certificate["promises"][0]
     assert "global-risk (with the household, " in promises
-    assert f"{stated['expected']:.6g} people expected to be named" in promises
+    assert f"{stated['expected']:.6g} people expected to be re-identified" in promises
     assert f"{100 * stated['above']:.1f} % of people above the bound" in promises
     assert "mean, at most 0.03" in found.html
     assert "each, at most 0.2" in found.html
