@@ -52,7 +52,7 @@ LENGTHY = ("docs/tutorial.md", "docs/python.md", "docs/using-a-release.md")  # a
 SHELL = set("|<>&;$`*")
 RENEW = os.environ.get("SHOAL_RENEW_DOCS") == "1"
 FIGURES = re.compile(r"\d[\d.,]*\d|\d")
-VARIES = re.compile(r"\bCPU\b|\d{4}-\d\d-\d\d")  # lines whose figures differ from run to run
+VARIES = re.compile(r"\bCPU\b|\d ?s\b|\d{4}-\d\d-\d\d")  # times differ from run to run
 
 
 def name_of(page: Path) -> str:
