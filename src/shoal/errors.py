@@ -302,3 +302,8 @@ def os_errors_as_input_errors(what: str, remedy: str) -> Iterator[None]:
     except OSError as failed:
         why = failed.strerror or "no space or no permission"
         raise InputError(f"{what}: reading or writing failed ({why}); {remedy}") from None
+
+
+def is_stop(cause: BaseException) -> bool:
+    """Whether a user stopped the run; compiled code wraps a KeyboardInterrupt in a SystemError."""
+    return isinstance(cause, KeyboardInterrupt) or isinstance(cause.__cause__, KeyboardInterrupt)

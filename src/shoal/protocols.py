@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeAlias
 import numpy as np
 import polars as pl
 
+from shoal.data.progress import no_progress
+
 # a process needs those of one verb; annotations alone name them here
 if TYPE_CHECKING:
     from shoal.data.attack_scene import AttackScene, Findings
@@ -238,6 +240,10 @@ class SearchingPartitioner(Partitioner, Protocol):
         progress: Callable[[str], None],
     ) -> Partition:
         """The classes of the records; progress takes the name of each stage."""
+
+    def partition(self, matrix: Matrix, promises: Promises, rng: np.random.Generator) -> Partition:
+        """The classes that `search` finds."""
+        return self.search(matrix, promises, rng, no_progress)
 
 
 @runtime_checkable

@@ -107,7 +107,7 @@ def test_a_session_that_breaks_is_followed_by_another_and_nothing_is_lost_or_dou
     left._streams["right"].cancel()
     for _ in range(100):
         try:
-            right.check()
+            right._sessions.check()
             time.sleep(0.05)
         except LinkLost:
             break
@@ -255,7 +255,7 @@ def test_what_a_party_may_not_say_ends_the_run_and_is_not_journaled(pair, said, 
     assert says in str(ended.value)
     assert len(right._journal) == len(said) - 1
     with pytest.raises(PartyError, match=r"^party 'left'"):
-        right.check()
+        right._sessions.check()
     with pytest.raises(PartyError, match="party 'right': refuses a message of this party"):
         left.receive("right", MessageKind.LABEL)
 
@@ -266,7 +266,7 @@ def test_a_greeting_that_is_none_ends_the_run(pair, greeting):
     with pytest.raises(left._endpoint.rpc_error):
         left._endpoint.call("right", "Hello", greeting)
     with pytest.raises(PartyError, match="party 'left', greeting: can't be read"):
-        right.check()
+        right._sessions.check()
     assert left._endpoint.call("right", "Begin", b"\xff\xfe") == b"no"
 
 

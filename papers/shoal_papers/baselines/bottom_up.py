@@ -127,7 +127,7 @@ def _cut_large(matrix: Matrix, labels: np.ndarray, promises: Promises) -> np.nda
     sizes = np.bincount(labels)
     ends = np.cumsum(sizes[sizes > 0])
     rows = rows_of(matrix)[order]
-    cutter = rule_cutter(matrix, rows, cuts.ROUNDED, promises.k, promises.k)
+    cutter = rule_cutter(matrix, rows, cuts.ROUNDED, promises.k)
     return split_by_level(
         matrix, rows, promises, cutter, np.concatenate([[0], ends[:-1]]), ends
     ).labels

@@ -63,12 +63,16 @@ def export(
     quiet: bool = options.QUIET,
 ) -> None:
     """Write the whole published table as of a release."""
-    from shoal.auditor.ledger.export import export_table
+    from shoal.auditor.ledger.export import export_table, invented_rows
 
     options.check_outputs(output, inputs=[], replace=replace)
     records, number = export_table(ledger, output, release)
     if not quiet:
         say(f"wrote {records} record{'' if records == 1 else 's'} as of release {number:04d}")
+        invented, files = invented_rows(ledger, number)
+        if invented:
+            says = "says" if len(files) == 1 else "say"
+            say(f"{_invented(invented)}: {listed(files)} {says} in which classes")
 
 
 class RepublishRequest(Request, kw_only=True):
@@ -175,8 +179,7 @@ def republish(
         written = listed([asked.ledger / f"{done.release:04d}", report])
         say(summary(done.certificate, written))
         if "counterfeits" in done.certificate:
-            invented = done.certificate["counterfeits"]["records"]
-            say(f"{invented} of these rows {'is' if invented == 1 else 'are'} invented")
+            say(_invented(done.certificate["counterfeits"]["records"]))
         if asked.output is not None:
             say("the same rows are in the table")
         for finding in done.certificate["history"]["findings"]:
@@ -199,6 +202,10 @@ def republish(
     if done.returning:
         people = "1 person" if done.returning == 1 else f"{done.returning} people"
         say(f"shoal: {people} who waited returned: each now has several records, and counts once")
+
+
+def _invented(rows: int) -> str:
+    return f"{rows} of these rows {'is' if rows == 1 else 'are'} invented"
 
 
 def _caught_up(releases: int) -> str:

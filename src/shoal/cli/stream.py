@@ -21,7 +21,7 @@ from shoal.cli.progress import (
 from shoal.data.certificate import Certificate
 from shoal.data.option import option
 from shoal.data.warnings import MOSTLY_ASIDE, ReleaseWarning
-from shoal.errors import CheckpointError, InputError
+from shoal.errors import ANOTHER_STREAM, CheckpointError, InputError
 from shoal.policy.options import POLICY, Overrides
 from shoal.reports.text import summary
 from shoal.streams.options import StreamOptions
@@ -131,4 +131,7 @@ def _say_set_aside(wanted: StreamOptions, certificate: Certificate | None = None
         aside = wanted.bad_records
         if parts:
             aside = aside.parent / "partition-*" / aside.name
-        say(f"shoal: {bad} bad {were} set aside; {aside} says which and why")
+        said = f"shoal: {bad} bad {were} set aside; {aside} says which and why"
+        if certificate is not None and kept is not None:
+            said += f". This stream has ended: for these records {ANOTHER_STREAM}"
+        say(said, "warning")

@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -15,11 +15,9 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from shoal.connectors import delimited, files
-from shoal.connectors.delimited import with_moments_as_text
 from shoal.connectors.dialect import UTF8, Dialect, Reading
 from shoal.connectors.format import Format, SourceFile
-from shoal.connectors.formats import format_of
-from shoal.connectors.formats.parquet_arrow import ROW_GROUP
+from shoal.connectors.formats import format_of, parquet_arrow
 from shoal.connectors.location import PARQUET, Location
 from shoal.connectors.record_ends import PIECE, Pieces
 from shoal.connectors.typed import plain, require_unfolded, table_errors, without_records
@@ -191,7 +189,7 @@ def _read_parquet(path: str | Path, room: Room) -> CodedTable:
         texts = [pl.col(name).cast(pl.String).cast(dtypes[name]) for name in schema]
         scanned = pl.scan_parquet(path, glob=False, low_memory=True)
         for frame in scanned.collect_batches(chunk_size=PARQUET_ROWS, maintain_order=True):
-            frame = with_moments_as_text(plain(frame, f"file '{path}'"))
+            frame = delimited.with_moments_as_text(plain(frame, f"file '{path}'"))
             growing.add(frame.select(texts))
     return growing.table()
 
@@ -227,7 +225,7 @@ def _write_parquet(
 
     try:
         register_io_source(rows, schema=first.schema).sink_parquet(
-            file, metadata=metadata, row_group_size=ROW_GROUP, maintain_order=True
+            file, metadata=metadata, row_group_size=parquet_arrow.ROW_GROUP, maintain_order=True
         )
     except pl.exceptions.ComputeError:  # what the disk refuses, in another's words
         raise OSError from None
@@ -384,28 +382,19 @@ class _GrowingColumn:
 # Every nth row of a table that does not fit into memory, read piece by piece.
 
 
-@dataclass(frozen=True)
-class SampledFile:
-    """The first row, and then every nth. rows: of the whole table.
+def read_sampled(path: str, every: int, reading: Reading) -> tuple[SourceFile, int]:
+    """The first row of the table in a file, and then one in `every`; and how many rows the whole
+    table has. Raises InputError where it is wrong.
 
-    It overstates who is alone: a person's other rows, and those who look alike, may be left out.
-    """
-
-    source: SourceFile
-    rows: int
-
-
-def read_sampled(path: str, every: int, reading: Reading) -> SampledFile:
-    """One row in `every` of the table in a file; raises InputError where it is wrong.
-
-    Whatever its size, no more is held than the sample and a piece.
+    Whatever its size, no more is held than the sample and a piece. A sample overstates who is
+    alone: a person's other rows, and those who look alike, may be left out.
     """
     kind = Location(path).kind_to_read
     try:
         if kind.is_parquet:
             with cores.beside(files.file_sha256, path) as hashed:
                 frame, rows = _every(_of_parquet(path), every)
-                return SampledFile(SourceFile(Table(frame), hashed()), rows)
+                return SourceFile(Table(frame), hashed()), rows
         if not kind.is_delimited or regular_files.is_packed(path):
             raise InputError(
                 f"file '{path}': is too large to be read as a whole, and only plain delimited text"
@@ -420,7 +409,7 @@ def read_sampled(path: str, every: int, reading: Reading) -> SampledFile:
         pieces = Pieces(Path(path), PIECE, path=path)
         texts = [pl.String()] * len(beginning.header)
         frame, rows = _every(frames_of(pieces, Path(path), path, beginning, texts), every)
-        return SampledFile(SourceFile(Table(frame), pieces.sha256, beginning.dialect), rows)
+        return SourceFile(Table(frame), pieces.sha256, beginning.dialect), rows
     except OSError as failed:
         raise files.unreadable(path, failed) from None
 

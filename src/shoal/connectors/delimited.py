@@ -351,10 +351,11 @@ def check_quotes_in(text: bytes | mmap.mmap, path: str, separator: str) -> None:
     rows = np.zeros(MOST_LISTED, dtype=np.int64)
     begun = len(_MARK) if text[: len(_MARK)] == _MARK else 0
     letters = np.frombuffer(text, dtype=np.uint8)[begun:]
+    words = letters[: len(letters) // 8 * 8].view("<u8")
     count = 0
-    if not _has_plain_quotes(letters, ord(separator)):
+    if not (words.flags.aligned and record_ends.opens_or_closes(letters, words, ord(separator))):
         count = record_ends.stray_quotes(letters, ord(separator), rows)
-    del letters  # a map that is looked at can't be closed
+    del letters, words  # a map that is looked at can't be closed
     if count:
         below = [row - 1 for row in rows[:count].tolist() if row > 0]
         named = ["the first line"] if rows[0] == 0 else []
@@ -365,11 +366,6 @@ def check_quotes_in(text: bytes | mmap.mmap, path: str, separator: str) -> None:
             f" closes no cell ({', '.join(named)}); put such cells into quotes and double"
             f" those inside, or say what separates the cells (delimiter), if not {separator!r}"
         )
-
-
-def _has_plain_quotes(letters: np.ndarray, separator: int) -> bool:
-    words = letters[: len(letters) // 8 * 8].view("<u8")
-    return words.flags.aligned and bool(record_ends.opens_or_closes(letters, words, separator))
 
 
 def is_utf8(text: bytes) -> bool:

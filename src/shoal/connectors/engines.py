@@ -96,13 +96,12 @@ def _named(text: str) -> Engine:
 def _about_engine(refused: InputError) -> InputError:
     """A refusal past memory in the words of an engine, which is refused the same."""
     remedy = "leave out --memory"
-    lines = refused.said
     return InputError.from_findings(
         [
             f"engine:{line.removeprefix('memory:').replace(remedy, 'leave out --engine')}"
             if remedy in line and line.startswith("memory:")
             else line
-            for line in lines
+            for line in refused.said
         ]
     )
 

@@ -27,11 +27,9 @@ from typing import Any, BinaryIO
 import numpy as np
 import polars as pl
 
-from shoal.connectors import record_ends, typed
-from shoal.connectors.delimited import is_utf8, with_outer_names
+from shoal.connectors import delimited, page_sizes, record_ends, typed
 from shoal.connectors.format import Format
 from shoal.connectors.location import STANDARD, Location
-from shoal.connectors.page_sizes import unpacked_parts
 from shoal.data.regular_files import RepeatedKey, distinct_keys, most_unpacked
 from shoal.data.schema import Fields
 from shoal.data.stream import Piece
@@ -131,7 +129,7 @@ class TextFeed:
         count = record_ends.ends_of(
             text, separator, columns, most_lines, at_end, found.ends, found.kinds, found.cells
         )
-        return found.first(count)
+        return Found(found.ends[:count], found.kinds[:count], found.cells[:count])
 
     def _behind_the_line(self, fresh: bytes) -> bytes:
         """What belongs to records: all of it, but for the end of a line that is passed over."""
@@ -229,7 +227,7 @@ class TextFeed:
             ) from None
         if self._kind != ".tsv":
             self._separator = max(rows, key=lambda sep: len(rows[sep]))
-        self.names = with_outer_names(rows[self._separator])
+        self.names = delimited.with_outer_names(rows[self._separator])
         if "" in self.names or len({*self.names}) < len(self.names):
             raise InputError(
                 f"source '{self._path}': every column needs a name of its own in the first line"
@@ -288,7 +286,7 @@ class TextFeed:
         except UnicodeDecodeError:
             good = np.flatnonzero((kinds == record_ends.WHOLE) | (kinds == record_ends.ODD))
             parts = found.texts(text, good)
-            kinds[good[[not is_utf8(part) for part in parts]]] = NOT_TEXT
+            kinds[good[[not delimited.is_utf8(part) for part in parts]]] = NOT_TEXT
         odd = np.flatnonzero(kinds == record_ends.ODD)
         unfit = [len(self._cells(part)) != len(self.names) for part in found.texts(text, odd)]
         kinds[odd[unfit]] = NO_ROW
@@ -382,9 +380,6 @@ class Found:
     def __len__(self) -> int:
         return len(self.ends)
 
-    def first(self, count: int) -> Found:
-        return Found(self.ends[:count], self.kinds[:count], self.cells[:count])
-
     def texts(self, text: bytes, rows: np.ndarray) -> list[bytes]:
         """The text of some records."""
         starts = np.append(0, self.ends[:-1])
@@ -453,7 +448,9 @@ def rows_of_json(
         if unknown and not fields.drops:
             lack = "which neither the first record nor the policy has"
             remedy = (
-                "add 'other: drop' to the policy; a stream begun without 'other' resumes with it"
+                "add 'other: drop' to the policy; a stream that was begun without 'other' and has"
+                " not ended resumes with it, and takes these records where they are appended; else"
+                " publish them by a new stream"
             )
             bad.append((at, f"has {_listed(unknown)}, {lack}; {remedy}"))
         elif fields.needed - found.keys():
@@ -511,7 +508,7 @@ class TableFeed:
                 self._most = most_unpacked(os.stat(path).st_size)
                 schema = self._table.collect_schema()
                 self.names = schema.names()
-                for records, unpacked in unpacked_parts(path, kind, incomplete):
+                for records, unpacked in page_sizes.unpacked_parts(path, kind, incomplete):
                     self._require_room(typed.beyond_short(unpacked, records, schema))
                 self._sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as failed:

@@ -19,16 +19,14 @@ from typing import BinaryIO, NamedTuple, cast
 
 import polars as pl
 
-from shoal.connectors import delimited, parquet_parts
+from shoal.connectors import delimited, formats, outputs, parquet_parts, typed
 from shoal.connectors.dialect import AS_FOUND, Dialect, Reading
 from shoal.connectors.format import Asked, Form, Format
 from shoal.connectors.format import SourceFile as SourceFile
-from shoal.connectors.formats import format_of
 from shoal.connectors.formats.parquet_arrow import read_columns
 from shoal.connectors.location import PARQUET, Location, is_taken
-from shoal.connectors.outputs import draft_beside
-from shoal.connectors.typed import require_unfolded
 from shoal.data import cores
+from shoal.data.regular_files import file_sha256 as file_sha256
 from shoal.data.regular_files import (
     is_packed,
     is_pipe,
@@ -83,7 +81,7 @@ def read_as(
         return SourceFile(Table(frame), digest)
     if place.is_many:
         return _read_parts(path, reading)
-    kind = place.kind if kind is None else format_of(kind)
+    kind = place.kind if kind is None else formats.format_of(kind)
     require_regular(path, "file", or_pipe=kind.is_text)
     try:
         if is_pipe(path):  # can be read only once
@@ -108,7 +106,7 @@ def _read_parts(path: str | Path, reading: Reading) -> SourceFile:
             hashes = parquet_parts.hashes(parts)
             parquet_parts.check_named(path, parts, hashes)
             most = [part.path for part in parts]
-            require_unfolded(most, PARQUET, f"folder '{path}'", reading.unpacked)
+            typed.require_unfolded(most, PARQUET, f"folder '{path}'", reading.unpacked)
             read = [read_columns(str(part.path), PARQUET, reading) for part in parts]
         digest = parquet_parts.digest(parts, hashes)
         table = Table(parquet_parts.joined([frame for frame, _ in read], parts))
@@ -173,11 +171,6 @@ def table_sha256(path: str | Path) -> str:
     return file_sha256(path)
 
 
-def file_sha256(path: str | Path) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 @contextmanager
 def atomic_write(path: str, is_private: bool = False, replace: bool = True) -> Iterator[Path]:
     """A path beside `path` to write to, moved into place if the block succeeds, else removed.
@@ -188,7 +181,7 @@ def atomic_write(path: str, is_private: bool = False, replace: bool = True) -> I
     """
     check_writable(path, replace)
     target = _target_of(path)
-    with draft_beside(target, path) as draft:
+    with outputs.draft_beside(target, path) as draft:
         yield draft
         check_writable(path, replace)
         _take_place(draft, target, path, is_private)
@@ -220,11 +213,9 @@ def check_writable(path: str, replace: bool = True) -> None:
 
 
 def _target_of(path: str) -> Path:
-    return (
-        Path(tempfile.gettempdir()) / "standard-output"
-        if Location(path).is_standard
-        else Path(path)
-    )
+    if Location(path).is_standard:
+        return Path(tempfile.gettempdir()) / "standard-output"
+    return Path(path)
 
 
 def _take_place(draft: Path, target: Path, path: str, is_private: bool) -> None:
@@ -299,7 +290,7 @@ def write(
     dialect: of delimited text; None for the default. metadata: what Parquet keeps beside the table.
     """
     with draft_file(draft, compressed) as file:
-        format_of(kind or Location(draft).kind).write(frame, file, Form(dialect, metadata))
+        formats.format_of(kind or Location(draft).kind).write(frame, file, Form(dialect, metadata))
 
 
 def write_table(frame: pl.DataFrame, output: str | Path, is_private: bool = False) -> None:

@@ -6,22 +6,20 @@ The name of the output says where they go: into a new folder, a file of each; in
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import polars as pl
 
-from shoal.connectors import files, release_drafts
+from shoal.connectors import files, formats, release_drafts
 from shoal.connectors.database.address import SQLITE, names_table, of_table
 from shoal.connectors.database.catalogue import catalogue
 from shoal.connectors.database.tables import check_releases, table_drafts
 from shoal.connectors.dialect import Dialect, Reading
-from shoal.connectors.files import SourceFile
-from shoal.connectors.formats import named
 from shoal.connectors.location import PARQUET, Location
 from shoal.connectors.outputs import check_not_read, signature_path
 from shoal.connectors.table_places import place_in_folder, place_of_several
@@ -35,18 +33,16 @@ LONGEST = 31
 
 
 @dataclass(frozen=True)
-class LinkedDraft(ABC):
-    """Linked tables that are about to be published, by name."""
+class LinkedDraft:
+    """Linked tables that are about to be published, by name.
+
+    write: puts all records of all tables, in a dialect of delimited text. certify: puts the
+    certificate where its readers look for it, to be committed with the tables.
+    """
 
     tables: Mapping[str, release_drafts.WrittenDraft]
-
-    @abstractmethod
-    def write(self, frames: Mapping[str, pl.DataFrame], dialect: Dialect) -> None:
-        """Puts all records of all tables. dialect: of delimited text."""
-
-    @abstractmethod
-    def certify(self, certificate: str) -> None:
-        """Puts the certificate where its readers look for it, to be committed with the tables."""
+    write: Callable[[Mapping[str, pl.DataFrame], Dialect], None]
+    certify: Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -64,7 +60,7 @@ class LinkedOutput:
         is_typed: whether files in a folder keep types, as Parquet does; else they are CSV.
         """
         place = place_of_several(output)
-        kind = named(place)
+        kind = formats.named(place)
         fits = place.is_path and (kind is None or kind.has_sheets)
         if not (fits or (place.is_table and not names_table(place))):
             raise InputError(
@@ -89,7 +85,7 @@ class LinkedOutput:
 
     @property
     def _is_book(self) -> bool:
-        kind = named(self.place)
+        kind = formats.named(self.place)
         return self.place.is_path and kind is not None and kind.has_sheets
 
     def check(self, read: Collection[str], replace: bool) -> None:
@@ -130,52 +126,50 @@ class LinkedOutput:
         if self.place.is_table:
             places = list(self.names.values())
             with table_drafts([place.address for place in places], replace) as tables:
-                each = zip(places, tables, strict=True)
-                drafts = [
-                    release_drafts.DatabaseDraft(Path(place), place, table) for place, table in each
-                ]
-                yield _OfDatabase(dict(zip(self.tables, drafts, strict=True)))
+                each = zip(self.tables, places, tables, strict=True)
+                drafts = {n: release_drafts.DatabaseDraft(Path(p), p, t) for n, p, t in each}
+                yield LinkedDraft(
+                    drafts, partial(_write_each, drafts), partial(_certify_each, drafts)
+                )
         elif self._is_book:
             target = files.atomic_write(self.place, replace=replace)
             with ExitStack() as uncommitted, target as path:
                 book = release_drafts.FileDraft(path, self.place, uncommitted)
-                yield _OfBook({n: SheetDraft(path, self.place, n) for n in self.tables}, book)
+                sheets = {n: SheetDraft(path, self.place, n) for n in self.tables}
+                yield LinkedDraft(sheets, partial(_write_book, path), book.certify)
         else:
             with release_drafts.folder_draft(self.place, replace, OF_TABLES) as folder:
                 inside = {n: place_in_folder(folder, n, self.suffix) for n in self.tables}
-                yield _OfFolder(
-                    {n: release_drafts.FileDraft(Path(p), p) for n, p in inside.items()}, folder
+                files_in = {n: release_drafts.FileDraft(Path(p), p) for n, p in inside.items()}
+                yield LinkedDraft(
+                    files_in, partial(_write_each, files_in), partial(_certify_in, folder)
                 )
 
 
-@dataclass(frozen=True)
-class _OfEach(LinkedDraft):
-    """Each table by itself, a file or a table in a database."""
-
-    tables: Mapping[str, release_drafts.ReleaseDraft]
-
-    def write(self, frames: Mapping[str, pl.DataFrame], dialect: Dialect) -> None:
-        for name, frame in frames.items():
-            self.tables[name].write(frame, dialect)
+def _write_each(
+    drafts: Mapping[str, release_drafts.ReleaseDraft],
+    frames: Mapping[str, pl.DataFrame],
+    dialect: Dialect,
+) -> None:
+    for name, frame in frames.items():
+        drafts[name].write(frame, dialect)
 
 
-@dataclass(frozen=True)
-class _OfDatabase(_OfEach):
-    """Tables in a transaction that is still open; each has the certificate beside it."""
-
-    def certify(self, certificate: str) -> None:
-        for table in self.tables.values():
-            table.certify(certificate)
+def _certify_each(drafts: Mapping[str, release_drafts.ReleaseDraft], certificate: str) -> None:
+    """Each table of a database has the certificate beside it."""
+    for draft in drafts.values():
+        draft.certify(certificate)
 
 
-@dataclass(frozen=True)
-class _OfFolder(_OfEach):
-    """Files in a folder under another name, and the certificate with them."""
+def _certify_in(folder: Path, certificate: str) -> None:
+    (folder / CERTIFICATE).write_text(certificate, encoding="utf-8")
 
-    folder: Path
 
-    def certify(self, certificate: str) -> None:
-        (self.folder / CERTIFICATE).write_text(certificate, encoding="utf-8")
+def _write_book(book: Path, frames: Mapping[str, pl.DataFrame], _: Dialect) -> None:
+    from shoal.connectors import workbooks
+
+    with files.draft_file(book, compressed=False) as file:
+        workbooks.write(frames, file)
 
 
 @dataclass(frozen=True)
@@ -184,24 +178,8 @@ class SheetDraft(release_drafts.WrittenDraft):
 
     sheet: str
 
-    def read(self, categorical: Collection[str], reading: Reading) -> SourceFile:
+    def read(self, categorical: Collection[str], reading: Reading) -> files.SourceFile:
         return super().read(categorical, replace(reading, sheet=self.sheet))
-
-
-@dataclass(frozen=True)
-class _OfBook(LinkedDraft):
-    """The sheets of a workbook; its certificate lies beside it."""
-
-    book: release_drafts.FileDraft
-
-    def write(self, frames: Mapping[str, pl.DataFrame], dialect: Dialect) -> None:
-        from shoal.connectors import workbooks
-
-        with files.draft_file(self.book.path, compressed=False) as file:
-            workbooks.write(frames, file)
-
-    def certify(self, certificate: str) -> None:
-        self.book.certify(certificate)
 
 
 def require_sheets(tables: Sequence[str]) -> None:

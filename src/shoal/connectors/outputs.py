@@ -16,7 +16,7 @@ import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import cast
+from typing import IO, cast
 
 from shoal.connectors.database.address import SQLITE, parse
 from shoal.connectors.delimited import delimiter_of
@@ -175,6 +175,19 @@ except ImportError:  # not on Windows, where nobody is kept apart and killed run
     fcntl = None  # type: ignore[assignment]
 
 
+def take_lock(file: IO[bytes] | int) -> bool:
+    """Takes the lock of an open file; False where another process has it.
+
+    Nobody is kept apart where there are no locks, as in some file systems.
+    """
+    try:
+        if fcntl is not None:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as failed:
+        return not isinstance(failed, BlockingIOError)
+    return True
+
+
 def lock_of(output: Path) -> Path:
     """The lock of an output: of the file itself, whatever links lead to it."""
     whole = output.resolve()
@@ -212,16 +225,12 @@ def _acquired(path: Path, output: Path) -> int:
                 f"output '{output}': '{path.name}' can't be made beside it ({failed.strerror});"
                 " check the permissions there"
             ) from None
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not take_lock(handle):
             os.close(handle)
             raise InputError(
                 f"output '{output}': another stream writes it; name another file, or wait for that"
                 " stream or stop it"
-            ) from None
-        except OSError:
-            return handle  # a file system without locks
+            )
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(handle), os.stat(path)):
                 return handle
@@ -347,10 +356,7 @@ def _made_and_locked(draft: Path, output: str, is_folder: bool) -> int | None:
             f"output '{output}': writing failed ({failed.strerror or 'no room or no right'})"
             + ("; name another place" if is_folder else "")
         ) from None
-    if fcntl is None:
-        return lock
-    with suppress(OSError):  # a file system without locks
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    take_lock(lock)
     if draft.exists():
         return lock
     os.close(lock)

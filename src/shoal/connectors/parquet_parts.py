@@ -15,6 +15,7 @@ import polars as pl
 
 from shoal.connectors.location import MANIFEST, PARQUET, Location
 from shoal.data.certificate import Certificate
+from shoal.data.regular_files import file_sha256
 from shoal.errors import InputError
 
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
@@ -145,11 +146,7 @@ def _left_out(folder: Path, parts: Sequence[Part]) -> set[Path]:
 
 
 def hashes(parts: list[Part]) -> list[str]:
-    found = []
-    for part in parts:
-        with open(part.path, "rb") as file:
-            found.append(hashlib.file_digest(file, "sha256").hexdigest())
-    return found
+    return [file_sha256(part.path) for part in parts]
 
 
 def digest(parts: list[Part], known: list[str] | None = None) -> str:
@@ -225,27 +222,20 @@ def check_named(folder: str | Path, parts: Sequence[Part], hashes: Sequence[str]
     strange = sorted({*found, *_other_names(Path(folder))} - set(stated))
     missing = sorted(set(stated) - set(found))
     changed = sorted(name for name in set(stated) & set(found) if stated[name] != found[name])
+    listed = ", ".join(missing[:3]) + ", ..." * bool(missing[3:])
     findings = [
-        f"folder '{folder}': {_counted(len(which))} {what}"
+        f"folder '{folder}': {'1 file is' if len(which) == 1 else f'{len(which)} files are'} {what}"
         for which, what in (
             (strange, f"not in its {MANIFEST}: never audited, so take away what doesn't belong"),
             (
                 missing,
-                f"of its {MANIFEST} not there ({_listing(missing)}); fetch the whole folder again",
+                f"missing that its {MANIFEST} names ({listed}); fetch the whole folder again",
             ),
             (changed, f"not as its {MANIFEST} says; fetch the whole folder again"),
         )
         if which
     ]
     InputError.raise_for(findings)
-
-
-def _listing(names: Sequence[str]) -> str:
-    return ", ".join(names[:3]) + (", ..." if names[3:] else "")
-
-
-def _counted(files: int) -> str:
-    return "1 file is" if files == 1 else f"{files} files are"
 
 
 def _other_names(folder: Path) -> set[str]:

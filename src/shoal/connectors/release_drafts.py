@@ -16,11 +16,9 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from shoal.connectors import files, parquet_parts
+from shoal.connectors import files, outputs, parquet_parts
 from shoal.connectors.dialect import Dialect, Reading
-from shoal.connectors.files import SourceFile
 from shoal.connectors.location import FRAME, MANIFEST, PARQUET, Location, is_taken
-from shoal.connectors.outputs import describe_file, draft_beside, remove_uncommitted_certificate
 from shoal.data.certificate_shape import OutputReport
 from shoal.data.numbers import PLAIN, Notation
 from shoal.data.regular_files import sync
@@ -42,7 +40,7 @@ class WrittenDraft:
     path: Path
     name: Location
 
-    def read(self, categorical: Collection[str], reading: Reading) -> SourceFile:
+    def read(self, categorical: Collection[str], reading: Reading) -> files.SourceFile:
         """What stands there now, as its readers would get it."""
         return files.read_as(self.path, self.name.kind, categorical, reading)
 
@@ -59,7 +57,7 @@ class ReleaseDraft(WrittenDraft, ABC):
         self, sha256: str, render: Render, dialect: Dialect, notation: Notation = PLAIN
     ) -> OutputReport:
         """What a certificate says of it under `output`."""
-        return describe_file(self.path, self.name, sha256, render, dialect, notation)
+        return outputs.describe_file(self.path, self.name, sha256, render, dialect, notation)
 
     @abstractmethod
     def certify(self, certificate: str) -> None:
@@ -89,8 +87,8 @@ def release_draft(
     """A draft that is committed if the block succeeds, else removed with all that it held.
 
     replace: whether an earlier release, or a file, gives way, also one that has appeared meanwhile.
-    second: where the `second_draft` goes that is committed before it; it is removed again if this
-    one can't be.
+    second: where the second of two tables goes, whose draft is committed before it; it is removed
+    again if this one can't be.
     """
     place = Location(output_path)
     if place == FRAME:
@@ -109,15 +107,6 @@ def release_draft(
             yield FileDraft(path, place, uncommitted, second)
 
 
-@contextmanager
-def second_draft(path: str) -> Iterator[ReleaseDraft]:
-    if path == FRAME:
-        yield FrameDraft(Path(), Location(path))
-        return
-    with files.atomic_write(path) as unfinished:
-        yield FileDraft(unfinished, Location(path))
-
-
 @dataclass(frozen=True)
 class FileDraft(ReleaseDraft):
     """A file under another name. uncommitted: removes what certifies it where it can't be moved
@@ -132,7 +121,7 @@ class FileDraft(ReleaseDraft):
 
     def certify(self, certificate: str) -> None:
         if not self.name.is_standard:
-            undo = remove_uncommitted_certificate(self.name, self.second)
+            undo = outputs.remove_uncommitted_certificate(self.name, self.second)
             self.uncommitted.enter_context(undo)
             with files.atomic_write(self.name.certificate) as proof:
                 proof.write_text(certificate)
@@ -147,8 +136,8 @@ class FrameDraft(ReleaseDraft):
     def write(self, frame: pl.DataFrame, dialect: Dialect, metadata: Metadata = None) -> None:
         self.held.append(frame)
 
-    def read(self, categorical: Collection[str], reading: Reading) -> SourceFile:
-        return SourceFile(Table(self.held[0]), "")
+    def read(self, categorical: Collection[str], reading: Reading) -> files.SourceFile:
+        return files.SourceFile(Table(self.held[0]), "")
 
     def certify(self, certificate: str) -> None:
         pass
@@ -180,9 +169,9 @@ class DatabaseDraft(ReleaseDraft):
     def write(self, frame: pl.DataFrame, dialect: Dialect, metadata: Metadata = None) -> None:
         self.table.write(frame)
 
-    def read(self, categorical: Collection[str], reading: Reading) -> SourceFile:
+    def read(self, categorical: Collection[str], reading: Reading) -> files.SourceFile:
         frame, digest = self.table.read()
-        return SourceFile(Table(frame), digest)
+        return files.SourceFile(Table(frame), digest)
 
     def certify(self, certificate: str) -> None:
         self.table.certify(certificate)
@@ -250,7 +239,7 @@ def folder_draft(output_path: str, replace: bool, proof: Proof = OF_PARTS) -> It
     """
     target = Path(output_path)
     check_target(output_path, replace, proof)
-    with draft_beside(target, output_path, is_folder=True) as draft:
+    with outputs.draft_beside(target, output_path, is_folder=True) as draft:
         yield draft
         check_target(output_path, replace, proof)  # somebody may have taken the name meanwhile
         _take_place(draft, target, output_path)

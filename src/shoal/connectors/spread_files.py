@@ -13,13 +13,9 @@ from typing import cast
 import numpy as np
 import polars as pl
 
-from shoal.connectors import files, parquet_parts
-from shoal.connectors.coded_files import TEXT_BYTES, read_coded, require_few
-from shoal.connectors.dialect import AS_FOUND
-from shoal.connectors.files import SourceFile
+from shoal.connectors import coded_files, dialect, files, parquet_parts, release_drafts
 from shoal.connectors.location import PARQUET, Location
 from shoal.connectors.parquet_parts import Part
-from shoal.connectors.release_drafts import RECORDS
 from shoal.data.coded_table import Blank, CodedTable, ShownColumn
 from shoal.data.room import Room, SharedRoom, blocks, new_file
 from shoal.data.table import Column
@@ -33,7 +29,7 @@ def is_readable(path: str | Path) -> bool:
     return Path(path).suffix.lower() == PARQUET
 
 
-def read_spread(path: str | Path, room: SharedRoom) -> SourceFile:
+def read_spread(path: str | Path, room: SharedRoom) -> files.SourceFile:
     """The table in a folder, or in the files that a pattern names; raises InputError."""
     many = Location(path).is_many
     if not (many or Path(path).exists()):
@@ -50,11 +46,11 @@ def read_spread(path: str | Path, room: SharedRoom) -> SourceFile:
     parquet_parts.check_alike(schemas, parts)
     whole = _joined(tables, parts, room)
     digest = parquet_parts.digest(parts, hashes) if many else hashes[0]
-    return SourceFile(whole, digest)
+    return files.SourceFile(whole, digest)
 
 
-def _read_part(limit: int, part: Part) -> SourceFile:
-    return read_coded(part.path, PARQUET, AS_FOUND, Room(limit))
+def _read_part(limit: int, part: Part) -> files.SourceFile:
+    return coded_files.read_coded(part.path, PARQUET, dialect.AS_FOUND, Room(limit))
 
 
 def _joined(tables: list[CodedTable], parts: list[Part], room: SharedRoom) -> CodedTable:
@@ -88,8 +84,8 @@ def _one_column(of_parts: list[Column], records: int, room: SharedRoom) -> Colum
     name = of_parts[0].name
     texts = [c.texts if len(c.codes) else c.texts.clear() for c in of_parts]
     cells = pl.concat(texts).unique().sort()
-    held = int(cells.str.len_bytes().sum()) + TEXT_BYTES * len(cells)
-    require_few(name, f"{len(cells)} different texts", held, room.limit)
+    held = int(cells.str.len_bytes().sum()) + coded_files.TEXT_BYTES * len(cells)
+    coded_files.require_few(name, f"{len(cells)} different texts", held, room.limit)
     enum = pl.Enum(cells)
     dtype = np.min_scalar_type(max(len(cells) - 1, 0))
     codes = room.array(records, dtype)
@@ -115,8 +111,8 @@ def write_spread(
     moved into the draft.
     """
     write = partial(_write_part, list(columns), metadata, room.folder)
-    begun = range(0, max(records, 1), RECORDS)
-    spans = [slice(first, min(first + RECORDS, records)) for first in begun]
+    begun = range(0, max(records, 1), release_drafts.RECORDS)
+    spans = [slice(first, min(first + release_drafts.RECORDS, records)) for first in begun]
     for number, written in enumerate(room.each(write, spans)):
         Path(written).rename(draft / f"part-{number:05d}{PARQUET}")
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
 import numpy as np
 import polars as pl
@@ -239,17 +239,13 @@ def check_keys(content: bytes, frame: pl.DataFrame, where: str) -> None:
     texts = content.decode(errors="replace").split("\n")
     lines = pl.DataFrame({"text": texts}).with_row_index("line", offset=1)
     lines = lines.filter(pl.col("text").str.strip_chars() != "")
-    if (
-        frame.width and lines.height == frame.height
-    ):  # with as many colons as values, no key is named twice
+    # with as many colons as values, no key is named twice
+    if frame.width and lines.height == frame.height:
         values = frame.select(pl.sum_horizontal(pl.all().is_not_null())).to_series()
         lines = lines.filter(pl.col("text").str.count_matches(r'"\s*:') > values)
     text = pl.col("text")
-    shape = (
-        pl.when(text.str.contains(_NESTED))
-        .then(text)
-        .otherwise(text.str.replace_all(PAIR, "${1}0"))
-    )
+    plain_shape = text.str.replace_all(PAIR, "${1}0")
+    shape = pl.when(text.str.contains(_NESTED)).then(text).otherwise(plain_shape)
     shapes = lines.select(shape).to_series()
     twice = [shape for shape in shapes.unique().to_list() if _names_twice(shape)]
     found = lines.filter(shapes.is_in(twice))["line"].to_list()
@@ -266,14 +262,10 @@ def check_keys(content: bytes, frame: pl.DataFrame, where: str) -> None:
 def _names_twice(shape: str) -> bool:
     """Whether a line, its values replaced, is anything but one object with each key once."""
     try:
-        keys = json.loads(shape, object_pairs_hook=_keys)
+        keys = json.loads(shape, object_pairs_hook=lambda pairs: [key for key, _ in pairs])
     except (ValueError, RecursionError):
         return True
     return len({*keys}) < len(keys)
-
-
-def _keys(pairs: list[tuple[str, Any]]) -> list[str]:
-    return [key for key, _ in pairs]
 
 
 PIECE = 1 << 22

@@ -11,7 +11,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import date, datetime, time, timedelta
 from functools import cache
 from itertools import count as numbers_from
@@ -81,21 +81,13 @@ def read(path: str | Path, reading: Reading) -> tuple[pl.DataFrame, tuple[Releas
 
     Raises InputError where it is not such a table, MissingExtraError without the extra.
     """
-    calamine = _reader(path)
-    parts = _checked_parts(path, reading.unpacked)
-    try:
-        with library_errors_as(str(_damaged(path))):
-            book = calamine.CalamineWorkbook.from_path(str(path))
-        sheet = _sheet_name(book, path, reading.sheet, calamine.SheetVisibleEnum.Visible)
+    with _opened(path, reading) as (book, parts, visible):
+        sheet = _sheet_name(book, path, reading.sheet, visible)
         seen = _walked(path, parts, sheet, reading)
         with library_errors_as(str(_damaged(path))):
             rows = book.get_sheet_by_name(sheet).to_python(skip_empty_area=False)
         hidden = _check_cells(path, seen, rows, reading.header)
         frame = _table(rows, path, reading, seen.masks)
-    except InputError:
-        raise
-    except (*DAMAGES, calamine.CalamineError):
-        raise _damaged(path) from None
     filled = [bool(_filled(row)) for row in rows[reading.header :]]
     first = filled.index(False) if False in filled else len(filled)
     return frame, (*nobody(filled.count(False), sum(filled[first:])), *_hidden(hidden))
@@ -106,21 +98,28 @@ def first_rows(path: str | Path, reading: Reading, count: int) -> tuple[list[str
     of the first, as text, or none where `read` refuses that sheet; raises as `read`. A count of 0
     costs nothing, however large the sheets are.
     """
-    calamine = _reader(path)
-    parts = _checked_parts(path, reading.unpacked)
     rows: list[list[Any]] = []
-    try:
-        with library_errors_as(str(_damaged(path))):
-            book = calamine.CalamineWorkbook.from_path(str(path))
-            visible = calamine.SheetVisibleEnum.Visible
-            names = [sheet.name for sheet in book.sheets_metadata if sheet.visible == visible]
-            named = reading.sheet if reading.sheet in names else next(iter(names), None)
+    with _opened(path, reading) as (book, parts, names):
+        named = reading.sheet if reading.sheet in names else next(iter(names), None)
         if named is not None and count:
             with suppress(InputError), library_errors_as(str(_damaged(path))):
                 _walked(path, parts, named, reading)
                 sheet = book.get_sheet_by_name(named)
                 rows = sheet.to_python(skip_empty_area=False, nrows=count)
         return names, [[_text(cell, reading) for cell in row[: _filled(row)]] for row in rows]
+
+
+@contextmanager
+def _opened(path: str | Path, reading: Reading) -> Iterator[tuple[Any, list[str], list[str]]]:
+    """A workbook, the parts of its archive, and the names of its visible sheets."""
+    calamine = _reader(path)
+    parts = _checked_parts(path, reading.unpacked)
+    try:
+        with library_errors_as(str(_damaged(path))):
+            book = calamine.CalamineWorkbook.from_path(str(path))
+            visible = calamine.SheetVisibleEnum.Visible
+            names = [sheet.name for sheet in book.sheets_metadata if sheet.visible == visible]
+        yield book, parts, names
     except InputError:
         raise
     except (*DAMAGES, calamine.CalamineError):
@@ -167,9 +166,8 @@ def foreign_parts(path: str | Path) -> int:
     return sum(part not in OWN_PARTS for part in _checked_parts(path))
 
 
-def _sheet_name(book: Any, path: str | Path, named: str | None, visible: Any) -> str:
-    """The sheet that is read; raises InputError where it is not clear which."""
-    shown = [sheet.name for sheet in book.sheets_metadata if sheet.visible == visible]
+def _sheet_name(book: Any, path: str | Path, named: str | None, shown: list[str]) -> str:
+    """The sheet that is read; raises InputError where it is not clear which. shown: the visible."""
     if named is not None:
         if named not in book.sheet_names:
             raise InputError(
@@ -487,16 +485,13 @@ def _below(merged: Sequence[str], rows: list[list[Any]], header: int) -> int:
     have the names.
     """
     row = header
-    while any(_first_row(place) == row + 1 == _last_row(place) for place in merged):
+    while any(
+        _last_row(place.partition(":")[0]) == row + 1 == _last_row(place) for place in merged
+    ):
         row += 1
     if row == header:
         return row + 1
     return next((n for n, cells in enumerate(rows, 1) if n > row and _filled(cells)), row + 1)
-
-
-def _first_row(place: str) -> int:
-    digits = "".join(filter(str.isdigit, place.partition(":")[0]))
-    return int(digits) if digits else 1
 
 
 def _last_row(place: str) -> int:
@@ -628,7 +623,11 @@ def write(sheets: Mapping[str, pl.DataFrame], file: BinaryIO) -> None:
         import xlsxwriter
     except ImportError:
         raise MissingExtraError.of("output: .xlsx needs the extra 'excel'", "excel") from None
-    sheets = {title: _where_held(frame) for title, frame in sheets.items()}
+    # numbers and dates of which a sheet can't hold all are texts
+    sheets = {
+        title: pl.DataFrame([column if _is_held(column) else as_text(column) for column in frame])
+        for title, frame in sheets.items()
+    }
     InputError.raise_for(finding for frame in sheets.values() for finding in _too_large(frame))
     options = {
         "in_memory": True,
@@ -658,11 +657,6 @@ class _Exact(float):
 
     def __format__(self, _: str) -> str:
         return number_text(self)
-
-
-def _where_held(frame: pl.DataFrame) -> pl.DataFrame:
-    """A table with columns as texts, but numbers and dates of which a sheet can hold all."""
-    return pl.DataFrame([column if _is_held(column) else as_text(column) for column in frame])
 
 
 def _is_held(column: pl.Series) -> bool:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from shoal.data import cores
-from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.hierarchies.hierarchy import Hierarchy, climbed
 
 _BLOCK = 1 << 16
 """Records whose codes stay in the cache while rows become columns."""
@@ -180,33 +180,40 @@ class Matrix:
 
     def leaves(self, j: int) -> int:
         """How many leaves tree attribute j has, a missing value included."""
-        root = self.base[j]
-        while self.parent[root] >= 0:
-            root = self.parent[root]
-        return int(self.last[root]) + 1
+        return int(self.last[self.root(j)]) + 1
+
+    def root(self, j: int) -> int:
+        """The node over all leaves of tree attribute j."""
+        node = int(self.base[j])
+        while self.parent[node] >= 0:
+            node = int(self.parent[node])
+        return node
+
+    def nodes_of(self, j: int) -> slice:
+        """Where the nodes of tree attribute j stand among those of all trees."""
+        first = int(self.base[j])
+        later = self.base[self.base > first]
+        return slice(first, int(later.min()) if len(later) else len(self.parent))
+
+    @property
+    def whole(self) -> np.ndarray:
+        """(d,) float64, what a record loses that shows nothing of an attribute."""
+        whole = self.scale * self.reach
+        for j in np.flatnonzero(self.base >= 0).tolist():
+            whole[j] = self.width[self.root(j)]
+        return whole
 
     def nodes_at(self, j: int, level: int) -> np.ndarray:
         """(leaves,) int32, the highest node above each leaf of tree j no higher than `level`."""
         node = np.arange(self.base[j], self.base[j] + self.leaves(j), dtype=np.int32)
-        while True:
-            up = self.parent[node]
-            climbs = (up >= 0) & (self.level[up] <= level)
-            if not climbs.any():
-                return node
-            node = np.where(climbs, up, node)
+        return climbed(node, self.parent, self.level, level)
 
     def nodes_by_level(self, j: int) -> np.ndarray:
         """`nodes_at` of every level of tree j; (heights[j] + 1, leaves) int32."""
         node = np.arange(self.base[j], self.base[j] + self.leaves(j), dtype=np.int32)
         nodes = np.empty((int(self.heights[j]) + 1, len(node)), dtype=np.int32)
         for level in range(len(nodes)):
-            while True:
-                up = self.parent[node]
-                climbs = (up >= 0) & (self.level[up] <= level)
-                if not climbs.any():
-                    break
-                node = np.where(climbs, up, node)
-            nodes[level] = node
+            nodes[level] = node = climbed(node, self.parent, self.level, level)
         return nodes
 
     def starts_at(self, j: int, level: int) -> np.ndarray:

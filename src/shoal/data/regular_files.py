@@ -4,6 +4,7 @@ stands in it twice.
 """
 
 import gzip
+import hashlib
 import io
 import os
 import stat
@@ -104,6 +105,11 @@ def _stamp(path: str | Path) -> tuple[int, ...]:
     except OSError:
         return ()
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def file_sha256(path: str | Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 # What outlives a crash of the machine.

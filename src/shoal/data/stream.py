@@ -189,9 +189,21 @@ class Space:
         return len(self.trees)
 
     @property
+    def is_tree(self) -> np.ndarray:
+        """(d,) bool; the others are numbers or ordinals."""
+        return np.array([tree is not None for tree in self.trees], dtype=bool)
+
+    @property
     def linear(self) -> np.ndarray:
         """Which attributes are numbers or ordinals; their places."""
-        return np.array([j for j, tree in enumerate(self.trees) if tree is None], dtype=np.int64)
+        return np.flatnonzero(~self.is_tree)
+
+    @property
+    def bases(self) -> np.ndarray:
+        """(d,) int32, where the nodes of each attribute begin, -1 where linear."""
+        bases = np.full(self.attributes, -1, np.int32)
+        bases[self.is_tree] = self.base
+        return bases
 
     @property
     def costs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -208,8 +220,7 @@ class Space:
 
     def leaf(self, values: np.ndarray) -> np.ndarray:
         """Leaves on the tree attributes; (trees, n) int32, C-contiguous."""
-        at = [j for j, tree in enumerate(self.trees) if tree is not None]
-        return np.ascontiguousarray(values[:, at].T.astype(np.int32))
+        return np.ascontiguousarray(values[:, self.is_tree].T.astype(np.int32))
 
     def published_bounds(
         self, lo: np.ndarray, hi: np.ndarray

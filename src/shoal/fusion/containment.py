@@ -117,10 +117,7 @@ def _questions(
 
 
 def _check_turns(
-    agreement: Agreement,
-    readers: "Readers",
-    found: Containment,
-    questions: Questions | None,
+    agreement: Agreement, readers: "Readers", found: Containment, questions: Questions | None
 ) -> None:
     """What all turns together say. What an owner says to all others is the same."""
     said = {s: reader for (s, r), reader in readers.items() if r in agreement.owners}

@@ -348,9 +348,7 @@ def _start(party: PartyProcess, reporting: str, progress: Progress) -> None:
         party.command, stderr=subprocess.PIPE, stdin=subprocess.PIPE, env=environment
     )
     party.listener = threading.Thread(
-        target=_listen,
-        args=(party, party.process, party.name == reporting, progress),
-        daemon=True,
+        target=_listen, args=(party, party.process, party.name == reporting, progress), daemon=True
     )
     party.listener.start()
 

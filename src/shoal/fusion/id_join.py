@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
-from functools import partial
+from functools import partial, reduce
 from multiprocessing import connection, get_context, parent_process
 from threading import Thread
 from typing import Any
@@ -112,13 +112,7 @@ class IdJoin:
         return points
 
     def _pass_on(
-        self,
-        to: str,
-        work: Work,
-        chunks: Chunks,
-        points: int,
-        stage: str,
-        workers: Executor | None,
+        self, to: str, work: Work, chunks: Chunks, points: int, stage: str, workers: Executor | None
     ) -> None:
         """Sends `work` of every chunk; what an earlier run has sent is not made again."""
         before, count = self._owners[self._owners.index(self._name) - 1], _count(points)
@@ -308,11 +302,7 @@ def distinct_points(points: np.ndarray) -> np.ndarray:
 
 def common_points(sets: Iterable[np.ndarray]) -> np.ndarray:
     """The points that are in every set of distinct ones, ascending as the sets are."""
-    common: np.ndarray | None = None
-    for points in sets:
-        common = points if common is None else common[_are_in(common, points)]
-    assert common is not None
-    return common
+    return reduce(lambda common, points: common[_are_in(common, points)], sets)
 
 
 def _are_in(points: np.ndarray, ascending: np.ndarray) -> np.ndarray:

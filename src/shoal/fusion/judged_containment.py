@@ -305,10 +305,7 @@ class Replay:
         return fresh
 
     def _distribute(
-        self,
-        packed: bytes,
-        before: Mapping[int, np.ndarray],
-        below: Mapping[int, list[int]],
+        self, packed: bytes, before: Mapping[int, np.ndarray], below: Mapping[int, list[int]]
     ) -> None:
         """Reads in which group each row ends."""
         for root in [group for group in below if group in before]:

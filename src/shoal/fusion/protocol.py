@@ -167,9 +167,7 @@ class PartyProtocol:
             IdJoin(self._conversation).help()
         first_owner = self._agreement.owners[0]
 
-        def is_over() -> bool:
-            return self._link.has_more(first_owner) or self._link.has_left(first_owner)
-
+        is_over = partial(self._link.has_more, first_owner)
         ahead = steps_ahead(self._conversation) if isinstance(rounds, MpycRounds) else 0
         while isinstance(rounds, MpycRounds) and not is_over():
             self._conversation.progress("helping to compute the rounds")

@@ -24,12 +24,7 @@ from shoal.connectors.ledger.private import (
 )
 from shoal.data.findings import counted_rows
 from shoal.data.ledger_view import TOGETHER
-from shoal.data.person_names import (
-    names_of,
-    names_of_nobody,
-    person_name,
-    refuse_spelling,
-)
+from shoal.data.person_names import names_of, names_of_nobody, person_name, refuse_spelling
 from shoal.data.table import Table
 from shoal.errors import ANOTHER_LEDGER, TWICE, InfeasibleError, InputError, PromiseError
 from shoal.ledgers.methods.waiting import PRICED

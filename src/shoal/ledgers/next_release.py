@@ -19,7 +19,7 @@ from shoal.auditor.ledger.terms import policy_files
 from shoal.auditor.measure import measure
 from shoal.auditor.reading import read_release
 from shoal.connectors import files
-from shoal.connectors.ledger import DATA
+from shoal.connectors.ledger import COUNTERFEITS, DATA
 from shoal.connectors.ledger.private import DeferredRecords, Identities
 from shoal.connectors.outputs import describe_file
 from shoal.data.certificate import Certificate
@@ -28,17 +28,12 @@ from shoal.data.progress import Progress
 from shoal.data.recoding import Recoding
 from shoal.data.release import PublishedColumn
 from shoal.data.row_order import published_order
-from shoal.data.schema import Attribute, Role, Schema
+from shoal.data.schema import Attribute, Schema
 from shoal.data.table import Table
 from shoal.data.truth import Truth, faults
+from shoal.data.warnings import SENSITIVE_UNPROMISED
 from shoal.errors import InputError
-from shoal.ledgers.increment import (
-    NO_ROOM,
-    CandidateRecords,
-    Terms,
-    collect_candidates,
-    people_of,
-)
+from shoal.ledgers.increment import NO_ROOM, CandidateRecords, Terms, collect_candidates, people_of
 from shoal.ledgers.planned_release import (
     PlannedRelease,
     current_table,
@@ -172,16 +167,14 @@ def _recoded_table(
     published: pl.DataFrame, new: Table, recoding: Recoding, bound: BoundTable
 ) -> pl.DataFrame:
     """Published rows and new ones, with the cells of their classes as they are now."""
-    index = {e.attribute.name: j for j, e in enumerate(bound.encoded.attributes)}
-    columns = []
+    shown = {
+        encoded.attribute.name: recoding.column(j, encoded, bound.schema.render)
+        for j, encoded in enumerate(bound.encoded.attributes)
+    }
     for attribute in bound.schema.published:
-        name = attribute.name
-        if attribute.role is Role.QUASI:
-            j = index[name]
-            columns.append(recoding.column(j, bound.encoded.attributes[j], bound.schema.render))
-        else:
-            columns.append(pl.concat([published[name].cast(pl.String), new.frame[name]]))
-    return pl.DataFrame(columns)
+        if (name := attribute.name) not in shown:
+            shown[name] = pl.concat([published[name].cast(pl.String), new.frame[name]])
+    return pl.DataFrame([shown[attribute.name] for attribute in bound.schema.published])
 
 
 def _corners(current: ReleaseReading, new: pl.DataFrame) -> pl.DataFrame:
@@ -250,7 +243,6 @@ def _any_value(attribute: Attribute, present: list[str]) -> str:
 # A planned release, written into a draft and audited there: by itself and with the history.
 
 
-COUNTERFEITS = "counterfeits.csv"
 VERB = "republish"
 
 
@@ -288,7 +280,11 @@ def write_and_audit(
     panel = {} if planned.panel is None else {"panel": planned.panel}
     findings = history.next(number, made | panel, written.frame, planned.identities)
     digests = {}
-    if planned.counterfeits is not None:  # how many rows of each class are invented
+    if any(one.check == "frequencies" and not one.is_violation for one in findings):
+        # each value has at most one row in m of every class, though no promise asks for it
+        open_ones = [w.report() for w in certificate.warnings if w.code != SENSITIVE_UNPROMISED]
+        certificate = certificate.extended(warnings=open_ones)
+    if planned.counterfeits is not None:
         planned.counterfeits.write_csv(folder / COUNTERFEITS)
         digests = {COUNTERFEITS: files.file_sha256(folder / COUNTERFEITS)}
     breaks = any(finding.is_violation for finding in findings)

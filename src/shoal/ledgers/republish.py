@@ -15,17 +15,12 @@ from typing import Any, Generic, cast
 import polars as pl
 
 from shoal.auditor.ledger.export import check_outside, disagreements
-from shoal.auditor.ledger.terms import (
-    WITH_OPERATIONS,
-    check_policy,
-    check_same,
-    policy_files,
-)
+from shoal.auditor.ledger.terms import WITH_OPERATIONS, check_policy, check_same, policy_files
 from shoal.auditor.verdict import require_kept
 from shoal.connectors import files
 from shoal.connectors.database import release_tables
 from shoal.connectors.database.address import SQLITE, TableAddress, parse
-from shoal.connectors.database.release_tables import ListedRelease, ReleaseRows
+from shoal.connectors.database.release_tables import ListedRelease
 from shoal.connectors.frames import Frame, FrameT, like
 from shoal.connectors.ledger import CERTIFICATE, DATA, Ledger, TableNote, sha256_of
 from shoal.connectors.ledger.layout import mapping_in
@@ -213,12 +208,7 @@ def republish_file(
                 if target is not None:
                     target.bind()
                 step, refused = ledger.commit(
-                    draft,
-                    source.sha256,
-                    records,
-                    REPLACED,
-                    runs,
-                    publishes=planned is not None,
+                    draft, source.sha256, records, REPLACED, runs, publishes=planned is not None
                 )
     return Republication(
         step.release,
@@ -422,8 +412,8 @@ class LedgerTable:
         folder: of the release. The block appends it to the ledger.
         """
         frame = files.read_as(folder / DATA).frame
-        rows = ReleaseRows(frame, (folder / CERTIFICATE).read_bytes().decode())
-        with release_tables.putting(self.address, self.last, rows) as line:
+        certificate = (folder / CERTIFICATE).read_bytes().decode()
+        with release_tables.putting(self.address, self.last, frame, certificate) as line:
             yield
         self.last = line
         self._confirm(line.release)

@@ -284,8 +284,7 @@ def _for_the_absent(
     absent = np.flatnonzero(is_absent).astype(np.int32)
     tokens = [f"{token:016x}" for token in state.tokens[absent].tolist()]
     rows = arriving[somebody[panel.group[absent]]].with_columns(
-        pl.Series(subject, tokens, dtype=pl.String),
-        *state.values[absent].get_columns(),
+        pl.Series(subject, tokens, dtype=pl.String), *state.values[absent].get_columns()
     )
     return rows, absent
 
@@ -324,9 +323,7 @@ def _outcome(
 def _released(
     found: ReturningPlan, waiting: DeferredRecords, terms: Terms
 ) -> tuple[PlannedRelease, DeferredRecords]:
-    """The rows of everybody who is shown, in the order that the policy asks for; and who waits,
-    with the groups as they are then.
-    """
+    """The rows of all who are shown, in the policy's order; and who waits, with the groups then."""
     kept = found.placed.labels >= 0
     planned = recoded(found.people, found.bound, kept, found.placed, terms)
     names, is_carried = terms.policy.model.sensitive, found.state.panel.mode == ledger_view.CARRIED

@@ -93,11 +93,7 @@ class Prospect(Figures):
 
 
 def what_if(
-    frame: Frame,
-    policy: PolicyLike,
-    ledger: str | Path,
-    *,
-    progress: Progress = no_progress,
+    frame: Frame, policy: PolicyLike, ledger: str | Path, *, progress: Progress = no_progress
 ) -> list[Prospect]:
     """What each method of re-publication would do with new records; nothing is published or begun.
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shoal.data.matrix import Matrix
-from shoal.search.segments import lowest_nodes
+from shoal.search.segments import span_costs
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def _boxes(matrix: Matrix, group: np.ndarray, person: np.ndarray, k: int) -> Val
             rows, node_above = waiting.pop()
             node = len(parent)
             parent.append(node_above)
-            costs = _span_costs(matrix, rows)
+            costs = span_costs(matrix, rows)
             width.append(float(costs.sum()))
             halves = _halves(matrix, rows, person, costs, k)
             if halves is None:
@@ -107,16 +107,6 @@ def _boxes(matrix: Matrix, group: np.ndarray, person: np.ndarray, k: int) -> Val
             last[parent[node]] = max(last[parent[node]], last[node])
     above = np.array(parent, dtype=np.int64)
     return ValueTrees(leaf, group, above, first, last, np.array(width, dtype=np.float64))
-
-
-def _span_costs(matrix: Matrix, rows: np.ndarray) -> np.ndarray:
-    """What each column costs if all of these rows show the same; (d,) float64."""
-    codes = matrix.codes[rows]
-    lo, hi = codes.min(axis=0), codes.max(axis=0)
-    costs: np.ndarray = (hi - lo) * matrix.scale
-    for j in np.flatnonzero(matrix.base >= 0).tolist():
-        costs[j] = matrix.width[lowest_nodes(matrix, j, lo[j : j + 1], hi[j : j + 1])[0]]
-    return costs
 
 
 def _halves(

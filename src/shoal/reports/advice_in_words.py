@@ -423,7 +423,9 @@ def status_lines(status: StreamStatus) -> Iterator[str]:
         yield f"the source may have changed: {status['mostly_aside']}"
     alive = _time(status.content.get("alive", status["at"]))
     state = f"silent since {alive}" if status.is_silent else status["state"]
-    yield f"{state}, last commit {_time(status['at'])}"
+    has_committed = status.content.get("commits", 1) > 0
+    last = f"last commit {_time(status['at'])}" if has_committed else "nothing committed yet"
+    yield f"{state}, {last}"
     yield f"{verdict_text}: {verdict['releases']:,} releases"
     yield (
         f"{records['came']:,} records came, {records['published']:,} published,"

@@ -19,18 +19,7 @@ from shoal.advise.compare import compare as measure_all
 from shoal.advise.comparison import Row
 from shoal.data import notebook
 from shoal.data.language import gettext
-from shoal.reports import charts
-from shoal.reports.comparison_table import (
-    as_text,
-    columns,
-    faults,
-    more_columns,
-    notes,
-    percent,
-    reasons,
-    table_of,
-)
-from shoal.reports.pages import Content, render_template, write_page
+from shoal.reports import charts, comparison_table, pages
 from shoal.version import VERSION
 
 if TYPE_CHECKING:
@@ -45,12 +34,12 @@ class Comparison(comparison.Comparison):
 
     def __repr__(self) -> str:
         """The table of `shoal compare`."""
-        return as_text(self)
+        return comparison_table.as_text(self)
 
     def _repr_html_(self) -> str:
         """The table and its notes, for a notebook."""
-        heads, *rows = table_of(self)
-        below = [notebook.sentence(f"{note}.") for note in notes(self)]
+        heads, *rows = comparison_table.table_of(self)
+        below = [notebook.sentence(f"{note}.") for note in comparison_table.notes(self)]
         return notebook.section(notebook.table(heads, rows), *below)
 
     def plot(self) -> "Figure":
@@ -76,32 +65,31 @@ compare = _drawable(measure_all)
 
 def write_comparison(comparison: Measured, path: Path) -> None:
     """The page, written whole or not at all."""
-    write_page(render(comparison), path)
+    pages.write_page(render(comparison), path)
 
 
 def render(comparison: Measured) -> str:
     """The page; the same for the same measures."""
-    return render_template("compare.html.j2", _content(comparison))
+    return pages.render_template("compare.html.j2", _content(comparison))
 
 
-def _content(comparison: Measured) -> Content:
-    drawn = drawn_methods(comparison)
+def _content(comparison: Measured) -> pages.Content:
     return {
         "shoal": VERSION,
         "comparison": comparison,
         "advice": comparison.recommendation,
         "publish": _publish(comparison),
-        "tables": [columns(comparison), more_columns(comparison)],
+        "tables": [comparison_table.columns(comparison), comparison_table.more_columns(comparison)],
         "ranked": {k: comparison.ranked(k) for k in comparison.ks},
-        "percent": percent,
+        "percent": comparison_table.percent,
         "curves": [
             (curves.caption, chart_of(curves, comparison))
             for curves in CHARTS
             if comparison.releases
         ],
-        "undrawn": comparison.methods[len(drawn) :],
-        "faults": faults(comparison),
-        "reasons": reasons(comparison),
+        "undrawn": comparison.methods[MOST_CURVES:],
+        "faults": comparison_table.faults(comparison),
+        "reasons": comparison_table.reasons(comparison),
         "methods": {
             label: next(row for row in comparison.rows if row.label == label)
             for label in comparison.methods
@@ -219,15 +207,10 @@ CHARTS = (
 )
 
 
-def drawn_methods(comparison: Measured) -> tuple[str, ...]:
-    """The methods that have a curve: those that lose least, where there are too many."""
-    return comparison.methods[:MOST_CURVES]
-
-
 def chart_of(curves: Curves, comparison: Measured) -> charts.Chart:
-    """One chart with a curve for each of `drawn_methods`."""
+    """One chart with a curve for each method: those that lose least, where there are too many."""
     ks = tuple(k for k in comparison.ks if any(row.k == k for row in comparison.releases))
-    methods = drawn_methods(comparison)
+    methods = comparison.methods[:MOST_CURVES]
     points = {method: _points(curves, comparison, method) for method in methods}
     ticks = {float(k): f"{k:,}" for k in _ticks(ks)}
     x = charts.Axis("k", ks[0] / 1.08, ks[-1] * 1.08, ticks, has_grid=False, is_log=True)

@@ -32,8 +32,7 @@ from shoal.data.release import PublishedColumn
 from shoal.data.schema import Attribute, Kind
 from shoal.data.single_ends import step_of
 from shoal.policy.model import AttributePolicy
-from shoal.reports import charts
-from shoal.reports.pages import Measured
+from shoal.reports import charts, pages
 from shoal.utility.class_sizes import class_sizes
 from shoal.utility.gcp import GlobalCertaintyPenalty
 
@@ -127,13 +126,13 @@ def _by_value(encoded: EncodedAttribute, ranks: np.ndarray) -> np.ndarray:
     return np.append(counts[: encoded.present], counts[encoded.present :].sum())
 
 
-def least_shown(measured: Measured) -> int:
+def least_shown(measured: pages.Measured) -> int:
     """How many people stand behind every figure of the original."""
     asked = [getattr(promise, "k", None) for promise in measured.policy.build_promises()]
     return max([FEWEST, *(k for k in asked if isinstance(k, int))])
 
 
-def distributions_of(measured: Measured, names: Container[str]) -> tuple[Distribution, ...]:
+def distributions_of(measured: pages.Measured, names: Container[str]) -> tuple[Distribution, ...]:
     """Each of these quasi-identifiers before and after; what can't be shown safely is left out."""
     release, truth, least = measured.release, measured.truth, least_shown(measured)
     originals = {} if truth is None else {e.attribute.name: e for e in truth.encoded.attributes}
@@ -300,12 +299,10 @@ class SafeColumn:
         )
         edges = round_edges(float(lo.min()), float(hi.max()), whole)
         count = len(edges) - 1
-
-        def interval_of(values: np.ndarray) -> np.ndarray:
-            """What lies outside counts to the ends."""
-            return np.clip(np.searchsorted(edges, values, side="right") - 1, 0, count - 1)
-
-        records, people = self._by_place(count, interval_of)
+        # what lies outside counts to the ends
+        records, people = self._by_place(
+            count, lambda at: np.clip(np.searchsorted(edges, at, side="right") - 1, 0, count - 1)
+        )
         merged, bins = self._merged(edges, people)
         after = spread_over_intervals(lo, hi + whole, weights, merged)
         before = [self._rounded(records[part].sum(), people[part].sum()) for part in bins]
@@ -444,7 +441,7 @@ def interval_text(lo: float, hi: float, whole: bool) -> str:
 MOST_DRAWN = 24  # columns on one page or in one figure; the tables have all of them
 
 
-def sizes_chart(measured: Measured) -> charts.Chart | None:
+def sizes_chart(measured: pages.Measured) -> charts.Chart | None:
     """How many classes have how many people; None where there is no class."""
     sizes, counts = class_sizes(measured.release)
     if not len(sizes):
@@ -453,7 +450,7 @@ def sizes_chart(measured: Measured) -> charts.Chart | None:
     return charts.class_sizes_chart(sizes, counts, measured.release.required_k, counted)
 
 
-def losses_of(measured: Measured) -> dict[str, float | None]:
+def losses_of(measured: pages.Measured) -> dict[str, float | None]:
     """The loss (gcp) of every quasi-identifier, as the certificate has it; None if unknown."""
     return GlobalCertaintyPenalty().per_attribute(measured.release)
 

@@ -30,8 +30,7 @@ from shoal.auditor.dossier.dossier import (
 )
 from shoal.auditor.verdict import fails_beside, is_only_unjudged
 from shoal.auditor.verify import FAILS
-from shoal.connectors import files
-from shoal.connectors.outputs import misplaced, remove_stale_signature
+from shoal.connectors import files, outputs
 from shoal.data.certificate import Certificate
 from shoal.data.language import gettext, ngettext, printable
 from shoal.data.progress import Progress, no_progress
@@ -39,17 +38,7 @@ from shoal.data.regular_files import path_text
 from shoal.data.warnings import GRAVE, OPEN
 from shoal.errors import InputError
 from shoal.policy.policy import PolicyLike
-from shoal.reports.attacks import (
-    COLOURS,
-    MUCH,
-    attack_section,
-    much_found,
-    must_be_accepted,
-    naming_columns,
-    rows_of,
-    worst_first,
-    worst_of,
-)
+from shoal.reports import attacks
 from shoal.reports.charts import risks_chart
 from shoal.reports.in_short import ROLES, alone_if_known, in_short
 from shoal.reports.limits import linked_rows, row_order, shortened
@@ -84,7 +73,7 @@ def dossier(
     trace: as of `shoal.verify`. profiles: by name; `gdpr` by default. trust: public keys. Raises
     PromiseError where the file fails `verify`, and InputError.
     """
-    InputError.raise_for(misplaced("release", [path_text(released, "released")], output))
+    InputError.raise_for(outputs.misplaced("release", [path_text(released, "released")], output))
     found = _with_attacks(
         build_dossier(
             released,
@@ -107,10 +96,13 @@ def _with_attacks(found: Dossier) -> Dossier:
     """What is open once what attacks found is known, too, and what is accepted in words."""
     certificate = Certificate(found.content["certificate"])
     much = [
-        {"kind": MUCH, "about": "attack", "text": row.says, "clauses": []}
-        for row in must_be_accepted(certificate)
+        {"kind": attacks.MUCH, "about": "attack", "text": row.says, "clauses": []}
+        for row in attacks.must_be_accepted(certificate)
     ]
-    known = [*(row.says for row in rows_of(certificate)), *(w.text for w in certificate.warnings)]
+    known = [
+        *(row.says for row in attacks.rows_of(certificate)),
+        *(w.text for w in certificate.warnings),
+    ]
     return found.decided(much, known)
 
 
@@ -129,7 +121,7 @@ def write_dossier(found: Dossier, path: Path) -> None:
     found = replace(found, content={**found.content, "page": signed})
     with files.atomic_write(str(json_path(path))) as draft:
         draft.write_text(found.to_json(), encoding="utf-8")
-    remove_stale_signature(json_path(path))
+    outputs.remove_stale_signature(json_path(path))
     write_page(page, path)
 
 
@@ -190,7 +182,7 @@ KINDS: dict[str, Callable[[int], str]] = {
     GRAVE: lambda count: ngettext("{count} grave finding", "{count} grave findings", count),
     REJECTED: lambda count: ngettext("{count} rejection", "{count} rejections", count),
     OPEN: lambda count: ngettext("{count} open finding", "{count} open findings", count),
-    MUCH: lambda count: ngettext(
+    attacks.MUCH: lambda count: ngettext(
         "{count} finding of attacks that is, or may be, “much”",
         "{count} findings of attacks that are, or may be, “much”",
         count,
@@ -224,7 +216,7 @@ def _accepted_by_words(
     names of what attacks found, by which the appendix has its figures.
     """
     accepted = accepted_in_words(found.content)
-    attacks = {row.says: row.label for row in worst_first(certificate)}
+    labels = {row.says: row.label for row in attacks.worst_first(certificate)}
     how_bad = {one.text: f"{gettext(one.severity)}: {one.text}" for one in certificate.warnings}
     points = [*how_bad, *(point for point in accepted if point not in how_bad)]
     return {
@@ -232,9 +224,9 @@ def _accepted_by_words(
             [
                 how_bad.get(point, point).partition(";")[0]  # not what would help: it is accepted
                 for point in points
-                if point not in attacks and accepted.get(point) == words
+                if point not in labels and accepted.get(point) == words
             ],
-            [label for says, label in attacks.items() if accepted.get(says) == words],
+            [label for says, label in labels.items() if accepted.get(says) == words],
         )
         for words in dict.fromkeys(accepted.values())
     }
@@ -269,7 +261,7 @@ def _content(found: Dossier) -> Content:
     content = found.content
     certificate, context = Certificate(content["certificate"]), content["context"]
     counted = counted_open(found)
-    findings = [one for one in found.open if one["kind"] not in (MUCH, QUESTION)]
+    findings = [one for one in found.open if one["kind"] not in (attacks.MUCH, QUESTION)]
     return {
         "dossier": content,
         "certificate": certificate,
@@ -283,7 +275,7 @@ def _content(found: Dossier) -> Content:
             (gettext(parts_of("controls")[key]), _at(context, f"controls.{key}")) for key in AGREED
         ],
         "more": len(findings) - MOST_SHOWN,
-        "much_open": sum(one["kind"] == MUCH for one in found.open),
+        "much_open": sum(one["kind"] == attacks.MUCH for one in found.open),
         "questions": list(_questions(found)),
         "open": found.open,
         "sentences": list(_sentences(content)),
@@ -302,7 +294,7 @@ def _content(found: Dossier) -> Content:
         "answers": list(_answers(context, {c["field"] for c in content["clauses"]})),
         "sign_off": context["sign_off"],
         "profiles": list(_profiles(found, certificate)),
-        **attack_section(certificate, always=True, accepted=accepted_in_words(content)),
+        **attacks.attack_section(certificate, always=True, accepted=accepted_in_words(content)),
     }
 
 
@@ -385,7 +377,7 @@ def _light(found: Dossier, certificate: Certificate) -> str:
     is_above = any(limits[name]["within"] is False for name in ("max", "mean"))
     if is_above or any(one["kind"] in (FAILS, REJECTED) for one in found.open):
         return "red"
-    is_doubtful = bool(found.open) or much_found(certificate) is not None
+    is_doubtful = bool(found.open) or attacks.much_found(certificate) is not None
     return "amber" if is_doubtful and certificate.holds else certificate.light
 
 
@@ -480,11 +472,11 @@ def _profiles(found: Dossier, certificate: Certificate) -> Iterator[Content]:
 def _answer(certificate: Certificate, field: str) -> tuple[str, str]:
     """What answers a clause, of attacks with the worst that they found, and its colour."""
     attack = field.removeprefix(f"{ATTACKS}.")
-    word, names = worst_of(certificate, attack), naming_columns(certificate)
+    word, names = attacks.worst_of(certificate, attack), attacks.naming_columns(certificate)
     found = f" [{gettext(word)}]" if word else ""
     if names and attack in ("singling-out", "linkability"):
         found += gettext(" by {names}, published as they are", names=listed(names))
-    return f"{gettext(field_words(field))}{found}", COLOURS.get(word, "answered")
+    return f"{gettext(field_words(field))}{found}", attacks.COLOURS.get(word, "answered")
 
 
 def share(value: float | None) -> str:

@@ -14,9 +14,8 @@ from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
 from shoal.errors import InputError
-from shoal.reports import distributions
+from shoal.reports import distributions, pages
 from shoal.reports.charts import LETTER, WIDTH, Chart, losses_chart, shortened
-from shoal.reports.pages import Measured
 
 INCH = 72
 ABOVE_LEGEND = 20  # points between axes and title
@@ -76,7 +75,7 @@ def _shown_below_cell(figure: NotebookFigure) -> None:
     shell.events.register("post_execute", after_cell)
 
 
-def figure_of_release(measured: Measured, what: str) -> NotebookFigure:
+def figure_of_release(measured: pages.Measured, what: str) -> NotebookFigure:
     """The figure of a release that a notebook asked for: `sizes`, `columns` or `loss`."""
     found: list[Chart | None]
     losses = distributions.drawn_of(distributions.losses_of(measured))

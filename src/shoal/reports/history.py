@@ -15,11 +15,8 @@ from shoal.data.language import gettext
 from shoal.data.people import UNITS, UNKNOWN, unit
 from shoal.data.stream import KINDS
 from shoal.policy.model import PolicyModel
-from shoal.reports import charts, pages
-from shoal.reports.attacks import attack_section
+from shoal.reports import attacks, charts, pages
 from shoal.reports.in_short import in_short, ledger_in_short, published_table
-from shoal.reports.pages import render_template, write_page
-from shoal.reports.text import history_sentences
 from shoal.version import VERSION
 
 CHECKS = {
@@ -69,9 +66,9 @@ def _content(found: LedgerAudit) -> pages.Content:
             for release in found.releases
         ],
         "checks": {check: CHECKS[check] for check in CHECKS if check in checks},
-        "broken": [one for release in found.releases for one in history_sentences(release)],
+        "broken": [str(one) for release in found.releases for one in release.violations],
         "charts": list(_charts(found.releases)) if len(found.releases) > 1 else [],
-        **({"attacks": []} if found.attacked is None else attack_section(found.attacked)),
+        **({"attacks": []} if found.attacked is None else attacks.attack_section(found.attacked)),
     }
 
 
@@ -127,7 +124,7 @@ def write_report(
             model.model_dump(exclude_unset=True, mode="json"), sort_keys=False
         ),
     }
-    write_page(render_template("stream.html.j2", content), path)
+    pages.write_page(pages.render_template("stream.html.j2", content), path)
 
 
 def over_time(history: np.ndarray) -> list[tuple[str, charts.Chart]]:
@@ -141,28 +138,18 @@ def over_time(history: np.ndarray) -> list[tuple[str, charts.Chart]]:
     decided = history[:, : len(KINDS)].sum(axis=1)
     published = kinds["new"] + kinds["reuse"] + kinds["suppress"]
     left = np.cumsum(decided)
-    return [
-        (
-            gettext("Information loss (gcp), percent"),
-            _curve(gettext("Loss"), left, 100 * _ratio(loss, published)),
+    lost, reused = 100 * _ratio(loss, published), 100 * _ratio(kinds["reuse"], published)
+    waited, size = _ratio(delay, decided), _ratio(kinds["new"], made)
+    drawn = {
+        gettext("Information loss (gcp), percent"): (gettext("Loss"), lost),
+        gettext("Delay, records that arrived while one waited"): (gettext("Delay"), waited),
+        gettext("Records published under earlier clusters, percent"): (
+            gettext("Use of earlier clusters"),
+            reused,
         ),
-        (
-            gettext("Delay, records that arrived while one waited"),
-            _curve(gettext("Delay"), left, _ratio(delay, decided)),
-        ),
-        (
-            gettext("Records published under earlier clusters, percent"),
-            _curve(
-                gettext("Use of earlier clusters"),
-                left,
-                100 * _ratio(kinds["reuse"], published),
-            ),
-        ),
-        (
-            gettext("Records in a new cluster"),
-            _curve(gettext("Size of new clusters"), left, _ratio(kinds["new"], made)),
-        ),
-    ]
+        gettext("Records in a new cluster"): (gettext("Size of new clusters"), size),
+    }
+    return [(said, _curve(title, left, values)) for said, (title, values) in drawn.items()]
 
 
 def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:

@@ -239,18 +239,13 @@ class Kept:
 
 def kept(release: Release) -> dict[str, Kept]:
     """By quasi-identifier, what readers still see of it; suppressed records show nothing."""
-    return {
-        column.name: Kept(
-            int(
-                release.cell_counts[column.name][
-                    (column.lo == column.hi) & (column.widths == 0)
-                ].sum()
-            ),
-            _covered(column, release.originals.get(column.name)),
-            int(release.cell_counts[column.name][np.isneginf(column.lo)].sum()),
-        )
-        for column in release.columns
-    }
+    found = {}
+    for column in release.columns:
+        shown, true = release.cell_counts[column.name], release.originals.get(column.name)
+        exact = shown[(column.lo == column.hi) & (column.widths == 0)].sum()
+        hidden = shown[np.isneginf(column.lo)].sum()
+        found[column.name] = Kept(int(exact), _covered(column, true), int(hidden))
+    return found
 
 
 def _covered(column: PublishedColumn, true: TrueValues | None) -> float | None:

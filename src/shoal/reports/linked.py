@@ -20,6 +20,7 @@ from shoal.data.warnings import fault_sentences
 from shoal.policy.loading import as_yaml
 from shoal.policy.model import PolicyModel
 from shoal.policy.problem import LinkedProblem
+from shoal.reports import pages
 from shoal.reports.attacks import attack_section
 from shoal.reports.distributions import (
     FEWEST,
@@ -29,15 +30,6 @@ from shoal.reports.distributions import (
     drawn_of,
 )
 from shoal.reports.in_short import K_ANONYMITY, ROLES, in_short
-from shoal.reports.pages import (
-    Content,
-    Heading,
-    known_text,
-    listed,
-    percent_text,
-    render_template,
-    write_page,
-)
 from shoal.reports.release import before_and_after
 
 ONE_DAY = timedelta(days=1)
@@ -85,7 +77,7 @@ def _known_alike(found: Mapping[str, Any]) -> str:
         apart.append(gettext("dates"))
     if not apart:
         return gettext("all that is known of all tables")
-    return gettext("all that is known of all tables, but for {apart}", apart=listed(apart))
+    return gettext("all that is known of all tables, but for {apart}", apart=pages.listed(apart))
 
 
 def _not_joined(certificate: Certificate) -> list[str]:
@@ -157,7 +149,7 @@ def table_findings(certificate: Certificate, people: str = PEOPLE) -> list[Table
         found.append(
             TableFindings(
                 people if name == PEOPLE else name,
-                gettext("their own cells") if name == PEOPLE else known_text(table["known"]),
+                gettext("their own cells") if name == PEOPLE else pages.known_text(table["known"]),
                 rows["in"],
                 rows["published"],
                 rows["withheld"],
@@ -175,8 +167,8 @@ def loss_of_people(certificate: Certificate) -> str:
     return gettext(
         "the tenth of people who lose most lose {tenth} of their detail, over all of their rows;"
         " the half who lose least, {half}",
-        tenth=percent_text(paid["tenth"]),
-        half=percent_text(paid["half"]),
+        tenth=pages.percent_text(paid["tenth"]),
+        half=pages.percent_text(paid["half"]),
     )
 
 
@@ -218,7 +210,7 @@ def exposure_text(one: Mapping[str, Any], k: int, is_kept: bool = False) -> str:
     """
     what = gettext("people's own cells")
     if one["table"] != PEOPLE:
-        what = gettext("{what} of {table}", what=known_text(one["known"]), table=one["table"])
+        what = gettext("{what} of {table}", what=pages.known_text(one["known"]), table=one["table"])
     if one.get("dates_aside"):
         what = gettext("{known}, dates aside", known=what)
     if one["below"] is None:
@@ -310,7 +302,7 @@ def entities_of(certificate: Certificate, people: str = PEOPLE) -> list[Entity]:
         )
         if rows["withheld"]:
             many += gettext(", {count:,} withheld", count=rows["withheld"])
-        known = gettext("their own cells") if is_people else known_text(table["known"])
+        known = gettext("their own cells") if is_people else pages.known_text(table["known"])
         found.append(
             Entity(
                 people if is_people else name,
@@ -383,19 +375,22 @@ def write_linked_report(
     certificate: Certificate,
     asked: PolicyModel,
     path: Path,
-    heading: Heading | None = None,
+    heading: pages.Heading | None = None,
     drawn: Sequence[Distribution] = (),
 ) -> None:
     """The report of a release of linked tables, written whole or not at all; from its certificate,
     its policy and distributions that are safe to show, so that it says nothing of any person.
     """
-    content = _content(certificate, asked, heading or Heading(), drawn)
-    write_page(render_template("linked.html.j2", content), path)
+    content = _content(certificate, asked, heading or pages.Heading(), drawn)
+    pages.write_page(pages.render_template("linked.html.j2", content), path)
 
 
 def _content(
-    certificate: Certificate, asked: PolicyModel, heading: Heading, drawn: Sequence[Distribution]
-) -> Content:
+    certificate: Certificate,
+    asked: PolicyModel,
+    heading: pages.Heading,
+    drawn: Sequence[Distribution],
+) -> pages.Content:
     found, names = certificate["linked"], {one.name for one in drawn}
     quasi = [column for column in certificate["columns"] if column["role"] == "quasi"]
     return {
@@ -411,7 +406,7 @@ def _content(
             for c in certificate["columns"]
             if c["technique"] in SHOWN and c["technique"] != "removed"
         ],
-        "loss": percent_text(found["bundle_loss"]),
+        "loss": pages.percent_text(found["bundle_loss"]),
         "faults": list(fault_sentences(certificate)),
         "anchor": found["anchor"],
         "policy": as_yaml(asked.model_dump(mode="json", exclude_unset=True)),

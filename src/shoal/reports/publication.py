@@ -26,17 +26,8 @@ from shoal.policy.policy import Policy, PolicyLike
 from shoal.policy.proposal.cells import signs_of_no_value
 from shoal.reports.text import summary
 from shoal.tables import publish as job
+from shoal.tables import request
 from shoal.tables.draft import Outcome
-from shoal.tables.request import (
-    OutputOptions,
-    OutputWords,
-    PublishOptions,
-    PublishRequest,
-    TableWords,
-    of_one_table,
-    publish_options,
-    refuse_for_linked,
-)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -139,11 +130,11 @@ class Publication(verdict.Publication[FrameT]):
         return measured_of(self.found, self.policy)
 
 
-class FrameWords(TableWords, Columns, total=False):
+class FrameWords(request.TableWords, Columns, total=False):
     """The keywords of one table: options, and what is said of columns and numbers."""
 
 
-class LinkedWords(OutputWords, Columns, total=False):
+class LinkedWords(request.OutputWords, Columns, total=False):
     """The keywords of linked tables."""
 
 
@@ -177,7 +168,7 @@ def publish(
 ) -> Publication[FrameT]: ...
 
 
-@with_keywords(EveryWord, PublishOptions)
+@with_keywords(EveryWord, request.PublishOptions)
 def publish(
     frame: FrameT | LinkedSource,
     policy: PolicyLike | None = None,
@@ -229,12 +220,14 @@ def publish(
     Options as of `shoal publish`:
     """
     refuse_unknown(words, inspect.signature(publish).parameters)
-    asked, columns = publish_options(words), columns_among(words)
+    asked, columns = request.publish_options(words), columns_among(words)
     if policy is not None and (of_several := Policy.of(policy)).model.is_linked:
         from shoal.linked.publish import publish_linked
 
         more = {"require_together": require_together, "attack": attack, "others": others}
-        refuse_for_linked([*of_one_table(asked), *(name for name, given in more.items() if given)])
+        request.refuse_for_linked(
+            [*request.of_one_table(asked), *(name for name, given in more.items() if given)]
+        )
         if output is None:
             raise InputError(
                 "output: linked tables go to a new folder, a workbook or a database; name it"
@@ -250,13 +243,13 @@ def publish(
             )
         warn_of(linked.certificate)
         return linked
-    if output is not None or asked.options_given.keys() & OutputOptions.options():
+    if output is not None or asked.options_given.keys() & request.OutputOptions.options():
         raise InputError(
-            f"output, {', '.join(OutputOptions.options())}: are of linked tables (a policy with"
-            " 'tables'); of one table 'save(path, trace=...)' of what comes back writes both, and"
-            " 'shoal.publish_file' goes from file to file"
+            f"output, {', '.join(request.OutputOptions.options())}: are of linked tables (a policy"
+            " with 'tables'); of one table 'save(path, trace=...)' of what comes back writes both,"
+            " and 'shoal.publish_file' goes from file to file"
         )
-    request = PublishRequest(
+    wanted = request.PublishRequest(
         **vars(asked),
         require_together=require_together,
         attack=AttackRequest(asked_attacks(attack)),
@@ -264,7 +257,7 @@ def publish(
         progress=watched(progress),
     )
     with cores.using(threads):
-        done = job.publication(cast("FrameT", frame), policy, request, columns)
+        done = job.publication(cast("FrameT", frame), policy, wanted, columns)
     signs: list[ReleaseWarning] = []
     if policy is None:
         original = done.policy.tables.table_given(cast("FrameT", frame))

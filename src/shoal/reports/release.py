@@ -22,17 +22,7 @@ from shoal.data.schema import Attribute, Kind, Role, Shown
 from shoal.policy import registry
 from shoal.policy.loading import as_yaml
 from shoal.policy.policy import Policy
-from shoal.reports import charts
-from shoal.reports.attacks import attack_section
-from shoal.reports.distributions import (
-    Distribution,
-    distribution_chart,
-    distributions_of,
-    drawn_of,
-    least_shown,
-    losses_of,
-    sizes_chart,
-)
+from shoal.reports import attacks, charts, distributions
 from shoal.reports.in_short import alone_if_known, in_short
 from shoal.reports.limits import hidden_from, limits, who_pays
 from shoal.reports.pages import (
@@ -64,8 +54,8 @@ def render(measured: Measured, heading: Heading | None = None) -> str:
 
 def _content(measured: Measured, heading: Heading) -> Content:
     certificate, schema = measured.certificate, measured.schema
-    sizes, losses = sizes_chart(measured), losses_of(measured)
-    drawn = drawn_of(losses)
+    sizes, losses = distributions.sizes_chart(measured), distributions.losses_of(measured)
+    drawn = distributions.drawn_of(losses)
     faults = certificate.get("faults", {})
     downstream, explanation = certificate.get("downstream"), certificate.get("explanation")
     return {
@@ -92,7 +82,7 @@ def _content(measured: Measured, heading: Heading) -> Content:
         "sizes": sizes,
         "risks": charts.risks_chart(certificate),
         "attackers": attackers(certificate),
-        **attack_section(certificate),
+        **attacks.attack_section(certificate),
         "losses": charts.losses_chart(drawn),
         "attributes": [
             _attribute(measured, a, c, losses)
@@ -101,9 +91,9 @@ def _content(measured: Measured, heading: Heading) -> Content:
         "utility": [_measure(name, score) for name, score in certificate["utility"].items()],
         "downstream": downstream and list(downstream_sentences(downstream)),
         **before_and_after(
-            distributions_of(measured, drawn),
+            distributions.distributions_of(measured, drawn),
             len(losses),
-            least_shown(measured),
+            distributions.least_shown(measured),
             schema.render.suppressed,
         ),
         "columns": {a.name: _fate(a, measured) for a in schema.attributes},
@@ -293,7 +283,9 @@ def _attribute(
 # Before and after
 
 
-def before_and_after(found: Iterable[Distribution], of_all: int, least: int, mark: str) -> Content:
+def before_and_after(
+    found: Iterable[distributions.Distribution], of_all: int, least: int, mark: str
+) -> Content:
     """What the part of a report about distributions takes. of_all: how many quasi-identifiers there
     are, drawn or not. mark: what hides a cell.
     """
@@ -308,12 +300,12 @@ def before_and_after(found: Iterable[Distribution], of_all: int, least: int, mar
     }
 
 
-def _comparison(found: Distribution) -> Content:
+def _comparison(found: distributions.Distribution) -> Content:
     """One chart, the figures behind it, and what it can't show."""
     before, after = found.percent
     return {
         "name": found.name,
-        "chart": distribution_chart(found),
+        "chart": distributions.distribution_chart(found),
         "rows": [
             (label, None if before is None or np.isnan(before[i]) else before[i] / 100, share / 100)
             for i, (label, share) in enumerate(zip(found.labels, after, strict=False))

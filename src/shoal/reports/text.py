@@ -12,7 +12,7 @@ from shoal.data.warnings import fault_sentences, with_grave
 from shoal.errors import UNREADABLE, InputError
 
 if TYPE_CHECKING:
-    from shoal.auditor.ledger.history import LedgerAudit, ReleaseAudit
+    from shoal.auditor.ledger.history import LedgerAudit
     from shoal.ledgers.what_if import Prospect, Rehearsal
 
 
@@ -22,9 +22,7 @@ OF_SAMPLE = ("global-risk", "individual-risk")
 def summary(certificate: Certificate, written: str | None = None) -> str:
     """Promises asked and measured, classes and loss. written: the files, where there are any."""
     classes, records = certificate["classes"], certificate["records"]
-    lines = []
-    if written:
-        lines.append(f"wrote {written}")
+    lines = [f"wrote {written}"] if written else []
     for promise in certificate["promises"]:
         over = f" over {', '.join(promise['attributes'])}" if promise["attributes"] else ""
         over += " to the reference" if promise.get("to") == "reference" else ""
@@ -179,7 +177,7 @@ def history_summary(found: LedgerAudit) -> str:
             + (f"gcp {100 * loss:.2f} %, " if loss is not None else "")
             + (f"{', '.join(broken)} DOES NOT HOLD" if broken else "all promises hold")
         )
-        lines += [f"  {sentence}" for sentence in history_sentences(release)]
+        lines += [f"  {finding}" for finding in release.violations]
     if not found.knows_people:
         lines.append(
             "the private part is not there: rows were counted, and releases compared only by their"
@@ -188,11 +186,6 @@ def history_summary(found: LedgerAudit) -> str:
     if not found.damage:
         lines.append(f"history: {_verdict(found.holds)}")
     return printable_lines(lines)
-
-
-def history_sentences(release: ReleaseAudit) -> list[str]:
-    """Everything by which a release breaks the history, in a sentence each."""
-    return [str(finding) for finding in release.violations]
 
 
 PROSPECT = "{:14}{:11}{:>9}{:>9}{:>9}{:>8}{:>9}"

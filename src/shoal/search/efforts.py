@@ -106,15 +106,14 @@ class Effort(NamedTuple):
         chosen, k = self.on(matrix.records, annealed), promises.k
         if chosen == "full" and k_alone:
             return refine_quickly(matrix, partition, promises, self.resizes, rng)
-        if chosen == "full" and asks:
-            sensitive = {name for term in promises.terms for name in term.sensitive}
-            search = promised_search(k, self.resizes, len(sensitive))
-            return refine(matrix, partition, promises, search, rng, tell=progress)
-        if chosen == "full":
-            search = quick_search(matrix, k, self.resizes)
-            return refine(matrix, partition, promises, search, rng)
         if chosen == "thorough":
             steps = self.steps or steps_within(matrix, self.seconds)
             search = thorough_search(matrix, k, self.resizes, steps, self.stop)
             return refine(matrix, partition, promises, search, rng, progress)
-        return partition
+        if chosen != "full":
+            return partition
+        if asks:
+            sensitive = {name for term in promises.terms for name in term.sensitive}
+            search = promised_search(k, self.resizes, len(sensitive))
+            return refine(matrix, partition, promises, search, rng, tell=progress)
+        return refine(matrix, partition, promises, quick_search(matrix, k, self.resizes), rng)

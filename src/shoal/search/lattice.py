@@ -80,17 +80,9 @@ class Lattice:
         over = [(q.k, np.isin(matrix.names, q.attributes)) for q in promises.qids]
         self._counts_over_some = [(k, o) for k, o in over if o.any() and not o.all()]
         # else whoever is suppressed has to be, or costs least of those who may be
-        self._is_a_choice = limit > 0 and (
-            promises.relative
-            or (
-                promises.about_release
-                and (
-                    not promises.about_lone_records
-                    or metric == GEOMETRIC
-                    or bool(self._counts_over_some)
-                )
-            )
-        )
+        asks_more = not promises.about_lone_records or bool(self._counts_over_some)
+        is_open = promises.about_release and (asks_more or metric == GEOMETRIC)
+        self._is_a_choice = limit > 0 and (promises.relative or is_open)
         self._people, at = {}, n
         for name, people in matrix.populations.items():
             rows = np.arange(at, at + len(people), dtype=np.int32)
@@ -104,9 +96,7 @@ class Lattice:
         return prod(self.shape)
 
     def floors(self) -> np.ndarray:
-        """A bound from below for the score of every node, known before any is looked at; float64 of
-        `shape`.
-        """
+        """The least that each node can score, known before any is looked at; float64 of `shape`."""
         floors = np.zeros(self.shape)
         for j, costs in enumerate(self._costs.means):
             ends = [1] * len(self.shape)
@@ -319,11 +309,7 @@ class Lattice:
 
 
 def account(
-    lattice: Lattice,
-    node: Node,
-    judged: NodeScore,
-    proven: bool = False,
-    every_node: bool = False,
+    lattice: Lattice, node: Node, judged: NodeScore, proven: bool = False, every_node: bool = False
 ) -> dict[str, Any]:
     """What a search says about the node it chose.
 

@@ -156,17 +156,15 @@ class LatticeCosts:
             tables.append(table)
             tops.append(table[-1, levels.present[j] > 0].max(initial=0.0))
         if metric == "ambiguity":
-            self.values, self.top = (
-                np.concatenate([t.ravel() for t in tables]),
-                float(np.prod(tops)),
-            )
+            self.values = np.concatenate([t.ravel() for t in tables])
+            self.top = float(np.prod(tops))
             self.means = [np.zeros(len(place)) for place in levels.place]
         elif metric == GEOMETRIC:
-            self._geometric(matrix, tables)
+            self._geometric(matrix.whole, tables)
         elif tables:
-            self._additive(matrix, tables)
+            self._additive(tables)
 
-    def _additive(self, matrix: Matrix, tables: list[np.ndarray]) -> None:
+    def _additive(self, tables: list[np.ndarray]) -> None:
         """Costs that add up over cells: a mean by level; suppressed cells cost as the root."""
         weights = [count / self.records for count in self.levels.present]
         # not a matrix product: its threads cost more than they save, and add up in any order
@@ -178,9 +176,8 @@ class LatticeCosts:
         drops = [(table[-1] - table).ravel() for table in tables]
         self.values = np.concatenate(drops) / whole / self.records
 
-    def _geometric(self, matrix: Matrix, tables: list[np.ndarray]) -> None:
-        """The logarithm of the geometric mean of 1 + loss over the attributes, by their weights."""
-        weights = np.array([_weight(matrix, j) for j in range(matrix.attributes)])
+    def _geometric(self, weights: np.ndarray, tables: list[np.ndarray]) -> None:
+        """The logarithm of the mean of 1 + loss by weights, 0 where there is nothing to lose."""
         each = np.where(weights > 0, weights, 1.0)
         self.exponents = weights / (weights.sum() or 1.0)
         self.losses = [
@@ -202,11 +199,8 @@ class LatticeCosts:
         """
         size = classes.size[chosen].astype(np.float64)
         if self.metric in ("height", "average-class-size") or "discern" in self.metric:
-            return (
-                np.zeros(len(chosen))
-                if self.metric != "discernibility"
-                else size * (self.records - size)
-            )
+            discerned = size * (self.records - size)
+            return discerned if self.metric == "discernibility" else np.zeros(len(chosen))
         place = [int(self.levels.place[j][level]) for j, level in enumerate(node)]
         codes = self.levels.codes[classes.first[chosen]]
         parts = [self.values[at + codes[:, j]] for j, at in enumerate(place)]
@@ -257,25 +251,18 @@ class LatticeCosts:
         return floor, float(kernel.summed(levels.codes, *classes, failing, self.values, place))
 
 
-def _weight(matrix: Matrix, j: int) -> float:
-    """The weight of an attribute; 0 where there is nothing to lose."""
-    if not matrix.is_tree(j):
-        return float(matrix.scale[j] * matrix.reach[j])
-    return float(matrix.width[matrix.nodes_at(j, int(matrix.heights[j]))[0]])
-
-
 def _losses(matrix: Matrix, levels: Levels, j: int) -> np.ndarray:
     """Normalised width of every code's span, (levels, codes)."""
     nodes = levels.nodes[j]
     if nodes is None:
-        return np.array([[0.0], [_weight(matrix, j)]]) * np.ones(len(levels.present[j]))
+        return np.array([[0.0], [matrix.whole[j]]]) * np.ones(len(levels.present[j]))
     return matrix.width[nodes]
 
 
 def _precision(matrix: Matrix, levels: Levels, j: int) -> np.ndarray:
     """Level over height (Sweeney 2002), (levels, codes)."""
     height = int(matrix.heights[j])
-    steps = np.arange(height + 1) / max(height, 1) * _weight(matrix, j)
+    steps = np.arange(height + 1) / max(height, 1) * matrix.whole[j]
     return steps[:, None] * np.ones(len(levels.present[j]))
 
 
@@ -288,7 +275,7 @@ def _entropies(matrix: Matrix, levels: Levels, j: int) -> np.ndarray:
         counts.append(np.bincount(group, weights=present)[group])
     with np.errstate(divide="ignore", invalid="ignore"):
         bits = np.log2(np.array(counts)) - np.log2(present)
-    return np.where(present > 0, bits, 0.0) * _weight(matrix, j)
+    return np.where(present > 0, bits, 0.0) * matrix.whole[j]
 
 
 def _breadths(matrix: Matrix, levels: Levels, j: int) -> np.ndarray:

@@ -23,9 +23,7 @@ MOST = 32
 """Coordinates of one hierarchy at most."""
 
 FEW, HELD = 16, 0.98
-"""Points of more coordinates than this go to principal axes; the share of their variance that these
-hold.
-"""
+"""Points of more coordinates go to principal axes; the share of their variance that these hold."""
 
 SCALE = {
     "help": (
@@ -49,11 +47,8 @@ def points_of(matrix: Matrix, scale: str) -> np.ndarray:
         if matrix.base[j] < 0:
             block = codes[None, :] * (_unit_of(matrix, j) if scale == "raw" else matrix.scale[j])
         else:
-            # nodes of all hierarchies share three arrays, each hierarchy in one run of them
-            first = int(matrix.base[j])
-            later = matrix.base[matrix.base > first]
-            nodes = slice(first, int(later.min()) if len(later) else len(matrix.parent))
-            parent = np.where(matrix.parent[nodes] < 0, -1, matrix.parent[nodes] - first)
+            nodes = matrix.nodes_of(j)
+            parent = np.where(matrix.parent[nodes] < 0, -1, matrix.parent[nodes] - nodes.start)
             block = tree_coordinates(codes, parent, matrix.width[nodes])
         blocks.append(_standardised(block) if scale == "deviation" else block)
     return np.ascontiguousarray(_together(blocks) if scale == "raw" else np.concatenate(blocks))

@@ -37,6 +37,7 @@ import numpy as np
 from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition
 from shoal.data.progress import Progress, no_progress
+from shoal.errors import is_stop
 from shoal.protocols import Promises
 from shoal.search.refinery import Refinery, Search, asked_of, asked_otherwise, mean_loss
 from shoal.search.repair import holds_as_read
@@ -121,11 +122,7 @@ def refine(
             if best.is_news():
                 (progress or tell)(best.sentence)
     except (KeyboardInterrupt, SystemError) as stop:
-        # compiled code gives an interrupt back in its own words
-        by_hand = isinstance(stop, KeyboardInterrupt) or isinstance(
-            stop.__cause__, KeyboardInterrupt
-        )
-        if progress is None or not by_hand:
+        if progress is None or not is_stop(stop):
             raise
         progress("interrupted: going on with the best classes so far")
     return best.partition if progress is None else best.with_statistics()
@@ -258,12 +255,8 @@ def refine_quickly(
 
     On large tables only records that may gain are searched.
     """
-    if matrix.records <= MANY_RECORDS:
-        search = quick_search(matrix, promises.k, resizes)
-        return _refine_capped(matrix, partition, promises, search, rng)
-    if promises.about_release:  # these depend on all records
-        search = search_of_many(matrix, promises.k, resizes)
-        return _refine_capped(matrix, partition, promises, search, rng)
+    if matrix.records <= MANY_RECORDS or promises.about_release:  # these depend on all records
+        return _refine_capped(matrix, partition, promises, resizes, rng)
     chosen = worth_searching(matrix, partition)
     records = np.flatnonzero(chosen[partition.labels])
     if not len(records):
@@ -271,10 +264,7 @@ def refine_quickly(
     # numbered in their old order, which does not depend on the order of the records
     number = (np.cumsum(chosen) - 1).astype(np.int32)
     classes = Partition(number[partition.labels[records]], int(chosen.sum()))
-    part = matrix.take(records)
-    kind = search_of_many if part.records > MANY_RECORDS else quick_search
-    search = kind(part, promises.k, resizes)
-    found = _refine_capped(part, classes, promises, search, rng)
+    found = _refine_capped(matrix.take(records), classes, promises, resizes, rng)
     labels = partition.labels.copy()
     labels[records] = partition.count + found.labels
     return Partition.of(labels)
@@ -298,10 +288,12 @@ def _refine_capped(
     matrix: Matrix,
     partition: Partition,
     promises: Promises,
-    search: Search,
+    resizes: bool,
     rng: np.random.Generator,
 ) -> Partition:
     """Refines from a first temperature from which a short search can cool down."""
+    kind = search_of_many if matrix.records > MANY_RECORDS else quick_search
+    search = kind(matrix, promises.k, resizes)
     most = max(HOTTEST * mean_loss(matrix, partition), COLDEST)
     return refine(matrix, partition, promises, search.no_hotter(most), rng)
 

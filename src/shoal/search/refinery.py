@@ -11,7 +11,6 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -126,9 +125,7 @@ def asked_otherwise(promises: Promises) -> list[PromiseTerms]:
 
 
 def _diversity(term: PromiseTerms) -> tuple[int, float] | None:
-    """How many values a class has at least, and which part of it has the same one at most; None
-    where the promise is another one.
-    """
+    """The fewest values of a class, and the most of it that has one; None for other promises."""
     parameters = term.parameters
     if term.model == "l-diversity" and parameters["kind"] == "distinct":
         return int(parameters["l"]), 1.0
@@ -239,8 +236,7 @@ def _unit(matrix: Matrix) -> float:
     """How many units an attribute's loss of 1 is."""
     widest = matrix.scale * np.ptp(matrix.codes.astype(np.int64), axis=0)
     for j in np.flatnonzero(matrix.base >= 0).tolist():
-        ends = np.array([0]), np.array([matrix.leaves(j) - 1])
-        widest[j] = matrix.width[lowest_nodes(matrix, j, *ends)[0]]
+        widest[j] = matrix.width[matrix.root(j)]
     total = float(widest.sum())
     return min(UNIT * len(widest), LARGEST_SUM) / total if total > 0 else 1.0
 
@@ -313,29 +309,19 @@ class Search:
         return np.concatenate([falling.astype(np.int64), NOISE])
 
 
-class Slots(NamedTuple):
-    """Classes as the kernels move them: the fields are those of `kernels.slots.SlotClasses`."""
-
-    rows: np.ndarray
-    record: np.ndarray
-    size: np.ndarray
-    loss: np.ndarray
-    boxes: np.ndarray
-    class_of: np.ndarray
-
-    @classmethod
-    def of(cls, rows: np.ndarray, labels: np.ndarray, count: int, capacity: int) -> "Slots":
-        """Records by class; classes without members are empty."""
-        members = np.argsort(labels, kind="stable")
-        size = np.bincount(labels, minlength=count)
-        place = np.arange(len(labels)) - np.repeat(np.cumsum(size) - size, size)
-        slot = labels[members].astype(np.int64) * capacity + place
-        filled = np.zeros((count * capacity, rows.shape[1]), dtype=np.int32)
-        filled[slot] = rows[members]
-        record = np.full(count * capacity, -1, dtype=np.int32)
-        record[slot] = members
-        boxes = np.zeros((count, 4, rows.shape[1]), dtype=np.int32)
-        return cls(filled, record, size, np.zeros(count, np.int64), boxes, labels.astype(np.int32))
+def slots_of(rows: np.ndarray, labels: np.ndarray, count: int, capacity: int) -> SlotClasses:
+    """Records by class, as kernels move them; classes without members are empty."""
+    members = np.argsort(labels, kind="stable")
+    size = np.bincount(labels, minlength=count)
+    place = np.arange(len(labels)) - np.repeat(np.cumsum(size) - size, size)
+    slot = labels[members].astype(np.int64) * capacity + place
+    filled = np.zeros((count * capacity, rows.shape[1]), dtype=np.int32)
+    filled[slot] = rows[members]
+    record = np.full(count * capacity, -1, dtype=np.int32)
+    record[slot] = members
+    boxes = np.zeros((count, 4, rows.shape[1]), dtype=np.int32)
+    loss = np.zeros(count, np.int64)
+    return SlotClasses(filled, record, size, loss, boxes, labels.astype(np.int32))
 
 
 class Refinery:
@@ -385,7 +371,7 @@ class Refinery:
         number += (np.searchsorted(starts, number, side="right") - 1).astype(np.int32) * spare
         largest = int(np.bincount(labels).max())
         capacity = max(2 * self._k - 1, largest)
-        slots = Slots.of(
+        slots = slots_of(
             self._space.rows, number[labels], count + spare * (len(starts) - 1), capacity
         )
         firsts = starts + spare * np.arange(len(starts))
@@ -404,7 +390,9 @@ class Refinery:
         starts = np.arange(blocks + 1) * count // blocks
         return starts, -(-count // blocks // SPARE) if self._rebuilds else 0
 
-    def _search_blocks(self, slots: Slots, firsts: np.ndarray, capacity: int, step: int) -> None:
+    def _search_blocks(
+        self, slots: SlotClasses, firsts: np.ndarray, capacity: int, step: int
+    ) -> None:
         """Searches every block, some at the same time: they change different classes."""
         # a record moves over only where its class has more than k, here as many as none has
         shape = self._space.shape(self._k if self._resizes else capacity, capacity)
@@ -421,7 +409,7 @@ class Refinery:
                 rebuilding.anneal(*slots, self._near, self._bound, *costs, temperatures, own)
             else:
                 rebuilding.anneal_promised(
-                    SlotClasses(*slots),
+                    slots,
                     self._asked.arrays(capacity, int(firsts[block]), int(firsts[block + 1])),
                     self._near,
                     self._bound,
@@ -436,9 +424,7 @@ class Refinery:
         _at_once(search, len(seeds))
 
     def _near_other_rows(self) -> np.ndarray:
-        """For each record near ones whose rows differ, (n, DISTINCT) int32: of each row a random
-        record.
-        """
+        """Near records of other rows for each record, a random one of each; (n, DISTINCT) int32."""
         drawn = self._rng.permutation(len(self._distinct)).astype(np.int32)
         of_row = np.empty(len(self._near_distinct), dtype=np.int32)
         of_row[self._distinct[drawn]] = drawn

@@ -45,13 +45,10 @@ def repair(matrix: Matrix, partition: Partition, promises: Promises) -> Partitio
         if united.count == partition.count or promises.holds(united.labels, united.count).all():
             break
         partition = merge_failing(matrix, united, promises.holds)
-    if promises.about_release and not _release_holds(promises, partition):
-        partition = merge_failing(matrix, partition, _of_enough_people(matrix, promises))
+    labels, count = partition.labels, partition.count
+    if promises.about_release and not promises.release_holds(labels, count):
+        return merge_failing(matrix, partition, _of_enough_people(matrix, promises))
     return partition
-
-
-def _release_holds(promises: Promises, partition: Partition) -> bool:
-    return promises.release_holds(partition.labels, partition.count)
 
 
 def _of_enough_people(matrix: Matrix, promises: Promises) -> Hold:
@@ -109,7 +106,7 @@ def _merge_round(
 ) -> np.ndarray:
     """One merge for every failing class that finds a partner: the new number of each class."""
     lo, hi, sizes = nearest_class.boxes(codes, labels, count)
-    order, ends = _tiles(costs, lo, hi)
+    order, ends = tiles(costs, lo, hi, TILE)
     partner = nearest_class.partners(lo, hi, sizes, failing, order, ends, costs)
     chosen = np.flatnonzero(failing & (partner >= 0))
     joined = np.arange(count, dtype=np.int32)
@@ -119,16 +116,21 @@ def _merge_round(
     return np.unique(joined, return_inverse=True)[1].astype(np.int32)
 
 
-def _tiles(costs: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The classes in tiles that lie close together, halved at the medians of their middles."""
+def tiles(
+    costs: np.ndarray, lo: np.ndarray, hi: np.ndarray, least: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The classes in tiles that lie close together, halved at the medians of their middles.
+
+    least: classes in a tile; at most twice as many. Also where each tile ends.
+    """
     count, d = lo.shape
     rows = np.empty((count, d + 1), dtype=np.int32)
     rows[:, :d] = lo + (hi.astype(np.int64) - lo) // 2
     rows[:, d] = np.arange(count)
-    ends = np.empty(count // TILE + 1, dtype=np.int64)
+    ends = np.empty(count // least + 1, dtype=np.int64)
     nobody, no_history = np.zeros(0, dtype=np.int64), np.zeros((0, d), dtype=np.int32)
-    tiles = cuts.split_to_end(rows, d, cuts.HALVES, TILE, TILE, costs, nobody, no_history, ends)
-    return rows[:, d].copy(), ends[:tiles]
+    found = cuts.split_to_end(rows, d, cuts.HALVES, least, least, costs, nobody, no_history, ends)
+    return rows[:, d].copy(), ends[:found]
 
 
 def _failing_among(hold: Hold, labels: np.ndarray, asked: np.ndarray) -> np.ndarray:

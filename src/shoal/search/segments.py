@@ -68,6 +68,16 @@ def losses_of(matrix: Matrix, partition: Partition) -> np.ndarray:
     return loss
 
 
+def span_costs(matrix: Matrix, rows: np.ndarray) -> np.ndarray:
+    """What each attribute loses if all of these rows show the same; (d,) float64."""
+    codes = matrix.codes[rows]
+    lo, hi = codes.min(axis=0), codes.max(axis=0)
+    costs: np.ndarray = (hi - lo.astype(np.int64)) * matrix.scale
+    for j in np.flatnonzero(matrix.base >= 0).tolist():
+        costs[j] = matrix.width[lowest_nodes(matrix, j, lo[j : j + 1], hi[j : j + 1])[0]]
+    return costs
+
+
 def lowest_nodes(matrix: Matrix, j: int, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
     """The lowest node of attribute j's hierarchy over each span of codes, (m,) int32."""
     node = matrix.base[j] + lo
@@ -90,17 +100,12 @@ def cut_by_rule(matrix: Matrix, promises: Promises, rule: int, ties: str = CODES
     rows = rows_of(matrix)
     k = promises.k
     if promises.needs_more_than_k:
-        return split_by_level(matrix, rows, promises, rule_cutter(matrix, rows, rule, k, k, ties))
+        return split_by_level(matrix, rows, promises, rule_cutter(matrix, rows, rule, k, ties))
     return partition_of(matrix, rows, *cut_to_end(matrix, rows, rule, k, k, ties))
 
 
 def cut_to_end(
-    matrix: Matrix,
-    rows: np.ndarray,
-    rule: int,
-    least: int,
-    people: int,
-    ties: str = CODES,
+    matrix: Matrix, rows: np.ndarray, rule: int, least: int, people: int, ties: str = CODES
 ) -> tuple[np.ndarray, np.ndarray]:
     """Cuts segments of 2 * least rows and more while all sides keep people; starts and ends."""
     ends = np.empty(len(rows) // least + 1, dtype=np.int64)
@@ -118,18 +123,9 @@ def cut_to_end(
     return np.concatenate([[0], ends[: count - 1]]), ends[:count]
 
 
-def rule_cutter(
-    matrix: Matrix,
-    rows: np.ndarray,
-    rule: int,
-    least: int,
-    people: int,
-    ties: str = CODES,
-) -> Cutter:
+def rule_cutter(matrix: Matrix, rows: np.ndarray, rule: int, k: int, ties: str = CODES) -> Cutter:
     """The next cut of many segments by a rule of `kernels.cuts`, for `split_by_level`."""
-    costs = costs_of(matrix)
-    seen = marks_of(matrix)
-    history = history_of(matrix, least, ties)
+    costs, seen, history = costs_of(matrix), marks_of(matrix), history_of(matrix, k, ties)
     cut_at = np.empty(len(rows), dtype=np.int64)
 
     def cutter(
@@ -142,8 +138,8 @@ def rule_cutter(
             attempts,
             matrix.attributes,
             rule,
-            least,
-            people,
+            k,
+            k,
             costs,
             seen,
             history,
@@ -262,9 +258,7 @@ def costs_of(matrix: Matrix, further: float | None = None) -> np.ndarray:
 
 def _loss_of_a_leaf(matrix: Matrix, j: int) -> float:
     """What a node of tree attribute j loses for each leaf beyond its first."""
-    further = matrix.leaves(j) - 1
-    root = lowest_nodes(matrix, j, np.zeros(1, np.int64), np.array([further]))[0]
-    return float(matrix.width[root]) / max(further, 1)
+    return float(matrix.width[matrix.root(j)]) / max(matrix.leaves(j) - 1, 1)
 
 
 @cache

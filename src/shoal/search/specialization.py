@@ -354,17 +354,15 @@ class Candidates:
         way: a group never grows, so they stay invalid.
         """
         among = self.open if among is None else among
-        best = (
-            self._most_per_loss(among)
-            if self.score == "gain-per-loss"
-            else self._first_valid(among)
-        )
-        if best is None:
-            return None
-        candidate, score, done = best
-        before = list(self.open)
-        self.open.remove(candidate)
-        return Taken(done, score, before, self.admit(spans_of(candidate), candidate.attribute))
+        scored = [(candidate.score, candidate) for candidate in sorted(among)]
+        for score, candidate in self._per_loss(among) if self.score == "gain-per-loss" else scored:
+            done = self.state.step(candidate)
+            before = list(self.open)
+            self.open.remove(candidate)
+            if done is not None:
+                admitted = self.admit(spans_of(candidate), candidate.attribute)
+                return Taken(done, score, before, admitted)
+        return None
 
     def take_back(self, taken: Taken) -> None:
         self.state.undo(taken.done)
@@ -375,16 +373,8 @@ class Candidates:
         node = step.attribute, step.lo, step.hi
         self.open = [c for c in self.open if (c.attribute, c.lo, c.hi) != node]
 
-    def _first_valid(self, among: Sequence[Candidate]) -> tuple[Candidate, int, Done] | None:
-        for candidate in sorted(among):
-            done = self.state.step(candidate)
-            if done is not None:
-                return candidate, candidate.score, done
-            self.open.remove(candidate)
-        return None
-
-    def _most_per_loss(self, among: Sequence[Candidate]) -> tuple[Candidate, int, Done] | None:
-        """The best step by a score that depends on the anonymity lost, which every step changes."""
+    def _per_loss(self, among: Sequence[Candidate]) -> list[tuple[int, Candidate]]:
+        """By a score that depends on the anonymity lost, which every step changes; best first."""
         scored = []
         for candidate in sorted(among):
             after = self.state.least_after(candidate)
@@ -396,12 +386,7 @@ class Candidates:
             divisor = float(np.mean(losses)) + 1 if losses else 1
             score = quantized(candidate.score / UNIT / divisor, FINE_UNIT)
             scored.append((-score, candidate.attribute, candidate.lo, candidate))
-        for minus_score, _, _, candidate in sorted(scored):
-            done = self.state.step(candidate)
-            if done is not None:
-                return candidate, -minus_score, done
-            self.open.remove(candidate)
-        return None
+        return [(-minus_score, candidate) for minus_score, _, _, candidate in sorted(scored)]
 
 
 def quantized(score: float, unit: int = UNIT) -> int:

@@ -13,20 +13,17 @@ from shoal.auditor.description import column_roles, described, provenance, repea
 from shoal.auditor.measure import measure
 from shoal.auditor.verdict import require_kept, withheld_few
 from shoal.connectors import files
-from shoal.connectors.outputs import describe_file
 from shoal.data.certificate import Certificate
 from shoal.data.language import printable
 from shoal.data.numbers import exact_sum
 from shoal.data.people import UNITS, UNKNOWN, people_key
 from shoal.data.progress import Progress
-from shoal.data.schema import Render
 from shoal.data.stream import KINDS, NEW
 from shoal.data.table import Table
 from shoal.data.warnings import FIELDS_DROPPED, MOSTLY_ASIDE, ReleaseWarning
 from shoal.errors import ANOTHER_STREAM
 from shoal.streams.core import Batch, StreamCore
 from shoal.streams.gate import Passed
-from shoal.streams.options import StreamOptions
 from shoal.version import VERSION
 
 VERB = "stream"
@@ -101,6 +98,12 @@ class StreamCounters:
         if 2 * len(self.late) <= self.window:
             return ""
         return f"{len(self.late)} of the last {self.window} records were set aside"
+
+    @property
+    def source_changed(self) -> ReleaseWarning:
+        """What to say where `mostly_aside`."""
+        text = f"{self.mostly_aside}: the source may have changed, see which records and why"
+        return ReleaseWarning(MOSTLY_ASIDE, text)
 
     def meet(self, new: frozenset[str]) -> None:
         """Notes fields that the first record lacks."""
@@ -238,15 +241,6 @@ def release_by_release(core: StreamCore, counters: StreamCounters) -> dict[str, 
     }
 
 
-def output_of(
-    options: StreamOptions, published: Path, digest: str | None, render: Render
-) -> Mapping[str, Any]:
-    """The certificate's `output`: the file; of a topic or standard output its hash."""
-    if not options.place.is_path and not options.place.is_table:
-        return {"sha256": digest}
-    return describe_file(published, options.sink, digest, render)
-
-
 def stream_certificate(
     core: StreamCore,
     counters: StreamCounters,
@@ -262,11 +256,9 @@ def stream_certificate(
     of one shard, where the core is of all.
     """
     measured = whole or release_by_release(core, counters)
-    kinds, aside = counters.kinds, counters.mostly_aside
-    warnings = [*measured["warnings"], *counters.found]
-    if aside:
-        text = f"{aside}: the source may have changed, see which records and why"
-        warnings.insert(0, ReleaseWarning(MOSTLY_ASIDE, text).report())
+    kinds, warnings = counters.kinds, [*measured["warnings"], *counters.found]
+    if counters.mostly_aside:
+        warnings.insert(0, counters.source_changed.report())
     if counters.new_fields:
         warnings.append(counters.fields_dropped.report())
     method = {"name": core.problem.method_name, "parameters": core.parameters}
@@ -363,16 +355,12 @@ def union_certificate(
 
 def all_counted(all_of: Sequence[StreamCounters]) -> StreamCounters:
     """The counters of all parts, without their histories."""
-
-    def total(name: str) -> Any:
-        return sum(getattr(one, name) for one in all_of)
-
     worst = max(all_of, key=lambda one: len(one.late) / max(one.window, 1))
     return StreamCounters(
         late=worst.late,
         window=worst.window,
         found=next((one.found for one in all_of if one.found), []),
-        **{name: total(name) for name in _ADDED},
+        **{name: sum(getattr(one, name) for one in all_of) for name in _ADDED},
         kinds={kind: sum(one.kinds[kind] for one in all_of) for kind in KINDS},
         least=min((one.least for one in all_of if one.least is not None), default=None),
         loss=exact_sum(one.loss for one in all_of),

@@ -309,7 +309,7 @@ class SharedCheckpoint(Checkpoint):
         digest = hashlib.sha256(content).hexdigest()
         draft = self.folder / f"snapshot-{step}-{secrets.token_hex(8)}.tmp"
         self.write(draft, content)
-        os.replace(draft, self._path(step, digest))
+        os.replace(draft, self.folder / self.named(step, digest))
         self._sync_folder()
         return digest
 
@@ -319,7 +319,7 @@ class SharedCheckpoint(Checkpoint):
         The stream does not start over then: that would publish the same people a second time.
         """
         try:
-            content = self._path(step, digest).read_bytes()
+            content = (self.folder / self.named(step, digest)).read_bytes()
         except OSError:
             raise CheckpointError(
                 f"checkpoint '{self.folder}': lacks the snapshot of step {step}, from which the"
@@ -360,13 +360,11 @@ class SharedCheckpoint(Checkpoint):
         finally:
             os.close(handle)
 
-    def _path(self, step: int, digest: str) -> Path:
-        return self.folder / f"snapshot-{step}-{digest[:SHOWN]}"
+    @staticmethod
+    def named(step: int, digest: str) -> str:
+        return f"snapshot-{step}-{digest[:SHOWN]}"
 
     def _snapshots(self) -> list[tuple[int, str, Path]]:
-        found = []
-        for path in self.folder.iterdir() if self.folder.is_dir() else ():
-            named = _SNAPSHOT.match(path.name)
-            if named:
-                found.append((int(named[1]), named[2], path))
-        return found
+        paths = self.folder.iterdir() if self.folder.is_dir() else ()
+        found = ((_SNAPSHOT.match(path.name), path) for path in paths)
+        return [(int(named[1]), named[2], path) for named, path in found if named]

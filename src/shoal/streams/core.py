@@ -28,9 +28,7 @@ from shoal.streams.promises import BoundToStream
 from shoal.streams.render import ClusterTexts, PendingRecords
 
 POSITION, PERSON = "\0position", "\0person"
-"""Columns of what is held that no source can name: where a record stood in the source, and whose it
-is.
-"""
+"""Columns of what is held that no source can name: where a record stood, and whose it is."""
 
 FIRST = 2_000
 """Records that are looked at for what a reader must know, such as columns that may name people."""
@@ -139,9 +137,7 @@ class StreamCore:
         return self._released(self._publisher.expire(seq), early=True)
 
     def flush(self) -> Batch | None:
-        """The end of the stream; what was held goes out by the method's rules, or stays
-        unpublished.
-        """
+        """The end of the stream; what was held goes out by the method's rules, or never."""
         self.judged()
         return self._released(self._publisher.flush(), early=True)
 
@@ -221,9 +217,7 @@ class StreamCore:
         return values, wrong
 
     def _unfit(self, frame: pl.DataFrame) -> Iterator[tuple[np.ndarray, str]]:
-        """Rows, (n,) bool, that hold no value or name no subject, can't be written, or whose
-        sensitive values the policy does not know.
-        """
+        """Rows, (n,) bool, that are nobody, unwritable or of unknown sensitive values; and why."""
         no_names, silent = self.problem.tables.nobody(self.names)
         nobody = rows_of_nobody(frame.select(self.names).drop(silent), no_names)
         yield np.isin(np.arange(frame.height), nobody), "has no value and is nobody"

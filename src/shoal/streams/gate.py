@@ -80,12 +80,8 @@ class Gate:
         first = np.zeros(count + 1, dtype=np.int64)  # the last place takes the suppressed
         first[labels[::-1]] = np.arange(len(labels))[::-1]
         first = first[:count]
-        shown = [c.name for c in columns]
-        cells = (
-            list(zip(*(released[name].gather(first).to_list() for name in shown), strict=True))
-            if count
-            else []
-        )
+        texts = (released[column.name].gather(first).to_list() for column in columns)
+        cells = list(zip(*texts, strict=True))
         fresh = np.array([cell not in self.known for cell in cells], dtype=bool)
         is_fresh = np.append(fresh, False)[labels]
         is_first = is_fresh & (release == np.append(release[first], -1)[labels])

@@ -97,10 +97,6 @@ class Group:
             first, end = self._reader.get_watermark_offsets(at, timeout=kafka.WAIT)
         return first, end
 
-    def first_of_source(self, partition: int) -> Arrived:
-        """The first messages of a partition, at most LOOKED."""
-        return kafka.first_messages(self.source, partition, LOOKED, self.name)
-
     def sink_holds_rows(self, partition: int) -> bool:
         return bool(kafka.first_messages(self.sink, partition, 1, self.name).lines)
 

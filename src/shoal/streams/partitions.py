@@ -18,14 +18,13 @@ import numpy as np
 from shoal.connectors import metrics
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress
-from shoal.errors import CheckpointError, InputError
+from shoal.errors import CheckpointError, InputError, is_stop
 from shoal.streams import kafka
 from shoal.streams.certify import NOTHING, union_certificate, write_certificate
 from shoal.streams.checkpoint import CURRENT, SharedCheckpoint, SharedStream
 from shoal.streams.kafka import Arrived, TransactionLost
-from shoal.streams.kafka_group import Group, Keyed, Mark, PartitionFeed, Writer, gone
+from shoal.streams.kafka_group import LOOKED, Group, Keyed, Mark, PartitionFeed, Writer, gone
 from shoal.streams.publishing import Publishing, StreamRequest, check_terms, settled
-from shoal.streams.stream_status import is_stop
 
 TELL_EVERY = 2.0  # seconds between two lines of progress
 ASK_EVERY = 1.0  # seconds between two looks at whether all partitions have ended
@@ -93,7 +92,7 @@ def _shared_stream(request: StreamRequest, group: Group, partitions: int) -> Sha
     options = request.options
     folder = options.checkpoint
     assert folder is not None
-    partitioner = None if request.subject is None else request.policy.model.read.partitioner
+    partitioner = None if request.policy.subject is None else request.policy.model.read.partitioner
     if (folder / CURRENT).exists():
         raise CheckpointError(
             f"checkpoint '{folder}': belongs to a stream of one partition; name another folder"
@@ -125,7 +124,9 @@ def _wanted(request: StreamRequest, group: Group, partitions: int) -> SharedStre
     """
     options = request.options
     while True:
-        first = [group.first_of_source(partition) for partition in range(partitions)]
+        first = [
+            kafka.first_messages(group.source, p, LOOKED, group.name) for p in range(partitions)
+        ]
         if any(one.lines for one in first):
             break
         if not options.follow:
@@ -134,15 +135,10 @@ def _wanted(request: StreamRequest, group: Group, partitions: int) -> SharedStre
     first_message = next((line for one in first for line in one.lines if line), None)
     if first_message is None:
         raise kafka.no_messages(group.source)
-    columns = request.fields.names(kafka.names_in(first_message, group.source))
-    partitioner = None if request.subject is None else request.policy.model.read.partitioner
+    columns = request.policy.fields.names(kafka.names_in(first_message, group.source))
+    partitioner = None if request.policy.subject is None else request.policy.model.read.partitioner
     shared = SharedStream(
-        group.source.name,
-        group.sink.name,
-        partitions,
-        columns,
-        partitioner,
-        settled(request.fixed),
+        group.source.name, group.sink.name, partitions, columns, partitioner, settled(request.fixed)
     )
     for partition, arrived in enumerate(first):
         feed = _feed(shared, request, group, partition)
@@ -162,20 +158,16 @@ def _feed(
     shared: SharedStream, request: StreamRequest, group: Group, partition: int
 ) -> PartitionFeed:
     keyed = None
-    if request.subject is not None and shared.partitioner is not None:
-        keyed = Keyed(request.subject, shared.partitioner, shared.partitions)
-    return PartitionFeed(group.source, partition, shared.columns, keyed, request.fields)
+    if request.policy.subject is not None and shared.partitioner is not None:
+        keyed = Keyed(request.policy.subject, shared.partitioner, shared.partitions)
+    return PartitionFeed(group.source, partition, shared.columns, keyed, request.policy.fields)
 
 
 class Share:
     """The partitions that are assigned to this process; they may change between any two steps."""
 
     def __init__(
-        self,
-        request: StreamRequest,
-        group: Group,
-        shared: SharedStream,
-        clock: Callable[[], float],
+        self, request: StreamRequest, group: Group, shared: SharedStream, clock: Callable[[], float]
     ) -> None:
         self._request, self._options, self._group = request, request.options, group
         self._shared, self._clock = shared, clock

@@ -163,20 +163,17 @@ class BoundToStream(StreamPromises):
         for number, rows in zip(
             numbers.tolist(), np.split(order, starts[1:]), strict=bool(len(numbers))
         ):
-            if (cell := shows[number]) in kept:
-                self._remember_people(
-                    cell, decided.people[rows], self._sensitive(decided.seq[rows])
-                )
+            if (cell := shows[number]) not in kept:
+                continue
+            people, own = decided.people[rows], self._sensitive(decided.seq[rows])
+            if cell in self._members:
+                before, known = self._members[cell]
+                people, own = np.concatenate([before, people]), pl.concat([known, own])
+            self._members[cell] = people, own
 
     def remembers(self, cell: str) -> bool:
         """Whether the members of what shows these cells are known."""
         return cell in self._members
-
-    def _remember_people(self, cell: str, people: np.ndarray, cells: pl.DataFrame) -> None:
-        if cell in self._members:
-            before, known = self._members[cell]
-            people, cells = np.concatenate([before, people]), pl.concat([known, cells])
-        self._members[cell] = people, cells
 
     def _mark(self, cell: str) -> None:
         place = _place(cell)

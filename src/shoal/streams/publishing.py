@@ -19,7 +19,6 @@ from pydantic import TypeAdapter
 from shoal.connectors import engines, files
 from shoal.data.certificate import Certificate
 from shoal.data.language import printable
-from shoal.data.schema import Fields
 from shoal.data.stream import KINDS, Piece
 from shoal.data.table import Table
 from shoal.data.warnings import warn
@@ -61,24 +60,13 @@ class StreamRequest:
             )
 
     def unsafe_parts(self, parts: str, instead: str) -> list[str]:
-        """Promises that do not hold for all parts though they hold in each. parts: such as
-        `partitions`. instead: what to do.
-        """
+        """Promises that hold in each of some `parts` and may fail in all. instead: what to do."""
         return [
             f"promise '{promise.model}': may fail where classes of different {parts} show the same"
             f" cells; leave it out, or {instead}"
             for promise in self.policy.build_promises()
             if not promise.monotone
         ]
-
-    @property
-    def subject(self) -> str | None:
-        return self.policy.subject
-
-    @property
-    def fields(self) -> Fields:
-        """What the policy says of the records."""
-        return self.policy.fields
 
     def read_reference(self) -> files.SourceFile | None:
         """The table that shows what the policy leaves open, if one is named."""
@@ -111,7 +99,7 @@ class StreamRequest:
             **self.fixed,
             "reference": None if reference is None else reference.sha256,
             "columns": names,
-            "record_lines": self.fields.record_lines,
+            "record_lines": self.policy.fields.record_lines,
         }
 
 
@@ -236,11 +224,14 @@ class Publishing(ABC):
         lines = [json.dumps({"record": at, "reason": why}) + "\n" for at, why in bad]
         self.outputs["dead_letters"].pending += "".join(lines).encode()
         positions = np.append(piece.position, [at for at, _ in piece.bad]).astype(np.int64)
-        known = self.counters.new_fields
+        known, was_aside = self.counters.new_fields, self.counters.mostly_aside
         self.counters.meet(piece.new)
-        if self._options.follow and self.counters.new_fields != known:  # its end may be far
-            warn(self.counters.fields_dropped)
         self.counters.came(positions, np.array([at for at, _ in bad], dtype=np.int64))
+        if self._options.follow:  # its end may be far
+            if self.counters.new_fields != known:
+                warn(self.counters.fields_dropped)
+            if self.counters.mostly_aside and not was_aside:
+                warn(self.counters.source_changed)
         return batch
 
     def _note_arrival(self, now: float, deadline: float) -> None:

@@ -27,8 +27,7 @@ import polars as pl
 
 from shoal.connectors import engines, files
 from shoal.connectors.feeds import feed_of
-from shoal.connectors.files import file_sha256
-from shoal.connectors.location import PARQUET, Location
+from shoal.connectors.location import Location
 from shoal.connectors.outputs import (
     describe_file,
     remove_stale_signature,
@@ -39,20 +38,20 @@ from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress
 from shoal.data.room import bytes_of
 from shoal.data.schema import Render
-from shoal.errors import ANOTHER_STREAM, TWICE, CheckpointError, os_errors_as_input_errors
+from shoal.errors import ANOTHER_STREAM, TWICE, CheckpointError, is_stop, os_errors_as_input_errors
 from shoal.policy.policy import Policy
 from shoal.protocols import Source
 from shoal.streams import kafka
-from shoal.streams.certify import output_of, require_whole_kept, whole_stream, write_certificate
+from shoal.streams.certify import require_whole_kept, whole_stream, write_certificate
 from shoal.streams.checkpoint import Checkpoint
 from shoal.streams.options import StreamOptions
 from shoal.streams.outputs import Output, RowFormat
 from shoal.streams.partitions import TELL_EVERY, stream_partitions
 from shoal.streams.publishing import Publishing, StreamRequest
 from shoal.streams.shard import Rows
-from shoal.streams.shard_files import NAMED, BatchFolder, batch_folder, digest
+from shoal.streams.shard_files import NAMED, BatchFolder, batch_folder
 from shoal.streams.sharded import stream_sharded
-from shoal.streams.stream_status import is_stop, refusals_noted
+from shoal.streams.stream_status import refusals_noted
 
 Certify = Callable[[], Certificate]
 
@@ -61,14 +60,10 @@ class RollingFolder:
     """The files of a folder that are committed, and the parts of the next one."""
 
     def __init__(self, folder: BatchFolder, roll: str, checkpoint: Path) -> None:
-        self._folder, self._checkpoint = folder, checkpoint
+        self.folder, self._checkpoint = folder, checkpoint
         self._most = None if roll == "day" else bytes_of(roll)
         self._entries: list[dict[str, Any]] = []
         self._until = 0  # the last step whose rows are in them
-
-    def require_untouched(self) -> None:
-        """Raises CheckpointError where a new stream would go into a folder that holds something."""
-        self._folder.require_untouched()
 
     def add_due(
         self, step: int, sink: Output, rows: RowFormat, nothing: pl.DataFrame, at_end: bool
@@ -87,33 +82,29 @@ class RollingFolder:
         draft = self._checkpoint / name
         rows.join_parts(sink.path, nothing, draft, sink.pending)
         records = pl.scan_parquet(draft).select(pl.len()).collect().item()
-        found = Rows(name, records, draft.stat().st_size, file_sha256(draft))
+        found = Rows(name, records, draft.stat().st_size, files.file_sha256(draft))
         self._entries, self._until = [*self._entries, found.entry(name)], step
 
     def put(self, sink: Output, certify: Certify) -> None:
         """Puts the file that was committed last, if it waits, with its manifest; its parts go."""
         draft = self._checkpoint / self._entries[-1]["name"] if self._entries else None
         if draft is not None and draft.exists():
-            self._folder.put(draft, self._entries[-1])
-            self.certify(certify())
+            self.folder.put(draft, self._entries[-1])
+            self.folder.certify(certify().to_json())
         for part in sink.files:
             if int(part.stem) <= self._until:
                 part.unlink()
         if draft is not None:
             draft.unlink(missing_ok=True)
 
-    def certify(self, certificate: Certificate) -> None:
-        """Writes the manifest, which is the certificate."""
-        self._folder.certify(certificate.to_json())
-
     def take_up(self, state: Mapping[str, Any]) -> None:
         """Goes back to what a snapshot committed; raises CheckpointError if the folder is newer."""
         self._entries, self._until = state["rolled"], int(state["rolled_until"])
-        self._folder.require_no_later(self._entries)
+        self.folder.require_no_later(self._entries)
 
     def require_as_left(self) -> None:
         """Raises CheckpointError where a file that was put is not there, or has another size."""
-        self._folder.require_as_left(self._entries)
+        self.folder.require_as_left(self._entries)
 
     @property
     def records(self) -> int:
@@ -125,12 +116,7 @@ class RollingFolder:
         return {"rolled": self._entries, "rolled_until": self._until}
 
     def described(self, render: Render) -> Mapping[str, Any]:
-        path, whole = self._folder.path, digest(self._entries)
-        # a folder of one format is described as a file of it
-        return {
-            **describe_file(path, f"{path}{PARQUET}", whole, render),
-            "files": self._entries,
-        }
+        return self.folder.described(self._entries, render)
 
 
 def _day(seconds: float | None = None) -> int:
@@ -167,9 +153,9 @@ def stream_file(
             return stream_partitions(request, progress=progress, clock=clock)
         feed: Source
         if is_topic:
-            feed = kafka.TopicFeed(options.source, options.follow, request.fields)
+            feed = kafka.TopicFeed(options.source, options.follow, request.policy.fields)
         else:
-            feed = feed_of(options.source, options.follow, request.fields)
+            feed = feed_of(options.source, options.follow, request.policy.fields)
         stack.callback(feed.close)
         opened = _one_time_run if options.checkpoint is None else _resumable_run
         run = stack.enter_context(opened(request, feed, clock))
@@ -266,14 +252,16 @@ class Run(Publishing):
         """Resumes from the checkpoint; raises CheckpointError where it is another stream's."""
         state = self._checkpoint.load()
         if state is None:
+            self.status.begin(self._step, self.counters)  # where the sink refuses, it says so
             self._identity = secrets.token_hex(8)
             self.outputs.connect(self._identity, self._step)
             self.outputs.require_untouched()
             if self.rolling is not None:
-                self.rolling.require_untouched()
-            self.status.begin(self._step, self.counters)
+                self.rolling.folder.require_untouched()
             return
         self._resume_from(state)
+        if self.counters.closed:
+            self._require_no_more()  # before the status: a refusal leaves the stream ended
         self.status.begin(self._step, self.counters, float(state["at"]))
 
     def _take_up(self, state: dict[str, Any]) -> None:
@@ -299,7 +287,6 @@ class Run(Publishing):
 
     def run_to_end(self, progress: Progress) -> None:
         if self.counters.closed:
-            self._require_no_more()
             return
         self._since, at_end = self._clock(), False
         while not at_end:
@@ -308,6 +295,8 @@ class Run(Publishing):
             if self._advance(piece):
                 self._is_told = False
             else:
+                if not self._last_line:  # else its counts stay
+                    progress("waiting for records")
                 time.sleep(IDLE)
             self._tell(progress)
 
@@ -320,7 +309,7 @@ class Run(Publishing):
             raise CheckpointError(
                 f"checkpoint '{self._checkpoint.folder}': its stream has ended, and the source has"
                 f" grown since; for the new records alone {ANOTHER_STREAM}. A source that grows is"
-                " given with --follow"
+                " given with --follow when it begins"
             )
 
     # committing
@@ -376,9 +365,7 @@ class Run(Publishing):
         return certificate
 
     def interrupt(self) -> None:
-        """Writes the certificate of what is committed, if anything is; to a folder also the rows
-        that wait for a file.
-        """
+        """Writes the certificate of what is committed, if any; to a folder waiting rows, too."""
         state = self._checkpoint.load()
         if state is None or (self.outputs.format.in_parts and self.rolling is None):
             return
@@ -401,7 +388,7 @@ class Run(Publishing):
         if self._options.place.is_table:
             self.outputs.certify(certificate.to_json())
         elif self.rolling is not None:
-            self.rolling.certify(certificate)
+            self.rolling.folder.certify(certificate.to_json())
         elif not self._options.place.is_standard:
             path = self._options.certificate_path
             write_certificate(certificate, path)
@@ -428,10 +415,12 @@ class Run(Publishing):
         return self._certificate(self._read_and_written(digest))
 
     def _read_and_written(self, digest: str | None) -> dict[str, Any]:
-        render = self.core.schema.render
-        output = output_of(self._options, self._published, digest, render)
+        render, place = self.core.schema.render, self._options.place
+        output: Mapping[str, Any] = {"sha256": digest}  # of a topic or standard output
         if self.rolling is not None:
             output = self.rolling.described(render)
+        elif place.is_path or place.is_table:
+            output = describe_file(self._published, self._options.sink, digest, render)
         return {"input": {"sha256": self._input or self._feed.sha256}, "output": output}
 
     def _tell(self, progress: Progress) -> None:

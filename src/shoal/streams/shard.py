@@ -182,7 +182,9 @@ class ShardRun(Publishing):
 def require_seen(checkpoint: Path, step: Step) -> None:
     """Raises CheckpointError where the driver does not see what a task wrote."""
     state, rows = step.state, step.rows
-    snapshot = shard_folder(checkpoint, step.shard) / _snapshot_name(state)
+    snapshot = shard_folder(checkpoint, step.shard) / SharedCheckpoint.named(
+        state.step, state.digest
+    )
     if not snapshot.is_file() or (rows is not None and not (checkpoint / rows.path).is_file()):
         raise _unseen(checkpoint)
 
@@ -194,14 +196,10 @@ def _unseen(checkpoint: Path) -> CheckpointError:
     )
 
 
-def _snapshot_name(state: ShardState) -> str:
-    return f"snapshot-{state.step}-{state.digest[:SHOWN]}"
-
-
 def forget_steps(checkpoint: Path, shard: int, state: ShardState) -> None:
     """Removes what no commit names of a shard: the state of earlier steps, and of lost ones."""
     folder = shard_folder(checkpoint, shard)
-    kept = _snapshot_name(state)
+    kept = SharedCheckpoint.named(state.step, state.digest)
     for path in folder.iterdir() if folder.is_dir() else ():
         if path.name.startswith(("snapshot-", "rows-")) and path.name != kept:
             path.unlink(missing_ok=True)

@@ -21,12 +21,12 @@ import polars as pl
 
 from shoal.connectors.feeds import feed_of
 from shoal.connectors.files import file_sha256, umask
-from shoal.connectors.location import MANIFEST, Location
-from shoal.connectors.outputs import draft_beside, remove_stale_signature
+from shoal.connectors.location import MANIFEST, PARQUET, Location
+from shoal.connectors.outputs import describe_file, draft_beside, remove_stale_signature
 from shoal.data.person_names import names_of
 from shoal.data.regular_files import sync
 from shoal.data.room import new_file
-from shoal.data.schema import Fields
+from shoal.data.schema import Fields, Render
 from shoal.data.stream import Piece
 from shoal.data.table import Table, as_text
 from shoal.errors import ANOTHER_STREAM, TWICE, CheckpointError, InputError
@@ -163,7 +163,7 @@ class Splitter:
     request: StreamRequest
 
     def __call__(self, file: NewFile) -> Split:
-        feed = feed_of(file.path, fields=self.request.fields)
+        feed = feed_of(file.path, fields=self.request.policy.fields)
         pieces: list[Piece] = []
         try:
             if sorted(feed.names) != sorted(self.names):
@@ -330,6 +330,11 @@ class BatchFolder:
         self._take_place(copy)
         remove_stale_signature(self.path / MANIFEST)
 
+    def described(self, entries: Sequence[Mapping[str, Any]], render: Render) -> Mapping[str, Any]:
+        """The certificate's `output`: a folder of one format is described as a file of it."""
+        whole = describe_file(self.path, f"{self.path}{PARQUET}", digest(entries), render)
+        return {**whole, "files": entries}
+
     def _take_place(self, copy: Path) -> None:
         self.path.mkdir(exist_ok=True)
         copy.chmod(0o666 & ~umask())
@@ -345,7 +350,7 @@ def batch_folder(output: str) -> Iterator[BatchFolder]:
         yield BatchFolder(output, draft)
 
 
-def digest(entries: list[dict[str, Any]]) -> str:
+def digest(entries: Sequence[Mapping[str, Any]]) -> str:
     """One SHA-256 of all files: that of the lines that sha256sum prints about them."""
     by_name = sorted(entries, key=lambda entry: str(entry["name"]))
     lines = "".join(f"{entry['sha256']}  {entry['name']}\n" for entry in by_name)

@@ -24,7 +24,7 @@ import numpy as np
 from shoal.connectors import files
 from shoal.connectors.engines import Engine
 from shoal.connectors.location import PARQUET
-from shoal.connectors.outputs import describe_file, sole_writer
+from shoal.connectors.outputs import sole_writer
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress
 from shoal.data.room import SharedRoom
@@ -153,7 +153,7 @@ class ShardedRun:
                 f"engine '{name}': say in how many shards a new stream is published, such as"
                 f" --engine {name}:4"
             )
-        names = shard_files.column_names(batch[0].path, self._request.fields)
+        names = shard_files.column_names(batch[0].path, self._request.policy.fields)
         self._request.core(names, self._reference)
         for shard in range(shards):  # tasks make none: not all may see this place
             shard_folder(self._checkpoint.folder, shard).mkdir(mode=0o700, exist_ok=True)
@@ -169,18 +169,17 @@ class ShardedRun:
 
     def run_to_end(self, progress: Progress) -> None:
         """Batch after batch; raises CheckpointError where files came after the stream's end."""
+        if self._state.closed and self._new_files()[0]:  # refused, the stream stays ended
+            raise CheckpointError(
+                f"checkpoint '{self._checkpoint.folder}': its stream has ended, and the source has"
+                f" new files since; for these {ANOTHER_STREAM}. A folder that grows is given with"
+                " --follow when it begins"
+            )
         with self._told():
-            while True:
-                taken = self._state.taken_sizes
-                batch, has_more = shard_files.new_files(self._options.source, taken, BATCH_BYTES)
-                if self._state.closed:
-                    if not batch:
-                        return
-                    raise CheckpointError(
-                        f"checkpoint '{self._checkpoint.folder}': its stream has ended, and the"
-                        f" source has new files since; for these {ANOTHER_STREAM}. A folder that"
-                        " grows is given with --follow"
-                    )
+            if self._options.follow:
+                progress("waiting for files")
+            while not self._state.closed:
+                batch, has_more = self._new_files()
                 if not batch and self._options.follow:
                     self._status.waits()
                     time.sleep(IDLE)
@@ -194,22 +193,24 @@ class ShardedRun:
                     f" shards, {counters.published} published, {counters.waiting} waiting,"
                     f" {counters.bad} set aside"
                 )
-                if at_end:
-                    return
+
+    def _new_files(self) -> tuple[list[shard_files.NewFile], bool]:
+        """The next batch of files, and whether there are more."""
+        return shard_files.new_files(self._options.source, self._state.taken_sizes, BATCH_BYTES)
 
     def _do(self, batch: list[shard_files.NewFile], at_end: bool) -> None:
         state, request, folder = self._state, self._request, self._room.folder
-        sharding = shard_files.Sharding(request.subject, state.shards, request.policy.model.seed)
+        sharding = shard_files.Sharding(
+            request.policy.subject, state.shards, request.policy.model.seed
+        )
         assert folder is not None
         splitter = shard_files.Splitter(sharding, tuple(state.names), folder, request)
         splits = self._room.each(splitter, batch)
         try:
             state.require_new(splits, self._options.source)
             types = _one_kind(splits, state.types)
-            steps = self._room.each(
-                Advance(request, tuple(state.names)),
-                self._tasks(splits, at_end),
-            )
+            work = Advance(request, tuple(state.names))
+            steps = self._room.each(work, self._tasks(splits, at_end))
         finally:
             for split in splits:
                 Path(split.path).unlink(missing_ok=True)
@@ -303,15 +304,11 @@ class ShardedRun:
 
     def _certificate(self) -> Certificate:
         """What was measured in all shards, and which files of the output they are in."""
-        state, output = self._state, self._output.path
+        state = self._state
         entries = sorted(state.files, key=lambda entry: str(entry["name"]))
-        # a folder of one format is described as a file of it
-        sink = describe_file(
-            output, f"{output}{PARQUET}", shard_files.digest(entries), self._core.schema.render
-        )
         read_and_written = {
             "input": {"sha256": state.source_digest if state.closed else None},
-            "output": {**sink, "files": entries},
+            "output": self._output.described(entries, self._core.schema.render),
         }
         parts = {shard: one.counters for shard, one in enumerate(state.states)}
         return certify.union_certificate(parts, self._core, "shard", {}, read_and_written)

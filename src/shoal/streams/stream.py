@@ -56,8 +56,7 @@ class Stream(Figures):
     """Records in, published rows out, in batches of any size: the same records give the same rows.
 
     What comes back may hold records of earlier batches, and those of this one may come later. Every
-    row was
-    measured before it came back: what breaks a promise raises PromiseError instead.
+    row was measured before it came back: what breaks a promise raises PromiseError instead.
     """
 
     def __init__(self, policy: Policy, reference: "Frame | None" = None) -> None:
@@ -90,12 +89,9 @@ class Stream(Figures):
         if findings:
             reasons = [f"record {row}: {why}" for row, why in sorted(findings.items())]
             reasons[0] = reasons[0].replace(":", " (the first is 0):", 1)
-            more = (
-                [f"{len(reasons) - MOST_BAD} more records do not fit"]
-                if len(reasons) > MOST_BAD
-                else []
-            )
-            raise InputError.from_findings(reasons[:MOST_BAD] + more)
+            if len(reasons) > MOST_BAD:
+                reasons[MOST_BAD:] = [f"{len(reasons) - MOST_BAD} more records do not fit"]
+            raise InputError.from_findings(reasons)
         known = len(core.found)
         out, _ = core.push(frame, core.arrived + np.arange(frame.height))
         return like(batch, _measured(core, out, known))
@@ -148,11 +144,8 @@ class Stream(Figures):
 
     def _begun(self, names: list[str]) -> StreamCore:
         if self._core is None:
-            reference = (
-                self.policy.reference_table
-                if self._reference is None
-                else table_of(self._reference)
-            )
+            given = self._reference
+            reference = self.policy.reference_table if given is None else table_of(given)
             self._core = StreamCore(self.policy, list(names), reference)
         elif sorted(names) != sorted(self._core.names):
             raise InputError(

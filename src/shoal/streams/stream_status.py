@@ -22,7 +22,14 @@ from shoal.connectors import metrics
 from shoal.data import json_rules as shape
 from shoal.data.notebook import Figures
 from shoal.data.regular_files import path_text
-from shoal.errors import UNREADABLE, CheckpointError, PromiseError, ShoalError
+from shoal.errors import (
+    UNREADABLE,
+    CheckpointError,
+    PartyError,
+    PromiseError,
+    ShoalError,
+    is_stop,
+)
 from shoal.version import VERSION
 
 if TYPE_CHECKING:
@@ -117,12 +124,7 @@ class StreamLog:
         }
 
     def content(self) -> dict[str, Any]:
-        return {
-            "started": self.started,
-            "minutes": self.minutes,
-            "events": self.events,
-            "gaps": self.gaps,
-        }
+        return {name: value for name, value in vars(self).items() if name != "last"}
 
 
 def write_status(folder: Path, content: Mapping[str, Any]) -> None:
@@ -224,7 +226,7 @@ def stream_status(checkpoint: str | Path, *, now: float | None = None) -> Stream
             ) from None
         raise CheckpointError(
             f"checkpoint '{checkpoint}': has no {NAME}; name the folder of a stream's --checkpoint"
-            " that has committed something"
+            " that has begun"
         ) from None
     except (OSError, *UNREADABLE):
         raise CheckpointError(
@@ -306,14 +308,13 @@ class StatusWriter:
         self._done, self._bad = _totals(counters), counters.bad
         if not counters.closed:
             self._log.note("resumed" if is_resumed else "begun", now)
-        if is_resumed and self._folder is not None:
-            # a run that was killed left the status of the commit before
-            self._content = self._counted(step, counters, now if at is None else at)
+        self._content = self._counted(step, counters, now if at is None else at)
+        if is_resumed:  # a run that was killed left the status of the commit before
             self._write()
 
     def waits(self) -> None:
         """A sign of life, while nothing comes."""
-        if self._content and time.time() - self._content["alive"] >= BEAT:
+        if self._content and time.time() - self._content.get("alive", 0.0) >= BEAT:
             self._write()
 
     def waited(self, longest: float) -> None:
@@ -354,6 +355,8 @@ class StatusWriter:
         """Says why a run ended before its source did."""
         if not self._content:
             return
+        if "alive" not in self._content and not isinstance(cause, PartyError):
+            return  # a refusal leaves no checkpoint; where a server is missing, the same run begins
         state = STOPPED if is_stop(cause) else FAILED
         state = BROKEN if isinstance(cause, PromiseError) else state
         now = time.time()
@@ -442,11 +445,6 @@ def _figures(status: Mapping[str, Any]) -> metrics.Figures:
         "stream_last_commit_timestamp_seconds": ("When it last committed.", status["at"]),
         "stream_alive_timestamp_seconds": ("The last sign of life.", status["alive"]),
     }
-
-
-def is_stop(cause: BaseException) -> bool:
-    """Whether a user stopped the run; compiled code wraps a KeyboardInterrupt in a SystemError."""
-    return isinstance(cause, KeyboardInterrupt) or isinstance(cause.__cause__, KeyboardInterrupt)
 
 
 def _totals(counters: StreamCounters) -> dict[str, float]:

@@ -15,12 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from shoal.connectors.database.address import (
-    CERTIFICATES,
-    STREAMS,
-    TableAddress,
-    require_whole,
-)
+from shoal.connectors.database.address import CERTIFICATES, STREAMS, TableAddress, require_whole
 from shoal.connectors.database.connections import opened
 from shoal.connectors.database.session import (
     KEEPING,

@@ -183,9 +183,7 @@ def _parted(
     local: Sequence[PrivacyModel],
     rng: np.random.Generator,
 ) -> Partition:
-    """Classes of these records that keep k, which is the first promise, and if they can the rest;
-    one, where they are fewer than 2k.
-    """
+    """Classes of these records that keep k, and if they can the rest; one of fewer than 2k."""
     if len(rows) < 2 * local[0].least_subjects(False):
         return Partition(np.zeros(len(rows), dtype=np.int32), 1)
     part = matrix.take(rows)
@@ -200,10 +198,7 @@ BLOCK = 1 << 21  # pairs of a class and a person who may fit it that are compare
 
 
 def find_united(
-    table: Table,
-    bound: BoundTable,
-    guard: BesideGuard,
-    progress: Progress = no_progress,
+    table: Table, bound: BoundTable, guard: BesideGuard, progress: Progress = no_progress
 ) -> tuple[Partition, float]:
     """Classes that keep every promise and leave k people who fit, and the CPU seconds it took.
 

@@ -235,9 +235,7 @@ def _part(table: Table, encoded: EncodedTable, problem: Problem, rows: np.ndarra
     sensitive, strange = encode_sensitive_columns(smaller, schema, problem.earlier)
     populations, wrong = encode_populations(problem.tables.populations, schema, encoded)
     InputError.raise_for([*strange, *wrong])
-    label = None
-    if schema.label is not None:
-        label = table.column(schema.label).codes[rows]
+    label = None if schema.label is None else table.column(schema.label).codes[rows]
     everyone = np.zeros(len(rows), dtype=np.int32)
     whole = Classes(everyone, 1, part.subjects, sensitive)
     return BoundTable(problem, part, whole, label, populations)
@@ -271,20 +269,17 @@ def replay_of(
         return None, NO_ACCOUNT
     method = problem.build_method()
     rng = np.random.default_rng(problem.seed)
-    k = problem.required_k or 1
-
-    def originals(published: np.ndarray) -> np.ndarray:
-        return published if rows is None else rows[published]
+    originals = np.arange(encoded.records) if rows is None else rows
 
     def candidates(published: np.ndarray) -> list[np.ndarray]:
-        asked = _Refusing(k)
+        asked = _Refusing(problem.required_k or 1)
         # in the scale of the whole table
-        matrix = encoded.take(np.sort(originals(published))).matrix()
+        matrix = encoded.take(np.sort(originals[published])).matrix()
         method.partition(matrix, asked, rng)
         return asked.candidates
 
     def stays_whole(published: np.ndarray, name: str, assigned: np.ndarray) -> np.ndarray:
-        chosen = originals(published)
+        chosen = originals[published]
         order = np.argsort(chosen)  # as the method sees them
         ways, people = assigned.shape
         columns = {

@@ -7,10 +7,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import partial
 from hashlib import sha256
-from math import ceil
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
@@ -22,7 +20,6 @@ from shoal.data.certificate_shape import BesideReport, MethodReport
 from shoal.data.classes import Classes
 from shoal.data.coded_table import ShownTable
 from shoal.data.cut import Cut
-from shoal.data.matrix import Matrix
 from shoal.data.partition import Partition, require_partition
 from shoal.data.progress import Progress, no_progress
 from shoal.data.recoding import GlobalRecoding
@@ -37,7 +34,6 @@ from shoal.policy import registry
 from shoal.policy.binding.table import BoundTable, bind
 from shoal.policy.problem import Problem
 from shoal.privacy.promises import BoundPromises, infeasible_promises
-from shoal.protocols import PrivacyModel
 from shoal.recoding.recode import find_classes, recode
 from shoal.search.repair import repair
 
@@ -163,6 +159,8 @@ def with_bound(certificate: Certificate, problem: Problem, release: Release | No
 
     release: None past memory, where promises count records alone.
     """
+    from shoal.search.most_classes import class_bound
+
     records = certificate["records"]
     one = Classes(np.broadcast_to(np.int32(0), records["out"] - records["withheld"]), 1)
     bound = class_bound(problem.promises, one if release is None else release.classes)
@@ -237,7 +235,7 @@ def _decide_recoding(
         from shoal.tables.explain import explain
 
         progress("asking what would be cheaper")
-        extras["explanation"] = explain(matrix, whole_table, cut, problem, _search)
+        extras["explanation"] = explain(matrix, whole_table, cut, problem)
     return RecodingDecision(cut, seconds, method, reasons, saved, extras)
 
 
@@ -246,12 +244,6 @@ def _no_explanation(problem: Problem) -> str:
         f"method '{problem.method_name}': recodes each class on its own, so no level or column"
         " forced it; --explain is for methods of global recoding, such as full-domain"
     )
-
-
-def _search(matrix: Matrix, whole_table: Classes, problem: Problem) -> Cut:
-    cut = find_classes(matrix, whole_table, problem)[0]
-    assert isinstance(cut, Cut)
-    return cut
 
 
 def _planned(bound: BoundTable, plan: Plan) -> RecodingDecision:
@@ -275,66 +267,6 @@ def _planned(bound: BoundTable, plan: Plan) -> RecodingDecision:
         None,
         extras,
     )
-
-
-# How many classes a table can be divided into at most, whoever divides it and however.
-#
-# Ours; the paper of the rounded partition (Wu, Tang, Ni, Sun 2012) proves it for k alone and
-# leaves l-diversity open. n records, one a person, in any classes; f(v) of them have value v.
-#
-# k: floor(n / k). Distinct l: max{a <= n / max(k, l) : sum over v of min(f(v), a) >= l * a}. A
-# class has l pairs (value, class), and a value is in min(f(v), a) of them at most. Conversely
-# deal at most a records of each value in turn to a classes: none gets a value twice; fill up with
-# the rest. The sum less l * a is concave in a and 0 at 0, so the largest such a is found by
-# halving. Shares of 1/l at most: floor(n / max(k, l)). With k' = l * ceil(k / l), floor(n / k')
-# can always be made where no value has more than n / l records; the truth lies between, at either
-# end or inside. Classes are what a method makes: cuts along attributes need not reach the bound
-# (a a b b along one attribute, k = l = 2: the bound is 2, every cut leaves one).
-
-
-K, DISTINCT, SHARE = "k-anonymity", "l-diversity", "alpha-k-anonymity"
-
-
-def most_distinct(counts: np.ndarray, k: int, l: int) -> int:
-    """The most classes of k people with l different values each. counts: (values,) of each."""
-    low, high = 0, int(counts.sum()) // max(k, l)
-    while low < high:
-        a = (low + high + 1) // 2
-        if int(np.minimum(counts, a).sum()) >= l * a:
-            low = a
-        else:
-            high = a - 1
-    return low
-
-
-def class_bound(models: Sequence[PrivacyModel], table: Classes) -> int | None:
-    """The most classes in which these promises can hold, or a little more than these.
-
-    None where people have several records, or something else is promised. table: whatever its
-    classes are; those of its records that are in none don't count.
-    """
-    kept = table.labels >= 0
-    if table.subjects is not None and int(np.bincount(table.subjects).max(initial=0)) > 1:
-        return None
-    asked = [(model, model.parameters) for model in models]
-    k = max((int(p["k"]) for _, p in asked if "k" in p), default=1)
-    bounds = []
-    for model, parameters in asked:
-        if model.model == K and not model.attributes:
-            bounds.append(int(kept.sum()) // k)
-        elif model.model == DISTINCT and parameters["kind"] == "distinct":
-            counts = _counts(table, model.attributes[0], kept)
-            bounds.append(most_distinct(counts, k, int(parameters["l"])))
-        elif model.model == SHARE and not parameters["values"]:
-            l = ceil(1 / Fraction(str(parameters["alpha"])))
-            bounds.append(int(kept.sum()) // max(k, l))
-        else:
-            return None
-    return min(bounds, default=None)
-
-
-def _counts(table: Classes, name: str, kept: np.ndarray) -> np.ndarray:
-    return np.bincount(table.sensitive[name].with_missing_as_one().codes[kept])
 
 
 # What a publish found: the certificate, the release, and the draft that it was made of.

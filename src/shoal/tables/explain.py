@@ -4,7 +4,7 @@ Every figure is measured by taking the same table again under one change. Nothin
 value.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from typing import NamedTuple
@@ -18,19 +18,15 @@ from shoal.data.regular_files import Json
 from shoal.errors import InfeasibleError, InputError
 from shoal.policy.problem import Problem
 from shoal.privacy.promises import BoundPromises
+from shoal.recoding.recode import find_classes
 from shoal.search.lattice import Lattice
 from shoal.search.lattice_costs import Node
 
-Search = Callable[[Matrix, Classes, Problem], Cut]
 
-
-def explain(
-    matrix: Matrix, whole_table: Classes, cut: Cut, problem: Problem, search: Search
-) -> Json:
+def explain(matrix: Matrix, whole_table: Classes, cut: Cut, problem: Problem) -> Json:
     """Why records are suppressed and columns fully generalized, and the nearest cheaper settings.
 
     whole_table: the matrix's records in one class.
-    search: finds the cut of another matrix or policy.
     """
     explanation: Json = {
         "suppressed": None,
@@ -47,14 +43,16 @@ def explain(
         )
         if cut.suppressed.any():
             explanation["suppressed"] = _suppressed(lattice, cut, whole_table, problem)
-        explanation["generalized"] = [
-            _lower(lattice, cut.levels, j, whole_table, problem) for j in _full(lattice, cut.levels)
-        ]
+        for j, name in enumerate(matrix.names):
+            if 0 < cut.levels[j] == lattice.high[j]:
+                lower = _raised(lattice, cut.levels, j, cut.levels[j] - 1)
+                broken = _broken(lattice, lower, whole_table, problem)
+                explanation["generalized"].append({"attribute": name, "promises": broken})
         explanation["looser"] = _looser(lattice, cut)
         explanation |= neighbourhood(matrix, bound, cut.levels, problem)
     explanation["cheaper"] = [
         {**easier._asdict(), "setting": setting, "now": now._asdict()}
-        for setting, easier, now in _changed(matrix, whole_table, cut, problem, search)
+        for setting, easier, now in _changed(matrix, whole_table, cut, problem)
         if easier.is_cheaper_than(now)
     ]
     return explanation
@@ -75,20 +73,6 @@ def _suppressed(lattice: Lattice, cut: Cut, whole_table: Classes, problem: Probl
         "records": records,
         "promises": _broken(lattice, cut.levels, whole_table, problem),
         "columns": columns,
-    }
-
-
-def _full(lattice: Lattice, levels: Node) -> list[int]:
-    """Attributes that show nothing."""
-    return [j for j, level in enumerate(levels) if level == lattice.high[j] and level > 0]
-
-
-def _lower(lattice: Lattice, levels: Node, j: int, whole_table: Classes, problem: Problem) -> Json:
-    """What breaks if a fully generalized attribute goes one level down."""
-    node = _raised(lattice, levels, j, levels[j] - 1)
-    return {
-        "attribute": lattice.matrix.names[j],
-        "promises": _broken(lattice, node, whole_table, problem),
     }
 
 
@@ -173,14 +157,14 @@ class CutScore(NamedTuple):
 
 
 def _changed(
-    matrix: Matrix, whole_table: Classes, cut: Cut, problem: Problem, search: Search
+    matrix: Matrix, whole_table: Classes, cut: Cut, problem: Problem
 ) -> Iterator[tuple[str, CutScore, CutScore]]:
     """What comes of asking one less, and of leaving one quasi-identifier out.
 
     Each beside what is now.
     """
     for setting, changed in problem.policy.eased():
-        easier = _tried(search, matrix, whole_table, problem.again(changed))
+        easier = _tried(matrix, whole_table, problem.again(changed))
         if easier is not None:
             yield setting, CutScore.of(easier), CutScore.of(cut)
     for j, name in enumerate(matrix.names):
@@ -188,7 +172,7 @@ def _changed(
         if fewer is None:
             continue
         narrowed = _narrowed(matrix, j)
-        easier = _tried(search, narrowed, whole_table, problem.again(fewer))
+        easier = _tried(narrowed, whole_table, problem.again(fewer))
         if easier is not None:
             now = _now_without(narrowed, whole_table, cut, problem.again(fewer), j)
             yield f"without '{name}'", CutScore.of(easier), now
@@ -209,11 +193,13 @@ def _now_without(
     return CutScore(judged.suppressed, judged.score)
 
 
-def _tried(search: Search, matrix: Matrix, whole_table: Classes, problem: Problem) -> Cut | None:
+def _tried(matrix: Matrix, whole_table: Classes, problem: Problem) -> Cut | None:
     try:
-        return search(matrix, whole_table, problem)
+        cut = find_classes(matrix, whole_table, problem)[0]
     except (InfeasibleError, InputError):
         return None
+    assert isinstance(cut, Cut)
+    return cut
 
 
 def _narrowed(matrix: Matrix, left_out: int) -> Matrix:

@@ -20,7 +20,7 @@ from shoal.connectors import files
 from shoal.connectors.frames import Frame, FrameT, like, refuse_path, table_of
 from shoal.connectors.location import FRAME, Location
 from shoal.connectors.outputs import check_not_read, described_second, misplaced, second_output
-from shoal.connectors.release_drafts import FrameDraft, check_output, release_draft, second_draft
+from shoal.connectors.release_drafts import FrameDraft, check_output, release_draft
 from shoal.connectors.traces import private_draft, write_trace
 from shoal.data.certificate import Certificate
 from shoal.data.coded_table import CodedTable, ShownTable
@@ -38,14 +38,7 @@ from shoal.policy.binding.table import bound_table
 from shoal.policy.consistency import named_as
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.recoding.recode import require_key
-from shoal.tables.draft import (
-    BOUNDED,
-    WITHHELD,
-    Outcome,
-    RecodedDraft,
-    prepare,
-    with_bound,
-)
+from shoal.tables.draft import BOUNDED, WITHHELD, Outcome, RecodedDraft, prepare, with_bound
 from shoal.tables.request import NOTHING_ELSE, PublishRequest
 
 if TYPE_CHECKING:
@@ -111,9 +104,7 @@ def policy_and_words(policy: PolicyLike, columns: Columns, verb: str = "publish"
 def save(
     publication: Publication[Any], path: str, overwrite: bool, trace: str | None
 ) -> Certificate:
-    """Writes a release that is a frame, and the certificate of what was written; see
-    `Publication.save`.
-    """
+    """Writes a release that is a frame, and its certificate; see `Publication.save`."""
     place, tables = Location(path), publication.policy.tables
     if publication.policy.is_in_two_tables:
         raise InputError("publication: has two tables; 'shoal.publish_file' writes both")
@@ -195,10 +186,7 @@ def _require_same(back: Table, written: Table, path: str) -> None:
 
 
 def publish_file(
-    table: str | Frame,
-    policy: Policy,
-    output: str,
-    request: PublishRequest = NOTHING_ELSE,
+    table: str | Frame, policy: Policy, output: str, request: PublishRequest = NOTHING_ELSE
 ) -> Outcome:
     """One release; writes the output and its certificate, both whole or neither.
 
@@ -215,7 +203,9 @@ def publish_file(
     read = [*policy.files, *attack.files]
     if isinstance(table, str):
         _check_outputs(table, output, request, read)
-    second = _second_output(table, output, read) if policy.is_in_two_tables else None
+    second = None
+    if policy.is_in_two_tables:
+        second = second_output(output, table, read) if isinstance(table, str) else FRAME
     if request.plan is not None:
         policy.require_global("plan: there is none to save or apply")
     plan = _plan_to_apply(request.plan, request.explain)
@@ -250,7 +240,9 @@ def publish_file(
         planned = outputs.enter_context(private_draft(request.plan if found else None))
         first_file = outputs.enter_context(release_draft(output, request.replace, second))
         # moved into place first
-        second_file = None if second is None else outputs.enter_context(second_draft(second))
+        second_file = None
+        if second is not None:
+            second_file = outputs.enter_context(release_draft(second, replace=True))
         progress("writing the release")
         for frame, file in ((draft.shown, first_file), (draft.sensitive, second_file)):
             if isinstance(frame, ShownTable):
@@ -299,11 +291,6 @@ def _check_outputs(table: str, output: str, request: PublishRequest, read: list[
         check_not_read(written, table, read)
     InputError.raise_for(misplaced("release", [output], request.plan, request.trace))
     check_output(output, request.replace)
-
-
-def _second_output(table: str | Frame, output: str, read: list[str]) -> str:
-    """Where the second of two tables goes; raises InputError where it can't be put there."""
-    return second_output(output, table, read) if isinstance(table, str) else FRAME
 
 
 def _refuse_past_memory(

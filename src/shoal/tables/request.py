@@ -224,9 +224,7 @@ class ReleaseRequest(Request, kw_only=True):
         "-p, --policy", "The policy (YAML, JSON or TOML); a ledger has its own."
     )
     ledger: Path | None = option(
-        "--ledger DIR",
-        "All releases of a ledger, alone and together.",
-        takes_no=_OF_ONE_TABLE,
+        "--ledger DIR", "All releases of a ledger, alone and together.", takes_no=_OF_ONE_TABLE
     )
     original: str | None = option(
         "--original", "What it was made of: with --trace, counts people, checks cells."

@@ -32,6 +32,7 @@ from shoal.search.repair import repair
 from shoal.search.segments import costs_of, loss_of
 from shoal.search.targets import PartPromises
 from shoal.tables.kernels.deal import deal
+from shoal.tables.methods.lattice_peeling import EXACT_ROWS, RULES
 
 UNITS = 31_000
 """Units of a table at least; fewer than twice as many."""
@@ -41,9 +42,6 @@ MOST_LEFT = 500
 
 MOST_FAILING = 0.3
 """Of dealt classes at most this share may fail, as where people have several records."""
-
-PRICED = 512
-"""Records on which a node is priced at most."""
 
 NEAR_TABLE = 200_000
 """Up to here, near records are looked for in three orders, beyond in one."""
@@ -79,7 +77,7 @@ def by_twins(
     part = PartPromises(promises, chosen, matrix.records)
     found = search(matrix.take(chosen), part)
     labels = _dealt(matrix, units, values[chosen], found, costs)
-    _join(labels, left, matrix, promises.closeness, m)
+    _join(labels, left, matrix, promises.closeness)
     polished = _polished(matrix, Partition.of(labels), values, promises.k, rng)
     if promises.holds(polished.labels, polished.count).mean() < 1 - MOST_FAILING:
         raise InfeasibleError("people are too often dealt to a class twice")
@@ -130,8 +128,7 @@ def cut_apart(
     columns = np.empty((matrix.attributes + 1, len(rows)), dtype=np.int32)
     columns[:-1] = matrix.codes[rows].T
     columns[-1] = rows
-    rules = (rounded_cut.SAME, True, True, rounded_cut.TIES_LEXICOGRAPHIC)
-    starts = rounded_cut.cut(columns, nodes, k, rules, PRICED, costs)
+    starts = rounded_cut.cut(columns, nodes, k, RULES, EXACT_ROWS, costs)
     return columns[-1].astype(np.int64), starts
 
 
@@ -172,7 +169,7 @@ def _dealt(
 
 
 def _join(
-    labels: np.ndarray, left: np.ndarray, matrix: Matrix, asked: tuple[Closeness, ...], m: int
+    labels: np.ndarray, left: np.ndarray, matrix: Matrix, asked: tuple[Closeness, ...]
 ) -> None:
     """Records in no unit join the class that grows least of those that take one more, in place;
     those without one become classes of their own.

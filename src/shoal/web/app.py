@@ -35,6 +35,7 @@ from shoal.data.language import gettext
 from shoal.errors import InputError
 from shoal.web import (
     checked,
+    guard,
     policy_text,
     result,
     routes_of_edits,
@@ -45,20 +46,7 @@ from shoal.web import (
 from shoal.web.compared import compare_screen
 from shoal.web.edits import one, whole
 from shoal.web.frame import frame, page, plain_page, shows
-from shoal.web.guard import (
-    COOKIE,
-    ENTER,
-    IDLE_SECONDS,
-    LINK,
-    REPORT_POLICY,
-    App,
-    Door,
-    Guard,
-    TooManyTries,
-)
-from shoal.web.policy_text import Context, Entry, has_comments
 from shoal.web.project import Busy, Project
-from shoal.web.routes_of_edits import form_of
 from shoal.web.screens import columns_screen, open_screen, promises_screen
 from shoal.web.server import MOST_STREAMS, Server
 from shoal.web.work import Refused
@@ -71,22 +59,22 @@ STATIC = {
 BEAT = 15.0  # seconds between signs of life in a stream of events
 
 
-def application(server: Server, second: Callable[[str], bool] = lambda secret: False) -> App:
+def application(server: Server, second: Callable[[str], bool] = lambda secret: False) -> guard.App:
     """The page of a project. second: whether a second `shoal ui` may have a new link."""
 
     async def new_link(request: Request) -> Response:
-        if not second(one(form_of(request), "secret")):
+        if not second(one(routes_of_edits.form_of(request), "secret")):
             return PlainTextResponse("", 401)
         return PlainTextResponse(opening_page(server))
 
     routes = [
         Route("/", home),
-        Route(ENTER, enter, methods=["POST"]),
-        Route(LINK, new_link, methods=["POST"]),
+        Route(guard.ENTER, enter, methods=["POST"]),
+        Route(guard.LINK, new_link, methods=["POST"]),
         Route("/open", opened),
-        Route("/columns", columns),
+        Route("/columns", shows(columns_screen, "q", "p")),
         Route("/promises", shows(promises_screen)),
-        Route("/compare", compare),
+        Route("/compare", shows(compare_screen, "m", "k", "at")),
         Route("/runs/{run}/report", report),
         Route("/releases/{release}/{name:path}", report),
         Route("/text", shows(text_screen)),
@@ -112,13 +100,13 @@ def application(server: Server, second: Callable[[str], bool] = lambda secret: F
     app = Starlette(routes=routes, exception_handlers=handlers)
     app.state.server = server
     app.add_middleware(_Noticing, server=server)
-    return Guard(app, server.door)
+    return guard.Guard(app, server.door)
 
 
 class _Noticing:
     """Remembers when somebody was last here, and what was changed by hand meanwhile."""
 
-    def __init__(self, app: App, server: Server) -> None:
+    def __init__(self, app: guard.App, server: Server) -> None:
         self._app, self._server = app, server
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -140,8 +128,8 @@ def opening_page(server: Server) -> str:
 async def enter(request: Request) -> Response:
     """A token for a cookie; the page it answers with leads on, as a Strict cookie needs."""
     try:
-        cookie = request.app.state.server.door.enter(one(form_of(request), "token"))
-    except TooManyTries:
+        cookie = request.app.state.server.door.enter(one(routes_of_edits.form_of(request), "token"))
+    except guard.TooManyTries:
         return PlainTextResponse(gettext("Too many tries. Wait a minute."), 429)
     if cookie is None:
         return PlainTextResponse(
@@ -149,7 +137,12 @@ async def enter(request: Request) -> Response:
         )
     answer = HTMLResponse(plain_page("entered.html.j2"))
     answer.set_cookie(
-        COOKIE, cookie, max_age=int(IDLE_SECONDS), httponly=True, samesite="strict", path="/"
+        guard.COOKIE,
+        cookie,
+        max_age=int(guard.IDLE_SECONDS),
+        httponly=True,
+        samesite="strict",
+        path="/",
     )
     return answer
 
@@ -179,18 +172,6 @@ async def opened(request: Request) -> Response:
     return page(request, await open_screen(request.app.state.server, folder))
 
 
-async def columns(request: Request) -> Response:
-    asked = request.query_params
-    server, number = request.app.state.server, whole(asked.get("p", ""), 1) or 1
-    return page(request, await columns_screen(server, asked.get("q", ""), number))
-
-
-async def compare(request: Request) -> Response:
-    asked = request.query_params
-    wanted = (asked.get(name, "") for name in ("m", "k", "at"))
-    return page(request, await compare_screen(request.app.state.server, *wanted))
-
-
 async def report(request: Request) -> Response:
     """A report or a dossier, which has styles of its own and therefore a policy of its own; or a
     file of a release, to be kept.
@@ -208,17 +189,17 @@ async def report(request: Request) -> Response:
         raise policy_text.NotThere
     path = policy_text.within(f"{folder}/{name}.html", project.folder)
     return FileResponse(
-        path, media_type="text/html", headers={"content-security-policy": REPORT_POLICY}
+        path, media_type="text/html", headers={"content-security-policy": guard.REPORT_POLICY}
     )
 
 
-async def text_screen(server: Server) -> Context:
+async def text_screen(server: Server) -> policy_text.Context:
     policy = server.project.policy_text
     context = await frame(server, "text", gettext("Policy"))
-    return context | {"text": policy, "has_comments": has_comments(policy)}
+    return context | {"text": policy, "has_comments": policy_text.has_comments(policy)}
 
 
-async def history_screen(server: Server) -> Context:
+async def history_screen(server: Server) -> policy_text.Context:
     entries = server.project.history.entries()
     position = server.project.history.position(entries)
     return {
@@ -229,7 +210,7 @@ async def history_screen(server: Server) -> Context:
     }
 
 
-def _chain(entries: list[Entry], position: int) -> set[int]:
+def _chain(entries: list[policy_text.Entry], position: int) -> set[int]:
     """The entries that the present state was made on, one after the other."""
     parents = {entry.number: entry.parent for entry in entries}
     found = set()
@@ -239,7 +220,7 @@ def _chain(entries: list[Entry], position: int) -> set[int]:
     return found
 
 
-async def help_screen(server: Server) -> Context:
+async def help_screen(server: Server) -> policy_text.Context:
     return await frame(server, "help", gettext("Help"))
 
 
@@ -339,7 +320,7 @@ def serve(folder: Path, start: Path, say: Say, show: Callable[[Path], object]) -
 async def _serve(project: Project, say: Say, show: Callable[[Path], object]) -> None:
     listening = _listening()
     host, port = listening.getsockname()[:2]
-    door, secret = Door(host, port), secrets.token_urlsafe(32)
+    door, secret = guard.Door(host, port), secrets.token_urlsafe(32)
     server = Server(project, door)
     about = {"pid": os.getpid(), "origin": door.origin, "secret": secret}
     project.say_where(about)
@@ -362,7 +343,7 @@ async def _serve(project: Project, say: Say, show: Callable[[Path], object]) -> 
     say_and_show(server, say, show)
     while not ended.done() and not serving.done():
         await asyncio.wait({ended, serving}, timeout=LOOK_AROUND, return_when=FIRST_COMPLETED)
-        if not server.jobs.open and time.monotonic() - server.used > IDLE_SECONDS:
+        if not server.jobs.open and time.monotonic() - server.used > guard.IDLE_SECONDS:
             server.quit()
     await asyncio.sleep(0.2)  # the last answer leaves
     web.should_exit = True

@@ -16,12 +16,9 @@ from shoal.data.certificate import Certificate
 from shoal.data.language import gettext
 from shoal.data.linked import PEOPLE
 from shoal.data.two_tables import sensitive_path
-from shoal.web import policy_text
-from shoal.web.edits import one
+from shoal.web import edits, policy_text, project, routes_of_edits
 from shoal.web.frame import frame, shows
 from shoal.web.policy_text import Context, only_changes
-from shoal.web.project import Run, certificate_of, data_in
-from shoal.web.routes_of_edits import form_of
 from shoal.web.server import Server
 
 CERTIFICATE = ".certificate.json"
@@ -116,13 +113,13 @@ def released_below(start: Path) -> list[str]:
 
 async def started(request: Request) -> Response:
     """Begins a check of the file that a form names."""
-    server, form = request.app.state.server, form_of(request)
-    named = one(form, "typed") or one(form, "path")
+    server, form = request.app.state.server, routes_of_edits.form_of(request)
+    named = edits.one(form, "typed") or edits.one(form, "path")
     asked: Context = {"named": named, "file": of_release(named, server.project.start)}
     for field in FIELDS:
-        given = one(form, field)
+        given = edits.one(form, field)
         asked[field] = _within(given, server.project.start) if given else None
-    server.start("verify", one(form, "once"), **asked, stamps=_stamps(asked))
+    server.start("verify", edits.one(form, "once"), **asked, stamps=_stamps(asked))
     return RedirectResponse("/check", 303)
 
 
@@ -134,8 +131,8 @@ def _within(named: str, start: Path) -> str:
 def of_release(named: str, start: Path) -> str:
     """What is released under this name; in the folder of a project's release, its data."""
     found = _within(named, start)
-    held = data_in(Path(found))
-    return _within(str(held), start) if certificate_of(held).is_file() else found
+    held = project.data_in(Path(found))
+    return _within(str(held), start) if project.certificate_of(held).is_file() else found
 
 
 def _stamps(asked: Context) -> list[list[int]]:
@@ -171,7 +168,7 @@ ROUTES = [
 # One draft beside another: what was asked differently, and what came of it.
 
 
-def beside(run: Run, other: Run) -> Context:
+def beside(run: project.Run, other: project.Run) -> Context:
     """Figures of both drafts in rows, the losses of their columns, and the policies' changed lines.
 
     In each row: what it is, the other draft's, this draft's.

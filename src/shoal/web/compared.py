@@ -3,14 +3,11 @@
 from contextlib import suppress
 
 from shoal.data.language import gettext
-from shoal.web import pictures
-from shoal.web.edits import whole
+from shoal.web import edits, pictures, work
 from shoal.web.frame import frame, shell
-from shoal.web.pictures import asked_ks, required_k, rows_now
 from shoal.web.policy_text import Context
 from shoal.web.project import Run
 from shoal.web.server import Server
-from shoal.web.work import Refused
 
 GLOBAL = "full-domain:suppression=0.05"  # a method whose levels can be walked
 
@@ -18,15 +15,14 @@ GLOBAL = "full-domain:suppression=0.05"  # a method whose levels can be walked
 async def compare_screen(server: Server, method: str, k: str, levels: str = "") -> Context:
     """The points, one of them chosen, and the same as a table. levels: of a global recoding."""
     project = server.project
-    ks = ",".join(map(str, asked_ks(server)))
+    ks = ",".join(map(str, pictures.asked_ks(server)))
     command = ["shoal", "compare", project.table_in_commands, "-p", "policy.yaml", "--ks", ks]
-    rows = rows_now(server)
+    rows = pictures.rows_now(server)
     known = [row for row in rows if row["loss"] is not None]
-    wanted = method, whole(k)
-    own_k = required_k(server)
+    wanted = method, edits.whole(k)
+    own_k = pictures.required_k(server)
     chosen = next((r for r in known if (r["label"], r["k"]) == wanted), None)
     chosen = chosen or next((r for r in known if r["k"] == own_k and r["holds"]), None)
-    running = next((j for j in server.jobs.open if j.kind == "compare"), None)
     at = chosen["k"] if chosen else own_k
     return {
         **await frame(server, "compare", gettext("Compare"), command),
@@ -35,27 +31,23 @@ async def compare_screen(server: Server, method: str, k: str, levels: str = "") 
         "table_rows": [row for row in rows if row["k"] == at],
         "chosen": chosen,
         "neighbours": _neighbours(known, chosen),
-        "is_current": bool(chosen) and _is_current(server, chosen),
+        "is_current": chosen is not None and _is_current(server, chosen),
         "chart": pictures.frontier(known, own_k, chosen) if known else None,
         "unreachable": [row for row in rows if row["loss"] is None],
         "broken": [row for row in rows if row["holds"] is False],
-        "running": running is not None,
+        "running": any(job.kind == "compare" for job in server.jobs.open),
         "done": len(rows),
         "lattice": await lattice_context(server, levels) if rows else None,
-        "last_run": server.last_draft(),
+        "last_run": project.last_draft,
         "global_label": None if project.is_several else GLOBAL,
         "several": project.is_several,
         "once": server.new_once(),
     }
 
 
-def _is_current(server: Server, row: Context | None) -> bool:
+def _is_current(server: Server, row: Context) -> bool:
     method = (server.project.policy.get("method") or {}).get("name")
-    return (
-        row is not None
-        and row["label"].partition(":")[0] == method
-        and row["k"] == required_k(server)
-    )
+    return row["label"].partition(":")[0] == method and row["k"] == pictures.required_k(server)
 
 
 def _neighbours(rows: list[Context], chosen: Context | None) -> list[str]:
@@ -67,15 +59,10 @@ def _neighbours(rows: list[Context], chosen: Context | None) -> list[str]:
     found = []
     for k, loss in own[max(place - 1, 0) : place] + own[place + 1 : place + 2]:
         points = 100 * abs(loss - chosen["loss"])
+        change = gettext("At k = {k} you would lose {points:.1f} points more.")
         if loss < chosen["loss"]:
-            change = gettext(
-                "At k = {k} you would keep {points:.1f} points more.", k=k, points=points
-            )
-        else:
-            change = gettext(
-                "At k = {k} you would lose {points:.1f} points more.", k=k, points=points
-            )
-        found.append(change)
+            change = gettext("At k = {k} you would keep {points:.1f} points more.")
+        found.append(change.format(k=k, points=points))
     return found
 
 
@@ -99,14 +86,12 @@ async def lattice_context(server: Server, at: str) -> Context | None:
     levels = _levels(at, names) or best
     if levels != best:
         asked = {**server.asked_of(run), "levels": levels}
-        walked = None
-        with suppress(Refused):
-            walked = await server.desk.soon(
-                "lattice", stamp=[server.stamp(), server.hierarchies_sha(), run.name], **asked
-            )
+        stamp = [server.stamp(), server.hierarchies_sha(), run.name]
+        with suppress(work.Refused):
+            walked = await server.desk.soon("lattice", stamp=stamp, **asked)
             if walked is None:
                 return {"run": run, "names": names, "waits": True}
-        found = walked or found
+            found = walked
     return {
         "run": run,
         "names": names,
@@ -131,18 +116,14 @@ def _command(server: Server, run: Run, levels: dict[str, int]) -> str:
 
 def _recoded(server: Server) -> Run | None:
     """The last draft of a global recoding that is of the table as it is."""
-    return next(
-        (
-            run
-            for run in server.project.runs
-            if server.is_of_table(run) and (run.certificate.get("explanation") or {}).get("node")
-        ),
-        None,
-    )
+    for run in filter(server.is_of_table, server.project.runs):
+        if (run.certificate.get("explanation") or {}).get("node"):
+            return run
+    return None
 
 
 def _levels(at: str, names: list[str]) -> dict[str, int] | None:
-    levels = [level for part in at.split(".") if (level := whole(part)) is not None]
+    levels = [level for part in at.split(".") if (level := edits.whole(part)) is not None]
     if len(levels) != len(names):
         return None
     return dict(zip(names, (min(level, 99) for level in levels), strict=True))

@@ -205,20 +205,15 @@ def _person(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Conten
     chosen = one(form, "person")
     numbers = [] if chosen == ROWS else chosen.split(APART)
     names = [column_of({"person": [number]}, columns, "person") for number in numbers]
+    said = gettext("{names}: the person", names=" + ".join(names))
     if policy.get("tables"):
         if names != subject_of(folded(policy)):
             raise InputError("person: rows of other tables point to one column; choose that")
         policy["attributes"][names[0]].pop("ask", None)
-        return policy, gettext("{names}: the person", names=names[0])
+        return policy, said
     if len(names) == 1:
-        return with_role(policy, names[0], "subject"), gettext(
-            "{names}: the person", names=names[0]
-        )
-    said = (
-        gettext("{names}: the person", names=" + ".join(names))
-        if names
-        else gettext("every row is its own person")
-    )
+        return with_role(policy, names[0], "subject"), said
+    said = said if names else gettext("every row is its own person")
     return _without_stale_promises(_named_by(policy, names)), said
 
 
@@ -282,8 +277,7 @@ def _parent(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Conten
     parts = one(form, "link").split(LINK)
     if len(parts) != 4 or parts[0] not in (policy.get("tables") or {}):
         raise InputError("link: choose one of the list")
-    table, column, to, to_column = parts
-    return with_parent(policy, {"table": table, "column": column, "to": to, "to_column": to_column})
+    return with_parent(policy, *parts)
 
 
 def _known(form: Form, policy: Content, columns: Sequence[str]) -> tuple[Content, str]:

@@ -4,7 +4,6 @@ import re
 import shlex
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,27 +18,13 @@ from shoal.data.language import gettext, ngettext, printable
 from shoal.data.person.decision import asks_who
 from shoal.data.warnings import GRAVE
 from shoal.reports.pages import known_of_linked, known_text, translate
-from shoal.web import sign_off
+from shoal.web import pictures, several, sign_off, work
 from shoal.web.edits import said_of, subject_of
-from shoal.web.pictures import rows_now
 from shoal.web.policy_text import Context
 from shoal.web.server import Server
-from shoal.web.several import open_links
-from shoal.web.work import Job, Refused
 
 SHOWN_CHANGES = 12
 ASIDE = ("watch", "stream", "ledger", "check")  # screens that are not about the project's table
-
-
-@dataclass(frozen=True)
-class Step:
-    """One line of the list on the left."""
-
-    number: int
-    slug: str
-    title: str
-    note: str = ""
-    is_done: bool = False
 
 
 async def frame(
@@ -49,7 +34,7 @@ async def frame(
     project = server.project
     entries = project.history.entries()
     lines, changed = server.policy_lines()
-    risk = await risk_now(server)
+    risk = await looked_now(server, "risk", {})  # who is alone
     checked = await checked_now(server)
     project.look_at(screen)
     return {
@@ -64,7 +49,7 @@ async def frame(
         "unanswered": unanswered(server),
         "policy_lines": lines,
         "policy_changed": changed,
-        "last_draft": server.last_draft(),
+        "last_draft": project.last_draft,
         "command": shell(command) if command else "",
         "changes": [
             {"sentence": e.sentence, "number": e.number, "time": e.time, "changes": e.changes}
@@ -125,22 +110,20 @@ def job_name(job: Any) -> str:
     }.get(job.kind, job.kind)
 
 
-async def risk_now(server: Server) -> Context | None:
-    """Who is alone, by the policy as it is; None while it is counted or where it can't be."""
+async def looked_now(server: Server, name: str, otherwise: Context | None) -> Context | None:
+    """A look at the table by the policy as it is; None while it is counted. otherwise: where it
+    can't be.
+    """
     if not server.project.attributes:
         return None
-    with suppress(Refused):
-        return await server.policy_look("risk")
-    return {}
+    with suppress(work.Refused):
+        return await server.policy_look(name)
+    return otherwise
 
 
 async def checked_now(server: Server) -> Context | None:
     """What the doctor finds; None while it looks."""
-    if not server.project.attributes:
-        return None
-    with suppress(Refused):
-        return await server.policy_look("check")
-    return None
+    return await looked_now(server, "check", None)
 
 
 def hierarchy_note(server: Server, checked: Context | None) -> tuple[str, bool]:
@@ -178,14 +161,14 @@ def questions(server: Server) -> int:
     asks = [settings.get("ask") for settings in server.project.attributes.values()]
     asked = sum(bool(ask) and not asks_who(ask) for ask in asks)
     if server.project.is_several:
-        return asked + len(open_links(server.project.policy))
+        return asked + len(several.open_links(server.project.policy))
     return asked + (0 if person_answered(server) else 1)
 
 
 def unanswered(server: Server) -> int:
     """How many questions keep a draft from being made."""
     asks = [settings.get("ask") for settings in server.project.attributes.values()]
-    return sum(map(bool, asks)) + len(open_links(server.project.policy))
+    return sum(map(bool, asks)) + len(several.open_links(server.project.policy))
 
 
 def person_answered(server: Server) -> bool:
@@ -195,7 +178,7 @@ def person_answered(server: Server) -> bool:
     policy, answer = server.project.policy, server.project.about.get("person")
     if server.project.is_several:
         doubt = any(server.project.attributes[name].get("ask") for name in subject_of(policy))
-        return bool(subject_of(policy)) and not open_links(policy) and not doubt
+        return bool(subject_of(policy)) and not several.open_links(policy) and not doubt
     if any(asks_who(settings.get("ask")) for settings in server.project.attributes.values()):
         return False
     return bool(answer) and answer == (" + ".join(subject_of(policy)) or "rows")
@@ -215,8 +198,8 @@ def promise_note(policy: Context) -> str:
     return some_named(parts)
 
 
-def steps(server: Server, checked: Context | None) -> list[Step]:
-    """The steps in order, each with how far it is."""
+def steps(server: Server, checked: Context | None) -> list[Context]:
+    """The lines of the list on the left in order, each with how far it is."""
     project = server.project
     policy, rows = project.policy, project.about.get("rows")
     has_table = server.table_key() is not None
@@ -228,7 +211,7 @@ def steps(server: Server, checked: Context | None) -> list[Step]:
     found = ngettext("{count} grave finding", "{count} grave findings", grave)
     hierarchies = hierarchy_note(server, checked)
     has_gaps = bool(hierarchies[0]) and not hierarchies[1]
-    measured = len(rows_now(server)) if has_table else 0
+    measured = len(pictures.rows_now(server)) if has_table else 0
     size = gettext("{rows:,} rows", rows=rows) if has_table and rows else ""
     compared = gettext("{measured} measured", measured=measured) if measured else ""
     said = asked if open_questions else found if grave else ""
@@ -243,17 +226,17 @@ def steps(server: Server, checked: Context | None) -> list[Step]:
         ("result", gettext("Result"), *result_note(server)),
         ("release", gettext("Release"), *release_note(server)),
     ]
-    looked = ["open", *project.looked_at]  # whoever has opened a table has looked there
+    seen = ["open", *project.looked_at]  # whoever has opened a table has looked there
     return [
-        Step(number, slug, title, note, is_done and slug in looked)
-        for number, (slug, title, note, is_done) in enumerate(drawn, 1)
+        {"number": n, "slug": slug, "title": title, "note": note, "is_done": done and slug in seen}
+        for n, (slug, title, note, done) in enumerate(drawn, 1)
     ]
 
 
 def result_note(server: Server) -> tuple[str, bool]:
-    if server.jobs.open and any(job.kind == "draft" for job in server.jobs.open):
+    if any(job.kind == "draft" for job in server.jobs.open):
         return gettext("making a draft"), False
-    run = server.last_draft()
+    run = server.project.last_draft
     if run is None:
         return "", False
     if stale := " and ".join(server.stale_parts(run)):
@@ -261,15 +244,15 @@ def result_note(server: Server) -> tuple[str, bool]:
     return gettext("draft {number} holds", number=run.number), True
 
 
-def release_tried(server: Server) -> Job | None:
+def release_tried(server: Server) -> work.Job | None:
     """The last attempt to release the last draft, which runs or has failed."""
-    job, run = server.jobs.last("release"), server.last_draft()
+    job, run = server.jobs.last("release"), server.project.last_draft
     is_own = job is not None and run is not None and job.asked["run"] == run.name
     return job if job is not None and is_own and job.state != "done" else None
 
 
 def release_note(server: Server) -> tuple[str, bool]:
-    tried, run = release_tried(server), server.last_draft()
+    tried, run = release_tried(server), server.project.last_draft
     if tried is not None and tried.is_over:
         return gettext("nothing was released"), False
     if run is None or not sign_off.released_as(server.project, run):
@@ -378,7 +361,7 @@ def page(request: Request, context: Context, status: int = 200) -> HTMLResponse:
     if request.method == "GET":
         server.notices.clear()
     steps = context.get("steps") or []
-    places = [step.slug for step in steps]
+    places = [step["slug"] for step in steps]
     here = places.index(context["screen"]) if context["screen"] in places else -1
     shared = {
         "key": server.door.form_key(request.scope["state"]["cookie"] or ""),
@@ -391,12 +374,16 @@ def page(request: Request, context: Context, status: int = 200) -> HTMLResponse:
 
 
 def shows(
-    context_of: Callable[..., Awaitable[Context]],
+    context_of: Callable[..., Awaitable[Context]], *asked: str
 ) -> Callable[[Request], Awaitable[Response]]:
-    """The route of a screen. context_of: what it shows, by the server and what an address names."""
+    """The route of a screen. context_of: what it shows, by the server, what an address asks for by
+    these names, and what its path names.
+    """
 
     async def shown(request: Request) -> Response:
-        return page(request, await context_of(request.app.state.server, **request.path_params))
+        words = (request.query_params.get(name, "") for name in asked)
+        context = await context_of(request.app.state.server, *words, **request.path_params)
+        return page(request, context)
 
     return shown
 

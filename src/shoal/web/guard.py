@@ -11,12 +11,14 @@ import secrets
 import socket
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
+
+from starlette.datastructures import Headers, MutableHeaders
 
 from shoal.data.language import gettext
 
@@ -65,7 +67,7 @@ class Guard:
             await send({"type": "websocket.close"})
             return
         sender = _with_headers(send)
-        headers = _Headers(scope["headers"])
+        headers = _Headers(raw=[(name.lower(), value) for name, value in scope["headers"]])
         refusal = self._refusal(scope, headers)
         if refusal:
             await _refuse(sender, *refusal)
@@ -90,11 +92,12 @@ class Guard:
         if scope["path"] in (ENTER, LINK):
             return True
         key = (form or {}).get("key", [""])[-1]
-        return form is not None and self._door.is_form_key(str(cookie), key)
+        own = self._door.form_key(str(cookie))
+        return form is not None and hmac.compare_digest(own.encode(), key.encode())
 
     def _refusal(self, scope: Scope, headers: "_Headers") -> tuple[int, str] | None:
         """Why a request goes no further: a status and a sentence; None where it may."""
-        if headers.every("host") != [self._door.address]:
+        if headers.getlist("host") != [self._door.address]:
             return 400, ""  # a name that leads here was not given by us
         if is_stranger(scope.get("client"), (self._door.host, self._door.port)):
             return 403, gettext("The page is for the account that has opened it.")
@@ -109,7 +112,8 @@ class Guard:
         # a request that has none of these headers was made by no page
         site = headers.last("sec-fetch-site")
         if _changes(scope):
-            if headers.every("origin") != [self._door.origin] or site not in (None, "same-origin"):
+            is_ours = headers.getlist("origin") == [self._door.origin]
+            if not is_ours or site not in (None, "same-origin"):
                 return 403, gettext("Only a form of this page can change something.")
             return None
         if site not in (None, "same-origin", "none"):
@@ -121,22 +125,13 @@ def _changes(scope: Scope) -> bool:
     return bool(scope["method"] == "POST")
 
 
-class _Headers:
-    def __init__(self, raw: Iterable[tuple[bytes, bytes]]) -> None:
-        self._raw = [
-            (name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in raw
-        ]
-
-    def every(self, name: str) -> list[str]:
-        return [value for key, value in self._raw if key == name]
-
+class _Headers(Headers):
     def last(self, name: str) -> str | None:
-        found = self.every(name)
-        return found[-1] if found else None
+        return next(reversed(self.getlist(name)), None)
 
     def cookie(self, name: str) -> str | None:
         try:
-            jar = SimpleCookie("; ".join(self.every("cookie")))
+            jar = SimpleCookie("; ".join(self.getlist("cookie")))
         except CookieError:
             return None
         return jar[name].value if name in jar else None
@@ -190,14 +185,10 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
 def _with_headers(send: Send) -> Send:
     async def sent(message: Message) -> None:
         if message["type"] == "http.response.start":
-            given = list(message.get("headers", []))
-            names = {name.decode("latin-1").lower() for name, _ in given}
-            given += [
-                (name.encode(), value.encode())
-                for name, value in HEADERS.items()
-                if name not in names
-            ]
-            message = {**message, "headers": given}
+            message = {"headers": [], **message}
+            given = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                given.setdefault(name, value)
         await send(message)
 
     return sent
@@ -328,9 +319,6 @@ class Door:
     def form_key(self, cookie: str) -> str:
         """What every form of this browser carries."""
         return hmac.new(self._key, cookie.encode(), hashlib.sha256).hexdigest()
-
-    def is_form_key(self, cookie: str, key: str) -> bool:
-        return hmac.compare_digest(self.form_key(cookie).encode(), key.encode())
 
     def close(self) -> None:
         """Nobody is in any more."""

@@ -29,28 +29,9 @@ from shoal.policy import registry
 from shoal.policy.policy import Policy
 from shoal.policy.problem import LinkedProblem
 from shoal.reports.pages import Heading, measured_of
+from shoal.web import others, project
 from shoal.web.desk import Line, end_with_the_server, said
-from shoal.web.others import (
-    PEOPLE,
-    in_tables,
-    judged_together,
-    keep,
-    keep_ledger,
-    overlaps,
-    project_key,
-    unjudged,
-)
 from shoal.web.policy_text import json_of
-from shoal.web.project import (
-    CERTIFICATE,
-    DATA,
-    PACK,
-    SHOWN,
-    TABLES,
-    TRACE,
-    certificate_of,
-    data_in,
-)
 from shoal.web.sign_off import trace_of
 
 if TYPE_CHECKING:
@@ -122,12 +103,14 @@ def _draft(asked: Asked, tell: Tell, line: Line) -> Asked:
     folder = Path(asked["folder"])
     policy = Policy.from_dict(asked["policy"], asked["base"])
     explained = {"explain": policy.recodes_globally}
-    options = request.publish_options(explained | asked["options"] | {"trace": folder / TRACE})
+    options = request.publish_options(
+        explained | asked["options"] | {"trace": folder / project.TRACE}
+    )
     if policy.model.is_linked:
         request.refuse_for_linked(request.of_one_table(options))
         return _draft_of_several(asked, folder, tell)
     wanted = request.PublishRequest(**vars(options), progress=tell)
-    outcome = publish_file(asked["table"], policy, str(folder / DATA), wanted)
+    outcome = publish_file(asked["table"], policy, str(folder / project.DATA), wanted)
     tell(gettext("drawing the report"))
     write_report(outcome, policy, folder / "report.html", _heading(folder))
     _keep_people(asked, outcome, policy)
@@ -143,14 +126,14 @@ def _draft_of_several(asked: Asked, folder: Path, tell: Tell) -> Asked:
     from shoal.linked.publish import publish_linked
     from shoal.reports.linked import linked_distributions
 
-    tables, trace = folder / TABLES, folder / TRACE
+    tables, trace = folder / project.TABLES, folder / project.TRACE
     policy = Policy.from_dict(asked["policy"], asked["base"])
     found = publish_linked(asked["table"], policy, str(tables), trace=str(trace), progress=tell)
     tell(gettext("drawing the report"))
     _keep_shown(folder, linked_distributions(found.audit, LinkedProblem(policy)), {})
     _draw_several(asked, found.certificate, folder / "report.html", _heading(folder))
-    own = in_tables(tables, LinkedProblem(policy), asked["table"], trace, found.certificate)
-    keep(folder / PEOPLE, project_key(Path(asked["key"])), own)
+    own = others.in_tables(tables, LinkedProblem(policy), asked["table"], trace, found.certificate)
+    others.keep(folder / others.PEOPLE, others.project_key(Path(asked["key"])), own)
     _certified_last(folder)
     return {}
 
@@ -158,7 +141,7 @@ def _draft_of_several(asked: Asked, folder: Path, tell: Tell) -> Asked:
 def _keep_shown(folder: Path, drawn: "Iterable[Distribution]", paid: Asked) -> None:
     """What Result shows of a draft beside its certificate."""
     shown = {"distributions": [one.report() for one in drawn], **paid}
-    (folder / SHOWN).write_text(json.dumps(shown), "utf-8")
+    (folder / project.SHOWN).write_text(json.dumps(shown), "utf-8")
 
 
 def _draw_several(asked: Asked, certificate: Certificate, path: Path, heading: Heading) -> None:
@@ -166,7 +149,7 @@ def _draw_several(asked: Asked, certificate: Certificate, path: Path, heading: H
     from shoal.reports.distributions import Distribution
     from shoal.reports.linked import write_linked_report
 
-    kept: Asked = json_of(Path(asked["folder"]) / SHOWN, {})
+    kept: Asked = json_of(Path(asked["folder"]) / project.SHOWN, {})
     drawn = [*map(Distribution.of, kept.get("distributions", ()))]
     model = Policy.from_dict(asked["policy"], asked["base"]).model
     write_linked_report(certificate, model, path, heading, drawn)
@@ -176,13 +159,13 @@ def _certified_last(folder: Path) -> None:
     """Keeps all of a draft for its owner alone; it is one once its certificate is there."""
     for path in folder.rglob("*"):
         path.chmod(0o700 if path.is_dir() else 0o600)
-    certificate_of(data_in(folder)).replace(folder / CERTIFICATE)
+    project.certificate_of(project.data_in(folder)).replace(folder / project.CERTIFICATE)
 
 
 def _heading(folder: Path) -> Any:
     """What a draft's report says of itself, by the answers that are there."""
     context = folder.parent.parent / "release.yaml"
-    return Heading.of(data_in(folder).name, context if context.is_file() else None)
+    return Heading.of(project.data_in(folder).name, context if context.is_file() else None)
 
 
 def _keep_people(asked: Asked, outcome: Any, policy: Any) -> None:
@@ -191,9 +174,11 @@ def _keep_people(asked: Asked, outcome: Any, policy: Any) -> None:
 
     draft, folder = outcome.draft, Path(asked["folder"])
     result = AuditResult(outcome.certificate, outcome.release, draft.asked, draft.truth)
-    own = Audited(result, OtherRelease(release=folder / DATA), policy)
+    own = Audited(result, OtherRelease(release=folder / project.DATA), policy)
     with suppress(InputError):  # nobody can be found again where the policy names no subject
-        keep(folder / PEOPLE, project_key(Path(asked["key"])), own.beside("the draft"))
+        others.keep(
+            folder / others.PEOPLE, others.project_key(Path(asked["key"])), own.beside("the draft")
+        )
 
 
 def _paid(measured: Any) -> Asked:
@@ -256,7 +241,7 @@ def _attack(asked: Asked, tell: Tell, line: Line) -> Asked:
     from shoal.tables.attack import attack_file
 
     folder = Path(asked["folder"])
-    if (folder / TABLES).is_dir():
+    if (folder / project.TABLES).is_dir():
         return _attack_on_several(asked, folder, tell)
     stated, own = _measured(asked, folder)
     alone = (name for name, one in registry.attacks().items() if not {*one.needs} & {*UNASKED})
@@ -274,9 +259,9 @@ def _attack_on_several(asked: Asked, folder: Path, tell: Tell) -> Asked:
     """Tries to match everybody with all of their rows, and judges the draft beside others."""
     from shoal.auditor.linked.audit import audit_linked
 
-    stated = Certificate(json.loads((folder / CERTIFICATE).read_text("utf-8")))
+    stated = Certificate(json.loads((folder / project.CERTIFICATE).read_text("utf-8")))
     policy = Policy.from_dict(asked["policy"], asked["base"])
-    again = audit_linked(folder / TABLES, policy, asked["table"], progress=tell).certificate
+    again = audit_linked(folder / project.TABLES, policy, asked["table"], progress=tell).certificate
     certificate = stated.extended(
         linked={**stated["linked"], "matching": again["linked"]["matching"]},
         faults={**stated["faults"], "matched": again["faults"]["matched"]},
@@ -284,8 +269,12 @@ def _attack_on_several(asked: Asked, folder: Path, tell: Tell) -> Asked:
     certificate = _beside_others(
         asked,
         certificate,
-        lambda: in_tables(
-            folder / TABLES, LinkedProblem(policy), asked["table"], folder / TRACE, stated
+        lambda: others.in_tables(
+            folder / project.TABLES,
+            LinkedProblem(policy),
+            asked["table"],
+            folder / project.TRACE,
+            stated,
         ),
         tell,
     )
@@ -296,7 +285,7 @@ def _attack_on_several(asked: Asked, folder: Path, tell: Tell) -> Asked:
 
 def _restate(folder: Path, certificate: Certificate) -> None:
     """The certificate of a draft in place of the one before."""
-    with files.atomic_write(str(folder / CERTIFICATE), is_private=True) as unfinished:
+    with files.atomic_write(str(folder / project.CERTIFICATE), is_private=True) as unfinished:
         unfinished.write_text(certificate.to_json(), "utf-8")
 
 
@@ -306,8 +295,10 @@ def _beside_others(
     """A draft's certificate, judged together with other releases that share people with it."""
     folder = Path(asked["folder"])
     certificate, ledgers = _with_ledgers(asked, certificate, draft, tell)
-    others = {name: Path(place) for name, place in asked["others"].items()} | ledgers
-    beside = judged_together(folder / PEOPLE, overlaps(folder / PEOPLE, others))
+    places = {name: Path(place) for name, place in asked["others"].items()} | ledgers
+    beside = others.judged_together(
+        folder / others.PEOPLE, others.overlaps(folder / others.PEOPLE, places)
+    )
     return certificate if beside is None else certificate.extended(beside=beside)
 
 
@@ -328,13 +319,13 @@ def _with_ledgers(
                 raise InputError("its folder is not there, or can't be read; restore it")
             ledger = of_ledger(path, name)
             place = folder / f"{ledger.sha256}.npz"
-            keep_ledger(place, project_key(Path(asked["key"])), ledger, draft())
+            others.keep_ledger(place, others.project_key(Path(asked["key"])), ledger, draft())
             kept[name] = place
         except ShoalError as why:
-            text = f"{unjudged(name)}: {why.said[0].removeprefix(f'{name}: ')}"
+            text = f"{others.unjudged(name)}: {why.said[0].removeprefix(f'{name}: ')}"
             failed.append(ReleaseWarning(LEDGER_UNJUDGED, text))
-    others = [one.report() for one in certificate.warnings if one.code != LEDGER_UNJUDGED]
-    return certificate.extended(warnings=others).warned(*failed), kept
+    warnings = [one.report() for one in certificate.warnings if one.code != LEDGER_UNJUDGED]
+    return certificate.extended(warnings=warnings).warned(*failed), kept
 
 
 def _measured(asked: Asked, folder: Path) -> tuple[Any, Any]:
@@ -345,7 +336,7 @@ def _measured(asked: Asked, folder: Path) -> tuple[Any, Any]:
     policy = Policy.from_dict(asked["policy"], asked["base"])
     by = policy.with_method(stated["method"]["name"], stated["method"]["parameters"])
     return stated, OtherRelease(
-        release=folder / DATA, policy=by, original=asked["table"], trace=trace_of(folder)
+        release=folder / project.DATA, policy=by, original=asked["table"], trace=trace_of(folder)
     )
 
 
@@ -364,10 +355,10 @@ def _release(asked: Asked, tell: Tell, line: Line) -> Asked:
     signer = open_key(key, lambda _: passphrase) if key else None
     run, draft = Path(asked["folder"]), Path(asked["draft"])
     draft.mkdir(mode=0o700, parents=True)
-    own, policy = data_in(run), Policy.from_dict(asked["policy"], asked["base"])
+    own, policy = project.data_in(run), Policy.from_dict(asked["policy"], asked["base"])
     released = draft / own.name
     (shutil.copytree if own.is_dir() else shutil.copyfile)(own, released)
-    shutil.copyfile(run / CERTIFICATE, certificate_of(released))
+    shutil.copyfile(run / project.CERTIFICATE, project.certificate_of(released))
     shutil.copyfile(run / "policy.yaml", draft / "policy.yaml")
     heading = Heading.of(own.name, asked["context"])  # answers may be later than the draft
     _report_again(asked, run, draft / "report.html", heading, tell)
@@ -376,9 +367,9 @@ def _release(asked: Asked, tell: Tell, line: Line) -> Asked:
     _copy_for_readers(draft, asked["copies"])
     public = Path(f"{str(key).removesuffix('.pem')}.pub.pem").resolve()
     if signer is not None:
-        signer.sign(certificate_of(released))
+        signer.sign(project.certificate_of(released))
     for_recipient = sorted(draft.rglob("*"))  # the dossier, which comes after, stays
-    with zipfile.ZipFile(draft / PACK, "w", zipfile.ZIP_DEFLATED) as pack:
+    with zipfile.ZipFile(draft / project.PACK, "w", zipfile.ZIP_DEFLATED) as pack:
         for path in for_recipient:
             pack.write(path, path.relative_to(draft))
     os.chdir(run.parent.parent)  # certificates of other releases are named from the project
@@ -404,8 +395,8 @@ def _report_again(asked: Asked, run: Path, path: Path, heading: Heading, tell: T
     """The report of a draft as its certificate is now."""
     from shoal.attacks.beside.others import audited
 
-    if (run / TABLES).is_dir():
-        stated = Certificate(json.loads((run / CERTIFICATE).read_text("utf-8")))
+    if (run / project.TABLES).is_dir():
+        stated = Certificate(json.loads((run / project.CERTIFICATE).read_text("utf-8")))
         _draw_several(asked, stated, path, heading)
         return
     stated, own = _measured(asked, run)
@@ -431,7 +422,7 @@ def _copy_for_readers(folder: Path, names: Sequence[str]) -> None:
     """Writes copies of the data that hold its cells, or raises InputError."""
     for copy in COPIES:
         if copy.name in names:
-            frame, path = files.read(str(folder / DATA)).frame, folder / copy.name
+            frame, path = files.read(str(folder / project.DATA)).frame, folder / copy.name
             files.write(frame, path, path.suffix, dialect=copy.dialect)
             if not files.read(str(path)).frame.equals(frame):
                 raise InputError(f"{copy.name}: can't hold these cells; leave out this copy")

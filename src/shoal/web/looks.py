@@ -15,9 +15,7 @@ import polars as pl
 from shoal.advise.check import findings_of
 from shoal.advise.estimate import free_memory
 from shoal.auditor.verdict import of_cells
-from shoal.connectors import files
-from shoal.connectors.coded_files import read_sampled
-from shoal.connectors.traces import traced_rows
+from shoal.connectors import coded_files, files, traces
 from shoal.data.findings import AttributeFinding
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.hierarchies.table import read_hierarchy, table_text
@@ -70,8 +68,8 @@ class Looks:
             self._walks.clear()
             reading = reading_of(read_options(read or {}))
             if self._every > 1:
-                sampled = read_sampled(table, self._every, reading)
-                self._frames[key], self._rows = sampled.source, sampled.rows
+                sampled = coded_files.read_sampled(table, self._every, reading)
+                self._frames[key], self._rows = sampled
             else:
                 self._frames[key] = files.read(table, reading=reading)
                 self._rows = self._frames[key].frame.height
@@ -86,7 +84,9 @@ class Looks:
         """How large a table is and what its columns are called, or that it is too large."""
         needed, free = memory_of(table), free_memory()
         if self._every == 1 and free and needed > free / 2:
-            return {"too_large": {"free": free, "every": _tenfold(2 * needed / free)}}
+            least = 2 * needed / free
+            every = next(10**n for n in range(1, 10) if 10**n >= least or n == 9)
+            return {"too_large": {"free": free, "every": every}}
         read = self._below_title(table, read)
         source = self._source(table, read)
         return {
@@ -170,7 +170,7 @@ class Looks:
             return None
 
     def look_risk(self, table: str, policy: Answer, base: str) -> Answer:
-        """How many are alone, and what each column gives away."""
+        """How many are alone, and what each column gives away; of several tables, by all rows."""
         from shoal.advise.risk import risk
 
         asked, frame = self._asked(table, policy, base)
@@ -213,7 +213,7 @@ class Looks:
         source = self._source(table, policy.get("read")).frame
         after = files.read(draft).frame
         path = trace_of(Path(draft).parent)
-        trace = np.zeros(0, dtype=np.int64) if path is None else traced_rows(path)
+        trace = np.zeros(0, dtype=np.int64) if path is None else traces.traced_rows(path)
         if not np.array_equal(np.sort(trace), np.arange(source.height)):
             return {"is_unmatched": True}
         if is_starred:
@@ -245,7 +245,6 @@ class Looks:
     def look_ledger_history(self, folder: str) -> Answer:
         """What an audit of a ledger's history finds, release by release."""
         from shoal.auditor.ledger.history import audit_releases
-        from shoal.reports.text import history_sentences
 
         found = audit_releases(folder)
         releases = []
@@ -259,7 +258,7 @@ class Looks:
                     "people": stated.get("subjects"),
                     "groups": stated["classes"]["count"],
                     "loss": stated["utility"]["gcp"],
-                    "findings": [*broken, *(history_sentences(one) if one.violations else [])],
+                    "findings": [*broken, *map(str, one.violations)],
                 }
             )
         return {
@@ -378,11 +377,6 @@ def before_and_after(
         "before": cells_of(source[kept]),
         "after": [cells_of(shown[[at]])[0] if at >= 0 else None for at in place[kept].tolist()],
     }
-
-
-def _tenfold(least: float) -> int:
-    """The least power of ten that is not below it."""
-    return next(10**n for n in range(1, 10) if 10**n >= least or n == 9)
 
 
 def _starred(frame: pl.DataFrame, policy: Answer) -> list[int]:

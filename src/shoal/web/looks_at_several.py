@@ -262,13 +262,6 @@ class SeveralLooks(Looks):
                 one["several"] = int(several.sum())
         return counted
 
-    def look_risk(self, table: str, policy: Answer, base: str) -> Answer:
-        """Who is alone by all rows, what each column gives away, and what each table does."""
-        from shoal.advise.risk import risk
-
-        asked = Policy.from_dict(policy, base)
-        return risk(self._tables(table, policy), asked, progress=self._progress).to_dict()
-
     def look_check(self, table: str, policy: Answer, base: str) -> Answer:
         """Every finding about the policy, the tables and their links, values counted only."""
         asked, frames = Policy.from_dict(policy, base), self._tables(table, policy)

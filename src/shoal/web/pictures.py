@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from shoal.data.language import gettext
-from shoal.web import policy_text
+from shoal.web import policy_text, work
 from shoal.web.policy_text import Context, sha256, written
 from shoal.web.project import Project
-from shoal.web.work import Jobs
 
 MOST_FISH = 30
 MOST_K = 50
@@ -29,14 +28,11 @@ def bars(heights: Sequence[float]) -> list[dict[str, float]]:
     width, height = 82.0, 24.0
     step, most = width / len(heights), max(heights) or 1
     gap = 1.0 if len(heights) < 30 else 0.0
+    tall = [max(height * value / most, 0.8 if value else 0) for value in heights]
+    wide = round(max(step - gap, 0.5), 2)
     return [
-        {
-            "x": round(place * step, 2),
-            "w": round(max(step - gap, 0.5), 2),
-            "h": round(max(height * value / most, 0.8 if value else 0), 2),
-            "y": round(height - max(height * value / most, 0.8 if value else 0), 2),
-        }
-        for place, value in enumerate(heights)
+        {"x": round(place * step, 2), "w": wide, "h": round(h, 2), "y": round(height - h, 2)}
+        for place, h in enumerate(tall)
     ]
 
 
@@ -172,18 +168,22 @@ class Measuring(Protocol):
     """What points are measured of: a project, its files as they are, and the jobs that run."""
 
     project: Project
-    jobs: Jobs
+    jobs: work.Jobs
 
     def stamp(self) -> list[int]: ...
     def hierarchies_sha(self) -> str: ...
 
 
+def but_k(policy: Context) -> Context:
+    """A policy but for its k and method."""
+    promises = [{**p, "k": 0} if "k" in p else p for p in policy.get("promises") or ()]
+    others = {key: value for key, value in policy.items() if key != "method"}
+    return {**others, "promises": promises}
+
+
 def comparison_key(server: Measuring) -> str:
     """What measured points are about: the policy but for its k and method, and the table."""
-    policy = dict(server.project.policy)
-    policy.pop("method", None)
-    promises = [{**p, "k": 0} if "k" in p else p for p in policy.get("promises") or ()]
-    text = written(dict(sorted({**policy, "promises": promises}.items())))
+    text = written(dict(sorted(but_k(server.project.policy).items())))
     return sha256(json.dumps([text, server.stamp(), server.hierarchies_sha()]))
 
 
@@ -206,11 +206,6 @@ def rows_now(server: Measuring) -> list[Context]:
         if job.kind == "compare" and job.asked.get("about") == key:
             rows |= {(e["row"]["label"], e["row"]["k"]): e["row"] for e in job.events if "row" in e}
     return sorted(rows.values(), key=lambda row: (row["k"], row["loss"] is None, row["loss"] or 0))
-
-
-def compared_points(server: Measuring) -> list[tuple[str, int, float]]:
-    """Every measured release that keeps its promises: method, k, loss."""
-    return [(r["label"], r["k"], r["loss"]) for r in rows_now(server) if r["holds"]]
 
 
 def required_k(server: Measuring) -> int:

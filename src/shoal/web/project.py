@@ -11,17 +11,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from shoal.connectors.outputs import take_lock
 from shoal.data.language import gettext
 from shoal.data.linked import PEOPLE
 from shoal.errors import InputError
 from shoal.web import policy_text as files
 from shoal.web.policy_text import Context, Entry, History, is_ours, read, sha256, written
 from shoal.web.several import flat
-
-try:
-    import fcntl
-except ImportError:  # not on Windows, where nothing keeps two servers apart
-    fcntl = None  # type: ignore[assignment]
 
 PROJECT, POLICY, RELEASE = "project.yaml", "policy.yaml", "release.yaml"
 RUN = re.compile(r"\d{4,}")
@@ -335,6 +331,11 @@ class Project:
         found = [p for p in (self.folder / "runs").glob("*") if RUN.fullmatch(p.name)]
         return sorted((Run(int(p.name), p) for p in found), key=lambda run: -run.number)
 
+    @property
+    def last_draft(self) -> Run | None:
+        """The last draft that is done."""
+        return next((run for run in self.runs if run.state == "done"), None)
+
     def run(self, name: str) -> Run:
         """The draft of this number; raises NotThere."""
         if not RUN.fullmatch(name) or not (self.folder / "runs" / name).is_dir():
@@ -371,14 +372,9 @@ class Project:
                 f"project '{self.name}': can't be written to ({failed.strerror}); choose a folder"
                 " of yours"
             ) from None
-        if fcntl is not None:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                os.close(handle)
-                raise Busy(path.read_text()) from None
-            except OSError:
-                pass  # a file system without locks
+        if not take_lock(handle):
+            os.close(handle)
+            raise Busy(path.read_text())
         self._lock = handle
 
     def say_where(self, about: Mapping[str, Any]) -> None:

@@ -20,17 +20,12 @@ from shoal.reports.charts import risks_chart
 from shoal.reports.in_short import is_of_rows_alike, several_classes
 from shoal.reports.linked import entities_of, entity_picture, paid_lines, table_findings
 from shoal.reports.text import explanation_sentences
-from shoal.web import pictures, policy_text, sign_off
-from shoal.web.checked import beside
+from shoal.web import checked, pictures, policy_text, routes_of_edits, screens, sign_off, work
 from shoal.web.edits import Form, column_of, edited, one, whole
 from shoal.web.frame import frame, job_context, page
-from shoal.web.pictures import asked_ks, comparison_key, rows_now
 from shoal.web.policy_text import Context, changed_lines, read, sha256, written
 from shoal.web.project import SHOWN, Run
-from shoal.web.routes_of_edits import back, form_of
-from shoal.web.screens import exposed_lines
 from shoal.web.server import Server
-from shoal.web.work import Refused
 
 MEASURED = {
     "k-anonymity": gettext("classes of at least {measured} people (asked {asked})"),
@@ -68,11 +63,12 @@ async def result_screen(server: Server, name: str | None, cells: Context | None 
     }
     if run is None:
         return context
-    job = server.draft_job(run)
+    drafts = (job for job in server.jobs.open if job.kind == "draft")
+    making = next((job for job in drafts if job.asked["run"] == run.name), None)
     stale = server.stale_parts(run)
     changed = changed_lines(run.policy_text, project.policy_text) if "policy" in stale else []
     context |= {
-        "making": None if job is None else job_context(server, job),
+        "making": None if making is None else job_context(server, making),
         "about": run.about,
         "stale": stale,
         "stale_changes": sum(mark == "+" for mark, _ in changed),
@@ -137,7 +133,7 @@ def _of_several(server: Server, stated: Context, before: Context | None) -> Cont
         "paid": list(paid_lines(certificate)),
         "fewest": min((p["measured"] or 0 for p in asked if p["model"] == K_ANONYMITY), default=0),
         "has_keys": stated["linked"]["keys"] != "none",
-        "exposed_before": exposed_lines(before or {}, stated["together"]["asked"]),
+        "exposed_before": screens.exposed_lines(before or {}, stated["together"]["asked"]),
     }
 
 
@@ -154,7 +150,7 @@ async def _risk_of(server: Server, run: Run) -> Context | None:
     """Who was alone before, by the draft's own policy."""
     if server.table_key() is None or "table" in server.stale_parts(run):
         return {}
-    with suppress(Refused):
+    with suppress(work.Refused):
         stamp = [server.stamp(), run.name]
         return await server.desk.soon("risk", stamp=stamp, **server.asked_of(run))
     return {}
@@ -332,13 +328,13 @@ async def shown(request: Request) -> Response:
     server, other = request.app.state.server, request.query_params.get("with")
     context = await result_screen(server, request.path_params.get("run"))
     if other and context["run"] and context["run"].state == "done":
-        context["beside"] = beside(context["run"], server.project.run(other))
+        context["beside"] = checked.beside(context["run"], server.project.run(other))
     return page(request, context)
 
 
 async def jobs(request: Request) -> Response:
     """Starts something long; a form that is sent twice starts it once."""
-    server, form = request.app.state.server, form_of(request)
+    server, form = request.app.state.server, routes_of_edits.form_of(request)
     if one(form, "kind") in OTHERS:
         return await OTHERS[one(form, "kind")](server, form)
     if one(form, "kind") != "draft":
@@ -350,7 +346,7 @@ async def jobs(request: Request) -> Response:
             server.notices.append(
                 gettext("The policy was changed elsewhere; look at it before a draft.")
             )
-            return back(form, "promises")
+            return routes_of_edits.back(form, "promises")
         server.project.notice_hand_edits()
         job = server.start_draft(form, read(text), text)
     return RedirectResponse(f"/result/{job.asked['run']}", 303)
@@ -397,18 +393,18 @@ async def _compared(server: Server, form: Form) -> Response:
     """Measures what is not measured yet of methods and values of k."""
     server.require_whole()
     if server.was_sent(one(form, "once")) is None:
-        skip = [[row["label"], row["k"]] for row in rows_now(server)]
+        skip = [[row["label"], row["k"]] for row in pictures.rows_now(server)]
         policy = server.project.policy
         taken = sign_off.take_aside(server.project, secrets.token_hex(4))
         server.start(
             "compare",
             one(form, "once"),
-            about=comparison_key(server),
+            about=pictures.comparison_key(server),
             table=str(server.project.table),
             policy=policy,
             base=sign_off.base_of(server.project, policy, taken),
             taken=str(taken),
-            ks=asked_ks(server),
+            ks=pictures.asked_ks(server),
             skip=skip,
         )
     return RedirectResponse("/compare", 303)
@@ -432,7 +428,7 @@ async def cancel(request: Request) -> Response:
 
 async def rows(request: Request) -> Response:
     """Cells, which no address holds: the one answer to a form that is a page."""
-    server, form = request.app.state.server, form_of(request)
+    server, form = request.app.state.server, routes_of_edits.form_of(request)
     key = server.require_table()
     first = whole(one(form, "first")) or 0
     if one(form, "run"):
@@ -459,7 +455,7 @@ async def _rows_of(server: Server, run: Run, first: int, is_starred: bool) -> Co
 
 async def attacker(request: Request) -> Response:
     """What an attacker would see of one row, on a page of its own."""
-    server, form = request.app.state.server, form_of(request)
+    server, form = request.app.state.server, routes_of_edits.form_of(request)
     run = _of_this_table(server, form)
     asked = one(form, "which") or one(form, "row")
     row: int | str = asked

@@ -10,15 +10,13 @@ from starlette.routing import Route
 
 from shoal.data.language import gettext, ngettext
 from shoal.errors import InputError
-from shoal.web import policy_text
+from shoal.web import policy_text, screens, work
 from shoal.web.edits import Form, edited, lines_of, one, subject_of, whole, with_missing
 from shoal.web.frame import FIELDS, frame, page
 from shoal.web.policy_text import Context, has_comments, only_changes, read, touched_lines, written
 from shoal.web.project import POLICY, PROJECT, Stale
-from shoal.web.screens import open_screen, titled_lines, without_shell
 from shoal.web.server import COMMENT, Server
 from shoal.web.several import ALL_SHEETS
-from shoal.web.work import Refused
 
 LINE_OF = "header of "
 """Begins the field of the line that names the columns of one of several sheets."""
@@ -65,22 +63,22 @@ async def table(request: Request) -> Response:
     read = _read_of(server, form)
     try:
         await server.choose_table(path, read, several=several)
-    except Refused as refused:
+    except work.Refused as refused:
         return await _looked_into(request, form, path, refused)
     if server.too_large:
         return RedirectResponse("/open", 303)
     if "header" not in read:
-        server.notices += titled_lines(server)
+        server.notices += screens.titled_lines(server)
     _set_missing(server, form, before)
     return RedirectResponse("/columns", 303)
 
 
 async def _looked_into(
-    request: Request, form: Form, path: Path, refused: Refused | None = None
+    request: Request, form: Form, path: Path, refused: work.Refused | None = None
 ) -> Response:
     """The form with what was chosen, how the table begins, and why it can't be opened."""
     server, named = request.app.state.server, one(form, "path")
-    context = await open_screen(server, str(Path(named).parent) if named else "")
+    context = await screens.open_screen(server, str(Path(named).parent) if named else "")
     options = _read_of(server, form)
     asked, several = {"table": str(path), "read": options}, _is_several(form)
     more = {"several": True} if several else {}
@@ -92,7 +90,7 @@ async def _looked_into(
             several = bool(together.get("belong_together"))
         beginning = together if several else beginning | {"tables": together["tables"]}
     for place in (beginning, *beginning.get("tables", ())):
-        place["trouble"] = [without_shell(line) for line in place.get("trouble", ())]
+        place["trouble"] = [screens.without_shell(line) for line in place.get("trouble", ())]
     context |= {
         "chosen": named,
         "typed": one(form, "typed"),
@@ -102,7 +100,7 @@ async def _looked_into(
         "all_sheets": several,
     }
     if refused is not None:
-        said = [without_shell(line) for line in (refused.message, *refused.findings)]
+        said = [screens.without_shell(line) for line in (refused.message, *refused.findings)]
         context["error"] = {"message": said[0], "findings": said[1:]}
     return page(request, context, 422 if refused else 200)
 

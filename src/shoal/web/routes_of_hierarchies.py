@@ -10,15 +10,12 @@ from starlette.routing import Route
 
 from shoal.data.language import gettext, ngettext
 from shoal.errors import InputError
-from shoal.web import policy_text
+from shoal.web import policy_text, routes_of_edits, screens, several
 from shoal.web.edits import Form, edited, one, whole
-from shoal.web.frame import frame, page
+from shoal.web.frame import checked_now, frame, page
 from shoal.web.policy_text import Context, written
 from shoal.web.project import POLICY, Project, Stale
-from shoal.web.routes_of_edits import form_of
-from shoal.web.screens import without_shell
 from shoal.web.server import Server
-from shoal.web.several import flat, folded
 from shoal.web.work import Refused
 
 
@@ -31,7 +28,7 @@ async def shown(request: Request) -> Response:
 
 async def changed(request: Request) -> Response:
     """One edit of a column's hierarchy: a maker, a file, or a node of its tree."""
-    server, form = request.app.state.server, form_of(request)
+    server, form = request.app.state.server, routes_of_edits.form_of(request)
     project, text = server.project, request.path_params["n"]
     names, number = project.columns, whole(text, 1)
     if number is None or number > len(names):
@@ -90,19 +87,20 @@ async def _require_fit(server: Server, name: str, policy: Context) -> None:
     found = await server.desk.look("check", **_asked(server, policy))
     for finding in found["findings"]:
         if finding["attribute"] == name and 2 * finding["rows"] > server.project.about["rows"]:
-            raise InputError(f"{without_shell(finding['message'])}; choose another way")
+            raise InputError(f"{screens.without_shell(finding['message'])}; choose another way")
 
 
 def _with_table(server: Server, name: str, number: int, text: str) -> dict[str, str | None]:
     """A table in the project, and the policy that names it; the file that it came from stays."""
-    file = own_file(name, number)
-    policy: Context = flat(server.project.policy)
+    plain = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-") or f"column-{number}"
+    file = f"{FOLDER}/{plain[:60]}.csv"
+    policy: Context = several.flat(server.project.policy)
     settings = dict(policy["attributes"][name])
     for key in ("type", "domain", "order", "render", "round"):
         settings.pop(key, None)
     settings["hierarchy"] = file
     policy["attributes"] = {**policy["attributes"], name: settings}
-    return {file: text, POLICY: written(folded(policy))}
+    return {file: text, POLICY: written(several.folded(policy))}
 
 
 ROUTES = [
@@ -249,14 +247,11 @@ def _match(project: Project, found: Context, place: Path, own_text: str | None) 
 
 async def gaps(server: Server) -> dict[str, int]:
     """By column, the distinct values that have no place; nothing while they are looked for."""
-    with suppress(Refused):
-        found = await server.policy_look("check")
-        return {
-            f["attribute"]: max(f["values"], 1)
-            for f in (found or {}).get("findings", ())
-            if f["attribute"] and f["fault"] == "MISFIT"
-        }
-    return {}
+    return {
+        f["attribute"]: max(f["values"], 1)
+        for f in (await checked_now(server) or {}).get("findings", ())
+        if f["attribute"] and f["fault"] == "MISFIT"
+    }
 
 
 def tree_edit(form: Form) -> tuple[list[Context], str]:
@@ -285,9 +280,3 @@ def tree_edit(form: Form) -> tuple[list[Context], str]:
             raise InputError("new step: is not a number; give the step below it")
         return [{"step": step}], gettext("a new step")
     raise InputError("edit: there is none of this name; load the page again")
-
-
-def own_file(name: str, number: int) -> str:
-    """Where the project keeps the hierarchy of a column."""
-    plain = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-") or f"column-{number}"
-    return f"{FOLDER}/{plain[:60]}.csv"

@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from shoal.auditor.dossier import dossier
 from shoal.auditor.dossier.context import (
     RATINGS,
     SHOWN,
@@ -20,15 +21,6 @@ from shoal.auditor.dossier.context import (
     read_context,
     text_fields,
     words_of,
-)
-from shoal.auditor.dossier.dossier import (
-    ATTACKS,
-    DEFAULT,
-    asked_fields,
-    field_words,
-    profile_names,
-    read_profiles,
-    unanswered,
 )
 from shoal.auditor.ledger.terms import policy_of
 from shoal.auditor.verdict import GRAVE_ABOVE, TOLERATED, unjudged_together
@@ -39,10 +31,9 @@ from shoal.data.language import gettext
 from shoal.errors import InputError, ShoalError
 from shoal.reports.attacks import LEGEND, ranked, rows_of, which_tried
 from shoal.reports.in_short import several_classes
-from shoal.web import policy_text
+from shoal.web import job, policy_text, routes_of_edits, sign_off
 from shoal.web.edits import Form, lines_of, one
 from shoal.web.frame import frame, person_answered, release_tried, shell, shows
-from shoal.web.job import COPIES
 from shoal.web.others import PEOPLE, Overlap, overlaps, unjudged
 from shoal.web.policy_text import Context, sha256, written
 from shoal.web.project import (
@@ -57,47 +48,24 @@ from shoal.web.project import (
     data_in,
     tables_in,
 )
-from shoal.web.routes_of_edits import form_of
 from shoal.web.server import Server
-from shoal.web.sign_off import (
-    ACCEPT,
-    FEWEST_SIGNS,
-    REJECT,
-    SIGNED,
-    TOO_SHORT,
-    UNSIGNED,
-    Point,
-    context_of,
-    decisions,
-    digest,
-    hashes,
-    is_accepted,
-    is_own,
-    next_release,
-    released_as,
-    releases,
-    shortcomings,
-    signed,
-    to_accept,
-    with_sign_offs,
-)
 
 
 async def release(request: Request) -> Response:
     """Answers for release.yaml, attacks, or the release."""
-    server, form = request.app.state.server, form_of(request)
+    server, form = request.app.state.server, routes_of_edits.form_of(request)
     run = _draft(server, form)
     do = one(form, "do")
     if do == "answers":
         content, sentence, refused = with_answers(
-            form, context_of(server.project), published(run), to_accept(run)
+            form, sign_off.context_of(server.project), published(run), sign_off.to_accept(run)
         )
         if sha256(written(content)) != release_sha(server):
             _unchanged(server, form)
         server.project.edit(sentence, {RELEASE: written(content)}, None)
         asking = one(form, "profile") or profile_of(server)
         if asking != profile_of(server):
-            (profile,) = read_profiles([asking])
+            (profile,) = dossier.read_profiles([asking])
             said = gettext("the dossier asks by: {title}", title=profile.title)
             server.remember(said, profile=asking)
         if refused:
@@ -136,7 +104,7 @@ async def release(request: Request) -> Response:
             draft=str(draft),
             context=json.loads(json.dumps(_decided(server, run), default=str)),
             profiles=[profile_of(server)],
-            copies=[copy.name for copy in COPIES if copy.name in form.get("copy", ())],
+            copies=[copy.name for copy in job.COPIES if copy.name in form.get("copy", ())],
         )
     else:
         raise InputError("release: there is no such form; load the page again")
@@ -144,7 +112,7 @@ async def release(request: Request) -> Response:
 
 
 def _draft(server: Server, form: Form) -> Run:
-    run = server.last_draft()
+    run = server.project.last_draft
     if run is None or run.name != one(form, "run"):
         raise InputError("draft: there is a newer one; look at the gate again")
     return run
@@ -167,8 +135,8 @@ def _decided(server: Server, run: Run) -> Context:
     """What is answered and decided about this draft: its own columns, findings, releases and
     sign-offs.
     """
-    given = with_sign_offs(server.project, run)
-    found = {finding for point in to_accept(run) for finding in point.findings}
+    given = sign_off.with_sign_offs(server.project, run)
+    found = {finding for point in sign_off.to_accept(run) for finding in point.findings}
     accepted = given.get("accepted") or {}
     given["accepted"] = {one: words for one, words in accepted.items() if one in found}
     reasons = given.get("attributes") or {}
@@ -198,24 +166,24 @@ async def sign(request: Request) -> Response:
     """A decision over the hashes of a draft, a refusal like an approval; or what somebody has
     typed of one and not sent.
     """
-    server, form = request.app.state.server, form_of(request)
+    server, form = request.app.state.server, routes_of_edits.form_of(request)
     run = _draft(server, form)
     entry = {part: one(form, part) or None for part in ("name", "role", "decision", "comment")}
     if one(form, "kept"):  # on the way to something else
-        policy_text.write(run.folder / UNSIGNED, json.dumps(entry))
+        policy_text.write(run.folder / sign_off.UNSIGNED, json.dumps(entry))
         return RedirectResponse("/release", 303)
     _unchanged(server, form)
-    if entry["decision"] not in (ACCEPT, REJECT) or not entry["name"]:
+    if entry["decision"] not in (sign_off.ACCEPT, sign_off.REJECT) or not entry["name"]:
         raise InputError("sign-off: needs a name and a decision")
-    own = hashes(server.project, run)
-    if one(form, "shown") != digest(own):
+    own = sign_off.hashes(server.project, run)
+    if one(form, "shown") != sign_off.digest(own):
         raise InputError("sign-off: the draft is not the one that was shown; look at it again")
     when = datetime.now().astimezone().isoformat(timespec="seconds")
-    kept = [*signed(run), {**entry, "at": when, "hashes": own}]
-    policy_text.write(run.folder / SIGNED, json.dumps(kept, indent=1))
-    (run.folder / UNSIGNED).unlink(missing_ok=True)
-    word = gettext("accepted") if entry["decision"] == ACCEPT else gettext("refused")
-    text = written(with_sign_offs(server.project, run))
+    kept = [*sign_off.signed(run), {**entry, "at": when, "hashes": own}]
+    policy_text.write(run.folder / sign_off.SIGNED, json.dumps(kept, indent=1))
+    (run.folder / sign_off.UNSIGNED).unlink(missing_ok=True)
+    word = gettext("accepted") if entry["decision"] == sign_off.ACCEPT else gettext("refused")
+    text = written(sign_off.with_sign_offs(server.project, run))
     server.project.edit(
         gettext("draft {number} {word}", number=run.number, word=word), {RELEASE: text}, None
     )
@@ -336,8 +304,8 @@ def ledgers_of(server: Server, run: Run) -> dict[str, Ledger | None]:
 
 def gate(server: Server, run: Run) -> list[Context]:
     """Every condition of a release: whether it is met, what it says, where to settle it."""
-    stated, given = run.certificate, context_of(server.project)
-    own = hashes(server.project, run)
+    stated, given = run.certificate, sign_off.context_of(server.project)
+    own = sign_off.hashes(server.project, run)
     is_measured = stated.get("output", {}).get("sha256") == own["data"]
     holds = is_measured and all(promise["holds"] for promise in stated["promises"])
     stale = server.stale_parts(run)
@@ -362,8 +330,8 @@ def gate(server: Server, run: Run) -> list[Context]:
     unread = _unread(server, run)
     if others or unread:
         is_safe, beside = _together(run, others, unread)
-    points = to_accept(run)
-    judged = [*zip(points, shortcomings(points, given.get("accepted") or {}), strict=True)]
+    points = sign_off.to_accept(run)
+    judged = [*zip(points, sign_off.shortcomings(points, given.get("accepted") or {}), strict=True)]
     others_grave = any(not point.column for point in points)
     not_accepted = [point for point, lacks in judged if lacks and not point.column]
     in_sight = [
@@ -429,20 +397,24 @@ def gate(server: Server, run: Run) -> list[Context]:
 
 def _signer(server: Server, run: Run) -> str:
     """Who has accepted what is there now; empty where nobody has."""
-    return decisions(server.project, run)[-1]["name"] if is_accepted(server.project, run) else ""
+    return (
+        sign_off.decisions(server.project, run)[-1]["name"]
+        if sign_off.is_accepted(server.project, run)
+        else ""
+    )
 
 
 def _not_accepted(server: Server, run: Run) -> str:
-    found = decisions(server.project, run)
+    found = sign_off.decisions(server.project, run)
     if found:
         return (
             gettext("refused")
-            if found[-1]["decision"] == REJECT
+            if found[-1]["decision"] == sign_off.REJECT
             else gettext("by who asked for it")
         )
     return (
         gettext("something has changed since; sign off again")
-        if signed(run)
+        if sign_off.signed(run)
         else gettext("not yet")
     )
 
@@ -465,12 +437,12 @@ def _why(given: Context, name: str) -> str:
 
 async def release_screen(server: Server) -> Context:
     """The last draft at the gate."""
-    run = server.last_draft()
+    run = server.project.last_draft
     data = f"runs/{run.name}/{run.data.name}" if run else DRAFT
     certificate = f"runs/{run.name}/certificate.json" if run else ""
     words = ["shoal", "dossier", data, certificate, "--context", RELEASE, "-o", "dossier.html"]
     profile = profile_of(server)
-    words += ["--profile", profile] if profile != DEFAULT else []
+    words += ["--profile", profile] if profile != dossier.DEFAULT else []
     folder = server.project.folder / "releases"
     context = {
         **await frame(server, "release", gettext("Release")),
@@ -478,34 +450,36 @@ async def release_screen(server: Server) -> Context:
         "run": run,
         "command": shell([word for word in words if word]),
         "once": server.new_once(),
-        "releases": [_listed(folder / name) for name in releases(server.project)],
+        "releases": [_listed(folder / name) for name in sign_off.releases(server.project)],
         "released": None,
         "folder": folder,
-        "next_release": next_release(folder),
-        "copies": () if server.project.is_several else COPIES,
+        "next_release": sign_off.next_release(folder),
+        "copies": () if server.project.is_several else job.COPIES,
         "will_be": _will_be_written(run),
         "release_text": policy_text.text_of(server.project.folder / RELEASE) or "version: 1\n",
         "release_base": release_sha(server),
     }
     if run is None:
         return context
-    given, conditions = context_of(server.project), gate(server, run)
-    own = hashes(server.project, run)
+    given, conditions = sign_off.context_of(server.project), gate(server, run)
+    own = sign_off.hashes(server.project, run)
     columns = {c["name"]: c for c in run.certificate.get("columns") or ()}
-    released = released_as(server.project, run)
+    released = sign_off.released_as(server.project, run)
     leaves = folder / (released or "")
     paths = [*leaves.glob("*.*"), *(leaves / TABLES).glob("*.*")] if released else []
     files = sorted(path.relative_to(leaves).as_posix() for path in paths if path.is_file())
     answered = read_context(_decided(server, run)).context
     stated = Certificate(run.certificate)
     signer = _signer(server, run)
-    open_fields = unanswered(stated, answered, profile)
+    open_fields = dossier.unanswered(stated, answered, profile)
     lacking = [
         {
             "field": field,
-            "text": gettext(field_words(field)),
+            "text": gettext(dossier.field_words(field)),
             "lacks": "" if lacks == "empty" else lacks,
-            "href": PLACES.get(ATTACKS if field.startswith(ATTACKS) else field, "#asked"),
+            "href": PLACES.get(
+                dossier.ATTACKS if field.startswith(dossier.ATTACKS) else field, "#asked"
+            ),
         }
         for field, lacks in open_fields.items()
         if field != "sign_off" or signer  # until then the gate asks for it
@@ -539,9 +513,9 @@ async def release_screen(server: Server) -> Context:
         "ratings": {key: gettext(str(Rating.model_fields[key].title)) for key in RATINGS},
         "grades": GRADES,
         "profile": profile,
-        "profiles": read_profiles(profile_names()),
+        "profiles": dossier.read_profiles(dossier.profile_names()),
         "further": further_fields(given),
-        "asked": {field.partition(".")[0] for field in asked_fields(profile)},
+        "asked": {field.partition(".")[0] for field in dossier.asked_fields(profile)},
         "lacking": lacking,
         "to_do": to_do | {BESIDE[part] for part in to_do if part in BESIDE},
         "released": released,
@@ -553,18 +527,20 @@ async def release_screen(server: Server) -> Context:
         "attacks": ranked(stated, given.get("accepted") or {}),
         "found": len(rows_of(stated)),
         "legend": LEGEND,
-        "to_accept": to_accept(run),
+        "to_accept": sign_off.to_accept(run),
         "carried_over": run.about.get("carried_over") or {},
         "signer": signer,
-        "fewest": FEWEST_SIGNS,
-        "too_short": TOO_SHORT,
+        "fewest": sign_off.FEWEST_SIGNS,
+        "too_short": sign_off.TOO_SHORT,
         "others": others_of(server, run),
         "unread": _unread(server, run),
-        "decisions": [one | {"is_own": is_own(server.project, one)} for one in signed(run)],
-        "unsigned": policy_text.json_of(run.folder / UNSIGNED, {}),
+        "decisions": [
+            one | {"is_own": sign_off.is_own(server.project, one)} for one in sign_off.signed(run)
+        ],
+        "unsigned": policy_text.json_of(run.folder / sign_off.UNSIGNED, {}),
         "asked_by": server.project.about.get("asked_by"),
         "own_hashes": own,
-        "shown": digest(own),
+        "shown": sign_off.digest(own),
     }
 
 
@@ -585,7 +561,7 @@ def _will_be_written(run: Run | None) -> list[str]:
 
 def profile_of(server: Server) -> str:
     """The profile whose questions the dossier asks."""
-    return str(server.project.about.get("profile") or DEFAULT)
+    return str(server.project.about.get("profile") or dossier.DEFAULT)
 
 
 def release_sha(server: Server) -> str:
@@ -610,7 +586,7 @@ PLACES = {
     "review_by": "#who",
     "other_releases": "#other",
     "sign_off": "#sign",
-    ATTACKS: "#attacks",
+    dossier.ATTACKS: "#attacks",
 }
 """Where the form asks for it; all else that the profile asks for stands under #asked."""
 BESIDE = {"#accept": "#attacks", "#other": "#who"}
@@ -656,7 +632,7 @@ def _answer(given: Context, field: str) -> Any:
 
 
 def with_answers(
-    form: Form, given: Context, names: list[str], points: list[Point]
+    form: Form, given: Context, names: list[str], points: list[sign_off.Point]
 ) -> tuple[Context, str, list[str]]:
     """release.yaml with what a form says, what was said, and each answer that can't be read.
 
@@ -686,7 +662,7 @@ def with_answers(
         if (name := f"accept-{number}") in form
         for finding in point.findings
     }
-    for point, lacks in zip(points, shortcomings(points, kept | typed), strict=True):
+    for point, lacks in zip(points, sign_off.shortcomings(points, kept | typed), strict=True):
         if lacks and typed.get(about := point.findings[0]):
             about = point.column or about
             refused.append(gettext("“{about}” is not accepted: {lacks}", about=about, lacks=lacks))

@@ -3,7 +3,6 @@
 import os
 import re
 from contextlib import suppress
-from pathlib import Path
 
 from shoal.connectors.formats import SUFFIXES
 from shoal.data.certificate import Certificate
@@ -15,25 +14,11 @@ from shoal.policy.proposal.roles import MANY
 from shoal.reports.linked import exposure_text
 from shoal.reports.pages import known_text
 from shoal.reports.release import attackers
-from shoal.web import pictures, policy_text
-from shoal.web.edits import (
-    APART,
-    COUNT_VALUES,
-    ROLES,
-    SETTINGS,
-    about,
-    promises_about,
-    question_of,
-    said_of,
-    subject_of,
-)
+from shoal.web import edits, pictures, policy_text, several, work
 from shoal.web.frame import FIELDS, checked_now, frame, in_fields, person_answered, size_text
-from shoal.web.pictures import compared_points
 from shoal.web.policy_text import Context
 from shoal.web.project import Run
 from shoal.web.server import Server
-from shoal.web.several import ALL_SHEETS, KNOWN, linking_columns, several_context
-from shoal.web.work import Refused
 
 PER_PAGE = 50
 MOST_LISTED = 200
@@ -93,22 +78,21 @@ async def open_screen(server: Server, below: str) -> Context:
         for path in sorted(place.iterdir(), key=lambda p: (not p.is_dir(), p.name.lower())):
             if path.name.startswith(".") or len(listed) >= MOST_LISTED:
                 continue
+            below_start = os.path.relpath(path, project.start)
             if path.is_dir() and path.resolve() != project.folder:
-                listed.append({"name": path.name, "href": _below(path, project.start)})
+                listed.append({"name": path.name, "href": below_start})
             elif path.is_file() and path.name.lower().endswith(SUFFIXES):
                 size = size_text(path.stat().st_size)
-                listed.append(
-                    {"name": path.name, "path": _below(path, project.start), "size": size}
-                )
+                listed.append({"name": path.name, "path": below_start, "size": size})
     base = place.relative_to(project.start)
-    above = None if place == project.start else _below(place.parent, project.start)
+    above = None if place == project.start else os.path.relpath(place.parent, project.start)
     command = ["shoal", "policy", "init", project.table_in_commands, "-o", "policy.yaml"]
     tables = [one for one in listed if "path" in one]
     return {
         **await frame(server, "open", gettext("Open"), command if project.table else None),
         "together": len(tables) if len(tables) > 1 else 0,
         "all_sheets": False,
-        "ALL_SHEETS": ALL_SHEETS,
+        "ALL_SHEETS": several.ALL_SHEETS,
         "listed": listed,
         "below": "" if str(base) == "." else str(base),
         "above": above,
@@ -135,22 +119,18 @@ def titled_lines(server: Server) -> list[str]:
     return [said.format(line=n, where=where[name]) for name, n in lines.items() if n > 1]
 
 
-def _below(path: Path, start: Path) -> str:
-    return os.path.relpath(path, start)
-
-
 # Columns
 
 
-async def columns_screen(server: Server, search: str, page: int) -> Context:
-    """Every column's role, what it gives away, and who is one person."""
+async def columns_screen(server: Server, search: str, wanted: str) -> Context:
+    """Every column's role, what it gives away, and who is one person. wanted: the page's number."""
     project = server.project
     command = ["shoal", "policy", "check", "policy.yaml", project.table_in_commands]
     context = await frame(server, "columns", gettext("Columns"), command)
     profile, trouble = await _profile(server)
     checked = await checked_now(server) or {}
     remarks = checked.get("remarks") or []
-    links = linking_columns(project.policy)
+    links = several.linking_columns(project.policy)
     found = [
         _column(server, number, name, profile, context["risk"])
         | {"step": (checked.get("steps") or {}).get(name)}
@@ -162,7 +142,7 @@ async def columns_screen(server: Server, search: str, page: int) -> Context:
         column["page"] = at // PER_PAGE + 1
     alone = sorted((c for c in found if c["alone"]), key=lambda column: -column["alone"])
     pages = max(1, -(-len(found) // PER_PAGE))
-    page = min(max(page, 1), pages)
+    page = min(edits.whole(wanted, 1) or 1, pages)
     return {
         **context,
         "columns": found[(page - 1) * PER_PAGE : page * PER_PAGE],
@@ -174,7 +154,7 @@ async def columns_screen(server: Server, search: str, page: int) -> Context:
         "page": page,
         "pages": pages,
         "search": search,
-        "roles": {role: shown.title for role, shown in ROLES.items()},
+        "roles": {role: shown.title for role, shown in edits.ROLES.items()},
         "person": _person(server, profile),
         "several": _several(server, profile),
         "quasi": project.quasi,
@@ -189,14 +169,14 @@ def _several(server: Server, profile: Context | None) -> Context | None:
     project = server.project
     if not project.is_several:
         return None
-    found = several_context(project.policy, project.columns, project.people_name, profile)
-    asks = [project.attributes[name].get("ask") for name in subject_of(project.policy)]
-    return found | {"doubt": question_of(next(iter(asks), None))}
+    found = several.several_context(project.policy, project.columns, project.people_name, profile)
+    asks = [project.attributes[name].get("ask") for name in edits.subject_of(project.policy)]
+    return found | {"doubt": edits.question_of(next(iter(asks), None))}
 
 
 async def _profile(server: Server) -> tuple[Context | None, str | None]:
     """What the columns hold; None while it is counted, and why it can't be."""
-    with suppress(Refused):
+    with suppress(work.Refused):
         return await server.policy_look("profile"), None
     return None, gettext("The columns could not be counted.")
 
@@ -207,7 +187,9 @@ def _column(
     project = server.project
     settings = project.attributes.get(name) or {}
     role, people, ask = settings.get("role", ""), project.people_name, settings.get("ask")
-    is_asked_above = asks_who(ask) or (project.is_several and name in subject_of(project.policy))
+    is_asked_above = asks_who(ask) or (
+        project.is_several and name in edits.subject_of(project.policy)
+    )
     own = next((c for c in (profile or {}).get("columns", ()) if c["name"] == name), None)
     alone = ((risk or {}).get("columns") or {}).get(name)
     return {
@@ -219,7 +201,7 @@ def _column(
         "round": settings.get("round"),
         "is_range": settings.get("type") == "number" and "hierarchy" not in settings,
         "reason": (project.about.get("reasons") or {}).get(name, ""),
-        "ask": None if is_asked_above else question_of(ask),
+        "ask": None if is_asked_above else edits.question_of(ask),
         "is_whole": settings == {"role": "quasi"} and own is not None and own["values"] > MANY,
         "doubtful": dict(ask["values"]) if isinstance(ask, dict) and "values" in ask else None,
         "bars": pictures.bars(own["bars"]) if own and role not in ("identifier", "subject") else [],
@@ -230,7 +212,7 @@ def _column(
         if not alone or not risk or not risk.get("lone")
         else alone["without"] / risk["lone"],
         "if_known": _alone_if_known(server, name, risk or {}),
-        "promised": promises_about(project.policy, name) if role == "sensitive" else [],
+        "promised": edits.promises_about(project.policy, name) if role == "sensitive" else [],
     }
 
 
@@ -252,7 +234,7 @@ def _alone_if_known(server: Server, name: str, risk: Context) -> Context | None:
 
 def _draft_of_now(server: Server) -> Run | None:
     """The last draft, where it is of the policy and table as they are."""
-    run = server.last_draft()
+    run = server.project.last_draft
     return None if run is None or server.stale_parts(run) else run
 
 
@@ -279,7 +261,7 @@ def _repeats(profile: Context | None, name: str, is_several: bool) -> str:
 def _person(server: Server, profile: Context | None) -> Context:
     """The question who is one person, its candidates and what each answer comes to."""
     numbers = server.project.numbers
-    subject = subject_of(server.project.policy)
+    subject = edits.subject_of(server.project.policy)
     candidates = []
     tried = (profile or {}).get("tried") or {}
     listed = (profile or {}).get("candidates") or []
@@ -289,7 +271,7 @@ def _person(server: Server, profile: Context | None) -> Context:
             {
                 **one,
                 "columns": columns,
-                "value": APART.join(str(numbers[name]) for name in columns) or "rows",
+                "value": edits.APART.join(str(numbers[name]) for name in columns) or "rows",
                 "can_choose": not one["is_profile"],
                 "is_chosen": columns == subject,
             }
@@ -320,7 +302,7 @@ async def findings(server: Server) -> list[Context]:
     """What the doctor finds, each with the screen to correct it on; nothing while it runs."""
     try:
         found = await server.policy_look("check")
-    except Refused as refused:
+    except work.Refused as refused:
         return [{"message": text, "href": "/text"} for text in (refused.message, *refused.findings)]
     asked = [f for f in (found or {}).get("findings", ()) if "open question" not in f["message"]]
     tables = (server.project.policy.get("tables") or {}).values()
@@ -355,12 +337,12 @@ async def promises_screen(server: Server) -> Context:
     project, policy = server.project, server.project.policy
     context = await frame(server, "promises", gettext("Promises"), project.publish_command)
     risk = context["risk"] or {}
-    k = next((p["k"] for p in policy.get("promises") or () if p.get("model") == "k-anonymity"), 0)
+    k = pictures.required_k(server)
     rows = project.about.get("rows", 0)
     sets = [[one["size"], one["people"]] for one in risk.get("sets") or ()]
     losses, method = measured_losses(server)
     is_counting = await _count_grave(server)
-    last = server.last_draft()
+    last = project.last_draft
     is_sample = any(own.get("role") == "weight" for own in project.attributes.values())
     unmeasured = {"individual_risk": {"own": dict.fromkeys(("max", "mean"))} if is_sample else None}
     return {
@@ -383,11 +365,11 @@ async def promises_screen(server: Server) -> Context:
         "plain": [name for name, own in project.attributes.items() if own.get("role") == "plain"],
         "several": _several(server, (await _profile(server))[0]),
         "exposed": exposed_lines(risk, k),
-        "ways_to_know": {known: known_text(known) for known in KNOWN},
+        "ways_to_know": {known: known_text(known) for known in several.KNOWN},
         "others": [
-            {"index": place, "text": said_of(promise)}
+            {"index": place, "text": edits.said_of(promise)}
             for place, promise in enumerate(policy.get("promises") or ())
-            if promise.get("model") not in ("k-anonymity",) and not about(promise)
+            if promise.get("model") not in ("k-anonymity",) and not edits.about(promise)
         ],
         "feared": attackers(last.certificate if last else unmeasured),
         "last": last,
@@ -426,9 +408,9 @@ def _private(server: Server, profile: Context | None) -> list[Context]:
             continue
         own = []
         for index, promise in promises:
-            if name in about(promise) and promise.get("model") != "k-anonymity":
-                key = next((key for key in SETTINGS if key in promise), None)
-                text = SETTINGS.get(key or "", said_of(promise))
+            if name in edits.about(promise) and promise.get("model") != "k-anonymity":
+                key = next((key for key in edits.SETTINGS if key in promise), None)
+                text = edits.SETTINGS.get(key or "", edits.said_of(promise))
                 if promise.get("kind", "distinct") != "distinct" and key == "l":
                     text = gettext(
                         "well spread over at least this many ({kind} l-diversity)",
@@ -439,7 +421,7 @@ def _private(server: Server, profile: Context | None) -> list[Context]:
                 )
         number = server.project.numbers.get(name, 0)
         is_of_rows = any(one["key"] != "share" for one in own) and server.project.is_several
-        none = missing.get(name) if any(one["key"] in COUNT_VALUES for one in own) else 0
+        none = missing.get(name) if any(one["key"] in edits.COUNT_VALUES for one in own) else 0
         found.append(
             {
                 "name": name,
@@ -455,10 +437,12 @@ def _private(server: Server, profile: Context | None) -> list[Context]:
 def measured_losses(server: Server) -> tuple[list[tuple[int, float]], str]:
     """Losses that were measured under these columns, by k, of the method that most are of."""
     points: dict[str, dict[int, float]] = {}
-    for label, k, loss in compared_points(server):
-        points.setdefault(label, {})[k] = loss
-    for run in server.project.runs:
-        if server.is_of_table(run) and run.policy_text and _same_but_k(server, run.policy):
+    own = pictures.but_k(server.project.policy)
+    for row in pictures.rows_now(server):
+        if row["holds"]:
+            points.setdefault(row["label"], {})[row["k"]] = row["loss"]
+    for run in filter(server.is_of_table, server.project.runs):
+        if run.policy_text and pictures.but_k(run.policy) == own:
             stated = run.certificate
             asked = (p["asked"] for p in stated["promises"] if p["model"] == "k-anonymity")
             label = stated["method"]["name"]
@@ -470,11 +454,3 @@ def measured_losses(server: Server) -> tuple[list[tuple[int, float]], str]:
     wanted = (server.project.policy.get("method") or {}).get("name")
     label = max(points, key=lambda one: (one.partition(":")[0] == wanted, len(points[one])))
     return sorted(points[label].items()), label
-
-
-def _same_but_k(server: Server, asked: Context) -> bool:
-    def rest(policy: Context) -> Context:
-        promises = [{**p, "k": 0} if "k" in p else p for p in policy.get("promises") or ()]
-        return {**policy, "promises": promises, "method": None}
-
-    return rest(asked) == rest(server.project.policy)

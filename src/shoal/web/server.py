@@ -16,15 +16,11 @@ from shoal.data.findings import some_named
 from shoal.data.language import gettext
 from shoal.errors import InputError
 from shoal.policy.model import header_of
-from shoal.web import policy_text, sign_off
+from shoal.web import guard, others, pictures, policy_text, sign_off
 from shoal.web.edits import Form, one, options_of
-from shoal.web.guard import Door
-from shoal.web.others import PEOPLE
-from shoal.web.pictures import store, stored
 from shoal.web.policy_text import Context, changed_lines, sha256, written
 from shoal.web.project import DRAFT, EVENTS, PROJECT, Project, Run, clear_run
 from shoal.web.several import column_names, flat, people_among
-from shoal.web.sign_off import is_accepted, is_copy
 from shoal.web.work import Desk, Job, Jobs
 
 MOST_STREAMS = 8
@@ -38,7 +34,7 @@ COMMENT = gettext(
 class Server:
     """One project that one person looks at."""
 
-    def __init__(self, project: Project, door: Door) -> None:
+    def __init__(self, project: Project, door: guard.Door) -> None:
         self.project, self.door = project, door
         self.desk = Desk()
         self.rules = Desk()  # checks edits without the table, so that none waits for a count
@@ -253,8 +249,8 @@ class Server:
         draft, run = Path(job.asked["draft"]), self.project.run(job.asked["run"])
         job.asked.pop("passphrase", None)
         # what is about to leave is what was signed off, and nobody has refused it since
-        is_same = is_copy(run, draft / run.data.name) and not self.stale_parts(run)
-        if job.state != "done" or not is_same or not is_accepted(self.project, run):
+        is_same = sign_off.is_copy(run, draft / run.data.name) and not self.stale_parts(run)
+        if job.state != "done" or not is_same or not sign_off.is_accepted(self.project, run):
             shutil.rmtree(draft, ignore_errors=True)
             if job.state == "done":
                 raise InputError(gettext("something was changed meanwhile"))
@@ -263,9 +259,9 @@ class Server:
         kept = self.released_people() / f"{name}.npz"
         try:
             policy_text.write(kept.with_suffix(".draft"), run.name)
-            if (run.folder / PEOPLE).is_file():
+            if (run.folder / others.PEOPLE).is_file():
                 # first, as no release may leave that later drafts are not judged together with
-                shutil.copyfile(run.folder / PEOPLE, kept)
+                shutil.copyfile(run.folder / others.PEOPLE, kept)
                 kept.chmod(policy_text.PRIVATE_FILE)
         except (OSError, InputError):
             kept.unlink(missing_ok=True)
@@ -288,10 +284,10 @@ class Server:
 
     def _comparison_ended(self, job: Job) -> None:
         """Keeps what was measured, whatever ended it."""
-        rows = {(r["label"], r["k"]): r for r in stored(self).get(job.asked["about"], ())}
+        rows = {(r["label"], r["k"]): r for r in pictures.stored(self).get(job.asked["about"], ())}
         rows |= {(e["row"]["label"], e["row"]["k"]): e["row"] for e in job.events if "row" in e}
-        store(self, job.asked["about"], list(rows.values()))
-        sign_off.drop(job.asked["taken"])
+        pictures.store(self, job.asked["about"], list(rows.values()))
+        shutil.rmtree(job.asked["taken"], ignore_errors=True)
         if job.state == "stopped":
             self.notices.append(
                 gettext("Stopped. {rows} measured releases are kept.", rows=len(rows))
@@ -322,18 +318,10 @@ class Server:
         if job.state != "done":
             clear_run(run)
 
-    def draft_job(self, run: Run) -> Job | None:
-        """The job that makes this draft now."""
-        made = (j for j in self.jobs.open if j.kind == "draft")
-        return next((j for j in made if j.asked["run"] == run.name), None)
-
     # The frame
 
     def new_once(self) -> str:
         return secrets.token_urlsafe(12)
-
-    def last_draft(self) -> Run | None:
-        return next((run for run in self.project.runs if run.state == "done"), None)
 
     def stale_parts(self, run: Run) -> list[str]:
         """What of policy, hierarchies and table is not as the draft had it."""
@@ -353,7 +341,7 @@ class Server:
 
     def policy_lines(self) -> tuple[list[tuple[str, str]], int]:
         """The policy, with the lines that have changed since the last draft; how many have."""
-        text, run = self.project.policy_text, self.last_draft()
+        text, run = self.project.policy_text, self.project.last_draft
         before = (run.policy_text if run else "") or text
         lines = changed_lines(before, text)
         return lines, sum(1 for mark, _ in lines if mark == "+")

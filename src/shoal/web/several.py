@@ -89,25 +89,24 @@ def open_links(policy: Mapping[str, Any]) -> list[str]:
 # What forms change of links and of what is known.
 
 
-def with_parent(policy: Context, link: Mapping[str, str]) -> tuple[Context, str]:
-    """The flat policy with a table below another one. link: `table`, its `column`, and `to`, the
-    other table with its key `to_column`.
-    """
-    name, to = link["table"], link["to"]
+def with_parent(
+    policy: Context, name: str, column: str, to: str, to_column: str
+) -> tuple[Context, str]:
+    """The flat policy with a table below another one, whose key its column holds."""
     tables = {key: dict(table) for key, table in policy["tables"].items()}
     tables[name].pop("ask", None)
     before = dict(tables[name])
-    tables[name] = {"parent": {to: link["column"]}} | {
+    tables[name] = {"parent": {to: column}} | {
         key: value for key, value in before.items() if key != "parent"
     }
     columns = dict(policy["attributes"])
-    columns.pop(f"{name}.{link['column']}", None)
+    columns.pop(f"{name}.{column}", None)
     if to == PEOPLE:
-        columns[link["to_column"]] = {"role": "subject"}
+        columns[to_column] = {"role": "subject"}
     else:
-        tables[to] = {**tables[to], "key": link["to_column"]}
-        columns.pop(f"{to}.{link['to_column']}", None)
-    said = gettext("{name} belongs to {to}, by {column}", name=name, to=to, column=link["column"])
+        tables[to] = {**tables[to], "key": to_column}
+        columns.pop(f"{to}.{to_column}", None)
+    said = gettext("{name} belongs to {to}, by {column}", name=name, to=to, column=column)
     return {**policy, "attributes": columns, "tables": tables}, said
 
 
@@ -156,7 +155,8 @@ def why_not_known(policy: Context, name: str) -> dict[str, str]:
         if known_of(tables, parents[name]).isdigit():
             refused |= dict.fromkeys(("all", "count"), why)
     whole = [t for t in tables if parents[t] == name and known_of(tables, t) != "none"]
-    whole += [c for c, a in own_columns.items() if a.get("type") == "set" and _is_whole(a)]
+    sets = {c: a.get("known") or "all" for c, a in own_columns.items() if a.get("type") == "set"}
+    whole += [column for column, known in sets.items() if known in ("all", "count")]
     if whole:
         why = gettext(
             "what is known of {parts} tells of all of these rows; first say “nothing” there",
@@ -177,11 +177,6 @@ def why_not_known(policy: Context, name: str) -> dict[str, str]:
         " [counts-unknown]” into the policy, by “Edit as text”"
     )
     return refused | {"none": why}
-
-
-def _is_whole(attribute: Mapping[str, Any]) -> bool:
-    """Whether all elements of a set are known, or how many there are."""
-    return (attribute.get("known") or "all") in ("all", "count")
 
 
 # The picture.

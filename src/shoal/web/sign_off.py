@@ -1,9 +1,7 @@
 """Sign-off: what a decision is over, and which decisions are over what is there now."""
 
-import hashlib
 import json
 import re
-import shutil
 from collections.abc import Sequence
 from datetime import date
 from functools import lru_cache
@@ -12,6 +10,7 @@ from typing import NamedTuple
 
 from shoal.data.certificate import Certificate
 from shoal.data.language import gettext
+from shoal.data.regular_files import file_sha256
 from shoal.data.warnings import GRAVE, PLAIN_SINGLES_OUT
 from shoal.errors import InputError
 from shoal.policy.loading import tables_named_in
@@ -91,7 +90,7 @@ def carried_over(project: Project) -> Context:
     """The words that accept findings as a new draft finds them: by finding, the words and the draft
     that they were written for.
     """
-    last = next((run for run in project.runs if run.state == "done"), None)
+    last = project.last_draft
     if last is None:
         return {}
     earlier = last.about.get("carried_over") or {}
@@ -105,7 +104,7 @@ def carried_over(project: Project) -> Context:
 
 def ask_for_releases(project: Project) -> None:
     """Asks anew whether there is any other release, where the last draft has become one."""
-    last = next((run for run in project.runs if run.state == "done"), None)
+    last = project.last_draft
     given = context_of(project)
     if given.get("other_releases") == "none-known" and last and released_as(project, last):
         others = {key: value for key, value in given.items() if key != "other_releases"}
@@ -239,8 +238,7 @@ def _file_sha(path: Path) -> str | None:
 
 @lru_cache(maxsize=32)
 def _hashed(path: Path, stamp: int, size: int) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return file_sha256(path)
 
 
 # Copies of hierarchies as they are when a user asks for work that may start later.
@@ -262,15 +260,10 @@ def take(project: Project, into: Path) -> None:
 
 
 def take_aside(project: Project, name: str) -> Path:
-    """A copy of the hierarchies for work that has no folder of its own; `drop` it afterwards."""
+    """A copy of the hierarchies for work that has no folder of its own; delete it afterwards."""
     place = policy_text.made(project.folder / ".ui" / f"{ASKED}{name}")
     take(project, place)
     return place
-
-
-def drop(taken: str | Path) -> None:
-    """Deletes a copy that is not needed any more."""
-    shutil.rmtree(taken, ignore_errors=True)
 
 
 def base_of(project: Project, policy: Context, taken: Path) -> str:

@@ -14,13 +14,12 @@ from starlette.routing import Route
 from shoal.data.language import gettext
 from shoal.errors import CheckpointError, InputError
 from shoal.streams.stream_status import stream_status
-from shoal.web import pictures, policy_text
+from shoal.web import pictures, policy_text, work
 from shoal.web.edits import Form, one, whole
 from shoal.web.frame import frame, shows
 from shoal.web.policy_text import Context, sha256, written
 from shoal.web.routes_of_edits import form_of
 from shoal.web.server import Server
-from shoal.web.work import Job, Refused
 
 LEDGER_POLICY = "policy.json"
 KINDS = {
@@ -198,7 +197,7 @@ async def ledger_screen(server: Server, number: str, waits: bool = False) -> Con
             asked = {"stamp": stamp, "folder": str(folder)}
             look = server.desk.kept if waits else server.desk.soon
             context[part] = await look(f"ledger_{part}", **asked)
-    except Refused as broken:
+    except work.Refused as broken:
         context["damage"] = [broken.message, *broken.findings]
     holds = context["history"] is not None and context["history"]["holds"]
     head = context["chain"]["hash"] if context["chain"] and holds else None
@@ -220,11 +219,6 @@ ANSWERED = {
 DECISIONS = ("accept", "reject")
 
 
-def place_of(server: Server, number: int) -> Context:
-    """What the project keeps of a watched ledger: its path, answers and decisions."""
-    return server.project.places[number - 1]
-
-
 def remember(server: Server, number: int, sentence: str, **answers: Any) -> None:
     """Keeps answers about a ledger in project.yaml."""
     places = [dict(place) for place in server.project.places]
@@ -232,7 +226,7 @@ def remember(server: Server, number: int, sentence: str, **answers: Any) -> None
     server.remember(sentence, places=places)
 
 
-def last_what_if(server: Server, folder: Path) -> Job | None:
+def last_what_if(server: Server, folder: Path) -> work.Job | None:
     """The last job that tried each method with an increment of a ledger."""
     found = server.jobs.last("what-if")
     return found if found is not None and found.asked["folder"] == str(folder) else None
@@ -240,7 +234,8 @@ def last_what_if(server: Server, folder: Path) -> Job | None:
 
 def increment_context(server: Server, number: int, folder: Path, head: str | None) -> Context:
     """What was tried with the next increment, and the conditions of its release."""
-    place, tried = place_of(server, number), last_what_if(server, folder)
+    # its path, answers and decisions
+    place, tried = server.project.places[number - 1], last_what_if(server, folder)
     done = tried.result if tried is not None and tried.state == "done" else None
     context: Context = {
         "tried": done,
@@ -355,10 +350,10 @@ async def changed(request: Request) -> Response:
         tried = last_what_if(server, folder)
         if tried is None or tried.state != "done":
             raise InputError("increment: none was tried; try one first")
-        own = hashes(tried.result, place_of(server, number))
+        place = server.project.places[number - 1]
+        own = hashes(tried.result, place)
         if do == "sign":
-            signed = [*(place_of(server, number).get("signed") or [])]
-            signed.append(decision_of(form, own))
+            signed = [*(place.get("signed") or []), decision_of(form, own)]
             remember(server, number, gettext("{name}: a decision", name=folder.name), signed=signed)
         else:
             lacking = [row["text"] for row in context["gate"] if not row["is_met"]]

@@ -68,7 +68,7 @@ def test_audit_verify_and_read_release_take_a_folder(workplace, shoal):
 @pytest.mark.parametrize(
     ("damage", "told"),
     [
-        (lambda out: files_in(out)[0].unlink(), "1 file is of its"),
+        (lambda out: files_in(out)[0].unlink(), "1 file is missing that its"),
         (lambda out: (out / "orphan.parquet").write_bytes(b""), "1 file is not in its"),
         (lambda out: (out / "notes.txt").write_text("x"), "1 file is not in its"),
         (lambda out: (out / "year=1").mkdir(), "1 file is not in its"),

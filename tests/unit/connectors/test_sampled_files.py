@@ -19,10 +19,10 @@ def test_a_sample_is_every_so_many_th_row_of_the_whole(tmp_path, monkeypatch, su
     whole = pl.DataFrame({"a": [str(i) for i in range(2001)], "b": ['x,"y"\n'] * 2001})
     path = tmp_path / f"t{suffix}"
     whole.write_csv(path) if suffix == ".csv" else whole.write_parquet(path)
-    found = read_sampled(str(path), every, AS_FOUND)
-    assert found.rows == 2001
-    assert found.source.frame.equals(whole.gather_every(every))
-    assert found.source.sha256 == files.file_sha256(path)
+    source, rows = read_sampled(str(path), every, AS_FOUND)
+    assert rows == 2001
+    assert source.frame.equals(whole.gather_every(every))
+    assert source.sha256 == files.file_sha256(path)
 
 
 def test_what_can_only_be_read_whole_is_not_sampled(tmp_path):

@@ -23,7 +23,7 @@ import pytest
 
 from shoal.auditor import in_parts
 from shoal.auditor.audit import audit_file
-from shoal.connectors import engines, release_drafts, spread_files
+from shoal.connectors import engines, release_drafts
 from shoal.connectors.engines import Engine
 from shoal.connectors.location import MANIFEST
 from shoal.data import room as arrays
@@ -66,7 +66,6 @@ def folder(path: Path, frame: pl.DataFrame, files: int = 5, seed: int = 3) -> Pa
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few records are a large table."""
     monkeypatch.setattr(rounded_cut, "LISTED", 0)
-    monkeypatch.setattr(spread_files, "RECORDS", 700)
     monkeypatch.setattr(release_drafts, "RECORDS", 700)
     monkeypatch.setattr(arrays, "LARGE", 500)
     monkeypatch.setattr(in_parts, "RECORD_BYTES", 400_000)

@@ -21,7 +21,6 @@ from shoal.auditor.ledger.export import ledger_table, verify_ledger
 from shoal.connectors import files
 from shoal.connectors.database import release_tables
 from shoal.connectors.database.address import parse
-from shoal.connectors.database.release_tables import ReleaseRows
 from shoal.connectors.database.sqlite import SqliteSession
 from shoal.connectors.ledger import Ledger, TableNote
 from shoal.errors import InputError, LedgerError, PromiseError
@@ -261,8 +260,7 @@ def test_whatever_a_file_of_a_ledger_holds_is_in_the_table_and_hashes_alike(cell
         "columns": [{"name": name, "technique": "as-is"} for name in given.columns],
     }
     Path("out.db").unlink(missing_ok=True)
-    rows = ReleaseRows(written.frame, json.dumps(said))
-    with release_tables.putting(parse(OUT), None, rows):
+    with release_tables.putting(parse(OUT), None, written.frame, json.dumps(said)):
         pass
     found = files.read(f"{OUT}&release=1")
     assert found.frame.equals(written.frame)

@@ -172,6 +172,11 @@ def test_the_command_says_how_many_rows_are_invented_and_how_many_people_were_de
     invented = json.loads(Path("L/0002/certificate.json").read_text())["counterfeits"]["records"]
     assert invented > 1
     assert f"\n{invented} of these rows are invented\n" in second.err
+    said = f"{invented} of these rows are invented: L/0002/counterfeits.csv says in which classes"
+    assert said in shoal("ledger", "export", "L", "-o", "t.csv").err
+    assert "invented" not in shoal("ledger", "export", "L", "-o", "u.csv", "--release", "1").err
+    for told in (first, second):
+        assert "may all have the same value" not in told.err, "a signature has m values"
     assert "\n5 people were deleted\n" in second.err
     left = frame.filter(pl.col("activity") != "walk")
     subject = policy().subject

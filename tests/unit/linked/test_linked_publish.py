@@ -28,7 +28,7 @@ from shoal.linked.templates import LinkedPromises, bundles_of
 from shoal.policy.binding.linked import bound_linked
 from shoal.policy.binding.linked_files import read_linked
 from shoal.policy.problem import LinkedProblem
-from shoal.reports import linked
+from shoal.reports import linked, pages
 from shoal.reports.distributions import Distribution
 from shoal.reports.in_short import in_short
 
@@ -596,14 +596,14 @@ def test_a_publication_without_room_leaves_the_release_and_the_trace_before(tmp_
         raise OSError(errno.ENOSPC, "no room")
 
     given = {"output": tmp_path / "out", "trace": tmp_path / "trace"}
-    monkeypatch.setattr(linked_drafts._OfFolder, "certify", fail)
+    monkeypatch.setattr(linked_drafts, "_certify_in", fail)
     with pytest.raises(OSError, match="no room"):
         shoal.publish(world(), policy(), **given)
     assert not list(tmp_path.iterdir())
     monkeypatch.undo()
     shoal.publish(world(), policy(), **given)
     files = {path: path.read_bytes() for path in tmp_path.glob("**/*") if path.is_file()}
-    monkeypatch.setattr(linked_drafts._OfFolder, "certify", fail)
+    monkeypatch.setattr(linked_drafts, "_certify_in", fail)
     with pytest.raises(OSError, match="no room"):
         shoal.publish(world(), policy(), seed=5, replace=True, **given)
     assert {p: p.read_bytes() for p in tmp_path.glob("**/*") if p.is_file()} == files
@@ -1142,7 +1142,7 @@ def test_a_report_without_room_says_that_the_release_is_out(tmp_path, monkeypatc
     for name, frame in world().items():
         frame.write_csv(f"{name}.csv")
     Path("p.json").write_text(json.dumps(POLICY))
-    monkeypatch.setattr(linked, "write_page", fail)
+    monkeypatch.setattr(pages, "write_page", fail)
     tables = [f"--table={name}={name}.csv" for name in ("visits", "drugs")]
     done = shoal("publish", "people.csv", *tables, *"-p p.json -o out --report r.html".split())
     assert done.status == 2

@@ -24,8 +24,9 @@ from shoal.data.progress import no_progress
 from shoal.search import refinement, refinery
 from shoal.search.efforts import ASKED_RECORDS, FULL_RECORDS, Effort
 from shoal.search.kernels import rebuilding
+from shoal.search.kernels.slots import SlotClasses
 from shoal.search.refinement import quick_search, refine, steps_within, thorough_search
-from shoal.search.refinery import NOISE, Search, SearchSpace, Slots, _unit
+from shoal.search.refinery import NOISE, Search, SearchSpace, _unit, slots_of
 from shoal.search.segments import loss_of
 from shoal.tables.methods.lattice_peeling import LatticePeeling
 from shoal.tables.methods.rounded_partition import RoundedPartition
@@ -69,7 +70,7 @@ def prepared(matrix: Matrix, k: int, partition: Partition, seed: int, free: int 
     """The same classes as the kernels and as the twin take them."""
     space = SearchSpace.of(matrix)
     capacity = max(2 * k - 1, int(partition.sizes().max()))
-    slots = Slots.of(space.rows, partition.labels, partition.count + free, capacity)
+    slots = slots_of(space.rows, partition.labels, partition.count + free, capacity)
     near = space.nearest(space.rows, 5, 64, 1, np.random.default_rng(seed))
     losses = naive.Losses(matrix, _unit(matrix))
     setting = naive.Setting(k, capacity, losses, near.tolist(), NOISE.tolist())
@@ -77,7 +78,7 @@ def prepared(matrix: Matrix, k: int, partition: Partition, seed: int, free: int 
     return space, slots, near, setting, classes
 
 
-def members_of(slots: Slots, capacity: int) -> list[list[int]]:
+def members_of(slots: SlotClasses, capacity: int) -> list[list[int]]:
     return [
         slots.record[c * capacity : c * capacity + size].tolist()
         for c, size in enumerate(slots.size)
@@ -181,7 +182,7 @@ def test_tree_losses_are_those_of_the_lowest_common_node(matrix, most):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(refinery, "MOST_LEAVES", most)
         space = SearchSpace.of(matrix)
-    slots = Slots.of(space.rows, np.zeros(n, np.int32), 1, n)
+    slots = slots_of(space.rows, np.zeros(n, np.int32), 1, n)
     anneal(space, slots, np.zeros((n, 1), np.int32), (1, n), [], [1, 0, 1, 0])
     assert slots.loss[0] == naive.Losses(matrix, _unit(matrix))(list(range(n)))
 

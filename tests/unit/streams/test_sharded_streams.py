@@ -212,6 +212,7 @@ def test_a_followed_folder_is_resumed_with_the_files_that_came_meanwhile(tmp_pat
     write(frame[:3], tmp_path / "in" / "004.csv")
     with pytest.raises(CheckpointError, match="has ended"):
         streamed(tmp_path, policy)
+    assert stream_status(tmp_path / "state")["state"] == "ended"
 
 
 def test_an_older_copy_of_the_checkpoint_publishes_nobody_twice(tmp_path):

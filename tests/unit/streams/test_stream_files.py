@@ -751,6 +751,9 @@ def test_records_behind_the_end_of_a_stream_are_not_passed_over_in_silence(shop,
     assert "has ended, and the source has grown since" in found.err
     assert ANOTHER_STREAM in found.err
     assert (shop / "out.csv").read_bytes() == before
+    found = shoal(*run, "--follow")
+    assert (found.status, "with --follow when it begins" in found.err) == (2, True)
+    assert stream_status("ck")["state"] == "ended", "the refused run changed nothing"
 
 
 @pytest.mark.parametrize("checkpoint", [(), ("--checkpoint", "state")])
@@ -870,6 +873,7 @@ def test_a_stream_resumes_with_other_drop_as_its_dead_letters_say(tmp_path, monk
     stopped = shoal(*command, "--follow")
     assert stopped.status == 130
     assert "50 bad records were set aside; out.csv.dead-letters.jsonl says which" in stopped.err
+    assert "has ended:" not in stopped.err
     aside = letters()
     assert [one["record"] for one in aside] == [*range(100, 150)]
     assert all("add 'other: drop' to the policy" in one["reason"] for one in aside)
@@ -883,6 +887,28 @@ def test_a_stream_resumes_with_other_drop_as_its_dead_letters_say(tmp_path, monk
     records = json.loads(Path("out.csv.certificate.json").read_text())["records"]
     assert (records["in"], records["out"], records["rejected"]) == (250, 200, 50)
     assert shoal("verify", "out.csv", "-p", "p.json", "-q").status == 0
+
+
+@pytest.mark.parametrize("other", [None, "drop"])
+def test_a_stream_that_has_ended_sends_what_it_set_aside_to_a_new_one(
+    tmp_path, monkeypatch, shoal, other
+):
+    monkeypatch.chdir(tmp_path)
+    lines = [json.dumps(one) for one in PEOPLE]
+    lines[50:] = [line[:-1] + ', "email": "canary"}' for line in lines[50:]]
+    Path("in.jsonl").write_text("\n".join(lines))
+    Path("p.json").write_text(json.dumps(DRIFT | {"other": None}))
+    command = ["stream", "in.jsonl", "-p", "p.json", "-o", "out.csv", "--checkpoint", "state"]
+    assert shoal(*command).status == 1
+    assert "has not ended resumes with it" in letters()[0]["reason"]
+    Path("p.json").write_text(json.dumps(DRIFT | {"other": other}))
+    again = shoal(*command, "-q")
+    assert again.status == 1
+    assert f"This stream has ended: for these records {ANOTHER_STREAM}" in again.err
+    aside = "\n".join(lines[one["record"]] for one in letters())
+    Path("aside.jsonl").write_text(aside)
+    Path("p.json").write_text(json.dumps(DRIFT))
+    assert shoal("stream", "aside.jsonl", *command[2:5], "b.csv", "--checkpoint", "b").status == 0
 
 
 # Keys of JSON lines that come and go: the policy says which are columns, not the first record

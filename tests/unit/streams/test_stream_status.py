@@ -14,10 +14,13 @@ import pytest
 
 from sample_policies import content_of
 from shoal.cli.main import status_of
-from shoal.errors import ANOTHER_STREAM, CheckpointError, PromiseError
+from shoal.errors import ANOTHER_STREAM, CheckpointError, PartyError, PromiseError
+from shoal.policy.policy import Policy
 from shoal.reports.advice_in_words import status_lines
 from shoal.streams import run as running
 from shoal.streams import stream_status as stream_statuses
+from shoal.streams.options import StreamOptions
+from shoal.streams.outputs import Outputs
 from shoal.streams.stream_status import NAME, StreamLog, stream_status
 
 POLICY = content_of(
@@ -314,6 +317,45 @@ def test_most_records_set_aside_are_said_once_with_file_field_and_cure(place, sh
     assert "out.csv.dead-letters.jsonl', the last with: has 'note'" in said
     assert "add 'other: drop' to the policy" in said
     assert "canary" not in said + Path("out.csv.certificate.json").read_text()
+
+
+def test_a_followed_stream_warns_once_where_most_records_are_set_aside(place, shoal, monkeypatch):
+    naps = Mock(side_effect=[None, None, KeyboardInterrupt])
+    monkeypatch.setattr(running.time, "sleep", naps)
+    records(80, bad=60).write_csv("in.csv")
+    run = ("stream", "in.csv", "-p", "p.json", "-o", "out.csv", "--checkpoint", "st", "-q")
+    stopped = shoal(*run, "--follow", "--log", "json")
+    assert stopped.status == 130
+    warned = [json.loads(line) for line in stopped.err.splitlines()]
+    warned = [one["message"] for one in warned if one["level"] == "warning"]
+    assert [said.partition(";")[0].partition(":")[0] for said in warned] == [
+        "60 of the last 80 records were set aside",
+        "60 bad records were set aside",
+    ]
+
+
+def test_a_resumed_stream_without_anything_new_says_that_it_waits(place, monkeypatch):
+    records(80).write_csv("in.csv")
+    monkeypatch.setattr(running.time, "sleep", Mock(side_effect=KeyboardInterrupt))
+    assert stream("--follow") == 130
+    said: list[str] = []
+    options = StreamOptions("in.csv", "out.csv", Path("st"), follow=True)
+    with pytest.raises(KeyboardInterrupt):
+        running.stream_file(options, Policy.load("p.json"), progress=said.append)
+    assert said == ["waiting for records"]
+
+
+def test_a_stream_without_its_server_says_so_before_its_first_commit(place, shoal, monkeypatch):
+    records(80).write_csv("in.csv")
+    with monkeypatch.context() as down:
+        down.setattr(Outputs, "connect", Mock(side_effect=PartyError("no server answers")))
+        assert stream() == 4
+    found = shoal("stream-status", "st", "--strict")
+    assert found.status == 1
+    assert found.out.startswith("failed, nothing committed yet\n")
+    assert re.search("look at this: failed, .*: no server answers", found.out)
+    assert stream() == 0
+    assert stream_status("st")["state"] == "ended"
 
 
 @pytest.mark.parametrize("refused", [("--k", "5"), ("--read", "record_lines=3")])

@@ -20,7 +20,7 @@ from sample_policies import content_of
 from shoal.data.classes import Classes, SensitiveColumn
 from shoal.privacy.alpha_k import AlphaKAnonymity
 from shoal.privacy.k_anonymity import KAnonymity
-from shoal.tables.draft import class_bound, most_distinct
+from shoal.search.most_classes import class_bound, most_distinct
 from thorough import LONG
 
 ANY = Fraction(1)

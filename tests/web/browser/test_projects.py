@@ -374,13 +374,13 @@ def test_what_no_release_keeps_names_the_nearest_that_one_would(tab, ward):
 
 
 def test_a_broken_promise_is_withheld(tab, ward):
-    earlier, run = ward.last_draft(), ward.project.new_run()
+    earlier, run = ward.project.last_draft, ward.project.new_run()
     (run.folder / "run.json").write_text(
         '{"state": "refused", "kind": "PromiseError", "message": "k-anonymity: measured 3"}'
     )
     tab.goto(f"{ward.door.origin}/result")
     assert "Withheld: a promise was measured" in tab.inner_text("#verdict")
-    now = ward.last_draft()
+    now = ward.project.last_draft
     assert (now and now.number) == (earlier and earlier.number)
     tab.goto(f"{ward.door.origin}/release")
     assert f"Release draft {run.number}" not in tab.inner_text("h1")

@@ -9,7 +9,15 @@ from shoal.connectors import files
 from shoal.connectors.database import release_tables
 from shoal.connectors.database.address import RELEASES, parse
 from shoal.connectors.database.release_tables import TableState, state_of
-from shoal.connectors.ledger import CERTIFICATE, DATA, Ledger, TableNote, sha256_of
+from shoal.connectors.ledger import (
+    CERTIFICATE,
+    COUNTERFEITS,
+    DATA,
+    Ledger,
+    TableNote,
+    sha256_of,
+)
+from shoal.connectors.ledger.layout import mapping_in
 from shoal.connectors.location import Location
 from shoal.connectors.outputs import misplaced
 from shoal.errors import InputError, LedgerError
@@ -78,6 +86,19 @@ def export_table(path: str | Path, output: str, release: int | None = None) -> t
     table, number = _verified_table(path, release)
     files.write_table(table, output)
     return table.height, number
+
+
+def invented_rows(path: str | Path, release: int) -> tuple[int, list[Path]]:
+    """How many rows of the table as of a release are invented, and which files say in what classes
+    they are.
+    """
+    ledger = Ledger.at(path)
+    stated = {
+        ledger.folder(part) / COUNTERFEITS: mapping_in(ledger.certificate(part), "counterfeits")
+        for part in parts_of(ledger, release)
+    }
+    counts = {listed: int(found.get("records", 0)) for listed, found in stated.items()}
+    return sum(counts.values()), [listed for listed, count in counts.items() if count]
 
 
 def _verified_table(path: str | Path, release: int | None) -> tuple[pl.DataFrame, int]:

@@ -167,9 +167,7 @@ class PostgresSession:
         return session
 
     def named(self, address: TableAddress) -> TableName:
-        schema = address.schema
-        if schema is None:
-            schema = self.usual_schema
+        schema = self.usual_schema if address.schema is None else address.schema
         if schema is None:
             raise DatabaseRefusal("the user has no usual schema; name one with &schema=NAME")
         return TableName(schema, address.table)
@@ -212,7 +210,8 @@ class PostgresSession:
             return pl.DataFrame(self.cursor.fetch_arrow_table())
 
     def insert(self, table: TableName, frame: pl.DataFrame) -> None:
-        if any(frame[name].str.contains("\0", literal=True).any() for name in _texts(frame)):
+        texts = frame.select(pl.col(pl.String))
+        if any(cells.str.contains("\0", literal=True).any() for cells in texts):
             raise DatabaseRefusal(
                 "a cell holds the character NUL, which PostgreSQL does not accept"
             )
@@ -252,10 +251,6 @@ def _column(name: str, category: str, base: str, kind: str) -> SqlColumn:
     in_order = by_bytes if category == "S" else f"{cell_of(name)}, {by_bytes}"
     holds = _HOLDS.get(base, pl.String)
     return SqlColumn(name, shown, in_order, by_bytes, "" if fits else kind, holds)
-
-
-def _texts(frame: pl.DataFrame) -> list[str]:
-    return [name for name, dtype in frame.schema.items() if dtype == pl.String]
 
 
 def _driver() -> Any:

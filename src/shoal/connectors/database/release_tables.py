@@ -28,7 +28,8 @@ from typing import Any
 
 import polars as pl
 
-from shoal.connectors import delimited
+from shoal.connectors import delimited, dialect
+from shoal.connectors.database import tables
 from shoal.connectors.database.address import RELEASES, TableAddress, require_whole
 from shoal.connectors.database.connections import opened
 from shoal.connectors.database.session import (
@@ -45,18 +46,6 @@ from shoal.connectors.database.session import (
     require_rights,
     rows_as_text,
 )
-from shoal.connectors.database.tables import (
-    RELEASE,
-    ROW,
-    certificate_of,
-    column_findings,
-    numbered,
-    rows_of_table,
-    rows_sha256,
-    taken_finding,
-    target_findings,
-)
-from shoal.connectors.dialect import Reading, default_dialect
 from shoal.connectors.ledger.layout import mapping_in
 from shoal.errors import ANOTHER_LEDGER, InputError, PartyError
 
@@ -143,12 +132,10 @@ def listed_releases(session: Session, table: TableName) -> list[ListedRelease]:
             f" ORDER BY {cell_of('release')}",
             (table.name,),
         ).rows()
-    return [_listed(*row) for row in rows]
-
-
-def _listed(release: str, since: str, rows: str, certificate: str, created: str) -> ListedRelease:
-    number, first, count = (_number(text) for text in (release, since, rows))
-    return ListedRelease(number, first, count, certificate or "", created or "")
+    return [
+        ListedRelease(_number(release), _number(since), _number(count), proof or "", created or "")
+        for release, since, count, proof, created in rows
+    ]
 
 
 def _number(text: str | None) -> int:
@@ -185,14 +172,6 @@ class TableState:
     damage: Sequence[str] = ()
 
 
-@dataclass(frozen=True)
-class ReleaseRows:
-    """A release to be put into a table. frame: its rows as text. certificate: its text."""
-
-    frame: pl.DataFrame
-    certificate: str
-
-
 # Writing
 
 
@@ -202,10 +181,10 @@ def check_begin(address: TableAddress) -> None:
     # opened for writing, so that missing rights show now and not later; nothing is written
     with opened(address, writing=True) as session:
         table = session.named(address)
-        findings = target_findings(session, table)
+        findings = tables.target_findings(session, table)
         is_there = bool(session.columns(table))
         if is_there or listed_releases(session, table):
-            findings.append(taken_finding(is_there, RELEASES, "the ledger that writes it"))
+            findings.append(tables.taken_finding(is_there, RELEASES, "the ledger that writes it"))
     InputError.raise_for(f"output '{address.shown}': {finding}" for finding in findings)
 
 
@@ -229,20 +208,20 @@ def state_of(address: TableAddress, writing: bool = False) -> TableState:
 
 @contextmanager
 def putting(
-    address: TableAddress, before: ListedRelease | None, rows: ReleaseRows
+    address: TableAddress, before: ListedRelease | None, frame: pl.DataFrame, certificate: str
 ) -> Iterator[ListedRelease]:
     """Puts a release behind another one; committed if the block succeeds, and else rolled back.
 
-    before: the last release that the table holds; None for a new table. In the block the rows are
-    there, read back, and nobody else sees them.
+    before: the last release that the table holds; None for a new table. frame: the rows, which are
+    there in the block, read back, and nobody else sees them. certificate: its text.
     """
-    frame = rows.frame.select(pl.all().cast(pl.String))
-    line = ListedRelease.after(before, rows.certificate, frame.height)
+    frame = frame.select(pl.all().cast(pl.String))
+    line = ListedRelease.after(before, certificate, frame.height)
     with opened(address, writing=True) as session:
         table = session.named(address)
         first = _begin(session, address, table, before, frame.columns)
-        of_release = pl.lit(line.release, pl.Int64).alias(RELEASE)
-        session.insert(table, numbered(frame.select(of_release, pl.all()), first))
+        of_release = pl.lit(line.release, pl.Int64).alias(tables.RELEASE)
+        session.insert(table, tables.numbered(frame.select(of_release, pl.all()), first))
         list_release(session, table, line)
         session.run_deferred()
         _require_as_put(session, address, table, line, first)
@@ -265,13 +244,13 @@ def _begin(
     if not is_left or (rows.columns and count_rows(session, table) != count):
         raise InputError(f"{where}: somebody else wrote into it meanwhile; run again")
     if before is None:
-        InputError.raise_for(f"{where}: {one}" for one in column_findings(session, names))
+        InputError.raise_for(f"{where}: {one}" for one in tables.column_findings(session, names))
         texts = ", ".join(f"{quoted(name)} text" for name in names)
         session.execute(
-            f"CREATE TABLE {table.quoted} ({ROW} {session.key_numbers}, {RELEASE} bigint NOT NULL,"
-            f" {texts})"
+            f"CREATE TABLE {table.quoted} ({tables.ROW} {session.key_numbers},"
+            f" {tables.RELEASE} bigint NOT NULL, {texts})"
         )
-    elif {*rows.columns} != {ROW, RELEASE, *names}:
+    elif {*rows.columns} != {tables.ROW, tables.RELEASE, *names}:
         raise InputError(
             f"{where}: this release has other columns than the table; publish the same columns, or"
             f" {ANOTHER_LEDGER}"
@@ -320,7 +299,7 @@ def _is_there(address: TableAddress, line: ListedRelease) -> bool:
 # Reading
 
 
-def read_table(address: TableAddress, reading: Reading) -> tuple[pl.DataFrame, str]:
+def read_table(address: TableAddress, reading: dialect.Reading) -> tuple[pl.DataFrame, str]:
     """The cells of a table, and the hash of their texts; raises InputError. reading: what is
     needed, and which mark other numbers have as text. Whole numbers and days are such where their
     columns are declared so; all else is text.
@@ -333,14 +312,14 @@ def read_table(address: TableAddress, reading: Reading) -> tuple[pl.DataFrame, s
         releases = _releases_in(session, table)
         if not releases:
             _refuse_number(address)
-            frame, sha256 = rows_of_table(session, address, table, reading)
+            frame, sha256 = tables.rows_of_table(session, address, table, reading)
             return as_declared(frame, session.columns(table), reading), sha256
         rows = TableRows.of(session, table)
         if address.release is None:
             last = releases[-1]
             begun = next((line for line in releases if line.release >= last.since), last)
             frame = rows.shown(begun, and_later=True)
-            return frame, rows_sha256(frame)
+            return frame, tables.rows_sha256(frame)
         frame = rows.shown(_asked(address, releases), and_later=False)
         return frame, csv_sha256(frame)
 
@@ -351,7 +330,7 @@ def certificate_beside(address: TableAddress) -> bytes | None:
         releases = _releases_in(session, session.named(address))
     if not releases:
         _refuse_number(address)
-        return certificate_of(address)
+        return tables.certificate_of(address)
     if address.release is None:
         raise InputError(
             f"{address.where}: holds several releases of a ledger; name one with &release=N, or"
@@ -363,7 +342,7 @@ def certificate_beside(address: TableAddress) -> bytes | None:
 def _releases_in(session: Session, table: TableName) -> list[ListedRelease]:
     """The releases of a table that a ledger writes; none of other tables."""
     names = {column.name for column in session.columns(table)}
-    return listed_releases(session, table) if {ROW, RELEASE} <= names else []
+    return listed_releases(session, table) if {tables.ROW, tables.RELEASE} <= names else []
 
 
 def _refuse_number(address: TableAddress) -> None:
@@ -389,7 +368,7 @@ def _asked(address: TableAddress, releases: list[ListedRelease]) -> ListedReleas
 # CSV, they are byte for byte the file that its certificate names.
 
 
-CSV = default_dialect(".csv")
+CSV = dialect.default_dialect(".csv")
 
 
 @dataclass(frozen=True)
@@ -409,41 +388,41 @@ class TableRows:
 
         These are what somebody's own SELECT finds, also where numbers were changed or rows added.
         """
-        which = f"{cell_of(RELEASE)} {'>=' if and_later else '='} {line.release}"
-        return self._cells(line, which).drop(ROW, RELEASE)
+        which = f"{cell_of(tables.RELEASE)} {'>=' if and_later else '='} {line.release}"
+        return self._cells(line, which).drop(tables.ROW, tables.RELEASE)
 
     def _cells(self, line: ListedRelease, which: str) -> pl.DataFrame:
         """Rows as text, in the order of a release's columns, with both numbers."""
-        names = [ROW, RELEASE, *(line.names or self._names)]
+        names = [tables.ROW, tables.RELEASE, *(line.names or self._names)]
         if not {*names} <= {*self.columns}:
             raise InputError(
                 f"table '{self.table.name}': lacks columns that its certificates name; restore it"
             )
         columns = [self.columns[name] for name in names]
-        which = f"WHERE {which} ORDER BY {cell_of(ROW)}"
+        which = f"WHERE {which} ORDER BY {cell_of(tables.ROW)}"
         return rows_as_text(self.session, self.table, columns, which)
 
     @property
     def _names(self) -> list[str]:
-        return [name for name in self.columns if name not in (ROW, RELEASE)]
+        return [name for name in self.columns if name not in (tables.ROW, tables.RELEASE)]
 
     def are_as_certified(self, line: ListedRelease, first: int) -> bool:
         """Whether a release has the rows and numbers it was put with, behind `first` others."""
-        row = cell_of(ROW)
+        row = cell_of(tables.ROW)
         frame = self._cells(line, f"{row} > {first} AND {row} <= {first + max(line.rows, 0)}")
         # first: the list may state more rows than any memory holds numbers
         if frame.height != line.rows:
             return False
         numbers = pl.int_range(first + 1, first + 1 + line.rows, eager=True).cast(pl.String)
         return (
-            frame[ROW].equals(numbers, check_names=False)
-            and bool((frame[RELEASE] == str(line.release)).all())
-            and csv_sha256(frame.drop(ROW, RELEASE)) == line.data_sha256
+            frame[tables.ROW].equals(numbers, check_names=False)
+            and bool((frame[tables.RELEASE] == str(line.release)).all())
+            and csv_sha256(frame.drop(tables.ROW, tables.RELEASE)) == line.data_sha256
         )
 
     def damage(self, releases: Sequence[ListedRelease]) -> list[str]:
         """What is not as it was put, each in a line: of the columns, the list or the rows."""
-        if {*self.columns} != {ROW, RELEASE, *(releases[0].names or self._names)}:
+        if {*self.columns} != {tables.ROW, tables.RELEASE, *(releases[0].names or self._names)}:
             return ["columns: some were added, removed or renamed"]
         lines: list[ListedRelease | None] = [None, *releases]
         for number, (before, line) in enumerate(zip(lines, releases, strict=False), start=1):

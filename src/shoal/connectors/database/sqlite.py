@@ -102,14 +102,10 @@ class SqliteSession:
     def columns(self, table: TableName) -> list[SqlColumn]:
         sql = "SELECT name, upper(type) FROM pragma_table_xinfo($1, 'main') WHERE hidden <> 1"
         columns = [_column_of(*named) for named in self.query(sql, (table.name,)).rows()]
-        if columns and self._computes(table):
-            self._require_room(table, columns)
-        return columns
-
-    def _computes(self, table: TableName) -> bool:
-        """Whether a table shows more than cells that stand in the file."""
         made = "SELECT 1 FROM pragma_table_xinfo($1, 'main') WHERE hidden > 1"
-        return self.query(made, (table.name,)).height > 0 or not self._is_kept(table)
+        if columns and (self.query(made, (table.name,)).height or not self._is_kept(table)):
+            self._require_room(table, columns)  # it shows more than cells that stand in the file
+        return columns
 
     def _is_kept(self, table: TableName) -> bool:
         """Whether its cells stand in the file, as those of views don't."""
@@ -222,14 +218,10 @@ def _column_of(name: str, kind: str) -> SqlColumn:
         holds = pl.Int64
     elif any(part in kind for part in _OF_NUMBERS):
         holds = pl.Float64
-    # by bytes: a collation of the table may take two texts for the same
-    return SqlColumn(name, cell, f"{cell} COLLATE BINARY", _hex(cell), holds=holds)
-
-
-def _hex(cell: str) -> str:
-    """Bytes and texts with null characters as hexadecimal digits, all else as it is."""
     is_odd = f"typeof({cell}) = 'blob' OR instr({cell}, char(0)) > 0"
-    return f"CASE WHEN {is_odd} THEN hex({cell}) ELSE {cell} END"
+    in_hex = f"CASE WHEN {is_odd} THEN hex({cell}) ELSE {cell} END"
+    # by bytes: a collation of the table may take two texts for the same
+    return SqlColumn(name, cell, f"{cell} COLLATE BINARY", in_hex, holds=holds)
 
 
 def _numbered(parameters: Sequence[str]) -> dict[str, str]:

@@ -322,17 +322,13 @@ BATCH = 1 << 16
 
 
 def rows_sha256(frame: pl.DataFrame) -> str:
-    digest = hashlib.sha256()
-    digest.update(_line(frame.columns).encode())
+    names = "".join(f"{len(name.encode())}:{name}," for name in frame.columns)
+    digest = hashlib.sha256(f"{names}\n".encode())
     for first in range(0, frame.height, BATCH):
         cells = [_cell(name) for name in frame.columns]
         lines = frame.slice(first, BATCH).select(pl.concat_str([*cells, pl.lit("\n")]))
         digest.update(str(lines.to_series().str.join("").item()).encode())
     return digest.hexdigest()
-
-
-def _line(names: list[str]) -> str:
-    return "".join(f"{len(name.encode())}:{name}," for name in names) + "\n"
 
 
 def _cell(name: str) -> pl.Expr:

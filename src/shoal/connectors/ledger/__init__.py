@@ -27,6 +27,7 @@ however long the ledger is. `verify` checks every byte.
 
 from shoal.connectors.ledger.commit import Ledger as Ledger
 from shoal.connectors.ledger.layout import CERTIFICATE as CERTIFICATE
+from shoal.connectors.ledger.layout import COUNTERFEITS as COUNTERFEITS
 from shoal.connectors.ledger.layout import DATA as DATA
 from shoal.connectors.ledger.layout import GENESIS as GENESIS
 from shoal.connectors.ledger.layout import HIERARCHIES as HIERARCHIES

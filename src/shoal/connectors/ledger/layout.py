@@ -12,13 +12,14 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from shoal.data.regular_files import sync
+from shoal.data.regular_files import file_sha256, sync
 from shoal.errors import LedgerError
 
 SCHEMA = "shoal.ledger/1"
 PRIVATE_SCHEMA = "shoal.ledger-private/1"
 GENESIS, POLICY, HIERARCHIES = "ledger.json", "policy.json", "hierarchies"
 DATA, CERTIFICATE = "data.csv", "certificate.json"
+COUNTERFEITS = "counterfeits.csv"  # how many rows of each class are invented
 SIGNATURE = f"{CERTIFICATE}.sig"  # if anybody signed; no hash names it, it speaks for itself
 STATE, MARK, KEY, LOCK, INPUTS = "state.json", "published", "key", "lock", "inputs"
 TABLE = "table.json"
@@ -209,10 +210,7 @@ class Chain:
 def sha256_of(path: Path) -> str:
     """The hash of a file; empty if it is unreadable or not a file: a pipe would never end."""
     try:
-        if not path.is_file():
-            return ""
-        with open(path, "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return file_sha256(path) if path.is_file() else ""
     except (OSError, ValueError):
         return ""
 

@@ -136,18 +136,6 @@ def read_originals(ledger: Ledger) -> tuple[pl.DataFrame, np.ndarray] | None:
     return None if kept is None else (kept.drop(_KEY), kept[_KEY].to_numpy())
 
 
-def write_originals(records: pl.DataFrame, identities: Identities, folder: Path) -> None:
-    """The whole records behind the real rows of a release, for methods that publish them anew."""
-    numbers = pl.Series(_KEY, identities.records[identities.is_real])
-    write_table(records.with_columns(numbers), folder / ORIGINALS)
-
-
-def carry_over(ledger: Ledger, folder: Path) -> None:
-    """What a step without a release leaves as it was."""
-    if (ledger.last_folder / ORIGINALS).exists():
-        os.link(ledger.last_folder / ORIGINALS, folder / ORIGINALS)
-
-
 # Who was ever published in a ledger, and by which token each person is known there.
 
 
@@ -465,15 +453,18 @@ def write_private_state(
 ) -> tuple[int, ...]:
     """Writes what the private part keeps of a step; the earlier steps whose runs stay in use.
 
-    identities: None where nothing is published. originals: None where the method needs none.
+    identities: None where nothing is published. originals: the whole records behind the real rows
+    of the release; None where the method needs none.
     """
     waiting.write_pending(folder)
     if waiting.panel is not None:
         waiting.panel.write(folder)
     if identities is None:
-        carry_over(ledger, folder)
+        if (ledger.last_folder / ORIGINALS).exists():  # they stay as they were
+            os.link(ledger.last_folder / ORIGINALS, folder / ORIGINALS)
         return tuple(number for number, _ in ledger.last_step().runs)
     identities.write_rows(folder)
     if originals is not None:
-        write_originals(originals, identities, folder)
+        numbers = pl.Series(_KEY, identities.records[identities.is_real])
+        write_table(originals.with_columns(numbers), folder / ORIGINALS)
     return write_known(ledger, identities, waiting.named, folder)

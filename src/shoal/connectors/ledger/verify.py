@@ -130,10 +130,8 @@ def _last_readable(chain: layout.Chain) -> layout.LedgerStep:
 
 
 def _release_findings(chain: layout.Chain, release: int, before: str | None) -> list[str]:
-    name, content = (
-        f"release {release:04d}",
-        layout.read_json(chain.folder(release) / layout.CERTIFICATE),
-    )
+    name = f"release {release:04d}"
+    content = layout.read_json(chain.folder(release) / layout.CERTIFICATE)
     if content is None or not isinstance(content.get("ledger"), dict):
         return [f"{name}: its certificate is missing or damaged"]
     stated = content["ledger"].get("release")
@@ -264,11 +262,8 @@ def _step_findings(
 
 
 def _key_findings(chain: layout.Chain, step: layout.LedgerStep) -> list[str]:
-    return (
-        [LOST_KEY]
-        if step.number and layout.sha256_of(chain.private / layout.KEY) != step.key
-        else []
-    )
+    is_lost = step.number and layout.sha256_of(chain.private / layout.KEY) != step.key
+    return [LOST_KEY] if is_lost else []
 
 
 def _changed_files(chain: layout.Chain, step: layout.LedgerStep, names: Iterable[str]) -> list[str]:

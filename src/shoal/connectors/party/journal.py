@@ -27,12 +27,8 @@ import zlib
 from pathlib import Path
 from typing import NamedTuple
 
+from shoal.connectors.outputs import take_lock
 from shoal.errors import PartyError
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
 
 _MARK = b"SHJ2"
 _HEAD = struct.Struct("<4sI32s")  # mark, length of the body, the chain's hash
@@ -62,7 +58,10 @@ class Journal:
         self._chain = bytes(32)
         self._file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b", buffering=0)
         try:
-            self._take()
+            if not take_lock(self._file):
+                raise PartyError(
+                    f"journal '{path}': is in use; the party runs already, wait for it or end it"
+                )
             size = os.fstat(self._file.fileno()).st_size
             self._end = self._read(size)
         except PartyError:
@@ -112,19 +111,6 @@ class Journal:
         """Closes the file, after an entry that is being written."""
         with self._lock:
             self._file.close()
-
-    def _take(self) -> None:
-        """Locks the file; raises PartyError where another process writes it."""
-        if fcntl is None:
-            return
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise PartyError(
-                f"journal '{self._path}': is in use; the party runs already, wait for it or end it"
-            ) from None
-        except OSError:  # a file system without locks
-            return
 
     def _write(self, entry: bytes) -> None:
         try:

@@ -136,14 +136,7 @@ class Hierarchy:
         """
         if self.table_levels is not None:
             return self.table_levels
-        levels = np.zeros(len(self.parent), dtype=np.int32)
-        child = np.flatnonzero(self.parent >= 0)
-        while True:
-            raised = levels.copy()
-            np.maximum.at(raised, self.parent[child], levels[child] + 1)
-            if np.array_equal(raised, levels):
-                return levels
-            levels = raised
+        return heights_of(self.parent)
 
     @cached_property
     def height(self) -> int:
@@ -157,13 +150,7 @@ class Hierarchy:
         that the next one coarsens; where rows are even it is that column of the table.
         """
         node = np.arange(self.leaves, dtype=np.int32)
-        levels, parent = self.levels, self.parent
-        while True:
-            up = parent[node]
-            climbs = (up >= 0) & (levels[up] <= level)
-            if not climbs.any():
-                return node
-            node = np.where(climbs, up, node)
+        return climbed(node, self.parent, self.levels, level)
 
     def labels_at(self, level: int) -> np.ndarray:
         """(leaves,) objects, column `level` of the table: each leaf's label there, or an alias."""
@@ -235,6 +222,28 @@ class Hierarchy:
             aliases=_shifted_aliases(self.aliases, at),
             table_levels=np.insert(self.levels, at, 0).astype(np.int32),
         )
+
+
+def heights_of(parent: np.ndarray) -> np.ndarray:
+    """How high each node stands above its deepest leaf; (nodes,) int32."""
+    heights = np.zeros(len(parent), dtype=np.int32)
+    child = np.flatnonzero(parent >= 0)
+    while True:
+        raised = heights.copy()
+        np.maximum.at(raised, parent[child], heights[child] + 1)
+        if np.array_equal(raised, heights):
+            return heights
+        heights = raised
+
+
+def climbed(nodes: np.ndarray, parent: np.ndarray, heights: np.ndarray, most: int) -> np.ndarray:
+    """The highest node above each of these, or itself, that stands no higher than `most`."""
+    while True:
+        up = parent[nodes]
+        climbs = (up >= 0) & (heights[up] <= most)
+        if not climbs.any():
+            return nodes
+        nodes = np.where(climbs, up, nodes)
 
 
 def _shifted(nodes: np.ndarray, at: int) -> np.ndarray:

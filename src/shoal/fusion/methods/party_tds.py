@@ -265,16 +265,12 @@ class Party:
             raise unfit(NOT_OWN)
         taxonomy = self._taxonomies[step.attribute]
         children = taxonomy.children.get((step.lo, step.hi))
-        fits = (
-            len(step.starts) == 2 and taxonomy.is_number
-            if children is None
-            else step.starts == tuple(children)
-        )
-        if (
-            not fits
-            or step.starts[0] != step.lo
-            or any(not step.lo < start <= step.hi for start in step.starts[1:])
-        ):
+        if children is None:
+            fits = len(step.starts) == 2 and taxonomy.is_number
+        else:
+            fits = step.starts == tuple(children)
+        first, *others = step.starts
+        if not fits or first != step.lo or any(not step.lo < one <= step.hi for one in others):
             raise unfit("sent a step that is not in its taxonomy", OTHER_AGREEMENT)
 
     def keep(self, steps: int) -> None:

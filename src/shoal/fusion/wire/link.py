@@ -99,10 +99,6 @@ class PartyLink:
             session = self._sessions.negotiate(self._patience.seconds, is_last)
         self._open(session)
 
-    def check(self) -> None:
-        """Raises LinkLost where the session broke, or the PartyError that ended the run."""
-        self._sessions.check()
-
     def rewind(self) -> None:
         """Starts reading and sending at the first message, before the program runs again."""
         self._read = dict.fromkeys(self._peers, 0)
@@ -263,12 +259,9 @@ class PartyLink:
         self._read[sender] += 1
         frame = self._journal.get(b"R", sender, number)
         assert frame is not None
-        if messages.unpack_head(frame)[1] != kind:
-            raise messages.refused(
-                sender,
-                messages.MessageKind(messages.unpack_head(frame)[1]),
-                "is not what comes next",
-            )
+        found = messages.MessageKind(messages.unpack_head(frame)[1])
+        if found != kind:
+            raise messages.refused(sender, found, "is not what comes next")
         return frame[messages.FRAME_HEAD :]
 
     def _has_come(self, sender: str, number: int) -> bool:
@@ -299,13 +292,10 @@ class PartyLink:
             yield check
 
     def has_more(self, sender: str) -> bool:
+        """Whether a message is there, or a goodbye in the session that stands."""
         with self._state:
-            return self._sessions.received[sender] > self._read[sender]
-
-    def has_left(self, sender: str) -> bool:
-        """Whether this party has said goodbye in the session that stands."""
-        with self._state:
-            return sender in self._closed
+            has_come = self._sessions.received[sender] > self._read[sender]
+            return has_come or sender in self._closed
 
     def _hear_stream(self, frames: Iterator[bytes], context: Any) -> bytes:
         name = self._endpoint.caller(context)

@@ -43,12 +43,7 @@ class Sessions:
     """
 
     def __init__(
-        self,
-        name: str,
-        peers: Sequence[str],
-        terms: Terms,
-        journal: Journal,
-        endpoint: Endpoint,
+        self, name: str, peers: Sequence[str], terms: Terms, journal: Journal, endpoint: Endpoint
     ) -> None:
         self._name = name
         self._peers = set(peers)

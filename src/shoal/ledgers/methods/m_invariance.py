@@ -212,10 +212,9 @@ def _halves(
         return None
     codes = matrix.codes[real].astype(np.int64)
     for j in np.argsort(-_widths(codes, matrix), kind="stable").tolist():
-        ordered = {
-            value: sorted(members, key=lambda i: _sort_key(i, j, matrix))
-            for value, members in part.items()
-        }
+        # invented records have no code, and come last
+        order = {i: (i < 0, int(matrix.codes[i, j]), i) for i in (*real, -1)}
+        ordered = {value: sorted(members, key=order.__getitem__) for value, members in part.items()}
         low = {value: members[:half] for value, members in ordered.items()}
         high = {value: members[half:] for value, members in ordered.items()}
         if min(len(_real_records(low)), len(_real_records(high))) >= k:
@@ -270,11 +269,6 @@ def _holds_one_record_of_each(
 
 def _real_records(part: dict[int, list[int]]) -> list[int]:
     return [i for members in part.values() for i in members if i >= 0]
-
-
-def _sort_key(i: int, j: int, matrix: Matrix) -> tuple[bool, int, int]:
-    """By code of attribute j; invented records have none and come last."""
-    return (True, 0, i) if i < 0 else (False, int(matrix.codes[i, j]), i)
 
 
 def _widths(codes: np.ndarray, matrix: Matrix) -> np.ndarray:

@@ -47,12 +47,13 @@ from shoal.ledgers.methods.waiting import (
     PRICED,
     TABLE_METHODS,
     WAITING,
+    holding,
     is_due,
 )
 from shoal.protocols import AnonymityRequirement, Promises, Republisher
 from shoal.search.points import points_of
 from shoal.search.repair import repair
-from shoal.search.segments import losses_of, lowest_nodes
+from shoal.search.segments import losses_of, span_costs
 from shoal.search.targets import PartPromises
 
 Round = tuple[np.ndarray, Panel]
@@ -119,7 +120,7 @@ class Sticky(Republisher):
         founded = np.where(new.labels >= 0, new.labels + panel.groups, -1).astype(np.int32)
         # all of it; else what can be published alone, as promises that compare with all may fail
         for shown in (np.where(founded >= 0, founded, groups), groups, founded):
-            partition = _holding(increment, shown, promises)
+            partition = holding(increment, shown, promises)
             if partition.count:
                 break
         founded = np.where(partition.labels >= 0, founded, np.int32(-1))
@@ -220,17 +221,6 @@ class _OfNewGroups(PartPromises):
         return super().holds(labels, count, quasi, population) & enough
 
 
-def _holding(matrix: Matrix, groups: np.ndarray, promises: Promises) -> Partition:
-    """A class for each group, united until all promises hold; none where they can't."""
-    if not (groups >= 0).any():
-        return Partition(groups.astype(np.int32), 0)
-    asked = promises.restricted_to(groups >= 0) if promises.relative else promises
-    try:
-        return repair(matrix, Partition.of(groups), asked)
-    except InfeasibleError:
-        return Partition(np.full(len(groups), -1, dtype=np.int32), 0)
-
-
 # Which groups are published again
 
 
@@ -315,10 +305,6 @@ def _farthest(points: np.ndarray, rows: np.ndarray, count: int) -> np.ndarray:
 
 def _far_half(matrix: Matrix, rows: np.ndarray) -> np.ndarray:
     """The upper half of these records on the attribute on which they lose most."""
-    codes = matrix.codes[rows]
-    lo, hi = codes.min(axis=0), codes.max(axis=0)
-    widths = (hi - lo.astype(np.int64)) * matrix.scale
-    for j in np.flatnonzero(matrix.base >= 0).tolist():
-        widths[j] = matrix.width[lowest_nodes(matrix, j, lo[j : j + 1], hi[j : j + 1])[0]]
-    order = np.argsort(codes[:, int(widths.argmax())], kind="stable")
+    widest = int(span_costs(matrix, rows).argmax())
+    order = np.argsort(matrix.codes[rows, widest], kind="stable")
     return rows[order[len(rows) // 2 :]]

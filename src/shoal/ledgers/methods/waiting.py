@@ -17,7 +17,7 @@ from shoal.data.partition import Partition
 from shoal.errors import InfeasibleError
 from shoal.protocols import Promises
 from shoal.search.repair import repair
-from shoal.search.segments import losses_of, lowest_nodes
+from shoal.search.segments import losses_of
 
 AT_ONCE, PRICED = "at-once", "priced"
 WAITING = {
@@ -50,7 +50,7 @@ def is_due(
     part = _parts(matrix.subjects, partition)
     sizes = partition.sizes()
     lost = np.bincount(part, losses_of(matrix, partition) * sizes)
-    loss = lost / np.bincount(part, sizes) / _greatest_loss(matrix)
+    loss = lost / np.bincount(part, sizes) / max(float(matrix.whole.sum()), 1e-300)
     more = (waiting + view.arrivals) / waiting
     gain = loss * (1 - more ** (-1 / max(matrix.attributes, 1)))
     late = np.zeros(len(loss), dtype=bool)
@@ -64,22 +64,18 @@ def without_waiting(
     """The classes that are due; none where promises that compare with all fail without the rest."""
     kept = np.where(partition.labels >= 0, due[partition.labels], False)
     labels = np.where(kept, partition.labels, -1).astype(np.int32)
-    if kept.all() or not kept.any():
-        return Partition.of(labels)
-    asked = promises.restricted_to(kept) if promises.relative else promises
+    return Partition.of(labels) if kept.all() else holding(matrix, labels, promises)
+
+
+def holding(matrix: Matrix, groups: np.ndarray, promises: Promises) -> Partition:
+    """A class for each group, united until all promises hold; none where they can't."""
+    if not (groups >= 0).any():
+        return Partition(groups.astype(np.int32), 0)
+    asked = promises.restricted_to(groups >= 0) if promises.relative else promises
     try:
-        return repair(matrix, Partition.of(labels), asked)
+        return repair(matrix, Partition.of(groups), asked)
     except InfeasibleError:
-        return Partition.of(np.full_like(labels, -1))
-
-
-def _greatest_loss(matrix: Matrix) -> float:
-    """The loss of a record that shows nothing, so that losses become shares of 1."""
-    roots = np.zeros(matrix.attributes)
-    for j in np.flatnonzero(matrix.base >= 0).tolist():
-        root = lowest_nodes(matrix, j, np.array([0]), np.array([matrix.leaves(j) - 1]))
-        roots[j] = matrix.width[root[0]]
-    return max(float((matrix.scale * matrix.reach + roots).sum()), 1e-300)
+        return Partition(np.full(len(groups), -1, dtype=np.int32), 0)
 
 
 def _parts(subjects: np.ndarray | None, partition: Partition) -> np.ndarray:

@@ -84,10 +84,7 @@ class CastlePublisher:
         self._seed = seed
         self._leftover = KIND_OF_LEFTOVER[parameters.leftovers]
         slots, beta, d = parameters.delta + 1, parameters.beta, space.attributes
-        is_tree = [tree is not None for tree in space.trees]
-        base = np.full(d, -1, np.int32)
-        base[is_tree] = space.base
-        self._trees = (base, space.parent, space.first, space.last, space.cost)
+        self._trees = (space.bases, space.parent, space.first, space.last, space.cost)
         places = 8 << int(slots).bit_length()
         self._names = np.zeros(places, np.int64)
         self._names[-1] = places  # so that the table is made anew before it is used
@@ -202,7 +199,8 @@ class CastlePublisher:
             self._leave(np.array([slot]))
             return [self._emitted(one, self._leftover, -1)]
         # else its cluster takes in others until it can leave
-        self._merge_clusters(cluster)
+        while not self._is_enough(self._members(cluster)):
+            self._absorb(cluster, self._nearest(cluster))
         return self._output_cluster(cluster)
 
     def _is_enough(self, slots: np.ndarray) -> bool:
@@ -226,11 +224,6 @@ class CastlePublisher:
             return -1
         chosen = int(fits[self._rng(3, int(one.seq[0])).integers(len(fits))])
         return chosen if self._promises.may_join(one, good.number[[chosen]])[0] else -1
-
-    def _merge_clusters(self, cluster: int) -> None:
-        """Takes in the candidate that adds least loss, until the cluster could leave."""
-        while not self._is_enough(self._members(cluster)):
-            self._absorb(cluster, self._nearest(cluster))
 
     def _nearest(self, cluster: int) -> int:
         """The other candidate whose union with this one costs least."""

@@ -1,7 +1,7 @@
 """From clusters to emissions: repair, bounds, and the parameters that stream methods share."""
 
 from dataclasses import replace
-from typing import Protocol, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from shoal.search.repair import merge_failing
 from shoal.streams.kernels import nearest_clusters
 
 LEFTOVERS = ("hold", "drop", "star")
-
+"""What becomes of records that fit no cluster; HOLD: they wait, at the end unpublished."""
 
 STAR_OR_DROP = {
     "help": "records that fit no cluster: suppressed (star) or dropped",
@@ -37,17 +37,6 @@ TICK = {
 }
 
 
-class _HasDelay(Protocol):
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def delta(self) -> int: ...
-
-
-Delayed = TypeVar("Delayed", bound=_HasDelay)
-
-
 def person_codes(people: np.ndarray) -> np.ndarray:
     """(n,) int32 numbers 0.. of these people; empty where every record is its own person."""
     distinct, numbers = np.unique(people, return_inverse=True)
@@ -67,11 +56,8 @@ def boxes(values: np.ndarray, labels: np.ndarray, count: int) -> tuple[np.ndarra
     order = np.argsort(labels, kind="stable")
     order = order[np.searchsorted(labels[order], 0) :]
     starts = np.searchsorted(labels[order], np.arange(count))
-    if not count:
-        return np.zeros((0, values.shape[1])), np.zeros((0, values.shape[1]))
-    return np.minimum.reduceat(values[order], starts, axis=0), np.maximum.reduceat(
-        values[order], starts, axis=0
-    )
+    members = values[order]
+    return np.minimum.reduceat(members, starts), np.maximum.reduceat(members, starts)
 
 
 def repaired(
@@ -103,7 +89,7 @@ def repaired(
 def codes_of(space: Space, values: np.ndarray) -> np.ndarray:
     """Positions in units of loss and leaves, (n, d) int32; anything where a value is missing."""
     values = np.nan_to_num(values)
-    is_tree = np.array([tree is not None for tree in space.trees])
+    is_tree = space.is_tree
     codes = np.empty(values.shape, np.int32)
     codes[:, ~is_tree], codes[:, is_tree] = space.scaled_positions(values).T, space.leaf(values).T
     return codes
@@ -118,18 +104,14 @@ def tree_table(space: Space) -> np.ndarray:
     nodes, d = len(space.parent), space.attributes
     table = np.zeros((nodes + d, 4), np.int32)
     table[:nodes] = np.column_stack([space.parent, space.first, space.last, space.cost])
-    table[nodes:, 0] = -1
-    table[nodes + np.flatnonzero([tree is not None for tree in space.trees]), 0] = space.base
+    table[nodes:, 0] = space.bases
     return table
 
 
 def matrix_of(space: Space, records: Arrivals) -> Matrix:
     """The records as table methods see them, a loss of 1 being everything suppressed."""
-    is_tree = np.array([tree is not None for tree in space.trees])
-    codes = codes_of(space, records.values)
-    base = np.full(space.attributes, -1, np.int32)
-    base[is_tree] = space.base
-    scale = np.where(is_tree, 0.0, 1.0 / UNIT)
+    codes, base = codes_of(space, records.values), space.bases
+    scale = np.where(space.is_tree, 0.0, 1.0 / UNIT)
     people = person_codes(records.people)
     who = people if len(people) else None
     return Matrix(codes, scale, base, space.parent, space.last, space.cost / UNIT, who)
@@ -166,7 +148,7 @@ def emissions(
 KIND_OF_LEFTOVER = {"star": SUPPRESS, "drop": DROP, "hold": HOLD}
 
 
-def with_effective_delay(parameters: Delayed, k: int) -> Delayed:
+def with_effective_delay(parameters: Any, k: int) -> Any:
     """The parameters with a delay from which a record may still wait for the next tick.
 
     Raises InputError where what is held could never be k people.
@@ -182,7 +164,7 @@ def with_effective_delay(parameters: Delayed, k: int) -> Delayed:
             f"method '{parameters.name}': delta = {parameters.delta}{waits} less than k = {k}, so"
             f" no cluster could ever be filled; set delta to {k + tick - 1} or more"
         )
-    return replace(parameters, delta=parameters.delta - tick + 1)  # type: ignore[type-var]
+    return replace(parameters, delta=parameters.delta - tick + 1)
 
 
 # What stream methods share: the buffer, published clusters that may be used again, and emissions.
@@ -294,8 +276,3 @@ class ReusableClusters:
         for name in ("number", "loss", "since", "lo", "hi"):
             setattr(self, name, state[f"reusable.{name}"].copy())
         self._sorted = None
-
-
-"""What becomes of records that fit no cluster; HOLD means that they wait, and stay unpublished at
-the end.
-"""

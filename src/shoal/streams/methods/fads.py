@@ -301,9 +301,7 @@ class FadsPublisher:
     def _grown(
         self, near: np.ndarray, leaf: np.ndarray, people: np.ndarray, picks: np.ndarray
     ) -> tuple[np.ndarray, int]:
-        """Clusters that grow by least loss; of equals the rarest record, as kernels take whichever
-        comes first.
-        """
+        """Clusters that grow by least loss; of equals the rarest, as kernels take the first."""
         k, costs = self._promises.k, self._space.costs
         order = np.argsort(
             -stream_distances.rarity(near, leaf, picks[:PROBES], *costs), kind="stable"

@@ -44,6 +44,7 @@ import numpy as np
 from shoal.data.cut import Cut
 from shoal.data.matrix import Matrix
 from shoal.data.option import parameter
+from shoal.data.progress import Progress, no_progress
 from shoal.errors import InfeasibleError, InputError
 from shoal.protocols import Promises, Recoder
 from shoal.search.distinct_rows import on_distinct_rows
@@ -61,7 +62,6 @@ ROOM = 3  # times the classes of the bottom node are kept for rolling up
 MOST_KEPT = 400  # nodes whose classes are kept
 CLASS_METRICS = ("discernibility", "discernibility-star", "average-class-size", "ambiguity")
 
-Progress = Callable[[str], None]
 Place = tuple[int, ...]
 
 
@@ -98,7 +98,7 @@ class FullDomain(Recoder):
         matrix: Matrix,
         promises: Promises,
         rng: np.random.Generator,
-        progress: Progress = lambda stage: None,
+        progress: Progress = no_progress,
     ) -> Cut:
         """The node that costs least, and who is suppressed there; draws no random number."""
         require_people(matrix, promises)
@@ -107,25 +107,16 @@ class FullDomain(Recoder):
                 f"method '{self.name}': a promise looks at the whole release, which further rounds"
                 " change; leave 'rounds' out"
             )
-        low, high = self._ends(matrix)
         limit = int(Fraction(str(self.suppression)) * matrix.total)
-        clock = _Clock(self.budget, progress)
-        return self._cut(matrix, promises, low, high, limit, self.rounds, clock)
+        return self._cut(matrix, promises, limit, self.rounds, _Clock(self.budget, progress))
 
     def _cut(
-        self,
-        matrix: Matrix,
-        promises: Promises,
-        low: Node,
-        high: Node,
-        limit: int,
-        rounds: int,
-        clock: "_Clock",
+        self, matrix: Matrix, promises: Promises, limit: int, rounds: int, clock: "_Clock"
     ) -> Cut:
-        lattice = Lattice(matrix, promises, self.metric, limit, low, high)
+        lattice = Lattice(matrix, promises, self.metric, limit, *self._ends(matrix))
         found = _Search(lattice, clock).run(self.search)
         if found.node is None or found.judged is None:
-            raise InfeasibleError(_nothing_found(self, lattice))
+            raise InfeasibleError(_nothing_found(self))
         suppressed = lattice.suppressed(found.node)
         proven = found.bound == found.score
         bound = None if found.bound is None else lattice.reported(found.bound)
@@ -134,17 +125,13 @@ class FullDomain(Recoder):
         cut = Cut.at_levels(matrix, found.node, suppressed, search_statistics=told)
         if not rounds or not suppressed.any():
             return cut
-        return replace(
-            cut, next_round=self._again(matrix, promises, suppressed, low, high, rounds, clock)
-        )
+        return replace(cut, next_round=self._again(matrix, promises, suppressed, rounds, clock))
 
     def _again(
         self,
         matrix: Matrix,
         promises: Promises,
         suppressed: np.ndarray,
-        low: Node,
-        high: Node,
         rounds: int,
         clock: "_Clock",
     ) -> Cut | None:
@@ -154,7 +141,7 @@ class FullDomain(Recoder):
         if part.people < promises.k:
             return None
         try:
-            cut = self._cut(part, asked, low, high, part.total, rounds - 1, clock)
+            cut = self._cut(part, asked, part.total, rounds - 1, clock)
         except InfeasibleError:
             return None
         # a cut to the roots shows nothing that suppression would not
@@ -180,7 +167,7 @@ class FullDomain(Recoder):
         return least, most
 
 
-def _nothing_found(method: FullDomain, lattice: Lattice) -> str:
+def _nothing_found(method: FullDomain) -> str:
     remedy = (
         "raise 'maximum' or 'suppression'"
         if method.maximum
@@ -229,9 +216,7 @@ class _Incumbent:
 
 
 class _Search:
-    """One search. Places are nodes relative to `lattice.low`; `bounds` is what every node costs at
-    least.
-    """
+    """One search. Places are relative to `lattice.low`; `bounds`: what each node costs at least."""
 
     def __init__(self, lattice: Lattice, clock: _Clock) -> None:
         self.lattice, self.clock = lattice, clock
@@ -262,12 +247,10 @@ class _Search:
     def _judge(
         self, place: Place, classes: NodeGroups | None = None, enough: float = np.inf
     ) -> NodeScore:
-        """Judges a node and keeps it if it is the best so far; one that costs `enough` is not asked
-        everything.
-        """
+        """Judges a node and keeps the best; one that costs `enough` is not asked everything."""
         node = self.node(place)
         if classes is None:
-            classes = self.kept.classes(place)
+            classes = self.kept.classes(place, node)
         judged = self.lattice.judge(classes, node, enough)
         self.at_least = min(self.at_least, judged.at_least)
         if judged.holds and judged.score < self.best.score - ROUNDING:
@@ -351,9 +334,7 @@ class _Search:
             path.append(min(steps, key=lambda up: (self.floors[up], up)))
 
     def _halve(self, path: list[Place]) -> None:
-        """Looks for the lowest node of a path that holds; one above a node that holds, holds
-        too.
-        """
+        """Looks for the lowest node of a path that holds: all above one that holds do, too."""
         low, high = 0, len(path)
         while low < high and not self.clock.over:
             middle = (low + high) // 2
@@ -382,9 +363,7 @@ class _Search:
                     stack.append((up, at, classes))
 
     def _weakest_last(self) -> list[int]:
-        """Attributes by how many classes are left when they are generalized one level, fewest
-        first.
-        """
+        """Attributes by how many classes are left one level higher, fewest first."""
         left = {}
         for j, top in enumerate(self.top):
             up = _moved(self.origin, j, min(1, top))
@@ -394,9 +373,7 @@ class _Search:
     # Large lattices: step by step
 
     def _climb(self) -> None:
-        """From the bottom, by the step that saves most records for what it costs, while the score
-        gets better.
-        """
+        """From the bottom, by the step that saves most records for its cost, while scores fall."""
         place, classes = self.origin, self.lattice.bottom
         here = self._judge(place, classes)
         while not self.clock.over:
@@ -417,9 +394,7 @@ class _Search:
             self._descend(place)
 
     def _descend(self, place: Place) -> None:
-        """Downwards by the step that costs least, while the promises hold and the score gets
-        better.
-        """
+        """Downwards by the step that costs least, while promises hold and scores fall."""
         here = self._judge(place)
         while not self.clock.over:
             self.clock.tell(sum(place), sum(self.top), self.best.score)
@@ -441,18 +416,14 @@ def _moved(place: Place, j: int, way: int) -> Place:
 
 
 def _price(before: NodeScore, after: NodeScore) -> float:
-    """What a step up costs, least is best: per record it saves, or the score itself once the
-    promises hold.
-    """
+    """What a step up costs: per record that it saves, or the score once the promises hold."""
     if before.holds:
         return after.score
     return (after.floor - before.floor + 1e-9) / (before.suppressed - after.suppressed + 1e-9)
 
 
 class _ClassCache:
-    """Classes of nodes that were looked at, for coarser ones to be rolled up; at most ROOM times
-    the bottom's.
-    """
+    """Classes of nodes that were looked at, to be rolled up; at most ROOM times the bottom's."""
 
     def __init__(self, lattice: Lattice) -> None:
         self._lattice = lattice
@@ -460,11 +431,10 @@ class _ClassCache:
         self._classes = [lattice.bottom]
         self._room = ROOM * len(lattice.bottom.first)
 
-    def classes(self, place: Place) -> NodeGroups:
+    def classes(self, place: Place, node: Node) -> NodeGroups:
         """The classes of a node."""
         finer = (np.array(self._places, dtype=np.int16) <= np.array(place)).all(axis=1)
         base = min(np.flatnonzero(finer).tolist(), key=lambda i: len(self._classes[i].first))
-        node = tuple(int(low + step) for low, step in zip(self._lattice.low, place, strict=True))
         classes, _ = self._lattice.rolled_up(self._classes[base], node)
         if len(classes.first) <= self._room and len(self._places) < MOST_KEPT:
             self._room -= len(classes.first)

@@ -34,16 +34,17 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from shoal.data.hierarchies.hierarchy import climbed, heights_of
 from shoal.data.matrix import Matrix
 from shoal.data.numbers import weighted_sum
 from shoal.data.option import parameter
 from shoal.data.partition import Partition
-from shoal.data.progress import Progress, no_progress
+from shoal.data.progress import Progress
 from shoal.errors import InputError
-from shoal.protocols import Partitioner, Promises
+from shoal.protocols import Promises, SearchingPartitioner
 from shoal.search.efforts import REFINE, REFINE_HELP, SECONDS, STEPS, STOP, Effort
 from shoal.search.kernels import cuts, nearest_class, rounded_cut
-from shoal.search.repair import repair
+from shoal.search.repair import repair, tiles
 from shoal.search.segments import costs_of, require_people, rows_of, rule_cutter, split_by_level
 from shoal.search.targets import Targets, targets_of
 from shoal.tables.kernels import class_refinement, peeling
@@ -59,9 +60,7 @@ EXCHANGES = {"light": (64, 2, 1), "full": (2048, 8, 3)}  # classes in a run, nea
 
 
 class Level(NamedTuple):
-    """One level of an attribute. node: (values,) int64 group of each value, numbered without gaps;
-    loss: (values,).
-    """
+    """One level. node: (values,) int64, group of each value, without gaps; loss: (values,)."""
 
     node: np.ndarray
     loss: np.ndarray
@@ -85,7 +84,7 @@ class Units(NamedTuple):
 
 
 @dataclass(frozen=True)
-class LatticePeeling(Partitioner):
+class LatticePeeling(SearchingPartitioner):
     """Parameters of the method."""
 
     name: ClassVar[str] = "lattice-peeling"
@@ -109,20 +108,10 @@ class LatticePeeling(Partitioner):
         if self.vectors < 1:
             raise InputError(f"method '{self.name}': parameter 'vectors' must be at least 1")
 
-    def partition(self, matrix: Matrix, promises: Promises, rng: np.random.Generator) -> Partition:
-        """The classes that `search` finds."""
-        return self.search(matrix, promises, rng, no_progress)
-
     def search(
-        self,
-        matrix: Matrix,
-        promises: Promises,
-        rng: np.random.Generator,
-        progress: Progress,
+        self, matrix: Matrix, promises: Promises, rng: np.random.Generator, progress: Progress
     ) -> Partition:
-        """Classes of at least `promises.k` people that keep every promise; only refining draws
-        random numbers.
-        """
+        """Classes of `promises.k` people that keep every promise; only refining draws numbers."""
         require_people(matrix, promises)
         if matrix.attributes == 0:
             raise InputError(
@@ -170,9 +159,7 @@ class LatticePeeling(Partitioner):
         return Partition.of_runs(rows[:, -1], starts)
 
     def _most_vectors(self, matrix: Matrix, units: Units, promises: Promises) -> int:
-        """As many as asked for, fewer on tables where they would take long; the same on any
-        computer.
-        """
+        """As many as asked for, fewer where they would take long; the same on any computer."""
         asked = MOST_ASKED // matrix.records if promises.needs_more_than_k else self.vectors
         return max(1, min(self.vectors, MOST_STEPS // len(units.rows), asked))
 
@@ -188,9 +175,7 @@ class LatticePeeling(Partitioner):
 
 
 def units_of(matrix: Matrix) -> Units:
-    """Equal records as one unit, in the order of their codes; with several records to a person,
-    person by person.
-    """
+    """Equal records as one unit, by code; with several records a person, person by person."""
     n, d = matrix.codes.shape
     ranks = np.empty((n, d), dtype=np.int32)
     values = []
@@ -227,9 +212,7 @@ def levels_of(matrix: Matrix, j: int, values: np.ndarray) -> list[Level]:
 
 
 def vectors_of(levels: list[list[Level]], units: Units, most: int) -> np.ndarray:
-    """At most about `most` vectors of levels by ascending mean loss, the last with everything in
-    one group.
-    """
+    """At most about `most` vectors of levels by ascending mean loss; the last is one group."""
     means = []
     for j, of_attribute in enumerate(levels):
         amounts = np.bincount(units.rows[:, j], units.amounts)
@@ -333,9 +316,7 @@ def _held(
 def _with_leftovers(
     matrix: Matrix, units: Units, group: np.ndarray, promises: Promises
 ) -> Partition:
-    """Every unit without a group in its nearest class; classes are numbered in order of their first
-    unit.
-    """
+    """Units without a group in their nearest class; classes in order of their first unit."""
     # each unit alone is a class of its own, which the repair merges with its nearest
     alone = group < 0
     group[alone] = group.max(initial=-1) + 1 + np.arange(alone.sum(), dtype=np.int32)
@@ -370,9 +351,7 @@ def _key_parts(levels: list[list[Level]]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _scrambled(j: int, node: np.ndarray) -> np.ndarray:
-    """A 64-bit number for each node of attribute j (splitmix64: Steele, Lea, Flood, OOPSLA
-    2014).
-    """
+    """A 64-bit number for each node of attribute j (splitmix64: Steele, Lea, Flood 2014)."""
     mixed = ((np.uint64(j + 1) << np.uint64(32)) + node.astype(np.uint64)) * np.uint64(
         0x9E3779B97F4A7C15
     )
@@ -382,39 +361,18 @@ def _scrambled(j: int, node: np.ndarray) -> np.ndarray:
 
 
 def _nodes(matrix: Matrix, j: int, values: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-    """For each level of a hierarchy, the node above each value that stands no higher, and its
-    loss.
-    """
+    """For each level of a hierarchy, the node above each value no higher than it, and its loss."""
     node = matrix.base[j] + values.astype(np.int64)
-    height = _heights(matrix)
+    height = heights_of(matrix.parent)
     levels = []
     for level in range(int(height.max(initial=0)) + 1):
-        while True:
-            up = matrix.parent[node]
-            climbs = (up >= 0) & (height[up] <= level)
-            if not climbs.any():
-                break
-            node = np.where(climbs, up, node)
+        node = climbed(node, matrix.parent, height, level)
         levels.append((node, matrix.width[node]))
     return levels
 
 
-def _heights(matrix: Matrix) -> np.ndarray:
-    """How high each node stands above its deepest leaf; (nodes,)."""
-    height = np.zeros(len(matrix.parent), dtype=np.int32)
-    child = np.flatnonzero(matrix.parent >= 0)
-    while True:
-        raised = height.copy()
-        np.maximum.at(raised, matrix.parent[child], height[child] + 1)
-        if np.array_equal(raised, height):
-            return height
-        height = raised
-
-
 def _bins(matrix: Matrix, j: int, values: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The values of a linear attribute, then its range in fewer and fewer equal bins; loss of what
-    lies in each.
-    """
+    """The values of a linear attribute, then ever fewer equal bins of its range; and losses."""
     offset = values.astype(np.int64) - int(values[0])
     levels = [(np.arange(len(values)), np.zeros(len(values)))]
     for bins in BINS:
@@ -426,9 +384,7 @@ def _bins(matrix: Matrix, j: int, values: np.ndarray) -> list[tuple[np.ndarray, 
 
 
 def _ranked(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The codes that occur, ascending, and the rank of each record's; sorts only where codes lie
-    far apart.
-    """
+    """The codes that occur, ascending, and each record's rank; sorts only codes far apart."""
     least = int(codes.min())
     reach = int(codes.max()) - least + 1
     if reach > 4 * len(codes) + 1024:
@@ -439,9 +395,7 @@ def _ranked(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _distinct(ranks: np.ndarray, radices: list[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Distinct rows in lexicographic order: a record that has it, which one each record has, how
-    many have it.
-    """
+    """Distinct rows in lexicographic order: a record of each, that of each record, the amounts."""
     key, reach = np.zeros(len(ranks), dtype=np.int64), 1
     for j, radix in enumerate(radices):
         if reach * radix >= 2**62:
@@ -462,25 +416,14 @@ def _side_by_side(matrix: Matrix, partition: Partition) -> Partition:
     Refining looks for partners among near numbers only.
     """
     lo, hi, _ = nearest_class.boxes(matrix.codes, partition.labels, partition.count)
-    count, d = lo.shape
-    middles = np.column_stack([lo + (hi.astype(np.int64) - lo) // 2, np.arange(count)]).astype(
-        np.int32
-    )
-    ends, nobody, no_history = (
-        np.empty(count, np.int64),
-        np.zeros(0, np.int64),
-        np.zeros((0, d), np.int32),
-    )
-    cuts.split_to_end(middles, d, cuts.HALVES, 1, 1, costs_of(matrix), nobody, no_history, ends)
-    number = np.empty(count, dtype=np.int32)
-    number[middles[:, d]] = np.arange(count, dtype=np.int32)
-    return Partition(number[partition.labels], count)
+    order, _ = tiles(costs_of(matrix), lo, hi, 1)
+    number = np.empty(len(order), dtype=np.int32)
+    number[order] = np.arange(len(order), dtype=np.int32)
+    return Partition(number[partition.labels], partition.count)
 
 
 def _cut(rows: np.ndarray, partition: Partition, k: int, costs: np.ndarray) -> np.ndarray:
-    """Classes of 2k and more cut to less than 2k, in place; where each class starts in `rows`, and
-    n.
-    """
+    """Cuts classes of 2k and more to less than 2k, in place; where each starts in `rows`, and n."""
     nodes = np.concatenate([[0], np.cumsum(partition.sizes())])
     columns = np.ascontiguousarray(rows.T)
     starts = rounded_cut.cut(columns, nodes, k, RULES, EXACT_ROWS, costs)
@@ -492,5 +435,5 @@ def _cut_where_promises_hold(matrix: Matrix, partition: Partition, promises: Pro
     """Classes of 2k and more cut as long as both sides keep every promise."""
     rows = rows_of(matrix)[np.argsort(partition.labels, kind="stable")]
     ends = np.cumsum(partition.sizes())
-    cutter = rule_cutter(matrix, rows, cuts.ROUNDED, promises.k, promises.k)
+    cutter = rule_cutter(matrix, rows, cuts.ROUNDED, promises.k)
     return split_by_level(matrix, rows, promises, cutter, np.concatenate([[0], ends[:-1]]), ends)

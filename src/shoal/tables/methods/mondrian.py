@@ -110,7 +110,7 @@ class _Node:
     def once(self, columns: np.ndarray, room: Room) -> list[tuple[int, int]]:
         """Moves them so that the parts of one cut are runs."""
         rows = _rows_of(columns, room)
-        cutter = rule_cutter(self.matrix, rows, self.rule, self.k, self.k)
+        cutter = rule_cutter(self.matrix, rows, self.rule, self.k)
         first, last = np.zeros(1, dtype=np.int64), np.array([len(rows)], dtype=np.int64)
         _, ends = cutter(first, last, np.zeros(1, dtype=np.int64), 0)
         _move(rows, columns)

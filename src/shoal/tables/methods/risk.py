@@ -89,9 +89,8 @@ def _asked(promises: Promises, model: str) -> PromiseTerms | None:
 def _people(matrix: Matrix, promises: Promises, rng: np.random.Generator) -> kernel.SurveyedPeople:
     """The records with their weights, their households as far as these count, and who is near."""
     sample, bound = promises.sample, _asked(promises, GLOBAL)
-    weights, home = np.ones(matrix.records), np.arange(matrix.records, dtype=np.int32)
-    if sample is not None:
-        weights = sample.weights
+    weights = np.ones(matrix.records) if sample is None else sample.weights
+    home = np.arange(matrix.records, dtype=np.int32)
     is_by_home = bound is not None and bound.parameters["households"]
     if is_by_home and sample is not None and sample.households is not None:
         home = np.unique(sample.households, return_inverse=True)[1].reshape(-1).astype(np.int32)

@@ -50,10 +50,10 @@ import numpy as np
 from shoal.data.matrix import Matrix
 from shoal.data.option import parameter
 from shoal.data.partition import Partition
-from shoal.data.progress import Progress, no_progress
+from shoal.data.progress import Progress
 from shoal.data.room import IN_MEMORY, Room, blocks
 from shoal.errors import InfeasibleError, InputError
-from shoal.protocols import Partitioner, Promises
+from shoal.protocols import Promises, SearchingPartitioner
 from shoal.search import subtrees
 from shoal.search.efforts import REFINE, REFINE_HELP, SECONDS, STEPS, STOP, Effort
 from shoal.search.kernels import cuts, rounded_cut
@@ -117,7 +117,7 @@ EXCHANGES = {
 
 
 @dataclass(frozen=True)
-class RoundedPartition(Partitioner):
+class RoundedPartition(SearchingPartitioner):
     """Parameters of the method; those left empty follow `preset`."""
 
     name: ClassVar[str] = "rounded-partition"
@@ -209,16 +209,8 @@ class RoundedPartition(Partitioner):
         """Whether a class is cut by its own records alone, whatever was cut before."""
         return self.refine == "none" and (self.rare == "mixed" or not over_trees)
 
-    def partition(self, matrix: Matrix, promises: Promises, rng: np.random.Generator) -> Partition:
-        """The classes that `search` finds."""
-        return self.search(matrix, promises, rng, no_progress)
-
     def search(
-        self,
-        matrix: Matrix,
-        promises: Promises,
-        rng: np.random.Generator,
-        progress: Progress,
+        self, matrix: Matrix, promises: Promises, rng: np.random.Generator, progress: Progress
     ) -> Partition:
         """Exactly floor(n/k) classes of k to 2k - 1 records; only refining draws random numbers.
 
@@ -276,9 +268,7 @@ class RoundedPartition(Partitioner):
         return int(self.rare == "apart" and bool((matrix.base >= 0).any()))
 
     def _prepared(self, columns: np.ndarray, matrix: Matrix) -> np.ndarray:
-        """What spans cost, after the spare column was filled in; small tables in the order of their
-        codes.
-        """
+        """What spans cost, the spare column being filled in; sorts small tables by their codes."""
         d, records = matrix.attributes, columns.shape[1]
         if self.ties == "lexicographic" and records <= SORTED_RECORDS:
             columns[:] = columns[:, np.lexsort(columns[:d])]
@@ -332,9 +322,7 @@ class RoundedPartition(Partitioner):
     def _cut_by_level(
         self, columns: np.ndarray, matrix: Matrix, promises: Promises, costs: np.ndarray
     ) -> np.ndarray:
-        """Steps 1 to 6 for further promises, a level at a time; a refused cut tries the next best
-        attribute.
-        """
+        """Steps 1 to 6 for further promises, by levels; a refused cut tries the next attribute."""
         k = promises.k
         # records that k subjects own on average
         quota = max(k, k * matrix.records // matrix.people)
@@ -343,15 +331,7 @@ class RoundedPartition(Partitioner):
         final: list[np.ndarray] = []
         while len(begin):
             low = rounded_cut.cut_once(
-                columns,
-                begin,
-                end,
-                attempt,
-                k,
-                quota,
-                self._rules(),
-                EXACT_ROWS,
-                costs,
+                columns, begin, end, attempt, k, quota, self._rules(), EXACT_ROWS, costs
             )
             # nodes that no attribute can cut are classes
             final.append(begin[low == 0])
@@ -384,7 +364,7 @@ def _fill_in_oddity(columns: np.ndarray, matrix: Matrix) -> np.ndarray:
     """
     oddity, records = columns[-2], columns.shape[1]
     oddity[:] = 0
-    for j in np.flatnonzero(matrix.base >= 0):
+    for j in np.flatnonzero(matrix.base >= 0).tolist():
         branch = _branches(matrix, j)
         below = np.zeros(len(matrix.parent), dtype=np.int64)
         leaves = np.zeros(len(branch), dtype=np.int64)
@@ -399,13 +379,9 @@ def _fill_in_oddity(columns: np.ndarray, matrix: Matrix) -> np.ndarray:
     return costs_of(matrix, 1 / max(int(oddity.max()), 1))
 
 
-def _branches(matrix: Matrix, j: np.intp) -> np.ndarray:
-    """For each leaf of tree attribute j the node below the root that covers it, by its place in
-    `parent`.
-    """
-    root = int(matrix.base[j])
-    while matrix.parent[root] >= 0:
-        root = int(matrix.parent[root])
+def _branches(matrix: Matrix, j: int) -> np.ndarray:
+    """For each leaf of tree j the node below the root that covers it, by its place in `parent`."""
+    root = matrix.root(j)
     branch = matrix.base[j] + np.arange(matrix.last[root] + 1)
     while (deep := (matrix.parent[branch] >= 0) & (matrix.parent[branch] != root)).any():
         branch[deep] = matrix.parent[branch[deep]]

@@ -22,15 +22,15 @@ from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
 from shoal.data.option import parameter
 from shoal.data.partition import Partition
-from shoal.data.progress import Progress, no_progress
-from shoal.protocols import Partitioner, Promises
+from shoal.data.progress import Progress
+from shoal.protocols import Promises, SearchingPartitioner
 from shoal.search.efforts import REFINE, REFINE_HELP, SECONDS, STEPS, STOP
 from shoal.search.repair import as_read
 from shoal.tables.methods.lattice_peeling import LatticePeeling
 
 
 @dataclass(frozen=True)
-class SuppressCells(Partitioner):
+class SuppressCells(SearchingPartitioner):
     """Parameters of the search, as lattice peeling has them."""
 
     name: ClassVar[str] = "suppress-cells"
@@ -40,10 +40,6 @@ class SuppressCells(Partitioner):
     seconds: int = field(default=60, metadata=SECONDS)
     steps: int = field(default=0, metadata=STEPS)
     stop: int = field(default=-1, metadata=STOP)
-
-    def partition(self, matrix: Matrix, promises: Promises, rng: np.random.Generator) -> Partition:
-        """The classes that `search` finds."""
-        return self.search(matrix, promises, rng, no_progress)
 
     def search(
         self, matrix: Matrix, promises: Promises, rng: np.random.Generator, progress: Progress
@@ -92,18 +88,8 @@ def all_or_nothing(matrix: Matrix) -> Matrix:
         values, codes[:, j] = np.unique(matrix.codes[:, j], return_inverse=True)
         # leaves stand in the order of their labels
         trees.append(Flat().make(np.array([f"{place:010}" for place in range(len(values))])))
-    flat = Matrix.from_columns(codes, trees, weights=_weights(matrix), names=matrix.names)
+    weights = [float(weight) or 1.0 for weight in matrix.whole]
+    flat = Matrix.from_columns(codes, trees, weights=weights, names=matrix.names)
     return replace(
         flat, subjects=matrix.subjects, label=matrix.label, populations=matrix.populations
     )
-
-
-def _weights(matrix: Matrix) -> list[float]:
-    """What the whole of each attribute costs."""
-    whole = matrix.scale * matrix.reach
-    for j in np.flatnonzero(matrix.base >= 0).tolist():
-        node = int(matrix.base[j])
-        while matrix.parent[node] >= 0:
-            node = int(matrix.parent[node])
-        whole[j] = matrix.width[node]
-    return [float(weight) or 1.0 for weight in whole]

@@ -32,6 +32,7 @@ annealed (`search.refinement`).
 
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -40,9 +41,9 @@ from shoal.data.matrix import Matrix
 from shoal.data.numbers import alike
 from shoal.data.option import parameter
 from shoal.data.partition import Partition
-from shoal.data.progress import Progress, no_progress
+from shoal.data.progress import Progress
 from shoal.errors import InfeasibleError
-from shoal.protocols import Partitioner, Promises
+from shoal.protocols import Promises, SearchingPartitioner
 from shoal.search.efforts import Effort
 from shoal.search.points import (
     BLOCK,
@@ -104,7 +105,7 @@ SETTLED = 500
 
 
 @dataclass(frozen=True)
-class TClosenessByExchange(Partitioner):
+class TClosenessByExchange(SearchingPartitioner):
     """t-closeness by exchange between classes."""
 
     name: ClassVar[str] = "tcloseness"
@@ -131,20 +132,10 @@ class TClosenessByExchange(Partitioner):
     )
     block: int = field(default=1 << 15, metadata=BLOCK)
 
-    def partition(self, matrix: Matrix, promises: Promises, rng: np.random.Generator) -> Partition:
-        """The classes that `search` finds."""
-        return self.search(matrix, promises, rng, no_progress)
-
     def search(
-        self,
-        matrix: Matrix,
-        promises: Promises,
-        rng: np.random.Generator,
-        progress: Progress,
+        self, matrix: Matrix, promises: Promises, rng: np.random.Generator, progress: Progress
     ) -> Partition:
-        """Classes of at least `promises.k` people within t; merged where exchanges could not get
-        there.
-        """
+        """Classes of `promises.k` people within t; merged where exchanges could not get there."""
         require_people(matrix, promises)
         is_small = matrix.records <= SMALL
         if self.aim == "means" or not (is_small or _holds_as_it_is(matrix, promises)):
@@ -157,11 +148,7 @@ class TClosenessByExchange(Partitioner):
         return min(found, key=lambda p: loss_of(matrix, p))
 
     def _searched(
-        self,
-        matrix: Matrix,
-        promises: Promises,
-        rng: np.random.Generator,
-        progress: Progress,
+        self, matrix: Matrix, promises: Promises, rng: np.random.Generator, progress: Progress
     ) -> Partition:
         if self.aim == "spans" and is_large(matrix, promises):
             labels = self._k_first(matrix, promises, rng, progress)
@@ -169,12 +156,8 @@ class TClosenessByExchange(Partitioner):
                 return labels
         if self.aim == "spans" and has_twins(matrix, promises):
             with suppress(InfeasibleError):  # too little of the table may stand for all of it
-                return by_twins(
-                    matrix,
-                    promises,
-                    rng,
-                    lambda part, asked: self.search(part, asked, rng, progress),
-                )
+                search = partial(self.search, rng=rng, progress=progress)
+                return by_twins(matrix, promises, rng, search)
         refines = self.aim == "spans" and AUTO.anneals(matrix, promises)
         progress("exchanging records between classes")
         exchanged = self._exchanged(matrix, promises, rng, brief=refines)
@@ -197,15 +180,9 @@ class TClosenessByExchange(Partitioner):
         return min(found, key=lambda p: loss_of(matrix, p))
 
     def _k_first(
-        self,
-        matrix: Matrix,
-        promises: Promises,
-        rng: np.random.Generator,
-        progress: Progress,
+        self, matrix: Matrix, promises: Promises, rng: np.random.Generator, progress: Progress
     ) -> Partition | None:
-        """Classes cut for k alone, whose records are exchanged until t holds; None where t is so
-        tight that too many classes fail.
-        """
+        """Classes cut for k, whose records trade places until t holds; None where too many fail."""
         ends = np.array([0, matrix.records])
         rows, costs = np.arange(matrix.records), costs_of(matrix)
         # one person's records, where they lie far apart, hardly meet in a class of k
@@ -239,18 +216,15 @@ class TClosenessByExchange(Partitioner):
     def _exchanged(
         self, matrix: Matrix, promises: Promises, rng: np.random.Generator, brief: bool
     ) -> Partition:
-        points, targets = (
-            principal(points_of(matrix, self.scale)),
-            targets_of(promises, matrix.records),
-        )
+        points = principal(points_of(matrix, self.scale))
+        targets = targets_of(promises, matrix.records)
 
         def cluster(points: np.ndarray, subject_ids: np.ndarray, targets: Targets) -> np.ndarray:
             search = _ExchangeSearch(self, points, subject_ids, promises.k, targets, rng, brief)
             return search.classes()
 
-        return merged(
-            points, in_blocks(matrix, points, targets, self.block, promises.k, cluster), targets
-        )
+        labels = in_blocks(matrix, points, targets, self.block, promises.k, cluster)
+        return merged(points, labels, targets)
 
 
 def _is_tight(matrix: Matrix, promises: Promises, rng: np.random.Generator) -> bool:
@@ -277,31 +251,24 @@ def has_steps(matrix: Matrix) -> bool:
     return bool((matrix.parent[matrix.parent[inner]] >= 0).any())
 
 
+@dataclass
 class _ExchangeSearch:
-    """One search for the classes of a block."""
+    """One search for the classes of a block. brief: annealing goes on, so a start is enough."""
 
-    def __init__(
-        self,
-        method: TClosenessByExchange,
-        points: np.ndarray,
-        subject_ids: np.ndarray,
-        k: int,
-        targets: Targets,
-        rng: np.random.Generator,
-        brief: bool = False,
-    ) -> None:
-        self.method = method
-        self.neighbours, self.most_rounds = method.neighbours, method.rounds
-        if brief:  # annealing goes on from here, so a start is enough
-            self.neighbours, self.most_rounds = min(FEW, self.neighbours), min(FEW, method.rounds)
-        self.brief = brief
-        self.points = points
-        self.subject_ids = subject_ids
-        self.k = k
-        self.targets = targets
-        self.rng = rng
-        self.rows = np.ascontiguousarray(points.T)
-        self.unit = max(float(points.var(axis=1).sum()), 1e-300)
+    method: TClosenessByExchange
+    points: np.ndarray
+    subject_ids: np.ndarray
+    k: int
+    targets: Targets
+    rng: np.random.Generator
+    brief: bool = False
+
+    def __post_init__(self) -> None:
+        most = FEW if self.brief else np.inf
+        self.neighbours = int(min(self.method.neighbours, most))
+        self.most_rounds = int(min(self.method.rounds, most))
+        self.rows = np.ascontiguousarray(self.points.T)
+        self.unit = max(float(self.points.var(axis=1).sum()), 1e-300)
 
     def classes(self) -> np.ndarray:
         """The class of each record, numbered from 0; some may still be too far."""
@@ -333,9 +300,7 @@ class _ExchangeSearch:
         return sample._smallest(least_size(self.targets, self.k, SAMPLE))[0]
 
     def _smallest(self, size: int) -> tuple[int, np.ndarray | None]:
-        """Step 1: the smallest size, from this on, whose classes come near enough, and these; none
-        where all records make one class.
-        """
+        """Step 1: the smallest size from this on whose classes are near enough; these, if any."""
         records = self.points.shape[1]
         # try ever larger sizes
         failed, step, labels = size, max(1, size // 16), None
@@ -357,17 +322,13 @@ class _ExchangeSearch:
         return size, labels
 
     def _of_size(self, size: int) -> np.ndarray | None:
-        """Classes of this size after a few rounds; None where more than a quarter of them is too
-        far.
-        """
+        """Classes of this size after a few rounds; None where more than a quarter is too far."""
         labels = self._spread(size)
         excess = self._exchange(labels, TRADE_OFF, patience=3 if self.brief else 4)
         return labels if 4 * (excess > 0).sum() <= len(excess) else None
 
     def _spread(self, size: int) -> np.ndarray:
-        """Step 2: classes of `size` or one more, each spread over the values of a sensitive
-        attribute.
-        """
+        """Step 2: classes of `size` or one more, each spread over sensitive values."""
         labels = np.empty(self.points.shape[1], dtype=np.int32)
         count = 0
         for rows in blocks_of(self.points, self.targets, 8 * size, size):
@@ -377,9 +338,7 @@ class _ExchangeSearch:
         return labels
 
     def repaired(self, labels: np.ndarray) -> np.ndarray:
-        """Steps 3 and 4: exchange until nothing is gained, dissolving the worst classes while any
-        fails.
-        """
+        """Steps 3 and 4: exchange until nothing is gained; the worst dissolve while any fails."""
         if not self.brief:
             self._exchange(labels, TRADE_OFF)
         while True:
@@ -391,9 +350,7 @@ class _ExchangeSearch:
             labels = self._dissolved(labels, failing)
 
     def _exchange(self, labels: np.ndarray, weight: float, patience: int = 0) -> np.ndarray:
-        """Changes the labels until a round moves nobody, or `patience` rounds have passed; the
-        excess of each class.
-        """
+        """Changes the labels until none moves or `patience` rounds passed; each class's excess."""
         classes = int(labels.max()) + 1
         q = min(self.neighbours, max(classes - 1, 1))
         for _ in range(patience or self.most_rounds):

@@ -5,8 +5,7 @@ Wu Rongshi, Ye Xinxin, Xu Lintao, Pei Chengfei. A multi-sensitive-attribute t-cl
 based on k-means++ clustering. Algorithm 1, 35 lines.
 Promise: every class holds k people and is within t of the whole table on every sensitive attribute
 (definition 3: the farthest attribute counts). The distance of a class never rises in lines 11 to
-21,
-and lines 28 to 32 end: a union is no farther than the farther part, and everybody is at distance 0.
+21, and lines 28 to 32 end: a union is no farther than the farther part, and everybody is at 0.
 Paper: C_1..C_k, EC, r1, D', y, y0
 Here: groups, members, centre, waiting candidates, candidate, replaced member
 Reading (line 1): the k of k-anonymity is the number of groups; k-means runs once per seed, on
@@ -20,13 +19,13 @@ replacement of the best member lowers the distance, takes that member's place; t
 its group, but not to the candidates; the candidate is used up either way; the centre is measured
 anew.
 Reading (line 24): what is left, 2k - 1 records at most, is one class. It is often the worst and
-makes
-others merge: `leftovers="spread"` gives each record to the class where it costs least instead.
+makes others merge: `leftovers="spread"` gives each record to the class where it costs least.
 Reading (line 30): near means near means of the quasi-identifiers.
 Reading: "the best of 50 runs" (`preset="paper"`) is the one of least squared error.
 """
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -83,14 +82,9 @@ class TClosenessKMeansPP(Partitioner):
         """Classes of k records that swapped until they were within t, merged where they are not."""
         require_people(matrix, promises)
         points, targets = points_of(matrix, self.scale), targets_of(promises, matrix.records)
-        best, least = None, np.inf
-        for _ in range(50 if self.preset == "paper" else 1):
-            found = self._once(matrix, points, promises.k, targets, rng)
-            error = squared_error(points, found)
-            if best is None or error < least:
-                best, least = found, error
-        assert best is not None
-        return best
+        runs = range(50 if self.preset == "paper" else 1)
+        found = (self._once(matrix, points, promises.k, targets, rng) for _ in runs)
+        return min(found, key=partial(squared_error, points))
 
     def _once(
         self, matrix: Matrix, points: np.ndarray, k: int, targets: Targets, rng: np.random.Generator

@@ -103,9 +103,7 @@ class _Column:
     missing: int = -1
 
     def starts(self, cells: list[int]) -> np.ndarray:
-        """The first code of every span; missing values, which only the whole attribute generalizes,
-        stay apart.
-        """
+        """The first code of every span; missing values stay apart from all but the whole."""
         apart = [self.missing] if self.missing >= 0 and len(cells) > 1 else []
         return np.append(self.first_code[cells], apart).astype(np.int32)
 
@@ -133,16 +131,10 @@ def _column(matrix: Matrix, j: int) -> _Column:
 
 
 def _tree(matrix: Matrix, j: int) -> Taxonomy:
-    begin = int(matrix.base[j])
-    later = matrix.base[matrix.base > begin]
-    end = int(later.min()) if len(later) else len(matrix.parent)
-    first, last, parent = (
-        matrix.first[begin:end],
-        matrix.last[begin:end],
-        matrix.parent[begin:end] - begin,
-    )
-    children = {}
-    for node in np.unique(parent[matrix.parent[begin:end] >= 0]).tolist():
+    nodes = matrix.nodes_of(j)
+    first, last, above = matrix.first[nodes], matrix.last[nodes], matrix.parent[nodes]
+    parent, children = above - nodes.start, {}
+    for node in np.unique(parent[above >= 0]).tolist():
         children[int(first[node]), int(last[node])] = np.sort(first[parent == node])
     return Taxonomy(int(last.max()) + 1, children)
 
