@@ -10,6 +10,7 @@ python3 - <<'PYTHON'
 import polars
 
 table = polars.read_csv("patients.csv", infer_schema=False)
+table = table.unique("patient", keep="first", maintain_order=True)  # one record of each person
 for number, first in enumerate(range(0, table.height, 700)):
     table[first : first + 700].write_parquet(f"patients/{number:03d}.parquet")
 PYTHON
@@ -19,7 +20,7 @@ cat > policy.yaml <<'YAML'
 version: 1
 attributes:
   name: {role: identifier}
-  patient: {role: drop}
+  patient: {role: subject}
   age: {role: quasi, type: number, domain: [0, 100]}
   sex: {role: quasi}
   zip: {role: quasi, hierarchy: {prefix: 5}}
@@ -28,5 +29,5 @@ promises: [{model: k-anonymity, k: 10}]
 method: {name: rounded-partition, refine: none}
 other: drop
 YAML
-shoal publish patients/ -p policy.yaml -o published/ --engine spark
-shoal audit published/ -p policy.yaml --original patients/ --engine spark
+shoal publish patients/ -p policy.yaml -o published/ --trace trace.jsonl --engine spark
+shoal audit published/ -p policy.yaml --original patients/ --trace trace.jsonl --engine spark

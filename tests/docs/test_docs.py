@@ -52,6 +52,7 @@ LENGTHY = ("docs/tutorial.md", "docs/python.md", "docs/using-a-release.md")  # a
 SHELL = set("|<>&;$`*")
 RENEW = os.environ.get("SHOAL_RENEW_DOCS") == "1"
 FIGURES = re.compile(r"\d[\d.,]*\d|\d")
+VARIES = re.compile(r"\bCPU\b|\d ?s\b|\d{4}-\d\d-\d\d")  # times differ from run to run
 
 
 def name_of(page: Path) -> str:
@@ -129,20 +130,29 @@ def run(text: str) -> int:
 
 
 def matched(shown: tuple[str, ...], printed: str, where: str) -> list[tuple[str, str]]:
-    """Every shown line with the one printed, in order; `...` stands for anything, and figures may
-    differ.
+    """Every shown line with the one printed, in order; `...` stands for anything.
+
+    Figures may differ in lines of times, which no two runs share, and anywhere while they are
+    renewed.
     """
-    pairs, lines = [], iter(printed.splitlines())
+    pairs, lines = [], printed.splitlines()
     for line in shown:
         if line.strip() == "...":
             continue
-        wanted = re.compile(
-            ".*".join(re.escape(part) for part in wordwise(line).split("...")) + "$"
-        )
-        found = next((actual for actual in lines if wanted.match(wordwise(actual))), None)
-        assert found is not None, f"{where}: does not print\n{line}\nbut\n{printed}"
-        pairs.append((line, found))
+        place = _place(line, lines, same_figures=True)
+        if place is None and (RENEW or VARIES.search(line)):
+            place = _place(line, lines, same_figures=False)
+        assert place is not None, f"{where}: does not print\n{line}\nbut\n{printed}"
+        pairs.append((line, lines[place]))
+        lines = lines[place + 1 :]
     return pairs
+
+
+def _place(shown: str, printed: list[str], *, same_figures: bool) -> int | None:
+    """Where the first printed line is that a shown one stands for."""
+    read = str.rstrip if same_figures else wordwise
+    wanted = re.compile(".*".join(map(re.escape, read(shown).split("..."))) + "$")
+    return next((i for i, line in enumerate(printed) if wanted.match(read(line))), None)
 
 
 def renew(page: Path, shown: str, printed: str) -> None:

@@ -361,8 +361,8 @@ def _anchor_findings(model: PolicyModel) -> Iterator[str]:
         )
     if model.anchor.gaps == "exact" and "one-date-known" not in model.assume:
         yield (
-            "policy, anchor.gaps: exact gaps undo a shift for who knows two dates; say 'covered',"
-            " or 'assume: [one-date-known]'"
+            "policy, anchor.gaps: exact gaps undo a shift for an attacker who knows two dates; say"
+            " 'covered', or 'assume: [one-date-known]'"
         )
     if model.anchor.gaps == "exact":
         yield from _exact_findings(model)

@@ -45,9 +45,9 @@ def linked_lines(certificate: Certificate) -> Iterator[str]:
         found = "nothing (no class)" if measured is None else f"{measured:.6g}"
         verdict = "holds" if promise["holds"] else "DOES NOT HOLD"
         yield f"{promise['model']}{over}: asked {promise['asked']}, measured {found}: {verdict}"
-    kinds = f"{classes['count']} kinds of {span_text(classes)} people"
+    made = f"{classes['count']} classes of {span_text(classes)} people"
     shown = f"alike in {_known_alike(certificate['linked'])}, {people['out']} people"
-    yield f"{kinds} {shown}, {people['withheld']} of these withheld"
+    yield f"{made} {shown}, {people['withheld']} of these withheld"
     yield from map(_of_table, certificate["tables"])
     found = certificate["linked"]
     yield from exposure_lines(found["exposed"], certificate["together"]["asked"])

@@ -405,8 +405,8 @@ MEASURES = {
 
 
 WORDS = {
-    "presence": "who knows in which releases a person is",
-    "own": "who knows that a person was published, and of others what they are like",
+    "presence": "an attacker who knows in which releases a person is",
+    "own": "an attacker who knows that a person was published, and what others are like",
 }
 
 

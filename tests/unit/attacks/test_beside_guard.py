@@ -164,7 +164,9 @@ def test_from_the_command_line_to_a_certificate_that_verifies(folder, shoal, att
     done = shoal(*PUBLISH, *BESIDE)
     assert done.status == 0
     assert "0 left among fewer than 3" in done.err
-    assert ("for who knows that a person was published" in done.err) is (attacker == "own")
+    assert ("for an attacker who knows that a person was published" in done.err) is (
+        attacker == "own"
+    )
     stated = json.loads(Path("out.csv.certificate.json").read_text())["beside"]
     assert (stated["attacker"], stated["holds"]) == (attacker, True)
     assert [release["kind"] for release in stated["releases"]] == ["table"]

@@ -142,8 +142,8 @@ def test_of_exact_gaps_it_says_how_many_dates_may_be_known(judges, dates, tmp_pa
     lines = [line for one in table_findings(found) for line in one.lines]
     assert "Known all rows of visits, dates aside: everybody hides among at least 3." in lines
     assert "Known the number of rows of visits: everybody hides among at least 3." in lines
-    (kinds,) = (line for line in linked_lines(found) if " kinds of " in line)
-    assert "alike in all that is known of all tables, but for dates, 60 people" in kinds
+    (classes,) = (line for line in linked_lines(found) if " classes of " in line)
+    assert "alike in all that is known of all tables, but for dates, 60 people" in classes
     assert "known any 1 row of visits, dates aside: 0 people hide among fewer than 3" in {
         *linked_lines(found)
     }
