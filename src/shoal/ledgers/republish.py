@@ -173,10 +173,12 @@ def republish_file(
                 caught_up=caught_up,
             )
         terms = terms.beside_the_table()
-        texts, name = texts_of(source.frame), terms.policy.operation
-        # who leaves needs no values
-        stay = texts if name is None else texts.filter(pl.col(name).ne_missing(DELETE))
-        remarks = (*source.remarks, *input_warnings(Table(stay), terms.policy.model))
+        stay, name = source.table, terms.policy.operation
+        if name is not None:  # who leaves needs no values
+            stays = pl.col(name).cast(pl.String).ne_missing(DELETE)
+            stay = Table(source.frame.filter(stays))
+        remarks = (*source.remarks, *input_warnings(stay, terms.policy.model))
+        texts = texts_of(source.frame)
         planned, waiting = plan(texts, terms, progress)
         certificate, records = None, ledger.last_step().records
         with ledger.draft() as draft:
