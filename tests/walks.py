@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from shoal.data import cores
+from shoal.data import cores, numba_kernels
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "shoal"
@@ -78,7 +78,8 @@ class Walk:
     def through(self, work: Callable[[], object]) -> list[Step]:
         """The steps that the work took, in order, each place of the code once."""
         before = sys.getprofile()
-        with cores.using(1):  # threads are not seen
+        # threads are not seen; what runs uncompiled would be steps of a first run alone
+        with cores.using(1), numba_kernels.always(compiled=True):
             sys.setprofile(self._on_event)
             try:
                 work()

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from shoal.data.room import IN_MEMORY, Room, blocks
-from shoal.data.table import FEW, Column, Table, as_text, encode_text, places_in
+from shoal.data.table import FEW, Column, as_text, encode_text, places_in
 from shoal.data.warnings import EMPTY_ROWS, ROWS_APART, WRITTEN_ALIKE, ReleaseWarning
 from shoal.errors import InputError
 
@@ -410,26 +410,6 @@ class Described(NamedTuple):
         signs = {*OFTEN_NOBODY, *map(str.lower, names_of_nobody(missing_values))}
         names = names_of(column.texts).str.to_lowercase()
         return cls(column, names.is_in([*signs]).to_numpy())
-
-
-class Texts(NamedTuple):
-    """A column: its texts, without blanks around them, and (n,) which of them a row holds."""
-
-    title: str
-    texts: pl.Series
-    codes: np.ndarray
-
-    @classmethod
-    def of(cls, table: Table, title: str) -> "Texts":
-        if title in table.coded:
-            column = table.column(title)
-            return cls(title, column.texts.str.strip_chars(), column.codes)
-        texts = as_text(table.frame[title]).str.strip_chars()
-        return cls(title, texts, np.arange(len(texts)))
-
-    def rows_called(self, is_called: pl.Series) -> np.ndarray:
-        """(n,) bool, the rows of some texts."""
-        return is_called.to_numpy()[self.codes]
 
 
 def rows_lacking(columns: Sequence[Described], least: int) -> np.ndarray:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -368,3 +369,23 @@ def texts_of(frame: pl.DataFrame) -> pl.DataFrame:
     """All columns as text, without a value where there is none."""
     text = frame.with_columns(map(cell_texts, frame))
     return text.with_columns(pl.when(pl.all() != "").then(pl.all()))
+
+
+class Texts(NamedTuple):
+    """A column: its texts, without blanks around them, and (n,) which of them a row holds."""
+
+    title: str
+    texts: pl.Series
+    codes: np.ndarray
+
+    @classmethod
+    def of(cls, table: Table, title: str) -> Texts:
+        if title in table.coded:
+            column = table.column(title)
+            return cls(title, column.texts.str.strip_chars(), column.codes)
+        texts = as_text(table.frame[title]).str.strip_chars()
+        return cls(title, texts, np.arange(len(texts)))
+
+    def rows_called(self, is_called: pl.Series) -> np.ndarray:
+        """(n,) bool, the rows of some texts."""
+        return is_called.to_numpy()[self.codes]

@@ -63,9 +63,7 @@ _TOKENS = {
 COUNTED = r"^(.*\w)([-_/.:#]+\p{L}{0,8}[1-9]?\d{1,2})$"
 LETTERED = r"^(.*\d)([-_/.:# ]*\p{L}{1,8})$"
 PARTED = r"^[^-_/.:# ]+[-_/.:# ]+(.*\d.*)$"
-"""Keys of which the first group is a part: before a counter, as in `P001-2` and `P001b`, or behind
-whatever stands first.
-"""
+"""Keys by parts, the first group: before a counter, as in `P001-2`, or behind some word."""
 _NO_NAME = r"^[\p{Latin}\P{L}]*$|(^|\s)\p{Ll}"
 """Texts in Latin letters, where names that many people bear are known, and with words in small
 letters, as no name of a person has.
@@ -286,7 +284,7 @@ class PersonColumn:
         has_value = is_value(texts)
         held = texts.filter(pl.Series(has_value)).unique().sort()
         self.seen = len(held)
-        self._has_spellings = _bare(held).n_unique() < len(held)
+        self._has_spellings = bare(names_of(held)).n_unique() < len(held)
         self.again = int(has_value.sum()) - self.seen
         self.blank = int((~has_value).sum())
         self.lacking = self.blank / max(len(rows), 1)
@@ -381,7 +379,7 @@ class PersonColumn:
         """Whole numbers, equal for what may be spellings of one person; where some rows show two of
         nobody, only for what is written alike.
         """
-        return (_bare(texts) if self._has_spellings else texts).hash().to_numpy()
+        return (bare(names_of(texts)) if self._has_spellings else texts).hash().to_numpy()
 
     def numbers_among(self, rows: np.ndarray) -> np.ndarray:
         """(rows,) float64, not a number where they hold none."""
@@ -414,10 +412,6 @@ class PersonColumn:
         if self.title in self._table.coded:
             return self._cells.gather(self._table.column(self.title).codes[rows])
         return as_text(self._table.frame[self.title][rows])
-
-
-def _bare(texts: pl.Series) -> pl.Series:
-    return bare(names_of(texts))
 
 
 def is_value(texts: pl.Series) -> np.ndarray:

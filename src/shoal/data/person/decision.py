@@ -19,7 +19,6 @@ from shoal.data.person.candidates import (
     MANY,
     MOST_ROWS,
     MOST_TO_A_NUMBER,
-    NEVER,
     RANK,
     Candidate,
     by_name,
@@ -31,18 +30,18 @@ from shoal.data.person.candidates import (
     single_candidates,
 )
 from shoal.data.person.columns import (
-    EXCEPTIONS,
     FULL_NAMES,
     NO_NUMBERS,
     STRONG,
     People,
     PersonColumn,
-    distinct,
 )
 from shoal.data.person.within_groups import (
     followed,
     last_resorts,
     parts_of_keys,
+    shared_by_families,
+    shown_by_codes,
     within_groups,
 )
 from shoal.data.table import Table
@@ -52,7 +51,6 @@ ALIKE = 0.9  # by how much the counts of two names of the same may differ
 ENOUGH = 30  # people whom a name alone makes sure
 MOST_ALIKE = 10  # records of each profile, beyond which nobody is seen to recur
 MOST_INNER = 2  # events and cards that a question lists
-MOST_SHOWN = 3  # columns of any name that it lists
 PERSON_BY_NAME = ("civil", "person")
 
 
@@ -237,7 +235,7 @@ def who_is_a_person(table: Table, declared: Container[str] = ()) -> Answer:
     if not left:
         found = _by_profile(columns, np.arange(table.records))
         return replace(found, doubted=tuple(_doubted(columns, rejected, found.may_recur)))
-    shared = _shared_by_families(left[0], columns) if len(left) == 1 else []
+    shared = shared_by_families(left[0], columns) if len(left) == 1 else []
     is_sure = len(left) == 1 and not shared and _is_sure(left[0], telling)
     listed = left if is_sure else [*shared, *left, *inner[:MOST_INNER]]
     removed = kept + [one for one in rejected if one.kind in (*PERSON_BY_NAME, "contact")]
@@ -323,7 +321,7 @@ def _others(
         return []
     others = other_candidates(columns, {name for one in left for name in one.columns})
     if is_sure:
-        others = [one for one in others if _lies_in(left[0], one) and not _lies_in(one, left[0])]
+        others = [one for one in others if left[0].lies_in(one) and not one.lies_in(left[0])]
     sound = [one for one in others if not one.weigh(telling).is_dominated]
     if is_sure:
         return [one for one in sound if one.evidence.is_confirmed]
@@ -404,16 +402,7 @@ def _without_twins(kept: Sequence[Candidate]) -> list[Candidate]:
 
 def _are_twins(one: Candidate, other: Candidate) -> bool:
     fewer, more = sorted((one.people.distinct, other.people.distinct))
-    return fewer >= ALIKE * more and _lies_in(one, other) and _lies_in(other, one)
-
-
-def _lies_in(one: Candidate, other: Candidate) -> bool:
-    """Whether every value of one is of one value of the other, but for a few exceptions."""
-    rows = one.people.sampled(4 * MOST_ROWS)
-    rows = rows[other.people.is_value[rows]]
-    keys = one.people.keys[rows]
-    both = distinct(keys, other.people.keys[rows])
-    return bool(len(rows)) and both <= EXCEPTIONS * distinct(keys)
+    return fewer >= ALIKE * more and one.lies_in(other) and other.lies_in(one)
 
 
 def _inside(left: Sequence[Candidate]) -> list[Candidate]:
@@ -426,23 +415,9 @@ def _inside(left: Sequence[Candidate]) -> list[Candidate]:
         for one in left
         if RANK[one.kind] >= RANK["name"]
         and any(
-            whole.people.distinct < one.people.distinct and _lies_in(one, whole) for whole in solid
+            whole.people.distinct < one.people.distinct and one.lies_in(whole) for whole in solid
         )
     ]
-
-
-def _shared_by_families(one: Candidate, columns: Sequence[PersonColumn]) -> list[Candidate]:
-    """A number that a family may share, with who each is to its holder.
-
-    Births, ages and sexes would differ within a family; what else is kept for life may not.
-    """
-    own = [c for c in columns if c.title in one.evidence.personal and c.name.kind != "keep"]
-    if own and one.evidence.is_confirmed:
-        return []
-    related = [c for c in columns if c.name.has("relation") and not c.name.is_personal]
-    others = [c for c in related if c not in one.parts]
-    pairs = [Candidate.together(*one.parts, other) for other in others]
-    return [pair for pair in pairs if not _lies_in(one, pair)][:1]
 
 
 def _is_sure(one: Candidate, telling: Sequence[PersonColumn]) -> bool:
@@ -502,30 +477,10 @@ def _by_profile(columns: Sequence[PersonColumn], rows: np.ndarray) -> Answer:
         happens = any(c.look.kind == "time" or c.name.has("event", "amount") for c in others)
         # where nothing happens, others may be marks, measures or remarks
         codes = [c for c in columns if happens or (c.look.token and c.again >= c.seen)]
-        if shown := _shown_by_codes(codes):
+        if shown := shown_by_codes(codes):
             return Answer(Verdict.ASK, tuple(map(_stated, shown)))
         return Answer(Verdict.NONE, may_recur=happens)
     people = People.together([column.people for column in profile])
     names = tuple(column.title for column in profile)
     counts = people.distinct, people.records, people.most
     return Answer(Verdict.ASK, (PersonCandidate(names, *counts, is_profile=True),))
-
-
-def _shown_by_codes(columns: Sequence[PersonColumn]) -> list[Candidate]:
-    """The columns that may show who recurs, those with most values first."""
-    shown = [Candidate((c,), "evidence", c.people) for c in columns if _may_show_who(c)]
-    return sorted(shown, key=lambda one: -one.people.distinct)[:MOST_SHOWN]
-
-
-def _may_show_who(column: PersonColumn) -> bool:
-    """Whether its values repeat as those of people do and look like codes, not like a measure:
-    single words, or numbers of one length.
-    """
-    written, token = column.look
-    is_known = column.name.kind in NEVER or column.name.has("amount") or column.name.is_count
-    is_code = written == "text" or token or column.is_of_one_length
-    is_name = token == "fullname" and column.may_be_names
-    is_code = is_code and (is_name or not column.is_of_phrases)
-    if is_known or written in NO_NUMBERS or not is_code:
-        return False
-    return column.seen >= MANY and MANY <= column.again < MOST_TO_A_NUMBER * column.seen

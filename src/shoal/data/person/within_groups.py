@@ -38,6 +38,7 @@ MOST_TRIED = 12  # numbers within groups
 MOST_NESTED = 6  # numbers within groups of groups
 LARGEST_WITHIN = 30  # distinct numbers that members of a group have
 MOST_WAVES = 60  # of a panel, or questions, or trials
+MOST_SHOWN = 3  # columns of any name that a question lists
 WAVES_SEEN = 0.5  # share of them in which each is seen
 OF_SOMEBODY = (*PERSONAL, *"person civil contact name first last".split())
 """Kinds of columns that are of the people of a table, whoever serves them."""
@@ -228,3 +229,37 @@ def _begins_anew(together: Candidate) -> bool:
     greatest = np.zeros(int(groups.max(initial=0)) + 1)
     np.maximum.at(greatest, groups, np.nan_to_num(number.numbers_among(rows), nan=-1))
     return bool(len(rows) >= ANEW * greatest.sum())
+
+
+def shared_by_families(one: Candidate, columns: Sequence[PersonColumn]) -> list[Candidate]:
+    """A number that a family may share, with who each is to its holder.
+
+    Births, ages and sexes would differ within a family; what else is kept for life may not.
+    """
+    own = [c for c in columns if c.title in one.evidence.personal and c.name.kind != "keep"]
+    if own and one.evidence.is_confirmed:
+        return []
+    related = [c for c in columns if c.name.has("relation") and not c.name.is_personal]
+    others = [c for c in related if c not in one.parts]
+    pairs = [Candidate.together(*one.parts, other) for other in others]
+    return [pair for pair in pairs if not one.lies_in(pair)][:1]
+
+
+def shown_by_codes(columns: Sequence[PersonColumn]) -> list[Candidate]:
+    """The columns that may show who recurs, those with most values first."""
+    shown = [Candidate((c,), "evidence", c.people) for c in columns if _may_show_who(c)]
+    return sorted(shown, key=lambda one: -one.people.distinct)[:MOST_SHOWN]
+
+
+def _may_show_who(column: PersonColumn) -> bool:
+    """Whether its values repeat as those of people do and look like codes, not like a measure:
+    single words, or numbers of one length.
+    """
+    written, token = column.look
+    is_known = column.name.kind in NEVER or column.name.has("amount") or column.name.is_count
+    is_code = written == "text" or token or column.is_of_one_length
+    is_name = token == "fullname" and column.may_be_names
+    is_code = is_code and (is_name or not column.is_of_phrases)
+    if is_known or written in NO_NUMBERS or not is_code:
+        return False
+    return column.seen >= MANY and MANY <= column.again < MOST_TO_A_NUMBER * column.seen

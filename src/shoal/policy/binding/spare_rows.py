@@ -12,9 +12,9 @@ import polars as pl
 
 from shoal.data.column_words import fold, meanings
 from shoal.data.person.columns import mixed
-from shoal.data.person_names import MOST_NOTES, Described, Texts, people_of, rows_lacking
+from shoal.data.person_names import MOST_NOTES, Described, people_of, rows_lacking
 from shoal.data.schema import REMOVED
-from shoal.data.table import Column, Table
+from shoal.data.table import Column, Table, Texts
 from shoal.data.warnings import ROWS_APART, ReleaseWarning
 from shoal.policy.binding.files import PolicyTables
 from shoal.policy.model import PolicyModel
