@@ -18,21 +18,21 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "shoal"
 
 CEILINGS = {
-    "lines": 117_200,
-    "logical lines": 73_500,
+    "lines": 116_900,
+    "logical lines": 73_550,
     "modules of more than 3 lines": 442,
-    "lines of imports": 7_450,
+    "lines of imports": 7_300,
     "percent of the biggest package": 11,
-    "files that name a format or scheme": 23,
+    "files that name a format or scheme": 22,
     "parameters annotated with Policy": 80,
-    "dict[str, Any] and dict[str, object]": 127,
+    "dict[str, Any] and dict[str, object]": 126,
     "functions of 8 or more parameters": 12,
     "files above 500 lines": 6,
     "docstrings that begin 'The same' or 'As `x`'": 0,
     "'so many' and 'so much'": 0,
     "files of changes": 20,
     "words of docs": 60_000,
-    "lines of tests": 84_700,
+    "lines of tests": 85_600,
 }
 
 PLACE = re.compile(r"\.(csv|tsv|parquet|arrow|jsonl|xlsx)\b|\b(sqlite|postgresql|kafka)://")

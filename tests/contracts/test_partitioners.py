@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 import shoal
 from shoal.data.matrix import Matrix
 from shoal.policy import registry
-from shoal.protocols import Promises
+from shoal.protocols import Partitioner, Promises
 from shoal.testing import check_partitioner, small_matrices
 from strategies import policies_with_tables
 from thorough import comparators_long, examples, in_turn, long_where
 
-METHODS = [m for m in registry.methods().values() if m.partitions]
-RECODERS = [m for m in registry.methods().values() if m.verb == "publish" and m.recodes_globally]
+PUBLISHING = [m for m in registry.methods().values() if m.verb == "publish"]
+METHODS = [m for m in PUBLISHING if registry.socket_of(m.implementation, m.verb) is Partitioner]
+RECODERS = [m for m in PUBLISHING if m.recodes_globally]
 
 
 def variants(method: registry.Method):

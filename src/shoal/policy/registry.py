@@ -107,11 +107,6 @@ class Method:
         """Whether it shows quasi-identifiers as they are, and sensitive values apart."""
         return socket_of(self.implementation, self.verb) is Bucketizer
 
-    @property
-    def partitions(self) -> bool:
-        """Whether it is a `Partitioner`: local recoding of one table."""
-        return socket_of(self.implementation, self.verb) is Partitioner
-
 
 @cache
 def methods() -> dict[str, Method]:
