@@ -75,13 +75,23 @@ def without_some(columns, node, models, shown, gone, share, metric, k):
         return score(columns, node, np.array([s == cells for s in shown]), metric, k)
 
     smallest = sorted(smallest, key=lambda s: round(cost(s), 12))
-    for number in range(1, len(smallest) + 1):
-        less = np.array([g or s in smallest[:number] for s, g in zip(shown, gone, strict=True)])
-        if less.sum() > Fraction(str(share)) * len(gone):
-            break
-        if of_release(columns, models, shown, less):
-            return less
-    return np.array([g or s in smallest for s, g in zip(shown, gone, strict=True)])
+
+    def less(number):
+        return np.array([g or s in smallest[:number] for s, g in zip(shown, gone, strict=True)])
+
+    room = Fraction(str(share)) * len(gone)
+    numbers = [n for n in range(1, len(smallest) + 1) if less(n).sum() <= room]
+    if not all(model.monotone for model in models if model.whole_table):
+        # fewer may suffice where more do not: what halving finds
+        few, most = 0, len(numbers)
+        suffices = of_release(columns, models, shown, less(most))
+        while suffices and most - few > 1:
+            middle = (few + most) // 2
+            holds = of_release(columns, models, shown, less(middle))
+            few, most = (few, middle) if holds else (middle, most)
+        return less(most if suffices else len(smallest))
+    enough = (n for n in numbers if of_release(columns, models, shown, less(n)))
+    return less(next(enough, len(smallest)))
 
 
 def of_release(columns, models, shown, gone):

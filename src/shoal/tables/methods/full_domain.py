@@ -27,9 +27,10 @@ precision, entropy, ambiguity), the whole table (discernibility), nothing of its
 (`discernibility-star` and height); all suppressed records are one class more for the average class
 size. Classes of too few people are suppressed first, then those that break another promise, the
 whole table being who is left, until none does. While a promise about the release breaks, as few of
-the smallest classes as suffice, those that cost least (ours). Where other records might be
-suppressed instead - a promise compares with whoever is left, or is about the release and asks more
-than how many records are alone - the outcome is the least by this rule (`every_node`) and not
+the smallest classes as suffice, those that cost least (ours); where fewer might keep it and more
+not, as of an estimate, a number that halving finds. Where other records might be suppressed
+instead - a promise compares with whoever is left, or is about the release and asks more than how
+many records are alone - the outcome is the least by this rule (`every_node`) and not
 `proven`; `bound` is then what the counts of people alone make it cost.
 """
 
