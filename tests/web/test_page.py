@@ -370,7 +370,7 @@ def test_the_risks_of_a_sample_and_its_households_are_drawn_on_the_result(opened
     assert "of people, or somebody of their household (asked 0.03)" in page.words
     feared = opened.get("/promises").words.partition("Whom do you fear?")[2]
     own = stated["individual_risk"]["own"]
-    said = f"the sample's weights. Draft {run.number}: "
+    said = f"the weights of the sample. Draft {run.number}: "
     assert f"{said}at most {percent(own['max'])}, on average {percent(own['mean'])}." in feared
 
 
@@ -380,7 +380,7 @@ def test_attackers_of_a_sample_are_judged_by_its_weights_before_a_draft_too(visi
     (visitor.server.project.folder / "policy.yaml").write_text(survey.POLICY)
     page = visitor.get("/promises")
     feared = page.words.partition("Whom do you fear?")[2]
-    assert feared.count("estimated by the sample's weights") == 1
+    assert feared.count("estimated by the weights of the sample") == 1
 
 
 def test_a_change_leads_to_its_place_in_the_history(opened):

@@ -121,7 +121,8 @@ def measured_again(stated: Stated, path: str, table: Table | None, reader: Reade
         source = reader.table
         shown, contradicted = policy.tables.published_table(table)
         matched = None if reader.other_audit(stated.verb) else source
-        strict = audit_table(shown, policy, matched, trace=reader.trace)
+        trace = None if matched is None else reader.trace
+        strict = audit_table(shown, policy, matched, trace=trace)
         is_of_rows = matched is not None and counts_rows(stated)
         result = audit_table(shown, policy, None) if is_of_rows else strict
     except InputError as unfit:

@@ -26,7 +26,7 @@ from shoal.data.column_words import (
     words_of,
 )
 from shoal.data.numbers import parse_numbers
-from shoal.data.people import Unit, have_several_rows, span_text, unit
+from shoal.data.people import Unit, span_text, unit
 from shoal.data.release import Release
 from shoal.data.schema import Role, Schema
 from shoal.data.table import Column, Table
@@ -138,8 +138,7 @@ REMEDIES = {
     "ends_gain": "round the ends of ranges more ('round')",
     "linkage": "raise k",
     "inference_gain": "raise k, or promise t-closeness",
-    "certain": "promise l-diversity",
-    "certain_of_rows": "promise holder-share",  # l counts each value of a person
+    "certain": "promise holder-share",  # l-diversity lets nearly all of a class have one value
     "lifted": "promise beta-likeness",
     "implied": "use a method that recodes globally",
     "excluded": "use a method that does not look at sensitive values",
@@ -149,7 +148,8 @@ REMEDIES = {
     "marketer": "raise k",
     "membership": "promise delta-presence",
     "homogeneous": "promise l-diversity",
-    "order": "leave 'order: input' out of the policy",
+    "order": "leave 'order: input' out of the policy, if it is there: the order of what rows show"
+    " tells no more than they do",
 }
 STRONGER = {
     "l-diversity": "ask for a larger l",
@@ -188,8 +188,6 @@ def remedy(certificate: Mapping[str, Any], measure: str, name: str | None) -> st
         kinds = {column["name"]: column["type"] for column in certificate.get("columns") or []}
         if measure == "certain" and kinds.get(name) == "number":
             measure = "inference_gain"  # numbers that differ may still be near one another
-        elif measure == "certain" and have_several_rows(certificate):
-            measure = "certain_of_rows"
         helps = REMEDIES.get(measure, "change the policy")
         for promise in certificate.get("promises") or []:
             if promise["model"] in STRONGER and name in (promise.get("attributes") or []):

@@ -133,5 +133,5 @@ def _say_set_aside(wanted: StreamOptions, certificate: Certificate | None = None
             aside = aside.parent / "partition-*" / aside.name
         said = f"shoal: {bad} bad {were} set aside; {aside} says which and why"
         if certificate is not None and kept is not None:
-            said += f". This stream has ended: for these records {ANOTHER_STREAM}"
+            said += f". This stream has ended: for those not appended since, {ANOTHER_STREAM}"
         say(said, "warning")

@@ -214,7 +214,8 @@ def attackers(
     ]
     if (weighed := certificate.get("individual_risk")) is not None:
         named = gettext(
-            "The chance to be re-identified in the population, estimated by the sample's weights."
+            "The chance to be re-identified in the population, estimated by the weights of the"
+            " sample."
         )
         own = weighed["own"]
         rows.append(

@@ -262,10 +262,12 @@ def test_households_that_a_published_pseudonym_joins_are_counted_alone_by_what_t
 @pytest.mark.parametrize(
     ("measure", "model", "helps"),
     [
-        ("certain", "l-diversity", "ask for a larger l"),
+        ("homogeneous", "l-diversity", "ask for a larger l"),
+        ("certain", "holder-share", "ask for a smaller share"),
+        ("certain", "l-diversity", "promise holder-share"),
         ("inference_gain", "t-closeness", "raise k, or ask for a smaller t"),
         ("lifted", "beta-likeness", "ask for a smaller beta"),
-        ("certain", "t-closeness", "promise l-diversity"),
+        ("certain", "t-closeness", "promise holder-share"),
     ],
 )
 def test_no_promise_that_stands_is_advised_again(measure, model, helps):

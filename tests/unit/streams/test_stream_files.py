@@ -96,6 +96,14 @@ def test_the_audit_of_a_stream_with_its_trace_finds_no_fault(traced, shoal):
     assert not any(faults.values())
 
 
+def test_a_stream_beside_its_trace_is_verified_by_rows(traced, shoal):
+    """The trace was said to need the original, which was given."""
+    given = ("-p", "policy.yaml", "--original", "p.csv", "--trace", "t.jsonl")
+    found = shoal("verify", "out.csv", *given)
+    assert found.status == 0, found.out
+    assert "agrees as far as rows tell; to count people, run" in found.out
+
+
 def test_the_audit_of_a_stream_with_a_reference_takes_domains_from_it(shop, shoal):
     policy = yaml.safe_load((shop / "policy.yaml").read_text())
     for name in ("age", "income"):
@@ -904,7 +912,7 @@ def test_a_stream_that_has_ended_sends_what_it_set_aside_to_a_new_one(
     Path("p.json").write_text(json.dumps(DRIFT | {"other": other}))
     again = shoal(*command, "-q")
     assert again.status == 1
-    assert f"This stream has ended: for these records {ANOTHER_STREAM}" in again.err
+    assert f"This stream has ended: for those not appended since, {ANOTHER_STREAM}" in again.err
     aside = "\n".join(lines[one["record"]] for one in letters())
     Path("aside.jsonl").write_text(aside)
     Path("p.json").write_text(json.dumps(DRIFT))
