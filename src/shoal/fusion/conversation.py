@@ -52,8 +52,9 @@ class Conversation:
         received = self.exchange(kind, content)
         differing = [owner for owner, other in received.items() if other != content]
         if differing:
+            named = ", ".join(f"'{owner}'" for owner in differing)
             parties = "parties" if differing[1:] else "party"
-            raise PartyError(f"{parties} {', '.join(differing)}: {what}; nothing is published")
+            raise PartyError(f"{parties} {named}: {what}; nothing is published")
 
     def remember(self, what: bytes, make: Callable[[], bytes], number: int = 0) -> bytes:
         """What the journal has under this key; made and written there the first time."""
