@@ -142,13 +142,15 @@ def with_methods(
         raise InputError(
             "methods: must be a list of methods; name at least one, 'shoal methods' lists them"
         )
-    if len(methods) == 1 and isinstance(methods[0], str) and methods[0] == EVERY:
+    named = [asked for asked in methods if not (isinstance(asked, str) and asked == EVERY)]
+    if len(named) < len(methods):
+        own = {one if isinstance(one, str) else getattr(one, "name", None) for one in named}
         # two tables keep no k, and lose nothing that is compared here
-        methods = [
+        methods = named + [
             name
             for name, method in registry.methods().items()
             if method.verb == verb_of(policy.model)
-            and not (method.renders_two_tables or method.is_comparator)
+            and not (method.renders_two_tables or method.is_comparator or name in own)
         ]
     policies: list[Policy] = []
     seen: set[Any] = set()

@@ -157,7 +157,7 @@ def numbers_of(
         "decimal": model.read.decimal,
         "intervals": render.intervals,
         "mark": render.suppressed,
-        "missing": model.missing_numbers,
+        "missing": model.missing_values,
     }
     return _with_numbers(frame, certificate["columns"], dialect, numbers, were_numbers)
 

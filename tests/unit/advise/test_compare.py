@@ -156,6 +156,9 @@ def test_all_stands_for_every_method_of_the_product_that_publishes_one_table(sam
     every = [m.name for m in known if not m.renders_two_tables]
     policies = with_methods(Policy.from_dict(sample_policy), ["all"])
     assert [policy.method_name for policy in policies] == every
+    beside = with_methods(Policy.from_dict(sample_policy), ["mondrian:cut=nearest", "mdav", "all"])
+    others = [name for name in every if name != "mdav"]
+    assert [policy.method_name for policy in beside] == ["mondrian", "mdav", *others]
 
 
 def test_comparators_are_compared_where_they_are_named_and_never_proposed(sample_policy):

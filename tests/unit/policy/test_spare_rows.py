@@ -65,7 +65,10 @@ def test_subtotals_in_the_column_of_people_are_said():
     assert "Subtotal" not in said
 
 
-TOTALS = "Total|Sum|Grand total|Gesamt|合計|Sous-total|Totale generale|TOTAL:|Итого"
+TOTALS = (
+    "Total|Sum|Grand total|Gesamt|合計|Sous-total|Totale generale|TOTAL:|Итого|Mean|Median|Average"
+    "|Mittelwert|Durchschnitt|Moyenne|Promedio|Overall mean"
+)
 
 
 @pytest.mark.parametrize("word", [*TOTALS.split("|"), "Basel Total", "Summe Bern"])

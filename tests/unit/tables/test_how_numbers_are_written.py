@@ -263,13 +263,14 @@ def test_a_column_of_two_decimal_marks_without_a_type_is_called_so():
     assert "decimal mark" in warned.text
 
 
-def test_texts_for_no_value_are_listed_and_then_null_without_a_word(recwarn):
+@pytest.mark.parametrize("none", ["n/a", "no idea"])
+def test_texts_for_no_value_are_listed_and_then_null_without_a_word(none, recwarn):
     """The remedy was another decimal mark, with which every number became text."""
-    cells = ["n/a"] * 10 + list(COMMAS[10:])
+    cells = [none] * 10 + list(COMMAS[10:])
     asked = {"quasi": {"text": {"type": "number"}, "other": {}}, "k": 5}
     with pytest.raises(InputError, match=r"10 cells are not .*; correct them, list the text under"):
         shoal.publish(frame(cells), **asked)
-    release = shoal.publish(frame(cells), **asked, missing_values=["", "n/a"])
+    release = shoal.publish(frame(cells), **asked, missing_values=["", none])
     recwarn.clear()
     assert release.numbers()["text"].isna().sum() == 10
     assert [str(one.message) for one in recwarn if "null" in str(one.message)] == []
