@@ -142,11 +142,11 @@ def with_methods(
         raise InputError(
             "methods: must be a list of methods; name at least one, 'shoal methods' lists them"
         )
-    named = [asked for asked in methods if not (isinstance(asked, str) and asked == EVERY)]
-    if len(named) < len(methods):
-        own = {one if isinstance(one, str) else getattr(one, "name", None) for one in named}
+    beside = [asked for asked in methods if not (isinstance(asked, str) and asked == EVERY)]
+    if len(beside) < len(methods):
+        own = {one if isinstance(one, str) else getattr(one, "name", None) for one in beside}
         # two tables keep no k, and lose nothing that is compared here
-        methods = named + [
+        methods = beside + [
             name
             for name, method in registry.methods().items()
             if method.verb == verb_of(policy.model)
