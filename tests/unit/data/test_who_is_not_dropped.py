@@ -242,3 +242,9 @@ def test_a_column_that_looks_like_people_is_named_where_no_column_is_taken_to_nu
     proposal = propose_policy(pl.DataFrame(frame | {"Date": days}).cast(pl.String), k=5)
     *_, line = question_lines(proposal)
     assert line.startswith("no column is taken to number people, though Surname may: every record")
+
+
+@pytest.mark.parametrize("title", ["Cell", "Line", "Trial"])
+def test_phone_numbers_that_repeat_are_asked_about_under_any_title(title):
+    frame = records(title, 120, 3, "(555) 2{:02d}-4567") | {"fee": any_of(360, *range(90))}
+    assert asked(frame | {"day": any_of(360, "2024-01-02", "2024-03-04")}) == [(title,)]

@@ -256,7 +256,8 @@ def _may_show_who(column: PersonColumn) -> bool:
     single words, or numbers of one length.
     """
     written, token = column.look
-    is_known = column.name.kind in NEVER or column.name.has("amount") or column.name.is_count
+    is_known = column.name.kind in NEVER and token not in ("phone", "mail")
+    is_known = is_known or column.name.has("amount") or column.name.is_count
     is_code = written == "text" or token or column.is_of_one_length
     is_name = token == "fullname" and column.may_be_names
     is_code = is_code and (is_name or not column.is_of_phrases)
