@@ -137,7 +137,7 @@ def test_people_whose_ids_differ_in_capitals_alone_are_warned_of(fused):
 
 
 def test_a_frame_of_no_owner_is_refused(fused):
-    with pytest.raises(shoal.InputError, match="tables: stranger is no owner"):
+    with pytest.raises(shoal.InputError, match="tables: stranger is not an owner"):
         shoal.fuse(
             fused[0] / "demo" / "bank.parties.yaml", {"stranger": pl.DataFrame({"a": ["1"]})}
         )

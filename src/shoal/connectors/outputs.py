@@ -178,7 +178,7 @@ except ImportError:  # not on Windows, where nobody is kept apart and killed run
 def take_lock(file: IO[bytes] | int) -> bool:
     """Takes the lock of an open file; False where another process has it.
 
-    Nobody is kept apart where there are no locks, as in some file systems.
+    Where a file system has no locks, processes are not kept apart.
     """
     try:
         if fcntl is not None:

@@ -85,9 +85,9 @@ def _frames_of(
         raise InputError("tables: is not a mapping; give a dict of frames by party")
     strangers = sorted({str(name) for name in tables} - set(owners))
     if strangers:
+        are_not = "are not owners" if strangers[1:] else "is not an owner"
         raise InputError(
-            f"tables: {', '.join(strangers)} {'are no owners' if strangers[1:] else 'is no owner'};"
-            f" the agreement has {', '.join(owners)}"
+            f"tables: {', '.join(strangers)} {are_not}; the agreement has {', '.join(owners)}"
         )
     frames = {}
     for name, frame in tables.items():

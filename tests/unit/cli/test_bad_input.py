@@ -594,9 +594,9 @@ def test_a_fusion_asks_where_its_release_goes_before_it_begins(
         (pl.DataFrame({"customer": ["1"]}), "tables: is not a mapping"),
         (
             {7: pl.DataFrame({"customer": ["1"]})},
-            "tables: 7 is no owner; the agreement has bank, insurer, office",
+            "tables: 7 is not an owner; the agreement has bank, insurer, office",
         ),
-        (dict.fromkeys([7, 8], pl.DataFrame()), "tables: 7, 8 are no owners; "),
+        (dict.fromkeys([7, 8], pl.DataFrame()), "tables: 7, 8 are not owners; "),
         ({"bank": [1]}, "party 'bank', frame: is not a pandas, polars or pyarrow table"),
     ],
 )

@@ -71,8 +71,8 @@ def parts_of_keys(columns: Sequence[PersonColumn]) -> Iterator[Candidate]:
                 continue
             one = Candidate((column,), "part", people, part=part)
             found = one.weigh(columns)
-            is_told = found.is_of_people or (found.crossing and not found.personal)
-            if is_told or (is_seen and not found.is_contradicted):
+            is_shown = found.is_of_people or (found.crossing and not found.personal)
+            if is_shown or (is_seen and not found.is_contradicted):
                 yield one
                 break
 
