@@ -5,6 +5,7 @@ strangers.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import shutil
 import signal
@@ -23,7 +24,7 @@ from party_processes import bank_world
 from shoal.connectors.party.journal import Journal
 from shoal.connectors.party.messages import FRAME_HEAD, MessageKind
 from shoal.data.certificate import Certificate
-from shoal.fusion import fuse
+from shoal.fusion import fuse, secure_rounds
 from shoal.fusion.containment import check_transcript
 from shoal.fusion.fuse import fuse_file
 from shoal.fusion.keys import Keys
@@ -329,11 +330,12 @@ def test_a_table_that_changes_while_its_party_is_down_ends_the_run(tmp_path):
 
 @pytest.mark.long
 def test_raw_values_swapped_within_final_nodes_leave_all_messages_of_their_kind_and_length(
-    tmp_path,
+    tmp_path, monkeypatch
 ):
     """Among people of one label whose salaries end in one node, so that all counts, and thus all
-    scores, stay.
+    scores, stay. How many steps are planned ahead is measured, so it is fixed for both.
     """
+    monkeypatch.setattr(secure_rounds, "LITTLE_DELAY", math.inf)
     write_sample("bank", 250, 4, str(tmp_path / "demo"))
     agreement = tmp_path / "demo" / "bank.parties.yaml"
     bank, insurer, office = (
