@@ -209,6 +209,7 @@ class BesideReport(TypedDict):
     releases: list[OtherRelease]
     attributes: NotRequired[list[SharedAttribute]]
     unjudged: NotRequired[list[str]]
+    withheld: NotRequired[int]
     holds: bool
 
 

@@ -615,6 +615,11 @@ def _together(found: Findings, certificate: Certificate) -> Iterator[Row]:
         if earlier == 1
         else gettext("{earlier} earlier releases", earlier=earlier)
     )
+    shares = [linked["below_k"], *(one["certain"] for one in linked["attributes"].values())]
+    if all(share is None or share["share"] is None for share in shares):
+        why = gettext("nobody who is shown here is shown in {others}, too", others=others)
+        yield Row(QUESTIONS[4], "intersection", "", why=why)
+        return
     if linked["below_k"] is not None:
         sentence = gettext(
             "whoever also has {others}, and knows which rows are one person's, finds them among"

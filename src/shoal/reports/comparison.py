@@ -177,7 +177,7 @@ CHARTS = (
         gettext("Risk over k"),
         gettext("mean risk, % (grey: above 1/k)"),
         gettext(
-            "The chance to pick a person's record out of its class, on average over all people."
+            "The chance to pick a person out of the people of a class, on average over all people."
             " Shaded is what lies above 1 / k, the most that k allows anybody."
         ),
         _mean_risk,

@@ -176,10 +176,19 @@ def _beside(found: BesideReport) -> str:
     """What is left where the other releases that were named are read as well."""
     if found["holds"]:
         people = ngettext("{count:,} person who is", "{count:,} people who are", found["people"])
-        return gettext(
+        stay = gettext(
             "The {people} in other releases that were named stay hidden by all of them, too",
             people=people,
         )
+        withheld = found.get("withheld")
+        if not withheld:
+            return stay
+        left_out = ngettext(
+            "{count:,} person who is in other releases that were named is withheld here",
+            "{count:,} people who are in other releases that were named are withheld here",
+            withheld,
+        )
+        return f"{stay}. {left_out}" if found["people"] else left_out
     what = fails_beside(found)
     if is_only_unjudged(found):
         return gettext("Not judged in full with the other releases: {what}", what=what)
@@ -198,7 +207,11 @@ def _alike(certificate: Certificate, promise: Mapping[str, Any], known: Sequence
             least=number_text(least),
             share=percent_text(1 / least),
         )
-    more = [name for name, alone in alone_if_known(certificate).items() if alone]
+    more = [
+        column["name"]
+        for column in _columns(certificate)
+        if column["name"] not in {*known, *certificate.removed}
+    ]
     who = gettext("who") if counted.many == "people" else gettext("that")
     return gettext(
         "Whoever knows {known} of {whom}{but} finds a class of at least {least} {people} {who}"

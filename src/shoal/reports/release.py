@@ -188,7 +188,7 @@ def attackers(
         "Has a list of everybody with all that others could know of them, and links as many as"
         " possible."
     )
-    picks = gettext("The chance to pick that person's record out of its class.")
+    picks = gettext("The chance to pick that person out of the people of a class.")
     links = gettext(
         "The expected share of people in the release whom such a list identifies correctly."
     )

@@ -14,9 +14,11 @@ from shoal.attacks import counts as intervals
 from shoal.attacks.counts import class_values
 from shoal.attacks.membership import membership_scores
 from shoal.attacks.scores import Attackers, Members, judged, marginals
+from shoal.data.certificate import Certificate
 from shoal.errors import InputError
 from shoal.policy.policy import Policy
 from shoal.privacy.reidentification import individual_risk
+from shoal.reports.attacks import rows_of
 
 THREE = ("inference", "skewness", "homogeneity")
 AGE_AND_D = {"age": AGE, "d": {"role": "sensitive"}}
@@ -365,6 +367,15 @@ def test_who_is_suppressed_or_has_changed_is_left_out_and_counted():
     found = intersected(now, earlier, original)
     assert (found["left_out"], found["changed"]) == (3, 1)
     assert share(found["linked"]["alone"]) == 0
+
+
+def test_where_nobody_is_shown_in_both_releases_the_page_says_so():
+    everybody = classes_of_four(0, 0, 0, 0)
+    found = intersected(everybody, everybody.with_columns(age=pl.lit("*")), FOUR)
+    page = rows_of(Certificate({"promises": [], "attacks": {"seed": 1, "intersection": found}}))
+    assert [row.says for row in page] == [
+        "intersection: nobody who is shown here is shown in the earlier release, too"
+    ]
 
 
 def test_releases_whose_people_do_not_correspond_are_not_compared():
