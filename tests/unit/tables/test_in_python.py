@@ -640,7 +640,7 @@ def test_what_is_no_whole_number_is_refused(people, k):
 
 def test_labels_of_which_only_some_are_spans_stay_text_with_a_warning(tmp_path):
     release = published_by(SPANS.replace("40-59", "middle-aged"), tmp_path, {})
-    with pytest.warns(UserWarning, match="'age': only some of its labels .* hierarchy of 'bins'"):
+    with pytest.warns(UserWarning, match="'age': only some of its labels .* whose labels are all"):
         assert list(release.numbers("mid")["age"]) == list(release.data["age"])
 
 
