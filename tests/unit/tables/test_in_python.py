@@ -13,10 +13,12 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import yaml
 from matplotlib.figure import Figure
 
 import shoal
 from sample_policies import content_of
+from shoal.connectors.frames import ordered_categories
 from shoal.errors import InputError
 from shoal.reports.attacks import MOST_RANKED, TOO_FEW, ranked, worst_first
 
@@ -551,6 +553,20 @@ def test_ordered_categories_of_numbers_are_read_as_numbers(tmp_path, k):
     cells = [re.findall(r"\d+", cell) for cell in release.data["grade"]]
     assert list(read) == list(middles) == [(int(c[0]) + int(c[-1])) / 2 for c in cells]
     assert any(len(cell) > 1 for cell in cells) == (k == 15)
+
+
+@pytest.mark.parametrize("kind", ["to_pandas", "clone", "to_arrow"])
+def test_categories_keep_their_order_where_values_are_unchanged(kind):
+    size = pl.Series("size", ["big", "mid"] * 12, dtype=pl.Enum(["small", "mid", "big"]))
+    whole = pl.DataFrame({"size": size, "shown": size, "grade": size, "age": range(24)})
+    frame = getattr(whole, kind)()
+    proposed = yaml.safe_load(shoal.propose_policy(frame).text)["attributes"]["grade"]
+    assert proposed == {"role": "quasi", "order": ["small", "mid", "big"]}
+    release = shoal.publish(frame, quasi=["grade", "age"], sensitive="size", plain="shown", k=6)
+    assert type(release.data) is type(frame)
+    shown = {"size": ["mid", "big"], "shown": ["mid", "big"]}  # nobody is small
+    assert ordered_categories(release.data) == shown
+    assert not release.is_changed
 
 
 def test_ordered_numbers_whose_order_descends_stay_text_with_a_way_out():
