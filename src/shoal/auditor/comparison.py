@@ -34,7 +34,7 @@ FROM_PEOPLE = ("alone_if_known",)
 STATED_LATELY = (*FROM_PEOPLE, "in_several")
 FROM_ORIGINAL = ("distinct_in", "alone_in", "single_ends")
 COUNTS_VALUES = ("l-diversity", "distinct")
-JUDGED_ANEW = (MISSING_COUNTED, PLAIN_SINGLES_OUT, READ_AS_TEXT)
+JUDGED_ANEW = (MISSING_COUNTED, READ_AS_TEXT)
 """Findings that builds of the same version state of other columns: no certificate tells which."""
 
 

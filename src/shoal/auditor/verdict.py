@@ -469,10 +469,8 @@ def of_people(certificate: Mapping[str, Any]) -> list[ReleaseWarning]:
     together = certificate.get("together") or {}
     alone = {column["name"]: column.get("alone_if_known") for column in certificate["columns"]}
     known = {(name,): count for name, count in alone.items() if count is not None}
-    every = together.get("alone_if_known")
-    # one column says it all if no other singles anybody out, such as an empty one
-    if len(known) > 1 and [*filter(None, known.values())] != [every]:
-        known[tuple(name for (name,) in known)] = every
+    if len(known) > 1:
+        known[tuple(name for (name,) in known)] = together.get("alone_if_known")
     said = [_singled_out(names, count, certificate) for names, count in known.items()]
     return [one for one in said if one is not None]
 
