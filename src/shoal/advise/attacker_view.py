@@ -86,7 +86,7 @@ def attacker_views(
     if isinstance(found, Outcome):
         released, shown, truth = Table(found.draft.frame), found.release, found.draft.truth
         encoded = truth.encoded
-        if encoded.records != source.records:
+        if not truth.is_of(source):
             raise InputError("original: is not the table that was published; give that one")
     else:
         if isinstance(release, Publication):

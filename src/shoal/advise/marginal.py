@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, cast
 
+from shoal.auditor.description import policy_sha256
 from shoal.auditor.reading import read_release
 from shoal.auditor.verdict import Publication
 from shoal.data.classes import Classes
@@ -110,10 +111,15 @@ def marginal(
         progress("publishing as it is")
         now = trials.costs(policy)
     else:
+        if not isinstance(release, Publication | None):
+            raise InputError(f"release: is of type {type(release).__name__}; {WHAT_WAS_MADE}")
         found = None if release is None else release.found
         table = policy.tables.read_source(cast("Source", source), progress)
         if isinstance(found, Outcome):
             draft, shown = found.draft, found.release
+            own = found.certificate["policy"]["sha256"]
+            if not draft.truth.is_of(table) or own != policy_sha256(policy):
+                raise InputError(f"release: is of another table or policy; {WHAT_WAS_MADE}")
         else:
             progress("publishing as it is")
             draft, shown = _released(table, policy)
@@ -136,6 +142,7 @@ def marginal(
     return Marginal(policy.method_name, k, now.mean(), tuple(prices), smaller_k)
 
 
+WHAT_WAS_MADE = "give what 'publish' made of this table under this policy, or leave it out"
 ALONE = "a promise is about it alone, or it is the only quasi-identifier"
 
 

@@ -15,6 +15,7 @@ from shoal.data.hierarchies.table import read_paths
 from shoal.data.notebook import Figures
 from shoal.data.person.columns import NO_VALUE
 from shoal.data.progress import Progress, no_progress
+from shoal.data.regular_files import path_text
 from shoal.data.table import Column
 from shoal.errors import InputError
 from shoal.policy.binding.files import Source, read_undeclared
@@ -173,7 +174,7 @@ def hierarchy_files(folder: str | Path) -> list[HierarchyFile]:
 
 def tables_in(folder: str | Path) -> list[tuple[Path, str]]:
     """The tables of a folder with the stems of their names; raises InputError for none."""
-    folder = Path(folder)
+    folder = Path(path_text(folder, "hierarchies"))
     try:
         paths = sorted(path for path in folder.iterdir() if path.is_file())
     except OSError as failed:

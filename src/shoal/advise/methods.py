@@ -1,7 +1,7 @@
 """Methods and promises: what there is, as the docs show it, and what a comparison takes of it."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from numbers import Integral
@@ -138,7 +138,7 @@ def with_methods(
 
     unsuited: takes the methods that can't keep what the policy promises, which are findings else.
     """
-    if isinstance(methods, str) or not methods:
+    if isinstance(methods, str) or not isinstance(methods, Collection) or not len(methods):
         raise InputError(
             "methods: must be a list of methods; name at least one, 'shoal methods' lists them"
         )
@@ -210,8 +210,8 @@ def checked_ks(ks: int | Sequence[int] | None, own: int | None, least: int = 2) 
     if ks is None:
         return sorted({*DEFAULT_KS, *([own] if own is not None and own >= 2 else [])})
     require_no_data("ks", ks)
-    if isinstance(ks, int):
-        ks = [ks]
+    ks = list(ks) if isinstance(ks, Iterable) else [ks]
+    whole = [k for k in ks if isinstance(k, Integral)]
     findings = [] if len(ks) else ["ks: the list is empty; name at least one, for instance 5,10,50"]
     findings += [
         f"ks: {k} is not a whole number of {least} or more; nobody hides in a class of fewer"
@@ -220,8 +220,8 @@ def checked_ks(ks: int | Sequence[int] | None, own: int | None, least: int = 2) 
     ]
     findings += [
         f"ks: {k} is asked for twice; name it once"
-        for k in dict.fromkeys(ks)
-        if list(ks).count(k) > 1
+        for k in dict.fromkeys(whole)
+        if whole.count(k) > 1
     ]
     InputError.raise_for(findings)
     return sorted(int(k) for k in ks)

@@ -14,7 +14,7 @@ import numpy as np
 from shoal.advise.matching import hierarchy_files, with_hierarchies
 from shoal.advise.risk import row_keys, singled_out, table_risk
 from shoal.connectors.dialect import Reading
-from shoal.connectors.frames import Frame, durations_in, table_of
+from shoal.connectors.frames import Frame, durations_in, ordered_categories, table_of
 from shoal.data import notebook
 from shoal.data.column_words import is_no_header, looks_like_data
 from shoal.data.person.decision import Answer, asks_who, question_in_words, who_is_a_person
@@ -39,6 +39,7 @@ from shoal.policy.proposal.roles import (
     with_sample,
 )
 
+ORDERED = "others may know it; in the order of its categories"
 DURATIONS = "durations, which can't be published: dropped; give numbers, such as their days"
 
 
@@ -70,7 +71,10 @@ def propose_policy(
     folder = [] if hierarchies is None else hierarchy_files(hierarchies)
     options = read_options(read)
     dropped: list[str] = []
-    if isinstance(frame, (str, Path, Table)) or not (dropped := durations_in(frame)):
+    orders: dict[str, list[str]] = {}
+    if not isinstance(frame, (str, Path, Table)):
+        dropped, orders = durations_in(frame), ordered_categories(frame)
+    if isinstance(frame, (str, Path, Table)) or not dropped:
         looked_at, _ = read_undeclared(frame, options, progress)
         names = looked_at.names
     else:
@@ -79,6 +83,10 @@ def propose_policy(
     found = LookedAt.of(looked_at, options, progress)
     table, columns = found.table, found.cells
     guesses = with_hierarchies(_with_one_quasi(found.guesses), columns, folder, base)
+    for name, labels in orders.items():
+        if name in guesses and guesses[name].settings == {"role": "quasi"}:
+            ordinal = {"role": "quasi", "order": labels}
+            guesses[name] = replace(guesses[name], settings=ordinal, reason=ORDERED)
     for name in looks_like_data(table, table.names):
         more = "; its name looks like a value: the first line must name the columns"
         guesses[name] = replace(guesses[name], reason=guesses[name].reason + more)

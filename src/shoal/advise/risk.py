@@ -32,6 +32,7 @@ from shoal.policy.binding.files import Source
 from shoal.policy.binding.linked import bound_linked
 from shoal.policy.binding.linked_files import LinkedSource, read_linked
 from shoal.policy.model import PolicyModel
+from shoal.policy.parameters import require_whole
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.policy.problem import LinkedProblem
 from shoal.privacy.reidentification import people_and_weights, risks_of_people, sample_report
@@ -91,6 +92,7 @@ class Risk(notebook.Figures):
 
     def share(self, people: int) -> float:
         """These of all people."""
+        require_whole("people", people, 0)
         return people / self.people if self.people else 0.0
 
     def share_alone(self, name: str) -> float | None:
@@ -105,6 +107,7 @@ class Risk(notebook.Figures):
 
     def below(self, k: int) -> int:
         """People who hide among fewer than k, themselves counted."""
+        require_whole("k", k, 1)
         return sum(people for size, people in self.sets.items() if size < k)
 
     def hidden(self, k: int) -> int:
@@ -113,6 +116,7 @@ class Risk(notebook.Figures):
 
     def most_classes(self, k: int) -> int:
         """More classes of k people than this no release can have."""
+        require_whole("k", k, 1)
         return self.people // k
 
     def write_records(self, path: str) -> None:

@@ -66,7 +66,8 @@ def described(
     published = {n: read_column(a, released.column(n), schema) for n, a in warned.items()}
     known = () if truth is None else truth.encoded.attributes
     values = {e.attribute.name: possible_ends(e) for e in known if e.attribute.name in warned}
-    single = single_end_warnings(shares, published, values)
+    hides = registry.hides_numbers(problem.policy.method_name)
+    single = single_end_warnings(shares, published, values, hides)
     said = [*nothing_shown(made), *repeated_rows(schema), *single, *cells]
     return made.warned(*said, *of_people(made))
 

@@ -327,7 +327,7 @@ def _ends_of_both(cell: str, render: Render) -> tuple[float, float] | None:
 def _warn_of_text(cells: pl.Series, technique: str, render: Render, were_numbers: bool) -> None:
     """Warns of a column that stays text although its values, or some of its labels, are numbers."""
     labels = _labels(encode_text(cells), render)
-    remedy = "publish it with 'type: number', or by a hierarchy of 'bins'"
+    remedy = "publish it with 'type: number', or by a hierarchy whose labels are all ranges"
     if technique == "value-or-nothing" and ends_of_spans(labels) is not None:
         text = "its labels are ranges of numbers without an order, so it stays text"
         remedy = "publish it with an 'order'"

@@ -135,7 +135,7 @@ def require_together_kept(certificate: Certificate, consequence: str) -> None:
 
 
 REMEDIES = {
-    "ends_gain": "round the ends of ranges more ('round')",
+    "ends_gain": "round the ends of ranges more ('round'; in a stream, the method's 'snap')",
     "linkage": "raise k",
     "inference_gain": "raise k, or promise t-closeness",
     "certain": "promise holder-share",  # l-diversity lets nearly all of a class have one value

@@ -135,7 +135,7 @@ ENGINE = option(
 )
 JSON = option("--json", "Print the certificate on standard output.", False)
 REPORT = option("--report FILE.html", "Write a report to hand on.")
-QUIET = option("-q, --quiet", "No progress, no summary.", False)
+QUIET = option("-q, --quiet", "No progress, no summary; findings are still said.", False)
 
 
 class Watched(Request):

@@ -6,7 +6,7 @@ What streams Arrow, such as a result of DuckDB, is taken too; a polars frame com
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from numbers import Real
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
@@ -32,6 +32,7 @@ class ArrowStream(Protocol):
 
 Frame: TypeAlias = "IntoDataFrame | ArrowStream"
 """A table of pandas, polars or pyarrow, or of anything that streams Arrow."""
+NO_ORDER: Mapping[str, Sequence[str]] = {}
 
 FrameT = TypeVar("FrameT", bound=Frame)
 
@@ -232,17 +233,31 @@ def _kind(cell: object) -> type | None:
     return type(cell)
 
 
-def like(frame: FrameT, polars: pl.DataFrame) -> FrameT:
-    """A polars frame as the kind of frame that `frame` is."""
-    return cast(FrameT, of_library(polars, _eager(frame).implementation))
+def like(
+    frame: FrameT, polars: pl.DataFrame, orders: Mapping[str, Sequence[str]] = NO_ORDER
+) -> FrameT:
+    """A polars frame as the kind of frame that `frame` is. orders: as of `of_library`."""
+    return cast(FrameT, of_library(polars, _eager(frame).implementation, orders))
 
 
-def of_library(polars: pl.DataFrame, library: Any) -> Any:
-    """A polars frame as one of another library, by its name or as Narwhals calls it."""
+def of_library(
+    polars: pl.DataFrame, library: Any, orders: Mapping[str, Sequence[str]] = NO_ORDER
+) -> Any:
+    """A polars frame as one of another library, by its name or as Narwhals calls it.
+
+    orders: by column, labels, least first: ordered categories where it shows no other text. A label
+    that it does not show is left out, as it may be that of a record which was withheld.
+    """
     import narwhals as nw  # here and below: publishing from file to file does not need it
 
     text = polars.with_columns(
         pl.col(name).cast(pl.String) for name, dtype in polars.schema.items() if dtype == pl.Enum
+    )
+    shown = {name: set(text[name].drop_nulls().unique()) for name in orders if name in text.columns}
+    text = text.with_columns(
+        pl.col(name).cast(pl.Enum([label for label in orders[name] if label in labels]))
+        for name, labels in shown.items()
+        if labels <= set(orders[name])
     )
     backend: Any = nw.Implementation.from_backend(library)
     made: Any = nw.from_arrow(text, backend=backend).to_native()

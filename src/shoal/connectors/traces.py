@@ -74,7 +74,12 @@ def traced_rows(path: str) -> np.ndarray:
 
 def rows_given(trace: str | Path | ArrayLike) -> np.ndarray:
     """The rows that a trace names, which Python gives by its file or as numbers."""
-    return traced_rows(str(trace)) if isinstance(trace, str | Path) else np.asarray(trace)
+    if isinstance(trace, str | Path):
+        return traced_rows(str(trace))
+    rows = np.asarray(trace)
+    if rows.ndim != 1 or (len(rows) and rows.dtype.kind not in "iu"):
+        raise InputError(f"trace: is no list of whole numbers; {WAY_OUT}, or the release's 'trace'")
+    return rows
 
 
 def _is_traced(column: pl.Series) -> bool:

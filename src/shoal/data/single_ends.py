@@ -17,6 +17,7 @@ from shoal.data.warnings import ReleaseWarning
 
 SINGLE_ENDS = "single-ends"
 NOT_KNOWN: Mapping[str, np.ndarray] = {}
+BINS = "A hierarchy of 'bins' hides them"
 TOLERATED = 0.5
 """The share above which such ends are warned of."""
 
@@ -83,17 +84,19 @@ def single_end_warnings(
     shares: Mapping[str, float],
     published: Mapping[str, PublishedColumn],
     values: Mapping[str, np.ndarray] = NOT_KNOWN,
+    hides: str = BINS,
 ) -> list[ReleaseWarning]:
     """One for each column of which more than half of the ends are somebody's own value.
 
     published: those columns, of which the widths advise a step; none where what made the release
     takes no `round`. values: by column, the different numbers that may be ends, if they are known.
+    hides: what else helps, under the method that made the release.
     """
     return [
         ReleaseWarning(
             SINGLE_ENDS,
             f"{100 * share:.0f} of 100 ends of ranges are one person's {name}."
-            f" {_way_out(published.get(name), values.get(name))}",
+            f" {_way_out(published.get(name), values.get(name)) or hides}",
             name,
             figures=f"{100 * share:.0f}",
         )
@@ -102,10 +105,10 @@ def single_end_warnings(
     ]
 
 
-def _way_out(published: PublishedColumn | None, values: np.ndarray | None) -> str:
+def _way_out(published: PublishedColumn | None, values: np.ndarray | None) -> str | None:
     step = None if published is None else _step_that_helps(published, values)
     if step is None:
-        return "A hierarchy of 'bins' hides them"
+        return None
     # a rounded end may be somebody's value by chance
     return f"Rounding to {number_text(step)} leaves fewer"
 

@@ -39,6 +39,19 @@ class Truth:
         """(n,) the row of the original behind each published record."""
         return np.arange(self.encoded.records) if self.rows is None else self.rows
 
+    def is_of(self, table: Table) -> bool:
+        """Whether a table has the same cells, row by row, in all columns that are known."""
+        known = {one.name: one for one in map(self.original.column, self.original.names)}
+        for encoded in self.encoded.attributes:
+            name, texts = encoded.attribute.name, [encoded.texts[r] for r in encoded.rank_of_code]
+            known[name] = Column(name, encoded.codes, pl.Series(texts, dtype=pl.String))
+        return all(
+            name in table
+            and np.array_equal(own.codes, table.column(name).codes)
+            and own.texts.equals(table.column(name).texts)
+            for name, own in known.items()
+        )
+
     def aligned(self, values: np.ndarray) -> np.ndarray:
         """Values of the original's records, by published record."""
         return values if self.rows is None else self.original.room.gather(values, self.rows)

@@ -28,6 +28,7 @@ from shoal.data.person_names import names_of, names_of_nobody, person_name, refu
 from shoal.data.table import Table
 from shoal.errors import ANOTHER_LEDGER, TWICE, InfeasibleError, InputError, PromiseError
 from shoal.ledgers.methods.waiting import PRICED
+from shoal.policy.binding.table import BoundTable, bound_table
 from shoal.policy.policy import Policy
 
 INSERT, UPDATE, DELETE = "insert", "update", "delete"
@@ -67,6 +68,17 @@ class Terms:
         """Whether a release is made from all earlier ones, and not from the last alone."""
         is_whole = self.method.covers == "table" or self.returns_people
         return is_whole or bool(self.compared)
+
+    def bound(self, table: Table) -> BoundTable:
+        """`bound_table`; once there is a release, what does not fit can't be made to fit."""
+        try:
+            return bound_table(table, self.policy)
+        except InputError as unfit:
+            if not self.ledger.releases():
+                raise
+            way_out = f"leave such records out, or begin another ledger with a wider one ({TWICE})"
+            said = f"{unfit.said[0]}. The ledger keeps its policy: {way_out}"
+            raise InputError(said, unfit.said[1:]) from None
 
     def beside_the_table(self) -> "Terms":
         """The terms of the next release; of an increment, with the values of what it joins."""

@@ -72,7 +72,7 @@ def plan(
                 planned, waiting = _plan_new_classes(candidates, arrivals, terms, progress)
         except InputError:
             # candidates have an order of their own; whoever corrects them needs the increment's
-            bound_table(Table(frame), terms.policy)
+            terms.bound(Table(frame))
             raise
     if terms.is_priced:
         waiting = waiting.after(terms.method.deadline, arrivals)

@@ -33,7 +33,7 @@ from shoal.ledgers.increment import (
     without_ways_out,
 )
 from shoal.ledgers.planned_release import PlannedRelease, partition_table, place, recoded
-from shoal.policy.binding.table import BoundTable, bound_table
+from shoal.policy.binding.table import BoundTable
 from shoal.policy.model import PolicyModel
 from shoal.privacy.promises import infeasible_promises
 
@@ -120,7 +120,7 @@ def place_returning(
     if not len(people.person):
         return None, DeferredRecords(None, (NOBODY,), panel=state)
     progress(f"finding classes by {terms.policy.method_name}")
-    bound = bound_table(people.table, terms.policy)
+    bound = terms.bound(people.table)
     obstacles = infeasible_promises(terms.policy.build_promises(), bound.whole_table)
     if obstacles:
         return None, people.wait(~people.is_carried, without_ways_out(obstacles), state)

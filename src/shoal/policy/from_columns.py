@@ -307,7 +307,8 @@ def _settings(given: Mapping[str, NamesOrSettings]) -> dict[str, Settings]:
 def _texts_of(values: Names) -> list[str]:
     """What stands for no value, as cells hold it: a whole number also with its decimal."""
     texts = [str(one) for one in listed(values)]
-    numbers = [float(one) for one in listed(values) if isinstance(one, int | float)]
+    known = [one for one in listed(values) if isinstance(one, int | float) and np.isfinite(one)]
+    numbers = map(float, known)  # NaN has its text alone
     return texts + [text for one in numbers for text in (str(one), number_text(one))]
 
 

@@ -111,6 +111,13 @@ def require_choice(name: str, value: object, known: Sequence[str]) -> None:
         raise InputError(f"{name} '{value}': is unknown; {suggestion(value, known)}{choose}")
 
 
+def require_whole(name: str, value: Any, least: int) -> None:
+    """Raises InputError for an argument that is no whole number, or too small a one."""
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if not is_number or value != value // 1 or value < least:
+        raise InputError(f"{name}: is no whole number of {least} or more; give one")
+
+
 def require_flag(name: str, value: object) -> None:
     """Raises InputError for an argument that is neither True nor False."""
     if not isinstance(value, bool):

@@ -201,7 +201,7 @@ class Policy:
         """
         if not isinstance(settings, Mapping | None):
             raise InputError("method: its parameters are a dict, such as {'cut': 'nearest'}")
-        if not is_text([name or "", settings]):
+        if not is_text(["" if name is None else name, settings]):
             raise InputError("method: its name and parameters are text; give them in UTF-8")
         if isinstance(name, str):
             name, settings = method_as_written(name, settings or {})

@@ -27,6 +27,7 @@ from types import ModuleType
 from typing import Any, NoReturn, cast
 
 from shoal.data.partition import UnfitAnswer
+from shoal.data.single_ends import BINS
 from shoal.errors import InputError, ShoalError
 from shoal.policy.parameters import Parameter, build, parameters_of, suggestion, takes
 from shoal.policy.plug_ins import (
@@ -321,6 +322,18 @@ def recodes_globally(name: str) -> bool:
     if name in COMPARATORS:
         return COMPARATORS[name].recodes_globally
     return name in methods() and methods()[name].recodes_globally
+
+
+def hides_numbers(name: str) -> str:
+    """What a method takes, besides `round`, so that no end of a range is one person's number."""
+    verb = verb_of(name)
+    if verb == "stream":
+        return f"With the parameter snap=N, '{name}' shows fewer"
+    kind: Any = None if verb is None or is_missing(name) else method(name, verb).implementation
+    # of those that are not installed, some compare cells of two releases
+    if verb == "republish" and getattr(kind, "covers", "table") == "table":
+        return "A hierarchy table or 'tree' of ranges hides them"
+    return BINS
 
 
 def is_missing(name: str) -> bool:

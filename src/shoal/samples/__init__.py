@@ -42,7 +42,8 @@ def sample(name: str, n: int = 1000, seed: int = 0) -> pl.DataFrame | dict[str, 
     Raises InputError for an unknown name or n < 1.
     """
     for what, number in (("n", n), ("seed", seed)):
-        if not isinstance(number, Integral) or (what == "seed" and number < 0):
+        is_number = isinstance(number, Integral) and not isinstance(number, bool)
+        if not is_number or (what == "seed" and number < 0):
             raise InputError(
                 f"sample '{name}': {what} is not a whole number; give one, such as {what}=7"
             )
@@ -55,7 +56,7 @@ def sample(name: str, n: int = 1000, seed: int = 0) -> pl.DataFrame | dict[str, 
 
 def _generator(name: str) -> Any:
     known = generators()
-    if name not in known:
+    if not isinstance(name, str) or name not in known:
         raise InputError(f"sample '{name}': no such generator; choose one of {', '.join(known)}")
     return known[name]
 

@@ -17,7 +17,14 @@ from shoal.auditor.description import described, file_metadata
 from shoal.auditor.measure import CertifiedRelease, measure, measure_two_tables
 from shoal.auditor.verdict import Publication, require_kept
 from shoal.connectors import files
-from shoal.connectors.frames import Frame, FrameT, like, refuse_path, table_of
+from shoal.connectors.frames import (
+    Frame,
+    FrameT,
+    like,
+    ordered_categories,
+    refuse_path,
+    table_of,
+)
 from shoal.connectors.location import FRAME, Location
 from shoal.connectors.outputs import check_not_read, described_second, misplaced, second_output
 from shoal.connectors.release_drafts import FrameDraft, check_output, release_draft
@@ -59,7 +66,9 @@ def publication(
         _refuse_without_method(request)
     policy = policy_of_call(frame, policy, columns)
     outcome = publish_file(frame, policy, FRAME, request)
-    data, *second = (like(frame, released) for released in outcome.frames)
+    known = ordered_categories(frame).items()
+    orders = {name: labels for name, labels in known if name not in policy.quasi}
+    data, *second = (like(frame, released, orders) for released in outcome.frames)
     labels, trace = outcome.release.classes.labels, outcome.draft.truth.trace
     certificate, sensitive = outcome.certificate, second[0] if second else None
     return Publication(data, certificate, labels, policy, outcome, sensitive, trace)

@@ -9,6 +9,7 @@ import pytest
 import shoal
 from sample_policies import content_of
 from shoal.cli.main import status_of
+from shoal.errors import InputError
 
 POLICY = content_of(
     {
@@ -51,6 +52,21 @@ def test_a_publication_spares_one_release_and_changes_nothing():
     policy = {key: POLICY[key] for key in POLICY if key != "method"}
     release = shoal.publish(FRAME, policy)
     assert shoal.marginal(FRAME, policy, release=release) == shoal.marginal(FRAME, policy)
+
+
+@pytest.mark.parametrize(
+    "release",
+    [
+        lambda: shoal.publish(shoal.sample("patients", 300, 4), POLICY),
+        lambda: shoal.publish(FRAME.with_columns(age=FRAME["age"].reverse()), POLICY),
+        lambda: shoal.publish(FRAME, POLICY, k=5),
+        lambda: "release.csv",
+    ],
+    ids=["other people", "one other column", "another k", "a name"],
+)
+def test_a_release_of_another_table_or_policy_is_refused(release):
+    with pytest.raises(InputError, match="of this table under this policy, or leave it out"):
+        shoal.marginal(FRAME, POLICY, release=release())
 
 
 def test_what_cannot_be_left_out_says_why():

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import shoal
 from sample_policies import content_of
+from shoal.cli.main import status_of
 from shoal.data.classes import Classes
 from shoal.data.recoding import interval_text, rounded_ends
 from shoal.data.release import PublishedColumn
@@ -130,12 +131,31 @@ def test_ends_that_are_mostly_one_persons_own_are_warned_of():
     assert warning.text in [str(one.message) for one in warned]
 
 
-def test_a_ledger_is_not_told_to_round(tmp_path):
+WHO = AGES.with_columns(age=pl.Series(["19", "20", "31"]), who=pl.Series(["a", "b", "c"]))
+
+
+@pytest.mark.parametrize(
+    ("method", "helps"),
+    [
+        ("crp", "A hierarchy of 'bins' hides them"),
+        ("m-invariance", "A hierarchy table or 'tree' of ranges hides them"),
+        ("fads", "With the parameter snap=N, 'fads' shows fewer"),
+    ],
+)
+def test_only_what_a_method_takes_is_advised_against_true_ends(method, helps, tmp_path):
     asked = content_of({"age": AGE, "ill": "sensitive", "who": "subject"}, 3)
-    frame = AGES.with_columns(age=pl.Series(["19", "20", "31"]), who=pl.Series(["a", "b", "c"]))
-    said = shoal.republish(frame, asked, tmp_path / "ledger").certificate.warnings
-    (warning,) = (one for one in said if one.code == "single-ends")
-    assert warning.text.endswith("person's age. A hierarchy of 'bins' hides them")
+    asked["method"] = {"name": method} | ({"m": 3} if method == "m-invariance" else {})
+    if method == "fads":
+        table, out, trace = (str(tmp_path / name) for name in ("in.csv", "out.csv", "trace.jsonl"))
+        WHO.write_csv(table)
+        shoal.Policy.from_dict(asked).save(tmp_path / "p.yaml")
+        options = ["-p", str(tmp_path / "p.yaml"), "-o", out, "--trace", trace, "-q"]
+        assert status_of(["stream", table, *options]) == 0
+        said = shoal.audit_file(out, asked, original=table, trace=trace).warnings
+    else:
+        said = shoal.republish(WHO, asked, tmp_path / "ledger").certificate.warnings
+    (warning,) = (one for one in said if one.code == SINGLE_ENDS)
+    assert warning.text.endswith(f"person's age. {helps}")
 
 
 WAYS = itertools.product(["mondrian", "mdav", "top-down-greedy"], ["range", "both"])

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from republish_cases import POLICY, append, grown, policy, wearers
+from sample_policies import content_of
 from shoal.attacks.run.attack import audit_ledger
 from shoal.auditor.ledger.export import export_table
 from shoal.cli.main import status_of
@@ -381,3 +382,20 @@ def test_an_increment_that_comes_again_repeats_no_warning(tmp_path, capsys):
     assert "one person's" in capsys.readouterr().err
     assert status_of(command) == 0
     assert [line for line in capsys.readouterr().err.splitlines() if "one person's" in line] == []
+
+
+@pytest.mark.parametrize("method", ["crp", "sticky"])
+def test_a_code_that_a_ledger_does_not_know_may_be_left_out_or_begin_another(method, tmp_path):
+    def asked(*sexes: str) -> Policy:
+        tree = {"role": "quasi", "hierarchy": {"tree": {"any": [*sexes]}}}
+        attributes = POLICY["attributes"] | {"sex": tree, "beat": "drop"}
+        return Policy.from_dict(content_of(attributes, 4)).with_method(method)
+
+    append(tmp_path / "L", wearers(30, 1), asked("f", "m"))
+    later = wearers(30, 2).with_columns(sex=pl.Series(["d", *"fm" * 14, "f"]))
+    keeps = r"\(row \d+\).* The ledger keeps its policy: leave such records out, or begin another"
+    with pytest.raises(InputError, match=keeps):
+        append(tmp_path / "L", later, asked("f", "m"))
+    assert append(tmp_path / "L", later[1:], asked("f", "m")).release == 2
+    append(tmp_path / "other", wearers(30, 1), asked("f", "m", "d"))
+    assert append(tmp_path / "other", later, asked("f", "m", "d")).release == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import chdir
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -62,6 +63,22 @@ CALLS = {
     "control": lambda frame, policy: shoal.attack(frame, policy, frame, control="no.csv"),
     "control is nothing": lambda frame, policy: shoal.attack(frame, policy, frame, control=7),
     "trace": lambda frame, policy: shoal.attack(frame, policy, frame, trace=frame),
+    "trace is a number": lambda frame, policy: shoal.audit(frame, policy, frame, trace=7),
+    "trace of halves": lambda frame, policy: shoal.audit(frame, policy, frame, trace=[0.0, 0.5]),
+    "hidden": lambda frame, policy: shoal.risk(frame, policy).hidden("a"),
+    "below": lambda frame, policy: shoal.risk(frame, policy).below(None),
+    "most classes": lambda frame, policy: shoal.risk(frame, policy).most_classes(2.5),
+    "no classes": lambda frame, policy: shoal.risk(frame, policy).most_classes(0),
+    "share": lambda frame, policy: shoal.risk(frame, policy).share([1]),
+    "folder": lambda frame, policy: shoal.match_hierarchies(frame, frame),
+    "no folder": lambda frame, policy: shoal.match_hierarchies(frame, None),
+    "k of lists": lambda frame, policy: shoal.compare(frame, policy, ks=[[5]]),
+    "a broken k": lambda frame, policy: shoal.compare(frame, policy, ks=2.5),
+    "number of methods": lambda frame, policy: shoal.compare(frame, policy, methods=3),
+    "methods in one": lambda frame, policy: policy.with_method(np.array(["mdav", "tds"])),
+    "name of a sample": lambda frame, policy: shoal.sample(["patients"]),
+    "flag of a sample": lambda frame, policy: shoal.sample("patients", True),
+    "paths": lambda frame, policy: shoal.Hierarchy.from_paths(7),
     "others": lambda frame, policy: shoal.audit(frame, policy, others=frame),
     "others, release": lambda frame, policy: shoal.audit(
         frame, policy, frame, others=[{"release": 7, "original": frame}]

@@ -13,10 +13,12 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import yaml
 from matplotlib.figure import Figure
 
 import shoal
 from sample_policies import content_of
+from shoal.connectors.frames import ordered_categories
 from shoal.errors import InputError
 from shoal.reports.attacks import MOST_RANKED, TOO_FEW, ranked, worst_first
 
@@ -553,6 +555,20 @@ def test_ordered_categories_of_numbers_are_read_as_numbers(tmp_path, k):
     assert any(len(cell) > 1 for cell in cells) == (k == 15)
 
 
+@pytest.mark.parametrize("kind", ["to_pandas", "clone", "to_arrow"])
+def test_categories_keep_their_order_where_values_are_unchanged(kind):
+    size = pl.Series("size", ["big", "mid"] * 12, dtype=pl.Enum(["small", "mid", "big"]))
+    whole = pl.DataFrame({"size": size, "shown": size, "grade": size, "age": range(24)})
+    frame = getattr(whole, kind)()
+    proposed = yaml.safe_load(shoal.propose_policy(frame).text)["attributes"]["grade"]
+    assert proposed == {"role": "quasi", "order": ["small", "mid", "big"]}
+    release = shoal.publish(frame, quasi=["grade", "age"], sensitive="size", plain="shown", k=6)
+    assert type(release.data) is type(frame)
+    shown = {"size": ["mid", "big"], "shown": ["mid", "big"]}  # nobody is small
+    assert ordered_categories(release.data) == shown
+    assert not release.is_changed
+
+
 def test_ordered_numbers_whose_order_descends_stay_text_with_a_way_out():
     places = pd.CategoricalDtype([4, 3, 2, 1], ordered=True)
     ranks = pd.DataFrame({"rank": pd.Series([1, 2, 3, 4] * 9, dtype=places)})
@@ -640,7 +656,7 @@ def test_what_is_no_whole_number_is_refused(people, k):
 
 def test_labels_of_which_only_some_are_spans_stay_text_with_a_warning(tmp_path):
     release = published_by(SPANS.replace("40-59", "middle-aged"), tmp_path, {})
-    with pytest.warns(UserWarning, match="'age': only some of its labels .* hierarchy of 'bins'"):
+    with pytest.warns(UserWarning, match="'age': only some of its labels .* whose labels are all"):
         assert list(release.numbers("mid")["age"]) == list(release.data["age"])
 
 

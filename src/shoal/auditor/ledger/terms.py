@@ -45,7 +45,7 @@ def check_policy(policy: Policy, method: Any) -> None:
     if method.covers == "table":
         findings += [
             f"attribute '{name}': its hierarchy is made from the data, so cells of two releases"
-            f" can't be compared; '{method.name}' needs a table or a tree"
+            f" can't be compared; '{method.name}' takes a hierarchy table, 'tree' or 'order'"
             for name, a in policy.model.attributes.items()
             if a.role == "quasi" and a.follows_the_data and not isinstance(a.order, str)
         ]

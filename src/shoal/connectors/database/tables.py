@@ -125,6 +125,7 @@ def _check_order(key: pl.DataFrame, address: TableAddress) -> None:
     if alike:
         which = "the columns of 'order'" if address.order else "the primary key"
         way_out = "name more columns" if address.order else "name other columns with &order=A,B"
+        way_out += ", or say order=* for all of them"
         raise InputError(
             f"{address.where}: {alike} rows agree in {which}, so their order is open; {way_out}"
         )

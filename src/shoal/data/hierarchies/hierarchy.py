@@ -58,7 +58,12 @@ class Hierarchy:
         the row's leaf bears the name of a group with other members: then it is a member of that
         group. Leaves and siblings keep the order in which the rows name them first.
         """
-        paths = rows if isinstance(rows, Paths) else Paths.of(rows)
+        try:
+            paths = rows if isinstance(rows, Paths) else Paths.of(rows)
+        except TypeError:
+            raise InputError(
+                "hierarchy: is no list of rows of labels, such as [['3', '0-9', '*'], ...]"
+            ) from None
         faults = [f.message for f in diagnose(paths, attribute) if f.kind is not Fault.UNEVEN_ROWS]
         InputError.raise_for(faults)
         return _without_chains(paths.trie, paths.labels)
