@@ -6,14 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.attacks.counts import (
-    ClassValues,
-    counted,
-    mode,
-    parts_of,
-    people_with,
-    values_by_class,
-)
+from shoal.attacks.counts import ClassValues, counted, mode, parts_of, people_with, values_by_class
 from shoal.auditor.sharing import Links, entries_of, fitting, fitting_pairs, together
 from shoal.data.attack_scene import AttackScene, EarlierRelease, Findings, ShownRelease, ShownRows
 from shoal.data.numbers import alike, places_among, weighted_sum

@@ -9,14 +9,7 @@ import numpy as np
 from shoal.attacks.counts import counted, exact, mean_of, people_in
 from shoal.attacks.scores import covering_pairs, drawn, most_drawn
 from shoal.attacks.singling_out import alone_with
-from shoal.data.attack_scene import (
-    AttackScene,
-    Boxes,
-    ExternalList,
-    Findings,
-    People,
-    ShownRelease,
-)
+from shoal.data.attack_scene import AttackScene, Boxes, ExternalList, Findings, People, ShownRelease
 from shoal.data.numbers import alike
 from shoal.data.option import parameter
 from shoal.errors import InputError

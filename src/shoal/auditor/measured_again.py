@@ -13,14 +13,7 @@ from typing import Any
 import numpy as np
 
 from shoal.auditor.audit import AuditResult, audit_table, stated_policy
-from shoal.auditor.checks import (
-    K_ANONYMITY,
-    Check,
-    Path,
-    Stated,
-    broken_text,
-    figure,
-)
+from shoal.auditor.checks import K_ANONYMITY, Check, Path, Stated, broken_text, figure
 from shoal.auditor.comparison import Comparison, asked_of, counts_rows
 from shoal.auditor.reading import NEEDS_WITHHELD
 from shoal.connectors.files import SourceFile

@@ -19,13 +19,7 @@ from shoal.data import cores
 from shoal.data.findings import AttributeFinding, finding_about
 from shoal.data.hierarchies.hierarchy import Hierarchy
 from shoal.data.matrix import Matrix
-from shoal.data.numbers import (
-    FARTHEST,
-    PLAIN,
-    advice_on,
-    parse_numbers,
-    position_unit,
-)
+from shoal.data.numbers import FARTHEST, PLAIN, advice_on, parse_numbers, position_unit
 from shoal.data.person_names import names_of_nobody, person_name
 from shoal.data.room import IN_MEMORY, Room, blocks
 from shoal.data.sample import Sample, encode_sample

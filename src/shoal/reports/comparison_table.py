@@ -192,7 +192,9 @@ RISK = _measure(
     gettext("mean risk"),
     "prosecutor_mean",
     percent,
-    gettext("The chance to pick a person out of the people of a class, on average over all people."),
+    gettext(
+        "The chance to pick a person out of the people of a class, on average over all people."
+    ),
 )
 ATTACKS = (
     FigureColumn(

@@ -40,12 +40,12 @@ from shoal.errors import InputError
 from shoal.policy.policy import PolicyLike
 from shoal.reports import attacks
 from shoal.reports.charts import risks_chart
-from shoal.reports.in_short import ROLES, alone_if_known, in_short
+from shoal.reports.in_short import ROLES, in_short
 from shoal.reports.limits import linked_rows, row_order, shortened
 from shoal.reports.linked import entities_of, entity_picture, loss_of_people
 from shoal.reports.pages import Content, listed, percent_text, render_template, write_page
 from shoal.reports.release import named_promise
-from shoal.reports.text import single_cells
+from shoal.reports.text import alone_if_known, single_cells
 
 RISKS = {
     "alone": gettext("People whom nobody else looks like"),

@@ -109,12 +109,6 @@ def _protected(certificate: Certificate) -> Iterator[str]:
         yield _beside(certificate["beside"])
 
 
-def alone_if_known(certificate: Certificate) -> dict[str, int]:
-    """The columns that no promise covers, and how many people whoever knows one finds alone."""
-    found = {c["name"]: c.get("alone_if_known") for c in _columns(certificate)}
-    return {name: count for name, count in found.items() if count is not None}
-
-
 def several_classes(certificate: Certificate) -> str:
     """What the promises leave open of people with rows in several classes; empty where nobody has.
 
@@ -175,20 +169,13 @@ def _in_two_tables(certificate: Certificate) -> Iterator[str]:
 def _beside(found: BesideReport) -> str:
     """What is left where the other releases that were named are read as well."""
     if found["holds"]:
-        people = ngettext("{count:,} person who is", "{count:,} people who are", found["people"])
-        stay = gettext(
-            "The {people} in other releases that were named stay hidden by all of them, too",
-            people=people,
-        )
         withheld = found.get("withheld")
-        if not withheld:
-            return stay
-        left_out = ngettext(
-            "{count:,} person who is in other releases that were named is withheld here",
-            "{count:,} people who are in other releases that were named are withheld here",
-            withheld,
+        return gettext(
+            "Of the people in other releases that were named, {shown:,} are shown here and stay"
+            " hidden by all of them, too{withheld}",
+            shown=found["people"],
+            withheld=gettext(", and {count:,} are withheld", count=withheld) if withheld else "",
         )
-        return f"{stay}. {left_out}" if found["people"] else left_out
     what = fails_beside(found)
     if is_only_unjudged(found):
         return gettext("Not judged in full with the other releases: {what}", what=what)

@@ -22,13 +22,7 @@ from shoal.policy.model import PolicyModel
 from shoal.policy.problem import LinkedProblem
 from shoal.reports import pages
 from shoal.reports.attacks import attack_section
-from shoal.reports.distributions import (
-    FEWEST,
-    Counts,
-    Distribution,
-    SafeColumn,
-    drawn_of,
-)
+from shoal.reports.distributions import FEWEST, Counts, Distribution, SafeColumn, drawn_of
 from shoal.reports.in_short import K_ANONYMITY, ROLES, in_short
 from shoal.reports.release import before_and_after
 

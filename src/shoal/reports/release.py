@@ -23,7 +23,7 @@ from shoal.policy import registry
 from shoal.policy.loading import as_yaml
 from shoal.policy.policy import Policy
 from shoal.reports import attacks, charts, distributions
-from shoal.reports.in_short import alone_if_known, in_short
+from shoal.reports.in_short import in_short
 from shoal.reports.limits import hidden_from, limits, who_pays
 from shoal.reports.pages import (
     Content,
@@ -36,7 +36,7 @@ from shoal.reports.pages import (
     render_template,
     write_page,
 )
-from shoal.reports.text import MEASURES, downstream_sentences, explanation_sentences
+from shoal.reports.text import MEASURES, alone_if_known, downstream_sentences, explanation_sentences
 
 
 def write_report(found: Found, policy: Policy, path: Path, heading: Heading | None = None) -> None:

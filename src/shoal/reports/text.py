@@ -114,6 +114,12 @@ def _panel_lines(panel: Mapping[str, Any] | None) -> list[str]:
 MOST_NAMED = 3
 
 
+def alone_if_known(certificate: Certificate) -> dict[str, int]:
+    """The columns that no promise covers, and how many people whoever knows one finds alone."""
+    found = {c["name"]: c.get("alone_if_known") for c in certificate.get("columns") or []}
+    return {name: count for name, count in found.items() if count is not None}
+
+
 def worst_columns(certificate: Certificate) -> list[tuple[str, float]]:
     """The columns that lose more than the mean, worst first, with their losses; at most three."""
     losses = [

@@ -22,14 +22,7 @@ from shoal.connectors import metrics
 from shoal.data import json_rules as shape
 from shoal.data.notebook import Figures
 from shoal.data.regular_files import path_text
-from shoal.errors import (
-    UNREADABLE,
-    CheckpointError,
-    PartyError,
-    PromiseError,
-    ShoalError,
-    is_stop,
-)
+from shoal.errors import UNREADABLE, CheckpointError, PartyError, PromiseError, ShoalError, is_stop
 from shoal.version import VERSION
 
 if TYPE_CHECKING:

@@ -82,9 +82,9 @@ def require_one_class_each(table: Table, problem: Problem) -> tuple[int, Column]
     if (counts > 1).any():
         raise InputError(
             f"beside: {int((counts > 1).sum())} people have several records, whose classes"
-            " could be intersected as well; publish one record of each (by 'shoal republish --method"
-            " sticky' where they come again and again), or publish without --others and let 'shoal"
-            " audit --others' tell what the releases reveal together"
+            " could be intersected as well; publish one record of each (by 'shoal republish"
+            " --method sticky' where they come again and again), or publish without --others and"
+            " let 'shoal audit --others' tell what the releases reveal together"
         )
     return problem.required_k, named
 

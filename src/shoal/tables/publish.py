@@ -17,14 +17,7 @@ from shoal.auditor.description import described, file_metadata
 from shoal.auditor.measure import CertifiedRelease, measure, measure_two_tables
 from shoal.auditor.verdict import Publication, require_kept
 from shoal.connectors import files
-from shoal.connectors.frames import (
-    Frame,
-    FrameT,
-    like,
-    ordered_categories,
-    refuse_path,
-    table_of,
-)
+from shoal.connectors.frames import Frame, FrameT, like, ordered_categories, refuse_path, table_of
 from shoal.connectors.location import FRAME, Location
 from shoal.connectors.outputs import check_not_read, described_second, misplaced, second_output
 from shoal.connectors.release_drafts import FrameDraft, check_output, release_draft

@@ -14,12 +14,7 @@ import polars as pl
 from shoal.advise.check import findings_of
 from shoal.advise.estimate import free_memory
 from shoal.advise.profile import ColumnProfile, profile
-from shoal.advise.propose_linked import (
-    below_title,
-    propose_linked,
-    read_table,
-    tables_below_titles,
-)
+from shoal.advise.propose_linked import below_title, propose_linked, read_table, tables_below_titles
 from shoal.auditor.verdict import of_cells
 from shoal.connectors import files
 from shoal.connectors.table_places import TablePlace, table_places

@@ -17,11 +17,7 @@ from shoal.attacks.beside.sharing import KnownPeople, people_who_fit
 from shoal.auditor.audit import AuditResult
 from shoal.auditor.sharing import Links, fitting
 from shoal.data.certificate_shape import KNOWN_DATES, BesideReport, OtherRelease
-from shoal.data.person_names import (
-    person_name,
-    refuse_spelling,
-    taken_for_others,
-)
+from shoal.data.person_names import person_name, refuse_spelling, taken_for_others
 from shoal.data.progress import Progress, no_progress
 from shoal.data.schema import Schema
 from shoal.data.truth import Truth

@@ -9,14 +9,7 @@ from shoal.connectors import files
 from shoal.connectors.database import release_tables
 from shoal.connectors.database.address import RELEASES, parse
 from shoal.connectors.database.release_tables import TableState, state_of
-from shoal.connectors.ledger import (
-    CERTIFICATE,
-    COUNTERFEITS,
-    DATA,
-    Ledger,
-    TableNote,
-    sha256_of,
-)
+from shoal.connectors.ledger import CERTIFICATE, COUNTERFEITS, DATA, Ledger, TableNote, sha256_of
 from shoal.connectors.ledger.layout import mapping_in
 from shoal.connectors.location import Location
 from shoal.connectors.outputs import misplaced

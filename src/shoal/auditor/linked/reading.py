@@ -21,13 +21,7 @@ from shoal.data.classes import SensitiveColumn, encode_sensitive_columns
 from shoal.data.linked import ANCHOR, HULL, PEOPLE, TableTree, parents_of, rows_column
 from shoal.data.numbers import Notation, alike, map_cells
 from shoal.data.person_names import names_of
-from shoal.data.release import (
-    PublishedColumn,
-    is_starred,
-    is_withheld,
-    read_column,
-    read_columns,
-)
+from shoal.data.release import PublishedColumn, is_starred, is_withheld, read_column, read_columns
 from shoal.data.schema import REMOVED, Attribute, Kind, Render, Role, Schema, Shown
 from shoal.data.table import Table, as_text, encode_text
 from shoal.errors import InputError

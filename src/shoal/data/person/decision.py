@@ -29,13 +29,7 @@ from shoal.data.person.candidates import (
     recurring,
     single_candidates,
 )
-from shoal.data.person.columns import (
-    FULL_NAMES,
-    NO_NUMBERS,
-    STRONG,
-    People,
-    PersonColumn,
-)
+from shoal.data.person.columns import FULL_NAMES, NO_NUMBERS, STRONG, People, PersonColumn
 from shoal.data.person.within_groups import (
     followed,
     last_resorts,

@@ -6,12 +6,7 @@ import polars as pl
 
 from shoal.data.column_words import copied_columns, is_no_header, looks_like_data, named_by_a_record
 from shoal.data.person.decision import PersonCandidate, who_is_a_person
-from shoal.data.person_names import (
-    normal_form,
-    spelled_apart,
-    unlisted_values,
-    values_for_none,
-)
+from shoal.data.person_names import normal_form, spelled_apart, unlisted_values, values_for_none
 from shoal.data.schema import REMOVED
 from shoal.data.table import Table, names_like_patterns
 from shoal.data.two_tables import GROUP
