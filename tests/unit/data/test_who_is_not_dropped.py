@@ -248,3 +248,11 @@ def test_a_column_that_looks_like_people_is_named_where_no_column_is_taken_to_nu
 def test_phone_numbers_that_repeat_are_asked_about_under_any_title(title):
     frame = records(title, 120, 3, "(555) 2{:02d}-4567") | {"fee": any_of(360, *range(90))}
     assert asked(frame | {"day": any_of(360, "2024-01-02", "2024-03-04")}) == [(title,)]
+
+
+@pytest.mark.parametrize("title", ["Patient", "Name", "patient_id", "Participant"])
+@pytest.mark.parametrize(("sign", "asks"), [("-", False), ("?", False), ("", True), ("NA", True)])
+def test_signs_that_people_type_for_no_value_are_no_merged_cells(title, sign, asks):
+    cells = [f"P{i}" if i % 10 else sign for i in range(1, 201)]
+    frame = {title: np.array(cells), "score": any_of(200, *range(40))}
+    assert bool(asked(frame)) == asks

@@ -29,6 +29,8 @@ NEARLY_ALL = 0.9
 EXCEPTIONS = 1.02  # times as many, where only errors differ
 ANEW = 0.7  # share of the numbers up to the greatest of each group that occur
 NO_VALUE = ("", "?", "*", "NA", "N/A", "n/a", "NULL", "null", "None", "nan", "NaN", "-")
+TYPED = ("?", "*", "-")
+"""Those that people type, and no program writes into cells that hold nothing."""
 BLANKS = "".join(map(chr, range(33)))
 UNMISTAKABLE = ("mail", "phone", "long", "national")
 """Tokens that hold signs of a range or of a fraction, and are neither."""
@@ -273,7 +275,7 @@ class PersonColumn:
     """A column by its name and cells. rows: some rows, whose cells show how it is written.
 
     seen: different values among these rows. again: records among them beyond the first of each.
-    lacking: share of these rows without a value.
+    lacking: share of these rows that are empty, as merged cells are; no sign for no value is typed.
     """
 
     def __init__(self, table: Table, title: str, rows: np.ndarray) -> None:
@@ -286,7 +288,7 @@ class PersonColumn:
         self.seen = len(held)
         self._has_spellings = bare(names_of(held)).n_unique() < len(held)
         self.again = int(has_value.sum()) - self.seen
-        self.blank = int((~has_value).sum())
+        self.blank = int((~has_value).sum() - texts.str.strip_chars(BLANKS).is_in(TYPED).sum())
         self.lacking = self.blank / max(len(rows), 1)
         some = held.gather_every(max(-(-len(held) // MOST_CELLS), 1)).str.strip_chars(BLANKS)
         self.look: Look = look_of(some.to_list(), self.name, self.seen)
