@@ -304,6 +304,8 @@ class PersonColumn:
         self.is_of_phrases = 2 * some.str.contains(r"\w \w").sum() > len(some)
         parted = some.str.contains(f"{COUNTED}|{LETTERED}|{PARTED}")
         self.is_parted = parted.sum() > NEARLY_ALL * len(some)
+        is_long = self.is_of_one_length and bool(some.str.contains(r"^[\w-]{20,}$").all())
+        self.is_random = self.look.token in ("uuid", "hex") or (is_long and not self.lacks_digits)
 
     @property
     def varies(self) -> bool:

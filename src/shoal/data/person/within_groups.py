@@ -158,6 +158,52 @@ def last_resorts(columns: Sequence[PersonColumn]) -> list[Candidate]:
     return seldom + _staff_alone(columns)
 
 
+def issued(columns: Sequence[PersonColumn]) -> list[Candidate]:
+    """Numbers that a group may have given to people, as a `Hospital Number` is, and random ones
+    under any title, unless records of one have other names, or a person's number that is more than
+    a counter of the records.
+    """
+    if not all(_is_counter(one.parts[0]) for one in of_every_record(columns)):
+        return []
+    found = [Candidate((c,), "number", c.people) for c in columns if _may_be_issued(c)]
+    names = [c for c in columns if c.name.kind in ("first", "last", "name") and c.varies]
+    return [
+        one
+        for one in found
+        if one.people.distinct > MANY and one.people.repeated >= FEWEST
+        if not any(_differs_within(name, one) for name in names)
+    ]
+
+
+def of_every_record(columns: Sequence[PersonColumn]) -> list[Candidate]:
+    """What is named for people and differs in each record."""
+    named = [c for c in columns if c.name.kind in PERSON_BY_NAME and not c.again]
+    return [Candidate((c,), "person", c.people) for c in named if not c.repeats() and not c.blank]
+
+
+def _is_counter(column: PersonColumn) -> bool:
+    """Whether its cells end in numbers of which each is by one above another."""
+    ends = column.texts.str.extract(r"(\d+)\D*$").cast(pl.Int64, strict=False).sort()
+    return not ends.has_nulls() and bool((ends.diff().drop_nulls() == 1).all())
+
+
+def _may_be_issued(column: PersonColumn) -> bool:
+    name, look = column.name, column.look
+    if name.kind not in ("group", "thing", "staff") or look.kind in NO_NUMBERS:
+        return False
+    if name.is_place or name.has("area", "goods", "animal", "firm"):
+        return False
+    is_group = name.kind == "group" and name.says_number
+    is_thing = name.ends("issued") and bool(name.says_number or look.token)
+    return column.is_random or is_group or is_thing
+
+
+def _differs_within(column: PersonColumn, one: Candidate) -> bool:
+    """Whether records of one value hold different ones of a column."""
+    both = Candidate.together(*one.parts, column).people.distinct
+    return both > CROSSING * one.people.distinct
+
+
 def _staff_alone(columns: Sequence[PersonColumn]) -> list[Candidate]:
     """The staff, where no column says anything of anybody else, such as of the sick."""
     kinds = {column.name.kind for column in columns}
