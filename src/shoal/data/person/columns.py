@@ -66,11 +66,14 @@ COUNTED = r"^(.*\w)([-_/.:#]+\p{L}{0,8}[1-9]?\d{1,2})$"
 LETTERED = r"^(.*\d)([-_/.:# ]*\p{L}{1,8})$"
 PARTED = r"^[^-_/.:# ]+[-_/.:# ]+(.*\d.*)$"
 """Keys by parts, the first group: before a counter, as in `P001-2`, or behind some word."""
-STEMS = [
+JOINED = r"^([^\W\d_]{0,8}(\d+))([^\W\d_].*)$"
+STEMS = [JOINED] + [
     rf"^((?:[^\W_]+[\W_]+){{{before}}}([^\W_]*\d[^\W_]*))[\W_]+(.*[^\W_].*)$"
     for before in (3, 2, 1, 0)
 ]
-"""Keys by what stands before any sign, its last word, and the rest: `P001_1.png`."""
+"""Keys by what stands before any sign, or before letters, its last word or digits, and the rest:
+`P001_1.png`, `S001R01.edf`.
+"""
 _NO_NAME = r"^[\p{Latin}\P{L}]*$|(^|\s)\p{Ll}"
 """Texts in Latin letters, where names that many people bear are known, and with words in small
 letters, as no name of a person has.
@@ -302,7 +305,7 @@ class PersonColumn:
         self.lacks_digits = not some.str.contains(r"\d").any()
         self.may_be_names = not some.str.contains(_NO_NAME).any()
         self.is_of_phrases = 2 * some.str.contains(r"\w \w").sum() > len(some)
-        parted = some.str.contains(f"{COUNTED}|{LETTERED}|{PARTED}")
+        parted = some.str.contains(f"{COUNTED}|{LETTERED}|{PARTED}|{JOINED}")
         self.is_parted = parted.sum() > NEARLY_ALL * len(some)
         is_long = self.is_of_one_length and bool(some.str.contains(r"^[\w-]{20,}$").all())
         self.is_random = self.look.token in ("uuid", "hex") or (is_long and not self.lacks_digits)

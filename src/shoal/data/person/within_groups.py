@@ -102,7 +102,8 @@ def _by_stem(texts: pl.Series, pattern: str) -> tuple[People, bool]:
     are_dates = rest.str.contains(_BEGINS_WITH_DAY)
     is_other = (rest.str.contains(r"^\d+$") & ~are_dates) | stem.str.contains(_ENDS_IN_DAY)
     is_lettered = (stem + rest).str.contains(r"\p{L}")
-    are_few = rest.str.extract(r"^([^\W_]+)").n_unique() < MANY or 2 * rest.n_unique() <= len(rest)
+    first = rest.str.extract(r"^([^\W_]*\d[^\W_]*)").fill_null(rest)
+    are_few = first.n_unique() < MANY or 2 * rest.n_unique() <= len(rest)
     is_told = are_dates | (is_lettered & are_few)
     is_seen = (is_told & ~is_other).sum() >= NEARLY_ALL * len(some)
     if not is_seen or word.n_unique() < MANY or len(stem) - stem.n_unique() < FEWEST:
