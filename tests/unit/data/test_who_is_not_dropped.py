@@ -258,19 +258,17 @@ RANDOM = "{:08x}-91ab-4cde-8f01-{:012x}|{0:08x}9f{1:022x}|Zx{:09}-Q_{:09}w"
 
 
 @pytest.mark.parametrize("title", GIVEN.split("|"))
-@pytest.mark.parametrize("counter", ["Patient No", "Patient", "subject", "score"])
+@pytest.mark.parametrize("counter", ["Patient No", "Patient", "subject"])
 def test_numbers_that_a_group_may_have_given_are_asked_about(title, counter):
     frame = records(title, 60) | {"day": any_of(360, *DAYS)}
+    assert asked(frame) == [(title,)]
     frame |= {counter: np.arange(360) + 1}
-    assert asked(frame) == [(title,), *([(counter,)] if counter != "score" else [])]
-    names = np.array([f"{one} {other}" for one in FIRST for other in LAST])
-    assert asked(frame | {"name": names[np.arange(360) % len(names)]})[:1] != [(title,)]
+    assert asked(frame) == [(title,), (counter,)]
+    assert (title,) not in asked(frame | {"name": np.array(FIRST * 23)[:360]})
     assert asked(frame | {"sex": any_of(360, *"FM"), "age": any_of(360, *range(90))}) == []
-    if counter != "score":
-        assert asked(frame | {counter: np.arange(360) ** 2 + 1009}) == []
+    assert asked(frame | {counter: np.arange(360) ** 2 + 1009}) == []
     assert asked(records(title, 12, 30) | {"day": any_of(360, *DAYS)}) == []
-    many = answer(records(title, 60, 40) | {"day": any_of(2400, *DAYS)})
-    assert (many.verdict.name, many.doubted) == ("NONE", (title,))
+    assert answer(records(title, 60, 40) | {"day": any_of(2400, *DAYS)}).doubted == (title,)
 
 
 @pytest.mark.parametrize(
@@ -290,13 +288,11 @@ def test_random_tokens_that_repeat_are_asked_about_under_any_title(title, form):
 
 @pytest.mark.parametrize("title", ["profile_url", "LinkedIn URL", "user link", "twitter_handle"])
 def test_addresses_of_one_person_are_asked_about(title):
-    frame = records(title, 60, form="https://x.example/u{}") | {"day": any_of(360, *DAYS)}
-    assert asked(frame) == [(title,)]
+    assert asked(records(title, 60, form="https://x.example/u{}")) == [(title,)]
 
 
 @pytest.mark.parametrize("title", ["Patient", "Name", "patient_id", "Participant"])
 @pytest.mark.parametrize(("sign", "asks"), [("-", False), ("?", False), ("", True), ("NA", True)])
 def test_signs_that_people_type_for_no_value_are_no_merged_cells(title, sign, asks):
-    cells = [f"P{i}" if i % 10 else sign for i in range(1, 201)]
-    frame = {title: np.array(cells), "score": any_of(200, *range(40))}
-    assert bool(asked(frame)) == asks
+    cells = np.array([f"P{i}" if i % 10 else sign for i in range(1, 201)])
+    assert bool(asked({title: cells, "score": any_of(200, *range(40))})) == asks
