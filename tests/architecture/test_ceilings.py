@@ -18,8 +18,8 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "shoal"
 
 CEILINGS = {
-    "lines": 116_900,
-    "logical lines": 73_550,
+    "lines": 116_960,
+    "logical lines": 73_630,
     "modules of more than 3 lines": 442,
     "lines of imports": 7_300,
     "percent of the biggest package": 11,
