@@ -29,7 +29,7 @@ NEARLY_ALL = 0.9
 EXCEPTIONS = 1.02  # times as many, where only errors differ
 ANEW = 0.7  # share of the numbers up to the greatest of each group that occur
 NO_VALUE = ("", "?", "*", "NA", "N/A", "n/a", "NULL", "null", "None", "nan", "NaN", "-")
-TYPED = ("?", "*", "-")
+SIGNS = ("?", "*", "-")
 """Those that people type, and no program writes into cells that hold nothing."""
 BLANKS = "".join(map(chr, range(33)))
 UNMISTAKABLE = ("mail", "phone", "long", "national")
@@ -296,7 +296,7 @@ class PersonColumn:
         self.seen = len(held)
         self._has_spellings = bare(names_of(held)).n_unique() < len(held)
         self.again = int(has_value.sum()) - self.seen
-        self.blank = int((~has_value).sum() - texts.str.strip_chars(BLANKS).is_in(TYPED).sum())
+        self.blank = int((~has_value).sum() - texts.str.strip_chars(BLANKS).is_in(SIGNS).sum())
         self.lacking = self.blank / max(len(rows), 1)
         some = held.gather_every(max(-(-len(held) // MOST_CELLS), 1)).str.strip_chars(BLANKS)
         self.look: Look = look_of(some.to_list(), self.name, self.seen)
