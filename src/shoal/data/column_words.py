@@ -440,6 +440,7 @@ _RULES: tuple[tuple[str, Callable[[ColumnName], bool]], ...] = (
     ("number", lambda name: name.ends("dealer") and name.says_number),
     ("staff", lambda name: name.has("staff") and not name.ends("person")),
     ("civil", lambda name: name.has("civil")),
+    ("contact", lambda name: name.has("profile") and name.has("web")),
     ("contact", _is_contact),
     ("contact", lambda name: name.has("other_end") and _is_other_contact(name)),
     ("", lambda name: name.has("other_end")),

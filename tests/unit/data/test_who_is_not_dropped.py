@@ -248,3 +248,51 @@ def test_a_column_that_looks_like_people_is_named_where_no_column_is_taken_to_nu
 def test_phone_numbers_that_repeat_are_asked_about_under_any_title(title):
     frame = records(title, 120, 3, "(555) 2{:02d}-4567") | {"fee": any_of(360, *range(90))}
     assert asked(frame | {"day": any_of(360, "2024-01-02", "2024-03-04")}) == [(title,)]
+
+
+# Numbers that a group gives, and random ones.
+
+GIVEN = "Hospital Number|Unit No|Trial ID|Line Number|School ID|Spitalnummer|N° d'hôpital|Site code"
+DAYS = [f"2023-{month:02}-1{day}" for month in range(1, 13) for day in range(9)]
+RANDOM = "{:08x}-91ab-4cde-8f01-{:012x}|{0:08x}9f{1:022x}|Zx{:09}-Q_{:09}w"
+
+
+@pytest.mark.parametrize("title", GIVEN.split("|"))
+@pytest.mark.parametrize("counter", ["Patient No", "Patient", "subject"])
+def test_numbers_that_a_group_may_have_given_are_asked_about(title, counter):
+    frame = records(title, 60) | {"day": any_of(360, *DAYS)}
+    assert asked(frame) == [(title,)]
+    frame |= {counter: np.arange(360) + 1}
+    assert asked(frame) == [(title,), (counter,)]
+    assert (title,) not in asked(frame | {"name": np.array(FIRST * 23)[:360]})
+    assert asked(frame | {"sex": any_of(360, *"FM"), "age": any_of(360, *range(90))}) == []
+    assert asked(frame | {counter: np.arange(360) ** 2 + 1009}) == []
+    assert asked(records(title, 12, 30) | {"day": any_of(360, *DAYS)}) == []
+    assert answer(records(title, 60, 40) | {"day": any_of(2400, *DAYS)}).doubted == (title,)
+
+
+@pytest.mark.parametrize(
+    "title", ["product_id", "article no", "Region code", "Stratum no", "Store no"]
+)
+def test_numbers_of_goods_and_areas_are_not_asked_about(title):
+    assert asked(records(title, 60) | {"day": any_of(360, *DAYS)}) == []
+
+
+@pytest.mark.parametrize("title", ["browser_id", "device_id", "session token", "cookie", "page"])
+@pytest.mark.parametrize("form", RANDOM.split("|"))
+def test_random_tokens_that_repeat_are_asked_about_under_any_title(title, form):
+    frame = records(title, 60)
+    frame[title] = np.array([form.format(n * 7919, n * 104729) for n in frame[title].astype(int)])
+    assert asked(frame | {"day": any_of(360, *DAYS)}) == [(title,)]
+
+
+@pytest.mark.parametrize("title", ["profile_url", "LinkedIn URL", "user link", "twitter_handle"])
+def test_addresses_of_one_person_are_asked_about(title):
+    assert asked(records(title, 60, form="https://x.example/u{}")) == [(title,)]
+
+
+@pytest.mark.parametrize("title", ["Patient", "Name", "patient_id", "Participant"])
+@pytest.mark.parametrize(("sign", "asks"), [("-", False), ("?", False), ("", True), ("NA", True)])
+def test_signs_that_people_type_for_no_value_are_no_merged_cells(title, sign, asks):
+    cells = np.array([f"P{i}" if i % 10 else sign for i in range(1, 201)])
+    assert bool(asked({title: cells, "score": any_of(200, *range(40))})) == asks

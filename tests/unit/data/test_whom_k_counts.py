@@ -354,7 +354,10 @@ def keyed(title: str, form: str, **own: list[object]) -> pl.DataFrame:
 
 OWN = {"age": np.arange(PEOPLE) % 70 + 18, "sex": ["F", "M", "F"] * (PEOPLE // 3)}
 KEYS = "P{p:03}{l}|P{p:03}-{l}|P{p:03}_{w}|{p} {w}|"
-KEYS += "P{p:03}-{c}|P{p:03}_{c}|P{p:03}/{c:02}|P{p:03}.{c}|{p}-{c}|X-{p}-V{c}|{y}-P{p:03}"
+KEYS += "P{p:03}-{c}|P{p:03}_{c}|P{p:03}/{c:02}|P{p:03}.{c}|{p}-{c}|X-{p}-V{c}|{y}-P{p:03}|"
+KEYS += "P{p:03}_{c}.png|sub-{p:03}_ses-{c:02}_T1w|TCGA-02-{p:04}-01C-0{c}D-0182-01|P{p:03} ({c})|"
+KEYS += "P{p:03}_{y}0217|P{p:03}/{y}/03|{p:05}_img{c:04}|{p:04}-{y}-02-17|{p:05} visit {c}|"
+KEYS += "S{p:03}R{c:02}.edf"
 
 
 @pytest.mark.parametrize("title", ["id", "patient_id", "case_no", "Patient", "x7"])
@@ -386,6 +389,14 @@ UNSHARED = {
     "sites": [f"S{site:02}-{i:03}" for site in range(40) for i in range(1, 16)],
     "accounts": [f"CH{i * 37 % 89:02}-{i * 7919 % 9973:04}-{i * 31 % 977}" for i in range(600)],
     "phones": [f"044-{i * 7919 % 997:03}-{i * 31 % 97:02}" for i in range(600)],
+    "months": [f"ORD-{2019 + i // 120}-{i // 10 % 12 + 1:02}-{i % 10:03}" for i in range(600)],
+    "samples": [
+        f"S{site:02}-{(site * 16 + i) * 7919 % 9973:04}-A"
+        for site in range(40)
+        for i in range(1, 16)
+    ],
+    "insured": [f"{i * 7919 % 997:03}-{i * 31 % 97:02}-{i * 7919 % 9973:04}" for i in range(600)],
+    "papers": [f"10.{1000 + i % 50}/j.{i * 7919 % 9973}" for i in range(600)],
     "records": [f"R-{i}" for i in range(600)],
     "numbers": [f"{i}" for i in range(600)],
     "letters": [f"{i * 7919 % 9973}{'ABCDEFGHIJKLM'[i % 13]}" for i in range(600)],

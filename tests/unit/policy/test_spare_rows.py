@@ -85,6 +85,24 @@ def test_a_row_of_totals_is_said_wherever_it_stands(word, title, place):
     assert said_of(rows * 2, policy_of())[0].startswith("2 rows look like a total")
 
 
+STATISTICS = "SD|Std|Std.abw.|Min|MAX|N|n|count|Anzahl|Ecart type|Écart-type|Std. Dev.|75%|Q1"
+
+
+@pytest.mark.parametrize("word", STATISTICS.split("|"))
+@pytest.mark.parametrize("more", [(), ("Mean",), ("Min.", "q3", "Total")])
+def test_rows_of_statistics_below_the_data_are_said(word, more):
+    rows = [{**NOTHING, "pid": one, "age": "17.2", "total": "8123"} for one in (word, *more)]
+    (said,) = said_of([*PEOPLE, *rows], policy_of())
+    assert said.startswith(f"{len(rows)} row{'s look' if more else ' looks'} like a total, a note")
+
+
+@pytest.mark.parametrize("last", [["N"], ["N", "N"], ["N", "max"], ["Y", "Min"], ["SD"]])
+def test_values_that_are_called_as_statistics_raise_no_alarm(last):
+    rows = [row | {"sex": "YN"[i % 2], "ill": "max"} for i, row in enumerate(PEOPLE)]
+    rows += [{**a_person(99), "sex": one, "city": "", "ill": ""} for one in last]
+    assert said_of(rows, policy_of()) == []
+
+
 @pytest.mark.parametrize("note", ["Source: registry", "n = 300", "* preliminary figures"])
 def test_notes_below_a_table_are_said_and_a_second_line_of_names(note):
     notes = [{**NOTHING, "city": note}, {**NOTHING, "city": f"{note} (2)"}]

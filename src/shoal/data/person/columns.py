@@ -29,6 +29,8 @@ NEARLY_ALL = 0.9
 EXCEPTIONS = 1.02  # times as many, where only errors differ
 ANEW = 0.7  # share of the numbers up to the greatest of each group that occur
 NO_VALUE = ("", "?", "*", "NA", "N/A", "n/a", "NULL", "null", "None", "nan", "NaN", "-")
+SIGNS = ("?", "*", "-")
+"""Those that people type, and no program writes into cells that hold nothing."""
 BLANKS = "".join(map(chr, range(33)))
 UNMISTAKABLE = ("mail", "phone", "long", "national")
 """Tokens that hold signs of a range or of a fraction, and are neither."""
@@ -64,6 +66,14 @@ COUNTED = r"^(.*\w)([-_/.:#]+\p{L}{0,8}[1-9]?\d{1,2})$"
 LETTERED = r"^(.*\d)([-_/.:# ]*\p{L}{1,8})$"
 PARTED = r"^[^-_/.:# ]+[-_/.:# ]+(.*\d.*)$"
 """Keys by parts, the first group: before a counter, as in `P001-2`, or behind some word."""
+JOINED = r"^([^\W\d_]{0,8}(\d+))([^\W\d_].*)$"
+STEMS = [JOINED] + [
+    rf"^((?:[^\W_]+[\W_]+){{{before}}}([^\W_]*\d[^\W_]*))[\W_]+(.*[^\W_].*)$"
+    for before in (3, 2, 1, 0)
+]
+"""Keys by what stands before any sign, or before letters, its last word or digits, and the rest:
+`P001_1.png`, `S001R01.edf`.
+"""
 _NO_NAME = r"^[\p{Latin}\P{L}]*$|(^|\s)\p{Ll}"
 """Texts in Latin letters, where names that many people bear are known, and with words in small
 letters, as no name of a person has.
@@ -273,7 +283,7 @@ class PersonColumn:
     """A column by its name and cells. rows: some rows, whose cells show how it is written.
 
     seen: different values among these rows. again: records among them beyond the first of each.
-    lacking: share of these rows without a value.
+    lacking: share of these rows that are empty, as merged cells are; no sign for no value is typed.
     """
 
     def __init__(self, table: Table, title: str, rows: np.ndarray) -> None:
@@ -286,7 +296,7 @@ class PersonColumn:
         self.seen = len(held)
         self._has_spellings = bare(names_of(held)).n_unique() < len(held)
         self.again = int(has_value.sum()) - self.seen
-        self.blank = int((~has_value).sum())
+        self.blank = int((~has_value).sum() - texts.str.strip_chars(BLANKS).is_in(SIGNS).sum())
         self.lacking = self.blank / max(len(rows), 1)
         some = held.gather_every(max(-(-len(held) // MOST_CELLS), 1)).str.strip_chars(BLANKS)
         self.look: Look = look_of(some.to_list(), self.name, self.seen)
@@ -295,8 +305,10 @@ class PersonColumn:
         self.lacks_digits = not some.str.contains(r"\d").any()
         self.may_be_names = not some.str.contains(_NO_NAME).any()
         self.is_of_phrases = 2 * some.str.contains(r"\w \w").sum() > len(some)
-        parted = some.str.contains(f"{COUNTED}|{LETTERED}|{PARTED}")
+        parted = some.str.contains(f"{COUNTED}|{LETTERED}|{PARTED}|{JOINED}")
         self.is_parted = parted.sum() > NEARLY_ALL * len(some)
+        is_long = self.is_of_one_length and bool(some.str.contains(r"^[\w-]{20,}$").all())
+        self.is_random = self.look.token in ("uuid", "hex") or (is_long and not self.lacks_digits)
 
     @property
     def varies(self) -> bool:
@@ -326,49 +338,24 @@ class PersonColumn:
             different, number = np.unique(self._keys(self._cells), return_inverse=True)
             number = number.astype(np.min_scalar_type(len(different)))
             return People(number[codes], is_value(self._cells)[codes], len(different))
-        texts = self._texts(slice(None))
-        return People(self._keys(texts), is_value(texts))
+        return People(self._keys(self.texts), is_value(self.texts))
 
     @property
     def is_name(self) -> bool:
         """Whether it is named for names, or holds full names of people under an unknown title."""
         return self.name.kind == "name" or (self.look.token == "people" and not self.name.kind)
 
-    def before_counter(self, pattern: str) -> tuple[People, bool]:
-        """The records by what the first group of a pattern finds in their keys, and whether its
-        second one counts them up: 1, 2, 3 or a, b, c, of which the first is most frequent.
-        """
-        texts = self._texts(slice(None))
-        parts = pl.DataFrame({"of": parts_of(texts, pattern), "nth": texts.str.extract(pattern, 2)})
-        counts = (
-            parts.drop_nulls().group_by("nth").len().sort("len", "nth", descending=[True, False])
-        )
-        ranks = parts.join(counts.with_row_index("rank", 1), on="nth")
-        greatest = ranks.group_by("of").agg(pl.max("rank"))["rank"]
-        is_counter = len(ranks) >= max(ANEW * int(greatest.sum()), len(texts) / EXCEPTIONS)
-        return People(parts["of"].hash().to_numpy(), is_value(texts)), is_counter
-
-    def behind_first(self, pattern: str) -> tuple[People, bool]:
-        """The records by what stands behind the first part of their keys, as `P001` in `2021-P001`;
-        and whether that is a year, in which some are left out, or all years have as many: numbers
-        of what happened are given one after the other.
-        """
-        texts = self._texts(slice(None))
-        number = texts.str.extract(r"(\d+)\D*$")
-        parts = pl.DataFrame({"first": texts.str.extract(r"^(\w+)"), "number": number})
-        numbers = pl.col("number").cast(pl.Int64, strict=False)
-        greatest = parts.group_by("first").agg(numbers.max())["number"]
-        is_left_out = len(parts) < NEARLY_ALL * int(greatest.sum() or 0)
-        is_year = bool(texts.str.contains(r"^(19|20)\d\d\W\p{L}").all())
-        people = People(parts_of(texts, pattern).hash().to_numpy(), is_value(texts))
-        return people, is_year and (is_left_out or greatest.n_unique() == 1)
+    @cached_property
+    def texts(self) -> pl.Series:
+        """What all records hold."""
+        return self._texts(slice(None))
 
     @cached_property
     def full_names_recur(self) -> bool:
         """Whether records of one last word of full names have the same first ones more often than
         by chance, as people do who recur, and namesakes do not.
         """
-        parts = self._texts(slice(None)).str.extract_groups(_LAST_WORD).struct.unnest()
+        parts = self.texts.str.extract_groups(_LAST_WORD).struct.unnest()
         parts = parts.drop_nulls()
         if parts.is_empty():
             return False

@@ -5,7 +5,7 @@ candidates > what the cells say of them > pairs > the same under other names > w
 The answer is in counts and in words; never with a value of the table.
 """
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
@@ -31,8 +31,11 @@ from shoal.data.person.candidates import (
 )
 from shoal.data.person.columns import FULL_NAMES, NO_NUMBERS, STRONG, People, PersonColumn
 from shoal.data.person.within_groups import (
+    PERSON_BY_NAME,
     followed,
+    issued,
     last_resorts,
+    of_every_record,
     parts_of_keys,
     shared_by_families,
     shown_by_codes,
@@ -44,8 +47,8 @@ MOST_COLUMNS = 200  # that are looked at
 ALIKE = 0.9  # by how much the counts of two names of the same may differ
 ENOUGH = 30  # people whom a name alone makes sure
 MOST_ALIKE = 10  # records of each profile, beyond which nobody is seen to recur
+MOST_ISSUED = 30  # records of each number that a group may have given to people, on average
 MOST_INNER = 2  # events and cards that a question lists
-PERSON_BY_NAME = ("civil", "person")
 
 
 class Verdict(Enum):
@@ -227,8 +230,7 @@ def who_is_a_person(table: Table, declared: Container[str] = ()) -> Answer:
     left = left or [one for one in followed(columns) if not one.weigh(telling).is_contradicted]
     left = left or [one for one in last_resorts(columns) if _is_doubtful(one, telling)]
     if not left:
-        found = _by_profile(columns, np.arange(table.records))
-        return replace(found, doubted=tuple(_doubted(columns, rejected, found.may_recur)))
+        return _by_the_rest(columns, rejected, telling)
     shared = shared_by_families(left[0], columns) if len(left) == 1 else []
     is_sure = len(left) == 1 and not shared and _is_sure(left[0], telling)
     listed = left if is_sure else [*shared, *left, *inner[:MOST_INNER]]
@@ -238,22 +240,35 @@ def who_is_a_person(table: Table, declared: Container[str] = ()) -> Answer:
     return Answer(verdict, tuple(map(_stated, listed)), tuple(dict.fromkeys(names)))
 
 
+def _by_the_rest(
+    columns: Sequence[PersonColumn], rejected: Sequence[Candidate], telling: Sequence[PersonColumn]
+) -> Answer:
+    """A question about numbers of a group, with those of every record, or about who recurs."""
+    found = _by_profile(columns)
+    numbers = [one for one in issued(columns) if _is_doubtful(one, telling)]
+    few = [one for one in numbers if one.people.repeated < MOST_ISSUED * one.people.distinct]
+    if few:
+        shown = [one for one in found.candidates if not one.is_profile]
+        listed = (*map(_stated, few), *shown, *map(_stated, of_every_record(columns)))
+        return Answer(Verdict.ASK, tuple({one.columns: one for one in listed}.values()))
+    refused = [*numbers, *(one for one in rejected if one.kind == "person")]
+    return replace(found, doubted=_doubted(columns, refused, found.may_recur))
+
+
 def _doubted(
-    columns: Sequence[PersonColumn], rejected: Sequence[Candidate], may_recur: bool
-) -> Iterator[str]:
-    """The columns that are named for people, as far as they may number them."""
+    columns: Sequence[PersonColumn], refused: Sequence[Candidate], may_recur: bool
+) -> tuple[str, ...]:
+    """The columns that are named for people, as far as they may number them. refused: that are."""
     kinds = ("name", "first", "last", "staff") if may_recur else ()
-    refused = [one.columns for one in rejected if one.kind == "person"]
-    for column in columns:
-        is_shared = column.name.kind in kinds and column.repeats(FEWEST)
-        if is_shared or (column.title,) in refused:
-            yield column.title
+    shared = [c.title for c in columns if c.name.kind in kinds and c.repeats(FEWEST)]
+    named = {*shared, *(name for one in refused for name in one.columns)}
+    return tuple(c.title for c in columns if c.title in named)
 
 
 def _is_doubtful(one: Candidate, telling: Sequence[PersonColumn]) -> bool:
     """Whether nothing says that records of one value are of several people."""
     found = one.weigh(telling)
-    return not found.personal or (one.kind == "name" and found.is_confirmed)
+    return not found.personal or (one.kind in ("name", "number") and found.is_confirmed)
 
 
 def _looked_at(table: Table) -> list[str]:
@@ -458,8 +473,9 @@ def _stated(one: Candidate) -> PersonCandidate:
     )
 
 
-def _by_profile(columns: Sequence[PersonColumn], rows: np.ndarray) -> Answer:
+def _by_profile(columns: Sequence[PersonColumn]) -> Answer:
     """A question where people recur by a profile; else every row is a person."""
+    rows = np.arange(len(columns[0].people.keys) if columns else 0)
     telling = [c for c in columns if c.varies and c.look.kind != "span" and not c.name.is_of_other]
     profile = recurring(telling, rows)
     if not profile:

@@ -7,6 +7,7 @@ from itertools import combinations, islice
 from math import prod
 
 import numpy as np
+import polars as pl
 
 from shoal.data.column_words import PERSONAL, mean, meanings
 from shoal.data.person.candidates import (
@@ -26,11 +27,16 @@ from shoal.data.person.columns import (
     COUNTED,
     EXCEPTIONS,
     LETTERED,
+    NEARLY_ALL,
     NO_NUMBERS,
     PARTED,
+    STEMS,
     STRONG,
+    People,
     PersonColumn,
     distinct,
+    is_value,
+    parts_of,
 )
 
 MOST_KEYS = 4 * MOST_ROWS  # pairs of a group and a number that are looked at
@@ -40,6 +46,11 @@ LARGEST_WITHIN = 30  # distinct numbers that members of a group have
 MOST_WAVES = 60  # of a panel, or questions, or trials
 MOST_SHOWN = 3  # columns of any name that a question lists
 WAVES_SEEN = 0.5  # share of them in which each is seen
+_DAY = r"(19|20)\d\d[-_/. ]?(0[1-9]|1[0-2])([-_/. ]?([0-2]\d|3[01]))?"
+_ENDS_IN_DAY = f"{_DAY}$"
+_BEGINS_WITH_DAY = rf"^\D*({_DAY}|[0-3]\d[-_/. ]?[01]\d[-_/. ]?(19|20)\d\d)(\D|$)"
+OFTEN = 1.5  # records of each of whom keys begin with, on average
+PERSON_BY_NAME = ("civil", "person")
 OF_SOMEBODY = (*PERSONAL, *"person civil contact name first last".split())
 """Kinds of columns that are of the people of a table, whoever serves them."""
 
@@ -55,18 +66,20 @@ def followed(columns: Sequence[PersonColumn]) -> list[Candidate]:
 
 
 def parts_of_keys(columns: Sequence[PersonColumn]) -> Iterator[Candidate]:
-    """What repeats in keys that number every record: what stands before a counter, as in `P001-2`,
-    or behind a year, as in `2021-P001`, unless other columns contradict it.
+    """What repeats in keys that number every record: what stands before any sign, as `P001` does in
+    `P001_1.png`, or behind a year, as in `2021-P001`, unless other columns contradict it.
 
     Where numbers do not show it by themselves, other columns have to confirm it.
     """
+    looks = {**dict.fromkeys(STEMS, _by_stem), COUNTED: _before_counter}
+    looks |= {LETTERED: _before_counter, PARTED: _behind_first}
     for column in columns:
-        is_key = column.is_parted and column.look.kind == "text" and not _is_of_no_person(column)
-        if not is_key or column.look.token in STRONG or column.repeats(FEWEST):
+        is_key = column.is_parted and column.look.kind in ("text", "span")
+        is_of_nobody = _is_of_no_person(column) and not column.name.ends("issued")
+        if not is_key or is_of_nobody or column.look.token in STRONG or column.repeats(FEWEST):
             continue
-        for part in (COUNTED, LETTERED, PARTED):
-            look = column.behind_first if part == PARTED else column.before_counter
-            people, is_seen = look(part)
+        for part, look in looks.items():
+            people, is_seen = look(column.texts, part)
             if not FEWEST <= people.repeated < MOST_TO_A_NUMBER * people.distinct:
                 continue
             one = Candidate((column,), "part", people, part=part)
@@ -75,6 +88,56 @@ def parts_of_keys(columns: Sequence[PersonColumn]) -> Iterator[Candidate]:
             if is_shown or (is_seen and not found.is_contradicted):
                 yield one
                 break
+
+
+def _by_stem(texts: pl.Series, pattern: str) -> tuple[People, bool]:
+    """The records by what stands before a sign in their keys, if what stands behind it is a date or
+    one of the few names of a person's files and samples; else nobody's.
+
+    That may be a number in itself, as in `S12-0001`, and what stands before it may end in a date or
+    in the number of one of a few waves. Some keys show that, as all take long.
+    """
+    some = texts.sample(min(len(texts), MOST_KEYS), seed=6).str.extract_groups(pattern)
+    stem, word, rest = some.struct.unnest().drop_nulls()
+    are_dates = rest.str.contains(_BEGINS_WITH_DAY)
+    is_other = (rest.str.contains(r"^\d+$") & ~are_dates) | stem.str.contains(_ENDS_IN_DAY)
+    is_lettered = (stem + rest).str.contains(r"\p{L}")
+    first = rest.str.extract(r"^([^\W_]*\d[^\W_]*)").fill_null(rest)
+    are_few = first.n_unique() < MANY or 2 * rest.n_unique() <= len(rest)
+    is_told = are_dates | (is_lettered & are_few)
+    is_seen = (is_told & ~is_other).sum() >= NEARLY_ALL * len(some)
+    if not is_seen or word.n_unique() < MANY or len(stem) - stem.n_unique() < FEWEST:
+        nobody = np.zeros(len(texts), dtype=bool)
+        return People(nobody.astype(np.int64), nobody), False
+    people = People(parts_of(texts, pattern).hash().to_numpy(), is_value(texts))
+    return people, people.records >= OFTEN * people.distinct
+
+
+def _before_counter(texts: pl.Series, pattern: str) -> tuple[People, bool]:
+    """The records by what the first group of a pattern finds in their keys, and whether its second
+    one counts them up: 1, 2, 3 or a, b, c, of which the first is most frequent.
+    """
+    parts = pl.DataFrame({"of": parts_of(texts, pattern), "nth": texts.str.extract(pattern, 2)})
+    counts = parts.drop_nulls().group_by("nth").len().sort("len", "nth", descending=[True, False])
+    ranks = parts.join(counts.with_row_index("rank", 1), on="nth")
+    greatest = ranks.group_by("of").agg(pl.max("rank"))["rank"]
+    is_counter = len(ranks) >= max(ANEW * int(greatest.sum()), len(texts) / EXCEPTIONS)
+    return People(parts["of"].hash().to_numpy(), is_value(texts)), is_counter
+
+
+def _behind_first(texts: pl.Series, pattern: str) -> tuple[People, bool]:
+    """The records by what stands behind the first part of their keys, as `P001` in `2021-P001`; and
+    whether that is a year, in which some are left out, or all years have as many: numbers of what
+    happened are given one after the other.
+    """
+    number = texts.str.extract(r"(\d+)\D*$")
+    parts = pl.DataFrame({"first": texts.str.extract(r"^(\w+)"), "number": number})
+    numbers = pl.col("number").cast(pl.Int64, strict=False)
+    greatest = parts.group_by("first").agg(numbers.max())["number"]
+    is_left_out = len(parts) < NEARLY_ALL * int(greatest.sum() or 0)
+    is_year = bool(texts.str.contains(r"^(19|20)\d\d\W\p{L}").all())
+    people = People(parts_of(texts, pattern).hash().to_numpy(), is_value(texts))
+    return people, is_year and (is_left_out or greatest.n_unique() == 1)
 
 
 def last_resorts(columns: Sequence[PersonColumn]) -> list[Candidate]:
@@ -94,6 +157,52 @@ def last_resorts(columns: Sequence[PersonColumn]) -> list[Candidate]:
         and MANY <= one.people.repeated < MOST_TO_A_NUMBER * one.people.distinct
     ]
     return seldom + _staff_alone(columns)
+
+
+def issued(columns: Sequence[PersonColumn]) -> list[Candidate]:
+    """Numbers that a group may have given to people, as a `Hospital Number` is, and random ones
+    under any title, unless records of one have other names, or a person's number that is more than
+    a counter of the records.
+    """
+    if not all(_is_counter(one.parts[0]) for one in of_every_record(columns)):
+        return []
+    found = [Candidate((c,), "number", c.people) for c in columns if _may_be_issued(c)]
+    names = [c for c in columns if c.name.kind in ("first", "last", "name") and c.varies]
+    return [
+        one
+        for one in found
+        if one.people.distinct > MANY and one.people.repeated >= FEWEST
+        if not any(_differs_within(name, one) for name in names)
+    ]
+
+
+def of_every_record(columns: Sequence[PersonColumn]) -> list[Candidate]:
+    """What is named for people and differs in each record."""
+    named = [c for c in columns if c.name.kind in PERSON_BY_NAME and not c.again]
+    return [Candidate((c,), "person", c.people) for c in named if not c.repeats() and not c.blank]
+
+
+def _is_counter(column: PersonColumn) -> bool:
+    """Whether its cells end in numbers of which each is by one above another."""
+    ends = column.texts.str.extract(r"(\d+)\D*$").cast(pl.Int64, strict=False).sort()
+    return not ends.has_nulls() and bool((ends.diff().drop_nulls() == 1).all())
+
+
+def _may_be_issued(column: PersonColumn) -> bool:
+    name, look = column.name, column.look
+    if name.kind not in ("group", "thing", "staff") or look.kind in NO_NUMBERS:
+        return False
+    if name.is_place or name.has("area", "goods", "animal", "firm"):
+        return False
+    is_group = name.kind == "group" and name.says_number
+    is_thing = name.ends("issued") and bool(name.says_number or look.token)
+    return column.is_random or is_group or is_thing
+
+
+def _differs_within(column: PersonColumn, one: Candidate) -> bool:
+    """Whether records of one value hold different ones of a column."""
+    both = Candidate.together(*one.parts, column).people.distinct
+    return both > CROSSING * one.people.distinct
 
 
 def _staff_alone(columns: Sequence[PersonColumn]) -> list[Candidate]:

@@ -5,7 +5,8 @@ nobody: a usual sign for no value, a person's name alone, or what all such rows 
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -21,6 +22,9 @@ from shoal.policy.model import PolicyModel
 from shoal.policy.proposal.cells import ColumnCells
 
 _ANY_TOTAL = "(?i)" + "|".join(sorted(meanings()["total"]))
+_NUMBER = re.compile(r"[-+]?[\d.,' ]*\d([eE][-+]?\d+)?\s?%?")
+MOST_LAST = 20
+"""Rows at the end of a table among which statistics of those above them stand."""
 _NOTE = r"\p{L}.*[ :=]"
 CHANCE = 0.01
 """The chance that all these people give one answer, below which a form was filled in beforehand."""
@@ -100,13 +104,16 @@ def _rows_apart(table: Table, model: PolicyModel) -> np.ndarray:
     }
     names, found = np.zeros(table.records, dtype=np.int8), [np.zeros(0, dtype=np.int64)]
     filled, noted = (np.zeros(len(empty), dtype=np.int64) for _ in range(2))
+    last = []
     for column in (Texts.of(table, title) for title in table.names):
         names += column.rows_called(column.texts == column.title.strip())
         found += _totals(column, lacking, column.title in removed)
+        last.append(_last_cells(column, column.title in removed, model.no_names))
         if 0 < len(empty) <= MOST_NOTES:
             filled += ~column.rows_called(column.texts.is_in(["", *model.no_names]))[empty]
             is_note = column.texts.str.contains(_NOTE) & column.texts.is_unique()
             noted += column.rows_called(is_note)[empty]
+    found.append(table.records - 1 - np.arange(_statistics(list(zip(*last, strict=True)))))
     found += [np.flatnonzero(names > 1), empty[(filled == 1) & (noted == 1)]]
     return np.unique(np.concatenate(found))
 
@@ -131,6 +138,42 @@ def _is_total(text: str, others: pl.Series) -> bool:
         return False
     is_alone = all(fold(word) in known["beside_total"] for word in rest)
     return is_alone or " ".join(rest) in others
+
+
+class _Cell(NamedTuple):
+    """A text of a row. is_statistic: whether it is a word for one, and no other row holds it."""
+
+    text: str
+    is_statistic: bool
+    is_label: bool
+
+
+def _last_cells(column: Texts, is_label: bool, no_names: Container[str]) -> list[_Cell]:
+    """The last cells of a column, the last one first. is_label: whether it names the rows."""
+    known = meanings()["total"] | meanings()["statistic"]
+    texts = column.texts.gather(column.codes[: -MOST_LAST - 1 : -1]).fill_null("").to_list()
+    words = {text: fold(re.sub(r"[\W_]", "", text.replace("%", "percent"))) for text in texts}
+    once = {
+        text
+        for text in words
+        if words[text] in known and column.rows_called(column.texts == text).sum() == 1
+    }
+    return [_Cell("" if one in no_names else one, one in once, is_label) for one in texts]
+
+
+def _statistics(rows: Sequence[Sequence[_Cell]]) -> int:
+    """How many of the last rows are called `SD`, `Min`, `N` and the like by their first text, while
+    most other cells are numbers; one alone is not enough but in a column that names the rows.
+    """
+    labels: list[_Cell] = []
+    for row in rows:
+        numbers = [cell for cell in row if _NUMBER.fullmatch(cell.text) and not cell.is_statistic]
+        texts = [cell for cell in row if cell.text and cell not in numbers]
+        if not (texts and texts[0].is_statistic and len(numbers) >= len(texts)):
+            break
+        labels.append(texts[0])
+    is_told = len(labels) > 1 or any(one.is_label for one in labels)
+    return len(labels) if is_told else 0
 
 
 def _alike(rows: np.ndarray, columns: Sequence[Described]) -> np.ndarray:
