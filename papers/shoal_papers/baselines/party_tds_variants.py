@@ -21,14 +21,7 @@ import numpy as np
 
 from shoal.data.option import parameter
 from shoal.fusion.ground import Ground
-from shoal.fusion.methods.party_tds import (
-    MOST_AHEAD,
-    PAPER,
-    SCORE,
-    USUAL_AHEAD,
-    Party,
-    TdsRule,
-)
+from shoal.fusion.methods.party_tds import MOST_AHEAD, PAPER, SCORE, USUAL_AHEAD, Party, TdsRule
 from shoal.protocols import FusionMethod
 from shoal.search.specialization import SCORES, Candidate
 

@@ -41,13 +41,7 @@ from shoal_papers.reproduce.republication_bench import (
     bench,
 )
 from shoal_papers.reproduce.returning_bench import AS_NEWCOMERS, AS_PEOPLE
-from shoal_papers.reproduce.wearer_tables import (
-    IN_FILE_ORDER,
-    INVENTED,
-    QUASI,
-    SHUFFLED,
-    WINDOWS,
-)
+from shoal_papers.reproduce.wearer_tables import IN_FILE_ORDER, INVENTED, QUASI, SHUFFLED, WINDOWS
 
 METHODS = {
     STATIC_1: ("static-1", "by=mondrian"),

@@ -19,12 +19,7 @@ import shoal as front_door
 from shoal.advise import compare as comparing
 from shoal.advise.compare import compare
 from shoal.advise.comparison import Comparison, Row, promise_titles
-from shoal.advise.methods import (
-    checked_ks,
-    label_of,
-    proposed_methods,
-    with_methods,
-)
+from shoal.advise.methods import checked_ks, label_of, proposed_methods, with_methods
 from shoal.data import numba_kernels
 from shoal.data.certificate import Certificate
 from shoal.errors import InfeasibleError, InputError
@@ -32,13 +27,7 @@ from shoal.policy import registry
 from shoal.policy.policy import Policy
 from shoal.reports.attacks import interval_text
 from shoal.reports.comparison import HIGHEST, LOWEST, MOST_CURVES, apart, in_lines, render, style
-from shoal.reports.comparison_table import (
-    CLASSIFICATION,
-    as_text,
-    columns,
-    faults,
-    more_columns,
-)
+from shoal.reports.comparison_table import CLASSIFICATION, as_text, columns, faults, more_columns
 from shoal.samples import survey
 from unit.reports.test_report import Page
 

@@ -15,13 +15,7 @@ from fusion_cases import Case, cases
 from naive_specialization import NaiveTds
 from sample_policies import content_of
 from shoal.data.taxonomy import IndexedRequirement, Taxonomy
-from shoal.search.specialization import (
-    SCORES,
-    Specialization,
-    Step,
-    spans_of,
-    without_implied,
-)
+from shoal.search.specialization import SCORES, Specialization, Step, spans_of, without_implied
 
 
 def naive_of(case, score):

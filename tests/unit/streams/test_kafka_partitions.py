@@ -13,11 +13,7 @@ from hypothesis import strategies as st
 from shoal.errors import CheckpointError, InputError
 from shoal.policy.policy import Policy
 from shoal.streams import kafka
-from shoal.streams.checkpoint import (
-    NAME,
-    SharedCheckpoint,
-    SharedStream,
-)
+from shoal.streams.checkpoint import NAME, SharedCheckpoint, SharedStream
 from shoal.streams.kafka import Topic, names_in
 from shoal.streams.kafka_group import (
     NOT_ITS_KEY,
