@@ -41,7 +41,13 @@ shoal_policy <- function(df, quasi, sensitive = NULL, subject = NULL, weight = N
 
 # The policy given, or that of the words in the place of one.
 policy_of <- function(policy, df, ..., k = NULL) {
-  if (is.null(policy)) return(shoal_policy(df, ..., k = k))
+  if (is.null(policy)) {
+    policy <- shoal_policy(df, ..., k = k)
+    if (!length(policy$promises)) {
+      stop("no promise: give k, l, t, global_risk or individual_risk", call. = FALSE)
+    }
+    return(policy)
+  }
   if (...length()) {
     stop("policy: says what every column is for; leave out ",
          paste(...names(), collapse = ", "), call. = FALSE)

@@ -199,6 +199,10 @@ def _identity(policy: Policy) -> tuple[str, Any]:
 # Values of k
 
 
+HIDES_NOBODY = "nobody hides in a class of fewer"
+NO_K = "1, no k, is for a policy that bounds the risk of a sample and promises no k"
+
+
 def checked_ks(ks: int | Sequence[int] | None, own: int | None, least: int = 2) -> list[int]:
     """The ks, ascending; raises InputError with everything that is wrong with them.
 
@@ -214,7 +218,7 @@ def checked_ks(ks: int | Sequence[int] | None, own: int | None, least: int = 2) 
     whole = [k for k in ks if isinstance(k, Integral)]
     findings = [] if len(ks) else ["ks: the list is empty; name at least one, for instance 5,10,50"]
     findings += [
-        f"ks: {k} is not a whole number of {least} or more; nobody hides in a class of fewer"
+        f"ks: {k} is not a whole number of {least} or more; {NO_K if k == 1 else HIDES_NOBODY}"
         for k in ks
         if isinstance(k, bool) or not isinstance(k, Integral) or k < least
     ]

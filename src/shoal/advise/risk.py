@@ -54,8 +54,8 @@ class Risk(notebook.Figures):
     scores by them; None where it was not asked. records: by figure, (rows,) in the table's order,
     private: how many people are `alike` by what the row shows, whom they `stand_for` by the weights
     of a sample, and of the row's person the `score` (SUDA), individual `risk` and `household_risk`.
-    by_weight: of a sample, the risk of everybody. alone_by_weight: (lone,) float64, that of those
-    who are alone.
+    individual_risk: of a sample, the risk of everybody, as a certificate has it. alone_by_weight:
+    (lone,) float64, that of those who are alone.
     """
 
     rows: int
@@ -71,7 +71,7 @@ class Risk(notebook.Figures):
     alone_by_counts: int | None = None
     special: SpecialUniques | None = None
     records: Mapping[str, np.ndarray] = field(default_factory=dict)
-    by_weight: SampleReport | None = None
+    individual_risk: SampleReport | None = None
     alone_by_weight: np.ndarray | None = None
 
     def _figures(self) -> Mapping[str, object]:
@@ -148,7 +148,7 @@ class Risk(notebook.Figures):
             **({"exposed": [one.report() for one in self.exposed]} if self.exposed else {}),
             **({} if self.alone_by_counts is None else {"alone_by_counts": self.alone_by_counts}),
             **({} if self.special is None else {"special": self.special.to_dict()}),
-            **({} if self.by_weight is None else {"individual_risk": self.by_weight}),
+            **({} if self.individual_risk is None else {"individual_risk": self.individual_risk}),
             **({} if self.alone_by_weight is None else {"alone_by_weight": self._named()}),
         }
 
@@ -214,7 +214,7 @@ def _with_records(found: Risk, classes: Classes) -> Risk:
     return replace(
         found,
         records=records,
-        by_weight=sample_report(classes),
+        individual_risk=sample_report(classes),
         alone_by_weight=risks.own[lone],
     )
 

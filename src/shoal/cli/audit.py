@@ -161,18 +161,19 @@ def _caveats(result: "AuditResult", original: str | None, is_stream: bool) -> It
         cells = "whether they cover the original is not judged"
         if left is not None:
             cells = "each can cover a row of its own" if left == 0 else "not each covers a row"
-        yield (
-            f"rows are sorted by what they show, so nobody knows whose is whose: {cells}, and"
-            " people are not counted; give --trace"
-        )
+        why = "rows are sorted by what they show, so nobody knows whose is whose"
+        if _order(result) is None:
+            why = "nobody knows whose row is whose"
+        yield f"{why}: {cells}, and people are not counted; give {_lacking(result, original)}"
     if result.certificate["counted"] == "rows":
-        is_input = result.problem.schema.render.order == "input"
-        remedy = f"; give {'--original' if is_input else '--original and --trace'} to count people"
-        yield f"the release names no subjects, so rows were counted, not people{remedy}"
+        yield (
+            "the release names no subjects, so rows were counted, not people; to count people,"
+            f" give {_lacking(result, original)}"
+        )
     if any(promise["holds"] is None for promise in result.certificate["promises"]):
         yield (
             "risk in the population is not measured: it needs the weights of the original, row by"
-            " row; give --original, and --trace where rows are sorted"
+            f" row; give {_lacking(result, original)}"
         )
     accepted = result.certificate.get("attacks", {}).get("accept", [])
     if any(row["holds"] is None for row in accepted):
@@ -189,6 +190,23 @@ def _caveats(result: "AuditResult", original: str | None, is_stream: bool) -> It
             "t-closeness was measured to the published file itself; name what the stream was"
             " compared with in the policy (reference)"
         )
+
+
+def _order(result: "AuditResult") -> str | None:
+    """The order of the rows, as its certificate has it: None is one that nothing tells."""
+    order: str | None = result.certificate["output"]["dialect"]["order"]
+    return order
+
+
+def _lacking(result: "AuditResult", original: str | None) -> str:
+    """What an audit has to be given to know whose row is whose."""
+    lacking = ["--original"] if original is None else []
+    if _order(result) != "input":
+        lacking.append("--trace")
+    found = " and ".join(lacking)
+    if _order(result) is None:
+        found += ", or, if rows are in the original's order, 'render: {order: input}' in the policy"
+    return found
 
 
 def _audit_linked(asked: AuditRequest, policy: "Policy", run: options.Run) -> int:

@@ -99,8 +99,8 @@ class CompareRequest(Request, kw_only=True):
     )
     ks: str | None = option(
         "--ks K,K,...",
-        "Values of k; 5, 10, 25, 50 and the policy's when left out. 1, no k, is for a bound of the"
-        " risk of a sample.",
+        "Values of k; 5, 10, 25, 50 and the policy's when left out. 1, no k, is for a policy that"
+        " bounds the risk of a sample and promises no k.",
     )
     skip: list[str] | None = option(
         "--skip K:METHOD", "A point that is measured already; repeatable."

@@ -357,7 +357,7 @@ def _special_lines(risk: Risk, found: SpecialUniques) -> Iterator[str]:
 
 def _by_weight_lines(risk: Risk) -> Iterator[str]:
     """How likely people of a sample are re-identified in the population, on average and at most."""
-    found = risk.by_weight
+    found = risk.individual_risk
     if found is None:
         return
     yield ""

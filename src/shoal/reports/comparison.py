@@ -175,7 +175,7 @@ CHARTS = (
     ),
     Curves(
         gettext("Risk over k"),
-        gettext("mean risk, % (grey: above 1/k)"),
+        gettext("prosecutor mean, % (grey: above 1/k)"),
         gettext(
             "The chance to pick a person out of the people of a class, on average over all people."
             " Shaded is what lies above 1 / k, the most that k allows anybody."

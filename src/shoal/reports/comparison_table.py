@@ -189,11 +189,12 @@ def _promise(title: str) -> FigureColumn:
 
 LOSS = _measure("gcp", "gcp", percent, MEASURES["gcp"])
 RISK = _measure(
-    gettext("mean risk"),
+    gettext("prosecutor mean"),
     "prosecutor_mean",
     percent,
     gettext(
-        "The chance to pick a person out of the people of a class, on average over all people."
+        "The chance to pick a person out of the people of a class, on average over all people, for"
+        " an attacker who knows that the person is in the release."
     ),
 )
 ATTACKS = (
@@ -229,7 +230,7 @@ OTHERS = (
         gettext("Generalized loss: as gcp, against the range that occurs in the release."),
     ),
     _measure(
-        gettext("max risk"),
+        gettext("prosecutor max"),
         "prosecutor_max",
         percent,
         gettext("The prosecutor's greatest chance to pick a person's record."),

@@ -15,7 +15,7 @@ from shoal.data.warnings import ROWS_LINKED
 from shoal.reports.in_short import several_classes
 from shoal.reports.pages import Measured, listed
 
-ORDERS = {
+ORDERS: dict[str | None, str] = {
     "input": gettext(
         "Rows stand in the order of the input. Anyone who knows that order, such as an"
         " alphabetical list, can tell who is who; leave 'order: input' out of the policy."
@@ -23,6 +23,10 @@ ORDERS = {
     "content": gettext(
         "Rows are sorted by what they show, so their order tells nothing about the order of"
         " the input."
+    ),
+    None: gettext(
+        "Rows are not sorted by what they show. Where they are in the order of the input, anyone"
+        " who knows that order can tell who is who."
     ),
 }
 
@@ -105,7 +109,9 @@ def limits(measured: Measured) -> Iterator[tuple[str, str]]:
         )
     linked = linked_rows(certificate)
     yield gettext("Can rows of one person be linked?"), f"{linked[:1].upper()}{linked[1:]}."
-    yield (gettext("The order of the rows."), ORDERS[schema.render.order])
+    output = certificate.get("output") or {}
+    order = output.get("dialect", {}).get("order", schema.render.order)
+    yield (gettext("The order of the rows."), ORDERS[order])
     if certificate["records"].get("withheld"):
         yield (
             gettext("Withheld records."),

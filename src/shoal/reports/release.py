@@ -210,12 +210,16 @@ def attackers(
             [(highest, risk["prosecutor_max"]), (mean, risk["prosecutor_mean"])],
         ),
         (gettext("Journalist"), f"{knows_nobody} {rests_on}", [(highest, risk["journalist_max"])]),
-        (gettext("Marketer"), f"{knows_all} {links}", [(gettext("expected"), risk["marketer"])]),
+        (
+            gettext("Marketer"),
+            f"{knows_all} {links} {rests_on}",
+            [(gettext("expected"), risk["marketer"])],
+        ),
     ]
     if (weighed := certificate.get("individual_risk")) is not None:
         named = gettext(
-            "The chance to be re-identified in the population, estimated by the weights of the"
-            " sample."
+            "The chance that such a list of the population identifies a person, estimated by the"
+            " weights of the sample."
         )
         own = weighed["own"]
         rows.append(

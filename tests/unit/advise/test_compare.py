@@ -19,7 +19,7 @@ import shoal as front_door
 from shoal.advise import compare as comparing
 from shoal.advise.compare import compare
 from shoal.advise.comparison import Comparison, Row, promise_titles
-from shoal.advise.methods import checked_ks, label_of, proposed_methods, with_methods
+from shoal.advise.methods import NO_K, checked_ks, label_of, proposed_methods, with_methods
 from shoal.data import numba_kernels
 from shoal.data.certificate import Certificate
 from shoal.errors import InfeasibleError, InputError
@@ -368,10 +368,12 @@ def test_the_command_that_is_recommended_without_a_k_is_one_that_publishes(
     assert (done.status, Path("released.csv").exists()) == (0, True)
 
 
-def test_a_k_is_compared_with_none_only_where_a_bound_hides_people():
+def test_a_k_is_compared_with_none_only_where_a_bound_hides_people(shoal):
     assert compare(*sample_with_weights(), ["risk"], [1, 3]).ks == (1, 3)
-    with pytest.raises(InputError, match="ks: 1 is not a whole number of 2 or more"):
+    with pytest.raises(InputError, match=r"ks: 1 is not a .*; 1, no k, is for a policy that"):
         compare(*sample_with_weights({"model": "k-anonymity", "k": 3}), ["risk"], [1, 3])
+    help_text = " ".join(shoal("compare", "--help").out.replace("│", " ").split())
+    assert NO_K.partition(", ")[2] in help_text
 
 
 # What can't be, and what is broken

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import polars as pl
 import pytest
@@ -223,10 +225,24 @@ def test_a_weight_that_all_of_a_household_share_is_that_of_a_sample():
     assert columns["weight"].ask is None
 
 
-def test_a_weight_that_differs_in_a_household_is_somebodys_own():
-    columns = proposed(HOMES.with_columns(weight=pl.Series([20, 71, 30, 84, 63, 77])))
+BODIES = pl.Series("weight", [20.0, 71.5, 30, 84, 63, 77])
+ASKS_FOR_A_ROLE = "does it say how many people of the population .* give it the role 'weight'"
+
+
+def test_a_weight_that_differs_in_a_household_stays_known_and_asks_for_both_roles():
+    columns = proposed(HOMES.with_columns(BODIES))
     assert columns["weight"].role == "quasi"
+    assert re.search(f"{ASKS_FOR_A_ROLE}, and 'hh' the role 'household'$", columns["weight"].ask)
     assert columns["hh"].role != "household"
+
+
+@pytest.mark.parametrize("name", ["weight", "wgt", "pesos"])
+def test_a_weight_of_hundredths_asks_and_one_of_a_body_does_not(name):
+    alone = HOMES.select("age", BODIES.alias(name))
+    assert proposed(alone)[name].ask is None
+    (weight,) = proposed(alone.with_columns(pl.col(name) + 0.25).select(name)).values()
+    assert weight.role == "quasi"
+    assert re.search(f"{ASKS_FOR_A_ROLE}$", weight.ask)
 
 
 def test_the_name_of_a_survey_suggests_a_weight_and_asks():

@@ -114,7 +114,8 @@ def test_risk_is_the_certificates_with_that_of_every_record_in_order(shoal, tmp_
     keys = list(frame.select(found.quasi).iter_rows())
     weights, homes = frame["weight"].to_list(), frame["household"].to_list()
     own, carried = naive.risks(keys, weights, homes)
-    stated = found.to_dict()["individual_risk"]
+    stated = found.individual_risk
+    assert stated == found.to_dict()["individual_risk"]
     assert stated["own"]["mean"] == pytest.approx(np.mean(own), rel=1e-10)
     assert stated["household"]["mean"] == pytest.approx(np.mean(carried), rel=1e-10)
     alone = [r for r, key in zip(own, keys, strict=True) if keys.count(key) == 1]

@@ -221,6 +221,35 @@ def test_an_audit_with_the_rows_of_the_original_measures_the_published_file(shoa
     assert shoal("verify", *released).status == 0
 
 
+def test_a_file_in_the_originals_order_is_measured_once_the_policy_says_so(shoal, tmp_path):
+    said, page = audited_rows(shoal, tmp_path, FRAME.reverse())
+    assert "sorted by what they show" not in said + page.replace("not sorted by what they show", "")
+    assert said.count("'render: {order: input}' in the policy") == 2
+    assert "Rows are not sorted by what they show." in page
+    said, _ = audited_rows(shoal, tmp_path, FRAME.reverse(), render={"order": "input"})
+    assert "not measured" not in said
+    assert "give --" not in said
+
+
+def test_a_sorted_file_needs_the_trace(shoal, tmp_path):
+    said, page = audited_rows(shoal, tmp_path, FRAME)
+    assert "rows are sorted by what they show, so nobody knows whose is whose" in said
+    assert "give --trace\n" in said
+    assert "order: input" not in said
+    assert "Rows are sorted by what they show" in page
+
+
+def audited_rows(shoal, folder, frame, **changed):
+    """What an audit says of a file that shows all of the frame as it is, and its report."""
+    table, released = folder / "in.csv", folder / "out.csv"
+    policy, report = folder / "p.json", folder / "a.html"
+    frame.write_csv(table)
+    frame.select("age").write_csv(released)
+    policy.write_text(json.dumps(POLICY | changed))
+    done = shoal("audit", released, "-p", policy, "--original", table, "--report", report)
+    return done.err, report.read_text()
+
+
 def test_the_attack_on_the_population_takes_the_weights():
     certificate = shoal.publish(FRAME, POLICY, attack=["population"]).certificate
     found = certificate["attacks"]["population"]

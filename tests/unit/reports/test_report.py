@@ -693,10 +693,24 @@ def test_the_risk_by_the_weights_of_a_sample_has_a_name_of_its_own(tmp_path):
     ).outcome.certificate
     risk, own = certificate["risk"], certificate["individual_risk"]["own"]
     assert risk["journalist_max"] > 2 * own["max"]
-    shown = {name: [figure for _, figure in figures] for name, _, figures in attackers(certificate)}
+    found = attackers(certificate)
+    shown = {name: [figure for _, figure in figures] for name, _, figures in found}
     assert shown["Journalist"] == [risk["journalist_max"]]
     assert shown["Marketer"] == [risk["marketer"]]
     assert shown["Individual risk"] == [own["max"], own["mean"]]
+    said = {name: text for name, text, _ in found}
+    assert "this is an upper bound" in said["Marketer"]
+    assert "such a list of the population" in said["Individual risk"]
+
+
+def test_the_marketers_chance_is_called_a_bound_only_where_no_population_was_compared():
+    risk = dict.fromkeys(("prosecutor_max", "prosecutor_mean", "journalist_max", "marketer"), 0.2)
+    around = {"source": "weights", "journalist_max": 0.1, "marketer": 0.1}
+    for attacks, is_bound in (({}, True), ({"population": around}, False)):
+        said = {name: text for name, text, _ in attackers({"risk": risk, "attacks": attacks})}
+        for name in ("Journalist", "Marketer"):
+            assert ("this is an upper bound" in said[name]) == is_bound
+            assert ("(weights)" in said[name]) != is_bound
 
 
 def test_the_legend_of_the_risks_stays_in_the_chart_and_names_both_bounds(tmp_path):

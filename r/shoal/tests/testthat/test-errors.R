@@ -9,7 +9,18 @@ test_that("an error of the command is an R error with its line and status, and l
 test_that("an error names files as the caller knows them", {
   failure <- expect_error(shoal_publish(people(), list(version = 1, nonsense = 2)))
   expect_false(grepl(tempdir(), conditionMessage(failure), fixed = TRUE))
-  expect_match(conditionMessage(failure), "'policy.json'", fixed = TRUE)
+  expect_match(conditionMessage(failure), "policy, nonsense: is not a known key", fixed = TRUE)
+  expect_false(grepl(".json", conditionMessage(failure), fixed = TRUE))
+  own <- file.path(tempdir(), "policy.json")
+  on.exit(unlink(own))
+  writeLines('{"version": 1, "nonsense": 2}', own)
+  expect_error(shoal_publish(people(), own), "policy '.+/policy.json', nonsense")
+})
+
+test_that("words without a promise are refused by the words that make one", {
+  expect_error(shoal_publish(people(), quasi = "sex", other = "drop"), "no promise: give k, l, t,")
+  policy <- shoal_policy(people(), quasi = "sex", other = "drop")
+  expect_error(shoal_publish(people(), policy), "policy, promises: is empty")
 })
 
 test_that("columns that text can't bring back are refused together, and no cell is shown", {

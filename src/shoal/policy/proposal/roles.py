@@ -279,6 +279,7 @@ _RULES: tuple[Callable[[ColumnCells], Guess | None], ...] = (
 
 
 STANDS_FOR = "does it say how many people of the population a record stands for?"
+HUNDREDTHS = r"\.\d\d"  # bodies are seldom weighed that exactly
 
 
 def with_sample(
@@ -287,7 +288,8 @@ def with_sample(
     """The guesses with the column of weights and that of households, if there are some.
 
     A weight is 1 at least in every record. A household whose people have one weight shows that it
-    is no body's; the name of a survey suggests it, and somebody has to confirm that.
+    is no body's. Somebody has to confirm what the name of a survey suggests; where there is only a
+    household, or hundredths, it stays a quasi-identifier that asks.
     """
     homes = [name for name, c in columns.items() if mean(c.words, "household") and c.repeats]
     for name, column in columns.items():
@@ -300,6 +302,10 @@ def with_sample(
             return {**guesses, name: weight, home: lives}
         if mean(column.words, "survey"):
             return {**guesses, name: weight.asking(STANDS_FOR)}
+        if homes or column.values.str.contains(HUNDREDTHS).any():
+            beside = f", and '{homes[0]}' the role 'household'" if homes else ""
+            asked = f"{STANDS_FOR} if so, give it the role 'weight'{beside}"
+            return {**guesses, name: guesses[name].asking(asked)}
     return dict(guesses)
 
 
