@@ -80,7 +80,7 @@ def bill_of_materials(
                 "version": version,
                 "purl": own,
                 "licenses": [{"license": {"id": licence}}],
-            },
+            }
         },
         "components": [components[package] for package in sorted(components)],
         "dependencies": [

@@ -55,12 +55,7 @@ NINE = (
 CUP = ("ZIP", "AGE", "GENDER", "INCOME", "STATE", "RAMNTALL", "NGIFTALL", "MINRAMNT")
 PLAIN_SECONDS, SUPPRESSED_SECONDS, PER_RECORD, MEMORY = 0.3, 3.0, 10.0, 3.0
 MILLIONS = 1_200_000
-ARX = {
-    ("Adult", 0.0): 0.027,
-    ("Adult", 1.0): 1.16,
-    ("Cup", 0.0): 0.029,
-    ("Cup", 1.0): 29.9,
-}
+ARX = {("Adult", 0.0): 0.027, ("Adult", 1.0): 1.16, ("Cup", 0.0): 0.029, ("Cup", 1.0): 29.9}
 
 
 @dataclass(frozen=True)

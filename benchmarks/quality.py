@@ -28,11 +28,7 @@ CLAIM = (
 KS = (5, 10, 50, 100)
 ROUNDED = "rounded-partition"
 # and those that aim at t-closeness take minutes each: measured for one k
-CLUSTERING = {
-    "mdav",
-    "k-member",
-    "oka",
-}
+CLUSTERING = {"mdav", "k-member", "oka"}
 CLUSTERING_K = 10
 VALUES = {"ordered": lambda k: adult.policy(adult.EIGHT, k), "hierarchies": adult.over_hierarchies}
 # ARX 3.9.2, best local recoding on this table and over these hierarchies: figures of this project,

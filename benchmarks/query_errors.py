@@ -9,14 +9,7 @@ import adult
 import numpy as np
 import polars as pl
 
-from shoal.auditor.measure import (
-    ATTRIBUTES,
-    QUERIES,
-    SANITY,
-    VALUES,
-    People,
-    group_query_error,
-)
+from shoal.auditor.measure import ATTRIBUTES, QUERIES, SANITY, VALUES, People, group_query_error
 from shoal.data.partition import Partition
 from shoal.data.table import Table
 from shoal.policy.binding.table import bind

@@ -27,10 +27,7 @@ LARGE, MILLION, MANY, MOST = 100_000, 1_000_000, 12, 200
 SMALL = 1500
 KILLS = 100
 # CRP and k-member in DESIGN's anchors, per cent on Adult at k = 10
-GCP_OF_PAPER, BEST_OTHER = (
-    5.4,
-    4.87,
-)
+GCP_OF_PAPER, BEST_OTHER = (5.4, 4.87)
 CLUSTERS = ("k-member", "rounded-partition", "lattice-peeling")
 
 

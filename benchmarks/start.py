@@ -33,11 +33,7 @@ IMPORTS = "import numpy, numba, polars"
 def measure(asked: Asked) -> Result:
     with tempfile.TemporaryDirectory(prefix="shoal-bench-") as name:
         folder = Path(name)
-        figures = [
-            *help_and_floor(asked.repeats),
-            *_samples(folder, asked),
-            *_adult(folder, asked),
-        ]
+        figures = [*help_and_floor(asked.repeats), *_samples(folder, asked), *_adult(folder, asked)]
     return Result(
         "start",
         TITLE,

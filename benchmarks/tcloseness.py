@@ -140,10 +140,7 @@ def _single(asked: Asked) -> Iterator[Figure]:
     for name in ("FEDTAX", "FICA"):
         table = census(name, rows=asked.rows)
         pairs = [
-            (
-                measured(Ours(), table, k, t),
-                measured(TClosenessTFirst(), table, k, t),
-            )
+            (measured(Ours(), table, k, t), measured(TClosenessTFirst(), table, k, t))
             for k in KS
             for t in TS
         ]

@@ -47,10 +47,7 @@ def measure(asked: Any) -> Any:
         figures += [
             Figure(f"one thread, {kind}", "CPU s", tuple(runs["one"])),
             Figure(
-                f"two threads over one, {kind}",
-                "times",
-                ratios(runs["two"], runs["one"]),
-                OVERHEAD,
+                f"two threads over one, {kind}", "times", ratios(runs["two"], runs["one"]), OVERHEAD
             ),
         ]
         for cores in CORES:

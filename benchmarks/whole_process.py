@@ -20,11 +20,7 @@ CLAIM = (
     " CSV. One thread each; CPU seconds and peak memory of the whole process, start included."
 )
 # records, what is sensitive, times of Polars at most
-CASES = (
-    (1_000_000, "income", 2.6),
-    (10_000_000, "income", 1.9),
-    (1_000_000, "amounts", 3.5),
-)
+CASES = ((1_000_000, "income", 2.6), (10_000_000, "income", 1.9), (1_000_000, "amounts", 3.5))
 OF_PARQUET, MOST_SECONDS_OF_PARQUET, MOST_MEMORY = 1_000_000, 3.0, 3.0
 SEED = 1
 K = 10

@@ -11,11 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 # a broker that lives for seconds
-QUICK = (
-    "-XX:TieredStopAtLevel=1",
-    "-XX:+UseSerialGC",
-    "-Xshare:auto",
-)
+QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
 JARS = Path(__file__).resolve().parents[1] / ".services" / "kafka"
 
 

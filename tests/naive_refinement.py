@@ -229,11 +229,7 @@ def _grow(
 
 
 def _dissolve(
-    classes: list[Records],
-    a: int,
-    targets: list[int],
-    setting: Setting,
-    log: list[tuple[int, int]],
+    classes: list[Records], a: int, targets: list[int], setting: Setting, log: list[tuple[int, int]]
 ) -> bool:
     loss = setting.loss
     while classes[a]:

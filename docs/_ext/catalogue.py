@@ -22,11 +22,7 @@ from shoal.web.routes_of_release import GRADES
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "shoal"
 CATALOGUE = SOURCE / "locale" / "shoal.pot"
-METHODS = [
-    ("*/templates/*.j2", "jinja2"),
-    ("reports/*.py", "python"),
-    ("web/*.py", "python"),
-]
+METHODS = [("*/templates/*.j2", "jinja2"), ("reports/*.py", "python"), ("web/*.py", "python")]
 PICKED = "words that code picks"
 STATES = ("done", "refused", "failed", "stopped", "interrupted", "waiting", "running", "ended")
 OUTCOMES = ("published", "waits", "withheld", "refused")

@@ -731,11 +731,7 @@ class Renderer(Protocol):
     name: ClassVar[str]
 
     def tables(
-        self,
-        table: Table,
-        encoded: EncodedTable,
-        classes: Partition | Cut,
-        schema: Schema,
+        self, table: Table, encoded: EncodedTable, classes: Partition | Cut, schema: Schema
     ) -> Mapping[str, pl.DataFrame]:
         """The published tables by name, rows in the order of the input.
 

@@ -18,10 +18,10 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "shoal"
 
 CEILINGS = {
-    "lines": 116_950,
-    "logical lines": 73_620,
+    "lines": 116_900,
+    "logical lines": 73_720,
     "modules of more than 3 lines": 442,
-    "lines of imports": 7_300,
+    "lines of imports": 7_230,
     "percent of the biggest package": 11,
     "files that name a format or scheme": 22,
     "parameters annotated with Policy": 80,
@@ -32,7 +32,7 @@ CEILINGS = {
     "'so many' and 'so much'": 0,
     "files of changes": 20,
     "words of docs": 60_000,
-    "lines of tests": 85_660,
+    "lines of tests": 85_700,
 }
 
 PLACE = re.compile(r"\.(csv|tsv|parquet|arrow|jsonl|xlsx)\b|\b(sqlite|postgresql|kafka)://")

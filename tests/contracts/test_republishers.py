@@ -169,9 +169,6 @@ def test_a_view_offers_every_method_for_tables(name):
     """By the names that `by` and `cluster` take."""
     matrix = Matrix.from_columns(np.arange(12.0)[:, None], [11.0])
     placed = Static1(by=name).publish(
-        matrix,
-        LedgerView(partition=partition_table),
-        OnlyK(matrix, 3),
-        np.random.default_rng(0),
+        matrix, LedgerView(partition=partition_table), OnlyK(matrix, 3), np.random.default_rng(0)
     )
     assert np.bincount(placed.labels).min() >= 3

@@ -50,11 +50,7 @@ def fused(forked_parties, tmp_path_factory):
     agreement = folder / "demo" / "bank.parties.yaml"
     content = yaml.safe_load(agreement.read_text()) | {"promises": QIDS}
     agreement.write_text(yaml.safe_dump(content))
-    certificate = fuse_file(
-        str(agreement),
-        str(folder / "out.csv"),
-        transcript=folder / "said",
-    )
+    certificate = fuse_file(str(agreement), str(folder / "out.csv"), transcript=folder / "said")
     return folder, certificate
 
 
@@ -658,8 +654,7 @@ def test_what_a_party_said_at_its_end_is_waited_for(monkeypatch):
     ends = "import sys; sys.stderr.write('shoal: the table is torn; fix it\\n'); sys.exit(2)"
     with pytest.raises(shoal.InputError, match="the table is torn; fix it"):
         fuse.run_to_end(
-            [fuse.PartyProcess("bank", [sys.executable, "-c", ends])],
-            progress=lambda stage: None,
+            [fuse.PartyProcess("bank", [sys.executable, "-c", ends])], progress=lambda stage: None
         )
 
 

@@ -38,10 +38,7 @@ def with_veto(content, method: str, k: int = 2) -> None:
     office = next(party for party in content["parties"] if party["name"] == "office")
     office["attributes"]["district"] = {"role": "plain"}
     promises = [{"model": "k-anonymity", "k": k}]
-    content |= {
-        "promises": promises,
-        "method": {"name": method},
-    }
+    content |= {"promises": promises, "method": {"name": method}}
     content["sensitive"] = dict(SENSITIVE)
 
 

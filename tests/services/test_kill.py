@@ -186,8 +186,7 @@ def test_a_full_disk_is_reported_in_every_format(kind, compressed):
 
 
 @pytest.mark.parametrize(
-    "output",
-    long_but("out.csv", [*(f"out{suffix}" for suffix in SUFFIXES), "policy.yaml"]),
+    "output", long_but("out.csv", [*(f"out{suffix}" for suffix in SUFFIXES), "policy.yaml"])
 )
 def test_a_file_that_may_not_grow_is_reported_in_one_line_and_leaves_nothing(tmp_path, output):
     """A table in each format, and a text: a limit on the size of files is a disk that is full."""

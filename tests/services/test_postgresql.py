@@ -299,13 +299,7 @@ def test_types_and_operators_of_others_stand_behind_the_servers(pg):
 
 @pytest.mark.parametrize(
     ("made", "more", "expected"),
-    [
-        (
-            "(\"1\" int PRIMARY KEY, b text); INSERT INTO t VALUES (1, 'z'), (2, 'a')",
-            "",
-            ["z", "a"],
-        ),
-    ],
+    [("(\"1\" int PRIMARY KEY, b text); INSERT INTO t VALUES (1, 'z'), (2, 'a')", "", ["z", "a"])],
 )
 def test_rows_have_one_order_whatever_the_server_takes_for_equal(pg, made, more, expected):
     pg.run(*f"CREATE TABLE t {made}".split("; "))

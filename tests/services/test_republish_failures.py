@@ -216,10 +216,9 @@ def test_a_power_cut_at_any_instant_leaves_the_ledger_whole(place, monkeypatch, 
         disk.cut(keeps_names)
         assert Ledger.at(place / "L").verify() == [], (instant, made[-1])
         if done is not None:
-            assert Ledger.at(place / "L").releases() == [
-                1,
-                2,
-            ], "what was told to be published stays"
+            assert Ledger.at(place / "L").releases() == [1, 2], (
+                "what was told to be published stays"
+            )
         published += Ledger.at(place / "L").releases() == [1, 2]
         assert append(place / "L", wearers(PEOPLE, 1)).release == 2
         assert Ledger.at(place / "L").verify() == []

@@ -90,10 +90,7 @@ def start(tmp_path_factory) -> Path:
     return folder
 
 
-NAMES = {
-    *"Shoal project SHA UTF kB attacking Grave more".split(),
-    *(copy.name for copy in COPIES),
-}
+NAMES = {*"Shoal project SHA UTF kB attacking Grave more".split(), *(copy.name for copy in COPIES)}
 CHECKS = re.compile(r'<table[^>]* id="checks".*?</table>', re.DOTALL)  # of shoal verify
 BELOW = "attacks auditor advise data fusion ledgers policy privacy streams tables".split()
 

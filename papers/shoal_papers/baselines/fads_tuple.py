@@ -55,10 +55,7 @@ class FadsTuple(StreamMethod):
 
     delta: int = parameter("records that wait at most", default=2000, low=2)
     lifetime: int = parameter("records for which a cluster may be used again", default=200, low=0)
-    leftovers: str = field(
-        default="star",
-        metadata=STAR_OR_DROP,
-    )
+    leftovers: str = field(default="star", metadata=STAR_OR_DROP)
     snap: int = field(default=0, metadata=SNAP)
     tick: int = field(default=1, metadata=TICK)
 

@@ -185,13 +185,7 @@ def _axis(curve: Setting, quick: bool) -> dict[str, Sequence[float]]:
     return {"increments": range(1, last + 1)}
 
 
-IN_SIZES = (
-    by_size(CRP),
-    by_size(STATIC_1),
-    by_size(CRP, 2),
-    by_size(STATIC_1, 2),
-    *BESIDE,
-)
+IN_SIZES = (by_size(CRP), by_size(STATIC_1), by_size(CRP, 2), by_size(STATIC_1, 2), *BESIDE)
 
 FIGURES = (
     Figure(
@@ -213,13 +207,7 @@ FIGURES = (
         curves=GROWING,
     ),
     Figure(
-        "figure_2_loss",
-        "2 Loss (ours: gcp of the whole table)",
-        X,
-        "gcp",
-        X,
-        "gcp",
-        curves=GROWING,
+        "figure_2_loss", "2 Loss (ours: gcp of the whole table)", X, "gcp", X, "gcp", curves=GROWING
     ),
     Figure(
         "figure_3",

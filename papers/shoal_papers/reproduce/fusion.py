@@ -466,9 +466,7 @@ CLAIMS = (
     ),
     Claim("4: larger k, less time", "with three parties time falls as k grows", time_falls),
     Claim(
-        "4: larger k, fewer steps",
-        "ours, as time is load: so do the specializations",
-        steps_fall,
+        "4: larger k, fewer steps", "ours, as time is load: so do the specializations", steps_fall
     ),
     Claim("5: accuracy falls with k", "accuracy falls as k grows, with bumps", accuracy_falls),
     Claim(

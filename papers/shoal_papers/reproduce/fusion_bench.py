@@ -251,11 +251,7 @@ def _medians(runs: list[dict[str, Any]]) -> dict[str, Any]:
     for name in TIMES:
         row[name] = round(statistics.median(run[name] for run in runs), 3)
     whole = [run["seconds"] for run in runs]
-    return row | {
-        "seconds_least": min(whole),
-        "seconds_most": max(whole),
-        "repeats": len(runs),
-    }
+    return row | {"seconds_least": min(whole), "seconds_most": max(whole), "repeats": len(runs)}
 
 
 def _masked(part: pl.DataFrame, domain: Domain, spans: list[tuple[int, int]]) -> pl.DataFrame:

@@ -192,11 +192,7 @@ CLAIMS = (
         " classes of the same sizes",
         against_chance(MARGINAL, "gain", 1),
     ),
-    Claim(
-        "marginal, sure",
-        "and is sure of more people",
-        against_chance(MARGINAL, "sure", 1),
-    ),
+    Claim("marginal, sure", "and is sure of more people", against_chance(MARGINAL, "sure", 1)),
     Claim(
         "joint, gain",
         "under joint t-closeness the attacker gains less than by random classes",

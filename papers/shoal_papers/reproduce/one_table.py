@@ -64,11 +64,7 @@ class OneTable:
         policy = self.policy.with_k(k).with_method(method, settings)
         self._warm_up(policy)
         partition, seconds = self._timed(policy, repeats)
-        return {
-            "records": len(partition.labels),
-            "classes": partition.count,
-            **spread_of(seconds),
-        }
+        return {"records": len(partition.labels), "classes": partition.count, **spread_of(seconds)}
 
     @cached_property
     def _bound(self) -> tuple[Schema, EncodedTable]:

@@ -86,10 +86,7 @@ def _values(column: Column, missing_values: Sequence[str]) -> tuple[pl.Series, n
 
 
 def _match(
-    path: Path,
-    stem: str,
-    cells: Mapping[str, tuple[pl.Series, np.ndarray]],
-    encoding: str | None,
+    path: Path, stem: str, cells: Mapping[str, tuple[pl.Series, np.ndarray]], encoding: str | None
 ) -> HierarchyMatch:
     try:
         paths = read_paths(path, encoding=encoding)

@@ -273,10 +273,7 @@ class Candidate:
 
 
 def person_candidates(
-    table: Table,
-    columns: Mapping[str, ColumnCells],
-    guesses: Mapping[str, Guess],
-    answer: Answer,
+    table: Table, columns: Mapping[str, ColumnCells], guesses: Mapping[str, Guess], answer: Answer
 ) -> list[tuple[Candidate, np.ndarray]]:
     """The likeliest first, every row last, each with (n,) whose row it is, numbered densely.
 

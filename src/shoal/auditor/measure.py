@@ -245,11 +245,7 @@ def measure_two_tables(
 
 
 def _query_error(
-    table: Table,
-    release: Release,
-    groups: Groups,
-    original: Table,
-    problem: Problem,
+    table: Table, release: Release, groups: Groups, original: Table, problem: Problem
 ) -> float | None:
     """How far counts by group are from those of the original; None where it does not fit."""
     encoded, _ = encode(original, problem.schema)

@@ -19,10 +19,7 @@ from shoal.privacy.two_tables import Groups
 
 
 def promise_reports(
-    problem: Problem,
-    release: Release,
-    released: Table,
-    measures: "Measures | Groups | None" = None,
+    problem: Problem, release: Release, released: Table, measures: "Measures | Groups | None" = None
 ) -> list[PromiseReport]:
     """Every promise as the certificate states it; t-closeness to the reference that is declared.
 

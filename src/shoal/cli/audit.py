@@ -98,12 +98,7 @@ def _measure(asked: ReleaseRequest, run: options.Run, downstream: bool = False) 
     whole = {"--trace": is_stream, "--report": run.report, "--others": attacks.others}
     refuse_whole({**whole, "--downstream": downstream}, released, original)
     with shown(run.quiet) as progress:
-        own = OtherRelease(
-            release=released,
-            policy=policy,
-            original=original,
-            trace=asked.trace,
-        )
+        own = OtherRelease(release=released, policy=policy, original=original, trace=asked.trace)
         result = attack_file(
             own,
             attacks.request(policy.tables),

@@ -125,12 +125,7 @@ def ui(
         raise InputError(f"project '{folder}': is a file; name a folder")
     from shoal.web.app import serve
 
-    serve(
-        folder,
-        tables,
-        lambda line: say(line),
-        (lambda path: None) if no_browser else _show,
-    )
+    serve(folder, tables, lambda line: say(line), (lambda path: None) if no_browser else _show)
 
 
 def _show(path: Path) -> None:

@@ -43,12 +43,7 @@ def publish(asked: PublishCommand, run: options.ThreadedRun) -> None:
         return _publish_linked(asked, policy, run)
     if output == "-" and run.as_json:
         raise InputError("--json and -o -: both want standard output; write the release to a file")
-    inputs = [
-        asked.input_path,
-        output,
-        Location(output).certificate,
-        *policy.files,
-    ]
+    inputs = [asked.input_path, output, Location(output).certificate, *policy.files]
     if policy.is_in_two_tables:
         inputs.append(sensitive_path(output))
     inputs += asked.attacks.files

@@ -119,11 +119,7 @@ def with_moments_as_text(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _write_utf8(
-    frame: pl.DataFrame,
-    file: BinaryIO | io.BytesIO,
-    dialect: Dialect,
-    bom: bool,
-    header: bool,
+    frame: pl.DataFrame, file: BinaryIO | io.BytesIO, dialect: Dialect, bom: bool, header: bool
 ) -> None:
     frame = with_moments_as_text(frame)
     if frame.width == 1 and frame.to_series().has_nulls():  # a blank line is no row to many; "" is

@@ -72,11 +72,7 @@ class TextFeed:
     """
 
     def __init__(
-        self,
-        path: str,
-        kind: Format,
-        following: bool = False,
-        fields: Fields = ANY_FIELDS,
+        self, path: str, kind: Format, following: bool = False, fields: Fields = ANY_FIELDS
     ) -> None:
         self._path, self._kind, self._following = path, kind, following
         self._fields = fields

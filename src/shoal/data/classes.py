@@ -390,8 +390,7 @@ def _keys(attribute: Attribute, column: Column) -> tuple[np.ndarray, str, str]:
 
 
 def values_of_nobody(
-    sensitive: Mapping[str, SensitiveColumn],
-    designated: Iterable[tuple[str, str, Sequence[str]]],
+    sensitive: Mapping[str, SensitiveColumn], designated: Iterable[tuple[str, str, Sequence[str]]]
 ) -> list[AttributeFinding]:
     """Designated values that nobody has nor could have: a misspelt one would protect nothing.
 

@@ -332,9 +332,7 @@ class EncodedTable:
         return replace(matrix, unit=np.array([encoded.unit for encoded in self.attributes]))
 
     def matrix(
-        self,
-        label: np.ndarray | None = None,
-        populations: Mapping[str, np.ndarray] | None = None,
+        self, label: np.ndarray | None = None, populations: Mapping[str, np.ndarray] | None = None
     ) -> Matrix:
         """The records that are not suppressed, in input order.
 

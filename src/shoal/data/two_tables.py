@@ -42,11 +42,7 @@ class TwoTables:
     name: ClassVar[str] = TWO_TABLES
 
     def tables(
-        self,
-        table: Table,
-        encoded: EncodedTable,
-        classes: Partition | Cut,
-        schema: Schema,
+        self, table: Table, encoded: EncodedTable, classes: Partition | Cut, schema: Schema
     ) -> Mapping[str, pl.DataFrame]:
         """Both tables, rows of the first in the order of the input, of the second by group and
         value.

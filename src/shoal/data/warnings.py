@@ -270,10 +270,7 @@ ONE_AND_MANY: dict[str, tuple[str, str]] = {
         "1 person of the original fits fewer than k published people",
         "{} people of the original fit fewer than k published people",
     ),
-    "invented": (
-        "1 row is more than the original has",
-        "{} rows are more than the original has",
-    ),
+    "invented": ("1 row is more than the original has", "{} rows are more than the original has"),
     "not_starred": (
         "1 suppressed row shows more than the mark",
         "{} suppressed rows show more than the mark",

@@ -228,11 +228,7 @@ def _places(order: np.ndarray, rows: int) -> np.ndarray:
 
 
 def days_shown(
-    spans: Recoding,
-    j: int,
-    encoded: EncodedAttribute,
-    moved: np.ndarray | None,
-    render: Render,
+    spans: Recoding, j: int, encoded: EncodedAttribute, moved: np.ndarray | None, render: Render
 ) -> pl.Series:
     """The days of column j as dates, moved by a number for each row: one, or from one to another.
 

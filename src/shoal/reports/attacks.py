@@ -569,8 +569,7 @@ def _by_class(found: Findings) -> Iterator[Row]:
         yield Row(QUESTIONS[2], label, sentence, share, attack="skewness", **asked)
     for name, one in found.get("homogeneity", {}).items():
         sentence = gettext(
-            "whoever finds their class knows their {name}, since all of it have the same",
-            name=name,
+            "whoever finds their class knows their {name}, since all of it have the same", name=name
         )
         label, share = gettext("{name} certain", name=name), one["people"]
         why = one.get("why") if share is None else None  # else it is about what is similar

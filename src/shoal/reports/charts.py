@@ -322,9 +322,7 @@ def losses_chart(losses: dict[str, float | None]) -> Chart:
     return Chart(title, "; ".join(known), height, x, _rows(list(losses)), bars, texts)
 
 
-def attacks_chart(
-    bars: Sequence[tuple[str, Sequence[tuple[float, float, float] | None]]],
-) -> Chart:
+def attacks_chart(bars: Sequence[tuple[str, Sequence[tuple[float, float, float] | None]]]) -> Chart:
     """Members, others and chance for each attack, in percent, with whiskers.
 
     bars: by row the share and both ends of its interval of each group, None where there is none.

@@ -42,10 +42,7 @@ def more_columns(comparison: Comparison) -> list[FigureColumn]:
     """All other figures that some release has, the promises that `columns` sums up included."""
     promises = [_promise(title) for title in comparison.promise_titles]
     others = [one for one in OTHERS if one not in _labelled(comparison)]
-    return [
-        *_known(others, comparison),
-        *(promises if len(promises) > MOST_PROMISES else []),
-    ]
+    return [*_known(others, comparison), *(promises if len(promises) > MOST_PROMISES else [])]
 
 
 def _known(group: Sequence[FigureColumn], comparison: Comparison) -> list[FigureColumn]:

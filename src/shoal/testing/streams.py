@@ -207,10 +207,7 @@ def _check_records(name: str, arrivals: Arrivals, emissions: Emissions) -> None:
 
 
 def _check_clusters(
-    name: str,
-    promises: StreamPromises,
-    emissions: Emissions,
-    clusters: Mapping[int, Cluster],
+    name: str, promises: StreamPromises, emissions: Emissions, clusters: Mapping[int, Cluster]
 ) -> None:
     """New clusters keep every promise, reused ones exist, and all of them cover their records."""
     for i in np.flatnonzero((emissions.kind == NEW) | (emissions.kind == REUSE)):

@@ -159,10 +159,7 @@ def _command(server: Server, asked: Context) -> list[str]:
     return words
 
 
-ROUTES = [
-    Route("/check", shows(check_screen)),
-    Route("/check", started, methods=["POST"]),
-]
+ROUTES = [Route("/check", shows(check_screen)), Route("/check", started, methods=["POST"])]
 
 
 # One draft beside another: what was asked differently, and what came of it.

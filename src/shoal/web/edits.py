@@ -37,12 +37,7 @@ ROLES = {
 }
 WORDS = {role: shown.words for role, shown in ROLES.items()}
 VALUED = ("type", "domain", "order", "hierarchy", "weight")
-KEPT = {
-    "quasi": (*VALUED, "render", "round"),
-    "sensitive": VALUED,
-    "plain": VALUED,
-    "drop": VALUED,
-}
+KEPT = {"quasi": (*VALUED, "render", "round"), "sensitive": VALUED, "plain": VALUED, "drop": VALUED}
 """What a column keeps by its new role; one that is left out may come back."""
 ROWS = "rows"
 APART = "-"

@@ -124,11 +124,7 @@ def _unchanged(server: Server, form: Form) -> None:
 
 
 def _asked(server: Server, run: Run) -> Context:
-    return {
-        "run": run.name,
-        "folder": str(run.folder),
-        **server.asked_of(run),
-    }
+    return {"run": run.name, "folder": str(run.folder), **server.asked_of(run)}
 
 
 def _decided(server: Server, run: Run) -> Context:

@@ -156,8 +156,7 @@ class Server:
             policy = proposed["content"]
             about["reasons"], about["person"] = proposed["reasons"], None
             sentence = gettext(
-                "Proposed by Shoal, {attributes} roles",
-                attributes=len(flat(policy)["attributes"]),
+                "Proposed by Shoal, {attributes} roles", attributes=len(flat(policy)["attributes"])
             )
             changes = {"policy.yaml": written(policy)}
             if lost := some_named(sorted(known - {*columns})):

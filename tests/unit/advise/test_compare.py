@@ -640,9 +640,7 @@ def test_more_methods_than_curves_are_named_and_stand_in_the_table(compared):
     assert "number=7" not in chart
 
 
-@given(
-    st.lists(st.tuples(st.floats(0, 1), st.floats(0.05, 0.2)), min_size=1, max_size=7),
-)
+@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0.05, 0.2)), min_size=1, max_size=7))
 def test_names_at_the_ends_of_curves_keep_their_order_and_never_overlap(names):
     wanted, heights = map(list, zip(*names, strict=True))
     places = apart(wanted, heights)

@@ -18,10 +18,7 @@ from shoal.errors import InfeasibleError, InputError
 from thorough import LONG
 
 H_QUASI, S_QUASI = ["age", "town"], ["age", "income"]
-TREE = {
-    "role": "quasi",
-    "hierarchy": {"tree": {"*": {"low": ["0", "1"], "high": ["2", "3"]}}},
-}
+TREE = {"role": "quasi", "hierarchy": {"tree": {"*": {"low": ["0", "1"], "high": ["2", "3"]}}}}
 
 
 def world(seed, n=40, old_k=12, ids=range(50)):

@@ -185,13 +185,7 @@ def test_figures_that_no_people_behind_the_rows_could_have_are_found_from_the_fi
 # What a certificate's own figures deny
 
 
-ACCEPTED = {
-    "measure": "certain",
-    "attribute": None,
-    "at_most": 0.1,
-    "measured": 0.2,
-    "upper": 0.3,
-}
+ACCEPTED = {"measure": "certain", "attribute": None, "at_most": 0.1, "measured": 0.2, "upper": 0.3}
 CONTRADICTIONS = {
     "fewer came in than went out": setting("records", "in", 1),
     "more came in than went out": setting("records", "in", 1000),

@@ -883,7 +883,4 @@ def test_a_command_without_its_group_is_completed(typed, hint, shoal):
     assert (
         found.status,
         f"No such command '{typed}'; {hint}; see 'shoal --help'" in found.err,
-    ) == (
-        2,
-        True,
-    )
+    ) == (2, True)

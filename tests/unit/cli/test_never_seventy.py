@@ -166,8 +166,7 @@ def test_half_a_character(capsys):
     ],
 )
 @pytest.mark.parametrize(
-    "place",
-    ["\udcff.csv", "sqlite:///c.db?table=\udcff", "sqlite:///\udcff?table=t"],
+    "place", ["\udcff.csv", "sqlite:///c.db?table=\udcff", "sqlite:///\udcff?table=t"]
 )
 def test_a_place_whose_name_is_not_utf_8(command, place, capsys):
     Path("\udcff.csv").write_text(ROWS)

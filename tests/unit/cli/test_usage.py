@@ -35,11 +35,7 @@ def test_an_option_of_no_command_points_to_the_help_of_all(shoal):
 
 
 @pytest.mark.parametrize(
-    ("option", "meant"),
-    [
-        ("--sett", "; did you mean --set or --seed or --quiet"),
-        ("--zzz", ""),
-    ],
+    ("option", "meant"), [("--sett", "; did you mean --set or --seed or --quiet"), ("--zzz", "")]
 )
 def test_options_that_are_suggested_are_in_the_help(option, meant, shoal):
     result = shoal("compare", "in.csv", option, "1")

@@ -408,10 +408,7 @@ def test_check_and_compare_read_as_they_are_told(hospital, shoal):
 
 
 def test_a_ledger_takes_increments_of_any_dialect_and_writes_its_own(hospital, shoal):
-    attributes = POLICY["attributes"] | {
-        "datum": {"role": "drop"},
-        "person": {"role": "subject"},
-    }
+    attributes = POLICY["attributes"] | {"datum": {"role": "drop"}, "person": {"role": "subject"}}
     policy = POLICY | {"attributes": attributes, "method": {"name": "crp"}}
     (hospital / "policy.yaml").write_text(yaml.safe_dump(policy))
     lines = export().decode("cp1252").splitlines()

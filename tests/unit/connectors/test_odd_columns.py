@@ -269,10 +269,7 @@ def test_sparse_numbers_are_numbers():
 
 FAULTS = {
     "text.parquet": (b"sex,age\nf,1\n", "is text; name it .csv or .jsonl"),
-    "stream.arrow": (
-        b"\xff\xff\xff\xff" + 99 * b"\0",
-        "is a stream of Arrow; write",
-    ),
+    "stream.arrow": (b"\xff\xff\xff\xff" + 99 * b"\0", "is a stream of Arrow; write"),
     "arrow.parquet": (b"ARROW1\0\0", "holds Arrow; name it .arrow"),
     "cut.parquet": (b"PAR1\0\0", "is not a complete parquet file; write it again"),
 }

@@ -70,8 +70,7 @@ def test_an_eye_an_account_and_a_picture_drop_no_number_of_people(title, people,
 
 
 @pytest.mark.parametrize(
-    ("sex", "age"),
-    [("face_sex", "face_age"), ("pet_sex", "pet_age"), ("child_sex", "child_dob")],
+    ("sex", "age"), [("face_sex", "face_age"), ("pet_sex", "pet_age"), ("child_sex", "child_dob")]
 )
 def test_a_face_a_pet_and_a_child_of_users_are_not_the_users(sex, age):
     frame = records("user_id", 60, form="u47{}x7") | {sex: any_of(360, *"FM")}

@@ -68,10 +68,7 @@ def test_the_example_as_a_release():
     assert published(TOGETHER, group, [0, 1, 3, 4], rounds=rounds).count == 0
 
 
-@given(
-    st.lists(st.sets(st.integers(1, 4)), min_size=1, max_size=8),
-    st.integers(2, 4),
-)
+@given(st.lists(st.sets(st.integers(1, 4)), min_size=1, max_size=8), st.integers(2, 4))
 def test_company_is_the_greatest_set_that_keeps_it(rounds, k):
     found = in_company(bits(*rounds), k)
     assert set(np.flatnonzero(found).tolist()) == naive.in_company(rounds, k)

@@ -39,10 +39,7 @@ def bundles_of(people, columns=2):
     above = Matrix.from_columns(persons, [8.0] * persons.shape[1])
     below = Matrix.from_columns(np.array(rows).reshape(-1, columns), DOMAINS[:columns])
     return Bundles.of(
-        (
-            BundleRows(above, -1, np.array([0, len(people)])),
-            BundleRows(below, 0, starts),
-        )
+        (BundleRows(above, -1, np.array([0, len(people)])), BundleRows(below, 0, starts))
     )
 
 

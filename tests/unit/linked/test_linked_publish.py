@@ -867,12 +867,7 @@ def visited(visits, age=None, **method):
 def test_cells_cover_what_is_withheld_because_few_have_more_rows_in_them(tmp_path):
     """One visit to `er` is published of everybody who has any: of who has two, either may be."""
     asked, frames = visited(
-        [
-            [("er", 19), ("er", 2)],
-            [("with", 17)],
-            [("er", 10)],
-            [("with", 20), ("car", 19)],
-        ]
+        [[("er", 19), ("er", 2)], [("with", 17)], [("er", 10)], [("with", 20), ("car", 19)]]
     )
     done = shoal.publish(frames, asked, output=tmp_path / "out")
     assert Counter(done.data["visits"]["kind"]) == {"er": 2, "*": 2}

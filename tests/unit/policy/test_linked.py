@@ -74,10 +74,7 @@ def known(rows, attributes=None):
             "its parent 'persons' is not in the policy",
         ),
         ({"visits": {"parent": {"drugs": "visit"}}}, "hangs from itself by its parents"),
-        (
-            {"visits": {"key": None}},
-            "table 'visits': rows of 'drugs' point to it; name the column",
-        ),
+        ({"visits": {"key": None}}, "table 'visits': rows of 'drugs' point to it; name the column"),
         ({"visits": column("patient")}, "take it out of 'attributes'"),
         ({"visits": column("at", "time")}, "the role 'time' is of one table"),
         ({"visits": column("a.b")}, "has a point in its name"),

@@ -133,12 +133,7 @@ def policy(method, t):
                 "charge": {"role": "sensitive", "type": "number"},
             },
             4,
-            {
-                "model": "t-closeness",
-                "attributes": ["disease", "charge"],
-                "t": t,
-                "joint": True,
-            },
+            {"model": "t-closeness", "attributes": ["disease", "charge"], "t": t, "joint": True},
             method={"name": method},
             other="drop",
         )

@@ -103,10 +103,7 @@ def _known(**known) -> dict:
 WHOLE = "age, all rows of visits (cost) and the number of rows of drugs, and no more"
 KNOWN_OF_A_PERSON = {
     "all": (_known(), WHOLE),
-    "one row": (
-        _known(visits=1, drugs="none"),
-        "age and any 1 row of visits (cost), and no more",
-    ),
+    "one row": (_known(visits=1, drugs="none"), "age and any 1 row of visits (cost), and no more"),
     "without keys": (_known() | {"keys": "none"}, "age and the number of rows of visits, and no"),
 }
 

@@ -193,11 +193,7 @@ def test_the_reference_orders_values_for_an_audit_as_for_the_stream(tmp_path, mo
     close = {"model": "t-closeness", "attributes": ["ill"], "t": 0.5}
     content = policy_of(more=[close], delta=40).model.model_dump(exclude_unset=True)
     del content["attributes"]["note"]
-    content["attributes"]["ill"] = {
-        "role": "sensitive",
-        "type": "ordinal",
-        "order": "alphabetical",
-    }
+    content["attributes"]["ill"] = {"role": "sensitive", "type": "ordinal", "order": "alphabetical"}
     Path("p.yaml").write_text(yaml.safe_dump(content | {"reference": "ref.csv"}))
     released = shoal("stream", "stream.csv", "-p", "p.yaml", "-o", "out.csv", "--checkpoint", "ck")
     assert released.status == 0, released.err

@@ -283,8 +283,7 @@ def test_what_the_input_s_order_gives_away_is_found_within_a_limit_and_by_every_
         alike_within(LIMITS[1:2], lambda: published(table, asked, out, room.limit()))[1]
     )
     found = alike_within(
-        LIMITS[1:2],
-        lambda: [order_kept(audited(out, one, table)[0]) for one in (asked, people)],
+        LIMITS[1:2], lambda: [order_kept(audited(out, one, table)[0]) for one in (asked, people)]
     )
     assert found[0] == stated != found[1]
     assert len(found[0]) == len(found[1]) == 1

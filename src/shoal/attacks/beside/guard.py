@@ -127,10 +127,7 @@ class BesideGuard:
 
 
 def guard_of(
-    others: OthersLike,
-    policy: Policy,
-    request: AttackRequest,
-    progress: Progress = no_progress,
+    others: OthersLike, policy: Policy, request: AttackRequest, progress: Progress = no_progress
 ) -> tuple[BesideGuard | None, AttackRequest]:
     """The conditions for a table that is published beside these releases, and the attacks with
     those of them that attacks can use; raises InputError.

@@ -339,10 +339,7 @@ class Audited:
 
 
 def audited(
-    named: OtherRelease,
-    policy: Policy,
-    progress: Progress = no_progress,
-    downstream: bool = False,
+    named: OtherRelease, policy: Policy, progress: Progress = no_progress, downstream: bool = False
 ) -> Audited:
     """A release, audited alone, with its original if that is given."""
     InputError.raise_for(one_table_findings(policy.model, "attack"))

@@ -123,9 +123,7 @@ class LinkedRelease:
 
 
 def read_linked_tables(
-    tables: Mapping[str, Table],
-    problem: LinkedProblem,
-    schemas: Mapping[str, Schema] | None = None,
+    tables: Mapping[str, Table], problem: LinkedProblem, schemas: Mapping[str, Schema] | None = None
 ) -> LinkedRelease:
     """The tables of a release as their readers see them; raises InputError with every finding.
 

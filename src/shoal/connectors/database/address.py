@@ -23,13 +23,7 @@ _SHORT = re.compile(r"-[A-Za-z]")
 _HOSTS = re.compile(r"(\[[^\]@]*\]|[^:@\[\]]*)(:\d*)?")
 _OWN = ("table", "schema", "order", "release")
 _RELEASE = re.compile(r"[1-9][0-9]{0,8}")
-_SECRET = (
-    "password",
-    "sslpassword",
-    "oauth_client_secret",
-    "scram_client_key",
-    "scram_server_key",
-)
+_SECRET = ("password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key")
 CERTIFICATES = "shoal_certificates"
 STREAMS = "shoal_streams"
 RELEASES = "shoal_releases"

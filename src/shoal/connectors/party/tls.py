@@ -20,10 +20,7 @@ from shoal.errors import InputError, MissingExtraError, PartyError
 os.environ["GRPC_SSL_CIPHER_SUITES"] = "ECDHE-RSA-AES128-GCM-SHA256"
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 _OPTIONS = (("grpc.max_send_message_length", -1), ("grpc.so_reuseport", 0))
-_RECONNECT = (
-    ("grpc.initial_reconnect_backoff_ms", 50),
-    ("grpc.max_reconnect_backoff_ms", 500),
-)
+_RECONNECT = (("grpc.initial_reconnect_backoff_ms", 50), ("grpc.max_reconnect_backoff_ms", 500))
 _SERVICE = "/shoal.Party/"
 _MOST = (1 << 31) - 1  # bytes of a message, as far as gRPC counts
 _CALL_TIMEOUT = 3  # seconds

@@ -233,11 +233,7 @@ def _sampled_loss(
 
 
 def _templates(
-    bundles: Bundles,
-    k: int,
-    draws: list[np.ndarray],
-    ordered: OrderedBundles,
-    classes: np.ndarray,
+    bundles: Bundles, k: int, draws: list[np.ndarray], ordered: OrderedBundles, classes: np.ndarray
 ) -> Templates:
     """The templates of classes of the ordered bundles, for those that came."""
     others, slots = _not_whole(bundles), _whole_slots(bundles, ordered, classes)

@@ -140,10 +140,7 @@ def group_rows(
 
 
 def _rows_of(
-    declared: DeclaredTable,
-    table: Table,
-    found: Mapping[str, GroupedTable],
-    model: PolicyModel,
+    declared: DeclaredTable, table: Table, found: Mapping[str, GroupedTable], model: PolicyModel
 ) -> tuple[GroupedTable | None, list[str]]:
     """A table's rows by parent; or rows whose parent is missing, and rows about two people."""
     assert declared.parent is not None

@@ -84,13 +84,7 @@ class Sizes(NamedTuple):
 def rules_of(numbers):
     """numbers: (7,) int64, the fields of `Rules`."""
     return Rules(
-        numbers[0],
-        numbers[1],
-        numbers[2] > 0,
-        numbers[3] > 0,
-        numbers[4],
-        numbers[5],
-        numbers[6],
+        numbers[0], numbers[1], numbers[2] > 0, numbers[3] > 0, numbers[4], numbers[5], numbers[6]
     )
 
 
@@ -104,18 +98,7 @@ def space_of(codes, counts, prices, attributes, order):
 @uncompiled_up_to(lambda columns, *_: columns.size * 4 * columns.shape[1].bit_length())
 @outer
 def cut_listed(
-    columns,
-    nodes,
-    rules,
-    costs,
-    starts,
-    stack,
-    is_high,
-    codes,
-    counts,
-    prices,
-    attributes,
-    order,
+    columns, nodes, rules, costs, starts, stack, is_high, codes, counts, prices, attributes, order
 ):
     """Cuts nodes into classes by sorted lists, and fills in where these start; how many classes
     there are.

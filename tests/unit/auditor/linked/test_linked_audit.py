@@ -481,9 +481,7 @@ def test_the_attack_tries_every_choice_of_known_elements(shown, k, least):
     people = pl.DataFrame({"patient": ["1", "2", "3", "4"], "codes": shown, "bills.rows": "0"})
     original = pl.DataFrame({"patient": ["p1", "p2", "p3", "p4"], "codes": true})
     found = audit(
-        {"people": people, "bills": bills},
-        {"people": original, "bills": bills},
-        codes_policy(k),
+        {"people": people, "bills": bills}, {"people": original, "bills": bills}, codes_policy(k)
     )
     assert found["linked"]["matching"]["least"] == least
 
