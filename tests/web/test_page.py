@@ -103,6 +103,20 @@ def test_more_than_half_of_the_free_memory_is_too_large(tables, monkeypatch):
     assert "too_large" not in Looks().answer("open", {**table, "every": 10})
 
 
+def test_rows_of_a_number_without_a_place_are_counted_however_it_is_written(tmp_path):
+    table = tmp_path / "weights.csv"
+    table.write_text("weight;sex\n" + "70,5;f\n" * 3 + "7,4;m\n" * 2)
+    number = {"role": "quasi", "type": "number", "domain": [20, 130]}
+    policy = {
+        "version": 1,
+        "read": {"delimiter": ";", "decimal": ","},
+        "attributes": {"weight": number, "sex": {"role": "quasi"}},
+        "promises": [{"model": "k-anonymity", "k": 2}],
+    }
+    asked = {"table": str(table), "policy": policy, "base": str(tmp_path), "attribute": "weight"}
+    assert Looks().look_show_values(**asked) == {"values": [{"value": "7.4", "rows": 2}]}
+
+
 def test_a_gap_is_shown_mended_in_a_copy_and_the_source_stays(opened, tables):
     project = opened.server.project
     (tables / "trees").mkdir()

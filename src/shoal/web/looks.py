@@ -296,7 +296,7 @@ class Looks:
         is rare.
         """
         if rare is not None:
-            counts = self._counts(rare["table"], rare["policy"], rare["attribute"])
+            counts = self._counts(**rare)
             edits = [{**edit, "counts": counts} if "rare" in edit else edit for edit in edits]
         tree = read_hierarchy(file)
         try:
@@ -308,10 +308,11 @@ class Looks:
             edited = tree.edited([below_the_root, *edits])
         return {"text": table_text(edited)}
 
-    def _counts(self, table: str, policy: Answer, attribute: str) -> dict[str, int]:
-        """How many rows have each value of a column."""
-        column = self._source(table, policy.get("read")).frame[attribute]
-        return dict(as_text(column).value_counts().iter_rows())
+    def _counts(self, table: str, policy: Answer, base: str, attribute: str) -> dict[str, int]:
+        """How many rows have each value of a column, as the policy reads it."""
+        asked, frame = self._asked(table, policy, base)
+        read, _ = asked.tables.cells.read_original(frame)
+        return dict(as_text(read[attribute]).value_counts().iter_rows())
 
     def _hierarchy(self, table: str, policy: Answer, base: str, attribute: str) -> Hierarchy:
         """The hierarchy of a column by its policy: from its table, or made of the values it fits;
@@ -350,14 +351,14 @@ class Looks:
     ) -> Answer:
         """A hierarchy's nodes, each with its rows, root first: a page of them, or what is found."""
         rows = self._hierarchy(table, policy, base, attribute).rows()
-        return tree_of(rows, self._counts(table, policy, attribute), find, page)
+        return tree_of(rows, self._counts(table, policy, base, attribute), find, page)
 
     def look_show_values(self, table: str, policy: Answer, base: str, attribute: str) -> Answer:
         """The values of a column that its hierarchy has no place for, with their rows."""
         asked, frame = self._asked(table, policy, base)
         found = [f for f in findings_of(asked, frame) if f.attribute == attribute]
         values = list(dict.fromkeys(value for f in found for value in f.values))
-        rows = self._counts(table, policy, attribute)
+        rows = self._counts(table, policy, base, attribute)
         return {"values": [{"value": v, "rows": rows.get(v, 0)} for v in values[:200]]}
 
 

@@ -67,7 +67,8 @@ async def changed(request: Request) -> Response:
         edits, said = tree_edit(form)
         path = project.folder / str(project.attributes[name].get("hierarchy"))
         key = server.require_table()
-        rare = {"table": key.pop("table"), "policy": project.policy, "attribute": name}
+        base = str(project.folder)
+        rare = {"table": key.pop("table"), "policy": project.policy, "base": base, "attribute": name}
         found = await server.desk.look("edit_tree", file=str(path), edits=edits, rare=rare, **key)
         changes, sentence = _with_table(server, name, number, found["text"]), f"{name}: {said}"
     try:

@@ -679,6 +679,27 @@ def test_a_value_of_the_row_that_a_known_row_hangs_from_is_asked_about():
     assert least(["flu", "cold"] * 4) == 2
 
 
+def test_a_value_below_a_row_is_asked_about_by_what_that_row_shows():
+    """Everybody has two visits, and the drug of the cheap one is iron, whoever it is."""
+    policy = linked_cases.policy(k=2)
+    policy["promises"].append({"model": "l-diversity", "attribute": "drugs.drug", "l": 2})
+    people, visits = [f"{i}" for i in range(1, 5)], [f"{i}" for i in range(1, 9)]
+    cost = pl.Series("cost", ["10"] * 4 + ["90"] * 4)
+    released = {
+        "people": pl.DataFrame({"patient": people, "age": "40", "blood": "A", "visits.rows": "2"}),
+        "visits": pl.DataFrame(
+            {"visit": visits, "patient": people * 2, "disease": "flu", "drugs.rows": "1"}
+        ).with_columns(cost),
+    }
+
+    def least(drugs):
+        drugs = pl.DataFrame({"visit": visits, "drug": drugs})
+        return measured({**released, "drugs": drugs}, policy=policy, promise=1)
+
+    assert least(["iron"] * 4 + ["gold", "zinc"] * 2) == 1
+    assert least(["iron", "gold", "zinc", "tin"] + ["gold", "zinc"] * 2) == 2
+
+
 @given(small_worlds(), st.integers(1, 3))
 def test_who_knows_m_visits_finds_as_many_people_as_trying_them_does(world, m):
     rows = [[((kind, len(drugs)), set()) for kind, drugs in own] for _, own in world]
