@@ -171,7 +171,7 @@ class Comparison:
             if str(known.get(key, value)) != value
         ]
         instead = f"; the {name} compared here has {', '.join(differ)} instead" if differ else ""
-        return f"{own}, which is not compared here{instead}"
+        return f"{own}, not compared here{instead}"
 
     @property
     def releases(self) -> tuple[Row, ...]:

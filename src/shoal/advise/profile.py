@@ -29,6 +29,7 @@ from shoal.policy.policy import Policy, PolicyLike
 from shoal.policy.proposal.cells import ColumnCells, in_order
 from shoal.policy.proposal.roles import MANY, Guess
 from shoal.recoding.recode import find_classes
+from shoal.search.repair import as_read
 
 
 def profile(
@@ -121,6 +122,7 @@ def _tried(
     classes, _ = find_classes(matrix, whole_table, bound.problem)
     kept = np.flatnonzero(~bound.encoded.suppressed)
     made = classes if isinstance(classes, Partition) else classes.partition(matrix)
+    made = as_read(matrix, made)
     placed = made.labels >= 0
     hidden = [
         Classes(made.labels[placed], made.count, one[kept][placed]).people() for one in people
@@ -164,9 +166,9 @@ class ColumnProfile:
 class TakenForPeople:
     """What comes of taking every row for a person, on this table: a release of such a policy.
 
-    classes: of k rows or more each. fewer: by candidate, how many of them hide fewer than k of its
-    people. smallest: by candidate, people in the smallest class. Candidates are numbered as in the
-    profile.
+    classes: of k rows or more each, those that show the same as one. fewer: by candidate, how many
+    of them hide fewer than k of its people. smallest: by candidate, people in the smallest class.
+    Candidates are numbered as in the profile.
     """
 
     k: int

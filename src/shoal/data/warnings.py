@@ -135,7 +135,7 @@ def warn(warning: Warning | str, once: bool = False) -> None:
     table, and Python forgets what it has shown where a library changes filters of warnings.
     """
     level, frame = 1, inspect.currentframe()
-    while frame is not None and frame.f_globals["__name__"].startswith(OURS):
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(OURS):
         level, frame = level + 1, frame.f_back
     line = None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
     what = (line, getattr(warning, "column", None), _FIGURE.sub("", str(warning)))

@@ -19,6 +19,7 @@ from shoal.advise.compare import compare as measure_all
 from shoal.advise.comparison import Row
 from shoal.data import notebook
 from shoal.data.language import gettext
+from shoal.errors import InputError
 from shoal.reports import charts, comparison_table, pages
 from shoal.version import VERSION
 
@@ -43,9 +44,14 @@ class Comparison(comparison.Comparison):
         return notebook.section(notebook.table(heads, rows), *below)
 
     def plot(self) -> "Figure":
-        """A figure of Matplotlib: what each method loses, leaves at risk and takes, over k."""
+        """A figure of Matplotlib: what each method loses, leaves at risk and takes, over k.
+
+        Raises InputError where no method has a release to draw.
+        """
         from shoal.reports.figures import figure_of  # which few comparisons need
 
+        if not self.releases:
+            raise InputError("plot: no method has a release to draw; the table says why")
         return figure_of([chart_of(curves, self) for curves in CHARTS if self.releases])
 
 

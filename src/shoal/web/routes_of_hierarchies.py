@@ -68,7 +68,12 @@ async def changed(request: Request) -> Response:
         path = project.folder / str(project.attributes[name].get("hierarchy"))
         key = server.require_table()
         base = str(project.folder)
-        rare = {"table": key.pop("table"), "policy": project.policy, "base": base, "attribute": name}
+        rare = {
+            "table": key.pop("table"),
+            "policy": project.policy,
+            "base": base,
+            "attribute": name,
+        }
         found = await server.desk.look("edit_tree", file=str(path), edits=edits, rare=rare, **key)
         changes, sentence = _with_table(server, name, number, found["text"]), f"{name}: {said}"
     try:

@@ -84,7 +84,7 @@ def test_every_row_is_the_last_candidate_and_hides_k_of_itself():
     assert tried.smallest[0] < 5
 
 
-@pytest.mark.parametrize("method", ["mondrian", "full-domain"])
+@pytest.mark.parametrize("method", ["mondrian", "full-domain", "rounded-partition"])
 def test_the_consequence_is_that_of_a_real_release(method):
     frame = shoal.sample("patients", 400, 3)
     attributes = {

@@ -257,6 +257,13 @@ def test_an_argument_of_a_wrong_kind_is_refused_with_what_to_say(
     assert not [*tmp_path.iterdir()]
 
 
+def test_a_comparison_without_a_release_says_that_nothing_can_be_drawn():
+    frame = pl.DataFrame({"age": range(20)})
+    found = shoal.compare(frame, quasi=["age"], k=30, methods=["mondrian"])
+    with pytest.raises(InputError, match="plot: no method has a release to draw"):
+        found.plot()
+
+
 def test_every_plot_is_a_figure_that_draws_itself(release, tmp_path):
     axes = {"sizes": 1, "loss": 1, "columns": 4}  # three columns, in rows of two
     for what, count in axes.items():

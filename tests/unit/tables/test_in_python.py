@@ -834,3 +834,12 @@ def test_what_an_audit_and_an_attack_can_t_use_is_refused(people, release):
         shoal.attack(release, original=people, folds="3")
     with pytest.raises(InputError, match=r"^columns: no name in the first line is in the policy; "):
         shoal.publish(people.select("name"), release.policy)
+
+
+def test_a_caller_without_a_module_is_warned_and_gets_its_release():
+    """As a server's or a notebook's own runner executes what somebody typed."""
+    frame = pl.DataFrame({"age": [20, 30] * 10, "ill": ["flu", "hiv"] * 10})
+    names = {"shoal": shoal, "frame": frame}
+    with pytest.warns(UserWarning, match="no promise covers 'ill'"):
+        exec("found = shoal.publish(frame, quasi='age', sensitive='ill', k=5)", names)
+    assert names["found"].certificate.holds
