@@ -19,7 +19,7 @@ SOURCE = ROOT / "src" / "shoal"
 
 CEILINGS = {
     "lines": 116_900,
-    "logical lines": 73_720,
+    "logical lines": 73_740,
     "modules of more than 3 lines": 442,
     "lines of imports": 7_230,
     "percent of the biggest package": 11,
@@ -32,7 +32,7 @@ CEILINGS = {
     "'so many' and 'so much'": 0,
     "files of changes": 20,
     "words of docs": 60_000,
-    "lines of tests": 85_700,
+    "lines of tests": 85_760,
 }
 
 PLACE = re.compile(r"\.(csv|tsv|parquet|arrow|jsonl|xlsx)\b|\b(sqlite|postgresql|kafka)://")

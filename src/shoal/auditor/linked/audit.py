@@ -21,7 +21,7 @@ from shoal.connectors.location import Location
 from shoal.data.certificate import Certificate
 from shoal.data.certificate_shape import RISK, UTILITY, ColumnReport, PromiseReport
 from shoal.data.classes import Classes, Sizes
-from shoal.data.linked import HULL, PEOPLE, Keys, Known, LinkedTables, rows_column
+from shoal.data.linked import HULL, PEOPLE, Keys, LinkedTables, rows_column
 from shoal.data.numbers import alike, exact_sum
 from shoal.data.people import KNOWN
 from shoal.data.progress import Progress, no_progress
@@ -269,7 +269,7 @@ class _PeopleClasses:
 
     def of_rows(self, name: str, is_by_person: bool) -> Classes:
         """The rows of a table by slot: those of a class that show the same, and hang from rows that
-        do, can't be told apart. Nobody knows from which rows those hang of which nothing is known.
+        do, can't be told apart.
 
         is_by_person: instead by class of people alone, of whom some may have no row.
         """
@@ -280,9 +280,7 @@ class _PeopleClasses:
             sensitive = {n: c.with_none(len(absent)) for n, c in table.sensitive.items()}
             subjects = np.concatenate([person, absent]).astype(np.int32)
             return Classes(self.labels[subjects], self.count, subjects, sensitive)
-        view = self.release.view
-        is_known = view[name].known is not Known.NONE
-        rows = view.labels_with_above(name) if is_known else view.row_labels(name)
+        rows = self.release.view.slots_of(name)
         pairs = label.astype(np.int64) * (int(rows.max(initial=0)) + 1) + rows
         pairs[label < 0] = -1
         slots = np.full(len(pairs), -1, np.int32)

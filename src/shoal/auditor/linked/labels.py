@@ -119,6 +119,13 @@ class View:
         above = self.labels_with_above(str(table.parent))
         return alike([above[parents_of(table.starts)], own], len(own))
 
+    def slots_of(self, name: str) -> np.ndarray:
+        """(n,) int64 dense labels, equal where rows can't be told apart by the rows that they hang
+        from, either; nobody knows these of rows of which nothing is known.
+        """
+        is_known = self[name].known is not Known.NONE
+        return self.labels_with_above(name) if is_known else self.row_labels(name)
+
     @cached_property
     def items_of(self) -> Mapping[str, np.ndarray]:
         """By table with a number, (n,) int64 what each row shows, as a number that differs between
