@@ -129,6 +129,7 @@ _PATH = """
 SELECT pg_catalog.current_schema()::pg_catalog.text,
 pg_catalog.current_setting('search_path')::pg_catalog.text
 """
+_LOCK_TIMEOUT = "SELECT source::text FROM pg_catalog.pg_settings WHERE name = 'lock_timeout'"
 _SET_PATH = "SELECT pg_catalog.set_config('search_path', $1::pg_catalog.text, true)"
 
 
@@ -223,6 +224,17 @@ class PostgresSession:
                     mode="append",
                     db_schema_name=table.schema,
                 )
+
+    def drop(self, table: TableName) -> None:
+        """Others can't begin to read the table while this waits for those who do, so it waits as
+        long as the user's own lock_timeout says, or else not long.
+        """
+        is_open = self.query(_LOCK_TIMEOUT).item() == "default"
+        if is_open:
+            self.execute("SET LOCAL lock_timeout = '5s'")
+        self.execute(f"DROP TABLE {table.quoted}")
+        if is_open:
+            self.execute("SET LOCAL lock_timeout = 0")
 
     def run_deferred(self) -> None:
         self.execute("SET CONSTRAINTS ALL IMMEDIATE")

@@ -122,6 +122,9 @@ class Session(Protocol):
     def insert(self, table: TableName, frame: pl.DataFrame) -> None:
         """Puts rows into a table, by the names of its columns."""
 
+    def drop(self, table: TableName) -> None:
+        """Drops a table, unless somebody else holds it for more than some seconds."""
+
     def run_deferred(self) -> None:
         """Has the database do now what it would do at the commit, such as deferred triggers."""
 
