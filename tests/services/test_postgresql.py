@@ -133,7 +133,9 @@ def test_one_number_has_one_text(pg, kind):
         "INSERT INTO t VALUES (1, '1.10', 1.1), (2, '1.1', 1.10), (3, '100', 100), (4, '1e2', 1e2),"
         " (5, '-0', 0), (6, '0', 0.0), (7, 'NaN', NULL), (8, 'Infinity', NULL), (9, NULL, NULL)",
     )
-    frame = files.read(pg.url("t")).frame
+    source = files.read(pg.url("t"))
+    frame = source.frame
+    assert [one.text for one in source.remarks] == ["column 'n': 1 NaN counts as missing"]
     numbers = ["1.1", "1.1", "100", "100", "0", "0", None, "Infinity", None]
     assert frame["n"].to_list() == numbers
     assert frame["c"].drop_nulls().to_list() == ["1.10", "1.10", "100.00", "100.00", "0.00", "0.00"]

@@ -32,6 +32,7 @@ from shoal.data.table import Table
 from shoal.data.warnings import (
     FORMULA_CELLS,
     NAMES_LIKE_DATA,
+    NAN_MISSING,
     ORDER_KEPT,
     PEOPLE_ASSUMED,
     READ_AS_TEXT,
@@ -275,8 +276,10 @@ def _more_warnings(
         found[WRITTEN_ALIKE] = written_alike(reader.table, policy.model)
         found[READ_AS_TEXT] = read_as_text(reader.table, policy.model)
         found[NAMES_LIKE_DATA] = named_like_data(reader.table, policy.model)
+        codes = {one.code for one in stated.findings}
         for remark in (*population_warnings(policy.tables), *reader.source.remarks):
-            found.setdefault(remark.code, []).append(remark)
+            if remark.code != NAN_MISSING or remark.code in codes:  # earlier builds never said it
+                found.setdefault(remark.code, []).append(remark)
     return found
 
 

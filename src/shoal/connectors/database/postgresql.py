@@ -4,7 +4,7 @@ The client library is libpq: it reads PGPASSWORD, ~/.pgpass, PGSERVICE and certi
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -14,6 +14,7 @@ import polars as pl
 from shoal.connectors.database.address import TableAddress
 from shoal.connectors.database.session import (
     BATCH,
+    SOURCE,
     DatabaseRefusal,
     Held,
     SqlColumn,
@@ -209,6 +210,16 @@ class PostgresSession:
         with _in_our_words():
             self.cursor.execute(sql, tuple(parameters) or None)
             return pl.DataFrame(self.cursor.fetch_arrow_table())
+
+    def nan_counts(self, table: TableName, names: Sequence[str]) -> Mapping[str, int]:
+        if not names:
+            return {}
+        counts = [
+            f"(count(*) FILTER (WHERE {cell_of(name)} = 'NaN'))::text AS \"{place}\""
+            for place, name in enumerate(names)
+        ]
+        found = self.query(f"SELECT {', '.join(counts)} FROM {table.quoted} AS {SOURCE}")
+        return dict(zip(names, map(int, found.row(0)), strict=True))
 
     def insert(self, table: TableName, frame: pl.DataFrame) -> None:
         texts = frame.select(pl.col(pl.String))

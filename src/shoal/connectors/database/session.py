@@ -119,6 +119,9 @@ class Session(Protocol):
     def query(self, sql: str, parameters: Sequence[str] = ()) -> pl.DataFrame:
         """All rows of a SELECT of text; its columns have any names."""
 
+    def nan_counts(self, table: TableName, names: Sequence[str]) -> Mapping[str, int]:
+        """How many cells of these columns of numbers are NaN, which is read as no value."""
+
     def insert(self, table: TableName, frame: pl.DataFrame) -> None:
         """Puts rows into a table, by the names of its columns."""
 

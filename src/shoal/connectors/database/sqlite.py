@@ -1,7 +1,7 @@
 """SQLite by the standard library."""
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -168,6 +168,10 @@ class SqliteSession:
         # 7 and 7.0 are one number, and may be one person
         mixed = pl.col([name for name in names if {int, float} <= kinds[name]])
         return pl.concat(frames).with_columns(mixed.str.replace(r"^(-?\d+)\.0$", "${1}"))
+
+    def nan_counts(self, table: TableName, names: Sequence[str]) -> Mapping[str, int]:
+        """None: SQLite itself keeps NULL in place of NaN."""
+        return {}
 
     def insert(self, table: TableName, frame: pl.DataFrame) -> None:
         names = ", ".join(map(quoted, frame.columns))
