@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from datetime import date
 from pathlib import Path
 from urllib.parse import quote
@@ -132,7 +133,9 @@ def test_one_number_has_one_text(pg, kind):
         "INSERT INTO t VALUES (1, '1.10', 1.1), (2, '1.1', 1.10), (3, '100', 100), (4, '1e2', 1e2),"
         " (5, '-0', 0), (6, '0', 0.0), (7, 'NaN', NULL), (8, 'Infinity', NULL), (9, NULL, NULL)",
     )
-    frame = files.read(pg.url("t")).frame
+    source = files.read(pg.url("t"))
+    frame = source.frame
+    assert [one.text for one in source.remarks] == ["column 'n': 1 NaN counts as missing"]
     numbers = ["1.1", "1.1", "100", "100", "0", "0", None, "Infinity", None]
     assert frame["n"].to_list() == numbers
     assert frame["c"].drop_nulls().to_list() == ["1.10", "1.10", "100.00", "100.00", "0.00", "0.00"]
@@ -340,6 +343,22 @@ def test_only_a_release_gives_way_and_only_when_asked(pg):
     with pytest.raises(InputError, match="such as views, depend"):
         write(CELLS, pg.url("t"), replace=True)
     assert files.read(pg.url("t")).frame.equals(CELLS)
+
+
+@pytest.mark.parametrize("options", ["", "-c lock_timeout=100"], ids=["usual", "the user's own"])
+def test_a_release_that_somebody_reads_does_not_block_others_for_long(pg, monkeypatch, options):
+    monkeypatch.setenv("PGOPTIONS", options)
+    write(CELLS, pg.url("t"))
+    with opened(parse(pg.url("t"))) as reader:
+        reader.query("SELECT a FROM public.t")  # holds the table until the end of the block
+        started = time.monotonic()
+        with pytest.raises(InputError, match="somebody else holds the table; try again"):
+            write(CELLS.head(2), pg.url("t"), replace=True)
+        waited = time.monotonic() - started
+        assert waited < 4 if options else 5 <= waited < 60
+        assert files.read(pg.url("t")).frame.equals(CELLS)
+    write(CELLS.head(2), pg.url("t"), replace=True)
+    assert files.read(pg.url("t")).frame.equals(CELLS.head(2))
 
 
 def test_two_who_publish_one_table_at_once_do_not_both_succeed(pg):

@@ -16,6 +16,7 @@ from shoal.auditor.audit import AuditResult, audit_table, stated_policy
 from shoal.auditor.checks import K_ANONYMITY, Check, Path, Stated, broken_text, figure
 from shoal.auditor.comparison import Comparison, asked_of, counts_rows
 from shoal.auditor.reading import NEEDS_WITHHELD
+from shoal.auditor.stream_trace import read_source
 from shoal.connectors.files import SourceFile
 from shoal.connectors.location import Location
 from shoal.data.certificate import CLOSE, Certificate
@@ -31,6 +32,7 @@ from shoal.data.table import Table
 from shoal.data.warnings import (
     FORMULA_CELLS,
     NAMES_LIKE_DATA,
+    NAN_MISSING,
     ORDER_KEPT,
     PEOPLE_ASSUMED,
     READ_AS_TEXT,
@@ -92,6 +94,21 @@ class Reader:
         """The table of the original, if there is one."""
         return None if self.original is None else self.source.table
 
+    def table_for(self, verb: str) -> Table | None:
+        """The table of the original; None, too, where only a stream reads it, which sets records
+        aside that no table may hold. Raises InputError where it can't be read.
+
+        verb: the one that is stated.
+        """
+        try:
+            return self.table
+        except InputError as unfit:
+            if is_about_memory(unfit) or (self.verb or verb) != "stream":
+                raise
+            assert self.policy is not None
+            read_source(str(self.original), self.policy.fields)
+            return None
+
     def other_audit(self, verb: str) -> str | None:
         """The audit of rows that can't be matched with the original's; None where they can.
 
@@ -111,7 +128,7 @@ def measured_again(stated: Stated, path: str, table: Table | None, reader: Reade
         return _by_file_alone(stated, table)
     policy = reader.policy.as_certified(stated.at("output"))
     try:
-        source = reader.table
+        source = reader.table_for(stated.verb)
         shown, contradicted = policy.tables.published_table(table)
         matched = None if reader.other_audit(stated.verb) else source
         trace = None if matched is None else reader.trace
@@ -259,8 +276,10 @@ def _more_warnings(
         found[WRITTEN_ALIKE] = written_alike(reader.table, policy.model)
         found[READ_AS_TEXT] = read_as_text(reader.table, policy.model)
         found[NAMES_LIKE_DATA] = named_like_data(reader.table, policy.model)
+        codes = {one.code for one in stated.findings}
         for remark in (*population_warnings(policy.tables), *reader.source.remarks):
-            found.setdefault(remark.code, []).append(remark)
+            if remark.code != NAN_MISSING or remark.code in codes:  # earlier builds never said it
+                found.setdefault(remark.code, []).append(remark)
     return found
 
 

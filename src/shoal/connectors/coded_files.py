@@ -3,6 +3,7 @@
 import gzip
 import os
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -20,11 +21,18 @@ from shoal.connectors.format import Format, SourceFile
 from shoal.connectors.formats import format_of, parquet_arrow
 from shoal.connectors.location import PARQUET, Location
 from shoal.connectors.record_ends import PIECE, Pieces
-from shoal.connectors.typed import plain, require_unfolded, table_errors, without_records
+from shoal.connectors.typed import (
+    nan_counts,
+    plain,
+    require_unfolded,
+    table_errors,
+    without_records,
+)
 from shoal.data import cores, regular_files
 from shoal.data.coded_table import Blank, CodedTable
 from shoal.data.room import Room, blocks, needs_whole, spooled
 from shoal.data.table import Column, Table
+from shoal.data.warnings import nan_remarks
 from shoal.errors import InputError, library_errors_as
 
 PARQUET_ROWS = 1 << 17
@@ -56,8 +64,8 @@ def _read_regular(path: str | Path, kind: Format, reading: Reading, room: Room) 
     if kind.is_parquet:
         with cores.beside(files.file_sha256, path) as hashed:
             require_unfolded([path], kind, f"file '{path}'", reading.unpacked)
-            table = _read_parquet(path, room)
-            return SourceFile(table, hashed())
+            table, nans = _read_parquet(path, reading, room)
+            return SourceFile(table, hashed(), remarks=nan_remarks(nans))
     if not regular_files.is_packed(path):
         return _read_delimited(Path(path), str(path), kind, reading, room)
     with _unpacked(path, room, reading.unpacked) as plain:
@@ -180,7 +188,11 @@ def _ahead(pieces: Iterator[bytes]) -> Iterator[bytes]:
             yield piece
 
 
-def _read_parquet(path: str | Path, room: Room) -> CodedTable:
+def _read_parquet(
+    path: str | Path, reading: Reading, room: Room
+) -> tuple[CodedTable, Counter[str]]:
+    """The table, and how many cells are NaN, by column."""
+    nans = Counter[str]()
     with table_errors(path, PARQUET, f"file '{path}'"):
         schema = dict(pl.read_parquet_schema(path))
         plain(without_records(schema), f"file '{path}'")
@@ -189,9 +201,10 @@ def _read_parquet(path: str | Path, room: Room) -> CodedTable:
         texts = [pl.col(name).cast(pl.String).cast(dtypes[name]) for name in schema]
         scanned = pl.scan_parquet(path, glob=False, low_memory=True)
         for frame in scanned.collect_batches(chunk_size=PARQUET_ROWS, maintain_order=True):
+            nans += nan_counts(frame, reading)
             frame = delimited.with_moments_as_text(plain(frame, f"file '{path}'"))
             growing.add(frame.select(texts))
-    return growing.table()
+    return growing.table(), nans
 
 
 def write_blocks(

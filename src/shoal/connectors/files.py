@@ -11,6 +11,7 @@ import os
 import shutil
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -37,6 +38,7 @@ from shoal.data.regular_files import (
     unpacked,
 )
 from shoal.data.table import Table
+from shoal.data.warnings import nan_remarks
 from shoal.errors import InputError, system_error
 
 
@@ -77,8 +79,8 @@ def read_as(
     if place.is_table:
         from shoal.connectors.database.release_tables import read_table
 
-        frame, digest = read_table(place.address, reading)
-        return SourceFile(Table(frame), digest)
+        frame, digest, nans = read_table(place.address, reading)
+        return SourceFile(Table(frame), digest, remarks=nan_remarks(nans))
     if place.is_many:
         return _read_parts(path, reading)
     kind = place.kind if kind is None else formats.format_of(kind)
@@ -109,8 +111,9 @@ def _read_parts(path: str | Path, reading: Reading) -> SourceFile:
             typed.require_unfolded(most, PARQUET, f"folder '{path}'", reading.unpacked)
             read = [read_columns(str(part.path), PARQUET, reading) for part in parts]
         digest = parquet_parts.digest(parts, hashes)
-        table = Table(parquet_parts.joined([frame for frame, _ in read], parts))
-        return SourceFile(table, digest, unread=read[0][1])
+        table = Table(parquet_parts.joined([frame for frame, _, _ in read], parts))
+        remarks = nan_remarks(sum((nans for _, _, nans in read), Counter[str]()))
+        return SourceFile(table, digest, remarks=remarks, unread=read[0][1])
     except OSError as failed:
         raise unreadable(path, failed) from None
 

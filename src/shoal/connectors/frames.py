@@ -59,6 +59,15 @@ def table_of(frame: Frame | Table, allow_empty: bool = False, reading: Reading =
     return Table(plain(polars, "frame", reading))
 
 
+def nan_in(frame: Frame | Table, reading: Reading = AS_FOUND) -> dict[str, int]:
+    """How many cells are NaN, which is no value here, by column that is needed; pandas says so."""
+    eager = None if isinstance(frame, Table) else _eager(frame)
+    if eager is None or eager.implementation.is_pandas():
+        return {}
+    floats = [name for name, dtype in eager.schema.items() if dtype.is_float()]
+    return {name: int(eager[name].is_nan().sum()) for name in floats if reading.needs(name)}
+
+
 def _require_all_in_columns(frame: Any) -> None:
     """Raises InputError where the index of a pandas frame may number people: it is not read.
 

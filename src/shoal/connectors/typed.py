@@ -141,6 +141,12 @@ def plain(frame: pl.DataFrame, where: str, reading: Reading = AS_FOUND) -> pl.Da
     return frame.with_columns(changed) if changed else frame
 
 
+def nan_counts(frame: pl.DataFrame, reading: Reading = AS_FOUND) -> Counter[str]:
+    """How many cells are NaN, of which `plain` makes no value, by column that is needed."""
+    floats = [cells for cells in frame if cells.dtype.is_float() and reading.needs(cells.name)]
+    return Counter({cells.name: int(cells.is_nan().sum()) for cells in floats})
+
+
 def is_text(value: object) -> bool:
     """Whether a file of text can hold it: no null character, no half of a character."""
     if not isinstance(value, str):

@@ -36,6 +36,7 @@ ORDER_KEPT = "order-kept"
 LEDGER_UNJUDGED = "ledger-unjudged"
 CONTROL_IN_ORIGINAL = "control-in-original"
 NOT_NUMBERS = "not-numbers"
+NAN_MISSING = "nan-missing"
 SIGN_OF_NO_VALUE = "sign-of-no-value"
 READ_AS_TEXT = "read-as-text"
 
@@ -56,6 +57,7 @@ _BY_CODE = {
     EMPTY_ROWS: NOTE,
     FIELDS_DROPPED: NOTE,
     HIDDEN_ROWS: NOTE,
+    NAN_MISSING: NOTE,
     READ_AS_TEXT: NOTE,
     WRITTEN_ALIKE: NOTE,
     TOGETHER_BELOW: GRAVE,
@@ -153,6 +155,19 @@ def unread_lists(column: str) -> ReleaseWarning:
         " plain values, and the column the role 'subject'"
     )
     return ReleaseWarning(PEOPLE_ASSUMED, text, column)
+
+
+def nan_remarks(counts: Mapping[str, int]) -> tuple[ReleaseWarning, ...]:
+    """That NaN is no value here, of each column that has some. counts: by column."""
+    return tuple(
+        ReleaseWarning(
+            NAN_MISSING,
+            f"column '{name}': {count} NaN count{'s' if count == 1 else ''} as missing",
+            name,
+        )
+        for name, count in counts.items()
+        if count
+    )
 
 
 def _numbers(text: str) -> list[str]:

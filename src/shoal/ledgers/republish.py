@@ -21,7 +21,7 @@ from shoal.connectors import files
 from shoal.connectors.database import release_tables
 from shoal.connectors.database.address import SQLITE, TableAddress, parse
 from shoal.connectors.database.release_tables import ListedRelease
-from shoal.connectors.frames import Frame, FrameT, like
+from shoal.connectors.frames import Frame, FrameT, like, nan_in
 from shoal.connectors.ledger import CERTIFICATE, DATA, Ledger, TableNote, sha256_of
 from shoal.connectors.ledger.layout import mapping_in
 from shoal.connectors.ledger.private import REPLACED, DeferredRecords, write_private_state
@@ -33,7 +33,7 @@ from shoal.data.person_names import without_nobody
 from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import path_text
 from shoal.data.table import Table, texts_of
-from shoal.data.warnings import ReleaseWarning
+from shoal.data.warnings import ReleaseWarning, nan_remarks
 from shoal.errors import InputError, LedgerError, PromiseError
 from shoal.ledgers.increment import DELETE, UPDATE, Terms, check_operations
 from shoal.ledgers.next_release import plan, write_and_audit
@@ -234,6 +234,7 @@ def increment_of(frame: Frame, tables: PolicyTables) -> files.SourceFile:
     text = texts_of(records).write_csv()
     digest = hashlib.sha256(text.encode()).hexdigest()
     records, remarks = without_nobody(records, *tables.nobody(records.columns))
+    remarks += nan_remarks(nan_in(frame, tables.reading_of(tables.model.read)))
     return files.SourceFile(Table(tables.original_frame(records)), digest, remarks=remarks)
 
 

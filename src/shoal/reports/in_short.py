@@ -396,7 +396,7 @@ def ledger_in_short(found: LedgerAudit) -> list[Line]:
     if any(release.violations for release in found.releases):
         together = gettext("Not kept: the releases together reveal more than each by itself.")
         more[gettext("Protected")] = together
-    elif len(found.releases) > 1:
+    elif found.knows_people and len(found.releases) > 1:
         together = gettext("Every check of the releases against one another holds.")
         more[gettext("Protected")] = together
     if not found.knows_people:

@@ -187,10 +187,12 @@ def history_summary(found: LedgerAudit) -> str:
     if not found.knows_people:
         lines.append(
             "the private part is not there: rows were counted, and releases compared only by their"
-            " boxes"
+            " boxes; who is in which class of several releases was not judged"
         )
     if not found.damage:
-        lines.append(f"history: {_verdict(found.holds)}")
+        is_partly = found.holds and not found.knows_people
+        limit = " as far as the published files show" if is_partly else ""
+        lines.append(f"history: {_verdict(found.holds)}{limit}")
     return printable_lines(lines)
 
 

@@ -294,7 +294,8 @@ class BatchFolder:
         if changed:
             raise CheckpointError(
                 f"output '{self.path}': {changed} of its files changed or went since the stream"
-                f" wrote them; put them back, or {ANOTHER_STREAM}"
+                f" wrote them; put them back, and copy files to other places rather than move them;"
+                f" or {ANOTHER_STREAM}"
             )
 
     def require_no_later(self, entries: list[dict[str, Any]]) -> None:

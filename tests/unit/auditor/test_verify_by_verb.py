@@ -120,6 +120,37 @@ def test_an_honest_release_of_every_verb_gets_a_dossier(honest, capsys):
     assert 0 < initial["alone"] <= 1
 
 
+BAD = {
+    "a short line": ("csv", "p7,40\n"),
+    "an open quote": ("csv", 'p7,40,f,"flu\n'),
+    "broken JSON": ("jsonl", '{"person": "p7", \n'),
+    "a list": ("jsonl", '{"person": "p7", "age": [1], "sex": "f", "disease": "flu"}\n'),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_a_source_with_records_that_its_stream_set_aside_fails_nothing(kind, tmp_path, shoal):
+    suffix, line = BAD[kind]
+    source, asked = tmp_path / f"in.{suffix}", tmp_path / "p.json"
+    asked.write_text(json.dumps(policy("fads")))
+    frame = people().unique("person", maintain_order=True)
+    text = frame.write_csv() if suffix == "csv" else frame.write_ndjson()
+    source.write_text(text + line)  # an open quote takes in all that follows it
+    out, trace = tmp_path / "out.csv", tmp_path / "t.jsonl"
+    run = (source, "-p", asked, "-o", out, "--checkpoint", tmp_path / "st", "--trace", trace)
+    assert shoal("stream", *run, "-q").status == 0
+    stated = json.loads((tmp_path / "out.csv.certificate.json").read_text())
+    assert stated["records"]["rejected"] == 1
+    beside = ("-p", asked, "--original", source, "--trace", trace)
+    assert shoal("audit", out, *beside, "-q").status == 0
+    verified = shoal("verify", out, *beside)
+    assert verified.status == 0, verified.out
+    assert "'shoal audit --original SOURCE --trace FILE'" in verified.out
+    # another source is still found out
+    source.write_text(source.read_text().replace("p7", "p8"))
+    assert shoal("verify", out, *beside, "-q").status == 1
+
+
 # Where the policy names no method, nobody but the certificate says what made the release
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import polars as pl
 import pytest
 
@@ -19,6 +21,54 @@ def policy(missing: str, **more) -> shoal.Policy:
 def table(ages: list, ill: list | None = None) -> pl.DataFrame:
     n = len(ages)
     return pl.DataFrame({"age": ages, "town": ["x"] * n, "ill": ill or (["a", "b", "c"] * n)[:n]})
+
+
+NAN = pl.DataFrame(
+    {
+        "age": [float("nan"), 2.0, 3.0, 4.0, None, 5.0],
+        "town": ["x"] * 6,
+        "ill": [float("nan"), float("nan"), 1.0, 2.0, 3.0, None],
+        "more": [float("nan")] * 6,
+    }
+)
+SOURCES = {
+    "parquet": lambda folder: NAN.write_parquet(folder / "t.parquet"),
+    "arrow": lambda folder: NAN.write_ipc(folder / "t.arrow"),
+    "*.parquet": lambda folder: [
+        part.write_parquet(folder / f"{i}.parquet") for i, part in enumerate((NAN[:1], NAN[1:]))
+    ],
+}
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+def test_nan_in_a_file_with_types_counts_as_missing_and_is_said(kind, tmp_path, shoal):
+    SOURCES[kind](tmp_path)
+    source = tmp_path / (kind if "*" in kind else f"t.{kind}")
+    asked = policy("value", other="drop")
+    asked.save(tmp_path / "p.yaml")
+    beside, trace = ("-p", tmp_path / "p.yaml"), tmp_path / "trace.jsonl"
+    out, said = tmp_path / "o.csv", {"column 'age': 1 NaN counts as missing"}
+    said |= {"column 'ill': 2 NaN count as missing"}
+    published = shoal("publish", source, *beside, "-o", out, "--trace", trace)
+    lines = {one.removeprefix("shoal: ") for one in published.err.splitlines()}
+    assert said <= lines
+    assert published.err.count("NaN") == 2
+    verify = ("verify", out, *beside, "--original", source, "--trace", trace)
+    assert shoal(*verify).status == 0
+    # of an earlier version, which said nothing of it
+    proof = tmp_path / "o.csv.certificate.json"
+    content = json.loads(proof.read_text())
+    content["warnings"] = [one for one in content["warnings"] if one["code"] != "nan-missing"]
+    proof.write_text(json.dumps(content))
+    assert shoal(*verify).status == 0
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow", "pandas"])
+def test_nan_in_a_frame_is_said_unless_it_is_the_librarys_own_sign_for_missing(library):
+    made = {"polars": NAN.clone, "pyarrow": NAN.to_arrow, "pandas": NAN.to_pandas}[library]()
+    found = shoal.publish(made, policy("value", other="drop")).certificate.warnings
+    columns = [one.column for one in found if one.code == "nan-missing"]
+    assert columns == ([] if library == "pandas" else ["age", "ill"])
 
 
 def test_value_a_class_that_lacks_the_value_publishes_no_value():

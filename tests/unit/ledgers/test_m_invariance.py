@@ -96,6 +96,26 @@ def test_everybody_keeps_m_values_while_people_come_leave_and_change(
     assert audit_ledger(ledger).holds
 
 
+def test_without_the_private_part_boxes_fail_nothing_and_the_audit_says_what_is_open(
+    tmp_path, shoal
+):
+    ledger, first = tmp_path / "L", wearers(300, 1)
+    append(ledger, change(first, "insert"), policy())
+    for month in (2, 3):
+        gone = change(first.slice(20 * month, 10), "delete")
+        append(ledger, pl.concat([gone, change(wearers(30, month), "insert")]), policy())
+    assert shoal("audit", "--ledger", ledger).err.endswith("history: holds\n")
+    ledger.with_name("L.private").rename(tmp_path / "elsewhere")
+    audited = shoal("audit", "--ledger", ledger)
+    assert audited.status == 0, audited.err
+    assert "who is in which class of several releases was not judged" in audited.err
+    assert audited.err.endswith("history: holds as far as the published files show\n")
+    for release in audit_ledger(ledger).releases[1:]:
+        found = {one.check: one.people for one in release.findings}
+        assert found.pop("signatures") is None
+        assert 0 < found["boxes"] <= release.certificate["records"]["out"]
+
+
 def test_counterfeits_are_published_as_counts_and_fill_what_those_who_left_leave_open(tmp_path):
     ledger, frame = tmp_path / "L", wearers(80, 1)
     append(ledger, change(frame, "insert"), policy())

@@ -219,11 +219,14 @@ def _shares_few(
     return shares_few
 
 
-def compare_boxes(past: RecordHistory, release: ReleaseView, k: int) -> list[HistoryFinding]:
-    """What boxes alone tell: classes of two releases that meet and share fewer than k rows.
+def compare_boxes(
+    past: RecordHistory, release: ReleaseView, k: int, guards: str
+) -> list[HistoryFinding]:
+    """What boxes alone tell: classes of two releases that meet and share fewer than k rows, and how
+    many rows the later ones have. Signatures can't be judged without knowing who is who.
 
-    For readers who do not know who is who. `past` includes the release afterwards, all of whose
-    records count as new ones.
+    For readers who do not know that. `past` includes the release afterwards, all of whose records
+    count as new ones. guards: as of `compare`.
     """
     last_two = (release.release - 1, release.release)
     rows = release.kept
@@ -234,9 +237,13 @@ def compare_boxes(past: RecordHistory, release: ReleaseView, k: int) -> list[His
         shared = shared_values(_rows_before(past), second, meeting)
         few = (shared > 0) & (shared < k)
         counts = {"pairs": int(few.sum())}
-        finding = HistoryFinding("boxes", last_two, int(shared[few].sum()), bool(few.any()), counts)
+        among_few = int(np.isin(release.labels[rows], meeting[few, 1]).sum())
+        breaks = among_few > 0 and guards == CELLS
+        finding = HistoryFinding("boxes", last_two, among_few, breaks, counts)
     past.replace(release, release.spread(rows, release.labels[rows]), release.classes)
-    return [finding]
+    if guards != SIGNATURES:
+        return [finding]
+    return [finding, HistoryFinding("signatures", (1, release.release), None, False)]
 
 
 def shared_values(first: Rows, second: Rows, pairs: np.ndarray) -> np.ndarray:

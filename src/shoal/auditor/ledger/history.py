@@ -361,7 +361,7 @@ class LedgerHistory:
             self.past.append(release)
             return findings
         if not reading.identities.are_known:
-            return [*findings, *compare_boxes(self.past, release, k)]
+            return [*findings, *compare_boxes(self.past, release, k, guards)]
         classes, real = reading.release.classes, reading.identities.is_real
         if not real.all():
             subjects = None if classes.subjects is None else classes.subjects[real]

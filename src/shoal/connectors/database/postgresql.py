@@ -4,7 +4,7 @@ The client library is libpq: it reads PGPASSWORD, ~/.pgpass, PGSERVICE and certi
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -14,6 +14,7 @@ import polars as pl
 from shoal.connectors.database.address import TableAddress
 from shoal.connectors.database.session import (
     BATCH,
+    SOURCE,
     DatabaseRefusal,
     Held,
     SqlColumn,
@@ -129,6 +130,7 @@ _PATH = """
 SELECT pg_catalog.current_schema()::pg_catalog.text,
 pg_catalog.current_setting('search_path')::pg_catalog.text
 """
+_LOCK_TIMEOUT = "SELECT source::text FROM pg_catalog.pg_settings WHERE name = 'lock_timeout'"
 _SET_PATH = "SELECT pg_catalog.set_config('search_path', $1::pg_catalog.text, true)"
 
 
@@ -209,6 +211,16 @@ class PostgresSession:
             self.cursor.execute(sql, tuple(parameters) or None)
             return pl.DataFrame(self.cursor.fetch_arrow_table())
 
+    def nan_counts(self, table: TableName, names: Sequence[str]) -> Mapping[str, int]:
+        if not names:
+            return {}
+        counts = [
+            f"(count(*) FILTER (WHERE {cell_of(name)} = 'NaN'))::text AS \"{place}\""
+            for place, name in enumerate(names)
+        ]
+        found = self.query(f"SELECT {', '.join(counts)} FROM {table.quoted} AS {SOURCE}")
+        return dict(zip(names, map(int, found.row(0)), strict=True))
+
     def insert(self, table: TableName, frame: pl.DataFrame) -> None:
         texts = frame.select(pl.col(pl.String))
         if any(cells.str.contains("\0", literal=True).any() for cells in texts):
@@ -223,6 +235,17 @@ class PostgresSession:
                     mode="append",
                     db_schema_name=table.schema,
                 )
+
+    def drop(self, table: TableName) -> None:
+        """Others can't begin to read the table while this waits for those who do, so it waits as
+        long as the user's own lock_timeout says, or else not long.
+        """
+        is_open = self.query(_LOCK_TIMEOUT).item() == "default"
+        if is_open:
+            self.execute("SET LOCAL lock_timeout = '5s'")
+        self.execute(f"DROP TABLE {table.quoted}")
+        if is_open:
+            self.execute("SET LOCAL lock_timeout = 0")
 
     def run_deferred(self) -> None:
         self.execute("SET CONSTRAINTS ALL IMMEDIATE")

@@ -299,10 +299,12 @@ def _is_there(address: TableAddress, line: ListedRelease) -> bool:
 # Reading
 
 
-def read_table(address: TableAddress, reading: dialect.Reading) -> tuple[pl.DataFrame, str]:
-    """The cells of a table, and the hash of their texts; raises InputError. reading: what is
-    needed, and which mark other numbers have as text. Whole numbers and days are such where their
-    columns are declared so; all else is text.
+def read_table(
+    address: TableAddress, reading: dialect.Reading
+) -> tuple[pl.DataFrame, str, Mapping[str, int]]:
+    """The cells of a table, the hash of their texts, and how many cells are NaN, by column; raises
+    InputError. reading: what is needed, and which mark other numbers have as text. Whole numbers
+    and days are such where their columns are declared so; all else is text.
 
     Of a table that a ledger writes: those of the release that the address names, with the hash of
     its file; or else the table as of the last one.
@@ -313,15 +315,18 @@ def read_table(address: TableAddress, reading: dialect.Reading) -> tuple[pl.Data
         if not releases:
             _refuse_number(address)
             frame, sha256 = tables.rows_of_table(session, address, table, reading)
-            return as_declared(frame, session.columns(table), reading), sha256
+            columns = session.columns(table)
+            names = [c.name for c in columns if c.holds is pl.Float64 and reading.needs(c.name)]
+            nans = session.nan_counts(table, names)
+            return as_declared(frame, columns, reading), sha256, nans
         rows = TableRows.of(session, table)
         if address.release is None:
             last = releases[-1]
             begun = next((line for line in releases if line.release >= last.since), last)
             frame = rows.shown(begun, and_later=True)
-            return frame, tables.rows_sha256(frame)
+            return frame, tables.rows_sha256(frame), {}
         frame = rows.shown(_asked(address, releases), and_later=False)
-        return frame, csv_sha256(frame)
+        return frame, csv_sha256(frame), {}
 
 
 def certificate_beside(address: TableAddress) -> bytes | None:

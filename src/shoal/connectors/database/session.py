@@ -119,8 +119,14 @@ class Session(Protocol):
     def query(self, sql: str, parameters: Sequence[str] = ()) -> pl.DataFrame:
         """All rows of a SELECT of text; its columns have any names."""
 
+    def nan_counts(self, table: TableName, names: Sequence[str]) -> Mapping[str, int]:
+        """How many cells of these columns of numbers are NaN, which is read as no value."""
+
     def insert(self, table: TableName, frame: pl.DataFrame) -> None:
         """Puts rows into a table, by the names of its columns."""
+
+    def drop(self, table: TableName) -> None:
+        """Drops a table, unless somebody else holds it for more than some seconds."""
 
     def run_deferred(self) -> None:
         """Has the database do now what it would do at the commit, such as deferred triggers."""

@@ -1,7 +1,7 @@
 """SQLite by the standard library."""
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -169,6 +169,10 @@ class SqliteSession:
         mixed = pl.col([name for name in names if {int, float} <= kinds[name]])
         return pl.concat(frames).with_columns(mixed.str.replace(r"^(-?\d+)\.0$", "${1}"))
 
+    def nan_counts(self, table: TableName, names: Sequence[str]) -> Mapping[str, int]:
+        """None: SQLite itself keeps NULL in place of NaN."""
+        return {}
+
     def insert(self, table: TableName, frame: pl.DataFrame) -> None:
         names = ", ".join(map(quoted, frame.columns))
         places = ", ".join("?" * frame.width)
@@ -177,6 +181,9 @@ class SqliteSession:
             for first in range(0, frame.height, BATCH):
                 rows = frame.slice(first, BATCH).with_columns(selectors.date().cast(pl.String))
                 self.connection.executemany(sql, rows.rows())
+
+    def drop(self, table: TableName) -> None:
+        self.execute(f"DROP TABLE {table.quoted}")
 
     def run_deferred(self) -> None:
         """Nothing: SQLite's triggers run at once."""

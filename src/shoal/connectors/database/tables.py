@@ -168,7 +168,7 @@ class TableDraft:
         self.certificate = certificate
         run = self.session.execute
         if self.session.columns(self.table):
-            run(f"DROP TABLE {self.table.quoted}")
+            self.session.drop(self.table)
         run(f"ALTER TABLE {self.unnamed.quoted} RENAME TO {quoted(self.table.name)}")
         keep_certificate(self.session, self.address, self.table, self.sha256, certificate)
 

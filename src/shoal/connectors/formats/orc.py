@@ -5,9 +5,10 @@ from pathlib import Path
 import polars as pl
 
 from shoal.connectors.format import Asked, Format, SourceFile
-from shoal.connectors.typed import INCOMPLETE, plain, table_errors
+from shoal.connectors.typed import INCOMPLETE, nan_counts, plain, table_errors
 from shoal.data.regular_files import CELL, most_unpacked, require_room
 from shoal.data.table import Table
+from shoal.data.warnings import nan_remarks
 from shoal.errors import InputError, MissingExtraError
 
 ROWS = 4096
@@ -58,7 +59,8 @@ class Orc(Format):
             if failed.errno is not None:  # the system's: said by whoever opens files
                 raise
             raise damaged from None
-        return SourceFile(Table(plain(frame, where, reading)))
+        remarks = nan_remarks(nan_counts(frame, reading))
+        return SourceFile(Table(plain(frame, where, reading)), remarks=remarks)
 
 
 FORMATS = (Orc(".orc"),)

@@ -1,5 +1,6 @@
 """Parquet and Arrow: columns with types."""
 
+from collections import Counter
 from pathlib import Path
 from typing import BinaryIO
 
@@ -8,8 +9,16 @@ import polars as pl
 from shoal.connectors import parquet_parts
 from shoal.connectors.dialect import Reading
 from shoal.connectors.format import Asked, Form, Format, SourceFile
-from shoal.connectors.typed import plain, require_unfolded, scanned, table_errors, without_records
+from shoal.connectors.typed import (
+    nan_counts,
+    plain,
+    require_unfolded,
+    scanned,
+    table_errors,
+    without_records,
+)
 from shoal.data.table import Table
+from shoal.data.warnings import nan_remarks
 
 ROW_GROUP = 1 << 20
 """Records of a row group, whether a table is written at once or block by block."""
@@ -27,8 +36,8 @@ class Columnar(Format):
         require_unfolded([path], self, f"file '{path}'", reading.unpacked)
         if self.is_parquet:
             parquet_parts.refuse_versions(Path(path))
-        frame, unread = read_columns(path, self, reading)
-        return SourceFile(Table(frame), unread=unread)
+        frame, unread, nans = read_columns(path, self, reading)
+        return SourceFile(Table(frame), remarks=nan_remarks(nans), unread=unread)
 
     def write(self, frame: pl.DataFrame, file: BinaryIO, form: Form) -> None:
         # a dictionary would carry along values that no cell shows
@@ -64,8 +73,12 @@ class Parquet(Columnar):
     fits_past_memory = True
 
 
-def read_columns(path: str, kind: str, reading: Reading) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """A table whose size was checked, and its columns that were not read."""
+def read_columns(
+    path: str, kind: str, reading: Reading
+) -> tuple[pl.DataFrame, tuple[str, ...], Counter[str]]:
+    """A table whose size was checked, its columns that were not read, and how many cells of others
+    are NaN.
+    """
     # a name is a name, whatever characters it holds
     with table_errors(path, kind, f"file '{path}'"), open(path, "rb") as file:
         table = scanned(file, kind)
@@ -80,7 +93,7 @@ def read_columns(path: str, kind: str, reading: Reading) -> tuple[pl.DataFrame, 
             and (names[name].dtype != schema[name] or _holds_lists(schema[name]))
         ]
         frame = table.with_columns(pl.lit(None, pl.String).alias(name) for name in unread).collect()
-    return plain(frame, f"file '{path}'", reading), tuple(unread)
+    return plain(frame, f"file '{path}'", reading), tuple(unread), nan_counts(frame, reading)
 
 
 def _holds_lists(dtype: pl.DataType) -> bool:

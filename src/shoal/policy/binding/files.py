@@ -21,7 +21,7 @@ from shoal.connectors.dialect import (
     reading_as_stated,
 )
 from shoal.connectors.format import Format, SourceFile
-from shoal.connectors.frames import Frame, table_of
+from shoal.connectors.frames import Frame, nan_in, table_of
 from shoal.connectors.location import FRAME, Location
 from shoal.connectors.parquet_parts import check_released
 from shoal.connectors.release_drafts import WrittenDraft
@@ -34,7 +34,7 @@ from shoal.data.regular_files import unpacked
 from shoal.data.room import Room
 from shoal.data.table import Table
 from shoal.data.two_tables import sensitive_path
-from shoal.data.warnings import FORMULA_CELLS, ReleaseWarning, unread_lists
+from shoal.data.warnings import FORMULA_CELLS, ReleaseWarning, nan_remarks, unread_lists
 from shoal.errors import InputError
 from shoal.policy.binding.notation import CellNotation, translated_columns
 from shoal.policy.binding.past_memory import read_past_memory, require_people, require_readable
@@ -102,15 +102,16 @@ class PolicyTables:
         path: its name, or a frame. room: where it goes piece by piece, if it does not fit into
         memory.
         """
+        reading = self.reading_of(self.model.read)
         if not isinstance(path, str):
             given = self.table_given(path, allow_empty)
             remarks = without_nobody(given.frame, *self.nobody(given.frame.columns))[1]
-            return SourceFile(self.original_table(given), "", remarks=tuple(remarks))
+            remarks += nan_remarks(nan_in(path, reading))
+            return SourceFile(self.original_table(given), "", remarks=remarks)
         if room is not None:
-            source = self._read_past_memory(path, reading_of(self.model.read), room)
+            source = self._read_past_memory(path, reading, room)
             require_people(source.table, self.model)
             return source
-        reading = self.reading_of(self.model.read)
         source = files.read(path, self._categorical(), allow_empty=allow_empty, reading=reading)
         if source.table.different is not source.table and self._is_plain(source.table.different):
             return source

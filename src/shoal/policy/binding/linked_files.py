@@ -10,13 +10,13 @@ from typing import TypeAlias
 
 from shoal.connectors.database.connections import one_snapshot
 from shoal.connectors.files import SourceFile
-from shoal.connectors.frames import Frame, table_of
+from shoal.connectors.frames import Frame, nan_in, table_of
 from shoal.connectors.release_drafts import WrittenDraft
 from shoal.connectors.table_places import place_of_several, table_places
 from shoal.data.linked import PEOPLE
 from shoal.data.person_names import without_nobody
 from shoal.data.table import Table
-from shoal.data.warnings import PEOPLE_ASSUMED, ReleaseWarning
+from shoal.data.warnings import PEOPLE_ASSUMED, ReleaseWarning, nan_remarks
 from shoal.errors import InputError
 from shoal.policy.binding.columns import people_doubted, read_as_text, written_alike
 from shoal.policy.binding.files import PolicyTables
@@ -112,6 +112,7 @@ def _original(given: str | Frame, tables: PolicyTables) -> SourceFile:
         return tables.read_original(given, allow_empty=True)
     frame = table_of(given, True).frame
     frame, remarks = without_nobody(frame, *tables.nobody(frame.columns))
+    remarks += nan_remarks(nan_in(given, tables.reading_of(tables.model.read)))
     return SourceFile(Table(tables.original_frame(frame)), "", remarks=remarks)
 
 
