@@ -18,10 +18,10 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "shoal"
 
 CEILINGS = {
-    "lines": 116_900,
-    "logical lines": 73_740,
+    "lines": 117_100,
+    "logical lines": 73_880,
     "modules of more than 3 lines": 442,
-    "lines of imports": 7_230,
+    "lines of imports": 7_260,
     "percent of the biggest package": 11,
     "files that name a format or scheme": 22,
     "parameters annotated with Policy": 80,
@@ -32,7 +32,7 @@ CEILINGS = {
     "'so many' and 'so much'": 0,
     "files of changes": 20,
     "words of docs": 60_000,
-    "lines of tests": 85_760,
+    "lines of tests": 85_990,
 }
 
 PLACE = re.compile(r"\.(csv|tsv|parquet|arrow|jsonl|xlsx)\b|\b(sqlite|postgresql|kafka)://")
