@@ -672,3 +672,35 @@ def test_whether_somebody_is_employed_does_not_hide_who_is_followed(flag):
     frame = waves("idauniq", "syear")
     flags = np.random.default_rng(3).choice(["y", "n"], frame.height)
     assert asked(frame.with_columns(pl.Series(flag, flags))) == [("idauniq",)]
+
+
+# Numbers that seem to begin anew in each group.
+
+
+def moved(title: str, group: str, form: str = "{}", people: int = 60) -> pl.DataFrame:
+    """Records of people who are in several of three groups, as patients are in wards."""
+    frame = visits(title, [form.format(i + 1) for i in range(people)], 8).drop("clinic")
+    groups = np.random.default_rng(6).choice(["ICU", "Surg", "Med"], frame.height)
+    return frame.with_columns(pl.Series(group, groups))
+
+
+GROUPS = ["ward", "unit", "store", "class", "team", "arm", "session", "hospital"]
+
+
+@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize("title", ["patient_id", "participant", "Subject", "customer_no", "id"])
+def test_a_running_number_beside_a_group_is_asked_about_alone_first(group, title):
+    """Together with the group, who is in several would count several times."""
+    assert asked(moved(title, group))[:2] == [(title,), (group, title)]
+
+
+def test_a_number_that_clearly_begins_anew_is_asked_about_with_its_group_first():
+    rng = np.random.default_rng(5)
+    sizes = rng.integers(1, 9, 120)
+    members = np.concatenate([np.arange(1, n + 1) for n in sizes])
+    again = np.repeat(np.arange(len(members)), rng.integers(1, 5, len(members)))
+    homes = np.repeat(np.arange(120), sizes)
+    frame = pl.DataFrame({"hhid": homes[again], "person_id": members[again]})
+    hours = pl.Series(rng.integers(0, 60, len(again)))
+    frame = frame.with_columns(hours=hours).cast(pl.String)
+    assert asked(frame) == [("hhid", "person_id"), ("person_id",)]

@@ -279,6 +279,7 @@ def within_groups(
                     settled.update([number] if is_named else [])
                     yield number, found
             elif is_named and not evidence.personal and _begins_anew(found):
+                found.anew = not _is_in_most(found)
                 yield number, found
 
 
@@ -323,7 +324,7 @@ def _is_in_most(together: Candidate) -> bool:
     """
     *within, number = together.parts
     groups, numbers = people_of(within).distinct, number.people.distinct
-    is_full = together.people.records * EXCEPTIONS >= groups * numbers
+    is_full = together.people.distinct * EXCEPTIONS >= groups * numbers
     return numbers >= groups or (is_full and numbers > 2)
 
 
