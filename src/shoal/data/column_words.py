@@ -87,10 +87,10 @@ def names_place(words: Sequence[str]) -> bool:
 
 
 DATE = re.compile(
-    r"(\d{4}[-/]N(T.*| .*)?|(\d\d)?\d\d[-/.]N[-/.]N([T ].*)?|N[./-]N[./-]\d\d(\d\d)?(\D.*)?"
-    r"|\d{1,2}:\d{2}(:\d{2})?)$".replace("N", r"(0?\d|[12]\d|3[01])")
+    r"((19|20)\d\d[-/](0?[1-9]|1[0-2])(T.*| .*)?|(\d\d)?\d\d[-/.]N[-/.]N([T ].*)?"
+    r"|N[./-]N[./-]\d\d(\d\d)?(\D.*)?|\d{1,2}:\d{2}(:\d{2})?)$".replace("N", r"(0?\d|[12]\d|3[01])")
 )
-"""A date or a time of day, or the month of a year, in any common form."""
+"""A date or a time of day, or the month of a year, in any common form; `1234/19` is a number."""
 
 
 def looks_like_data(table: Table, names: list[str]) -> list[str]:

@@ -704,3 +704,19 @@ def test_a_number_that_clearly_begins_anew_is_asked_about_with_its_group_first()
     hours = pl.Series(rng.integers(0, 60, len(again)))
     frame = frame.with_columns(hours=hours).cast(pl.String)
     assert asked(frame) == [("hhid", "person_id"), ("person_id",)]
+
+
+# Numbers that look like a date or a measure.
+
+
+@pytest.mark.parametrize("title", ["Client", "Aktenzeichen", "Expediente", "ID", "pid", "Subject"])
+@pytest.mark.parametrize("form", ["{}/19", "{}/9", "{}-19", "2019/{}"])
+def test_a_number_with_a_year_is_no_date(title, form):
+    cells = [form.format(1000 + 37 * i) for i in range(200)]
+    assert asked(visits(title, cells)) == [(title,)]
+
+
+@pytest.mark.parametrize("form", ["{}-{:02}", "{}/{}", "{}-{:02} ", "{}-{:02}-01", "{}-{:02}T00"])
+def test_months_of_years_number_nobody(form):
+    months = [form.format(2000 + i // 12, i % 12 + 1) for i in range(120)]
+    assert asked(visits("Client", months)) == []
