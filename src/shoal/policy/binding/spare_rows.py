@@ -25,6 +25,11 @@ _ANY_TOTAL = "(?i)" + "|".join(sorted(meanings()["total"]))
 _NUMBER = re.compile(r"[-+]?[\d.,' ]*\d([eE][-+]?\d+)?\s?%?")
 MOST_LAST = 20
 """Rows at the end of a table among which statistics of those above them stand."""
+MOST_HEADS = 3
+"""Rows at the beginning of a table that may say in other words what the columns are."""
+MOST_BELOW = 1_000
+"""Rows with which they are compared."""
+FEWEST_BELOW = 10
 _NOTE = r"\p{L}.*[ :=]"
 CHANCE = 0.01
 """The chance that all these people give one answer, below which a form was filled in beforehand."""
@@ -104,18 +109,63 @@ def _rows_apart(table: Table, model: PolicyModel) -> np.ndarray:
     }
     names, found = np.zeros(table.records, dtype=np.int8), [np.zeros(0, dtype=np.int64)]
     filled, noted = (np.zeros(len(empty), dtype=np.int64) for _ in range(2))
-    last = []
+    last, heads = [], []
     for column in (Texts.of(table, title) for title in table.names):
         names += column.rows_called(column.texts == column.title.strip())
         found += _totals(column, lacking, column.title in removed)
+        heads.append(_head_cells(column, model.no_names))
         last.append(_last_cells(column, column.title in removed, model.no_names))
         if 0 < len(empty) <= MOST_NOTES:
             filled += ~column.rows_called(column.texts.is_in(["", *model.no_names]))[empty]
             is_note = column.texts.str.contains(_NOTE) & column.texts.is_unique()
             noted += column.rows_called(is_note)[empty]
     found.append(table.records - 1 - np.arange(_statistics(list(zip(*last, strict=True)))))
+    found.append(_heads(heads))
     found += [np.flatnonzero(names > 1), empty[(filled == 1) & (noted == 1)]]
     return np.unique(np.concatenate(found))
+
+
+def _head_cells(column: Texts, no_names: Container[str]) -> list[str]:
+    """How each of the first cells stands to those below: `none`, `alike`, `open` where these are
+    words of any kind, `other` than the few or as these are written, `text` over numbers or `json`.
+    """
+    texts = column.texts.gather(column.codes[: MOST_HEADS + MOST_BELOW]).fill_null("").to_list()
+    below = [one for one in texts[MOST_HEADS:] if one not in no_names]
+    if len(below) < FEWEST_BELOW:
+        return ["none"] * len(texts[:MOST_HEADS])
+    known, least = {*below}, 0.9 * len(below)
+    are_numbers = all(map(_NUMBER.fullmatch, below))
+    have_digits = sum(bool(re.search(r"\d", one)) for one in below) >= least
+    are_words = sum(" " not in one for one in below) >= least
+    are_few = 2 * len(known) <= len(below)
+
+    def stands(cell: str) -> str:
+        if cell in no_names:
+            return "none"
+        if cell in known or not re.search(r"[^\W\d_]", cell):
+            return "alike"
+        if cell.startswith("{") and not any(one.startswith("{") for one in below):
+            return "json"
+        if are_numbers:
+            return "text"
+        is_other = (have_digits and not re.search(r"\d", cell)) or (are_words and " " in cell)
+        return "other" if is_other or are_few else "alike" if have_digits else "open"
+
+    return [stands(cell) for cell in texts[:MOST_HEADS]]
+
+
+def _heads(columns: Sequence[Sequence[str]]) -> np.ndarray:
+    """Those of the first rows whose cells are all unlike those below them in their columns: text
+    over numbers, or something other than texts of one program.
+    """
+    rows = [[*filter("none".__ne__, row)] for row in zip(*columns, strict=True)]
+    found = [
+        row
+        for row, cells in enumerate(rows)
+        if len(cells) - cells.count("open") > 1
+        if "alike" not in cells and {"text", "json"} & {*cells}
+    ]
+    return np.array(found, dtype=np.int64)
 
 
 def _totals(column: Texts, lacking: np.ndarray, is_removed: bool) -> Iterator[np.ndarray]:
