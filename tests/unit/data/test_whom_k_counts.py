@@ -720,3 +720,58 @@ def test_a_number_with_a_year_is_no_date(title, form):
 def test_months_of_years_number_nobody(form):
     months = [form.format(2000 + i // 12, i % 12 + 1) for i in range(120)]
     assert asked(visits("Client", months)) == []
+
+
+@pytest.mark.parametrize("title", ["uid", "ID", "user", "member", "client", "account", "Subject"])
+@pytest.mark.parametrize("signs", [["-1"], ["-9"], ["-99", "-98"], ["-1", "-8", "-999", "0"]])
+def test_a_sign_for_nobody_below_zero_hides_no_number_of_people(title, signs):
+    frame = visits(title, [*signs, *(str(i + 1) for i in range(100))])
+    (found,) = answer(frame).candidates
+    assert found.columns == (title,)
+    assert found.people == 100 + ("0" in signs)
+
+
+@pytest.mark.parametrize("title", ["score", "balance", "customer_balance", "x7"])
+def test_measures_that_fall_below_zero_are_not_asked_about(title):
+    assert asked(visits(title, ["-1", "-2", *map(str, range(100))])) == []
+
+
+# Marks under words for people.
+
+MARKS = ["student", "child", "citizen", "voter", "resident", "victim", "volunteer", "emp", "mother"]
+
+
+@pytest.mark.parametrize("title", [*MARKS, "patient", "subject"])
+@pytest.mark.parametrize("codes", ["01", "12", "1234", "01234"])
+@pytest.mark.parametrize("own", [True, False])
+def test_marks_under_words_for_people_are_not_asked_about(title, codes, own):
+    rng = np.random.default_rng(8)
+    frame = {title: rng.choice([*codes], 400), "region": rng.choice([*"NSW"], 400)}
+    if own:
+        frame |= {"sex": rng.choice([*"mf"], 400), "age": rng.integers(18, 90, 400).astype(str)}
+    assert asked(pl.DataFrame(frame)) == []
+
+
+@pytest.mark.parametrize("cells", ["12345", ["S1", "S2"]])
+def test_few_people_under_a_word_for_them_are_asked_about(cells):
+    assert asked(visits("patient", [*cells], 40))[0] == ("patient",)
+
+
+@pytest.mark.parametrize("form", ["P{:03}", "{:04}", "P-{}", "sub-{:02}"])
+@pytest.mark.parametrize("group", ["site", "hospital", "country", "study"])
+def test_numbers_as_text_that_begin_anew_are_asked_about_as_others_are(form, group):
+    rng = np.random.default_rng(9)
+    sizes = [70, 40, 33, 30]
+    who = rng.permutation(np.repeat(np.arange(sum(sizes)), rng.integers(1, 6, sum(sizes))))
+    of, nth = np.repeat(np.arange(4), sizes)[who], np.concatenate([*map(np.arange, sizes)])[who]
+    frame = {group: [f"G{i}" for i in of], "patient_id": [form.format(i + 1) for i in nth]}
+    frame["pain"] = rng.integers(0, 10, len(who)).astype(str)
+    assert asked(pl.DataFrame(frame))[:2] == [("patient_id",), (group, "patient_id")]
+
+
+@pytest.mark.parametrize("form", ["{}", "P{:03}"])
+def test_numbers_that_go_on_from_site_to_site_are_of_people_alone(form):
+    frame = moved("patient_id", "site", form)
+    site = (frame["patient_id"].str.extract(r"(\d+)").cast(pl.Int64) % 3).cast(pl.String)
+    found = answer(frame.with_columns(site=site))
+    assert [one.columns for one in found.candidates] == [("patient_id",)]

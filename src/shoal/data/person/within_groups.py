@@ -13,12 +13,14 @@ from shoal.data.column_words import PERSONAL, mean, meanings
 from shoal.data.person.candidates import (
     CROSSING,
     FEWEST,
+    FEWEST_CODES,
     MANY,
     MOST_ROWS,
     MOST_TO_A_NUMBER,
     NEVER,
     Candidate,
     counts_only,
+    fewest_of_word,
     other_candidates,
     people_of,
 )
@@ -279,8 +281,10 @@ def within_groups(
                     settled.update([number] if is_named else [])
                     yield number, found
             elif is_named and not evidence.personal and _begins_anew(found):
-                found.anew = not _is_in_most(found)
-                yield number, found
+                has_many = people_of(within).distinct >= MANY
+                found.anew = has_many and not _is_in_most(found)
+                if found.anew or number.has_values(fewest_of_word(number)):
+                    yield number, found
 
 
 def _is_finer(together: Candidate) -> bool:
@@ -314,6 +318,8 @@ def _may_be_within(column: PersonColumn, judged: Sequence[Candidate]) -> bool:
     is_number = kind != "event" or (column.name.is_number and column.has_values(3))
     if not column.varies or counts_only(column) or not is_number:
         return False
+    if column.holds_zero and not column.has_values(FEWEST_CODES + 1):
+        return False  # what begins anew begins with 1
     is_open = any(one.parts == (column,) and not one.evidence.is_confirmed for one in judged)
     return is_open or not column.has_values(LARGEST_WITHIN + 1)
 
@@ -331,14 +337,15 @@ def _is_in_most(together: Candidate) -> bool:
 def _begins_anew(together: Candidate) -> bool:
     """Whether a number counts 1, 2, 3 within most values of a group."""
     *within, number = together.parts
-    if number.look.kind != "int":
+    if number.look.kind not in ("int", "text"):
         return False
     rows, group = together.people.first, people_of(within)
     rows = rows[group.some(-(-len(rows) // MOST_KEYS))[rows]]
     groups = np.unique(group.keys[rows], return_inverse=True)[1]
     greatest = np.zeros(int(groups.max(initial=0)) + 1)
-    np.maximum.at(greatest, groups, np.nan_to_num(number.numbers_among(rows), nan=-1))
-    return bool(len(rows) >= ANEW * greatest.sum())
+    counted = number.counted_among(rows)
+    np.maximum.at(greatest, groups, np.nan_to_num(counted, nan=-1))
+    return bool(len(rows) >= ANEW * greatest.sum() and not np.isnan(counted).all())
 
 
 def shared_by_families(one: Candidate, columns: Sequence[PersonColumn]) -> list[Candidate]:
