@@ -32,7 +32,7 @@ CODE = frozenset("id code type key".split())
 REFERENCE = frozenset("id nbr nr no key".split())
 """Last words of the names of numbers that stand for somebody or something."""
 
-_POSTAL = {("post", "code"), ("post", "nr"), ("kode", "pos")}
+_POSTAL = {("post", "code"), ("post", "nr"), ("kode", "pos"), ("code", "insee")}
 
 _LETTERS_OR_DIGITS = re.compile(r"[^\W\d_]+|\d+")
 
@@ -305,8 +305,18 @@ class ColumnName:
     def may_number_one(self) -> bool:
         """Whether, though named as a count, it may number people, as `No. Paciente` does."""
         is_person = self.ends("person") and not self.ends("several")
-        is_of_one = is_person or self.ends("file") or self.ends("proxy")
+        is_of_one = is_person or self.ends("file") or self.ends("proxy") or self.is_number_of_file
         return is_of_one and self.words[0] in meanings()["count_of_one"]
+
+    @property
+    def is_number_of_file(self) -> bool:
+        """Whether what is numbered is one file or state's number, as in `No. de historia clínica`,
+        and not what happened with it, as in `num_nhs_visits`.
+        """
+        first, *rest = [w for w in self.core if len(w) > LONGEST_JOINER or w in _known()] or [""]
+        others = meanings()["event"] | meanings()["thing"]
+        is_one = self.core[-1:] != ["s"] and others.isdisjoint(rest)
+        return is_one and first in meanings()["file"] | meanings()["civil"]
 
     @property
     def begins_with_no(self) -> bool:
@@ -318,6 +328,11 @@ class ColumnName:
         """Whether its word for people may mean somebody else."""
         is_weak = self.ends("weak") if self.ends("person") else self.has("weak")
         return self.kind == "person" and is_weak
+
+    @property
+    def may_number_others(self) -> bool:
+        """Whether its number may be that of a school, a firm or a place, as `rut_empleador` is."""
+        return self.kind == "civil" and self.has("group", "firm", "shared")
 
     @property
     def is_of_other(self) -> bool:

@@ -775,3 +775,50 @@ def test_numbers_that_go_on_from_site_to_site_are_of_people_alone(form):
     site = (frame["patient_id"].str.extract(r"(\d+)").cast(pl.Int64) % 3).cast(pl.String)
     found = answer(frame.with_columns(site=site))
     assert [one.columns for one in found.candidates] == [("patient_id",)]
+
+
+# Civil numbers of others than people.
+
+
+@pytest.mark.parametrize("title", ["URN", "school_urn", "rut_empleador", "siret_insee_firm"])
+@pytest.mark.parametrize("own", [True, False])
+def test_civil_numbers_beside_words_for_others_are_never_sure(title, own):
+    frame = visits(title, [f"7.443.{217 + i}-9" for i in range(60)], 7)
+    rng = np.random.default_rng(10)
+    if own:
+        sexes, ages = rng.choice([*"mf"], frame.height), rng.integers(18, 65, frame.height)
+        frame = frame.with_columns(sex=pl.Series(sexes), age=pl.Series(ages).cast(pl.String))
+    assert asked(frame) == ([] if own else [(title,)])
+
+
+@pytest.mark.parametrize("title", ["code_insee", "CODE_INSEE", "codeinsee", "Code INSEE"])
+def test_the_code_of_a_commune_is_a_place(title):
+    assert asked(visits(title, [f"{1000 + 7 * i:05}" for i in range(60)], 7)) == []
+
+
+@pytest.mark.parametrize("title", ["insee", "rut", "nie", "upn"])
+def test_civil_numbers_alone_are_sure(title):
+    cells = [f"7.443.{217 + i}-9" for i in range(60)]
+    found = answer(visits(title, cells, 7, born=list(range(1940, 2000))))
+    assert (found.verdict.name, found.candidates[0].columns) == ("SURE", (title,))
+
+
+FILES = [
+    *("No Rekam Medis", "No. de historia clínica", "No. de seguro social", "No. KTP", "No BPJS"),
+    *("No. Pegawai", "No Matrik", "No AVS", "No. matricule", "N. cartella", "N. matricola"),
+    *("Nº historia clínica", "Num. carnet", "num_etu"),
+]
+
+
+@pytest.mark.parametrize("title", FILES)
+@pytest.mark.parametrize("first", [1, 10_000, 72_857])
+def test_numbers_of_files_that_begin_as_counts_do_are_asked_about(title, first):
+    assert asked(visits(title, [str(first + 3 * i) for i in range(100)])) == [(title,)]
+
+
+COUNTED = ["n_chart_events", "num_nhs_visits", "no_dossiers", "number_of_passports", "n_seguros"]
+
+
+@pytest.mark.parametrize("title", COUNTED)
+def test_counts_of_files_and_what_happened_with_them_are_not_asked_about(title):
+    assert asked(visits(title, [str(i) for i in range(100)])) == []

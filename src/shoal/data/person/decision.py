@@ -358,7 +358,7 @@ def _is_rejected(one: Candidate) -> bool:
     if one.kind == "person" and not one.below:
         return one.is_weak and found.is_refuted
     if found.is_contradicted:
-        return one.kind not in ("civil", "contact")
+        return one.kind not in ("civil", "contact") or one.parts[0].name.may_number_others
     if one.kind != "name" or found.personal or found.steady or one.below:
         return False
     is_seldom = one.people.distinct >= 0.7 * one.people.records
@@ -467,7 +467,7 @@ def _seems_sure(one: Candidate) -> bool:
         return False
     # a number of a patient's scan is named for a person, too
     is_of_person = one.kind == "civil" or column.name.ends("person")
-    if found.is_dominated or not is_of_person:
+    if found.is_dominated or not is_of_person or column.name.may_number_others:
         return False
     if column.name.is_count and not column.look.token:
         return False
