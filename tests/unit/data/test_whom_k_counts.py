@@ -822,3 +822,30 @@ COUNTED = ["n_chart_events", "num_nhs_visits", "no_dossiers", "number_of_passpor
 @pytest.mark.parametrize("title", COUNTED)
 def test_counts_of_files_and_what_happened_with_them_are_not_asked_about(title):
     assert asked(visits(title, [str(i) for i in range(100)])) == []
+
+
+RUNNING = [
+    "TN",
+    "pp",
+    "ppnr",
+    "sbj",
+    "fp",
+    "badany",
+    "대상자번호",
+    "Mitarbeitende",
+    "SuS",
+    "کد بیمار",
+]
+
+
+@pytest.mark.parametrize("title", RUNNING)
+@pytest.mark.parametrize("first", [1, 1001])
+def test_a_running_number_under_any_title_is_doubted(title, first):
+    found = answer(visits(title, [str(first + i) for i in range(100)]))
+    assert title in found.doubted or (title,) in [one.columns for one in found.candidates]
+
+
+@pytest.mark.parametrize("title", ["minutes", "pages", "score"])
+@pytest.mark.parametrize("first", [0, 40])
+def test_what_begins_with_another_number_is_not_doubted(title, first):
+    assert not answer(visits(title, [str(first + i) for i in range(100)])).doubted

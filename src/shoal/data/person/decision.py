@@ -37,6 +37,7 @@ from shoal.data.person.within_groups import (
     last_resorts,
     of_every_record,
     parts_of_keys,
+    runs_over_people,
     shared_by_families,
     shown_by_codes,
     within_groups,
@@ -262,6 +263,8 @@ def _doubted(
     kinds = ("name", "first", "last", "staff") if may_recur else ()
     shared = [c.title for c in columns if c.name.kind in kinds and c.repeats(FEWEST)]
     named = {*shared, *(name for one in refused for name in one.columns)}
+    if may_recur:
+        named |= {c.title for c in columns if runs_over_people(c)}
     return tuple(c.title for c in columns if c.title in named)
 
 

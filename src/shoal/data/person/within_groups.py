@@ -46,6 +46,7 @@ MOST_TRIED = 12  # numbers within groups
 MOST_NESTED = 6  # numbers within groups of groups
 LARGEST_WITHIN = 30  # distinct numbers that members of a group have
 MOST_WAVES = 60  # of a panel, or questions, or trials
+MOST_OF_RUNNING = 30  # records of one whom a running number stands for
 MOST_SHOWN = 3  # columns of any name that a question lists
 WAVES_SEEN = 0.5  # share of them in which each is seen
 _DAY = r"(19|20)\d\d[-_/. ]?(0[1-9]|1[0-2])([-_/. ]?([0-2]\d|3[01]))?"
@@ -366,6 +367,20 @@ def shown_by_codes(columns: Sequence[PersonColumn]) -> list[Candidate]:
     """The columns that may show who recurs, those with most values first."""
     shown = [Candidate((c,), "evidence", c.people) for c in columns if _may_show_who(c)]
     return sorted(shown, key=lambda one: -one.people.distinct)[:MOST_SHOWN]
+
+
+def runs_over_people(column: PersonColumn) -> bool:
+    """Whether it is a running number from 1 or 101 on of whom nearly all have a few records."""
+    is_known = column.name.kind not in ("", "number") or column.name.has("amount")
+    if is_known or column.name.is_count or not column.may_number or column.look.kind != "int":
+        return False
+    if not MANY < column.seen <= column.again:
+        return False
+    counts, numbers = column.people.counts(), column.numbers_among(column.people.first)
+    least, greatest = np.nanmin(numbers), np.nanmax(numbers)
+    is_running = least % 100 == 1 and NEARLY_ALL * (greatest - least) < len(counts)
+    are_few = np.mean((counts > 1) & (counts <= MOST_OF_RUNNING)) >= NEARLY_ALL
+    return bool(is_running and are_few)
 
 
 def _may_show_who(column: PersonColumn) -> bool:
