@@ -355,6 +355,18 @@ class ColumnName:
         return is_of_one and not self.has("doubtful")
 
 
+_NOBODY = re.compile(r"\s*-([1-9]|([1-9])\2{1,3}|9{0,2}9[5-8])\s*$")
+MOST_NOBODY = 5  # kinds of negative numbers that stand for nobody, and as many times more others
+
+
+def nobody_among(numbers: pl.Series, name: ColumnName) -> list[str]:
+    """The few kinds of `-1`, `-99` and the like in a column that is named as a number is."""
+    is_named = name.is_number or name.kind in ("person", "proxy")
+    below = numbers.filter(numbers.str.contains(r"^\s*-")).to_list() if is_named else []
+    is_few = len(below) <= min(MOST_NOBODY, len(numbers) / MOST_NOBODY)
+    return below if is_few and all(map(_NOBODY.match, below)) else []
+
+
 def name_of(name: str) -> ColumnName:
     """A column's name, by its words."""
     text = _FEMININE.sub(_masculine, _INITIALS.sub(r"\1\2\3", name))

@@ -16,7 +16,15 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from shoal.data.column_words import DATE, PERSONAL, ColumnName, fold, meanings, name_of
+from shoal.data.column_words import (
+    DATE,
+    PERSONAL,
+    ColumnName,
+    fold,
+    meanings,
+    name_of,
+    nobody_among,
+)
 from shoal.data.person_names import bare, names_of
 from shoal.data.room import blocks
 from shoal.data.table import Table, as_text, encode_text
@@ -44,8 +52,6 @@ _FRACTION = re.compile(r"[+-]?\d*[.,]\d+([eE][+-]?\d+)?$")
 _WHOLE = re.compile(r"-?\d+([.,]0+)?$")
 _INT = re.compile(r"[+-]?\d+$")
 _SPAN = re.compile(r".*[\[\](~<>]")
-_NOBODY = re.compile(r"-([1-9]|([1-9])\2{1,3}|9{0,2}9[5-8])$")
-MOST_NOBODY = 5  # kinds of negative numbers that stand for nobody, and as many times more others
 _BAND = re.compile(r"(0|[1-9]\d*) ?- ?(0|[1-9]\d*)$")
 _TOKENS = {
     "mail": re.compile(r"([^<>]*<)?[^@\s]+@[^@\s.]+(\.[^@\s.]+)+$"),
@@ -293,15 +299,15 @@ class PersonColumn:
         self.title = title
         self.name: ColumnName = name_of(title)
         texts = self._texts(rows)
-        is_empty = ~is_value(texts)
-        held = texts.filter(pl.Series(~is_empty)).unique().sort()
-        self._nobody = _nobody_among(held.str.strip_chars(BLANKS), self.name)
-        has_value = self._is_somebody(texts)
-        held = held.filter(pl.Series(self._is_somebody(held)))
+        held = texts.filter(pl.Series(is_value(texts))).unique().sort()
+        self._nobody = nobody_among(held, self.name)
+        has_value, held = self._is_somebody(texts), held.filter(~held.is_in(self._nobody))
         self.seen = len(held)
         self._has_spellings = bare(names_of(held)).n_unique() < len(held)
         self.again = int(has_value.sum()) - self.seen
-        self.blank = int(is_empty.sum() - texts.str.strip_chars(BLANKS).is_in(SIGNS).sum())
+        self.blank = int(
+            (~is_value(texts)).sum() - texts.str.strip_chars(BLANKS).is_in(SIGNS).sum()
+        )
         self.lacking = self.blank / max(len(rows), 1)
         some = held.gather_every(max(-(-len(held) // MOST_CELLS), 1)).str.strip_chars(BLANKS)
         self.look: Look = look_of(some.to_list(), self.name, self.seen)
@@ -369,10 +375,7 @@ class PersonColumn:
 
     def _is_somebody(self, texts: pl.Series) -> np.ndarray:
         """(n,) bool, which of these texts stand for a value, and not for nobody as `-1` may."""
-        if not self._nobody:
-            return is_value(texts)
-        is_nobody = texts.str.strip_chars(BLANKS).is_in(self._nobody).to_numpy()
-        return is_value(texts) & ~is_nobody
+        return is_value(texts) & ~texts.is_in(self._nobody).to_numpy()
 
     def _keys(self, texts: pl.Series) -> np.ndarray:
         """Whole numbers, equal for what may be spellings of one person; where some rows show two of
@@ -384,14 +387,6 @@ class PersonColumn:
         """(rows,) float64, not a number where they hold none."""
         texts = self._texts(rows).str.strip_chars(BLANKS).str.replace(",", ".")
         return texts.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
-
-    def counted_among(self, rows: np.ndarray) -> np.ndarray:
-        """(rows,) float64, the numbers behind what all of them begin with, as `P` in `P001`."""
-        texts = self._texts(rows).str.strip_chars(BLANKS)
-        begin, number = texts.str.extract_groups(r"^(\D*)(\d+)$").struct.unnest()
-        is_one = begin.drop_nulls().n_unique() == 1
-        counted = number.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
-        return counted if is_one else np.full(len(counted), np.nan)
 
     def ranks_among(self, rows: np.ndarray) -> np.ndarray:
         """(rows,) the place of what some rows hold among all values, by number or else by text."""
@@ -419,15 +414,6 @@ class PersonColumn:
         if self.title in self._table.coded:
             return self._cells.gather(self._table.column(self.title).codes[rows])
         return as_text(self._table.frame[self.title][rows])
-
-
-def _nobody_among(numbers: pl.Series, name: ColumnName) -> list[str]:
-    """The few kinds of `-1`, `-99` and the like in a column that is named as a number is."""
-    if not (name.is_number or name.kind in ("person", "proxy")):
-        return []
-    below = numbers.filter(numbers.str.starts_with("-")).to_list()
-    is_few = len(below) <= MOST_NOBODY and MOST_NOBODY * len(below) < len(numbers)
-    return below if is_few and all(map(_NOBODY.match, below)) else []
 
 
 def is_value(texts: pl.Series) -> np.ndarray:

@@ -32,6 +32,7 @@ from shoal.data.person.candidates import (
 from shoal.data.person.columns import FULL_NAMES, NO_NUMBERS, STRONG, People, PersonColumn
 from shoal.data.person.within_groups import (
     PERSON_BY_NAME,
+    fewer_first,
     followed,
     issued,
     last_resorts,
@@ -227,7 +228,7 @@ def who_is_a_person(table: Table, declared: Container[str] = ()) -> Answer:
         left = [one for one in left if RANK[one.kind] <= RANK["name"]]
     others = _others(left, columns, telling)
     left = _sifted([*left, *others])[0] if others else left
-    left = _fewer_first(left) or [*parts_of_keys(telling)]
+    left = fewer_first(left) or [*parts_of_keys(telling)]
     left = left or [one for one in followed(columns) if not one.weigh(telling).is_contradicted]
     left = left or [one for one in last_resorts(columns) if _is_doubtful(one, telling)]
     if not left:
@@ -262,9 +263,8 @@ def _doubted(
     """The columns that are named for people, as far as they may number them. refused: that are."""
     kinds = ("name", "first", "last", "staff") if may_recur else ()
     shared = [c.title for c in columns if c.name.kind in kinds and c.repeats(FEWEST)]
-    named = {*shared, *(name for one in refused for name in one.columns)}
-    if may_recur:
-        named |= {c.title for c in columns if runs_over_people(c)}
+    running = [c.title for c in columns if may_recur and runs_over_people(c)]
+    named = {*shared, *running, *(name for one in refused for name in one.columns)}
     return tuple(c.title for c in columns if c.title in named)
 
 
@@ -387,30 +387,9 @@ def _with_pairs(
             pairs.append(pair)
     parts = {(part,) for pair in [*kept, *pairs] for part in pair.parts if len(pair.parts) > 1}
     unsure = [one for one in kept if one.evidence.is_contradicted or not one.evidence.personal]
-    rejected += [one for one in unsure if one.parts in parts and not _stays_beside(one, pairs)]
+    parts -= {pair.parts[-1:] for pair in pairs if pair.anew is not None}
+    rejected += [one for one in unsure if one.parts in parts]
     return [*(one for one in kept if one not in rejected), *pairs]
-
-
-def _stays_beside(one: Candidate, pairs: Sequence[Candidate]) -> bool:
-    """Whether a number may be of people though it seems to begin anew in a group: it is named for
-    them, or they may as well have been in most groups.
-    """
-    anew = [pair.anew for pair in pairs if pair.parts[-1:] == one.parts]
-    is_open = one.kind in PERSON_BY_NAME or False in anew
-    return is_open and None not in anew and bool(anew) and not one.evidence.is_contradicted
-
-
-def _fewer_first(left: Sequence[Candidate]) -> list[Candidate]:
-    """The same, a number alone before those with a group in which it seems to begin anew, so that
-    nobody is counted twice in doubt; behind them where that is clear.
-    """
-    ordered = list(left)
-    for pair in (one for one in left if one.anew is not None):
-        number = next((one for one in ordered if one.parts == pair.parts[-1:]), None)
-        if number is not None and (ordered.index(number) < ordered.index(pair)) is pair.anew:
-            ordered.remove(number)
-            ordered.insert(ordered.index(pair) + pair.anew, number)
-    return ordered
 
 
 def _sifted(kept: Sequence[Candidate]) -> tuple[list[Candidate], list[Candidate]]:

@@ -288,6 +288,19 @@ def within_groups(
                     yield number, found
 
 
+def fewer_first(left: Sequence[Candidate]) -> list[Candidate]:
+    """Each number before its pair with a group in which it may begin anew, as it counts nobody
+    twice; behind it where that is clear.
+    """
+    ordered = list(left)
+    for pair in left:
+        number = next((one for one in ordered if one.parts == pair.parts[-1:]), pair)
+        if number is not pair and pair.anew is not None:
+            ordered.remove(number)
+            ordered.insert(ordered.index(pair) + pair.anew, number)
+    return ordered
+
+
 def _is_finer(together: Candidate) -> bool:
     """Whether it tells far more apart than without any one of its columns."""
     least = together.people.distinct / CROSSING
@@ -344,9 +357,11 @@ def _begins_anew(together: Candidate) -> bool:
     rows = rows[group.some(-(-len(rows) // MOST_KEYS))[rows]]
     groups = np.unique(group.keys[rows], return_inverse=True)[1]
     greatest = np.zeros(int(groups.max(initial=0)) + 1)
-    counted = number.counted_among(rows)
-    np.maximum.at(greatest, groups, np.nan_to_num(counted, nan=-1))
-    return bool(len(rows) >= ANEW * greatest.sum() and not np.isnan(counted).all())
+    parts = number.texts.gather(rows).str.extract_groups(r"^\s*(\D*?)(\d+)\s*$")
+    begin, end = parts.struct.unnest()
+    np.maximum.at(greatest, groups, end.cast(pl.Float64, strict=False).fill_null(-1).to_numpy())
+    is_one = begin.drop_nulls().n_unique() == 1  # as `P` in `P001`
+    return bool(len(rows) >= ANEW * greatest.sum() and is_one)
 
 
 def shared_by_families(one: Candidate, columns: Sequence[PersonColumn]) -> list[Candidate]:

@@ -25,11 +25,8 @@ _ANY_TOTAL = "(?i)" + "|".join(sorted(meanings()["total"]))
 _NUMBER = re.compile(r"[-+]?[\d.,' ]*\d([eE][-+]?\d+)?\s?%?")
 MOST_LAST = 20
 """Rows at the end of a table among which statistics of those above them stand."""
-MOST_HEADS = 3
-"""Rows at the beginning of a table that may say in other words what the columns are."""
-MOST_BELOW = 1_000
-"""Rows with which they are compared."""
-FEWEST_BELOW = 10
+MOST_HEADS, MANY_BELOW, MOST_BELOW = 3, 20, 1_000
+"""First rows that may say in other words what columns are, and rows that are compared."""
 _NOTE = r"\p{L}.*[ :=]"
 CHANCE = 0.01
 """The chance that all these people give one answer, below which a form was filled in beforehand."""
@@ -120,52 +117,41 @@ def _rows_apart(table: Table, model: PolicyModel) -> np.ndarray:
             is_note = column.texts.str.contains(_NOTE) & column.texts.is_unique()
             noted += column.rows_called(is_note)[empty]
     found.append(table.records - 1 - np.arange(_statistics(list(zip(*last, strict=True)))))
-    found.append(_heads(heads))
+    found.append(np.flatnonzero([*map(_is_head, zip(*heads, strict=True))]))
     found += [np.flatnonzero(names > 1), empty[(filled == 1) & (noted == 1)]]
     return np.unique(np.concatenate(found))
 
 
 def _head_cells(column: Texts, no_names: Container[str]) -> list[str]:
-    """How each of the first cells stands to those below: `none`, `alike`, `open` where these are
-    words of any kind, `other` than the few or as these are written, `text` over numbers or `json`.
+    """How each of the first cells stands to those below: `alike`, `other`, `text` over numbers or
+    JSON over anything, `open` over words of any kind, or empty.
     """
     texts = column.texts.gather(column.codes[: MOST_HEADS + MOST_BELOW]).fill_null("").to_list()
     below = [one for one in texts[MOST_HEADS:] if one not in no_names]
-    if len(below) < FEWEST_BELOW:
-        return ["none"] * len(texts[:MOST_HEADS])
-    known, least = {*below}, 0.9 * len(below)
-    are_numbers = all(map(_NUMBER.fullmatch, below))
-    have_digits = sum(bool(re.search(r"\d", one)) for one in below) >= least
-    are_words = sum(" " not in one for one in below) >= least
-    are_few = 2 * len(known) <= len(below)
+    forms = map(re.compile, (_NUMBER.pattern, r".*\d.*", r"\S+", r"\{.*"))
+    shares = [np.mean([*map(bool, map(one.fullmatch, below)), False]) for one in forms]
+    are_numbers, have_digits, are_words, are_json = (share >= 0.9 for share in shares)
 
     def stands(cell: str) -> str:
-        if cell in no_names:
-            return "none"
-        if cell in known or not re.search(r"[^\W\d_]", cell):
+        if cell in no_names or len(below) < MANY_BELOW:
+            return ""
+        if cell in below or not re.search(r"[^\W\d_]", cell):
             return "alike"
-        if cell.startswith("{") and not any(one.startswith("{") for one in below):
-            return "json"
-        if are_numbers:
+        if are_numbers or (cell.startswith("{") and not are_json):
             return "text"
         is_other = (have_digits and not re.search(r"\d", cell)) or (are_words and " " in cell)
-        return "other" if is_other or are_few else "alike" if have_digits else "open"
+        if is_other or 2 * len({*below}) <= len(below):
+            return "other"
+        return "alike" if have_digits else "open"
 
     return [stands(cell) for cell in texts[:MOST_HEADS]]
 
 
-def _heads(columns: Sequence[Sequence[str]]) -> np.ndarray:
-    """Those of the first rows whose cells are all unlike those below them in their columns: text
-    over numbers, or something other than texts of one program.
-    """
-    rows = [[*filter("none".__ne__, row)] for row in zip(*columns, strict=True)]
-    found = [
-        row
-        for row, cells in enumerate(rows)
-        if len(cells) - cells.count("open") > 1
-        if "alike" not in cells and {"text", "json"} & {*cells}
-    ]
-    return np.array(found, dtype=np.int64)
+def _is_head(cells: Sequence[str]) -> bool:
+    """Whether the cells of a row are all unlike those below, and one at least is sure to be."""
+    return (
+        "alike" not in cells and "text" in cells and cells.count("text") + cells.count("other") > 1
+    )
 
 
 def _totals(column: Texts, lacking: np.ndarray, is_removed: bool) -> Iterator[np.ndarray]:
