@@ -198,6 +198,8 @@ _FEMININE = re.compile(
 )
 """A word with an ending for women: `Patient*in`, `Kundin`, `alumno/a`."""
 
+_NOBODY = re.compile(r"\s*-([1-9]|([1-9])\2{1,3}|9{0,2}9[5-8])\s*$")
+MOST_NOBODY = 5  # kinds of negative numbers that stand for nobody, and as many times more others
 _COUNT_SIGN = re.compile(r"^\s*#")
 _NUMBER_SIGN = re.compile(r"\bn[º°]|№|#", re.IGNORECASE)
 _UNKNOWN_STEM = re.compile(r"(.{3,})(id|nr|nummer|number|num|nbr)")
@@ -249,6 +251,13 @@ class ColumnName:
         """Its words but for words for numbers and digits."""
         numbers = meanings()["number"]
         return [word for word in self.words if word not in numbers and not word.isdigit()]
+
+    def nobody_among(self, cells: pl.Series) -> list[str]:
+        """The few kinds of `-1`, `-99` and the like, if it is named as a number of people is."""
+        is_named = self.is_number or self.kind in ("person", "proxy")
+        below = cells.filter(cells.str.contains(r"^\s*-")).to_list() if is_named else []
+        is_few = len(below) <= min(MOST_NOBODY, len(cells) / MOST_NOBODY)
+        return below if is_few and all(map(_NOBODY.match, below)) else []
 
     @property
     def is_place(self) -> bool:
@@ -353,18 +362,6 @@ class ColumnName:
         of_person = (people.intersection(words) or people).union(*known)
         is_of_one = self.kind in ("sex", "birth", "age") and of_person.issuperset(self.core)
         return is_of_one and not self.has("doubtful")
-
-
-_NOBODY = re.compile(r"\s*-([1-9]|([1-9])\2{1,3}|9{0,2}9[5-8])\s*$")
-MOST_NOBODY = 5  # kinds of negative numbers that stand for nobody, and as many times more others
-
-
-def nobody_among(numbers: pl.Series, name: ColumnName) -> list[str]:
-    """The few kinds of `-1`, `-99` and the like in a column that is named as a number is."""
-    is_named = name.is_number or name.kind in ("person", "proxy")
-    below = numbers.filter(numbers.str.contains(r"^\s*-")).to_list() if is_named else []
-    is_few = len(below) <= min(MOST_NOBODY, len(numbers) / MOST_NOBODY)
-    return below if is_few and all(map(_NOBODY.match, below)) else []
 
 
 def name_of(name: str) -> ColumnName:

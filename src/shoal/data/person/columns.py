@@ -16,15 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from shoal.data.column_words import (
-    DATE,
-    PERSONAL,
-    ColumnName,
-    fold,
-    meanings,
-    name_of,
-    nobody_among,
-)
+from shoal.data.column_words import DATE, PERSONAL, ColumnName, fold, meanings, name_of
 from shoal.data.person_names import bare, names_of
 from shoal.data.room import blocks
 from shoal.data.table import Table, as_text, encode_text
@@ -300,7 +292,7 @@ class PersonColumn:
         self.name: ColumnName = name_of(title)
         texts = self._texts(rows)
         held = texts.filter(pl.Series(is_value(texts))).unique().sort()
-        self._nobody = nobody_among(held, self.name)
+        self._nobody = self.name.nobody_among(held)
         has_value, held = self._is_somebody(texts), held.filter(~held.is_in(self._nobody))
         self.seen = len(held)
         self._has_spellings = bare(names_of(held)).n_unique() < len(held)
