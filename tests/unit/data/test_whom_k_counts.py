@@ -766,6 +766,7 @@ def test_numbers_as_text_that_begin_anew_are_asked_about_as_others_are(form, gro
     of, nth = np.repeat(np.arange(4), sizes)[who], np.concatenate([*map(np.arange, sizes)])[who]
     frame = {group: [f"G{i}" for i in of], "patient_id": [form.format(i + 1) for i in nth]}
     frame["pain"] = rng.integers(0, 10, len(who)).astype(str)
+    frame["arm"] = rng.choice(["drug", "none"], len(who))
     assert asked(pl.DataFrame(frame))[:2] == [("patient_id",), (group, "patient_id")]
 
 

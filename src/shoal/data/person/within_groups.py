@@ -293,7 +293,7 @@ def fewer_first(left: Sequence[Candidate]) -> list[Candidate]:
     twice; behind it where that is clear.
     """
     ordered = list(left)
-    for pair in left:
+    for pair in reversed(left):
         number = next((one for one in ordered if one.parts == pair.parts[-1:]), pair)
         if number is not pair and pair.anew is not None:
             ordered.remove(number)
