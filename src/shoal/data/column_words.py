@@ -32,7 +32,7 @@ CODE = frozenset("id code type key".split())
 REFERENCE = frozenset("id nbr nr no key".split())
 """Last words of the names of numbers that stand for somebody or something."""
 
-_POSTAL = {("post", "code"), ("post", "nr"), ("kode", "pos")}
+_POSTAL = {("post", "code"), ("post", "nr"), ("kode", "pos"), ("code", "insee")}
 
 _LETTERS_OR_DIGITS = re.compile(r"[^\W\d_]+|\d+")
 
@@ -87,10 +87,10 @@ def names_place(words: Sequence[str]) -> bool:
 
 
 DATE = re.compile(
-    r"(\d{4}[-/]N(T.*| .*)?|(\d\d)?\d\d[-/.]N[-/.]N([T ].*)?|N[./-]N[./-]\d\d(\d\d)?(\D.*)?"
-    r"|\d{1,2}:\d{2}(:\d{2})?)$".replace("N", r"(0?\d|[12]\d|3[01])")
+    r"((19|20)\d\d[-/](0?[1-9]|1[0-2])(T.*| .*)?|(\d\d)?\d\d[-/.]N[-/.]N([T ].*)?"
+    r"|N[./-]N[./-]\d\d(\d\d)?(\D.*)?|\d{1,2}:\d{2}(:\d{2})?)$".replace("N", r"(0?\d|[12]\d|3[01])")
 )
-"""A date or a time of day, or the month of a year, in any common form."""
+"""A date or a time of day, or the month of a year, in any common form; `1234/19` is a number."""
 
 
 def looks_like_data(table: Table, names: list[str]) -> list[str]:
@@ -198,6 +198,8 @@ _FEMININE = re.compile(
 )
 """A word with an ending for women: `Patient*in`, `Kundin`, `alumno/a`."""
 
+_NOBODY = re.compile(r"\s*-([1-9]|([1-9])\2{1,3}|9{0,2}9[5-8])\s*$")
+MOST_NOBODY = 5  # kinds of negative numbers that stand for nobody, and as many times more others
 _COUNT_SIGN = re.compile(r"^\s*#")
 _NUMBER_SIGN = re.compile(r"\bn[º°]|№|#", re.IGNORECASE)
 _UNKNOWN_STEM = re.compile(r"(.{3,})(id|nr|nummer|number|num|nbr)")
@@ -249,6 +251,13 @@ class ColumnName:
         """Its words but for words for numbers and digits."""
         numbers = meanings()["number"]
         return [word for word in self.words if word not in numbers and not word.isdigit()]
+
+    def nobody_among(self, cells: pl.Series) -> list[str]:
+        """The few kinds of `-1`, `-99` and the like, if it is named as a number of people is."""
+        is_named = self.is_number or self.kind in ("person", "proxy")
+        below = cells.filter(cells.str.contains(r"^\s*-")).to_list() if is_named else []
+        is_few = len(below) <= min(MOST_NOBODY, len(cells) / MOST_NOBODY)
+        return below if is_few and all(map(_NOBODY.match, below)) else []
 
     @property
     def is_place(self) -> bool:
@@ -305,8 +314,18 @@ class ColumnName:
     def may_number_one(self) -> bool:
         """Whether, though named as a count, it may number people, as `No. Paciente` does."""
         is_person = self.ends("person") and not self.ends("several")
-        is_of_one = is_person or self.ends("file") or self.ends("proxy")
+        is_of_one = is_person or self.ends("file") or self.ends("proxy") or self.is_number_of_file
         return is_of_one and self.words[0] in meanings()["count_of_one"]
+
+    @property
+    def is_number_of_file(self) -> bool:
+        """Whether what is numbered is one file or state's number, as in `No. de historia clínica`,
+        and not what happened with it, as in `num_nhs_visits`.
+        """
+        first, *rest = [w for w in self.core if len(w) > LONGEST_JOINER or w in _known()] or [""]
+        others = meanings()["event"] | meanings()["thing"]
+        is_one = self.core[-1:] != ["s"] and others.isdisjoint(rest)
+        return is_one and first in meanings()["file"] | meanings()["civil"]
 
     @property
     def begins_with_no(self) -> bool:
@@ -318,6 +337,11 @@ class ColumnName:
         """Whether its word for people may mean somebody else."""
         is_weak = self.ends("weak") if self.ends("person") else self.has("weak")
         return self.kind == "person" and is_weak
+
+    @property
+    def may_number_others(self) -> bool:
+        """Whether its number may be that of a school, a firm or a place, as `rut_empleador` is."""
+        return self.kind == "civil" and self.has("group", "firm", "shared")
 
     @property
     def is_of_other(self) -> bool:

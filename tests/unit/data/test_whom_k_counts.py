@@ -672,3 +672,181 @@ def test_whether_somebody_is_employed_does_not_hide_who_is_followed(flag):
     frame = waves("idauniq", "syear")
     flags = np.random.default_rng(3).choice(["y", "n"], frame.height)
     assert asked(frame.with_columns(pl.Series(flag, flags))) == [("idauniq",)]
+
+
+# Numbers that seem to begin anew in each group.
+
+
+def moved(title: str, group: str, form: str = "{}", people: int = 60) -> pl.DataFrame:
+    """Records of people who are in several of three groups, as patients are in wards."""
+    frame = visits(title, [form.format(i + 1) for i in range(people)], 8).drop("clinic")
+    groups = np.random.default_rng(6).choice(["ICU", "Surg", "Med"], frame.height)
+    return frame.with_columns(pl.Series(group, groups))
+
+
+GROUPS = ["ward", "unit", "store", "class", "team", "arm", "session", "hospital"]
+
+
+@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize("title", ["patient_id", "participant", "Subject", "customer_no", "id"])
+def test_a_running_number_beside_a_group_is_asked_about_alone_first(group, title):
+    """Together with the group, who is in several would count several times."""
+    assert asked(moved(title, group))[:2] == [(title,), (group, title)]
+
+
+def test_a_number_that_clearly_begins_anew_is_asked_about_with_its_group_first():
+    rng = np.random.default_rng(5)
+    sizes = rng.integers(1, 9, 120)
+    members = np.concatenate([np.arange(1, n + 1) for n in sizes])
+    again = np.repeat(np.arange(len(members)), rng.integers(1, 5, len(members)))
+    homes = np.repeat(np.arange(120), sizes)
+    frame = pl.DataFrame({"hhid": homes[again], "person_id": members[again]})
+    hours = pl.Series(rng.integers(0, 60, len(again)))
+    frame = frame.with_columns(hours=hours).cast(pl.String)
+    assert asked(frame) == [("hhid", "person_id"), ("person_id",)]
+
+
+# Numbers that look like a date or a measure.
+
+
+@pytest.mark.parametrize("title", ["Client", "Aktenzeichen", "Expediente", "ID", "pid", "Subject"])
+@pytest.mark.parametrize("form", ["{}/19", "{}/9", "{}-19", "2019/{}"])
+def test_a_number_with_a_year_is_no_date(title, form):
+    cells = [form.format(1000 + 37 * i) for i in range(200)]
+    assert asked(visits(title, cells)) == [(title,)]
+
+
+@pytest.mark.parametrize("form", ["{}-{:02}", "{}/{}", "{}-{:02} ", "{}-{:02}-01", "{}-{:02}T00"])
+def test_months_of_years_number_nobody(form):
+    months = [form.format(2000 + i // 12, i % 12 + 1) for i in range(120)]
+    assert asked(visits("Client", months)) == []
+
+
+@pytest.mark.parametrize("title", ["uid", "ID", "user", "member", "client", "account", "Subject"])
+@pytest.mark.parametrize("signs", [["-1"], ["-9"], ["-99", "-98"], ["-1", "-8", "-999", "0"]])
+def test_a_sign_for_nobody_below_zero_hides_no_number_of_people(title, signs):
+    frame = visits(title, [*signs, *(str(i + 1) for i in range(100))])
+    (found,) = answer(frame).candidates
+    assert found.columns == (title,)
+    assert found.people == 100 + ("0" in signs)
+
+
+@pytest.mark.parametrize("title", ["score", "balance", "customer_balance", "x7"])
+def test_measures_that_fall_below_zero_are_not_asked_about(title):
+    assert asked(visits(title, ["-1", "-2", *map(str, range(100))])) == []
+
+
+# Marks under words for people.
+
+MARKS = ["student", "child", "citizen", "voter", "resident", "victim", "volunteer", "emp", "mother"]
+
+
+@pytest.mark.parametrize("title", [*MARKS, "patient", "subject"])
+@pytest.mark.parametrize("codes", ["01", "12", "1234", "01234"])
+@pytest.mark.parametrize("own", [True, False])
+def test_marks_under_words_for_people_are_not_asked_about(title, codes, own):
+    rng = np.random.default_rng(8)
+    frame = {title: rng.choice([*codes], 400), "region": rng.choice([*"NSW"], 400)}
+    if own:
+        frame |= {"sex": rng.choice([*"mf"], 400), "age": rng.integers(18, 90, 400).astype(str)}
+    assert asked(pl.DataFrame(frame)) == []
+
+
+@pytest.mark.parametrize("cells", ["12345", ["S1", "S2"]])
+def test_few_people_under_a_word_for_them_are_asked_about(cells):
+    assert asked(visits("patient", [*cells], 40))[0] == ("patient",)
+
+
+@pytest.mark.parametrize("form", ["P{:03}", "{:04}", "P-{}", "sub-{:02}"])
+@pytest.mark.parametrize("group", ["site", "hospital", "country", "study"])
+def test_numbers_as_text_that_begin_anew_are_asked_about_as_others_are(form, group):
+    rng = np.random.default_rng(9)
+    sizes = [70, 40, 33, 30]
+    who = rng.permutation(np.repeat(np.arange(sum(sizes)), rng.integers(1, 6, sum(sizes))))
+    of, nth = np.repeat(np.arange(4), sizes)[who], np.concatenate([*map(np.arange, sizes)])[who]
+    frame = {group: [f"G{i}" for i in of], "patient_id": [form.format(i + 1) for i in nth]}
+    frame["pain"] = rng.integers(0, 10, len(who)).astype(str)
+    frame["arm"] = rng.choice(["drug", "none"], len(who))
+    assert asked(pl.DataFrame(frame))[:2] == [("patient_id",), (group, "patient_id")]
+
+
+@pytest.mark.parametrize("form", ["{}", "P{:03}"])
+def test_numbers_that_go_on_from_site_to_site_are_of_people_alone(form):
+    frame = moved("patient_id", "site", form)
+    site = (frame["patient_id"].str.extract(r"(\d+)").cast(pl.Int64) % 3).cast(pl.String)
+    found = answer(frame.with_columns(site=site))
+    assert [one.columns for one in found.candidates] == [("patient_id",)]
+
+
+# Civil numbers of others than people.
+
+
+@pytest.mark.parametrize("title", ["URN", "school_urn", "rut_empleador", "siret_insee_firm"])
+@pytest.mark.parametrize("own", [True, False])
+def test_civil_numbers_beside_words_for_others_are_never_sure(title, own):
+    frame = visits(title, [f"7.443.{217 + i}-9" for i in range(60)], 7)
+    rng = np.random.default_rng(10)
+    if own:
+        sexes, ages = rng.choice([*"mf"], frame.height), rng.integers(18, 65, frame.height)
+        frame = frame.with_columns(sex=pl.Series(sexes), age=pl.Series(ages).cast(pl.String))
+    assert asked(frame) == ([] if own else [(title,)])
+
+
+@pytest.mark.parametrize("title", ["code_insee", "CODE_INSEE", "codeinsee", "Code INSEE"])
+def test_the_code_of_a_commune_is_a_place(title):
+    assert asked(visits(title, [f"{1000 + 7 * i:05}" for i in range(60)], 7)) == []
+
+
+@pytest.mark.parametrize("title", ["insee", "rut", "nie", "upn"])
+def test_civil_numbers_alone_are_sure(title):
+    cells = [f"7.443.{217 + i}-9" for i in range(60)]
+    found = answer(visits(title, cells, 7, born=list(range(1940, 2000))))
+    assert (found.verdict.name, found.candidates[0].columns) == ("SURE", (title,))
+
+
+FILES = [
+    *("No Rekam Medis", "No. de historia clínica", "No. de seguro social", "No. KTP", "No BPJS"),
+    *("No. Pegawai", "No Matrik", "No AVS", "No. matricule", "N. cartella", "N. matricola"),
+    *("Nº historia clínica", "Num. carnet", "num_etu"),
+]
+
+
+@pytest.mark.parametrize("title", FILES)
+@pytest.mark.parametrize("first", [1, 10_000, 72_857])
+def test_numbers_of_files_that_begin_as_counts_do_are_asked_about(title, first):
+    assert asked(visits(title, [str(first + 3 * i) for i in range(100)])) == [(title,)]
+
+
+COUNTED = ["n_chart_events", "num_nhs_visits", "no_dossiers", "number_of_passports", "n_seguros"]
+
+
+@pytest.mark.parametrize("title", COUNTED)
+def test_counts_of_files_and_what_happened_with_them_are_not_asked_about(title):
+    assert asked(visits(title, [str(i) for i in range(100)])) == []
+
+
+RUNNING = [
+    "TN",
+    "pp",
+    "ppnr",
+    "sbj",
+    "fp",
+    "badany",
+    "대상자번호",
+    "Mitarbeitende",
+    "SuS",
+    "کد بیمار",
+]
+
+
+@pytest.mark.parametrize("title", RUNNING)
+@pytest.mark.parametrize("first", [1, 1001])
+def test_a_running_number_under_any_title_is_doubted(title, first):
+    found = answer(visits(title, [str(first + i) for i in range(100)]))
+    assert title in found.doubted or (title,) in [one.columns for one in found.candidates]
+
+
+@pytest.mark.parametrize("title", ["minutes", "pages", "score"])
+@pytest.mark.parametrize("first", [0, 40])
+def test_what_begins_with_another_number_is_not_doubted(title, first):
+    assert not answer(visits(title, [str(first + i) for i in range(100)])).doubted

@@ -187,3 +187,31 @@ def test_check_and_publish_refuse_rows_of_signs_alike(tmp_path, monkeypatch, cap
         said.append(capsys.readouterr().err.splitlines()[-1])
     assert said[0] == said[1]
     assert "1 row holds nothing but usual signs" in said[0]
+
+
+NAMES = {"pid": "Person ID", "age": "How old are you?", "sex": "Sex", "city": "Where do you live?"}
+NAMES |= {"consent": "Do you agree?", "ill": "What have you?", "total": "Total cost"}
+IMPORTED = {name: f'{{"ImportId":"{name}"}}' for name in ROLES}
+TYPES = {**dict.fromkeys(ROLES, "varchar"), "age": "int", "total": "double"}
+SURVEY = {**NOTHING, **dict.fromkeys(("age", "city", "ill", "sex"), "Open-Ended Response")}
+
+
+@pytest.mark.parametrize("lines", [[NAMES], [TYPES], [SURVEY], [IMPORTED], [NAMES, IMPORTED]])
+def test_lines_that_say_in_other_words_what_columns_are_are_said(lines):
+    frame = pl.DataFrame([*lines, *PEOPLE])
+    found = input_warnings(Table(frame), policy_of(nr="drop").model)
+    texts = [one.text for one in found if one.code == "rows-apart"]
+    rows = "1 row looks" if len(lines) == 1 else f"{len(lines)} rows look"
+    assert [text.split(" like ")[0] for text in texts] == [rows]
+
+
+@pytest.mark.parametrize("sex", ["F", "other"])
+@pytest.mark.parametrize("age", ["unknown", "not asked", "20"])
+@pytest.mark.parametrize("city", ["Olten", "La Chaux-de-Fonds", "Bern"])
+def test_a_first_person_with_rare_values_raises_no_alarm(sex, age, city):
+    first = {**PEOPLE[0], "sex": sex, "age": age, "city": city}
+    assert said_of([first, *PEOPLE[1:]], policy_of()) == []
+    names = [{"pid": f"Anna {'abcdef'[i % 6]}{'uvwxyz'[i // 10]}x", "age": "20"} for i in range(60)]
+    frame = pl.DataFrame([{**names[0], "age": age}, *names[1:]])
+    policy = Policy.from_dict(content_of({"pid": "identifier", "age": "quasi"}, 4))
+    assert not [one for one in input_warnings(Table(frame), policy.model) if "looks" in one.text]

@@ -272,6 +272,7 @@ def recur(profile: Sequence[PersonColumn], rows: np.ndarray) -> bool:
 
 LACKING = 0.05  # share of records without a value, from which they may be of those above them
 FEWEST = 10  # distinct values, and repeats, below which a name must say more
+FEWEST_CODES = 5  # distinct values, and one for 0, from which a word alone is of people
 MANY = 20  # distinct values of a column that nothing else speaks for
 MOST_TO_A_NUMBER = 20  # records, on average, of what a number of somebody or something stands for
 
@@ -285,7 +286,8 @@ class Candidate:
     """One column or several that may number the people.
 
     kind: why it may, a key of RANK. twins: columns that say the same. part: the pattern of cells of
-    which only a part does.
+    which only a part does. anew: of numbers that seem to begin anew in a group, whether that is
+    clear; in doubt, the number alone means fewer people.
     """
 
     parts: tuple[PersonColumn, ...]
@@ -294,6 +296,7 @@ class Candidate:
     evidence: Evidence = field(default_factory=Evidence)
     twins: list[str] = field(default_factory=list)
     part: str = ""
+    anew: bool | None = None
 
     @classmethod
     def together(cls, *parts: PersonColumn) -> "Candidate":
@@ -422,6 +425,7 @@ def _kind_of(column: PersonColumn, is_declared: bool) -> str:
         if named == "person" and not token:
             # two values without a digit are a flag, such as whether somebody is employed
             fewest = (3 if column.lacks_digits else 1) if is_number else MANY
+            fewest = max(fewest, fewest_of_word(column))
     elif _numbers_few(column):
         kind, fewest = named, 2
     elif token in STRONG and (named == "proxy" or (named == "number" and token != "digits")):
@@ -433,6 +437,14 @@ def _kind_of(column: PersonColumn, is_declared: bool) -> str:
 
 _OF_ONE = {"person": 1, "name": 2, "civil": 3, "contact": 3}
 """The fewest values of columns that are named for what is one person's; fewer are a flag."""
+
+
+def fewest_of_word(column: PersonColumn) -> int:
+    """How many values a word for people alone must have, so that it is no code from 0 or 1 on, such
+    as whether somebody is a student, unless it names one person.
+    """
+    is_code = column.look.kind == "int" and not column.name.says_number
+    return FEWEST_CODES + column.holds_zero if is_code and column.varies else 1
 
 
 def _numbers_few(column: PersonColumn) -> bool:

@@ -291,12 +291,15 @@ class PersonColumn:
         self.title = title
         self.name: ColumnName = name_of(title)
         texts = self._texts(rows)
-        has_value = is_value(texts)
-        held = texts.filter(pl.Series(has_value)).unique().sort()
+        held = texts.filter(pl.Series(is_value(texts))).unique().sort()
+        self._nobody = self.name.nobody_among(held)
+        has_value, held = self._is_somebody(texts), held.filter(~held.is_in(self._nobody))
         self.seen = len(held)
         self._has_spellings = bare(names_of(held)).n_unique() < len(held)
         self.again = int(has_value.sum()) - self.seen
-        self.blank = int((~has_value).sum() - texts.str.strip_chars(BLANKS).is_in(SIGNS).sum())
+        self.blank = int(
+            (~is_value(texts)).sum() - texts.str.strip_chars(BLANKS).is_in(SIGNS).sum()
+        )
         self.lacking = self.blank / max(len(rows), 1)
         some = held.gather_every(max(-(-len(held) // MOST_CELLS), 1)).str.strip_chars(BLANKS)
         self.look: Look = look_of(some.to_list(), self.name, self.seen)
@@ -337,8 +340,8 @@ class PersonColumn:
             codes = self._table.column(self.title).codes
             different, number = np.unique(self._keys(self._cells), return_inverse=True)
             number = number.astype(np.min_scalar_type(len(different)))
-            return People(number[codes], is_value(self._cells)[codes], len(different))
-        return People(self._keys(self.texts), is_value(self.texts))
+            return People(number[codes], self._is_somebody(self._cells)[codes], len(different))
+        return People(self._keys(self.texts), self._is_somebody(self.texts))
 
     @property
     def is_name(self) -> bool:
@@ -361,6 +364,10 @@ class PersonColumn:
             return False
         words = pl.Series.rank(parts.to_series(1), "dense").to_numpy().astype(np.int64) - 1
         return agree_beyond_neighbours(words, parts.to_series(0).hash().to_numpy())
+
+    def _is_somebody(self, texts: pl.Series) -> np.ndarray:
+        """(n,) bool, which of these texts stand for a value, and not for nobody as `-1` may."""
+        return is_value(texts) & ~texts.is_in(self._nobody).to_numpy()
 
     def _keys(self, texts: pl.Series) -> np.ndarray:
         """Whole numbers, equal for what may be spellings of one person; where some rows show two of

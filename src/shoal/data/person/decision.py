@@ -32,11 +32,13 @@ from shoal.data.person.candidates import (
 from shoal.data.person.columns import FULL_NAMES, NO_NUMBERS, STRONG, People, PersonColumn
 from shoal.data.person.within_groups import (
     PERSON_BY_NAME,
+    fewer_first,
     followed,
     issued,
     last_resorts,
     of_every_record,
     parts_of_keys,
+    runs_over_people,
     shared_by_families,
     shown_by_codes,
     within_groups,
@@ -226,7 +228,7 @@ def who_is_a_person(table: Table, declared: Container[str] = ()) -> Answer:
         left = [one for one in left if RANK[one.kind] <= RANK["name"]]
     others = _others(left, columns, telling)
     left = _sifted([*left, *others])[0] if others else left
-    left = left or [*parts_of_keys(telling)]
+    left = fewer_first(left) or [*parts_of_keys(telling)]
     left = left or [one for one in followed(columns) if not one.weigh(telling).is_contradicted]
     left = left or [one for one in last_resorts(columns) if _is_doubtful(one, telling)]
     if not left:
@@ -261,7 +263,8 @@ def _doubted(
     """The columns that are named for people, as far as they may number them. refused: that are."""
     kinds = ("name", "first", "last", "staff") if may_recur else ()
     shared = [c.title for c in columns if c.name.kind in kinds and c.repeats(FEWEST)]
-    named = {*shared, *(name for one in refused for name in one.columns)}
+    running = [c.title for c in columns if may_recur and runs_over_people(c)]
+    named = {*shared, *running, *(name for one in refused for name in one.columns)}
     return tuple(c.title for c in columns if c.title in named)
 
 
@@ -358,7 +361,7 @@ def _is_rejected(one: Candidate) -> bool:
     if one.kind == "person" and not one.below:
         return one.is_weak and found.is_refuted
     if found.is_contradicted:
-        return one.kind not in ("civil", "contact")
+        return one.kind not in ("civil", "contact") or one.parts[0].name.may_number_others
     if one.kind != "name" or found.personal or found.steady or one.below:
         return False
     is_seldom = one.people.distinct >= 0.7 * one.people.records
@@ -384,6 +387,7 @@ def _with_pairs(
             pairs.append(pair)
     parts = {(part,) for pair in [*kept, *pairs] for part in pair.parts if len(pair.parts) > 1}
     unsure = [one for one in kept if one.evidence.is_contradicted or not one.evidence.personal]
+    parts -= {pair.parts[-1:] for pair in pairs if pair.anew is not None}
     rejected += [one for one in unsure if one.parts in parts]
     return [*(one for one in kept if one not in rejected), *pairs]
 
@@ -445,7 +449,7 @@ def _seems_sure(one: Candidate) -> bool:
         return False
     # a number of a patient's scan is named for a person, too
     is_of_person = one.kind == "civil" or column.name.ends("person")
-    if found.is_dominated or not is_of_person:
+    if found.is_dominated or not is_of_person or column.name.may_number_others:
         return False
     if column.name.is_count and not column.look.token:
         return False

@@ -13,12 +13,14 @@ from shoal.data.column_words import PERSONAL, mean, meanings
 from shoal.data.person.candidates import (
     CROSSING,
     FEWEST,
+    FEWEST_CODES,
     MANY,
     MOST_ROWS,
     MOST_TO_A_NUMBER,
     NEVER,
     Candidate,
     counts_only,
+    fewest_of_word,
     other_candidates,
     people_of,
 )
@@ -44,6 +46,7 @@ MOST_TRIED = 12  # numbers within groups
 MOST_NESTED = 6  # numbers within groups of groups
 LARGEST_WITHIN = 30  # distinct numbers that members of a group have
 MOST_WAVES = 60  # of a panel, or questions, or trials
+MOST_OF_RUNNING = 30  # records of one whom a running number stands for
 MOST_SHOWN = 3  # columns of any name that a question lists
 WAVES_SEEN = 0.5  # share of them in which each is seen
 _DAY = r"(19|20)\d\d[-_/. ]?(0[1-9]|1[0-2])([-_/. ]?([0-2]\d|3[01]))?"
@@ -279,7 +282,23 @@ def within_groups(
                     settled.update([number] if is_named else [])
                     yield number, found
             elif is_named and not evidence.personal and _begins_anew(found):
-                yield number, found
+                has_many = people_of(within).distinct >= MANY
+                found.anew = has_many and not _is_in_most(found)
+                if found.anew or number.has_values(fewest_of_word(number)):
+                    yield number, found
+
+
+def fewer_first(left: Sequence[Candidate]) -> list[Candidate]:
+    """Each number before its pair with a group in which it may begin anew, as it counts nobody
+    twice; behind it where that is clear.
+    """
+    ordered = list(left)
+    for pair in reversed(left):
+        number = next((one for one in ordered if one.parts == pair.parts[-1:]), pair)
+        if number is not pair and pair.anew is not None:
+            ordered.remove(number)
+            ordered.insert(ordered.index(pair) + pair.anew, number)
+    return ordered
 
 
 def _is_finer(together: Candidate) -> bool:
@@ -313,6 +332,8 @@ def _may_be_within(column: PersonColumn, judged: Sequence[Candidate]) -> bool:
     is_number = kind != "event" or (column.name.is_number and column.has_values(3))
     if not column.varies or counts_only(column) or not is_number:
         return False
+    if column.holds_zero and not column.has_values(FEWEST_CODES + 1):
+        return False  # what begins anew begins with 1
     is_open = any(one.parts == (column,) and not one.evidence.is_confirmed for one in judged)
     return is_open or not column.has_values(LARGEST_WITHIN + 1)
 
@@ -323,21 +344,24 @@ def _is_in_most(together: Candidate) -> bool:
     """
     *within, number = together.parts
     groups, numbers = people_of(within).distinct, number.people.distinct
-    is_full = together.people.records * EXCEPTIONS >= groups * numbers
+    is_full = together.people.distinct * EXCEPTIONS >= groups * numbers
     return numbers >= groups or (is_full and numbers > 2)
 
 
 def _begins_anew(together: Candidate) -> bool:
     """Whether a number counts 1, 2, 3 within most values of a group."""
     *within, number = together.parts
-    if number.look.kind != "int":
+    if number.look.kind not in ("int", "text"):
         return False
     rows, group = together.people.first, people_of(within)
     rows = rows[group.some(-(-len(rows) // MOST_KEYS))[rows]]
     groups = np.unique(group.keys[rows], return_inverse=True)[1]
     greatest = np.zeros(int(groups.max(initial=0)) + 1)
-    np.maximum.at(greatest, groups, np.nan_to_num(number.numbers_among(rows), nan=-1))
-    return bool(len(rows) >= ANEW * greatest.sum())
+    parts = number.texts.gather(rows).str.extract_groups(r"^\s*(\D*?)(\d+)\s*$")
+    begin, end = parts.struct.unnest()
+    np.maximum.at(greatest, groups, end.cast(pl.Float64, strict=False).fill_null(-1).to_numpy())
+    is_one = begin.drop_nulls().n_unique() == 1  # as `P` in `P001`
+    return bool(len(rows) >= ANEW * greatest.sum() and is_one)
 
 
 def shared_by_families(one: Candidate, columns: Sequence[PersonColumn]) -> list[Candidate]:
@@ -358,6 +382,20 @@ def shown_by_codes(columns: Sequence[PersonColumn]) -> list[Candidate]:
     """The columns that may show who recurs, those with most values first."""
     shown = [Candidate((c,), "evidence", c.people) for c in columns if _may_show_who(c)]
     return sorted(shown, key=lambda one: -one.people.distinct)[:MOST_SHOWN]
+
+
+def runs_over_people(column: PersonColumn) -> bool:
+    """Whether it is a running number from 1 or 101 on of whom nearly all have a few records."""
+    is_known = column.name.kind not in ("", "number") or column.name.has("amount")
+    if is_known or column.name.is_count or not column.may_number or column.look.kind != "int":
+        return False
+    if not MANY < column.seen <= column.again:
+        return False
+    counts, numbers = column.people.counts(), column.numbers_among(column.people.first)
+    least, greatest = np.nanmin(numbers), np.nanmax(numbers)
+    is_running = least % 100 == 1 and NEARLY_ALL * (greatest - least) < len(counts)
+    are_few = np.mean((counts > 1) & (counts <= MOST_OF_RUNNING)) >= NEARLY_ALL
+    return bool(is_running and are_few)
 
 
 def _may_show_who(column: PersonColumn) -> bool:

@@ -25,6 +25,8 @@ _ANY_TOTAL = "(?i)" + "|".join(sorted(meanings()["total"]))
 _NUMBER = re.compile(r"[-+]?[\d.,' ]*\d([eE][-+]?\d+)?\s?%?")
 MOST_LAST = 20
 """Rows at the end of a table among which statistics of those above them stand."""
+MOST_HEADS, MANY_BELOW, MOST_BELOW = 3, 20, 1_000
+"""First rows that may say in other words what columns are, and rows that are compared."""
 _NOTE = r"\p{L}.*[ :=]"
 CHANCE = 0.01
 """The chance that all these people give one answer, below which a form was filled in beforehand."""
@@ -104,18 +106,52 @@ def _rows_apart(table: Table, model: PolicyModel) -> np.ndarray:
     }
     names, found = np.zeros(table.records, dtype=np.int8), [np.zeros(0, dtype=np.int64)]
     filled, noted = (np.zeros(len(empty), dtype=np.int64) for _ in range(2))
-    last = []
+    last, heads = [], []
     for column in (Texts.of(table, title) for title in table.names):
         names += column.rows_called(column.texts == column.title.strip())
         found += _totals(column, lacking, column.title in removed)
+        heads.append(_head_cells(column, model.no_names))
         last.append(_last_cells(column, column.title in removed, model.no_names))
         if 0 < len(empty) <= MOST_NOTES:
             filled += ~column.rows_called(column.texts.is_in(["", *model.no_names]))[empty]
             is_note = column.texts.str.contains(_NOTE) & column.texts.is_unique()
             noted += column.rows_called(is_note)[empty]
     found.append(table.records - 1 - np.arange(_statistics(list(zip(*last, strict=True)))))
+    found.append(np.flatnonzero([*map(_is_head, zip(*heads, strict=True))]))
     found += [np.flatnonzero(names > 1), empty[(filled == 1) & (noted == 1)]]
     return np.unique(np.concatenate(found))
+
+
+def _head_cells(column: Texts, no_names: Container[str]) -> list[str]:
+    """How each of the first cells stands to those below: `alike`, `other`, `text` over numbers or
+    JSON over anything, `open` over words of any kind, or empty.
+    """
+    texts = column.texts.gather(column.codes[: MOST_HEADS + MOST_BELOW]).fill_null("").to_list()
+    below = [one for one in texts[MOST_HEADS:] if one not in no_names]
+    forms = map(re.compile, (_NUMBER.pattern, r".*\d.*", r"\S+", r"\{.*"))
+    shares = [np.mean([*map(bool, map(one.fullmatch, below)), False]) for one in forms]
+    are_numbers, have_digits, are_words, are_json = (share >= 0.9 for share in shares)
+
+    def stands(cell: str) -> str:
+        if cell in no_names or len(below) < MANY_BELOW:
+            return ""
+        if cell in below or not re.search(r"[^\W\d_]", cell):
+            return "alike"
+        if are_numbers or (cell.startswith("{") and not are_json):
+            return "text"
+        is_other = (have_digits and not re.search(r"\d", cell)) or (are_words and " " in cell)
+        if is_other or 2 * len({*below}) <= len(below):
+            return "other"
+        return "alike" if have_digits else "open"
+
+    return [stands(cell) for cell in texts[:MOST_HEADS]]
+
+
+def _is_head(cells: Sequence[str]) -> bool:
+    """Whether the cells of a row are all unlike those below, and one at least is sure to be."""
+    return (
+        "alike" not in cells and "text" in cells and cells.count("text") + cells.count("other") > 1
+    )
 
 
 def _totals(column: Texts, lacking: np.ndarray, is_removed: bool) -> Iterator[np.ndarray]:
