@@ -74,7 +74,8 @@ def check_partitioner(
     The matrix stays untouched. Classes may still fail where subjects have several records: the
     shared repair follows a method, and so it does here. Then the same with l-diversity or
     t-closeness beside k, on the matrix's `sensitive_columns`. Returns the partition, None where k
-    people can't be found and the method says so.
+    people can't be found and the method says so. Raises AssertionError where the method breaks one
+    of these rules.
     """
     promises = OnlyK(matrix, k)
     before = matrix.codes.copy()

@@ -1027,7 +1027,11 @@ def test_a_folder_may_get_a_file_a_day_and_verifies_at_any_time(
     assert shoal(*run).status == 0, "it has ended: the manifest is written again"
     assert shoal("audit", "out", "-p", "policy.yaml", "-q").status == 0
     next(Path("out").glob("*.parquet")).unlink()
-    assert f"put them back, or {ANOTHER_STREAM}" in shoal(*run).err
+    said = shoal(*run).err
+    assert (
+        f"put them back, and copy files to other places rather than move them; or {ANOTHER_STREAM}"
+        in said
+    )
 
 
 @pytest.mark.parametrize("sink", ["out.csv", "out/", "sqlite:///s.db?table=rows"])
