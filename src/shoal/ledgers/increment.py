@@ -26,6 +26,7 @@ from shoal.data.findings import counted_rows
 from shoal.data.ledger_view import TOGETHER
 from shoal.data.person_names import names_of, names_of_nobody, person_name, refuse_spelling
 from shoal.data.table import Table
+from shoal.data.warnings import REMOVED_ROLES
 from shoal.errors import ANOTHER_LEDGER, TWICE, InfeasibleError, InputError, PromiseError
 from shoal.ledgers.methods.waiting import PRICED
 from shoal.policy.binding.table import BoundTable, bound_table
@@ -257,6 +258,24 @@ def check_operations(cells: pl.Series) -> None:
             f"attribute '{cells.name}': records whose operation is not insert, update or"
             f" delete: {counted_rows(unknown)}; correct them"
         )
+
+
+def refuse_dropped(frame: pl.DataFrame, policy: Policy) -> None:
+    """Raises InputError where a dropped column says who leaves or changes: releases would show them
+    as people who come.
+    """
+    known = [INSERT, UPDATE, DELETE]
+    for cells in frame.get_columns():
+        if cells.name == policy.operation or policy.role_of(cells.name) not in REMOVED_ROLES:
+            continue
+        said = cells.cast(pl.String).drop_nulls().str.to_lowercase()
+        changes = (said != INSERT).sum()
+        if changes and said.is_in(known).all():
+            raise InputError(
+                f"column '{cells.name}': says of {changes} records that they update or delete, and"
+                " the policy drops it; give it the role 'operation' in a ledger by m-invariance, or"
+                " leave it and these records out"
+            )
 
 
 def _published(columns: list[str], terms: Terms) -> CandidateRecords:

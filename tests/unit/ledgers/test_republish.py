@@ -15,7 +15,7 @@ from sample_policies import content_of
 from shoal.attacks.run.attack import audit_ledger
 from shoal.auditor.ledger.export import export_table
 from shoal.cli.main import status_of
-from shoal.errors import ANOTHER_LEDGER, InputError, PromiseError
+from shoal.errors import TWICE, InputError, PromiseError
 from shoal.policy.policy import Policy
 from shoal.reports.history import write_history_report
 from shoal.samples import wearables
@@ -143,7 +143,7 @@ def test_a_ledger_without_operations_says_how_people_may_leave(next_release):
     assert next_release(plain)["name"] == "crp"
     said = next_release(OPERATED)
     assert "without the operation column 'change'" in said
-    assert f"or with this one {ANOTHER_LEDGER}" in said
+    assert f"or begin another ledger by m-invariance: {TWICE}" in said
 
 
 def test_who_is_deleted_needs_no_values_and_raises_no_alarm(next_release, tmp_path, shoal):
@@ -240,8 +240,19 @@ def changed(**attributes) -> Policy:
 def test_a_ledger_keeps_its_policy(tmp_path):
     ledger = grown(tmp_path / "L", releases=1)
     for other in (policy(k=3), changed(age={"domain": [0, 90]}), changed(beat={"role": "drop"})):
-        with pytest.raises(InputError, match="was begun under a policy with other"):
+        with pytest.raises(InputError, match="was begun under a policy that differs in"):
             append(ledger, wearers(30, 2), other)
+    assert len(audit_ledger(ledger).releases) == 1
+
+
+@pytest.mark.parametrize("word", ["delete", "Update"])
+def test_a_dropped_column_that_says_who_leaves_or_changes_is_refused(tmp_path, word):
+    """Without it, who asked to be deleted would be published."""
+    ledger = grown(tmp_path / "L", releases=1)
+    asked = Policy.from_dict({**POLICY, "other": "drop"})
+    came = wearers(30, 2).with_columns(change=pl.Series(["insert"] * 29 + [word]))
+    with pytest.raises(InputError, match="'change': says of 1 records that they update or delete"):
+        append(ledger, came, asked)
     assert len(audit_ledger(ledger).releases) == 1
 
 

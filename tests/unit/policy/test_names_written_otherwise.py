@@ -54,3 +54,10 @@ def test_a_hierarchy_with_a_first_line_of_names_or_in_a_workbook_is_said_to_be(t
     assert "if its first line names the columns" in refused(tmp_path, text, sex=own)
     own = {"role": "quasi", "hierarchy": "h.xlsx"}
     assert "is a workbook; save its sheet as .csv" in refused(tmp_path, text, sex=own)
+
+
+def test_json_that_is_read_as_csv_is_said_to_be(tmp_path):
+    """As a pipe into `shoal stream -` brings it."""
+    said = refused(tmp_path, '{"age": 1, "sex": "M"}\n{"age": 2, "sex": "F"}\n')
+    assert "the first line is JSON" in said
+    assert "name ends in .jsonl" in said

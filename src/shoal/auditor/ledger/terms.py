@@ -17,7 +17,7 @@ from shoal.data.regular_files import readable
 from shoal.data.release import is_withheld
 from shoal.data.schema import Kind
 from shoal.data.table import Table
-from shoal.errors import ANOTHER_LEDGER, TWICE, InputError
+from shoal.errors import TWICE, InputError
 from shoal.policy.binding.files import PolicyTables
 from shoal.policy.model import PolicyModel
 from shoal.policy.policy import Policy
@@ -123,13 +123,14 @@ def check_same(tables: PolicyTables, ledger: Ledger) -> None:
     if added:
         raise InputError(
             f"ledger '{ledger.path}': was begun without the operation column '{min(added)}', so it"
-            f" takes no updates or deletions; use its own policy, {ledger.path / POLICY}, or with"
-            f" this one {ANOTHER_LEDGER}"
+            " takes no updates or deletions; leave the column and these records out and use its own"
+            f" policy, {ledger.path / POLICY}, or begin another ledger by m-invariance: {TWICE}"
         )
     if differing:
         raise InputError(
-            f"ledger '{ledger.path}': was begun under a policy with other {', '.join(differing)};"
-            f" use the ledger's own, {ledger.path / POLICY}. Another ledger begins anew: {TWICE}"
+            f"ledger '{ledger.path}': was begun under a policy that differs in"
+            f" {', '.join(differing)}; use the ledger's own, {ledger.path / POLICY}. Another ledger"
+            f" begins anew: {TWICE}"
         )
 
 

@@ -46,6 +46,11 @@ def check_columns(names: list[str], tables: PolicyTables, released: bool = False
     declared = model.attributes
     if not set(declared) & set(names):
         otherwise = _written_otherwise(names, list(declared))
+        if names[0].lstrip().startswith("{"):
+            return [
+                "columns: the first line is JSON, and was read as CSV, as standard input is; give"
+                " it as a file or a named pipe whose name ends in .jsonl"
+            ]
         # or the names may be data: a table without a header
         named = f"none of the {len(names)} names" if names[1:] else "no name"
         return otherwise or [
