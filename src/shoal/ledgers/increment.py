@@ -236,6 +236,7 @@ def operations_of(frame: pl.DataFrame, terms: Terms) -> np.ndarray:
     """The operation of every record; raises InputError for what the method can't do."""
     name, method = terms.policy.operation, terms.method
     if name is None:
+        _refuse_dropped(frame, terms)
         return np.full(frame.height, INSERT, dtype=object)
     check_operations(frame[name])
     cells = frame[name].fill_null(INSERT)
@@ -260,13 +261,13 @@ def check_operations(cells: pl.Series) -> None:
         )
 
 
-def refuse_dropped(frame: pl.DataFrame, policy: Policy) -> None:
+def _refuse_dropped(frame: pl.DataFrame, terms: Terms) -> None:
     """Raises InputError where a dropped column says who leaves or changes: releases would show them
     as people who come.
     """
     known = [INSERT, UPDATE, DELETE]
     for cells in frame.get_columns():
-        if cells.name == policy.operation or policy.role_of(cells.name) not in REMOVED_ROLES:
+        if terms.policy.role_of(cells.name) not in REMOVED_ROLES:
             continue
         said = cells.cast(pl.String).drop_nulls().str.to_lowercase()
         changes = (said != INSERT).sum()

@@ -35,7 +35,7 @@ from shoal.data.regular_files import path_text
 from shoal.data.table import Table, texts_of
 from shoal.data.warnings import ReleaseWarning, nan_remarks
 from shoal.errors import InputError, LedgerError, PromiseError
-from shoal.ledgers.increment import DELETE, UPDATE, Terms, check_operations, refuse_dropped
+from shoal.ledgers.increment import DELETE, UPDATE, Terms, check_operations
 from shoal.ledgers.next_release import plan, write_and_audit
 from shoal.policy.binding.columns import check_increment, input_warnings
 from shoal.policy.binding.files import PolicyTables
@@ -151,7 +151,6 @@ def republish_file(
     terms = Terms(policy, policy.build_method("republish"), ledger)
     check_policy(policy, terms.method)
     check_increment(source.frame, policy.tables)
-    refuse_dropped(source.frame, policy)
     progress("waiting for the ledger")
     with ledger.locked():
         check_ledger(ledger, policy.tables, terms.looks_back)

@@ -248,8 +248,8 @@ def test_a_ledger_keeps_its_policy(tmp_path):
 @pytest.mark.parametrize("word", ["delete", "Update"])
 def test_a_dropped_column_that_says_who_leaves_or_changes_is_refused(tmp_path, word):
     """Without it, who asked to be deleted would be published."""
-    ledger = grown(tmp_path / "L", releases=1)
     asked = Policy.from_dict({**POLICY, "other": "drop"})
+    ledger = grown(tmp_path / "L", releases=1, asked=asked)
     came = wearers(30, 2).with_columns(change=pl.Series(["insert"] * 29 + [word]))
     with pytest.raises(InputError, match="'change': says of 1 records that they update or delete"):
         append(ledger, came, asked)

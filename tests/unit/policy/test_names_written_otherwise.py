@@ -60,4 +60,4 @@ def test_json_that_is_read_as_csv_is_said_to_be(tmp_path):
     """As a pipe into `shoal stream -` brings it."""
     said = refused(tmp_path, '{"age": 1, "sex": "M"}\n{"age": 2, "sex": "F"}\n')
     assert "the first line is JSON" in said
-    assert "name ends in .jsonl" in said
+    assert "whose name says that it is JSON lines" in said

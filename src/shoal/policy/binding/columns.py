@@ -49,7 +49,7 @@ def check_columns(names: list[str], tables: PolicyTables, released: bool = False
         if names[0].lstrip().startswith("{"):
             return [
                 "columns: the first line is JSON, and was read as CSV, as standard input is; give"
-                " it as a file or a named pipe whose name ends in .jsonl"
+                " it as a file or a named pipe whose name says that it is JSON lines"
             ]
         # or the names may be data: a table without a header
         named = f"none of the {len(names)} names" if names[1:] else "no name"
