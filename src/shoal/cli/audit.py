@@ -188,7 +188,7 @@ def _caveats(result: "AuditResult", original: str | None, is_stream: bool) -> It
 
 
 def _order(result: "AuditResult") -> str | None:
-    """The order of the rows, as its certificate has it: None is one that nothing tells."""
+    """The order of the rows, as its certificate states it; None where nothing shows it."""
     order: str | None = result.certificate["output"]["dialect"]["order"]
     return order
 

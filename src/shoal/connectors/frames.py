@@ -60,7 +60,7 @@ def table_of(frame: Frame | Table, allow_empty: bool = False, reading: Reading =
 
 
 def nan_in(frame: Frame | Table, reading: Reading = AS_FOUND) -> dict[str, int]:
-    """How many cells are NaN, which is no value here, by column that is needed; pandas says so."""
+    """How many cells are NaN, by needed column; nothing for pandas, where NaN means missing."""
     eager = None if isinstance(frame, Table) else _eager(frame)
     if eager is None or eager.implementation.is_pandas():
         return {}

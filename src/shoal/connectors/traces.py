@@ -78,7 +78,7 @@ def rows_given(trace: str | Path | ArrayLike) -> np.ndarray:
         return traced_rows(str(trace))
     rows = np.asarray(trace)
     if rows.ndim != 1 or (len(rows) and rows.dtype.kind not in "iu"):
-        raise InputError(f"trace: is no list of whole numbers; {WAY_OUT}, or the release's 'trace'")
+        raise InputError(f"trace: is not a list of integers; {WAY_OUT}, or the release's 'trace'")
     return rows
 
 

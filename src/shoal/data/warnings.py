@@ -158,7 +158,7 @@ def unread_lists(column: str) -> ReleaseWarning:
 
 
 def nan_remarks(counts: Mapping[str, int]) -> tuple[ReleaseWarning, ...]:
-    """That NaN is no value here, of each column that has some. counts: by column."""
+    """That NaN counts as missing, for each column that has some. counts: by column."""
     return tuple(
         ReleaseWarning(
             NAN_MISSING,

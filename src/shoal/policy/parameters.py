@@ -112,10 +112,10 @@ def require_choice(name: str, value: object, known: Sequence[str]) -> None:
 
 
 def require_whole(name: str, value: Any, least: int) -> None:
-    """Raises InputError for an argument that is no whole number, or too small a one."""
+    """Raises InputError for an argument that is not a whole number, or is too small."""
     is_number = isinstance(value, Real) and not isinstance(value, bool)
     if not is_number or value != value // 1 or value < least:
-        raise InputError(f"{name}: is no whole number of {least} or more; give one")
+        raise InputError(f"{name}: is not a whole number of {least} or more; give one")
 
 
 def require_flag(name: str, value: object) -> None:

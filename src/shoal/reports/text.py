@@ -115,7 +115,7 @@ MOST_NAMED = 3
 
 
 def alone_if_known(certificate: Certificate) -> dict[str, int]:
-    """The columns that no promise covers, and how many people whoever knows one finds alone."""
+    """The columns that no promise covers, and how many people are alone if one is known."""
     found = {c["name"]: c.get("alone_if_known") for c in certificate.get("columns") or []}
     return {name: count for name, count in found.items() if count is not None}
 

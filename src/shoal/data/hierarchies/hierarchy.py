@@ -62,7 +62,7 @@ class Hierarchy:
             paths = rows if isinstance(rows, Paths) else Paths.of(rows)
         except TypeError:
             raise InputError(
-                "hierarchy: is no list of rows of labels, such as [['3', '0-9', '*'], ...]"
+                "hierarchy: is not a list of rows of labels, such as [['3', '0-9', '*'], ...]"
             ) from None
         faults = [f.message for f in diagnose(paths, attribute) if f.kind is not Fault.UNEVEN_ROWS]
         InputError.raise_for(faults)

@@ -440,8 +440,8 @@ _OF_ONE = {"person": 1, "name": 2, "civil": 3, "contact": 3}
 
 
 def fewest_of_word(column: PersonColumn) -> int:
-    """How many values a word for people alone must have, so that it is no code from 0 or 1 on, such
-    as whether somebody is a student, unless it names one person.
+    """How many values a column called by a word for people must have, so that it can't be a code
+    from 0 or 1 on, such as whether somebody is a student, unless its name says number.
     """
     is_code = column.look.kind == "int" and not column.name.says_number
     return FEWEST_CODES + column.holds_zero if is_code and column.varies else 1

@@ -95,7 +95,7 @@ def parts_of_keys(columns: Sequence[PersonColumn]) -> Iterator[Candidate]:
 
 def _by_stem(texts: pl.Series, pattern: str) -> tuple[People, bool]:
     """The records by what stands before a sign in their keys, if what stands behind it is a date or
-    one of the few names of a person's files and samples; else nobody's.
+    one of the few names of a person's files and samples; else of no person.
 
     That may be a number in itself, as in `S12-0001`, and what stands before it may end in a date or
     in the number of one of a few waves. Some keys show that, as all take long.

@@ -288,8 +288,8 @@ def with_sample(
     """The guesses with the column of weights and that of households, if there are some.
 
     A weight is 1 at least in every record. A household whose people have one weight shows that it
-    is no body's. Somebody has to confirm what the name of a survey suggests; where there is only a
-    household, or hundredths, it stays a quasi-identifier that asks.
+    is not that of a body. Somebody has to confirm what the name of a survey suggests; where there
+    is only a household, or hundredths, it stays a quasi-identifier that asks.
     """
     homes = [name for name, c in columns.items() if mean(c.words, "household") and c.repeats]
     for name, column in columns.items():

@@ -659,7 +659,7 @@ def test_the_number_of_drugs_of_visits_that_are_only_counted_betrays_people():
 
 
 def test_a_value_of_the_row_that_a_known_row_hangs_from_is_asked_about():
-    """Everybody has two visits, and that with drug 1 is about flu, whoever it is."""
+    """Everybody has two visits, and each visit with drug 1 is about flu."""
     policy = linked_cases.policy(k=2)
     policy["tables"]["visits"]["attributes"].pop("cost")
     policy["tables"]["drugs"] |= {"rows": {"known": 1}, "attributes": {"drug": {"role": "quasi"}}}
@@ -680,7 +680,7 @@ def test_a_value_of_the_row_that_a_known_row_hangs_from_is_asked_about():
 
 
 def test_a_value_below_a_row_is_asked_about_by_what_that_row_shows():
-    """Everybody has two visits, and the drug of the cheap one is iron, whoever it is."""
+    """Everybody has two visits, and the drug of each cheap one is iron."""
     policy = linked_cases.policy(k=2)
     policy["promises"].append({"model": "l-diversity", "attribute": "drugs.drug", "l": 2})
     people, visits = [f"{i}" for i in range(1, 5)], [f"{i}" for i in range(1, 9)]
