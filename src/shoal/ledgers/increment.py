@@ -273,9 +273,9 @@ def _refuse_dropped(frame: pl.DataFrame, terms: Terms) -> None:
         changes = (said != INSERT).sum()
         if changes and said.is_in(known).all():
             raise InputError(
-                f"column '{cells.name}': says of {changes} records that they update or delete, and"
-                " the policy drops it; give it the role 'operation' in a ledger by m-invariance, or"
-                " leave it and these records out"
+                f"column '{cells.name}': asks for updates or deletions in {changes} of"
+                f" {frame.height} records, and the policy drops it; give it the role 'operation' in"
+                " a ledger by m-invariance, or leave the column and these records out"
             )
 
 
