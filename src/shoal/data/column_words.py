@@ -66,7 +66,8 @@ def fold(text: str) -> str:
 @cache
 def word_lists(package: str, name: str) -> Mapping[str, frozenset[str]]:
     """The words of a YAML file by what they mean."""
-    lists = yaml.safe_load((files(package) / name).read_text("utf-8")).items()
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    lists = yaml.load((files(package) / name).read_text("utf-8"), loader).items()
     return {meaning: frozenset(map(fold, words.split())) for meaning, words in lists}
 
 

@@ -246,6 +246,9 @@ def read_options(content: object) -> ReadOptions:
     return checked(ReadOptions, dict(content or {}), "read", known)
 
 
+_SAFE = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+DEEPEST = 100
+"""Lists and mappings of a file of settings that lie in each other."""
 MOST_COPIES = 100_000
 """Parts of a YAML file that its aliases may add to those that are written."""
 
@@ -266,6 +269,7 @@ class Careful:
         if any(word.end() - word.start() > LONGEST for word in _WORD.finditer(text)):
             problem = f"a number or word has more than {LONGEST:,} signs"
             raise yaml.composer.ComposerError(None, None, problem)
+        _require_shallow(text)
         super().__init__(text)  # type: ignore[call-arg]
 
     def get_single_node(self) -> Any:
@@ -284,8 +288,18 @@ class Careful:
             raise yaml.constructor.ConstructorError(None, None, problem, mark) from None
 
 
-class SafeLoader(Careful, yaml.SafeLoader):
-    """PyYAML's safe loader, made careful."""
+class SafeLoader(Careful, _SAFE):  # type: ignore[misc, valid-type]
+    """PyYAML's safe loader, in C where there is one, made careful."""
+
+
+def _require_shallow(text: str) -> None:
+    """Raises ComposerError for what lies so deep that PyYAML's parts in C would end the process."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_SAFE):
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > DEEPEST:
+            raise _refused("lists lie too deep in each other", event)
 
 
 def not_multiplied(document: Any) -> Any:
@@ -392,7 +406,7 @@ def _is_beyond_reason(content: object, depth: int = 0) -> bool:
         content = [*content, *content.values()]
     if not isinstance(content, list):
         return False
-    return depth > 100 or any(_is_beyond_reason(part, depth + 1) for part in content)
+    return depth > DEEPEST or any(_is_beyond_reason(part, depth + 1) for part in content)
 
 
 def is_text(content: object) -> bool:

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import yaml
 
 from shoal.errors import InputError
-from shoal.policy.loading import Careful, SafeLoader, one_line
+from shoal.policy.loading import SafeLoader, one_line
 
 # Files of a project: private, written whole, and nowhere else.
 
@@ -120,10 +120,6 @@ def _saying_what_failed(path: Path) -> Iterator[None]:
         ) from None
 
 
-class _Loader(Careful, getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    pass
-
-
 BY_LINE = ("attributes", "promises", "sign_off")
 
 
@@ -173,7 +169,7 @@ def read(text: str, what: str = "policy.yaml") -> dict[str, Any]:
 def _parsed(text: str) -> tuple[Any, int]:
     """The content, and the line that can't be understood; 0 where there is none."""
     try:
-        content = yaml.load(text, Loader=_Loader)
+        content = yaml.load(text, Loader=SafeLoader)
     except (yaml.YAMLError, ValueError, RecursionError) as wrong:
         mark = getattr(wrong, "problem_mark", None)
         return None, 1 if mark is None else mark.line + 1

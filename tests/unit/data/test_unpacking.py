@@ -151,6 +151,15 @@ def test_aliases_that_unfold_to_too_many_parts_or_to_themselves_are_refused(tmp_
         read_mapping(path)
 
 
+@pytest.mark.parametrize("begin", ["[", "{a: ", "- ", "? ", "- ? "])
+def test_lists_too_deep_for_any_parser_are_refused_where_they_lie(tmp_path, begin):
+    path = tmp_path / "p.yaml"
+    path.write_text(f"version: 1\nx:\n  {begin * 300_000}\n")
+    for read, given in ((read_mapping, path), (policy_text.read, path.read_text())):
+        with pytest.raises(InputError, match="line 3 can't be understood"):
+            read(given)
+
+
 LONG = "a" * 300_000
 BASE_60 = ":1" * 100_000
 
