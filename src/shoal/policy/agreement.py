@@ -32,7 +32,8 @@ from shoal.policy.agreement_model import (
     contradictions,
 )
 from shoal.policy.checked import checked
-from shoal.policy.loading import declared_hierarchy, read_mapping
+from shoal.policy.given_trees import declared_hierarchy
+from shoal.policy.loading import read_mapping
 from shoal.policy.parameters import build
 from shoal.policy.policy import Policy
 from shoal.privacy.k_anonymity import KAnonymity

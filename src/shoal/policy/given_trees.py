@@ -1,16 +1,22 @@
-"""Hierarchies as Python has them: a Hierarchy, a frame, or a dict from each label to its parent."""
+"""The hierarchies of a policy, and those that Python gives it: a Hierarchy, a frame, or a dict from
+each label to its parent.
+"""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from shoal.connectors.frames import table_of
+from shoal.data.findings import listed_rows
 from shoal.data.hierarchies.hierarchy import Hierarchy
+from shoal.data.hierarchies.paths import values_without_leaf
+from shoal.data.hierarchies.table import read_hierarchy
 from shoal.data.hierarchies.tree import Tree
-from shoal.data.table import as_text
+from shoal.data.table import Column, as_text
 from shoal.errors import InputError
 from shoal.policy import registry
 
@@ -83,3 +89,40 @@ def _paths(parents: Mapping[str, str], name: str) -> list[list[str]]:
     if not paths or any(path[-1] in parents for path in paths):
         raise InputError(f"attribute '{name}': its hierarchy goes in a circle; end it in a root")
     return paths
+
+
+# The hierarchy that a policy asks for: read from its table, or made by a rule.
+
+
+def declared_hierarchy(
+    name: str,
+    declared: str | Mapping[str, Any],
+    base: Path,
+    column: Column | None = None,
+    is_value: np.ndarray | None = None,
+    encoding: str | None = None,
+) -> Hierarchy:
+    """The hierarchy of attribute `name`; raises InputError with the rows that a rule can't place.
+
+    declared: the path of a table, relative to `base`, or one maker and its argument.
+    column: the values that a rule needs, None where they are not at hand. is_value: (cells,) bool,
+        which of its cells hold one. encoding: of a table that is not UTF-8.
+    """
+    if isinstance(declared, str):
+        return read_hierarchy(base / declared, name, encoding)
+    ((kind, argument),) = declared.items()
+    try:
+        maker = registry.makers()[kind].from_spec(argument)
+        if column is None or is_value is None:
+            return maker.make(np.array([]))
+        values = np.array(column.cells, dtype=object)[is_value]
+        findings = values_without_leaf(maker, name, values, column.counts()[is_value])
+        if findings:
+            unplaced = is_value.copy()
+            unplaced[is_value] = maker.values_without_leaf(values)
+            rows = listed_rows(column.rows_of(unplaced).tolist(), findings[0].count)
+            message = findings[0].message.removeprefix(f"attribute '{name}': ")
+            raise InputError(f"{message} ({rows})")
+        return maker.make(values)
+    except InputError as wrong:
+        raise InputError(f"attribute '{name}': {wrong.args[0]}", wrong.said[1:]) from None

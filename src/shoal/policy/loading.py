@@ -8,17 +8,12 @@ from collections.abc import Hashable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import yaml
 from pydantic import BaseModel
 
 from shoal.connectors import files, formats
 from shoal.connectors.dialect import Reading
 from shoal.data import notebook
-from shoal.data.findings import listed_rows
-from shoal.data.hierarchies.hierarchy import Hierarchy
-from shoal.data.hierarchies.paths import values_without_leaf
-from shoal.data.hierarchies.table import read_hierarchy
 from shoal.data.regular_files import (
     Json,
     RepeatedKey,
@@ -28,7 +23,6 @@ from shoal.data.regular_files import (
     require_regular,
 )
 from shoal.data.room import bytes_of
-from shoal.data.table import Column
 from shoal.errors import InputError
 from shoal.policy import registry
 from shoal.policy.checked import checked
@@ -152,43 +146,6 @@ def _how(hierarchy: str | Json | None) -> str:
     return "from a file" if isinstance(hierarchy, str) else f"made by {next(iter(hierarchy))}"
 
 
-# The hierarchy that a policy asks for: read from its table, or made by a rule.
-
-
-def declared_hierarchy(
-    name: str,
-    declared: str | Json,
-    base: Path,
-    column: Column | None = None,
-    is_value: np.ndarray | None = None,
-    encoding: str | None = None,
-) -> Hierarchy:
-    """The hierarchy of attribute `name`; raises InputError with the rows that a rule can't place.
-
-    declared: the path of a table, relative to `base`, or one maker and its argument.
-    column: the values that a rule needs, None where they are not at hand. is_value: (cells,) bool,
-        which of its cells hold one. encoding: of a table that is not UTF-8.
-    """
-    if isinstance(declared, str):
-        return read_hierarchy(base / declared, name, encoding)
-    ((kind, argument),) = declared.items()
-    try:
-        maker = registry.makers()[kind].from_spec(argument)
-        if column is None or is_value is None:
-            return maker.make(np.array([]))
-        values = np.array(column.cells, dtype=object)[is_value]
-        findings = values_without_leaf(maker, name, values, column.counts()[is_value])
-        if findings:
-            unplaced = is_value.copy()
-            unplaced[is_value] = maker.values_without_leaf(values)
-            rows = listed_rows(column.rows_of(unplaced).tolist(), findings[0].count)
-            message = findings[0].message.removeprefix(f"attribute '{name}': ")
-            raise InputError(f"{message} ({rows})")
-        return maker.make(values)
-    except InputError as wrong:
-        raise InputError(f"attribute '{name}': {wrong.args[0]}", wrong.said[1:]) from None
-
-
 def json_schema() -> Json:
     """The JSON Schema of a policy file, with every promise and method that is known here."""
     schema = PolicyModel.model_json_schema()
@@ -251,15 +208,13 @@ DEEPEST = 100
 """Lists and mappings of a file of settings that lie in each other."""
 MOST_COPIES = 100_000
 """Parts of a YAML file that its aliases may add to those that are written."""
-
-
 LONGEST = 1_000_000
 """Signs of a number or word in YAML: PyYAML takes a minute or more for tens of millions."""
 _WORD = re.compile(r"[^\s,\[\]{}]+")
 
 
-class Careful:
-    """A safe loader of PyYAML, of content that neither aliases nor tags make hard to read.
+class SafeLoader(_SAFE):  # type: ignore[misc, valid-type]
+    """PyYAML's, in C if it is there, of content that neither aliases nor tags make hard to read.
 
     What has colons, such as 12:30, is text: PyYAML's numbers of base 60 take time by their square.
     """
@@ -270,26 +225,22 @@ class Careful:
             problem = f"a number or word has more than {LONGEST:,} signs"
             raise yaml.composer.ComposerError(None, None, problem)
         _require_shallow(text)
-        super().__init__(text)  # type: ignore[call-arg]
+        super().__init__(text)
 
     def get_single_node(self) -> Any:
         """The document as nodes; raises ComposerError where they would unfold to too many."""
-        return not_multiplied(super().get_single_node())  # type: ignore[misc]
+        return not_multiplied(super().get_single_node())
 
     def construct_object(self, node: Any, deep: bool = False) -> Any:
         """What a node holds; raises ConstructorError where that is not of its type."""
         if node.tag.endswith((":int", ":float")) and ":" in str(node.value):
             node.tag = yaml.resolver.BaseResolver.DEFAULT_SCALAR_TAG
         try:
-            return super().construct_object(node, deep)  # type: ignore[misc]
+            return super().construct_object(node, deep)
         except (LookupError, AttributeError, TypeError, ValueError):
-            problem = "a value is not of its type"
-            mark = node.start_mark
-            raise yaml.constructor.ConstructorError(None, None, problem, mark) from None
-
-
-class SafeLoader(Careful, _SAFE):  # type: ignore[misc, valid-type]
-    """PyYAML's safe loader, in C where there is one, made careful."""
+            raise yaml.constructor.ConstructorError(
+                None, None, "a value is not of its type", node.start_mark
+            ) from None
 
 
 def _require_shallow(text: str) -> None:

@@ -11,7 +11,7 @@ from shoal.auditor.dossier.context import read_context
 from shoal.data.findings import listed_rows
 from shoal.data.table import Table
 from shoal.errors import InputError
-from shoal.policy.loading import declared_hierarchy
+from shoal.policy.given_trees import declared_hierarchy
 from shoal.policy.policy import Policy
 
 POLICY = content_of({"age": "quasi", "ill": "sensitive"}, 2)

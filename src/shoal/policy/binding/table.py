@@ -23,8 +23,8 @@ from shoal.policy.binding.columns import check_columns, check_unnamed
 from shoal.policy.binding.files import PolicyTables
 from shoal.policy.binding.notation import check_derived
 from shoal.policy.binding.spare_rows import check_signs
+from shoal.policy.given_trees import declared_hierarchy
 from shoal.policy.linked import one_table_findings
-from shoal.policy.loading import declared_hierarchy
 from shoal.policy.model import AttributePolicy, PolicyModel
 from shoal.policy.policy import Policy
 from shoal.policy.problem import Problem
