@@ -43,6 +43,8 @@ ANOTHER_LEDGER = f"begin another ledger ({TWICE})"
 """A way out, with its danger."""
 ANOTHER_STREAM = f"begin a new stream, with another checkpoint and output ({TWICE})"
 """A way out, with its danger."""
+RESTORE = f"restore a copy made since its last commit, or {ANOTHER_STREAM}"
+"""Ways out of damage to a checkpoint: an older copy does not fit the output, and is refused."""
 
 _STOPS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM")
 STOPS = [getattr(signal, name) for name in _STOPS if hasattr(signal, name)]
