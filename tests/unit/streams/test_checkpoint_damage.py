@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import shutil
 import zlib
 from pathlib import Path
 from unittest.mock import Mock
