@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 from shoal.connectors import files
+from shoal.data.notebook import as_text
 from shoal.data.numbers import Notation
 from shoal.data.person_names import same_value
 from shoal.data.regular_files import Json, path_text
@@ -116,6 +117,9 @@ class Policy:
         counted = ", ".join(f"{count} {role}" for role, count in roles.items())
         promises = ", ".join(str(promise.get("model")) for promise in self.model.promises)
         return f"<Policy of {counted}; {promises}; {method_text(self.model)}>"
+
+    def __str__(self) -> str:
+        return as_text(self._repr_html_())
 
     def save(self, path: str | Path, overwrite: bool = False) -> None:
         """Writes a policy file (YAML, or JSON by its name) that reads as this policy.
