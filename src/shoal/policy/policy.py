@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 from shoal.connectors import files
-from shoal.data.notebook import as_text
+from shoal.data.notebook import Figures
 from shoal.data.numbers import Notation
 from shoal.data.person_names import same_value
 from shoal.data.regular_files import Json, path_text
@@ -61,7 +61,7 @@ DEFAULT_FOR_CLOSENESS = {"name": "tcloseness", "aim": "spans", "scale": "range"}
 
 
 @dataclass(frozen=True, repr=False)
-class Policy:
+class Policy(Figures):
     """A whole, checked policy. `base` is the folder that its paths are relative to.
 
     path: the file that it was read from; None where it was made in Python.
@@ -117,9 +117,6 @@ class Policy:
         counted = ", ".join(f"{count} {role}" for role, count in roles.items())
         promises = ", ".join(str(promise.get("model")) for promise in self.model.promises)
         return f"<Policy of {counted}; {promises}; {method_text(self.model)}>"
-
-    def __str__(self) -> str:
-        return as_text(self._repr_html_())
 
     def save(self, path: str | Path, overwrite: bool = False) -> None:
         """Writes a policy file (YAML, or JSON by its name) that reads as this policy.

@@ -37,7 +37,6 @@ from shoal.auditor.verify import FAILS, require_there, verify_by
 from shoal.data.certificate import Certificate
 from shoal.data.progress import Progress, no_progress
 from shoal.data.regular_files import path_text
-from shoal.data.schema import Fields
 from shoal.data.warnings import GRAVE, OPEN
 from shoal.errors import InputError, PromiseError
 from shoal.policy.parameters import suggestion
@@ -205,9 +204,7 @@ def build_dossier(
     if source is not None and policy is not None and policy.model.is_linked:
         initial = initial_linked_risk(source, LinkedProblem(policy))
     elif source is not None:
-        fields = Fields() if policy is None else policy.fields
-        is_stream = stated["verb"] == "stream"
-        initial = initial_risk(source, roles, tables, fields if is_stream else None)
+        initial = initial_risk(source, roles, tables, policy.fields if policy else None)
     residual = residual_risk(stated)
     today = _today()
     answers = Answers(stated, answered.context, initial, residual, roles, today)

@@ -20,7 +20,7 @@ from shoal.policy.binding.files import PolicyTables
 @dataclass(frozen=True)
 class Roles:
     """What the columns of a release are for. known: whether anything tells it. as_they_are: those
-    published so, sensitive or plain.
+    published so, sensitive or plain. of_stream: whether a stream published it.
     """
 
     known: bool
@@ -28,6 +28,7 @@ class Roles:
     quasi: tuple[str, ...] = ()
     subject: tuple[str, ...] = ()
     as_they_are: tuple[str, ...] = ()
+    of_stream: bool = False
 
     @classmethod
     def of(cls, certificate: Certificate, tables: PolicyTables | None) -> "Roles":
@@ -53,6 +54,7 @@ class Roles:
             tuple(name for name, (role, _) in roles.items() if role == "quasi"),
             tuple(name for name, (role, _) in roles.items() if role == "subject"),
             tuple(name for name, role in kept.items() if role in ("sensitive", "plain")),
+            certificate.get("verb") == "stream",
         )
 
 
@@ -63,15 +65,15 @@ def initial_risk(
 
     alone: share of people whom nobody else looks like. mean, max: chance to find a person.
     own: the tables of the policy, which says how the original is written, if it is given. fields:
-    of a stream's records, of which those that can't be read were set aside.
+    what it says of a stream's records, of which those that can't be read were set aside.
     """
     if not roles.quasi:
         raise InputError(
             "dossier: the certificate doesn't name the quasi-identifiers, so the risk of the"
             " original can't be measured; give the policy with -p"
         )
-    if fields is not None and Path(original).is_file():
-        frame = read_source(original, fields).frame
+    if roles.of_stream and Path(original).is_file():
+        frame = read_source(original, fields or Fields()).frame
     elif own is not None:
         frame = own.read_original(original).frame
     else:
