@@ -129,7 +129,10 @@ if not TYPE_CHECKING:  # else a type checker accepts every misspelt name
         import importlib
 
         importlib.import_module("shoal.data.progress").in_python = True
-        return getattr(importlib.import_module(_MODULE_OF[name]), name)
+        found = getattr(importlib.import_module(_MODULE_OF[name]), name)
+        if isinstance(found, type):
+            return found
+        return importlib.import_module("shoal.policy.parameters").knowing_its_keywords(found)
 
 
 def __dir__() -> list[str]:

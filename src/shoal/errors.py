@@ -2,6 +2,7 @@
 
     ShoalError
     |- InputError           2  the data, policy, hierarchy or parameter given can't be used
+    |  `- KeywordError      2  a function does not take a keyword; a TypeError, too
     |- InfeasibleError      3  no such release exists; says why, and the nearest that does
     |- PromiseError         1  a promise was measured and does not hold; the release is withheld
     |- LedgerError          1  a chain of releases is damaged or would break its history
@@ -43,6 +44,8 @@ ANOTHER_LEDGER = f"begin another ledger ({TWICE})"
 """A way out, with its danger."""
 ANOTHER_STREAM = f"begin a new stream, with another checkpoint and output ({TWICE})"
 """A way out, with its danger."""
+RESTORE = f"restore a copy made since its last commit, or {ANOTHER_STREAM}"
+"""Ways out of damage to a checkpoint: an older copy does not fit the output, and is refused."""
 
 _STOPS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM")
 STOPS = [getattr(signal, name) for name in _STOPS if hasattr(signal, name)]
@@ -171,6 +174,10 @@ class InputError(ShoalError, ValueError):
     """
 
     exit_status = 2
+
+
+class KeywordError(InputError, TypeError):
+    """A function was called with a keyword that it does not take."""
 
 
 class InfeasibleError(ShoalError):

@@ -1,10 +1,11 @@
 """A scikit-learn transformer: k-anonymous columns for a model, all values recoded alike."""
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 import numpy as np
 import polars as pl
 
+from shoal.auditor.release_frame import Numbers, numbers_of
 from shoal.connectors.frames import FrameT, as_it_is, like, table_of
 from shoal.connectors.location import FRAME, Location
 from shoal.data import progress
@@ -22,6 +23,7 @@ from shoal.policy.from_columns import (
     policy_of_words,
     words_of_call,
 )
+from shoal.policy.parameters import require_choice
 from shoal.policy.policy import Policy, PolicyLike
 from shoal.recoding.recode import cells_of, suppress_cells
 from shoal.reports.publication import warn_of
@@ -55,7 +57,8 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     method, or further rounds. suppression: the share of the records of `fit` whose
     quasi-identifiers may all become `*`, so that others keep finer levels; by default what the
     method says, or none. `transform` shows no combination of cells but those that `fit` published,
-    and `*` instead of any other.
+    and `*` instead of any other. numbers: `mid` makes numbers of a quasi-identifier's numbers and
+    intervals, and of `*` a missing value, as `Publication.numbers` does; else all of it is text.
     Frames of pandas, Polars or pyarrow go in and come out, without identifiers and dropped columns.
     Sensitive columns, which l and t need, come out as they are, and a model behind it learns from
     them unless a step between drops them.
@@ -83,6 +86,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         read: Settings | None = None,
         missing_values: Names = (),
         suppression: float | None = None,
+        numbers: Numbers = "published",
     ) -> None:
         self.policy = policy
         self.quasi = quasi
@@ -99,10 +103,12 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.read = read
         self.missing_values = missing_values
         self.suppression = suppression
+        self.numbers = numbers
 
     def fit(self, X: Any, y: object = None) -> "Anonymizer":
         """Finds the levels; raises as `shoal.publish` where no release keeps the promises."""
-        own = ("policy", "suppression")
+        require_choice("numbers", self.numbers, get_args(Numbers))
+        own = ("policy", "suppression", "numbers")
         words = {name: value for name, value in self.get_params().items() if name not in own}
         if self.policy is None:
             policy = policy_of_words(Policy.from_dict, X, words)
@@ -149,7 +155,11 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 suppress_cells(shown[attribute.name], starred, render.suppressed)
                 for attribute in bound.schema.sensitive
             )
-        made = like(X, tables.written_frame(shown, Location(FRAME).kind))
+        written = tables.written_frame(shown, Location(FRAME).kind)
+        if self.numbers != "published":
+            model, proof = self.policy_.model, self.certificate_
+            written = numbers_of(written, proof, model, self.numbers, ())
+        made = like(X, written)
         if hasattr(X, "index"):
             cast("Any", made).index = X.index
         return made

@@ -118,8 +118,13 @@ def marginal(
         if isinstance(found, Outcome):
             draft, shown = found.draft, found.release
             own = found.certificate["policy"]["sha256"]
-            if not draft.truth.is_of(table) or own != policy_sha256(policy):
-                raise InputError(f"release: is of another table or policy; {WHAT_WAS_MADE}")
+            if not draft.truth.is_of(table):
+                raise InputError(f"release: is of another table; {WHAT_WAS_MADE}")
+            if own != policy_sha256(policy):
+                raise InputError(
+                    "release: was made under another policy, or with another k or method; give"
+                    " policy=release.policy, or leave the release out"
+                )
         else:
             progress("publishing as it is")
             draft, shown = _released(table, policy)

@@ -1,12 +1,13 @@
-"""How a result shows itself in a notebook: a few escaped tables and sentences.
+"""How a result shows itself, printed or in a notebook: a few escaped tables and sentences.
 
 Everything is escaped, and there is no script, link, image or style sheet, so that a notebook which
 does not trust its outputs shows the same.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from html import escape
+from html import escape, unescape
 from typing import TYPE_CHECKING, Any
 
 from shoal.data.language import readable
@@ -16,10 +17,13 @@ if TYPE_CHECKING:  # certificates are read by commands that need no table
 
 MOST_ROWS = 10
 MOST_LETTERS = 80  # of a cell
+_PARTS = re.compile(r"<table>.*?</table>|<p>.*?</p>")
+_CELLS = re.compile(r"<t[hd]>(.*?)</t[hd]>")
+_TAGS = re.compile(r"<[^>]*>")
 
 
 class Figures:
-    """A result that shows its figures: in a line, and as tables in a notebook.
+    """A result that shows its figures: in a line, and as tables where printed or in a notebook.
 
     A collection is none; in a notebook, one of dataclasses is a table of their figures. A field of
     `repr=False` is never shown, so that no value of the data is.
@@ -32,6 +36,9 @@ class Figures:
         figures = self._figures().items()
         shown = ", ".join(f"{name}={str(_short(value))[:MOST_LETTERS]}" for name, value in figures)
         return f"<{type(self).__name__} {shown}>"
+
+    def __str__(self) -> str:
+        return as_text(self._repr_html_())
 
     def _repr_html_(self) -> str:
         held = [value for _, value in _held(self)]
@@ -90,6 +97,21 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
         f"<tr>{''.join(f'<td>{_cell(cell)}</td>' for cell in cells)}</tr>" for cells in rows
     )
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def as_text(shown: str) -> str:
+    """What `section` made, in lines: the cells of a column begin below one another."""
+    lines = []
+    for part in _PARTS.findall(shown):
+        rows = [_CELLS.findall(row) for row in part.split("<tr>")[1:]]
+        rows = [[unescape(cell) for cell in row] for row in rows]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        for row in rows:
+            cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+            lines.append("  ".join(cells).rstrip())
+        if not rows:
+            lines.append(unescape(_TAGS.sub("", part)))
+    return "\n".join(lines)
 
 
 def first_rows(frame: "nw.DataFrame[Any]") -> str:

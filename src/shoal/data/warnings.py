@@ -110,6 +110,11 @@ class ReleaseWarning(UserWarning):
         known = [stated.get(key) for key in ("column", "severity", "figures")]
         return cls(stated["code"], stated["text"], *known)
 
+    def at(self, where: str) -> "ReleaseWarning":
+        """The finding with the table that it is about, where there are several."""
+        text = f"{where}: {self.text}"
+        return ReleaseWarning(self.code, text, self.column, self.severity, self.figures)
+
     def is_stated_by(self, other: "ReleaseWarning") -> bool:
         """Whether a certificate's finding is this one, in the wording of whatever version."""
         is_about = other.column in (self.column, None) and (self.column or "") in other.text

@@ -20,7 +20,7 @@ from shoal.data.numbers import FARTHEST, number_text, parse_numbers
 from shoal.data.regular_files import Json
 from shoal.data.single_ends import outward_domain
 from shoal.data.table import Column, Table, as_text
-from shoal.errors import InputError
+from shoal.errors import InputError, KeywordError
 from shoal.policy.consistency import named_as, quoted
 from shoal.policy.loading import read_options
 from shoal.policy.model import PolicyModel
@@ -62,7 +62,7 @@ class Columns(TypedDict, total=False):
 
 
 def words_of_call(columns: Mapping[str, Any]) -> Columns:
-    """The words that say something; raises TypeError for one that is unknown."""
+    """The words that say something; raises KeywordError for one that is unknown."""
     refuse_unknown(columns, Columns.__annotations__)
     for word, value in columns.items():
         require_no_data(word, value)
@@ -74,20 +74,20 @@ def columns_among(words: Mapping[str, Any]) -> Columns:
     return cast("Columns", {name: words[name] for name in words if name in Columns.__annotations__})
 
 
-def refuse_unknown(words: Iterable[str], known: Collection[str]) -> None:
-    """Raises TypeError for a keyword that is none of those known."""
+def refuse_unknown(words: Iterable[str], known: Collection[str], function: str = "") -> None:
+    """Raises KeywordError for a keyword that is none of those known."""
     unknown = sorted(set(words) - set(known))
-    if unknown:
-        hint = suggestion(unknown[0], known).rstrip()
-        if unknown[0] in OF_SAMPLE:
-            hint = "a sample needs a policy with its roles, weight and household, and promises"
-        elif unknown[0] in PolicyModel.model_fields:
-            hint = "say it in a policy"
-            if unknown[0] == "missing_values":
-                hint += ", or as read={'missing_values': [...]}"
-        raise TypeError(
-            f"unexpected keyword argument '{unknown[0]}'" + (f"; {hint}" if hint else "")
-        )
+    if not unknown:
+        return
+    word, has_policy = unknown[0], not {"policy", "quasi"}.isdisjoint(known)
+    hint = suggestion(word, known).rstrip() or f"it takes {', '.join(known)}"
+    if word in OF_SAMPLE and has_policy:
+        hint = "a sample needs a policy with its roles, weight and household, and promises"
+    elif has_policy and word in {*PolicyModel.model_fields, *Columns.__annotations__}:
+        hint = "say it in a policy"
+        if word == "missing_values":
+            hint += ", or as read={'missing_values': [...]}"
+    raise KeywordError(f"{function}unexpected keyword argument '{word}'; {hint}")
 
 
 def require_no_data(word: str, value: object) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 from shoal.connectors import files
+from shoal.data.notebook import Figures
 from shoal.data.numbers import Notation
 from shoal.data.person_names import same_value
 from shoal.data.regular_files import Json, path_text
@@ -60,7 +61,7 @@ DEFAULT_FOR_CLOSENESS = {"name": "tcloseness", "aim": "spans", "scale": "range"}
 
 
 @dataclass(frozen=True, repr=False)
-class Policy:
+class Policy(Figures):
     """A whole, checked policy. `base` is the folder that its paths are relative to.
 
     path: the file that it was read from; None where it was made in Python.

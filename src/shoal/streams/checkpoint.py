@@ -29,7 +29,7 @@ import numpy as np
 import polars as pl
 
 from shoal.data.regular_files import sync
-from shoal.errors import ANOTHER_STREAM, TWICE, UNREADABLE, CheckpointError
+from shoal.errors import RESTORE, TWICE, UNREADABLE, CheckpointError
 
 try:
     import fcntl
@@ -111,7 +111,7 @@ class Checkpoint:
     def damaged(self) -> CheckpointError:
         """What is raised where the snapshot can't be understood."""
         return CheckpointError(
-            f"checkpoint '{self.folder}': is damaged or of another version; {ANOTHER_STREAM}"
+            f"checkpoint '{self.folder}': is damaged or of another version; {RESTORE}"
         )
 
     def commit(self, state: dict[str, Any]) -> None:

@@ -22,7 +22,7 @@ import polars as pl
 from shoal.connectors.dialect import default_dialect
 from shoal.connectors.location import Location
 from shoal.data.schema import Role, Schema
-from shoal.errors import ANOTHER_STREAM, TWICE, CheckpointError, PromiseError
+from shoal.errors import RESTORE, TWICE, CheckpointError, PromiseError
 from shoal.protocols import Sink
 from shoal.streams import kafka
 from shoal.streams.checkpoint import Checkpoint, SharedCheckpoint, moved
@@ -248,8 +248,8 @@ class Outputs:
             content = self._segment(step, is_put).read_bytes()
         except FileNotFoundError:
             raise CheckpointError(
-                f"checkpoint '{self._checkpoint.folder}': lacks a file that it had written; begin a"
-                " new one"
+                f"checkpoint '{self._checkpoint.folder}': lacks a file that it had written;"
+                f" {RESTORE}"
             ) from None
         known, digest = state["segment"], sha256(content).hexdigest()
         if len(content) != known["size"] or digest != known["sha256"]:
@@ -265,8 +265,7 @@ class Outputs:
 
     def _damaged(self, name: str) -> CheckpointError:
         return CheckpointError(
-            f"checkpoint '{self._checkpoint.folder}': its file '{name}' is damaged;"
-            f" {ANOTHER_STREAM}"
+            f"checkpoint '{self._checkpoint.folder}': its file '{name}' is damaged; {RESTORE}"
         )
 
     def require_as_put(self) -> None:

@@ -29,7 +29,7 @@ from shoal.data.room import new_file
 from shoal.data.schema import Fields, Render
 from shoal.data.stream import Piece
 from shoal.data.table import Table, as_text
-from shoal.errors import ANOTHER_STREAM, TWICE, CheckpointError, InputError
+from shoal.errors import ANOTHER_STREAM, RESTORE, TWICE, CheckpointError, InputError
 from shoal.streams.publishing import StreamRequest
 
 PLACE = "\0place"
@@ -319,9 +319,7 @@ class BatchFolder:
         copy = self._draft / str(entry["name"])
         shutil.copyfile(source, copy)
         if file_sha256(copy) != entry["sha256"]:
-            raise CheckpointError(
-                f"checkpoint: its file '{source.name}' is damaged; {ANOTHER_STREAM}"
-            )
+            raise CheckpointError(f"checkpoint: its file '{source.name}' is damaged; {RESTORE}")
         self._take_place(copy)
 
     def certify(self, certificate: str) -> None:

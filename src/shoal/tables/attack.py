@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from shoal.attacks.beside.audit import ReleaseBeside, audit_together
 from shoal.attacks.beside.others import Audited, OtherRelease, Others, OthersLike, audited
 from shoal.attacks.run.attack import attacked
-from shoal.attacks.run.people import OTHER_METHOD, AttackedRelease
+from shoal.attacks.run.people import OTHER_METHOD, AttackedRelease, with_days_of
 from shoal.attacks.run.request import ALL, Asked, AttackRequest, asked_attacks, asked_of, unmeasured
 from shoal.auditor.audit import AuditResult, own_certificate, write_certificate
 from shoal.auditor.verdict import Publication
@@ -137,6 +137,9 @@ def _attacked(found: Audited, request: AttackRequest, progress: Progress) -> Cer
     if own.is_file and not own.is_stream:
         policy = with_stated_method(policy, str(own.release))
     target = AttackedRelease.of_audited(result, found.table, found.original, policy)
+    outside = (request.control, request.external)
+    control, external = (with_days_of(target.original, one) for one in outside)
+    request = replace(request, control=control, external=external)
     if own.is_stream:  # other streams have their records by their places among those it took
         taken = np.sort(read_trace(str(own.trace))["seq"].to_numpy())
         request = replace(request, earlier=tuple(each.among(taken) for each in request.earlier))

@@ -59,14 +59,22 @@ def test_a_publication_spares_one_release_and_changes_nothing():
     [
         lambda: shoal.publish(shoal.sample("patients", 300, 4), POLICY),
         lambda: shoal.publish(FRAME.with_columns(age=FRAME["age"].reverse()), POLICY),
-        lambda: shoal.publish(FRAME, POLICY, k=5),
         lambda: "release.csv",
     ],
-    ids=["other people", "one other column", "another k", "a name"],
+    ids=["other people", "one other column", "a name"],
 )
-def test_a_release_of_another_table_or_policy_is_refused(release):
+def test_a_release_of_another_table_is_refused(release):
     with pytest.raises(InputError, match="of this table under this policy, or leave it out"):
         shoal.marginal(FRAME, POLICY, release=release())
+
+
+@pytest.mark.parametrize("changed", [{"k": 5}, {"method": "mondrian:cut=nearest"}])
+def test_a_release_under_another_policy_is_refused_and_its_own_policy_is_the_way_out(changed):
+    release = shoal.publish(FRAME, POLICY, **changed)
+    with pytest.raises(InputError, match=r"another k or method; give policy=release\.policy, or"):
+        shoal.marginal(FRAME, POLICY, release=release)
+    again = shoal.marginal(FRAME, release.policy, release=release)
+    assert again == shoal.marginal(FRAME, release.policy)
 
 
 def test_what_cannot_be_left_out_says_why():

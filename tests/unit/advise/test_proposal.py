@@ -466,6 +466,16 @@ def test_rows_of_empty_cells_are_nobody():
     assert library.profile(cleared).to_dict() == library.profile(people).to_dict()
 
 
+@pytest.mark.parametrize("cells", ["MF", "MFX"])
+def test_a_hierarchy_is_advised_only_where_something_lies_between_a_value_and_all(cells):
+    proposal = propose_policy(
+        pl.DataFrame({"sex": [*cells] * 20, "ward": [*"0123"] * 5 * len(cells)}), 2
+    )
+    line = next(line for line in proposal.text.splitlines() if line.strip().startswith("sex"))
+    assert "others may know it" in line
+    assert ("a hierarchy would lose less" in line) == (len(cells) > 2)
+
+
 @pytest.mark.parametrize("to", [lambda frame: frame, pl.DataFrame.to_pandas, pl.DataFrame.to_arrow])
 def test_durations_are_dropped_for_a_reason_and_the_rest_is_published(to):
     frame = pl.DataFrame(

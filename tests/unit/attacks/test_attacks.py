@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from datetime import date, timedelta
 
 import numpy as np
 import polars as pl
@@ -216,6 +217,23 @@ def test_a_given_control_leaves_singling_out_its_two_halves():
 def wide_table(seed):
     rng = np.random.default_rng(seed)
     return table_of(200, seed).with_columns(age=pl.Series(rng.random(200) * 9))
+
+
+def test_the_same_days_as_dates_and_as_times_of_midnight_are_the_same_in_a_control():
+    def dated(seed, dtype):
+        days = np.random.default_rng(seed).integers(0, 60, 200)
+        born = pl.Series(date(2024, 1, 1) + timedelta(int(day)) for day in days)
+        return table_of(200, seed).with_columns(born=born.cast(dtype))
+
+    found = []
+    for own in (pl.Date, pl.Datetime("ns")):
+        release = shoal.publish(dated(0, own), quasi=["born", "age"], sensitive=["d"], k=4)
+        for others in (pl.Date, pl.Datetime("ns")):
+            asked = {"original": dated(0, own), "attacks": ["inference", "membership"]}
+            said = shoal.attack(release, **asked, control=dated(1, others))["attacks"]
+            found.append({name: said[name] for name in asked["attacks"]})
+    assert found[0] == found[1]
+    assert found[2] == found[3]
 
 
 def test_rows_of_the_original_in_a_control_are_a_warning_unless_many_people_share_them():

@@ -584,6 +584,24 @@ def test_the_original_needs_to_be_the_certified_one(released, tmp_path):
         dossier(released, original=other)
 
 
+@pytest.mark.parametrize("named", [[], ["-p", "in.policy.yaml"]], ids=["alone", "with a policy"])
+def test_lines_that_a_stream_set_aside_are_no_part_of_its_risk_before(
+    named, tmp_path, monkeypatch, shoal
+):
+    monkeypatch.chdir(tmp_path)
+    shoal(*"sample purchases -n 300 --seed 1 -o in.csv -q".split())
+    Path("bad.csv").write_text(Path("in.csv").read_text() + 'a,b\nx,"y\n')
+    Path("c.json").write_text(json.dumps(CONTEXT | {"attributes": {}}))
+    found = []
+    for source in ("in", "bad"):
+        stream = f"stream {source}.csv -p in.policy.yaml -o {source}.out.csv -q"
+        assert shoal(*stream.split()).status == 0
+        command = f"dossier {source}.out.csv --context c.json --original {source}.csv -q"
+        assert shoal(*command.split(), *named, "-o", f"{source}.html").status == 0
+        found.append(json.loads(Path(f"{source}.json").read_text())["initial_risk"])
+    assert found[0] == found[1]
+
+
 # What attacks found
 
 WP216 = ("singled out?", "linked to a person?", "value be inferred?")

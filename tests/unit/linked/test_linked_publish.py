@@ -103,6 +103,15 @@ def world(people=60, seed=1):
     }
 
 
+def test_what_is_said_of_a_column_names_its_table(tmp_path):
+    frames = world()
+    age = frames["people"]["age"].cast(float).to_list()
+    frames["people"] = frames["people"].with_columns(age=pl.Series([float("nan"), *age[1:]]))
+    done = shoal.publish(frames, policy(), output=tmp_path / "out")
+    said = [one.text for one in done.certificate.warnings]
+    assert "table 'people': column 'age': 1 NaN counts as missing" in said
+
+
 def rows_of(folder: Path, name: str) -> list[dict[str, str]]:
     with open(folder / f"{name}.csv", newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))

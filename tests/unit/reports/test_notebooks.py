@@ -53,6 +53,19 @@ def test_a_publication_shows_its_verdict_and_at_most_ten_published_rows(release)
     assert set(cells) <= published
 
 
+def test_a_policy_a_risk_and_prices_are_printed_in_lines(release):
+    table = shoal.sample("patients", n=300, seed=3)
+    said = str(release.policy).splitlines()
+    assert "age         quasi      number" in said
+    assert "l-diversity  attribute: disease, l: 2" in "\n".join(said)
+    said = str(shoal.risk(table, release.policy)).splitlines()
+    assert re.fullmatch(r"\d+ of \d+ people are alone\.", said[0])
+    assert [line.split()[0] for line in said[1:]] == ["column", "age", "sex", "education"]
+    said = str(shoal.marginal(table, release.policy, release=release)).splitlines()
+    assert said[1].split()[:2] == ["rounded-partition", "5"]
+    assert {line.split()[0] for line in said[3:6]} == {"age", "sex", "education"}
+
+
 def test_a_publication_of_any_kind_of_frame_shows_the_same(release):
     table = shoal.sample("patients", n=300, seed=3)
     for frame in (table.to_pandas(), table.to_arrow()):

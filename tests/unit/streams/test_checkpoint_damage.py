@@ -102,6 +102,26 @@ def test_a_snapshot_that_was_written_by_another_program_is_refused(stopped, shoa
     assert "is damaged or of another version" in said.err
 
 
+def test_a_copy_of_a_damaged_checkpoint_is_resumed_and_an_older_one_refused(
+    stopped, shoal, monkeypatch
+):
+    monkeypatch.undo()
+    monkeypatch.chdir(stopped)
+    shutil.copytree("state", "older")
+    stop_at(monkeypatch, 2)
+    assert shoal(*STREAM, "--trace", "t.jsonl").status == 130
+    shutil.copytree("state", "newest")
+    Path("state/CURRENT").write_bytes(b"damaged")
+    said = shoal(*STREAM, "--trace", "t.jsonl")
+    assert "restore a copy made since its last commit, or begin a new stream" in said.err
+    monkeypatch.undo()
+    monkeypatch.chdir(stopped)
+    for copy, status in (("older", 2), ("newest", 0)):
+        shutil.rmtree("state")
+        shutil.copytree(copy, "state")
+        assert shoal(*STREAM, "--trace", "t.jsonl").status == status
+
+
 def test_a_snapshot_whose_head_is_nested_too_deeply_is_refused(stopped):
     head = b"[" * 100_000
     content = f"{zlib.crc32(head)}\n".encode() + head + b"\n"
@@ -195,7 +215,7 @@ def test_the_command_says_it_in_one_line(stopped, shoal):
     before = Path("out.csv").read_bytes()
     done = shoal(*STREAM, "--trace", "t.jsonl")
     assert done.status == 2
-    expected = "checkpoint 'state': its file 'people' is damaged; begin a new stream"
+    expected = "checkpoint 'state': its file 'people' is damaged; restore a copy made"
     assert expected in done.err
     assert Path("out.csv").read_bytes() == before
 

@@ -281,6 +281,22 @@ def test_the_command_ends_with_2_where_there_is_no_status_and_its_help_says_so(p
     assert "2 where there is no status" in " ".join(shoal("stream-status", "--help").out.split())
 
 
+def test_before_its_first_commit_a_stream_is_said_to_run(place, monkeypatch):
+    records(80).write_csv("in.csv")
+    commit, said = running.Run._commit, []
+
+    def asked_before(self):
+        if not said:
+            with pytest.raises(CheckpointError) as refused:
+                stream_status("st")
+            said.append(str(refused.value))
+        commit(self)
+
+    monkeypatch.setattr(running.Run, "_commit", asked_before)
+    assert stream() == 0
+    assert "its stream runs and has committed nothing, or was killed before" in said[0]
+
+
 def test_a_new_field_is_named_and_dropped_or_set_aside_with_its_cure(place, shoal, monkeypatch):
     frame = records(80).with_columns(visit=pl.lit("canary"))
     first, *rest = frame.write_ndjson().splitlines()

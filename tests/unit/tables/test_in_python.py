@@ -509,6 +509,19 @@ def test_the_transformer_names_the_ways_out_that_apply_to_whoever_called_it(skle
     assert {one.filename for one in warned} == {__file__}
 
 
+@pytest.mark.parametrize("quasi", [{"age": {}}, {"age": {"hierarchy": {"bins": {"width": 5}}}}])
+def test_the_transformer_gives_numbers_at_every_level_if_asked(sklearn, quasi):
+    frame = pd.DataFrame({"age": [*range(20, 30)] * 6, "sex": ["F", "M"] * 30})
+    for k, ages in ((3, [20.0, 21.0]), (9, [22.0, 22.0] if "hierarchy" in quasi["age"] else None)):
+        words = {"quasi": quasi | {"sex": {}}, "k": k}
+        shown = sklearn.Anonymizer(**words, numbers="mid").fit_transform(frame)
+        assert shown["age"].dtype == float
+        assert ages is None or shown["age"][:2].to_list() == pytest.approx(ages, abs=0.5)
+        assert not pd.api.types.is_numeric_dtype(shown["sex"])
+    with pytest.raises(InputError, match="numbers 'middle': is unknown"):
+        sklearn.Anonymizer(**words, numbers="middle").fit(frame)
+
+
 # Labels of a hierarchy that are spans of numbers
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
+from datetime import time
 from itertools import pairwise
 
 import numpy as np
@@ -32,6 +33,7 @@ from shoal.policy.binding.table import bound_original
 from shoal.policy.policy import Policy
 from shoal.policy.problem import Problem
 
+MIDNIGHT = time()
 NOT_KNOWN = (
     "neither the policy nor a certificate beside the release names a method, so nothing can be"
     " published again"
@@ -223,6 +225,23 @@ def _require_others(control: Table, original: Table, schema: Schema) -> None:
             f"control: {who} in the original, too, by '{subject.name}'; leave them out, or"
             " nothing is compared with people who are not in the release"
         )
+
+
+def with_days_of(original: Table, other: Table | None) -> Table | None:
+    """Another table with days of the type that the original has: the same days are dates in some
+    libraries of frames, and times of midnight in others.
+    """
+    if other is None:
+        return None
+    days = []
+    for name in {*other.names} & {*original.names}:
+        own, held = original.frame[name].dtype, other.frame[name]
+        is_moment = own == pl.Datetime
+        if held.dtype == pl.Date and is_moment:
+            days.append(held.cast(own))
+        elif held.dtype == pl.Datetime and not is_moment and (held.dt.time() == MIDNIGHT).all():
+            days.append(held.dt.date())
+    return Table(other.frame.with_columns(days)) if days else other
 
 
 def control_warnings(

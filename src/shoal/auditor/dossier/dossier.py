@@ -204,7 +204,7 @@ def build_dossier(
     if source is not None and policy is not None and policy.model.is_linked:
         initial = initial_linked_risk(source, LinkedProblem(policy))
     elif source is not None:
-        initial = initial_risk(source, roles, tables)
+        initial = initial_risk(source, roles, tables, policy.fields if policy else None)
     residual = residual_risk(stated)
     today = _today()
     answers = Answers(stated, answered.context, initial, residual, roles, today)

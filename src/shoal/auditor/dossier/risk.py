@@ -2,14 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from shoal.auditor.stream_trace import read_source
 from shoal.connectors import files
 from shoal.data.certificate import Certificate
 from shoal.data.person_names import names_of
-from shoal.data.schema import REMOVED
+from shoal.data.schema import REMOVED, Fields
 from shoal.data.table import as_text
 from shoal.errors import InputError
 from shoal.policy.binding.files import PolicyTables
@@ -18,7 +20,7 @@ from shoal.policy.binding.files import PolicyTables
 @dataclass(frozen=True)
 class Roles:
     """What the columns of a release are for. known: whether anything tells it. as_they_are: those
-    published so, sensitive or plain.
+    published so, sensitive or plain. of_stream: whether a stream published it.
     """
 
     known: bool
@@ -26,6 +28,7 @@ class Roles:
     quasi: tuple[str, ...] = ()
     subject: tuple[str, ...] = ()
     as_they_are: tuple[str, ...] = ()
+    of_stream: bool = False
 
     @classmethod
     def of(cls, certificate: Certificate, tables: PolicyTables | None) -> "Roles":
@@ -51,22 +54,30 @@ class Roles:
             tuple(name for name, (role, _) in roles.items() if role == "quasi"),
             tuple(name for name, (role, _) in roles.items() if role == "subject"),
             tuple(name for name, role in kept.items() if role in ("sensitive", "plain")),
+            certificate.get("verb") == "stream",
         )
 
 
-def initial_risk(original: str, roles: Roles, own: PolicyTables | None = None) -> dict[str, float]:
+def initial_risk(
+    original: str, roles: Roles, own: PolicyTables | None = None, fields: Fields | None = None
+) -> dict[str, float]:
     """The risk in the original table, by all quasi-identifiers as they stand there.
 
     alone: share of people whom nobody else looks like. mean, max: chance to find a person.
-    own: the tables of the policy, which says how the original is written, if it is given.
+    own: the tables of the policy, which says how the original is written, if it is given. fields:
+    what it says of a stream's records, of which those that can't be read were set aside.
     """
     if not roles.quasi:
         raise InputError(
             "dossier: the certificate doesn't name the quasi-identifiers, so the risk of the"
             " original can't be measured; give the policy with -p"
         )
-    read = files.read(original, roles.quasi) if own is None else own.read_original(original)
-    frame = read.frame
+    if roles.of_stream and Path(original).is_file():
+        frame = read_source(original, fields or Fields()).frame
+    elif own is not None:
+        frame = own.read_original(original).frame
+    else:
+        frame = files.read(original, roles.quasi).frame
     absent = [name for name in roles.quasi if name not in frame.columns]
     if absent:
         raise InputError.from_findings(

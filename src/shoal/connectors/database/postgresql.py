@@ -63,6 +63,7 @@ _CONNECTING = {
     "SSL": "no secure connection could be made; check sslmode and the certificates",
     "": "no server answers{tried}; check the host and port, and that it is running",
 }
+_ROWS = "row-level security"
 _NO_SERVER = ("the database system is", "could not translate host name", "")
 _STATES = {
     "22021": "a text does not fit the encoding of the database; make one in UTF-8",
@@ -73,11 +74,15 @@ _STATES = {
     "3F000": "there is no such schema; check its name, or make it first",
     "40001": "somebody else published into it meanwhile; run again",
     "42501": "this user lacks a right on it, or may see a part of its rows only; ask its owner",
+    _ROWS: "row-level security hides rows of it from this user; read it as the table's owner or as"
+    " a role with BYPASSRLS (only that works where it is forced on the owner, and of a view the"
+    " view's owner counts)",
     "42P06": "somebody else published into it meanwhile; run again",
     "42P07": "somebody else published into it meanwhile; run again",
     "23505": "somebody else published into it meanwhile; run again",
     "53100": "the server has no room left; free some space",
-    "55P03": "somebody else holds the table; try again when they are done",
+    "55P03": "somebody else holds a lock on it; try again when they are done, or wait longer by"
+    " PGOPTIONS='-c lock_timeout=10min'",
     "57014": "the server stopped it, such as by statement_timeout; ask its owner for a longer one",
 }
 _LOST = ("08", "57P")
@@ -130,7 +135,11 @@ _PATH = """
 SELECT pg_catalog.current_schema()::pg_catalog.text,
 pg_catalog.current_setting('search_path')::pg_catalog.text
 """
-_LOCK_TIMEOUT = "SELECT source::text FROM pg_catalog.pg_settings WHERE name = 'lock_timeout'"
+_BOUND_WAITS = """
+SELECT pg_catalog.set_config(name, '10s', true) FROM pg_catalog.pg_settings
+WHERE name = 'lock_timeout' AND source = 'default'
+"""
+"""Waits for locks as long as for a file of SQLite, unless the user or the server says how long."""
 _SET_PATH = "SELECT pg_catalog.set_config('search_path', $1::pg_catalog.text, true)"
 
 
@@ -162,6 +171,7 @@ class PostgresSession:
             session.execute(f"SET TRANSACTION ISOLATION LEVEL REPEATABLE READ{access}")
             for setting in _SAME_TEXT:
                 session.execute(setting)
+            session.query(_BOUND_WAITS)
             session._look_into_the_catalogue_first()
         except BaseException:
             session.close()
@@ -237,15 +247,7 @@ class PostgresSession:
                 )
 
     def drop(self, table: TableName) -> None:
-        """Others can't begin to read the table while this waits for those who do, so it waits as
-        long as the user's own lock_timeout says, or else not long.
-        """
-        is_open = self.query(_LOCK_TIMEOUT).item() == "default"
-        if is_open:
-            self.execute("SET LOCAL lock_timeout = '5s'")
         self.execute(f"DROP TABLE {table.quoted}")
-        if is_open:
-            self.execute("SET LOCAL lock_timeout = 0")
 
     def run_deferred(self) -> None:
         self.execute("SET CONSTRAINTS ALL IMMEDIATE")
@@ -302,6 +304,7 @@ def _in_our_words() -> Iterator[None]:
                 "the connection was lost; run again once the server is there", is_lost=True
             ) from None
         kind = f" (SQLSTATE {state})" if state else ""
+        known = _ROWS if state == "42501" and _ROWS in str(failed) else state
         raise DatabaseRefusal(
-            _STATES.get(state, "the server refused; its log says why") + kind
+            _STATES.get(known, "the server refused; its log says why") + kind
         ) from None

@@ -388,7 +388,7 @@ def population_warnings(tables: PolicyTables) -> list[ReleaseWarning]:
         is_named = bool({*tables.model.subject_columns} & {*people.names})
         assumed = [] if is_named else people_assumed(people, tables.model)
         found += [
-            ReleaseWarning(one.code, f"population '{name}': {one.text}", one.column)
+            one.at(f"population '{name}'")
             for one in (*assumed, *written_alike(people, tables.model))
         ]
     return found

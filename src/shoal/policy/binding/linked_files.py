@@ -73,7 +73,8 @@ def linked_warnings(sources: LinkedSources, problem: LinkedProblem) -> list[Rele
             # its keys differ, but for their spelling
             if one.doubts_keys and one.columns != (declared.key,)
         ]
-        found += [*written_alike(table, model), *read_as_text(table, model)]
+        alike = (*written_alike(table, model), *read_as_text(table, model))
+        found += [one.at(f"table '{declared.name}'") for one in alike]
     return found
 
 
@@ -155,7 +156,7 @@ def _sources(found: Mapping[str, SourceFile]) -> LinkedSources:
     return LinkedSources(
         {name: one.table for name, one in found.items()},
         {name: one.sha256 for name, one in found.items() if one.sha256},
-        tuple(remark for one in found.values() for remark in one.remarks),
+        tuple(said.at(f"table '{name}'") for name, one in found.items() for said in one.remarks),
     )
 
 

@@ -203,7 +203,7 @@ def _code(column: ColumnCells) -> Guess | None:
     named = CODE & set(column.words) and column.distinct <= MANY and column.are_whole
     if not column.have_leading_zeros and not named:
         return None
-    return Guess({"role": "quasi"}, "codes that others may know; a hierarchy would lose less")
+    return Guess({"role": "quasi"}, f"codes that others may know{_would_lose_less(column)}")
 
 
 def _number(column: ColumnCells) -> Guess | None:
@@ -257,7 +257,12 @@ def _category(column: ColumnCells) -> Guess:
             f"{column.distinct} values; give it a hierarchy, or it is published whole or not at all"
         )
         return Guess({"role": "quasi"}, reason)
-    return Guess({"role": "quasi"}, "others may know it; a hierarchy would lose less")
+    return Guess({"role": "quasi"}, f"others may know it{_would_lose_less(column)}")
+
+
+def _would_lose_less(column: ColumnCells) -> str:
+    """Advice for a category; of two values, a hierarchy has nothing between one and all."""
+    return "; a hierarchy would lose less" if column.distinct > 2 else ""
 
 
 _RULES: tuple[Callable[[ColumnCells], Guess | None], ...] = (
