@@ -1,7 +1,5 @@
 """A release of invented people with all that columns can be, and how to forge its certificate."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import random

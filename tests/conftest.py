@@ -1,7 +1,5 @@
 """Fixtures for every test: the invented sample, and the real data sets where they are at hand."""
 
-from __future__ import annotations
-
 import functools
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Generated tables and policies for properties."""
 
-from __future__ import annotations
-
 import polars as pl
 from hypothesis import strategies as st
 

@@ -4,8 +4,6 @@ Lower a ceiling when you have lowered its figure. A ceiling rises only in a chan
 Those of lines and imports stand a little above, so that a repair and its test fit below.
 """
 
-from __future__ import annotations
-
 import ast
 import io
 import re

@@ -1,7 +1,5 @@
 """The same battery for every promise from the registry."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """What the docs show is run, what they name exists, and what exists is named."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

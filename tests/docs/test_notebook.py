@@ -4,8 +4,6 @@ Its code cells are read from JSON and run in order in one namespace, as a kernel
 docs/decisions/libraries.md.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The recipes for pipelines do what they say, with small stand-ins for the orchestrators."""
 
-from __future__ import annotations
-
 import importlib.util
 import shlex
 import subprocess

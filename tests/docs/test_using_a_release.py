@@ -3,8 +3,6 @@
 The page's Python is run with all other pages.
 """
 
-from __future__ import annotations
-
 import shlex
 import shutil
 import subprocess

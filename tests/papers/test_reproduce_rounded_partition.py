@@ -1,7 +1,5 @@
 """`shoal reproduce`: what is run, how verdicts come about, and what survives a kill."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

@@ -1,7 +1,5 @@
 """`shoal reproduce tcloseness`: what is run, and how verdicts come about."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

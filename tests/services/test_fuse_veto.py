@@ -2,8 +2,6 @@
 table of one owner, whatever is killed or mutated, and a transcript that says what it saw more.
 """
 
-from __future__ import annotations
-
 import shutil
 
 import numpy as np

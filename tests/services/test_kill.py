@@ -1,7 +1,5 @@
 """Real processes, killed at any instant: an output is whole or it is not there."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -3,8 +3,6 @@
 SHOAL_KILLS=100 kills a hundred in each place.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

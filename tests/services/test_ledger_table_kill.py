@@ -4,8 +4,6 @@ without the server.
 SHOAL_LONG=1 kills more often, SHOAL_KILLS=100 a hundred times in each database.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

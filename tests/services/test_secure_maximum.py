@@ -2,8 +2,6 @@
 too few parties.
 """
 
-from __future__ import annotations
-
 import json
 import queue
 import random

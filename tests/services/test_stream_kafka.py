@@ -1,7 +1,5 @@
 """A real Kafka broker on loopback: topic to topic, killed again and again, every row once."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

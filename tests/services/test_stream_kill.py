@@ -2,8 +2,6 @@
 published.
 """
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import hashlib

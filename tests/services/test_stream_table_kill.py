@@ -1,7 +1,5 @@
 """Streams into tables as real processes: killed or disconnected, each row is written once."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The audit of a transcript finds whatever is missing, changed or too much, and never breaks."""
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 import struct

@@ -1,7 +1,5 @@
 """The way through the page without a browser: from a table to a draft."""
 
-from __future__ import annotations
-
 import json
 import re
 

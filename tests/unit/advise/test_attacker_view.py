@@ -1,7 +1,5 @@
 """What an attacker sees of one row: by hand, after a shuffle, and against a plain twin."""
 
-from __future__ import annotations
-
 import json
 
 import polars as pl

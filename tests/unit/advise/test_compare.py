@@ -1,7 +1,5 @@
 """Which method, which k, at what loss: the figures of a publish, side by side."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

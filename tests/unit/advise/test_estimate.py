@@ -1,7 +1,5 @@
 """What a publish will take: the model by hand, the measured run, and what is said of both."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A walk through the levels of a global recoding: what it says is what a release there would."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What an attacker sees of one person of linked tables, against a count in plain Python."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections import Counter

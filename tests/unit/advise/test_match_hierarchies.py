@@ -1,7 +1,5 @@
 """Which table of a folder fits which column: by values, never by names."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What a table holds and who may be one person in it: counts by hand, and the consequence tried."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A policy proposed for several tables: links by evidence, and questions where there is none."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import polars as pl

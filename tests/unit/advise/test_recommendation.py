@@ -1,7 +1,5 @@
 """Which method to take: the least loss, unless one that is as good takes half the time."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from shoal.advise.comparison import recommend

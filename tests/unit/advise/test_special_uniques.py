@@ -1,7 +1,5 @@
 """Special uniques: the smallest sets of columns that single a person out, and scores by them."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from pathlib import Path
 

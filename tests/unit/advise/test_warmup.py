@@ -1,7 +1,5 @@
 """What `shoal warmup` has compiled is what the first runs need."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from dataclasses import replace

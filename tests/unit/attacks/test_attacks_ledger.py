@@ -1,7 +1,5 @@
 """Attacks on ledgers: the newest release beside all earlier ones, and what is refused there."""
 
-from __future__ import annotations
-
 import json
 import shutil
 

@@ -1,7 +1,5 @@
 """Attacks on streams: a private trace tells whose row is whose."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from pathlib import Path

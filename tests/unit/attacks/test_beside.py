@@ -1,7 +1,5 @@
 """Joint audits of tables, streams and ledgers about the same people."""
 
-from __future__ import annotations
-
 import copy
 import json
 from pathlib import Path

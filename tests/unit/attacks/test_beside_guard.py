@@ -1,7 +1,5 @@
 """Tables that are published beside releases which are out."""
 
-from __future__ import annotations
-
 import copy
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tables that belong to the input are read as it is: populations, hierarchies, lists of people."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The dossier: what is answered, what is open, and what it never says."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

@@ -1,7 +1,5 @@
 """Promises over some columns each, and what all quasi-identifiers tell together; who is counted."""
 
-from __future__ import annotations
-
 import polars as pl
 import pytest
 import yaml

@@ -1,7 +1,5 @@
 """Releases of every verb verify with all that their owner has; no verb hides what was changed."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

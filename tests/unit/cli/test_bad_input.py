@@ -1,7 +1,5 @@
 """Bad input gives one clear line, exit status 2 or 3, and nothing written."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import subprocess

@@ -1,7 +1,5 @@
 """A verb refuses an output that is there before it does any work, unless --replace is said."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from pathlib import Path

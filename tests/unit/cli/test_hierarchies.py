@@ -1,7 +1,5 @@
 """The array form of hierarchies against a plain one made of dictionaries and sets."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest

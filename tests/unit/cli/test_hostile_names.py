@@ -2,8 +2,6 @@
 to a page, turn no sentence round, and pass for no line of a summary.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from html.parser import HTMLParser
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What once was an internal error, status 70: each ends with 2 and one line that names it."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

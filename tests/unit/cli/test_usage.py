@@ -1,7 +1,5 @@
 """Commands that are typed wrongly: what is wrong, what there is, and whose help says more."""
 
-from __future__ import annotations
-
 import errno
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What whoever watches runs is given: metrics, messages and errors as JSON, statuses."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A release holds no column that its policy removes, whether it names the column or not."""
 
-from __future__ import annotations
-
 import polars as pl
 import pytest
 

@@ -1,7 +1,5 @@
 """Files as people have them: encodings, delimiters, decimal commas, local dates; and back."""
 
-from __future__ import annotations
-
 import codecs
 import json
 from pathlib import Path

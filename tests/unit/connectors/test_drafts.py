@@ -1,7 +1,5 @@
 """Drafts of killed runs are swept, private files are their owner's alone, devices are refused."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

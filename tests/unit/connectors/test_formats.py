@@ -1,7 +1,5 @@
 """Every format does what its record claims, and refuses in one line what it does not claim."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Missing values follow one declared rule everywhere."""
 
-from __future__ import annotations
-
 import json
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Faults of frames and JSON lines are said with their column, row or line."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pyarrow as pa
 import pytest

@@ -1,7 +1,5 @@
 """Columns whose cells have no one text: refused where they are needed, else simply dropped."""
 
-from __future__ import annotations
-
 import json
 from datetime import timedelta
 from decimal import Decimal

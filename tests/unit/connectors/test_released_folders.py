@@ -1,7 +1,5 @@
 """A release in a folder of Parquet files: whole or not there, and read by its manifest alone."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

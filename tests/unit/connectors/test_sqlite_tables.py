@@ -1,7 +1,5 @@
 """Tables in SQLite in and out: audited in the transaction, there with their proof or not at all."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import sqlite3

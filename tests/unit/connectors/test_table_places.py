@@ -1,7 +1,5 @@
 """Where several tables are read from: folders, workbooks, databases, files by name."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
 

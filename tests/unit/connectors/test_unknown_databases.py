@@ -1,7 +1,5 @@
 """Addresses of databases that Shoal does not write to."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

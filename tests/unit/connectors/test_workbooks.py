@@ -1,7 +1,5 @@
 """Excel workbooks: what is in a cell is what is read, and what is published is text."""
 
-from __future__ import annotations
-
 import io
 import shutil
 import struct

@@ -1,7 +1,5 @@
 """Where a fusion writes: what is in the way is said before any party begins."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """`shoal party`: its sub-commands, and the short spelling that older scripts have."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -4,8 +4,6 @@
 wait, and a release of its first increment.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

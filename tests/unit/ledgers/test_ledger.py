@@ -1,7 +1,5 @@
 """The chain of releases: whatever is damaged, missing, added or out of order is found and named."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Ledgers that write into tables of SQLite: in step with them whatever is killed, or refused."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sqlite3

@@ -1,7 +1,5 @@
 """m-invariance: whoever compares releases finds at least m sensitive values for everybody."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections import Counter

@@ -1,7 +1,5 @@
 """Priced waiting: small increments wait while more records would make their classes narrower."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest

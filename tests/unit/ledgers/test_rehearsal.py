@@ -1,7 +1,5 @@
 """What `sticky` would have published of a series of increments, by its settings."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Republish: what an increment becomes, what waits, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import re
 from itertools import count

@@ -1,7 +1,5 @@
 """What if: whatever would not be published says why."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

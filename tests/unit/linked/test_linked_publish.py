@@ -1,7 +1,5 @@
 """Linked tables, published: read back by plain Python from the files alone."""
 
-from __future__ import annotations
-
 import csv
 import errno
 import json

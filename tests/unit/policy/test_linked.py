@@ -1,7 +1,5 @@
 """Policies of linked tables: what contradicts itself, and what the data contradicts."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

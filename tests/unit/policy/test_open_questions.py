@@ -1,7 +1,5 @@
 """`ask`: nothing is published while somebody still has to decide about a column."""
 
-from __future__ import annotations
-
 import pytest
 import yaml
 

@@ -1,7 +1,5 @@
 """Plug-ins that can't be used are refused in one line that names their package."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 

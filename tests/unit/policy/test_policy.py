@@ -1,7 +1,5 @@
 """Policies: read, proposed, checked, described."""
 
-from __future__ import annotations
-
 import contextlib
 import cProfile
 import json

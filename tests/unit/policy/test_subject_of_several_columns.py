@@ -1,7 +1,5 @@
 """A person named by several columns together: what a policy may say, and whom it counts."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -2,8 +2,6 @@
 publishes needs them, and is told what to install.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Values that differ only by capitals or blanks are reported, by counts alone."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from itertools import product

@@ -1,7 +1,5 @@
 """(alpha, k)-anonymity: how confidently a value can be guessed."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 

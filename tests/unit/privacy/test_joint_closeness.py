@@ -1,7 +1,5 @@
 """t-closeness of combinations of values, against the cheapest transport in fractions."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

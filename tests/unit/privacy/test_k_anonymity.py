@@ -1,7 +1,5 @@
 """k-anonymity counts people."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest

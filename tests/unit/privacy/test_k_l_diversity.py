@@ -1,7 +1,5 @@
 """(k,l)-diversity, as we read it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

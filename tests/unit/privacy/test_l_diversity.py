@@ -1,7 +1,5 @@
 """l-diversity in its three kinds, against the definitions multiplied out."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """p-sensitive k-anonymity: several values of each attribute in every class."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

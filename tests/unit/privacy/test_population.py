@@ -1,7 +1,5 @@
 """k-map and delta-presence: a release against a table of the population."""
 
-from __future__ import annotations
-
 import math
 import re
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Individual, household and global risk of a sample in its population."""
 
-from __future__ import annotations
-
 import json
 from math import log
 from pathlib import Path

@@ -1,7 +1,5 @@
 """beta-likeness and delta-disclosure privacy, against shares counted by hand."""
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal, localcontext
 from fractions import Fraction

@@ -2,8 +2,6 @@
 population.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Rows that show the mark in every quasi-identifier: one rule for whoever made them, by cells."""
 
-from __future__ import annotations
-
 import json
 
 import polars as pl

@@ -1,7 +1,5 @@
 """The five lines: what a board member reads before any measure is named."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path

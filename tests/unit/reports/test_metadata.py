@@ -3,8 +3,6 @@
 The schemas hold what the specifications require of the parts that we write.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path

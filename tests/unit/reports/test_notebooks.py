@@ -1,7 +1,5 @@
 """What a notebook shows of results: escaped, self-contained, nothing beyond what is published."""
 
-from __future__ import annotations
-
 import pickle
 import re
 import sys

@@ -1,7 +1,5 @@
 """What a report shows, and what it must not."""
 
-from __future__ import annotations
-
 import re
 import time
 from dataclasses import replace

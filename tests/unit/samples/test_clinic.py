@@ -1,7 +1,5 @@
 """The invented clinic: seeded, whole, and as revealing as such tables are."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

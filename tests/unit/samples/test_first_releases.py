@@ -1,7 +1,5 @@
 """The first release of every sample has no finding: by its own policy, and by a proposed one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

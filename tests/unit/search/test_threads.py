@@ -1,7 +1,5 @@
 """Any number of threads gives the same classes, release and certificate."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

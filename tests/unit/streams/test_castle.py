@@ -1,7 +1,5 @@
 """CASTLE and B-CASTLE against plain Python."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest

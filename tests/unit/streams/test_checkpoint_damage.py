@@ -1,7 +1,5 @@
 """A damaged checkpoint is refused, whichever of its bytes is wrong."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import zlib

@@ -4,8 +4,6 @@
 then Ctrl-C.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`shoal stream` on files: sinks, bad records, checkpoints, what is refused."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Which promises a stream can keep, and that it refuses the others before its first record."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from fractions import Fraction
 from itertools import zip_longest

@@ -1,7 +1,5 @@
 """The status of a stream: right after every commit, a kill and a resume; counts and times only."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Streams into tables of SQLite: each step in one transaction, once, whatever stops the stream."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sqlite3

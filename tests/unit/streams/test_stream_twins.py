@@ -1,7 +1,5 @@
 """Stream methods against plain Python, and the bounds that every method keeps to."""
 
-from __future__ import annotations
-
 from math import ceil
 
 import numpy as np

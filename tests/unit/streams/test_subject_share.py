@@ -1,7 +1,5 @@
 """Subject share: how much of a class one person owns."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 

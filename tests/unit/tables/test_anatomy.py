@@ -1,7 +1,5 @@
 """Anatomy: two tables that fit each other, nothing promised that they don't keep."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """What a frame holds comes back from every format it is saved in, or published into."""
 
-from __future__ import annotations
-
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is asked, said and obeyed of numbers whose marks tell two stories."""
 
-from __future__ import annotations
-
 import ast
 import re
 import warnings

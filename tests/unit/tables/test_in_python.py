@@ -1,7 +1,5 @@
 """What Python adds to files and commands: words, results that show, save and hand on themselves."""
 
-from __future__ import annotations
-
 import copy
 import re
 import warnings

@@ -1,7 +1,5 @@
 """Past memory: the bytes and the certificate of any other run, or a refusal by name."""
 
-from __future__ import annotations
-
 import errno
 import gzip
 import json

@@ -1,7 +1,5 @@
 """A plan: saved with one table, applied to another; and why a release is as it is."""
 
-from __future__ import annotations
-
 import json
 
 import polars as pl

@@ -1,7 +1,5 @@
 """What a publication holds, whatever method made it."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import pickle

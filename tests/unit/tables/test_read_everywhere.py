@@ -1,7 +1,5 @@
 """Every verb for a table and a policy takes how cells are written, as `shoal.audit` does."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import polars as pl

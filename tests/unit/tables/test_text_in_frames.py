@@ -2,8 +2,6 @@
 a frame, a typed file or a database holds beside texts with a decimal comma.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import sqlite3

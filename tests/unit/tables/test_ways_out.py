@@ -1,7 +1,5 @@
 """What somebody meets in the first hour: each refusal names what is wrong and the way out."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

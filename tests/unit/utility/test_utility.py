@@ -1,7 +1,5 @@
 """Utility and risk, against loops over records."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

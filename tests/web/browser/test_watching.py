@@ -1,7 +1,5 @@
 """A stream on the page: right as soon as it is silent or broken, and left as it is."""
 
-from __future__ import annotations
-
 import json
 import os
 import time

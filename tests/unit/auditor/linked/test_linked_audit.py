@@ -1,7 +1,5 @@
 """Audits of linked tables: what they measure, and every fault that was planted is found."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import tempfile

@@ -1,7 +1,5 @@
 """A release of linked tables from its folder alone: verified, and in a dossier."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from datetime import timedelta
