@@ -136,16 +136,17 @@ def _commands_are_forked():
 @pytest.fixture
 def shoal(capfd):
     """Runs one command in this process: `shoal("publish", ...)` gives its exit status and what it
-    printed.
+    printed; `status` is the one that it has to end with.
     """
 
     class Result:
         def __init__(self, status: int, out: str, err: str) -> None:
             self.status, self.out, self.err = status, out, err
 
-    def run(*arguments: str) -> Result:
-        status = status_of([str(argument) for argument in arguments])
+    def run(*arguments: str, status: int | None = None) -> Result:
+        found = status_of([str(argument) for argument in arguments])
         captured = capfd.readouterr()
-        return Result(status, captured.out, captured.err)
+        assert status in (None, found), captured.err
+        return Result(found, captured.out, captured.err)
 
     return run

@@ -58,8 +58,7 @@ def test_a_quick_run_needs_no_data_and_writes_rows_tables_figures_and_verdicts(
 ):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SHOAL_DATA", str(tmp_path / "nowhere"))
-    ran = shoal("reproduce", "rounded-partition", "--quick", "--out", "out", "-q")
-    assert ran.status == 0, ran.err
+    ran = shoal("reproduce", "rounded-partition", "--quick", "--out", "out", "-q", status=0)
     names = {path.name for path in (tmp_path / "out" / "rounded-partition").iterdir()}
     figures = {f"figure_5{letter}.svg" for letter in "abcd"}
     assert names == {"rows.jsonl", "results.csv", "results.json", "verdicts.md"} | figures
@@ -69,16 +68,14 @@ def test_a_quick_run_needs_no_data_and_writes_rows_tables_figures_and_verdicts(
 def test_absent_data_are_one_error_that_says_where_they_may_lie(shoal, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SHOAL_DATA", str(tmp_path / "nowhere"))
-    ran = shoal("reproduce", "rounded-partition", "-q")
-    assert ran.status == 2
+    ran = shoal("reproduce", "rounded-partition", "-q", status=2)
     assert "--data DIR" in ran.err
     assert "--quick" in ran.err
     assert not (tmp_path / "reproduced").exists()
 
 
 def test_an_unknown_paper_is_refused_with_the_known_ones(shoal, tmp_path):
-    ran = shoal("reproduce", "nothing-such", "--out", tmp_path)
-    assert ran.status == 2
+    ran = shoal("reproduce", "nothing-such", "--out", tmp_path, status=2)
     assert "rounded-partition" in ran.err
 
 

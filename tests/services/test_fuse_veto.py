@@ -96,8 +96,7 @@ def test_the_transcript_counts_what_the_judge_saw_more(fused, shoal):
     assert found.vetoed > 0
     assert {"proposal", "verdict"} <= set(found.messages)
     assert "sensitive" not in found.messages
-    done = shoal("audit", "--trace", str(fused[0] / "said"))
-    assert done.status == 0
+    done = shoal("audit", "--trace", str(fused[0] / "said"), status=0)
     assert f"vetoed: {found.vetoed} facts" in done.err
     assert "no other message says more" in done.err
 

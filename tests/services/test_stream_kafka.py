@@ -96,8 +96,7 @@ def test_a_topic_that_was_created_again_under_its_name_is_another_one(broker, sh
     admin.delete_topics(["again"])["again"].result(30)
     time.sleep(1)  # the broker goes on deleting
     filled(broker, "again", lines[:900])
-    found = shoal(*command)
-    assert (found.status, "no longer holds the place" in found.err) == (2, True)
+    assert "no longer holds the place" in shoal(*command, status=2).err
 
 
 def half_way(shoal, command: list[str], monkeypatch) -> str:
@@ -141,8 +140,7 @@ def test_a_message_without_a_value_at_the_start_is_set_aside(broker, shop, shoal
     told = [json.loads(line) for line in (shop / "bad").read_text().splitlines()]
     assert [b["record"] for b in told] == [0]
     command[1] = filled(broker, "all-deleted", [None, None])
-    found = shoal(*command)
-    assert (found.status, "holds no message with a value" in found.err) == (2, True)
+    assert "holds no message with a value" in shoal(*command, status=2).err
 
 
 @pytest.mark.parametrize("partitions", [1, 2])
@@ -174,8 +172,7 @@ def test_rows_too_large_for_the_broker_are_told_from_a_silent_one(
 
     for produce in (wait_for_the_broker, hand_over):
         monkeypatch.setattr(kafka, "produce_rows", produce)
-        found = shoal(*command)
-        assert (found.status, "raise 'max.message.bytes' of the topic" in found.err) == (2, True)
+        assert "raise 'max.message.bytes' of the topic" in shoal(*command, status=2).err
     limit(1_000_000)
     assert shoal(*command).status == 0
     rows = [committed(broker, names[1], partition) for partition in range(partitions)]

@@ -479,8 +479,7 @@ COMMAND = (
 
 
 def test_the_table_has_a_line_per_method_and_k_in_aligned_columns(workplace, shoal):
-    done = shoal(*COMMAND, "-q")
-    assert done.status == 0
+    done = shoal(*COMMAND, "-q", status=0)
     head, *lines = done.out.split("\n\n")[0].splitlines()
     assert [line.split()[1] for line in lines] == ["5", "5", "20", "20"]
     assert {line.split()[0] for line in lines[:2]} == set(COMMAND[5].split(","))
@@ -527,16 +526,13 @@ def test_json_on_the_screen_and_in_a_file_are_the_same_comparison(workplace, sho
     ],
 )
 def test_what_can_not_be_asked_ends_with_2_and_leaves_nothing(workplace, shoal, options, told):
-    done = shoal(*COMMAND, *options)
-    assert done.status == 2
-    assert told in done.err
+    assert told in shoal(*COMMAND, *options, status=2).err
     assert sorted(path.name for path in workplace.iterdir()) == ["patients.csv", "policy.yaml"]
 
 
 def test_some_k_out_of_reach_ends_with_0_all_of_them_with_3(workplace, shoal):
     assert shoal(*COMMAND, "--ks", "5,5000").status == 0
-    done = shoal(*COMMAND, "--ks", "5000", "--report", "report.html")
-    assert done.status == 3
+    done = shoal(*COMMAND, "--ks", "5000", "--report", "report.html", status=3)
     assert "no release at k=5000" in done.out
     assert "the nearest that holds is k = " in done.out
     assert done.err == "shoal: no method reaches any of these k\n"  # nothing is said twice
@@ -549,9 +545,7 @@ def test_a_broken_promise_ends_with_1_after_the_table_is_shown(
     workplace, shoal, monkeypatch, broken
 ):
     monkeypatch.setattr("shoal.advise.compare.compare", lambda *_, **__: broken)
-    done = shoal(*COMMAND)
-    assert done.status == 1
-    assert "BROKEN k=10, mondrian: k-anonymity does not hold" in done.out
+    assert "BROKEN k=10, mondrian: k-anonymity does not hold" in shoal(*COMMAND, status=1).out
 
 
 def test_ctrl_c_ends_with_130_and_leaves_nothing(workplace, shoal, monkeypatch):
@@ -559,8 +553,7 @@ def test_ctrl_c_ends_with_130_and_leaves_nothing(workplace, shoal, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("shoal.advise.compare._row", interrupted)
-    done = shoal(*COMMAND, "-o", "rows.json", "--report", "report.html")
-    assert done.status == 130
+    shoal(*COMMAND, "-o", "rows.json", "--report", "report.html", status=130)
     assert sorted(path.name for path in workplace.iterdir()) == ["patients.csv", "policy.yaml"]
 
 

@@ -135,11 +135,9 @@ def test_a_table_whose_parent_nobody_knows_keeps_publish_and_audit_waiting(world
     world = {**world, "visits": world["visits"].rename({"patient": "who"})}
     for name, frame in world.items():
         frame.write_csv(tmp_path / f"{name}.csv")
-    done = shoal("policy", "init", tmp_path, "-o", tmp_path / "draft.yaml")
-    assert done.status == 0
+    done = shoal("policy", "init", tmp_path, "-o", tmp_path / "draft.yaml", status=0)
     assert "visits: whose rows are these?" in done.err
-    audited = shoal("audit", tmp_path, "-p", tmp_path / "draft.yaml")
-    assert audited.status == 2
+    audited = shoal("audit", tmp_path, "-p", tmp_path / "draft.yaml", status=2)
     assert "table 'visits': has an open question" in audited.err
 
 

@@ -88,8 +88,7 @@ def test_profile_says_who_is_special_and_how_likely_their_weights_let_them_be_na
         " promises: [{model: k-anonymity, k: 2}]}"
     )
     Path("policy.yaml").write_text(policy)
-    done = shoal("profile", "in.csv", "-p", "policy.yaml")
-    assert done.status == 0, done.err
+    done = shoal("profile", "in.csv", "-p", "policy.yaml", status=0)
     text = done.out + done.err
     assert "up to 2 columns single out 2 records" in text
     assert "2 alone in the sample" in text
@@ -128,17 +127,13 @@ def test_risk_is_the_certificates_with_that_of_every_record_in_order(shoal, tmp_
     twice.write_csv(tmp_path / "in.csv")
     policy, records = tmp_path / "p.yaml", tmp_path / "records.csv"
     policy.write_text(survey.POLICY)
-    done = shoal("profile", tmp_path / "in.csv", "-p", policy, "--records", records)
-    assert done.status == 0, done.err
+    done = shoal("profile", tmp_path / "in.csv", "-p", policy, "--records", records, status=0)
     expected = f"with the household {np.mean(carried):.3g} {max(carried):.3g} {np.sum(carried):.1f}"
     assert expected in " ".join(done.out.split())
     assert pl.read_csv(records)["score"].to_list() == found.records["score"].tolist()
     assert records.stat().st_mode & 0o777 == 0o600
-    again = shoal("profile", tmp_path / "in.csv", "-p", policy, "--records", records)
-    assert (again.status, again.err) == (
-        2,
-        f"shoal: output '{records}': is there already; name a new file\n",
-    )
+    again = shoal("profile", tmp_path / "in.csv", "-p", policy, "--records", records, status=2)
+    assert again.err == f"shoal: output '{records}': is there already; name a new file\n"
     assert shoal("profile", tmp_path / "in.csv", "--records", "other.csv").status == 2
 
 

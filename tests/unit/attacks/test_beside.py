@@ -92,8 +92,7 @@ def listed(*releases, **asked):
 def test_john_stands_alone_in_two_three_anonymous_releases(john, shoal, monkeypatch):
     assert shoal(*OWN).status == 0
     listed(BOUGHT_RELEASE | {"original": "bought.csv"}, same=[SAME])
-    found = shoal(*OWN, *OTHER, "--json", "-o", "c.json")
-    assert found.status == 1
+    found = shoal(*OWN, *OTHER, "--json", "-o", "c.json", status=1)
     measured = json.loads(Path("c.json").read_text())["beside"]
     assert json.loads(found.out)["beside"] == measured
     assert counted(measured) == dict.fromkeys(COUNTS, 1)
@@ -104,8 +103,7 @@ def test_john_stands_alone_in_two_three_anonymous_releases(john, shoal, monkeypa
     (john / "elsewhere").mkdir()
     monkeypatch.chdir("elsewhere")  # paths are relative to the file
     words = [f"../{word}" if "." in word else word for word in (*OWN, *OTHER)]
-    found = shoal(*words, "--k", "2")
-    assert found.status == 1
+    found = shoal(*words, "--k", "2", status=1)
     assert "1 person in several: 1 left among fewer than 2, 1 of these alone" in found.err
 
 
@@ -134,8 +132,7 @@ def test_a_file_of_others_is_judged_as_a_whole(john, shoal, releases, asked, sai
     listed(*releases, **asked)
     Path("L").mkdir()
     Path("L/ledger.json").write_text("{}")
-    found = shoal(*OWN, *OTHER)
-    assert found.status == 2
+    found = shoal(*OWN, *OTHER, status=2)
     lines = found.err.splitlines()
     assert len(lines) == len(said)
     assert all(any(part in line for line in lines) for part in said)
@@ -145,8 +142,7 @@ def test_a_file_of_others_is_judged_as_a_whole(john, shoal, releases, asked, sai
 def test_what_can_not_be_judged_is_refused_with_a_way_out(john, shoal):
     columns = ["audit", "table-out.csv", "--column", "quasi=age", "--k", "2"]
     for words, said in ((OWN[:4], "give it with --original"), (columns, "takes no --others")):
-        found = shoal(*words, *OTHER)
-        assert found.status == 2
+        found = shoal(*words, *OTHER, status=2)
         assert said in found.err
         assert len(found.err.splitlines()) == 1
 
@@ -162,8 +158,7 @@ def test_attacks_use_every_release_and_those_with_an_original_are_judged(john, s
         assert found["attacks"]["intersection"]["releases"] == 1 + len(releases)
         assert len(found.get("beside", {"releases": ()})["releases"]) == judged
     listed(again)
-    done = shoal("publish", "table.csv", "-p", "table.yaml", "-o", "o.csv", *OTHER, *attack[:2])
-    assert done.status == 0
+    shoal("publish", "table.csv", "-p", "table.yaml", "-o", "o.csv", *OTHER, *attack[:2], status=0)
     assert "beside" not in json.loads(Path("o.csv.certificate.json").read_text())
 
 
@@ -389,8 +384,7 @@ def test_a_ledger_may_come_first(tmp_path, shoal, monkeypatch):
     wearers(30, 1).write_csv("again.csv")
     asked = policy("rounded-partition", k=4).model.model_dump(mode="json", exclude_unset=True)
     Path("p.yaml").write_text(yaml.safe_dump(asked))
-    done = shoal(*"publish again.csv -p p.yaml -o o.csv --trace t.jsonl".split())
-    assert done.status == 0
+    shoal(*"publish again.csv -p p.yaml -o o.csv --trace t.jsonl".split(), status=0)
     listed({"release": "o.csv", "policy": "p.yaml", "original": "again.csv", "trace": "t.jsonl"})
     found = shoal("audit", "--ledger", folder, *OTHER, "--json")
     report = json.loads(found.out)

@@ -23,9 +23,7 @@ from shoal_papers.reproduce import papers
     ],
 )
 def test_an_option_without_its_value_points_to_the_help_of_its_command(arguments, command, shoal):
-    result = shoal(*arguments)
-    assert result.status == 2
-    assert result.err.endswith(f"; see 'shoal {command} --help'\n")
+    assert shoal(*arguments, status=2).err.endswith(f"; see 'shoal {command} --help'\n")
 
 
 def test_an_option_of_no_command_points_to_the_help_of_all(shoal):
@@ -66,9 +64,7 @@ def test_what_is_missing_is_named_as_one_or_as_many(missing, said, shoal, monkey
     monkeypatch.setattr(
         "shoal.cli.machine.find_spec", lambda name: None if name in missing else name
     )
-    result = shoal("ui")
-    assert result.status == 4
-    assert said in result.err
+    assert said in shoal("ui", status=4).err
 
 
 @pytest.mark.parametrize(("command", "known"), [("sample", generators), ("reproduce", papers)])
@@ -126,8 +122,7 @@ def purchases(tmp_path, monkeypatch, shoal):
 def test_a_parameter_that_the_default_does_not_take_names_methods_that_do(
     verb, to, setting, taken, way_out, purchases, shoal
 ):
-    result = shoal(verb, "in.csv", "-p", "policy.yaml", to, "out.csv", "--set", setting)
-    assert result.status == 2
+    result = shoal(verb, "in.csv", "-p", "policy.yaml", to, "out.csv", "--set", setting, status=2)
     assert result.err.startswith(f"shoal: method '{taken}': ")
     assert "; nobody named a method, so this one is taken: name " in result.err
     assert way_out in result.err
@@ -158,8 +153,5 @@ def test_a_file_that_memory_is_too_short_for_is_no_matter_of_rights(shoal, tmp_p
     (tmp_path / "in.csv").write_text("a\n1\n")
     monkeypatch.setattr("shoal.connectors.delimited.open", short, raising=False)
     monkeypatch.setattr("shoal.connectors.files.open", short, raising=False)
-    result = shoal("profile", str(tmp_path / "in.csv"))
-    assert (result.status, result.err.split(";")[0]) == (
-        2,
-        "shoal: memory: there is not enough of it for this",
-    )
+    result = shoal("profile", str(tmp_path / "in.csv"), status=2)
+    assert result.err.split(";")[0] == "shoal: memory: there is not enough of it for this"

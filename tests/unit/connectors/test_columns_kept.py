@@ -28,17 +28,14 @@ def test_the_way_out_of_derived_numbers_is_named(shoal, tmp_path, monkeypatch):
     assert shoal("sample", "patients", "-n", "300", "-o", "p.csv", "-q").status == 0
     publish = ("publish", "p.csv", "-p", "p.policy.yaml", "-o", "r.csv", "-q")
     assert shoal(*publish, "--write", "numbers=lo,mid").status == 0
-    refused = shoal("audit", "r.csv", "-p", "p.policy.yaml")
-    assert refused.status == 2
+    refused = shoal("audit", "r.csv", "-p", "p.policy.yaml", status=2)
     assert "say '--write numbers=lo,mid' if the release has them" in refused.err
-    audited = shoal("audit", "r.csv", "-p", "p.policy.yaml", "--write", "numbers=lo,mid")
-    assert audited.status == 0
+    shoal("audit", "r.csv", "-p", "p.policy.yaml", "--write", "numbers=lo,mid", status=0)
 
 
 def test_an_option_that_is_given_twice_is_refused(shoal, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert shoal("sample", "patients", "-n", "60", "-o", "p.csv", "-q").status == 0
     publish = ("publish", "p.csv", "-p", "p.policy.yaml", "-o", "r.csv", "--k", "3", "-q")
-    refused = shoal(*publish, "--write", "numbers=lo", "--write", "numbers=hi")
-    assert refused.status == 2
+    refused = shoal(*publish, "--write", "numbers=lo", "--write", "numbers=hi", status=2)
     assert "--write numbers=...: is given 2 times" in refused.err

@@ -62,7 +62,5 @@ def test_a_name_that_matches_nothing_is_said_to_match_nothing(
     tmp_path, monkeypatch, shoal, name, says
 ):
     monkeypatch.chdir(tmp_path)
-    result = shoal("audit", name, "--column", "quasi=a", "--k", "2")
-    assert result.status == 2
-    assert says in result.err
+    assert says in shoal("audit", name, "--column", "quasi=a", "--k", "2", status=2).err
     assert says in shoal("profile", name).err

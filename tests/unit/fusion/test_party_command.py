@@ -49,8 +49,7 @@ def test_the_hash_of_an_agreement_is_shown(shoal, tmp_path, monkeypatch):
 
 
 def test_the_command_that_showed_the_hash_names_the_new_one(shoal):
-    result = shoal("party", "show", "bank.parties.yaml")
-    assert result.status == 2
+    result = shoal("party", "show", "bank.parties.yaml", status=2)
     assert result.err == "shoal: party show: write 'shoal party NAME PARTIES.yaml --check'\n"
 
 
@@ -62,8 +61,7 @@ def test_an_agreement_whose_certificate_is_none_has_no_hash(shoal, tmp_path, mon
     content = yaml.safe_load(agreement.read_text())
     content["parties"][0]["certificate"] = "bank.crt"
     agreement.write_text(yaml.safe_dump(content))
-    shown = shoal("party", "bank", str(agreement), "--check")
-    assert shown.status == 2
+    shown = shoal("party", "bank", str(agreement), "--check", status=2)
     assert "certificate 'bank.crt': is not a certificate (PEM); take the .crt file" in shown.err
 
 

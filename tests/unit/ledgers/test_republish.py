@@ -32,8 +32,7 @@ def test_no_subject_is_named_in_the_published_or_the_private_part(tmp_path):
 
 def test_a_ledger_whose_first_records_wait_has_no_release_to_verify(tmp_path, shoal):
     append(tmp_path / "L", wearers(3, 1))
-    verified = shoal("ledger", "verify", tmp_path / "L")
-    assert (verified.status, verified.err.split(";")[0]) == (0, "no release yet")
+    assert shoal("ledger", "verify", tmp_path / "L", status=0).err.split(";")[0] == "no release yet"
 
 
 def test_rows_left_out_are_said_of_an_increment_that_only_waits_too(tmp_path):
@@ -81,8 +80,7 @@ def test_the_command_says_who_returned(tmp_path, shoal):
     for number, frame in enumerate((wearers(2, 1), again)):
         frame.write_csv(tmp_path / f"{number}.csv")
         words = (tmp_path / f"{number}.csv", "-p", tmp_path / "p.json", "--ledger", tmp_path / "L")
-        told = shoal("republish", *words)
-        assert told.status == 0
+        told = shoal("republish", *words, status=0)
     assert "1 person who waited returned: each now has several records, and counts once" in told.err
 
 
@@ -297,14 +295,12 @@ def test_the_command_says_that_records_wait_and_a_quiet_one_warnings_alone(
     wearers(30, 1).write_csv("a.csv")
     wearers(2, 2).write_csv("b.csv")
     assert shoal("republish", "a.csv", "-p", "p.json", "--ledger", "L").status == 0
-    waits = shoal("republish", "b.csv", "-p", "p.json", "--ledger", "L")
-    assert waits.status == 0
+    waits = shoal("republish", "b.csv", "-p", "p.json", "--ledger", "L", status=0)
     assert waits.err == (
         "shoal: no new release: 2 records wait for the next increment\n"
         "shoal: reason: promise 'k-anonymity': k = 4 asked, 2 subjects in the table\n"
     )
-    more = shoal("republish", "a.csv", "-p", "p.json", "--ledger", "L", "-q")
-    assert more.status == 0
+    more = shoal("republish", "a.csv", "-p", "p.json", "--ledger", "L", "-q", status=0)
     assert all("one person's" in line for line in more.err.splitlines())  # nothing but warnings
     assert shoal("audit", "--ledger", "L", "-p", "p.json").status == 2
 

@@ -355,7 +355,6 @@ def test_what_is_refused_is_said_in_one_line(changes, said, words, shoal, tmp_pa
     world["visits"] = world["visits"].with_columns(day=pl.lit("2020-01-01"))
     for name, frame in world.items():
         frame.write_csv(f"in/{name}.csv")
-    done = shoal(*words.split())
-    assert done.status == 2
+    done = shoal(*words.split(), status=2)
     (line,) = done.err.splitlines()
     assert said in line

@@ -191,8 +191,7 @@ def test_the_command_says_it_in_one_line(stopped, shoal):
     people = Path("state/people")
     people.write_bytes(b"x" + people.read_bytes()[1:])
     before = Path("out.csv").read_bytes()
-    done = shoal(*STREAM, "--trace", "t.jsonl")
-    assert done.status == 2
+    done = shoal(*STREAM, "--trace", "t.jsonl", status=2)
     expected = "checkpoint 'state': its file 'people' is damaged; begin a new stream"
     assert expected in done.err
     assert Path("out.csv").read_bytes() == before

@@ -34,8 +34,7 @@ def said(tmp_path, monkeypatch, shoal):
     monkeypatch.chdir(tmp_path)
 
     def of(command: str, status: int = 2) -> str:
-        result = shoal(*command.split())
-        assert result.status == status
+        result = shoal(*command.split(), status=status)
         return result.err
 
     pl.DataFrame(TABLE).write_csv("in.csv")
