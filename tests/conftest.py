@@ -97,6 +97,13 @@ def sample_policy() -> dict:
 
 
 @pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    """An empty folder, the shell standing in it."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
 def workplace(tmp_path, sample_table, monkeypatch) -> Path:
     """A folder with patients.csv and policy.yaml, and the shell standing in it."""
     sample_table.write_csv(tmp_path / "patients.csv")

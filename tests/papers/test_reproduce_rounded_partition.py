@@ -54,24 +54,22 @@ def untimed(folder: Path) -> list[dict]:
 
 
 def test_a_quick_run_needs_no_data_and_writes_rows_tables_figures_and_verdicts(
-    shoal, tmp_path, monkeypatch
+    shoal, folder, monkeypatch
 ):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("SHOAL_DATA", str(tmp_path / "nowhere"))
+    monkeypatch.setenv("SHOAL_DATA", str(folder / "nowhere"))
     ran = shoal("reproduce", "rounded-partition", "--quick", "--out", "out", "-q", status=0)
-    names = {path.name for path in (tmp_path / "out" / "rounded-partition").iterdir()}
+    names = {path.name for path in (folder / "out" / "rounded-partition").iterdir()}
     figures = {f"figure_5{letter}.svg" for letter in "abcd"}
     assert names == {"rows.jsonl", "results.csv", "results.json", "verdicts.md"} | figures
     assert all(name in ran.err for name in names)
 
 
-def test_absent_data_are_one_error_that_says_where_they_may_lie(shoal, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("SHOAL_DATA", str(tmp_path / "nowhere"))
+def test_absent_data_are_one_error_that_says_where_they_may_lie(shoal, folder, monkeypatch):
+    monkeypatch.setenv("SHOAL_DATA", str(folder / "nowhere"))
     ran = shoal("reproduce", "rounded-partition", "-q", status=2)
     assert "--data DIR" in ran.err
     assert "--quick" in ran.err
-    assert not (tmp_path / "reproduced").exists()
+    assert not (folder / "reproduced").exists()
 
 
 def test_an_unknown_paper_is_refused_with_the_known_ones(shoal, tmp_path):

@@ -44,10 +44,9 @@ PEOPLE = 60
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def place(folder):
     Path("p.json").write_text(json.dumps({**POLICY, "method": {"name": "crp"}}))
-    return tmp_path
+    return folder
 
 
 @pytest.fixture(scope="module")

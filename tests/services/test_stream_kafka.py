@@ -26,13 +26,12 @@ pytest.importorskip(
 
 
 @pytest.fixture
-def shop(tmp_path, monkeypatch):
-    purchases.generate(ROWS, 2).write_csv(tmp_path / "p.csv")
+def shop(folder):
+    purchases.generate(ROWS, 2).write_csv(folder / "p.csv")
     frame = purchases.generate(ROWS, 2)
-    frame.write_ndjson(tmp_path / "p.jsonl")
-    (tmp_path / "policy.yaml").write_text(PURCHASES.replace("delta: 1000", "delta: 300"))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+    frame.write_ndjson(folder / "p.jsonl")
+    (folder / "policy.yaml").write_text(PURCHASES.replace("delta: 1000", "delta: 300"))
+    return folder
 
 
 def test_topic_to_topic_killed_again_and_again_every_row_goes_once(broker, shop, shoal):

@@ -48,10 +48,9 @@ def keyed(rows: int, seed: int = 2) -> list[tuple[str, str]]:
 
 
 @pytest.fixture
-def shop(tmp_path, monkeypatch):
-    (tmp_path / "policy.yaml").write_text(PURCHASES.replace("delta: 1000", "delta: 200"))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+def shop(folder):
+    (folder / "policy.yaml").write_text(PURCHASES.replace("delta: 1000", "delta: 200"))
+    return folder
 
 
 class Members:

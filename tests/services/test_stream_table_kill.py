@@ -20,10 +20,9 @@ SCRIPT = f"import sys, shoal.connectors.feeds as f; f.PIECE = 12_000; {COMMAND}"
 
 
 @pytest.fixture
-def address(tmp_path, monkeypatch, request):
-    purchases.generate(ROWS, 2).write_csv(tmp_path / "p.csv")
-    (tmp_path / "policy.yaml").write_text(PURCHASES.replace("delta: 1000", "delta: 300"))
-    monkeypatch.chdir(tmp_path)
+def address(folder, request):
+    purchases.generate(ROWS, 2).write_csv(folder / "p.csv")
+    (folder / "policy.yaml").write_text(PURCHASES.replace("delta: 1000", "delta: 300"))
     if request.param == "sqlite":
         yield "sqlite:///out.db?table=released"
         return

@@ -354,10 +354,7 @@ def test_what_was_measured_stands_under_its_promise_though_one_k_asks_for_less()
     assert shown["k-anonymity"] == ["-", "3"]
 
 
-def test_the_command_that_is_recommended_without_a_k_is_one_that_publishes(
-    tmp_path, monkeypatch, shoal
-):
-    monkeypatch.chdir(tmp_path)
+def test_the_command_that_is_recommended_without_a_k_is_one_that_publishes(folder, shoal):
     shoal(*"sample survey -n 200 --seed 7 -o survey.csv".split())
     shoal(*"compare survey.csv -p survey.policy.yaml --methods risk --report page.html".split())
     command = re.search(r"<pre>shoal (publish .*)</pre>", Path("page.html").read_text())[1]
@@ -662,8 +659,7 @@ def test_a_long_name_is_cut_at_its_parameters():
     ]
 
 
-def test_neither_page_nor_rows_hold_a_value_of_the_data(tmp_path, shoal, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_neither_page_nor_rows_hold_a_value_of_the_data(folder, shoal):
     rng = np.random.default_rng(0)
     table = pl.DataFrame(
         {
@@ -685,7 +681,7 @@ def test_neither_page_nor_rows_hold_a_value_of_the_data(tmp_path, shoal, monkeyp
         {"model": "l-diversity", "attribute": "ill", "l": 2},
     ]
     content = {"version": 1, "attributes": attributes, "promises": promises}
-    (tmp_path / "policy.json").write_text(json.dumps(content))
+    (folder / "policy.json").write_text(json.dumps(content))
     done = shoal(
         *"compare people.csv -p policy.json --methods mondrian --ks 5,999".split(),
         *"--report r.html -o r.json".split(),
@@ -694,8 +690,8 @@ def test_neither_page_nor_rows_hold_a_value_of_the_data(tmp_path, shoal, monkeyp
     for text in (
         done.out,
         done.err,
-        (tmp_path / "r.html").read_text(),
-        (tmp_path / "r.json").read_text(),
+        (folder / "r.html").read_text(),
+        (folder / "r.json").read_text(),
     ):
         for name in table.columns:
             assert not any(str(value) in text for value in table[name].unique())

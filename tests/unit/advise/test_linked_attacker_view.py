@@ -289,15 +289,14 @@ def test_no_value_is_in_what_a_view_shows_of_itself(case):
     assert not any(text in shown for text in view.tables[0].cells[0])
 
 
-def test_the_command_shows_a_person_on_standard_output_alone(tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_the_command_shows_a_person_on_standard_output_alone(folder, capsys):
     Path("in").mkdir()
     for name, frame in linked_cases.world(20).items():
         frame.write_csv(f"in/{name}.csv")
     Path("p.json").write_text(json.dumps(linked_cases.policy(3)), "utf-8")
     shoal.publish("in", "p.json", output="out", trace="trace")
     asked = ["attack", "out", "-p", "p.json", "--original", "in", "--person", "most-exposed"]
-    before = sorted(tmp_path.rglob("*"))
+    before = sorted(folder.rglob("*"))
     assert status_of(asked) == 2
     assert "--trace" in capsys.readouterr().err
     assert status_of([*asked, "--trace", "trace"]) == 0
@@ -310,7 +309,7 @@ def test_the_command_shows_a_person_on_standard_output_alone(tmp_path, capsys, m
     assert view.learnt[1].values[0].value not in shown.err
     assert status_of([*asked, "--trace", "trace", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(view.to_dict()))
-    assert sorted(tmp_path.rglob("*")) == before
+    assert sorted(folder.rglob("*")) == before
 
 
 # Of exact gaps one date is known.

@@ -77,10 +77,7 @@ def test_a_column_that_is_in_every_minimal_set_has_all_of_the_score():
     assert special.sizes == {1: 2, 2: 0}
 
 
-def test_profile_says_who_is_special_and_how_likely_their_weights_let_them_be_named(
-    shoal, tmp_path, monkeypatch
-):
-    monkeypatch.chdir(tmp_path)
+def test_profile_says_who_is_special_and_how_likely_their_weights_let_them_be_named(shoal, folder):
     frame = pl.DataFrame({"age": [1, 2, 3, 3], "sex": [*"fmff"], "w": [10.0, 50.0, 9.0, 9.0]})
     frame.write_csv("in.csv")
     policy = (

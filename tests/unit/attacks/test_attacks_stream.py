@@ -18,13 +18,12 @@ ATTACK = ("attack", "out.csv", "-p", "policy.yaml", "--original", "p.csv", "--tr
 
 
 @pytest.fixture
-def shop(tmp_path, monkeypatch, shoal):
+def shop(folder, shoal):
     """A published stream with its source and its trace."""
-    monkeypatch.chdir(tmp_path)
     purchases.generate(600, 1).write_csv("p.csv")
     Path("policy.yaml").write_text(PURCHASES.replace("delta: 1000", "delta: 200"))
     shoal("stream", "p.csv", "-p", "policy.yaml", "-o", "out.csv", "--trace", "t.jsonl", status=0)
-    return tmp_path
+    return folder
 
 
 def section(name="c.json"):

@@ -68,15 +68,14 @@ BOUGHT = pl.DataFrame(
 
 
 @pytest.fixture
-def john(tmp_path, monkeypatch):
+def john(folder):
     """A class {Tom, Mike, John} of a table and one {John, Ann, Eve} of another, as files."""
-    monkeypatch.chdir(tmp_path)
     for name, frame, asked in (("table", TABLE, HOSPITAL), ("bought", BOUGHT, SALES)):
         frame.write_csv(f"{name}.csv")
         Path(f"{name}.yaml").write_text(yaml.safe_dump(asked))
         shoal.publish(frame, asked).data.write_csv(f"{name}-out.csv")
     listed(BOUGHT_RELEASE | {"original": "bought.csv"})
-    return tmp_path
+    return folder
 
 
 OWN = ["audit", "table-out.csv", "-p", "table.yaml", "--original", "table.csv"]
@@ -264,8 +263,7 @@ def test_the_least_k_and_l_that_policies_ask_are_asked_together():
 # Streams and ledgers
 
 
-def test_a_stream_is_one_release_with_several_records_of_a_person(tmp_path, monkeypatch, shoal):
-    monkeypatch.chdir(tmp_path)
+def test_a_stream_is_one_release_with_several_records_of_a_person(folder, shoal):
     hospital, shop = people(40, 6, range(50))
     bought = pl.concat([shop, shop.sample(30, seed=1)])
     bought.write_csv("bought.csv")

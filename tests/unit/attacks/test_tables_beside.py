@@ -54,9 +54,8 @@ def policy(how: dict, **more) -> dict:
 
 
 @pytest.fixture
-def publish(tmp_path, monkeypatch, shoal):
+def publish(folder, shoal):
     """Publishes every other one of 24 people under a policy; gives the certificate."""
-    monkeypatch.chdir(tmp_path)
 
     def publish(how: dict, *options: str, beside: str | None = None, **more) -> dict:
         written("in.csv", people(24).gather_every(2), how)
@@ -139,8 +138,7 @@ def test_hierarchies_by_their_marks_or_by_what_is_said(tmp_path, written_in, sai
     assert frame.to_dicts() == [{"ort": "Łódź", "größe": "1"}]
 
 
-def test_a_delimiter_of_the_input_is_not_forced_on_a_table_beside_it(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_delimiter_of_the_input_is_not_forced_on_a_table_beside_it(folder):
     frame = pl.DataFrame({"at": ["a", "b"] * 2, "x": ["1"] * 4})
     promise = {"model": "k-map", "k": 2, "population": "people.csv"}
     content = content_of({"at": "quasi", "x": "quasi"}, read={"delimiter": "|"})

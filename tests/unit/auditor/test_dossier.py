@@ -535,11 +535,10 @@ def test_reasons_are_asked_of_sensitive_and_plain_columns_too():
     assert asked.lacks("attributes").endswith("missing (age, charge, name)")
 
 
-def test_a_signature_of_the_json_is_of_the_page_as_well(released, tmp_path, shoal, monkeypatch):
+def test_a_signature_of_the_json_is_of_the_page_as_well(released, folder, shoal):
     pytest.importorskip("cryptography")
     from shoal.auditor.signatures import read_trusted
 
-    monkeypatch.chdir(tmp_path)
     assert shoal("sign", "--new-key", "k", "--unprotected").status == 0
     command = ["dossier", released / "out.csv", "--context", released / "release.yaml", "-q"]
     assert shoal(*command, "--sign", "k.pem").status == 2
@@ -554,13 +553,10 @@ def test_a_signature_of_the_json_is_of_the_page_as_well(released, tmp_path, shoa
     assert not Path("d.json.sig").exists()  # it was about the dossier before
 
 
-def test_trust_gives_no_dossier_of_a_release_that_none_of_the_keys_signed(
-    released, tmp_path, shoal, monkeypatch
-):
+def test_trust_gives_no_dossier_of_a_release_that_none_of_the_keys_signed(released, folder, shoal):
     pytest.importorskip("cryptography")
-    monkeypatch.chdir(tmp_path)
     for name in ("out.csv", "out.csv.certificate.json"):
-        shutil.copy(released / name, tmp_path / name)
+        shutil.copy(released / name, folder / name)
     assert [shoal("sign", "--new-key", name, "--unprotected").status for name in "ab"] == [0, 0]
     command = ["dossier", "out.csv", "--context", released / "release.yaml", "-o", "d.html"]
     unsigned = shoal(*command, "--trust", "a.pub.pem", status=1)

@@ -235,9 +235,8 @@ def test_no_verb_hides_that_cells_were_exchanged(forged, name):
     assert failed(checks), [str(check) for check in checks.values()]
 
 
-def test_shares_of_values_by_rows_contradict_no_finding_about_people(tmp_path, monkeypatch):
+def test_shares_of_values_by_rows_contradict_no_finding_about_people(folder):
     # the person of two rows weighs once where people are counted, and twice where rows are
-    monkeypatch.chdir(tmp_path)
     cells = ["x", None, "y", "y", None, "z"]
     table = pl.DataFrame({"age": [1] * 6, "d": cells, "who": ["a", "b", "c", "c", "d", "e"]})
     attributes = {"age": {"role": "quasi", "type": "number"}, "d": {"role": "sensitive"}}

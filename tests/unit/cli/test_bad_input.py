@@ -484,17 +484,16 @@ def test_a_stop_that_comes_wrapped_in_an_error_is_an_interruption(wrapped, monke
 
 
 @pytest.fixture
-def owners(tmp_path, monkeypatch, shoal):
+def owners(folder, shoal):
     """A folder with three owners' tables, the shell standing in it."""
-    monkeypatch.chdir(tmp_path)
     assert shoal("sample", "bank", "-n", "60", "-o", "bank.csv", "-q").status == 0
     for name in ("bank", "insurer", "office"):
         assert shoal("party", "init", name, "-q").status == 0
-    agreement = yaml.safe_load((tmp_path / "bank.parties.yaml").read_text())
+    agreement = yaml.safe_load((folder / "bank.parties.yaml").read_text())
     for at, party in enumerate(agreement["parties"]):
         party.update(address=f"127.0.0.1:{9801 + at}", certificate=f"{party['name']}.crt")
-    (tmp_path / "bank.parties.yaml").write_text(yaml.safe_dump(agreement))
-    return tmp_path
+    (folder / "bank.parties.yaml").write_text(yaml.safe_dump(agreement))
+    return folder
 
 
 @pytest.mark.parametrize("command", [("fuse",), ("party", "bank")])

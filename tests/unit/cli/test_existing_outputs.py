@@ -14,10 +14,9 @@ SAID = "shoal: output 'out{}': is there already; name a new file, or say --repla
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch, shoal):
-    monkeypatch.chdir(tmp_path)
+def place(folder, shoal):
     assert shoal("sample", "patients", "-n", "200", "--seed", "1", "-o", "in.csv", "-q").status == 0
-    return tmp_path
+    return folder
 
 
 # that the inputs are not there shows that nothing is read before

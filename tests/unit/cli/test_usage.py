@@ -101,9 +101,8 @@ def test_an_unknown_key_of_reading_is_answered_in_python_too():
 
 
 @pytest.fixture
-def purchases(tmp_path, monkeypatch, shoal):
+def purchases(folder, shoal):
     """A stream and a policy that names no method."""
-    monkeypatch.chdir(tmp_path)
     assert shoal("sample", "purchases", "-n", "100", "-o", "in.csv", "-q").status == 0
     policy = yaml.safe_load(Path("in.policy.yaml").read_text())
     policy.pop("method", None)

@@ -15,12 +15,11 @@ REPUBLISH = "republish i.csv -p p.json --ledger L".split()
 
 
 @pytest.fixture(autouse=True)
-def shop(tmp_path, monkeypatch):
-    purchases.generate(1000, 2).write_csv(tmp_path / "p.csv")
-    (tmp_path / "policy.yaml").write_text(PURCHASES.replace("delta: 1000", "delta: 300"))
-    (tmp_path / "p.json").write_text(json.dumps(POLICY))
-    wearers(43, 1).write_csv(tmp_path / "i.csv")
-    monkeypatch.chdir(tmp_path)
+def shop(folder):
+    purchases.generate(1000, 2).write_csv(folder / "p.csv")
+    (folder / "policy.yaml").write_text(PURCHASES.replace("delta: 1000", "delta: 300"))
+    (folder / "p.json").write_text(json.dumps(POLICY))
+    wearers(43, 1).write_csv(folder / "i.csv")
 
 
 def metrics(name: str) -> dict[str, float]:

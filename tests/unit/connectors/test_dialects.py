@@ -43,12 +43,11 @@ def export(encoding: str = "cp1252", delimiter: str = ";", newline: str = "\r\n"
 
 
 @pytest.fixture
-def hospital(tmp_path, monkeypatch) -> Path:
+def hospital(folder) -> Path:
     """A folder with an export of cp1252, semicolons and decimal commas, and its policy."""
-    (tmp_path / "in.csv").write_bytes(export())
-    (tmp_path / "policy.yaml").write_text(yaml.safe_dump(POLICY))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+    (folder / "in.csv").write_bytes(export())
+    (folder / "policy.yaml").write_text(yaml.safe_dump(POLICY))
+    return folder
 
 
 def published(hospital: Path, shoal, *more: str, output: str = "out.csv") -> bytes:
@@ -487,9 +486,8 @@ YEARS = ["01.02.2023", "14.03.2023", "15.03.2024", "31.12.2024"]
 
 
 @pytest.mark.parametrize("levels", [["day", "year"], ["day", "quarter", "year"], ["day", "decade"]])
-def test_periods_beside_local_dates_are_read_back(tmp_path, monkeypatch, shoal, levels):
+def test_periods_beside_local_dates_are_read_back(folder, shoal, levels):
     """A year is a number, but not a date that was written wrongly."""
-    monkeypatch.chdir(tmp_path)
     pl.DataFrame({"datum": YEARS, "ort": ["a", "b", "a", "b"]}).write_csv("in.csv")
     policy = content_of(
         {"datum": {"role": "quasi", "hierarchy": {"dates": levels}}, "ort": "sensitive"},
@@ -517,9 +515,8 @@ def test_months_are_not_days_of_a_form_without_marks_between(tmp_path):
     assert not findings
 
 
-def test_a_list_of_people_is_read_like_the_original(tmp_path, monkeypatch, shoal):
+def test_a_list_of_people_is_read_like_the_original(folder, shoal):
     """The same people in two notations: an attacker with either list finds as much."""
-    monkeypatch.chdir(tmp_path)
     days = [f"2024-{month:02}-{day:02}" for month in (1, 2) for day in range(1, 13)]
     plain = pl.DataFrame(
         {
@@ -553,8 +550,7 @@ def test_a_list_of_people_is_read_like_the_original(tmp_path, monkeypatch, shoal
 
 
 @pytest.mark.parametrize("header", ["age\tid", '"x,y"\tage'], ids=["one column left", "a comma"])
-def test_an_audit_splits_cells_as_the_certificate_says(tmp_path, monkeypatch, shoal, header):
-    monkeypatch.chdir(tmp_path)
+def test_an_audit_splits_cells_as_the_certificate_says(folder, shoal, header):
     cells = "".join(f"{n}\t{n}\n" for n in range(1, 5))
     Path("in.csv").write_text(f"{header}\n{cells}")
     names = [name.strip('"') for name in header.split("\t")]

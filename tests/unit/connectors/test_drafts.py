@@ -127,8 +127,7 @@ def test_devices_are_refused():
         "audit x.csv -p y.yaml --original x.csv --trace /dev/zero",
     ],
 )
-def test_no_command_reads_a_device(arguments, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_no_command_reads_a_device(arguments, folder):
     assert status_of(arguments.split()) == 2
 
 

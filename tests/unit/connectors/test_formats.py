@@ -51,9 +51,8 @@ def texts(frame: pl.DataFrame) -> list[tuple[str | None, ...]]:
 
 
 @pytest.fixture(autouse=True)
-def in_folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+def in_folder(folder):
+    return folder
 
 
 of_all = pytest.mark.parametrize("kind", FORMATS)

@@ -58,9 +58,6 @@ def test_the_line_that_is_no_json_object_is_named(tmp_path, content, line):
         ("sqlite:x.db?table=pub", "such as 'sqlite:///x.db?table=NAME'"),
     ],
 )
-def test_a_name_that_matches_nothing_is_said_to_match_nothing(
-    tmp_path, monkeypatch, shoal, name, says
-):
-    monkeypatch.chdir(tmp_path)
+def test_a_name_that_matches_nothing_is_said_to_match_nothing(folder, shoal, name, says):
     assert says in shoal("audit", name, "--column", "quasi=a", "--k", "2", status=2).err
     assert says in shoal("profile", name).err

@@ -28,10 +28,7 @@ CELLS = pl.DataFrame(
     {"a": ["", None, "*", "01305", "-", "2:x,"], HOSTILE: ["x\ny", "\t", '"', "'", "\\N", None]}
 )
 
-
-@pytest.fixture(autouse=True)
-def place(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 def publish(shoal, *more: str, data: str = "patients.csv", output: str = OUT) -> int:

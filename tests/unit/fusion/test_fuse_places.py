@@ -16,11 +16,10 @@ from shoal.policy.agreement import Agreement
 
 
 @pytest.fixture
-def bank(shoal, tmp_path, monkeypatch) -> Path:
+def bank(shoal, folder) -> Path:
     """A folder with the agreement and the tables of the bundled sample; the shell stands in it."""
-    monkeypatch.chdir(tmp_path)
     assert shoal("sample", "bank", "-n", "60", "-o", "demo", "-q").status == 0
-    return tmp_path
+    return folder
 
 
 @pytest.fixture

@@ -297,11 +297,10 @@ def test_a_folder_with_other_things_is_no_ledger(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["a.sqlite?table=t", "sqlite:///a.sqlite?table=t"])
-def test_a_table_in_a_database_is_no_ledger(tmp_path, monkeypatch, name):
-    monkeypatch.chdir(tmp_path)
+def test_a_table_in_a_database_is_no_ledger(folder, name):
     with pytest.raises(InputError, match="ledger: is a folder, not a table; name one"):
         republish(wearers(30, 1), policy(), name)
-    assert not list(tmp_path.iterdir())
+    assert not list(folder.iterdir())
 
 
 def test_nothing_is_appended_to_a_private_part_that_is_damaged(ledger):

@@ -31,9 +31,8 @@ PARTS = ("L", "L.private", "out.db")
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+def place(folder):
+    return folder
 
 
 def run(*statements: str, path: str = "out.db"):

@@ -172,9 +172,8 @@ def test_what_can_not_be_is_refused_and_changes_nothing(tmp_path, increment, wor
 
 
 def test_the_command_says_how_many_rows_are_invented_and_how_many_people_were_deleted(
-    tmp_path, monkeypatch, shoal
+    folder, shoal
 ):
-    monkeypatch.chdir(tmp_path)
     policy().save("p.yaml")
     run = ("republish", "i.csv", "-p", "p.yaml", "--ledger", "L")
     frame = wearers(80, 1)
@@ -229,8 +228,7 @@ def test_signatures_have_as_many_values_as_l_diversity_asks_for(tmp_path):
         assert done.certificate.holds
 
 
-def test_a_quiet_audit_says_what_does_not_hold(tmp_path, monkeypatch, shoal):
-    monkeypatch.chdir(tmp_path)
+def test_a_quiet_audit_says_what_does_not_hold(folder, shoal):
     append(Path("L"), change(wearers(80, 1), "insert"), policy())
     assert shoal("audit", "--ledger", "L", "-q").err == ""
     data = Path("L/0001/data.csv")

@@ -131,14 +131,13 @@ def test_records_wait_to_the_deadline_and_are_then_published(tmp_path, asked):
     assert audit_ledger(ledger).holds
 
 
-def test_fewer_than_k_at_the_deadline_are_left_out_and_counted(tmp_path, shoal, monkeypatch):
-    ledger = tmp_path / "L"
+def test_fewer_than_k_at_the_deadline_are_left_out_and_counted(folder, shoal):
+    ledger = folder / "L"
     asked = policy(**QUICK)
     append(ledger, wearers(2, 1), asked)
     append(ledger, wearers(1, 2), asked)
     done = append(ledger, wearers(0, 3).cast(pl.String), asked)
     assert done.waiting == 3, "an empty increment is none"
-    monkeypatch.chdir(tmp_path)
     asked.save("p.yaml")
     again_alone = wearers(1, 2).with_columns(who=pl.lit("2-0"), age=pl.lit(30))
     again_alone.write_csv("c.csv")

@@ -287,10 +287,7 @@ def test_without_the_private_part_rows_are_counted_and_boxes_compared(tmp_path):
     assert not found.holds
 
 
-def test_the_command_says_that_records_wait_and_a_quiet_one_warnings_alone(
-    tmp_path, shoal, monkeypatch
-):
-    monkeypatch.chdir(tmp_path)
+def test_the_command_says_that_records_wait_and_a_quiet_one_warnings_alone(folder, shoal):
     Path("p.json").write_text(json.dumps(POLICY))
     wearers(30, 1).write_csv("a.csv")
     wearers(2, 2).write_csv("b.csv")
@@ -305,8 +302,7 @@ def test_the_command_says_that_records_wait_and_a_quiet_one_warnings_alone(
     assert shoal("audit", "--ledger", "L", "-p", "p.json").status == 2
 
 
-def test_what_fails_behind_an_append_says_that_the_release_is_out(tmp_path, shoal, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_what_fails_behind_an_append_says_that_the_release_is_out(folder, shoal, monkeypatch):
     Path("p.json").write_text(json.dumps(POLICY))
     wearers(30, 1).write_csv("a.csv")
 
@@ -339,14 +335,13 @@ def test_the_report_of_a_history_says_what_was_found_and_names_nobody(tmp_path, 
 
 
 @pytest.mark.long
-def test_what_if_shows_every_method_and_publishes_nothing(tmp_path, shoal, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_what_if_shows_every_method_and_publishes_nothing(folder, shoal):
     Path("p.json").write_text(json.dumps(POLICY))
     wearers(40, 1).write_csv("a.csv")
     wearers(40, 2).write_csv("b.csv")
     asked = ("republish", "a.csv", "-p", "p.json", "--ledger", "L", "--what-if", "--json")
     first = {row["method"]: row for row in json.loads(shoal(*asked).out)}
-    assert not list(tmp_path.glob("L*")), "nothing is begun by asking"
+    assert not list(folder.glob("L*")), "nothing is begun by asking"
     assert {name for name, row in first.items() if row["outcome"] == "published"} == {
         "crp",
         "static-1",
@@ -357,9 +352,9 @@ def test_what_if_shows_every_method_and_publishes_nothing(tmp_path, shoal, monke
     assert first["m-invariance"]["outcome"] == "refused"
     assert any("plain column" in told for told in first["m-invariance"]["told"])
     shoal("republish", "a.csv", "-p", "p.json", "--ledger", "L", "--method", "static-2", "-q")
-    before = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
+    before = {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()}
     shown = shoal("republish", "b.csv", "-p", "p.json", "--ledger", "L", "--what-if")
-    assert {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()} == before
+    assert {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()} == before
     assert re.search(r"^static-2 +withheld", shown.out, re.MULTILINE)
     assert re.search(r"^crp +published +40 +10", shown.out, re.MULTILINE)
     assert "specificity" in shown.out

@@ -720,19 +720,17 @@ def test_a_release_in_a_database_is_not_replaced_after_somebody_changed_it(tmp_p
 
 
 @pytest.mark.parametrize("name", ["out.csv", "out.parquet", "-", "sqlite:///out.db?table=people"])
-def test_a_place_for_one_table_is_refused_for_several(tmp_path, monkeypatch, name):
-    monkeypatch.chdir(tmp_path)
+def test_a_place_for_one_table_is_refused_for_several(folder, name):
     with pytest.raises(InputError, match="go to a new folder, a workbook"):
         shoal.publish(world(), policy(), output=name)
-    assert not list(tmp_path.iterdir())
+    assert not list(folder.iterdir())
 
 
-def test_a_database_without_its_scheme_is_no_new_folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_database_without_its_scheme_is_no_new_folder(folder):
     for source, asked in ((world(), policy()), (world()["people"], policy(tables={}, anchor=None))):
         with pytest.raises(InputError, match="name the table as 'sqlite:///out"):
             shoal.publish(source, asked, output="out.db?table=people")
-    assert not list(tmp_path.iterdir())
+    assert not list(folder.iterdir())
 
 
 def test_a_table_that_no_sheet_can_be_named_after_is_refused(tmp_path):
@@ -770,8 +768,7 @@ def test_numbers_that_are_written_in_several_ways_are_typed_as_one(tmp_path, rol
     assert shoal.audit(tmp_path / "out", asked, original=world() | {"visits": visits}).holds
 
 
-def test_nothing_that_is_read_is_overwritten(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_nothing_that_is_read_is_overwritten(folder):
     shoal.publish(world(), policy(), output="clinic.sqlite")
     Path("clinic").mkdir()
     for table, frame in world().items():
@@ -1105,8 +1102,7 @@ def test_a_trace_goes_to_no_release(tmp_path, output, trace):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_report_goes_beside_a_database_without_a_table(tmp_path, monkeypatch, request):
-    monkeypatch.chdir(tmp_path)
+def test_a_report_goes_beside_a_database_without_a_table(folder, request):
     for name, frame in world().items():
         frame.write_csv(f"{name}.csv")
     Path("p.json").write_text(json.dumps(POLICY))
@@ -1127,11 +1123,10 @@ def test_options_of_one_table_are_refused_for_several(tmp_path):
         shoal.publish(world()["people"], quasi=["age"], k=2, output=tmp_path / "out")
 
 
-def test_a_report_without_room_says_that_the_release_is_out(tmp_path, monkeypatch, shoal):
+def test_a_report_without_room_says_that_the_release_is_out(folder, monkeypatch, shoal):
     def fail(*_):
         raise OSError(errno.ENOSPC, "no room")
 
-    monkeypatch.chdir(tmp_path)
     for name, frame in world().items():
         frame.write_csv(f"{name}.csv")
     Path("p.json").write_text(json.dumps(POLICY))
@@ -1140,7 +1135,7 @@ def test_a_report_without_room_says_that_the_release_is_out(tmp_path, monkeypatc
     done = shoal("publish", "people.csv", *tables, *"-p p.json -o out --report r.html".split())
     assert done.status == 2
     assert "'out' is published; what is written beside it failed" in done.err
-    assert (tmp_path / "out" / "certificate.json").exists()
+    assert (folder / "out" / "certificate.json").exists()
 
 
 def test_the_command_publishes_files_and_refuses_what_is_of_one_table(tmp_path, request):
@@ -1184,17 +1179,14 @@ def test_the_command_publishes_files_and_refuses_what_is_of_one_table(tmp_path, 
         ("fuse policy.json -o out.csv", "let each owner join theirs into one table"),
     ],
 )
-def test_verbs_of_one_table_say_what_to_do_with_several(
-    tmp_path, monkeypatch, request, order, way_out
-):
-    monkeypatch.chdir(tmp_path)
+def test_verbs_of_one_table_say_what_to_do_with_several(folder, request, order, way_out):
     world()["people"].write_csv("people.csv")
     Path("policy.json").write_text(json.dumps(POLICY))
     refused = request.getfixturevalue("shoal")(*order.split(), "-q")
     assert refused.status == 2
     assert way_out in refused.err
     assert "shoal publish FOLDER" in refused.err
-    assert {path.name for path in tmp_path.iterdir()} == {"people.csv", "policy.json"}
+    assert {path.name for path in folder.iterdir()} == {"people.csv", "policy.json"}
 
 
 def test_numbers_of_a_table_without_a_type_are_said(tmp_path):

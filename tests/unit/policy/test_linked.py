@@ -344,9 +344,8 @@ def test_what_is_no_date_is_found_without_being_shown():
 @pytest.mark.parametrize(
     "words", ["policy check policy.json in", "publish in -p policy.json -o out -q"]
 )
-def test_what_is_refused_is_said_in_one_line(changes, said, words, shoal, tmp_path, monkeypatch):
+def test_what_is_refused_is_said_in_one_line(changes, said, words, shoal, folder):
     """Also where what is left of a refused policy is compared with the data."""
-    monkeypatch.chdir(tmp_path)
     visits = changes.get("visits", {})
     visits = visits | {"attributes": COST | DATED | visits.get("attributes", {})}
     Path("policy.json").write_text(json.dumps(content_of(**changes | {"visits": visits})))

@@ -130,9 +130,8 @@ def test_keyed_pseudonyms_link_the_records_of_one_column_under_one_secret(monkey
     assert not first["name"].equals(shown("another secret altogether")["name"])
 
 
-def test_the_secret_of_pseudonyms_is_asked_for_before_a_table_is_read(tmp_path, monkeypatch, shoal):
+def test_the_secret_of_pseudonyms_is_asked_for_before_a_table_is_read(folder, monkeypatch, shoal):
     monkeypatch.delenv("SHOAL_PSEUDONYM_KEY", raising=False)
-    monkeypatch.chdir(tmp_path)
     keyed = {"role": "identifier", "pseudonym": "keyed"}
     Path("p.yaml").write_text(yaml.safe_dump(content_of({"name": keyed, "town": "quasi"}, 2)))
     checked = shoal("policy", "check", "p.yaml", status=0)
@@ -184,8 +183,7 @@ def test_samples_are_the_same_for_the_same_seed_and_unknown_ones_lead_to_the_kno
     assert "patients" in shoal("sample", "nonesuch", "-o", tmp_path / "x.csv", status=2).err
 
 
-def test_a_check_marks_what_publish_calls_grave_and_counts_it_last(tmp_path, monkeypatch, shoal):
-    monkeypatch.chdir(tmp_path)
+def test_a_check_marks_what_publish_calls_grave_and_counts_it_last(folder, shoal):
     emails = [f"p{number}@mail.example" for number in range(40)]
     pl.DataFrame({"age": range(20, 60), "email": emails}).write_csv("d.csv")
     age = {"role": "quasi", "type": "number", "domain": [0, 100]}

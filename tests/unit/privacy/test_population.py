@@ -112,12 +112,9 @@ def test_the_people_of_a_population_may_be_its_rows_or_named_in_full(tmp_path):
         ([], ["P1", "P2"] * 4, "column 'who': 8 records carry 2"),
     ],
 )
-def test_who_may_be_one_person_of_a_population_is_warned_of(
-    tmp_path, monkeypatch, columns, names, said
-):
-    monkeypatch.chdir(tmp_path)
+def test_who_may_be_one_person_of_a_population_is_warned_of(folder, columns, names, said):
     column = "who" if columns == ["who"] else "patient"
-    asked = named_by(tmp_path, columns, **{column: names})
+    asked = named_by(folder, columns, **{column: names})
     original = FRAME.with_columns(pl.Series(name, [*"xyz"]) for name in columns)
     said = f"population 'people.csv': {said.replace('who', column)}"
     with pytest.warns(shoal.ReleaseWarning, match=re.escape(said)):

@@ -26,8 +26,7 @@ def released(shoal, verb: str, name: str, policy: str) -> None:
 
 
 @pytest.fixture(params=[300, 1000])
-def records(request, tmp_path, monkeypatch) -> int:
-    monkeypatch.chdir(tmp_path)
+def records(request, folder) -> int:
     return request.param
 
 

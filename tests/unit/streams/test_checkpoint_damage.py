@@ -24,9 +24,8 @@ STREAM = "stream p.parquet -p policy.yaml -o out.csv --checkpoint state -q".spli
 
 
 @pytest.fixture(autouse=True)
-def shop(tmp_path, monkeypatch):
+def shop(folder, monkeypatch):
     """A folder with a few purchases and their policy, and the shell standing in it."""
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("shoal.connectors.feeds.SLICE", 20)
     purchases.generate(60, 1).write_parquet("p.parquet")
     asked = PURCHASES.replace("delta: 1000", "delta: 15").replace("k: 10", "k: 3")

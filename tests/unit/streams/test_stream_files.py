@@ -36,12 +36,11 @@ CURE = (
 
 
 @pytest.fixture
-def shop(tmp_path, monkeypatch):
+def shop(folder):
     """A folder with p.csv and policy.yaml, and the shell standing in it."""
-    purchases.generate(3000, 1).write_csv(tmp_path / "p.csv")
-    (tmp_path / "policy.yaml").write_text(PURCHASES.replace("delta: 1000", "delta: 500"))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+    purchases.generate(3000, 1).write_csv(folder / "p.csv")
+    (folder / "policy.yaml").write_text(PURCHASES.replace("delta: 1000", "delta: 500"))
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -57,11 +56,10 @@ def published(tmp_path_factory):
 
 
 @pytest.fixture
-def traced(published, tmp_path, monkeypatch):
+def traced(published, folder):
     """A copy of it, to be changed, and the shell standing in it."""
-    shutil.copytree(published, tmp_path, dirs_exist_ok=True)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+    shutil.copytree(published, folder, dirs_exist_ok=True)
+    return folder
 
 
 @pytest.fixture
@@ -189,9 +187,8 @@ def test_huge_numbers_of_classes_need_no_room(traced, shoal):
 
 @pytest.mark.parametrize("missing_values", [[""], ["n/a", ""], ["n/a"]])
 def test_an_audit_agrees_with_a_stream_of_people_whose_every_value_is_the_mark(
-    tmp_path, monkeypatch, shoal, missing_values
+    folder, shoal, missing_values
 ):
-    monkeypatch.chdir(tmp_path)
     policy_of("fads", delta=60).save("policy.yaml")
     asked = yaml.safe_load(Path("policy.yaml").read_text()) | {"missing_values": missing_values}
     Path("policy.yaml").write_text(yaml.safe_dump(asked))
@@ -786,11 +783,10 @@ def test_a_batch_of_many_bad_records_is_reported_in_few_lines(shop):
     assert found.value.findings[-1] == "2980 more records do not fit"
 
 
-def test_a_cluster_that_shows_nothing_shows_no_sensitive_value(tmp_path, monkeypatch, shoal):
+def test_a_cluster_that_shows_nothing_shows_no_sensitive_value(folder, shoal):
     """Its root is the mark, so its rows and the suppressed ones are the same to readers: shown,
     the values of one in no class could be those of few.
     """
-    monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(5)
     town = rng.choice(["a", "b", "c"], 300, p=[0.45, 0.45, 0.1])
     ill = rng.choice(["u", "v", "w"], 300)
@@ -802,7 +798,7 @@ def test_a_cluster_that_shows_nothing_shows_no_sensitive_value(tmp_path, monkeyp
         {"model": "l-diversity", "attribute": "ill", "l": 2},
         method={"name": "castle", "delta": 20},
     )
-    (tmp_path / "policy.yaml").write_text(yaml.safe_dump(policy))
+    (folder / "policy.yaml").write_text(yaml.safe_dump(policy))
     assert shoal(*STREAM, "-o", "out.csv", "--trace", "t.jsonl").status == 0
     out = pl.read_csv("out.csv", infer_schema=False)
     kinds = pl.read_ndjson("t.jsonl").sort("row")["kind"]
@@ -810,7 +806,7 @@ def test_a_cluster_that_shows_nothing_shows_no_sensitive_value(tmp_path, monkeyp
     assert 0 < starred.sum() < len(out)
     assert (starred & (kinds == "new")).any()
     assert ((out["ill"] == "*") == starred).all()
-    records = json.loads((tmp_path / "out.csv.certificate.json").read_text())["records"]
+    records = json.loads((folder / "out.csv.certificate.json").read_text())["records"]
     assert records["suppressed"] == records["withheld"] == starred.sum()
     told = ("audit", "out.csv", "-p", "policy.yaml", "-q", "--json")
     assert shoal(*told).status == 0
@@ -847,8 +843,7 @@ def test_a_stream_whose_folder_was_moved_goes_on_and_no_copy_does(
     assert Path("out.csv").read_bytes() == whole
 
 
-def test_a_stream_resumes_with_other_drop_as_its_dead_letters_say(tmp_path, monkeypatch, shoal):
-    monkeypatch.chdir(tmp_path)
+def test_a_stream_resumes_with_other_drop_as_its_dead_letters_say(folder, monkeypatch, shoal):
     monkeypatch.setattr("shoal.streams.run.time.sleep", Mock(side_effect=KeyboardInterrupt))
     lines = [json.dumps(one) for one in PEOPLE]
     lines[100:150] = [line[:-1] + ', "email": "canary"}' for line in lines[100:150]]
@@ -873,10 +868,7 @@ def test_a_stream_resumes_with_other_drop_as_its_dead_letters_say(tmp_path, monk
 
 
 @pytest.mark.parametrize("other", [None, "drop"])
-def test_a_stream_that_has_ended_sends_what_it_set_aside_to_a_new_one(
-    tmp_path, monkeypatch, shoal, other
-):
-    monkeypatch.chdir(tmp_path)
+def test_a_stream_that_has_ended_sends_what_it_set_aside_to_a_new_one(folder, shoal, other):
     lines = [json.dumps(one) for one in PEOPLE]
     lines[50:] = [line[:-1] + ', "email": "canary"}' for line in lines[50:]]
     Path("in.jsonl").write_text("\n".join(lines))
@@ -927,8 +919,7 @@ def without(key):
         (without("age"), range(200), "drop", 200, 1),
     ],
 )
-def test_keys_that_come_and_go(tmp_path, monkeypatch, shoal, changed, at, other, aside, status):
-    monkeypatch.chdir(tmp_path)
+def test_keys_that_come_and_go(folder, shoal, changed, at, other, aside, status):
     lines = [changed(one) if i in {*at} else one for i, one in enumerate(PEOPLE)]
     text = "\n".join(map(json.dumps, lines))
     Path("in.jsonl").write_bytes(b"\xef\xbb\xbf" + text.encode())
@@ -948,9 +939,8 @@ def test_keys_that_come_and_go(tmp_path, monkeypatch, shoal, changed, at, other,
 
 @pytest.mark.parametrize("begin", [0, 7])
 @pytest.mark.parametrize("of", [lambda name: name, lambda name: {"code": name}])
-def test_a_dropped_field_that_may_number_people_is_named(tmp_path, monkeypatch, shoal, begin, of):
+def test_a_dropped_field_that_may_number_people_is_named(folder, shoal, begin, of):
     """However it is written, also where the first records lack it."""
-    monkeypatch.chdir(tmp_path)
     attributes = {name: one for name, one in DRIFT["attributes"].items() if name != "id"}
     Path("p.json").write_text(json.dumps(DRIFT | {"attributes": attributes}))
     numbered = [one | {"patient": of(f"P{i // 5:04}")} for i, one in enumerate(PEOPLE)]

@@ -35,10 +35,9 @@ POLICY = content_of(
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def place(folder):
     Path("p.json").write_text(json.dumps(POLICY))
-    return tmp_path
+    return folder
 
 
 def records(n: int, bad: int = 0) -> pl.DataFrame:

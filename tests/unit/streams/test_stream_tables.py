@@ -24,12 +24,11 @@ ROWS = 2500
 
 
 @pytest.fixture
-def shop(tmp_path, monkeypatch):
+def shop(folder, monkeypatch):
     monkeypatch.setattr("shoal.connectors.feeds.PIECE", 12_000)
-    monkeypatch.chdir(tmp_path)
     purchases.generate(ROWS, 2).write_csv("p.csv")
     Path("policy.yaml").write_text(PURCHASES.replace("delta: 1000", "delta: 200"))
-    return tmp_path
+    return folder
 
 
 def stream(shoal, *more: str, output: str = OUT):

@@ -42,10 +42,7 @@ OTHERS = {
 }
 FRAME = pl.DataFrame({"age": [30 + row // 8 for row in range(ROWS)], **NUMBERS, **OTHERS})
 
-
-@pytest.fixture(autouse=True)
-def in_folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 @pytest.fixture(scope="module")

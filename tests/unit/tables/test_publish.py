@@ -221,8 +221,7 @@ EMPTY = content_of({"age": NUMBER, "sex": "quasi", "d": "sensitive"}, 4, seed=7)
         (["99,,"], []),
     ],
 )
-def test_rows_without_any_value_are_nobody(tmp_path, monkeypatch, shoal, more, codes):
-    monkeypatch.chdir(tmp_path)
+def test_rows_without_any_value_are_nobody(folder, shoal, more, codes):
     Path("p.yaml").write_text(json.dumps(EMPTY))
     Path("t.csv").write_text("\n".join(["age,sex,d", *ROWS, *more]) + "\n")
     done = shoal("publish", "t.csv", "-p", "p.yaml", "-o", "o.csv", "--report", "r.html", status=0)

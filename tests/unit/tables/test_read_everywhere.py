@@ -51,8 +51,7 @@ CALLS = {
 
 
 @pytest.fixture
-def released(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def released(folder):
     FRAME.write_csv("in.csv")
     policy = shoal.Policy.of(POLICY).with_files(READ, {})
     shoal.publish_file("in.csv", policy, "o.csv", trace="t.jsonl")

@@ -27,11 +27,10 @@ PUBLISH = "publish in.csv -p policy.yaml -o out.csv -q"
 
 
 @pytest.fixture
-def said(tmp_path, monkeypatch, shoal):
+def said(folder, shoal):
     """What a command says, which ends with this status; in a folder with a release whose cells
     follow from the data, a key and a context.
     """
-    monkeypatch.chdir(tmp_path)
 
     def of(command: str, status: int = 2) -> str:
         result = shoal(*command.split(), status=status)

@@ -83,10 +83,7 @@ def test_its_certificate_is_read_again_and_holds_no_cell(released, tables):
     assert not any(cell in text for cell in ("insulin", "gout", '"p7"'))
 
 
-def test_it_is_audited_from_the_command_line_and_from_python(
-    released, tables, tmp_path, shoal, monkeypatch
-):
-    monkeypatch.chdir(tmp_path)
+def test_it_is_audited_from_the_command_line_and_from_python(released, tables, folder, shoal):
     for name, frames in (("out", released), ("clinic", tables)):
         Path(name).mkdir()
         for table, frame in frames.items():
