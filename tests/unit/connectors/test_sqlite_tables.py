@@ -169,7 +169,7 @@ def test_a_column_that_is_dropped_may_hold_bytes():
         *(f"INSERT INTO t VALUES ({30 + i % 2}, x'00ff')" for i in range(8)),
     )
     policy = library.Policy.from_dict(
-        content_of({"age": {"role": "quasi", "type": "number"}, "photo": {"role": "drop"}}, 4)
+        content_of({"age": {"role": "quasi", "type": "number"}, "photo": "drop"}, 4)
     )
     assert library.publish_file("sqlite:///in.db?table=t", policy, "out.csv").holds
 
@@ -213,8 +213,7 @@ def test_numbers_days_and_ends_of_intervals_are_columns_of_such_types():
 def test_an_output_that_is_there_is_refused_before_anything_is_read():
     write(CELLS, OUT)
     with pytest.raises(InputError, match="is there already"):
-        library.publish_file("missing.csv", {"version": 1, "attributes": {"a": {"role": "quasi"}},
-                             "promises": [{"model": "k-anonymity", "k": 5}]}, OUT)  # fmt: skip
+        library.publish_file("missing.csv", content_of({"a": "quasi"}, 5), OUT)
 
 
 def test_a_release_goes_from_table_to_table_and_says_the_same_as_from_file_to_file(

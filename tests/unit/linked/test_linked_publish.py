@@ -17,6 +17,7 @@ from python_calamine import CalamineWorkbook
 
 import naive_items
 import shoal
+from sample_policies import content_of
 from shoal.connectors import linked_drafts
 from shoal.data.warnings import ReleaseWarning
 from shoal.errors import InputError, PromiseError
@@ -30,15 +31,15 @@ from shoal.reports import linked, pages
 from shoal.reports.distributions import Distribution
 from shoal.reports.in_short import in_short
 
-POLICY = {
-    "version": 1,
-    "attributes": {
-        "patient": {"role": "subject"},
+POLICY = content_of(
+    {
+        "patient": "subject",
         "age": {"role": "quasi", "type": "number", "domain": [0, 100]},
         "wards": {"role": "quasi", "type": "set", "separator": ";"},
-        "region": {"role": "plain"},
+        "region": "plain",
     },
-    "tables": {
+    4,
+    tables={
         "visits": {
             "parent": {"people": "person"},
             "key": "visit",
@@ -58,10 +59,9 @@ POLICY = {
             "attributes": {"drug": {"role": "sensitive"}},
         },
     },
-    "anchor": {"first": "visits.day"},
-    "promises": [{"model": "k-anonymity", "k": 4}],
-    "seed": 3,
-}
+    anchor={"first": "visits.day"},
+    seed=3,
+)
 FIRST = date(2020, 1, 1)
 
 
@@ -839,10 +839,10 @@ def visited(visits, age=None, **method):
         "visits": pl.DataFrame(rows, ["person", "kind", "cost"], orient="row"),
     }
     kinds = {"urgent": ["er", "car"], "planned": ["by", "with"]}
-    asked = {
-        "version": 1,
-        "attributes": {"patient": {"role": "subject"}, "age": age or {"role": "drop"}},
-        "tables": {
+    asked = content_of(
+        {"patient": "subject", "age": age or {"role": "drop"}},
+        2,
+        tables={
             "visits": {
                 "parent": {"people": "person"},
                 "rows": {"known": 2},
@@ -852,10 +852,9 @@ def visited(visits, age=None, **method):
                 },
             }
         },
-        "promises": [{"model": "k-anonymity", "k": 2}],
-        "method": {"name": "items"} | method,
-        "seed": 1,
-    }
+        method={"name": "items"} | method,
+        seed=1,
+    )
     return asked, frames
 
 

@@ -378,13 +378,12 @@ def stays(k: int, numbers: list[int], wards: int, seed: int):
         ),
     }
     attributes = {"step": {"role": "quasi"}, "ward": {"role": "sensitive"}}
-    content = {
-        "version": 1,
-        "seed": seed,
-        "attributes": {"patient": {"role": "subject"}},
-        "tables": {"stays": {"parent": {"people": "patient"}, "attributes": attributes}},
-        "promises": [{"model": "k-anonymity", "k": k}],
-    }
+    content = content_of(
+        {"patient": "subject"},
+        k,
+        seed=seed,
+        tables={"stays": {"parent": {"people": "patient"}, "attributes": attributes}},
+    )
     return frames, content
 
 
