@@ -106,15 +106,6 @@ def test_a_frequent_value_may_gain_less_where_beta_likeness_is_enhanced():
 
 
 @pytest.mark.parametrize("promise", MODELS, ids=str)
-@given(classes=published.classes(shared_people=False))
-def test_a_union_of_classes_that_hold_holds(promise, classes):
-    holds = promise.holds(classes)
-    if classes.count > 1 and holds[:2].all():
-        labels = np.where(classes.labels == 1, 0, classes.labels)
-        assert promise.holds(Classes(labels, classes.count, classes.subjects, classes.sensitive))[0]
-
-
-@pytest.mark.parametrize("promise", MODELS, ids=str)
 @given(classes=published.classes())
 def test_everybody_in_one_class_holds(promise, classes):
     whole_table = Classes(
