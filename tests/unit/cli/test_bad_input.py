@@ -15,7 +15,6 @@ import yaml
 
 import shoal as shoal_package
 from sample_policies import content_of
-from shoal.cli.main import status_of
 from shoal.fusion.fuse import fuse_file
 
 
@@ -474,13 +473,12 @@ def test_garbage_ends_in_one_line(refused, workplace, content):
 
 
 @pytest.mark.parametrize("wrapped", [SystemError, RuntimeError])
-def test_a_stop_that_comes_wrapped_in_an_error_is_an_interruption(wrapped, monkeypatch, capsys):
+def test_a_stop_that_comes_wrapped_in_an_error_is_an_interruption(wrapped, monkeypatch, shoal):
     def stopped(*arguments, **options):
         raise wrapped("what compiled code says, and Python of a class") from KeyboardInterrupt()
 
     monkeypatch.setattr("shoal.cli.main.app", stopped)
-    assert status_of(["publish"]) == 130
-    assert capsys.readouterr().err == "shoal: interrupted; nothing was written\n"
+    assert shoal("publish", status=130).err == "shoal: interrupted; nothing was written\n"
 
 
 @pytest.fixture
