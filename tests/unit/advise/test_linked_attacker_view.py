@@ -99,21 +99,27 @@ def test_whom_an_attacker_finds_and_what_they_could_have_is_counted_in_the_files
         assert view.shown["age"] == files.cells[at][0]
 
 
+def most_exposed(files, found) -> int:
+    """The row of the person with the likeliest value, by whom each row is found among."""
+
+    def exposed(row: int) -> tuple[float, int, int]:
+        own = files.place[row]
+        likely = max(
+            sum(value in files.has[name][p] for p in way) / len(way)
+            for way in found[row]
+            for name in PRIVATE
+            for value in files.has[name][own]
+        )
+        return -likely, min(map(len, found[row])), row
+
+    return min(range(40), key=exposed) + 1
+
+
 def test_the_most_exposed_person_has_a_value_that_is_as_likely_as_any(case):
     frames, policy, out, trace, known = case
     views, files = shoal.attacker_views(out, policy, frames, trace=trace), Files(out, trace)
-
-    def exposed(row: int) -> tuple[float, int, int]:
-        ways = files.found(files.place[row], known)
-        likely = max(
-            sum(value in files.has[name][p] for p in way) / len(way)
-            for way in ways
-            for name in PRIVATE
-            for value in files.has[name][files.place[row]]
-        )
-        return -likely, min(map(len, ways)), row
-
-    assert views.most_exposed() == min(range(40), key=exposed) + 1
+    found = [files.found(files.place[row], known) for row in range(40)]
+    assert views.most_exposed() == most_exposed(files, found)
 
 
 def test_what_is_known_are_the_persons_own_rows_as_the_policy_says(case):
@@ -389,16 +395,4 @@ def test_of_exact_gaps_one_date_is_known_and_whom_it_fits_is_counted(dated):
 def test_whoever_is_most_exposed_is_so_by_one_known_date(dated):
     frames, policy, out, trace = dated
     views, files = shoal.attacker_views(out, policy, frames, trace=trace), Files(out, trace)
-    found = found_by_dates(frames, out, trace)
-
-    def exposed(row: int) -> tuple[float, int, int]:
-        own = files.place[row]
-        likely = max(
-            sum(value in files.has[name][p] for p in way) / len(way)
-            for way in found[row]
-            for name in PRIVATE
-            for value in files.has[name][own]
-        )
-        return -likely, min(map(len, found[row])), row
-
-    assert views.most_exposed() == min(range(40), key=exposed) + 1
+    assert views.most_exposed() == most_exposed(files, found_by_dates(frames, out, trace))

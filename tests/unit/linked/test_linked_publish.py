@@ -629,31 +629,20 @@ def _texts(cells):
     return ["" if cell is None else str(cell) for cell in cells]
 
 
-def test_a_workbook_that_somebody_wrote_meanwhile_stays(tmp_path):
-    out = tmp_path / "out.xlsx"
-
+@pytest.mark.parametrize(
+    ("name", "own", "says"),
+    [("out.xlsx", "out.xlsx", "replace"), ("out", "out/own.txt", "something other than a release")],
+)
+def test_what_somebody_wrote_meanwhile_stays(tmp_path, name, own, says):
     def appear(stage: str) -> None:
         if any(tmp_path.iterdir()):  # a draft was begun
-            out.write_text("years of work")
+            (tmp_path / own).parent.mkdir(exist_ok=True)
+            (tmp_path / own).write_text("years of work")
 
-    with pytest.raises(InputError, match="replace"):
-        job.publish_linked(world(), policy(), str(out), progress=appear)
-    assert [path.name for path in tmp_path.iterdir()] == ["out.xlsx"]
-    assert out.read_text() == "years of work"
-
-
-def test_a_folder_that_somebody_filled_meanwhile_stays(tmp_path):
-    out = tmp_path / "out"
-
-    def appear(stage: str) -> None:
-        if any(tmp_path.iterdir()):  # a draft was begun
-            out.mkdir(exist_ok=True)
-            (out / "own.txt").write_text("years of work")
-
-    with pytest.raises(InputError, match="something other than a release"):
-        job.publish_linked(world(), policy(), str(out), progress=appear)
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
-    assert (out / "own.txt").read_text() == "years of work"
+    with pytest.raises(InputError, match=says):
+        job.publish_linked(world(), policy(), str(tmp_path / name), progress=appear)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert (tmp_path / own).read_text() == "years of work"
 
 
 OUTPUTS = {"folder": {}, "parquet": {"types": "typed"}, "out.xlsx": {}, "out.sqlite": {}}
