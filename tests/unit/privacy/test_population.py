@@ -202,25 +202,6 @@ def test_the_nearest_k_map_is_as_many_people_as_there_are(people, nearest):
     assert all(nearest in finding.rsplit(";", 1)[1] for finding in found)
 
 
-@given(
-    st.lists(st.tuples(st.integers(1, 5), st.integers(1, 9)), min_size=2, max_size=6),
-    st.integers(2, 5),
-)
-def test_merging_classes_never_breaks_either(pairs, k):
-    """Merged cells cover at least the people of both."""
-
-    def classes(pairs):
-        sizes, fits = zip(*pairs, strict=True)
-        labels = np.repeat(np.arange(len(sizes)), sizes).astype(np.int32)
-        return Classes(labels, len(sizes), population={"p": Population(np.array(fits))})
-
-    merged = [(pairs[0][0] + pairs[1][0], pairs[0][1] + pairs[1][1]), *pairs[2:]]
-    for promise in (KMap(k, "p"), DeltaPresence(0.6, "p", 0.2)):
-        assert promise.monotone
-        if promise.holds(classes(pairs)).all():
-            assert promise.holds(classes(merged)).all()
-
-
 def test_what_the_population_lacks_is_reported_all_at_once(tmp_path):
     asked = policy(tmp_path, {"at": ["a"], "age": [1]}, {"model": "k-map", "k": 2})
     with pytest.raises(shoal.InputError, match=r"'people.csv': has no column 'sex'"):

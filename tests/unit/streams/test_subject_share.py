@@ -39,13 +39,6 @@ def test_merging_two_classes_that_hold_holds_also_where_they_share_people(classe
         assert promise.holds(merged)[0]
 
 
-@given(published.classes(), SHARES)
-def test_no_class_that_holds_has_fewer_people_than_it_implies(classes, share):
-    promise = SubjectShare(share)
-    people = classes.people()[promise.holds(classes)]
-    assert (people >= promise.least_subjects(classes.subjects is not None)).all()
-
-
 def test_a_share_that_the_whole_table_breaks_is_infeasible_and_the_nearest_is_named():
     table = Classes(np.zeros(4, np.int32), 1, np.array([0, 0, 0, 1], np.int32))
     assert infeasible_promises([SubjectShare(0.5)], table) == [
