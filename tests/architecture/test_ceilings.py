@@ -30,7 +30,7 @@ CEILINGS = {
     "'so many' and 'so much'": 0,
     "files of changes": 20,
     "words of docs": 60_000,
-    "lines of tests": 86_080,
+    "lines of tests": 84_540,
 }
 
 PLACE = re.compile(r"\.(csv|tsv|parquet|arrow|jsonl|xlsx)\b|\b(sqlite|postgresql|kafka)://")
