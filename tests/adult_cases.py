@@ -1,7 +1,5 @@
 """Adult as several tests declare it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 

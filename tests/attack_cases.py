@@ -1,7 +1,5 @@
 """Small releases whose attacks can be worked out by hand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Releases of invented people whom several of them hold, for tests of joint audits."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 

@@ -1,7 +1,5 @@
 """A release of invented people with all that columns can be, and how to forge its certificate."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import random
@@ -11,28 +9,26 @@ import polars as pl
 import yaml
 
 import shoal
+from sample_policies import content_of
 from shoal.cli.main import status_of
 
-POLICY = {
-    "version": 1,
-    "attributes": {
-        "patient": {"role": "subject"},
-        "name": {"role": "identifier"},
+POLICY = content_of(
+    {
+        "patient": "subject",
+        "name": "identifier",
         "age": {"role": "quasi", "type": "number", "domain": [0, 100], "round": 5},
         "zip": {"role": "quasi", "hierarchy": {"prefix": 3}},
-        "sex": {"role": "quasi"},
-        "disease": {"role": "sensitive"},
-        "ward": {"role": "plain"},
+        "sex": "quasi",
+        "disease": "sensitive",
+        "ward": "plain",
     },
-    "promises": [
-        {"model": "k-anonymity", "k": 4},
-        {"model": "l-diversity", "attribute": "disease", "l": 2, "kind": "distinct"},
-    ],
-    "other": "drop",
-    "write": {"numbers": ["lo", "hi"]},
-    "method": {"name": "mondrian"},
-    "seed": 3,
-}
+    4,
+    {"model": "l-diversity", "attribute": "disease", "l": 2, "kind": "distinct"},
+    other="drop",
+    write={"numbers": ["lo", "hi"]},
+    method={"name": "mondrian"},
+    seed=3,
+)
 """A policy with all that columns can be; its release does not hold its people."""
 
 

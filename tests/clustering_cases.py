@@ -1,7 +1,5 @@
 """Small tables for the clustering methods: points on a grid, sensitive attributes of every kind."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

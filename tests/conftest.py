@@ -1,7 +1,5 @@
 """Fixtures for every test: the invented sample, and the real data sets where they are at hand."""
 
-from __future__ import annotations
-
 import functools
 import os
 from pathlib import Path
@@ -99,6 +97,13 @@ def sample_policy() -> dict:
 
 
 @pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    """An empty folder, the shell standing in it."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
 def workplace(tmp_path, sample_table, monkeypatch) -> Path:
     """A folder with patients.csv and policy.yaml, and the shell standing in it."""
     sample_table.write_csv(tmp_path / "patients.csv")
@@ -138,16 +143,17 @@ def _commands_are_forked():
 @pytest.fixture
 def shoal(capfd):
     """Runs one command in this process: `shoal("publish", ...)` gives its exit status and what it
-    printed.
+    printed; `status` is the one that it has to end with.
     """
 
     class Result:
         def __init__(self, status: int, out: str, err: str) -> None:
             self.status, self.out, self.err = status, out, err
 
-    def run(*arguments: str) -> Result:
-        status = status_of([str(argument) for argument in arguments])
+    def run(*arguments: str, status: int | None = None) -> Result:
+        found = status_of([str(argument) for argument in arguments])
         captured = capfd.readouterr()
-        return Result(status, captured.out, captured.err)
+        assert status in (None, found), captured.err
+        return Result(found, captured.out, captured.err)
 
     return run

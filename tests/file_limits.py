@@ -4,8 +4,6 @@ The limit is set by the process that becomes the command, not between fork and e
 libraries run that the tests have loaded, and one of them can end the child before it begins.
 """
 
-from __future__ import annotations
-
 import sys
 
 LIMITED = """

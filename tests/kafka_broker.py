@@ -1,7 +1,5 @@
 """A Kafka broker of the tests' own: one node on loopback, its logs in a temporary folder."""
 
-from __future__ import annotations
-
 import shutil
 import socket
 import subprocess

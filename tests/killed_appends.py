@@ -1,7 +1,5 @@
 """Appends that die before or behind each file operation and each statement, without luck."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable

@@ -4,8 +4,6 @@ The publisher puts neighbours by number of visits into classes of k, pairs their
 publishes the hull of every pair; what is left over is withheld.
 """
 
-from __future__ import annotations
-
 from datetime import date, timedelta
 
 import numpy as np

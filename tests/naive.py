@@ -7,8 +7,6 @@ Records are given column by column: `labels[i]` is the class of record i (-1: su
 `subjects` the person of each record or None where every record is its own person.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from fractions import Fraction

@@ -4,8 +4,6 @@ A release is a list of classes; a class is a list of cells (lo, hi), one to an a
 (person, value). An axis is the number of its values. A point is a list of places.
 """
 
-from __future__ import annotations
-
 from itertools import combinations
 from math import inf, log, prod
 

@@ -4,8 +4,6 @@ A release is a dict: person -> the set of their classes. What a class holds - pe
 that it shows - is a dict as well: class -> set.
 """
 
-from __future__ import annotations
-
 
 def members(releases):
     """Who is in each class, (number of the release, class)."""

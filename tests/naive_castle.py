@@ -1,7 +1,5 @@
 """CASTLE in plain Python, records and clusters as lists; promises k alone."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from naive_streams import Costs

@@ -3,8 +3,6 @@
 points: one list of coordinates for each record. Sensitive attributes are given as `Asked`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 

@@ -2,8 +2,6 @@
 below each.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from dataclasses import dataclass
 

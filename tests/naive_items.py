@@ -1,7 +1,5 @@
 """Plain truth about any m known rows: sets of nodes by trying all, and nodes raised one by one."""
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import combinations, pairwise, product
 

@@ -2,8 +2,6 @@
 compared with.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from dataclasses import replace

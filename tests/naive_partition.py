@@ -1,7 +1,5 @@
 """Plain-Python truth for the kernels of the rounded partition."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Party Mondrian on the joined table, one group after the other: slow, plain, by one owner."""
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import pairwise
 

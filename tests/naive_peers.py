@@ -4,8 +4,6 @@ Lists of record numbers, no kernels, no cleverness: every function restates one 
 slowly as it likes. Tests compare the compiled methods with these, record by record.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 
 import numpy as np

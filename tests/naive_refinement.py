@@ -4,8 +4,6 @@ The random numbers are drawn as the kernels draw them, so that both make the sam
 order or one of them is wrong.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -2,8 +2,6 @@
 step.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """Plain-Python truth for the kernels of stream methods."""
 
-from __future__ import annotations
-
 
 class Costs:
     """What a span costs in whole units: positions for linear attributes, climbing for trees."""

@@ -1,7 +1,5 @@
 """The risks of a sample, plainly: sums as the paper has them, and people one by one."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from decimal import Decimal, localcontext
 from math import comb, prod

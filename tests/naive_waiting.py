@@ -2,8 +2,6 @@
 alone is promised.
 """
 
-from __future__ import annotations
-
 from itertools import count, pairwise
 from math import ceil
 

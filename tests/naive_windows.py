@@ -4,8 +4,6 @@ alone.
 What merges clusters that are too small is the repair of all methods, which has its own twin.
 """
 
-from __future__ import annotations
-
 from math import ceil
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a page of HTML holds, whatever its lines are broken like."""
 
-from __future__ import annotations
-
 import re
 
 

@@ -5,8 +5,6 @@ They are forked from a server that has imported everything, so that a test needs
 one.
 """
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import os

@@ -1,7 +1,5 @@
 """Small tables to try the table methods on, as hypothesis makes them, and the Adult table."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from pathlib import Path

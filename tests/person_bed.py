@@ -1,7 +1,5 @@
 """Invented tables in which it is known who is one person, each made from a seed."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

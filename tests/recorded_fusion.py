@@ -2,8 +2,6 @@
 they did not say: in one process, over streams in memory instead of sockets.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import threading

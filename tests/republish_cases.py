@@ -1,7 +1,5 @@
 """Increments of invented wearers, and ledgers made of them, for tests."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Policies of the samples as most tests take them: a plain column, free ends, few promises."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from shoal.samples import patients, purchases

@@ -1,7 +1,5 @@
 """Streams in shards for tests: folders of files, and the local runs that they must equal."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Tables of a few rows as if they did not fit into memory."""
 
-from __future__ import annotations
-
 import pytest
 
 from shoal.auditor import in_parts

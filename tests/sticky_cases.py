@@ -1,7 +1,5 @@
 """Panels of invented people who come again, and ledgers made of them, for tests."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,9 +1,9 @@
 """Generated tables and policies for properties."""
 
-from __future__ import annotations
-
 import polars as pl
 from hypothesis import strategies as st
+
+from sample_policies import content_of
 
 TREE = {"tree": {"north": ["a", "b", {"far": ["c", "d"]}], "south": ["e", "f"]}}
 LEAVES = ["a", "b", "c", "d", "e", "f"]
@@ -55,17 +55,14 @@ def policies_with_tables(draw):
     columns["ill"] = draw(st.lists(st.sampled_from("uvw"), min_size=records, max_size=records))
     attributes["pay"] = {"role": "sensitive", "type": "number"}
     columns["pay"] = draw(st.lists(st.integers(0, 9).map(str), min_size=records, max_size=records))
-    content = {
-        "version": 1,
-        "attributes": attributes,
-        "promises": [
-            {"model": "k-anonymity", "k": draw(st.integers(2, 5))},
-            *draw(_more_promises()),
-        ],
-        "missing": missing,
-        "render": {"order": draw(st.sampled_from(["input", "content", "shuffled"]))},
-        "seed": draw(st.integers(0, 3)),
-    }
+    content = content_of(
+        attributes,
+        draw(st.integers(2, 5)),
+        *draw(_more_promises()),
+        missing=missing,
+        render={"order": draw(st.sampled_from(["input", "content", "shuffled"]))},
+        seed=draw(st.integers(0, 3)),
+    )
     return content, pl.DataFrame(columns)
 
 

@@ -1,7 +1,5 @@
 """Streams as real processes, killed again and again."""
 
-from __future__ import annotations
-
 import json
 import random
 import subprocess

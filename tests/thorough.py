@@ -1,7 +1,5 @@
 """What `make test-all` adds: the cases that `make test` leaves out to end within minutes."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar

@@ -10,8 +10,6 @@ is sent down again could often have been done in one visit. Floors are those of 
 in `pyproject.toml`.
 """
 
-from __future__ import annotations
-
 import sys
 import tomllib
 from collections.abc import Callable

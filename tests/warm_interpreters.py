@@ -8,8 +8,6 @@ other command than `python -m shoal...`, those of shell scripts among them. With
 forked that ends as the command does, with `COMMAND`: others ask what an interpreter imports.
 """
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import gc

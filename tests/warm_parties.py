@@ -4,8 +4,6 @@ tests are forked from.
 No Polars is at work here: its threads would not outlive a fork.
 """
 
-from __future__ import annotations
-
 import gc
 import logging
 import sys

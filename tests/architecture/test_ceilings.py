@@ -4,8 +4,6 @@ Lower a ceiling when you have lowered its figure. A ceiling rises only in a chan
 Those of lines and imports stand a little above, so that a repair and its test fit below.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections import Counter
@@ -30,7 +28,7 @@ CEILINGS = {
     "'so many' and 'so much'": 0,
     "files of changes": 20,
     "words of docs": 60_000,
-    "lines of tests": 86_260,
+    "lines of tests": 84_760,
 }
 
 PLACE = re.compile(r"\.(csv|tsv|parquet|arrow|jsonl|xlsx)\b|\b(sqlite|postgresql|kafka)://")

@@ -1,7 +1,5 @@
 """The door for plug-in authors: its names stay, and it is quick to open."""
 
-from __future__ import annotations
-
 import ast
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What people meet before the code: pages, workflows, image, wheel and manual page."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

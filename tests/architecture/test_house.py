@@ -1,7 +1,5 @@
 """The rules that keep the shape of the house."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import importlib.util

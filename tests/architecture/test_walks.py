@@ -3,8 +3,6 @@
 `PYTHONPATH=src:tests python tests/architecture/test_walks.py` lists the climbs of every walk.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from tempfile import TemporaryDirectory
 

@@ -1,7 +1,5 @@
 """The reports in a real browser: they fit the window, wide and narrow, and ask for nothing else."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Every parameter is explained, and none takes a number beyond reason."""
 
-from __future__ import annotations
-
 import pytest
 
 from shoal.errors import InputError

@@ -1,7 +1,5 @@
 """What every method of fusion promises, whoever wrote it: found in the registry, one battery."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The same battery for every hierarchy maker from the registry."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

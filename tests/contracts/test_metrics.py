@@ -1,7 +1,5 @@
 """The same battery for every measure of utility or risk from the registry."""
 
-from __future__ import annotations
-
 import pytest
 
 from shoal.policy import registry

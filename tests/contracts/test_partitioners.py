@@ -1,7 +1,5 @@
 """The same battery for every method from the registry, plug-ins included."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings

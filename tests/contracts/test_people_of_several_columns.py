@@ -4,8 +4,6 @@ A policy with `subject: [a, b]` must release the very bytes of the table in whic
 role subject, names each combination.
 """
 
-from __future__ import annotations
-
 import json
 
 import polars as pl

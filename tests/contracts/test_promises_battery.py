@@ -1,7 +1,5 @@
 """The same battery for every promise from the registry."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -36,7 +34,7 @@ EXAMPLES = [
     TCloseness(("ill", "where"), 0.5),
     TCloseness(("ill", "where"), 0.5, joint=True),
     AlphaKAnonymity("ill", 0.6, 2),
-    PSensitiveKAnonymity(("ill",), 2, 2),
+    PSensitiveKAnonymity(("ill",), 3, 2),
     KLDiversity(("ill",), 2, 2),
     BetaLikeness(("ill",), 1.5, "basic"),
     BetaLikeness(("ill",), 1.5),

@@ -1,7 +1,5 @@
 """The same battery for every method of global recoding from the registry, plug-ins included."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """The same battery for every method of re-publication from the registry, plug-ins included."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

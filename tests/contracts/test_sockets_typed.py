@@ -1,7 +1,5 @@
 """Every class of the registry fits its protocol as mypy sees it, signatures included."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

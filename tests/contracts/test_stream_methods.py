@@ -1,7 +1,5 @@
 """The same battery for every stream method from the registry."""
 
-from __future__ import annotations
-
 import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings

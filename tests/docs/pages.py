@@ -10,8 +10,6 @@ A mark is a comment right above a block and says how the block is run:
     <!-- docs-test: needs adult.data -->     stands alone: the reader has this file from here on
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What the docs show is run, what they name exists, and what exists is named."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -72,9 +70,8 @@ def with_blocks(*languages: str) -> list[Path]:
     long_where(lambda p: name_of(p) in LENGTHY, with_blocks("console", "bash", "python")),
     ids=name_of,
 )
-def test_every_command_of_a_page_runs_in_order(page, tmp_path, monkeypatch, capfd):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)
+def test_every_command_of_a_page_runs_in_order(page, folder, monkeypatch, capfd):
+    monkeypatch.syspath_prepend(folder)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.delenv("SHOAL_PSEUDONYM_KEY", raising=False)
     names: dict = {"__name__": "docs"}
@@ -165,9 +162,8 @@ def wordwise(line: str) -> str:
     return FIGURES.sub("#", line).rstrip()
 
 
-def test_the_readme_shows_the_table_that_the_sample_gives(tmp_path, monkeypatch):
+def test_the_readme_shows_the_table_that_the_sample_gives(folder):
     """Before and after: the first records of the release, and of the sample the same people's."""
-    monkeypatch.chdir(tmp_path)
     assert status_of(shlex.split("sample patients -n 1000 --seed 7 -o patients.csv -q")) == 0
     assert (
         status_of(

@@ -1,7 +1,5 @@
 """The newcomer's exercise: the package of docs/extending.md is built, installed and used."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

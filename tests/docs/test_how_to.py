@@ -1,7 +1,5 @@
 """The files of the how-tos do what their pages say, with small stand-ins for what runs them."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 import runpy

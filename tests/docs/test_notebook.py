@@ -4,8 +4,6 @@ Its code cells are read from JSON and run in order in one namespace, as a kernel
 docs/decisions/libraries.md.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 from pathlib import Path
@@ -31,8 +29,7 @@ def run(source: str, where: str, names: dict) -> object:
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
-def test_every_cell_runs_in_order_and_shows_itself(path, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+def test_every_cell_runs_in_order_and_shows_itself(path, folder, capsys):
     names: dict = {"__name__": "__main__"}
     shown = []
     for number, cell in enumerate(cells(path), 1):
@@ -44,7 +41,7 @@ def test_every_cell_runs_in_order_and_shows_itself(path, tmp_path, monkeypatch, 
     assert len(shown) >= 8
     assert all(text.strip() for text in shown)
     made = {"report.html", "patients.policy.yaml", "release.parquet"}
-    assert {each.name for each in tmp_path.iterdir()} == made | {"release.parquet.certificate.json"}
+    assert {each.name for each in folder.iterdir()} == made | {"release.parquet.certificate.json"}
     numbers = [int(word) for word in capsys.readouterr().out.split() if word.isdigit()]
     estimate, true = numbers[-2:]
     assert abs(estimate - true) < 0.1 * true

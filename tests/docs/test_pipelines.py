@@ -1,7 +1,5 @@
 """The recipes for pipelines do what they say, with small stand-ins for the orchestrators."""
 
-from __future__ import annotations
-
 import importlib.util
 import shlex
 import subprocess
@@ -22,16 +20,15 @@ FILES = {block.argument: block.text for block in blocks(PAGE) if block.mark == "
 
 
 @pytest.fixture
-def released(tmp_path, monkeypatch) -> Path:
+def released(folder, monkeypatch) -> Path:
     """A 10-anonymous table, and the shell standing beside it."""
-    monkeypatch.chdir(tmp_path)
     path = f"{Path(sys.executable).parent}"
     monkeypatch.setenv("PATH", path, prepend=":")
     sample = "sample patients -n 300 --seed 7 -o patients.csv -q"
     publish = "publish patients.csv -p patients.policy.yaml -o released.csv --method mondrian -q"
     for command in (sample, publish):
         assert status_of(shlex.split(command)) == 0
-    return tmp_path / "released.csv"
+    return folder / "released.csv"
 
 
 def without_one_record(released: Path) -> None:

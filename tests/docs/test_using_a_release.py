@@ -3,8 +3,6 @@
 The page's Python is run with all other pages.
 """
 
-from __future__ import annotations
-
 import shlex
 import shutil
 import subprocess
@@ -24,9 +22,8 @@ def shown(language: str) -> list[str]:
 
 
 @pytest.fixture
-def published(tmp_path, monkeypatch) -> pl.DataFrame:
+def published(folder) -> pl.DataFrame:
     """The page's release, in the folder where its commands are run."""
-    monkeypatch.chdir(tmp_path)
     listed = [
         line.removeprefix("$ ")
         for text in shown("console")

@@ -3,8 +3,6 @@
 Ends with status 1 where publish, an audit, `verify` and the checker disagree, or something breaks.
 """
 
-from __future__ import annotations
-
 import argparse
 import gc
 import multiprocessing

@@ -4,8 +4,6 @@ With promises about a population and about samples, with and without the origina
 past it; all through the command line.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 from dataclasses import replace

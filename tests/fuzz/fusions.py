@@ -1,7 +1,5 @@
 """Fusions: real processes of one owner or three; their release judged, audited and verified."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from random import Random

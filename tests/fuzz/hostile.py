@@ -8,8 +8,6 @@ Cases run one after the other in a process that has loaded everything; one that 
 a crash or for memory, is a finding, and the next process goes on behind it.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import gzip

@@ -1,7 +1,5 @@
 """The checker: a published CSV against its policy and, where it is at hand, the original."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Ledgers: every release judged by itself, and the whole published table as of each."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from random import Random

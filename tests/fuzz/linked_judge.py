@@ -3,8 +3,6 @@
 It reads the published files as text, puts every person's rows together, and counts by trying all.
 """
 
-from __future__ import annotations
-
 import csv
 from collections import Counter
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """How many published rows have no row of the original of their own, by trying to pass rows on."""
 
-from __future__ import annotations
-
 from functools import cache
 
 from fuzz.cells import Policy, Table, covers, number

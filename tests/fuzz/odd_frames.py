@@ -3,8 +3,6 @@
 A case is a function of Shoal's Python door with such a frame: it gives a result, or a ShoalError.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import random
 from collections.abc import Callable

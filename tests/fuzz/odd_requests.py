@@ -1,7 +1,5 @@
 """Random requests to the page of `shoal ui`: forms of its own with other fields, and odd ones."""
 
-from __future__ import annotations
-
 import random
 import re
 import sys

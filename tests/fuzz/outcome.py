@@ -1,7 +1,5 @@
 """What a case came to, and how a certificate compares with the checker's verdict."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Mapping

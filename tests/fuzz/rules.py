@@ -3,8 +3,6 @@
 Counts are whole numbers, shares fractions; logarithms have 60 digits.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from collections import Counter, defaultdict
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A failing case made small: fewer rows, columns and promises, while it fails in the same way."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

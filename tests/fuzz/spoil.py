@@ -1,7 +1,5 @@
 """Releases broken by hand: in one cell, one row, one class, one person's rows."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from random import Random
 from typing import Any

@@ -1,7 +1,5 @@
 """Streams: every prefix of the sink judged, then the file that the command would write."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from random import Random
 

@@ -1,7 +1,5 @@
 """Tables: published, judged, audited with and without the original, verified, and spoilt."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from random import Random
 from typing import Any

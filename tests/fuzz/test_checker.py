@@ -1,7 +1,5 @@
 """The checker by hand, and that it shares nothing with what it checks."""
 
-from __future__ import annotations
-
 import ast
 import sys
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """A slice of `make fuzz HOSTILE=20000`."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator
 from typing import Any

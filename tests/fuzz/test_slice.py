@@ -1,7 +1,5 @@
 """A slice of `make fuzz`: every registered method, on a few cases each."""
 
-from __future__ import annotations
-
 import os
 import secrets
 

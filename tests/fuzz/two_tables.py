@@ -1,7 +1,5 @@
 """Releases of two tables: published, judged with the standard library alone, audited and spoilt."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from fractions import Fraction
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Worlds: a few people with visits, drugs and tags, published as linked tables, and found again."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

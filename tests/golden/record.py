@@ -11,8 +11,6 @@ that is meant to change releases records them again and says so in its commit. C
 without their times, the version and the statistics of a search.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import io

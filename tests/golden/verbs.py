@@ -16,8 +16,6 @@ from one version to the next: see `Normalised`. Not recorded: the text of `shoal
 refusals that list methods, as methods come and go.
 """
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import hashlib

@@ -1,7 +1,5 @@
 """A quick run of the paper that a module of tests is about."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

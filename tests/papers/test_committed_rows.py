@@ -1,7 +1,5 @@
 """What is committed under papers/ is what today's code measures on the same data."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The papers' figures: few curves, one style each, nothing clipped."""
 
-from __future__ import annotations
-
 import html
 import re
 from pathlib import Path

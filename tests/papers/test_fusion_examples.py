@@ -1,7 +1,5 @@
 """Yang and Wang 2017: table 1 worked through, and their rule on Adult."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Worked examples and theorems of the papers that define the promises."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`shoal reproduce NAME --quick`: every paper's small run comes to its end."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

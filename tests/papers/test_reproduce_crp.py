@@ -1,7 +1,5 @@
 """`shoal reproduce crp`: what is run, and how verdicts come about."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

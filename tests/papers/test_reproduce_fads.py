@@ -1,7 +1,5 @@
 """`shoal reproduce fads`: what is run, and how verdicts come about."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """`shoal reproduce fusion`: what is run, and how verdicts come about."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """`shoal reproduce joint`: what is run, what the attack counts, and how verdicts come about."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """`shoal reproduce`: what is run, how verdicts come about, and what survives a kill."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os
@@ -56,31 +54,26 @@ def untimed(folder: Path) -> list[dict]:
 
 
 def test_a_quick_run_needs_no_data_and_writes_rows_tables_figures_and_verdicts(
-    shoal, tmp_path, monkeypatch
+    shoal, folder, monkeypatch
 ):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("SHOAL_DATA", str(tmp_path / "nowhere"))
-    ran = shoal("reproduce", "rounded-partition", "--quick", "--out", "out", "-q")
-    assert ran.status == 0, ran.err
-    names = {path.name for path in (tmp_path / "out" / "rounded-partition").iterdir()}
+    monkeypatch.setenv("SHOAL_DATA", str(folder / "nowhere"))
+    ran = shoal("reproduce", "rounded-partition", "--quick", "--out", "out", "-q", status=0)
+    names = {path.name for path in (folder / "out" / "rounded-partition").iterdir()}
     figures = {f"figure_5{letter}.svg" for letter in "abcd"}
     assert names == {"rows.jsonl", "results.csv", "results.json", "verdicts.md"} | figures
     assert all(name in ran.err for name in names)
 
 
-def test_absent_data_are_one_error_that_says_where_they_may_lie(shoal, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("SHOAL_DATA", str(tmp_path / "nowhere"))
-    ran = shoal("reproduce", "rounded-partition", "-q")
-    assert ran.status == 2
+def test_absent_data_are_one_error_that_says_where_they_may_lie(shoal, folder, monkeypatch):
+    monkeypatch.setenv("SHOAL_DATA", str(folder / "nowhere"))
+    ran = shoal("reproduce", "rounded-partition", "-q", status=2)
     assert "--data DIR" in ran.err
     assert "--quick" in ran.err
-    assert not (tmp_path / "reproduced").exists()
+    assert not (folder / "reproduced").exists()
 
 
 def test_an_unknown_paper_is_refused_with_the_known_ones(shoal, tmp_path):
-    ran = shoal("reproduce", "nothing-such", "--out", tmp_path)
-    assert ran.status == 2
+    ran = shoal("reproduce", "nothing-such", "--out", tmp_path, status=2)
     assert "rounded-partition" in ran.err
 
 
@@ -346,12 +339,26 @@ def claim(about: str):
 
 
 @pytest.mark.parametrize(
-    ("counts", "verdict"),
-    [((50, 20, 10), Verdict.HOLDS), ((50, 19, 10), Verdict.IN_PART), ((49, 19, 9), Verdict.FAILS)],
+    ("about", "records", "figure", "found", "verdict"),
+    [
+        ("theorem 1", 101, "classes", (50, 20, 10), Verdict.HOLDS),
+        ("theorem 1", 101, "classes", (50, 19, 10), Verdict.IN_PART),
+        ("theorem 1", 101, "classes", (49, 19, 9), Verdict.FAILS),
+        # where k is above 3
+        ("corollary 1", 101, "largest", (3, 8, 18), Verdict.HOLDS),
+        ("corollary 1", 101, "largest", (3, 9, 18), Verdict.IN_PART),
+        ("corollary 1", 101, "largest", (3, 9, 19), Verdict.FAILS),
+        # from 2k square on: 2 divides the records, 5 does not, and they are too few for 10
+        ("corollary 2", 102, "largest", (2, 6, 19), Verdict.HOLDS),
+        ("corollary 2", 102, "largest", (3, 6, 19), Verdict.IN_PART),
+        ("corollary 2", 102, "largest", (3, 7, 11), Verdict.FAILS),
+    ],
 )
-def test_theorem_1_is_judged_by_the_number_of_classes(counts, verdict):
-    rows = [{"k": k, "records": 101, "classes": c} for k, c in zip((2, 5, 10), counts, strict=True)]
-    assert claim("theorem 1").judge(View({FLEXIBLE: rows})).verdict is verdict
+def test_what_is_claimed_of_every_k_is_judged_by_its_figures(
+    about, records, figure, found, verdict
+):
+    rows = [{"k": k, "records": records, figure: n} for k, n in zip((2, 5, 10), found, strict=True)]
+    assert claim(about).judge(View({FLEXIBLE: rows})).verdict is verdict
 
 
 @pytest.mark.parametrize(("largest", "verdict"), [(11, Verdict.HOLDS), (12, Verdict.FAILS)])
@@ -372,29 +379,6 @@ def test_theorems_3_and_4_are_judged_by_how_time_grows(theorem, curve, power, ve
         for n in (1000, 2000, 16_000)
     ]
     assert claim(f"theorem {theorem}").judge(View({curve: rows})).verdict is verdict
-
-
-@pytest.mark.parametrize(
-    ("largest", "verdict"),
-    [((3, 8, 18), Verdict.HOLDS), ((3, 9, 18), Verdict.IN_PART), ((3, 9, 19), Verdict.FAILS)],
-)
-def test_corollary_1_is_judged_where_k_is_above_3(largest, verdict):
-    rows = [
-        {"k": k, "records": 101, "largest": m} for k, m in zip((2, 5, 10), largest, strict=True)
-    ]
-    assert claim("corollary 1").judge(View({FLEXIBLE: rows})).verdict is verdict
-
-
-@pytest.mark.parametrize(
-    ("largest", "verdict"),
-    [((2, 6, 19), Verdict.HOLDS), ((3, 6, 19), Verdict.IN_PART), ((3, 7, 11), Verdict.FAILS)],
-)
-def test_corollary_2_is_judged_from_2k_square_records_on(largest, verdict):
-    """102 records: 2 divides them, 5 does not, and they are too few for 10."""
-    rows = [
-        {"k": k, "records": 102, "largest": m} for k, m in zip((2, 5, 10), largest, strict=True)
-    ]
-    assert claim("corollary 2").judge(View({FLEXIBLE: rows})).verdict is verdict
 
 
 def test_theorem_2_allows_one_more_than_k_from_twice_its_square_on():

@@ -1,7 +1,5 @@
 """`shoal reproduce tcloseness`: what is run, and how verdicts come about."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -110,29 +108,27 @@ def view(heights, label=PAPERS, **others) -> View:
     )
 
 
-@pytest.mark.parametrize(
-    ("heights", "verdict"),
-    [
-        (lambda k, t: k - t, Verdict.HOLDS),
-        (lambda k, t: k, Verdict.HOLDS),
-        (lambda k, t: k + t, Verdict.FAILS),
-        (lambda k, t: -abs(t - 0.15), Verdict.IN_PART),
-    ],
-)
-def test_a_curve_falls_with_t_where_no_step_raises_it(heights, verdict):
-    assert falls_with_t("y")(view(heights)).verdict is verdict
+FALLS, RISES, BENDS = falls_with_t("y"), rises_with_k("y"), falls_mostly_before("y", 0.15)
 
 
 @pytest.mark.parametrize(
-    ("heights", "verdict"),
+    ("judged", "heights", "verdict"),
     [
-        (lambda k, t: k, Verdict.HOLDS),
-        (lambda k, t: -k, Verdict.FAILS),
-        (lambda k, t: k if t < 0.2 else -k, Verdict.IN_PART),
+        (FALLS, lambda k, t: k - t, Verdict.HOLDS),
+        (FALLS, lambda k, t: k, Verdict.HOLDS),
+        (FALLS, lambda k, t: k + t, Verdict.FAILS),
+        (FALLS, lambda k, t: -abs(t - 0.15), Verdict.IN_PART),
+        (RISES, lambda k, t: k, Verdict.HOLDS),
+        (RISES, lambda k, t: -k, Verdict.FAILS),
+        (RISES, lambda k, t: k if t < 0.2 else -k, Verdict.IN_PART),
+        # more before than after
+        (BENDS, lambda k, t: max(0.15 - t, 0), Verdict.HOLDS),
+        (BENDS, lambda k, t: -max(t - 0.15, 0), Verdict.FAILS),
+        (BENDS, lambda k, t: (k - 15) * (0.15 - t), Verdict.IN_PART),
     ],
 )
-def test_curves_rise_with_k_where_no_step_of_k_lowers_them(heights, verdict):
-    assert rises_with_k("y")(view(heights)).verdict is verdict
+def test_curves_are_judged_by_every_step(judged, heights, verdict):
+    assert judged(view(heights)).verdict is verdict
 
 
 @pytest.mark.parametrize(
@@ -154,18 +150,6 @@ def test_only_steps_of_time_beyond_the_spread_count(seconds, spread, along, verd
         for k in KS
     }
     assert takes_less_time(along)(View(rows)).verdict is verdict
-
-
-@pytest.mark.parametrize(
-    ("heights", "verdict"),
-    [
-        (lambda k, t: max(0.15 - t, 0), Verdict.HOLDS),
-        (lambda k, t: -max(t - 0.15, 0), Verdict.FAILS),
-        (lambda k, t: (k - 15) * abs(t - 0.15) * (1 if t < 0.15 else -1), Verdict.IN_PART),
-    ],
-)
-def test_time_bends_where_it_falls_more_before_than_after(heights, verdict):
-    assert falls_mostly_before("y", 0.15)(view(heights)).verdict is verdict
 
 
 def test_a_method_is_at_most_the_better_of_two_cell_by_cell():

@@ -2,8 +2,6 @@
 corollaries.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest

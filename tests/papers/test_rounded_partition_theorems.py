@@ -1,7 +1,5 @@
 """Theorems 1 and 2 and the corollaries of Wu, Tang, Ni, Sun (2012), on any table."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """The hash of what made a paper's rows sees what code does, not how it is written."""
 
-from __future__ import annotations
-
 import ast
 
 import pytest

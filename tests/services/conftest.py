@@ -1,7 +1,5 @@
 """Servers that several modules share, since they take seconds to start."""
 
-from __future__ import annotations
-
 import pytest
 
 from kafka_broker import broker_in, why_not

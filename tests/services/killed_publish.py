@@ -7,8 +7,6 @@ that call, so that it may happen inside a library. Where CALLS is 0, it prints h
 many there are.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

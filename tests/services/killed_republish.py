@@ -6,8 +6,6 @@ Calls are counted from when the release is about to be put into the table. SECON
 so that it may happen inside a library.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -6,8 +6,6 @@ FOLDER holds `in`, `policy.json` and what is written. PLACE is a key of PLACES, 
 at which time of coming there. ENGINE: `spark`, or `here` for tasks in this process.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -2,8 +2,6 @@
 strangers.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 import os

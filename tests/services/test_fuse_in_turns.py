@@ -2,8 +2,6 @@
 transcript that says no more than the table.
 """
 
-from __future__ import annotations
-
 import shutil
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Real owners fuse the same people again: both releases together keep k, or there is no second."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Whatever a party says, the others end with the table of the fusion or with one line about it."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

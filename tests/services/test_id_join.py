@@ -1,7 +1,5 @@
 """Masking on all cores: in order, few chunks ahead, and by processes that die with their party."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

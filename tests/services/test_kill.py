@@ -1,7 +1,5 @@
 """Real processes, killed at any instant: an output is whole or it is not there."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -109,12 +107,11 @@ PUBLISHERS = sorted(m.name for m in registry.methods().values() if m.verb == "pu
     long_but("mondrian", sorted({"mondrian", *every(6, PUBLISHERS, first=2), *OWN_METHODS})),
 )
 def test_killed_between_any_two_steps_on_disk_a_release_is_whole_or_not_there(
-    tmp_path, monkeypatch, method
+    folder, monkeypatch, method
 ):
     """The first of two tables is not there without the second one, and none without its proof; and
     the next run publishes the same and sweeps what was left.
     """
-    monkeypatch.chdir(tmp_path)
     frame, policy = patients_for(method)
     frame.write_csv("patients.csv")
     second = [sensitive_path("out.csv")] * (method in OWN_METHODS)

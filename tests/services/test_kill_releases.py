@@ -3,8 +3,6 @@
 SHOAL_KILLS=100 kills a hundred in each place.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random
@@ -43,9 +41,8 @@ TABLES = ("people", "visits", "drugs")
 
 
 @pytest.fixture
-def released(tmp_path, monkeypatch):
+def released(folder):
     """A folder with patients and a quick policy, and the shell standing in it."""
-    monkeypatch.chdir(tmp_path)
     patients.generate(RECORDS, 1).write_csv("patients.csv")
     Path("policy.yaml").write_text(PATIENTS + "\nmethod: {name: mondrian}\n")
 
@@ -68,9 +65,8 @@ def check_whole(output: str, may_lack: bool) -> str:
 
 
 @pytest.fixture
-def clinic(tmp_path, monkeypatch):
+def clinic(folder):
     """A folder with linked tables and their policy, and the shell standing in it."""
-    monkeypatch.chdir(tmp_path)
     Path("clinic").mkdir()
     for name, frame in linked_cases.world(60).items():
         frame.write_csv(f"clinic/{name}.csv")

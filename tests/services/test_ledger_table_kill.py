@@ -4,8 +4,6 @@ without the server.
 SHOAL_LONG=1 kills more often, SHOAL_KILLS=100 a hundred times in each database.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random
@@ -46,10 +44,9 @@ PEOPLE = 60
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def place(folder):
     Path("p.json").write_text(json.dumps({**POLICY, "method": {"name": "crp"}}))
-    return tmp_path
+    return folder
 
 
 @pytest.fixture(scope="module")

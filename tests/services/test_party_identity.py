@@ -1,7 +1,5 @@
 """A party with a wrong key, certificate or address ends at once, and says which file is wrong."""
 
-from __future__ import annotations
-
 import shutil
 import socket
 

@@ -1,7 +1,5 @@
 """A party with a torn journal says what it drops; one with a damaged journal ends."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -2,8 +2,6 @@
 the run ends.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from contextlib import suppress

@@ -19,8 +19,6 @@ The states that a party waits in, by the message that does not come:
     finishing       any, until the others have everything: see there, too
 """
 
-from __future__ import annotations
-
 import time
 
 import pytest

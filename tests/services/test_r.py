@@ -1,7 +1,5 @@
 """The R package in r/shoal, installed from the clone: its own tests, its manual and its page."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

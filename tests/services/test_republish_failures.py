@@ -1,7 +1,5 @@
 """Whatever fails in the middle of an append, the ledger is as it was or has the whole release."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

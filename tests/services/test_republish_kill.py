@@ -1,7 +1,5 @@
 """Real processes that append to one ledger: killed at any instant, or two at once."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -2,8 +2,6 @@
 too few parties.
 """
 
-from __future__ import annotations
-
 import json
 import queue
 import random
@@ -209,14 +207,14 @@ def test_an_impossible_result_of_a_round_ends_the_run(steps, winner):
         winner_of(steps, owners=3, ahead=4)
 
 
+def of_a_party() -> subprocess.Popen:
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    return subprocess.Popen([sys.executable, "-m", secure_maximum.__name__], **pipes)
+
+
 def test_the_process_of_a_party_that_was_killed_ends_in_silence():
     """Its standard output breaks before it sees the end of its input; what it says is nobody's."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", secure_maximum.__name__],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+    process = of_a_party()
     process.stdout.close()
     setup = {"number": 0, "computing": 3, "owners": 3, "bits": 32}
     write_frame(process.stdin, BIDS, 0, 0, json.dumps(setup).encode())
@@ -227,12 +225,7 @@ def test_the_process_of_a_party_that_was_killed_ends_in_silence():
 
 
 def test_another_error_of_the_process_is_shown():
-    process = subprocess.Popen(
-        [sys.executable, "-m", secure_maximum.__name__],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+    process = of_a_party()
     write_frame(process.stdin, BIDS, 0, 0, b"{}")
     _, said = process.communicate(timeout=60)
     assert process.returncode != 0

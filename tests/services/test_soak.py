@@ -1,7 +1,5 @@
 """A slice of `make soak`: one trial of each room, and a soak that finds what it looks for."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

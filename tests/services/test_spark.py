@@ -2,8 +2,6 @@
 drivers.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

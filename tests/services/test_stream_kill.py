@@ -2,8 +2,6 @@
 published.
 """
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import hashlib
@@ -48,12 +46,11 @@ LITTLE_ROOM = (
 
 
 @pytest.fixture
-def shop(tmp_path, monkeypatch):
-    purchases.generate(6000, 2).write_csv(tmp_path / "p.csv")
-    (tmp_path / "policy.yaml").write_text(PURCHASES.replace("delta: 1000", "delta: 300"))
-    monkeypatch.chdir(tmp_path)
+def shop(folder, monkeypatch):
+    purchases.generate(6000, 2).write_csv(folder / "p.csv")
+    (folder / "policy.yaml").write_text(PURCHASES.replace("delta: 1000", "delta: 300"))
     monkeypatch.setattr("shoal.connectors.feeds.PIECE", 40_000)
-    return tmp_path
+    return folder
 
 
 def order(folder, **more) -> StreamOptions:

@@ -1,7 +1,5 @@
 """Streams into tables as real processes: killed or disconnected, each row is written once."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -22,10 +20,9 @@ SCRIPT = f"import sys, shoal.connectors.feeds as f; f.PIECE = 12_000; {COMMAND}"
 
 
 @pytest.fixture
-def address(tmp_path, monkeypatch, request):
-    purchases.generate(ROWS, 2).write_csv(tmp_path / "p.csv")
-    (tmp_path / "policy.yaml").write_text(PURCHASES.replace("delta: 1000", "delta: 300"))
-    monkeypatch.chdir(tmp_path)
+def address(folder, request):
+    purchases.generate(ROWS, 2).write_csv(folder / "p.csv")
+    (folder / "policy.yaml").write_text(PURCHASES.replace("delta: 1000", "delta: 300"))
     if request.param == "sqlite":
         yield "sqlite:///out.db?table=released"
         return
@@ -41,7 +38,6 @@ def test_a_stream_that_is_killed_again_and_again_puts_every_row_once(address, tm
     command += ["-o", address, "--checkpoint", "ck"]
     killed_at_work(lambda: subprocess.Popen(command, cwd=tmp_path), tmp_path / "ck", KILLS)
     assert files.read(address).frame.equals(expected)
-    found = shoal("audit", address, "-p", "policy.yaml", "--json")
-    assert found.status == 0
+    found = shoal("audit", address, "-p", "policy.yaml", "--json", status=0)
     assert json.loads(found.out)["records"]["out"] == ROWS
     assert shoal("verify", address, "-p", "policy.yaml").status == 0

@@ -1,7 +1,5 @@
 """The command line: rooms in turn, until the time or the number of trials is over."""
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import random

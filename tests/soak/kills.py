@@ -4,8 +4,6 @@ The one outcome is the table of a fusion that nothing disturbs. Parties that are
 fail for a reason that may pass, are started again, as `shoal fuse` and people do.
 """
 
-from __future__ import annotations
-
 import random
 import time
 from functools import cache

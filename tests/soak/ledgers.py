@@ -1,8 +1,6 @@
 """Ledgers whose appends are killed, and whose files are damaged: whole, each increment published
 once; and no flipped bit passes. Some put their releases into a table as well: the same rows."""
 
-from __future__ import annotations
-
 import json
 import random
 import shutil

@@ -4,8 +4,6 @@ Half of them stand in place of an earlier release. What the run had in files has
 room comes back with its end; a draft that it left is hidden, and goes with the next run.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import signal

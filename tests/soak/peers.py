@@ -1,8 +1,6 @@
 """Fusions in which one party sends malformed messages: the others end in time and say so, or the
 table is the right one."""
 
-from __future__ import annotations
-
 import random
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Commands as processes that start at once: forked from a server that has imported everything."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import random

@@ -1,8 +1,6 @@
 """Streams that are killed, and whose checkpoint is damaged: the output of one that was not, or none
 that was changed."""
 
-from __future__ import annotations
-
 import random
 from functools import cache
 from pathlib import Path

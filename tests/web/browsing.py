@@ -1,7 +1,5 @@
 """A real browser at the page: how it comes in, what is watched of it, keys that are counted."""
 
-from __future__ import annotations
-
 import shutil
 
 from shoal.web import policy_text

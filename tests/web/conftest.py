@@ -1,7 +1,5 @@
 """A page of a project, and somebody who looks at it."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from importlib.util import find_spec

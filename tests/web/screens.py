@@ -2,8 +2,6 @@
 environment: test_language runs it.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import sys

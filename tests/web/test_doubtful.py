@@ -1,7 +1,5 @@
 """The question whether cells among numbers mean no value, asked and answered on the page."""
 
-from __future__ import annotations
-
 import polars as pl
 import pytest
 

@@ -1,7 +1,5 @@
 """Each control of the page as an edit of the policy."""
 
-from __future__ import annotations
-
 from urllib.parse import quote
 
 import pytest

@@ -1,7 +1,5 @@
 """What somebody sees for the first time on Open, Columns, Promises and Result."""
 
-from __future__ import annotations
-
 import re
 
 import polars as pl

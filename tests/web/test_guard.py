@@ -1,7 +1,5 @@
 """The security rules S1 to S7, S10, S11: who may ask, what every answer carries."""
 
-from __future__ import annotations
-
 import ast
 import asyncio
 import http.client

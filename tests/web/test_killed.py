@@ -1,7 +1,5 @@
 """Whatever is killed: a sentence, nothing half-written, and the next thing works."""
 
-from __future__ import annotations
-
 import pytest
 
 from shoal.errors import InputError

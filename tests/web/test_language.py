@@ -1,7 +1,5 @@
 """Every string of page, report and dossier comes from the catalogue: a pseudo-language shows it."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

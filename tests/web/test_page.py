@@ -1,7 +1,5 @@
 """The way through the page without a browser: from a table to a draft."""
 
-from __future__ import annotations
-
 import json
 import re
 
@@ -11,6 +9,7 @@ import pytest
 import yaml
 
 import shoal
+from sample_policies import content_of
 from shoal.connectors.traces import write_trace
 from shoal.samples import survey
 from shoal.web.frame import percent
@@ -107,12 +106,9 @@ def test_rows_of_a_number_without_a_place_are_counted_however_it_is_written(tmp_
     table = tmp_path / "weights.csv"
     table.write_text("weight;sex\n" + "70,5;f\n" * 3 + "7,4;m\n" * 2)
     number = {"role": "quasi", "type": "number", "domain": [20, 130]}
-    policy = {
-        "version": 1,
-        "read": {"delimiter": ";", "decimal": ","},
-        "attributes": {"weight": number, "sex": {"role": "quasi"}},
-        "promises": [{"model": "k-anonymity", "k": 2}],
-    }
+    policy = content_of(
+        {"weight": number, "sex": "quasi"}, 2, read={"delimiter": ";", "decimal": ","}
+    )
     asked = {"table": str(table), "policy": policy, "base": str(tmp_path), "attribute": "weight"}
     assert Looks().look_show_values(**asked) == {"values": [{"value": "7.4", "rows": 2}]}
 

@@ -1,7 +1,5 @@
 """The folder of a project: what is written, the history of edits, and the way back."""
 
-from __future__ import annotations
-
 import os
 import stat
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The gate: what keeps it shut, what a sign-off is over, and what leaves."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

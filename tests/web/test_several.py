@@ -1,7 +1,5 @@
 """Several tables on the page: one list of columns, links that are asked once, and looks at all."""
 
-from __future__ import annotations
-
 from collections import Counter
 from copy import deepcopy
 from datetime import timedelta

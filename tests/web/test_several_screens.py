@@ -1,7 +1,5 @@
 """The screens of several tables, from the answers to a release, without a browser."""
 
-from __future__ import annotations
-
 import re
 import shutil
 

@@ -1,7 +1,5 @@
 """Where a fresh steward stumbled between the draft and the release."""
 
-from __future__ import annotations
-
 import re
 
 import polars as pl

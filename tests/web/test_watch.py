@@ -1,7 +1,5 @@
 """Streams and ledgers on the page: read, and left as they are."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

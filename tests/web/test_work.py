@@ -1,7 +1,5 @@
 """The desk: how long a page waits for it."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 

@@ -1,7 +1,5 @@
 """A hospital's workbook of three sheets: what Open shows of it, and what Columns asks."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Sequence

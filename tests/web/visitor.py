@@ -1,7 +1,5 @@
 """A browser without a screen: it keeps its cookie, follows redirects and sends the page's forms."""
 
-from __future__ import annotations
-
 import asyncio
 import http.client
 import re

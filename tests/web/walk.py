@@ -2,8 +2,6 @@
 docs' pictures. Each step is named where a picture of it would be taken.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from html import unescape

@@ -1,7 +1,5 @@
 """Every file that the page may write, as its description names them."""
 
-from __future__ import annotations
-
 import re
 
 WRITTEN = re.compile(

@@ -1,7 +1,5 @@
 """What an attacker sees of one row: by hand, after a shuffle, and against a plain twin."""
 
-from __future__ import annotations
-
 import json
 
 import polars as pl
@@ -153,13 +151,12 @@ def test_every_row_is_counted_as_by_a_plain_twin():
     assert chances[views.of_row("most-exposed").row - 1] == max(chances)
 
 
-def test_the_command_shows_values_on_standard_output_alone(tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_the_command_shows_values_on_standard_output_alone(folder, capsys):
     RELEASED.write_csv("r.csv")
     ORIGINAL.write_csv("o.csv")
-    (tmp_path / "p.json").write_text(json.dumps(POLICY))
+    (folder / "p.json").write_text(json.dumps(POLICY))
     asked = ["attack", "r.csv", "-p", "p.json", "--original", "o.csv", "--person", "6"]
-    before = sorted(tmp_path.iterdir())
+    before = sorted(folder.iterdir())
     assert status_of(asked) == 0
     shown = capsys.readouterr()
     assert "who looks the same: 3 people" in shown.out
@@ -168,5 +165,5 @@ def test_the_command_shows_values_on_standard_output_alone(tmp_path, capsys, mon
     assert status_of([*asked, "--json"]) == 0
     view = shoal.attacker_view("r.csv", POLICY, "o.csv", 6).to_dict()
     assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(view))
-    assert sorted(tmp_path.iterdir()) == before
+    assert sorted(folder.iterdir()) == before
     assert "gout" not in shown.err

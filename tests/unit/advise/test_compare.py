@@ -1,7 +1,5 @@
 """Which method, which k, at what loss: the figures of a publish, side by side."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace
@@ -356,10 +354,7 @@ def test_what_was_measured_stands_under_its_promise_though_one_k_asks_for_less()
     assert shown["k-anonymity"] == ["-", "3"]
 
 
-def test_the_command_that_is_recommended_without_a_k_is_one_that_publishes(
-    tmp_path, monkeypatch, shoal
-):
-    monkeypatch.chdir(tmp_path)
+def test_the_command_that_is_recommended_without_a_k_is_one_that_publishes(folder, shoal):
     shoal(*"sample survey -n 200 --seed 7 -o survey.csv".split())
     shoal(*"compare survey.csv -p survey.policy.yaml --methods risk --report page.html".split())
     command = re.search(r"<pre>shoal (publish .*)</pre>", Path("page.html").read_text())[1]
@@ -481,8 +476,7 @@ COMMAND = (
 
 
 def test_the_table_has_a_line_per_method_and_k_in_aligned_columns(workplace, shoal):
-    done = shoal(*COMMAND, "-q")
-    assert done.status == 0
+    done = shoal(*COMMAND, "-q", status=0)
     head, *lines = done.out.split("\n\n")[0].splitlines()
     assert [line.split()[1] for line in lines] == ["5", "5", "20", "20"]
     assert {line.split()[0] for line in lines[:2]} == set(COMMAND[5].split(","))
@@ -529,16 +523,13 @@ def test_json_on_the_screen_and_in_a_file_are_the_same_comparison(workplace, sho
     ],
 )
 def test_what_can_not_be_asked_ends_with_2_and_leaves_nothing(workplace, shoal, options, told):
-    done = shoal(*COMMAND, *options)
-    assert done.status == 2
-    assert told in done.err
+    assert told in shoal(*COMMAND, *options, status=2).err
     assert sorted(path.name for path in workplace.iterdir()) == ["patients.csv", "policy.yaml"]
 
 
 def test_some_k_out_of_reach_ends_with_0_all_of_them_with_3(workplace, shoal):
     assert shoal(*COMMAND, "--ks", "5,5000").status == 0
-    done = shoal(*COMMAND, "--ks", "5000", "--report", "report.html")
-    assert done.status == 3
+    done = shoal(*COMMAND, "--ks", "5000", "--report", "report.html", status=3)
     assert "no release at k=5000" in done.out
     assert "the nearest that holds is k = " in done.out
     assert done.err == "shoal: no method reaches any of these k\n"  # nothing is said twice
@@ -551,9 +542,7 @@ def test_a_broken_promise_ends_with_1_after_the_table_is_shown(
     workplace, shoal, monkeypatch, broken
 ):
     monkeypatch.setattr("shoal.advise.compare.compare", lambda *_, **__: broken)
-    done = shoal(*COMMAND)
-    assert done.status == 1
-    assert "BROKEN k=10, mondrian: k-anonymity does not hold" in done.out
+    assert "BROKEN k=10, mondrian: k-anonymity does not hold" in shoal(*COMMAND, status=1).out
 
 
 def test_ctrl_c_ends_with_130_and_leaves_nothing(workplace, shoal, monkeypatch):
@@ -561,8 +550,7 @@ def test_ctrl_c_ends_with_130_and_leaves_nothing(workplace, shoal, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("shoal.advise.compare._row", interrupted)
-    done = shoal(*COMMAND, "-o", "rows.json", "--report", "report.html")
-    assert done.status == 130
+    shoal(*COMMAND, "-o", "rows.json", "--report", "report.html", status=130)
     assert sorted(path.name for path in workplace.iterdir()) == ["patients.csv", "policy.yaml"]
 
 
@@ -671,8 +659,7 @@ def test_a_long_name_is_cut_at_its_parameters():
     ]
 
 
-def test_neither_page_nor_rows_hold_a_value_of_the_data(tmp_path, shoal, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_neither_page_nor_rows_hold_a_value_of_the_data(folder, shoal):
     rng = np.random.default_rng(0)
     table = pl.DataFrame(
         {
@@ -694,7 +681,7 @@ def test_neither_page_nor_rows_hold_a_value_of_the_data(tmp_path, shoal, monkeyp
         {"model": "l-diversity", "attribute": "ill", "l": 2},
     ]
     content = {"version": 1, "attributes": attributes, "promises": promises}
-    (tmp_path / "policy.json").write_text(json.dumps(content))
+    (folder / "policy.json").write_text(json.dumps(content))
     done = shoal(
         *"compare people.csv -p policy.json --methods mondrian --ks 5,999".split(),
         *"--report r.html -o r.json".split(),
@@ -703,8 +690,8 @@ def test_neither_page_nor_rows_hold_a_value_of_the_data(tmp_path, shoal, monkeyp
     for text in (
         done.out,
         done.err,
-        (tmp_path / "r.html").read_text(),
-        (tmp_path / "r.json").read_text(),
+        (folder / "r.html").read_text(),
+        (folder / "r.json").read_text(),
     ):
         for name in table.columns:
             assert not any(str(value) in text for value in table[name].unique())

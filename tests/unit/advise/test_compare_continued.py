@@ -1,7 +1,5 @@
 """A comparison that is watched point by point, stopped, and continued."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Cells among numbers and dates that may mean no value: asked about, never taken for a value."""
 
-from __future__ import annotations
-
 from datetime import date, timedelta
 
 import polars as pl

@@ -1,7 +1,5 @@
 """What a publish will take: the model by hand, the measured run, and what is said of both."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -170,18 +168,16 @@ def test_a_run_that_fails_is_said(monkeypatch):
         run_apart(Shape(2), 400, 300)
 
 
-def test_the_command_takes_its_figures_from_table_and_policy(ran, tmp_path, monkeypatch, shoal):
-    monkeypatch.chdir(tmp_path)
+def test_the_command_takes_its_figures_from_table_and_policy(ran, folder, shoal):
     assert shoal("sample", "patients", "-n", "300", "-o", "in.csv", "-q").status == 0
-    before = sorted(tmp_path.iterdir())
+    before = sorted(folder.iterdir())
     asked = ("publish", "in.csv", "-p", "in.policy.yaml", "-o", "out.csv", "--dry-run")
-    told = shoal(*asked, "--threads", "3")
-    assert told.status == 0, told.err
+    told = shoal(*asked, "--threads", "3", status=0)
     assert "300 records, 4 quasi-identifiers, k = 10, by the rounded partition" in told.out
     content = json.loads(shoal(*asked, "--k", "5", "--json", "-q").out)
     assert content["k"] == 5
     assert content["cpu_seconds"] == pytest.approx(sum(content["seconds"].values()))
-    assert sorted(tmp_path.iterdir()) == before
+    assert sorted(folder.iterdir()) == before
     shape = ran[0][0]
     frame = pl.read_csv("in.csv", infer_schema=False)
     names = yaml.safe_load(Path("in.policy.yaml").read_text())["attributes"]
@@ -191,24 +187,20 @@ def test_the_command_takes_its_figures_from_table_and_policy(ran, tmp_path, monk
     assert (shape.quasi, shape.other) == (len(quasi), len(shown))
 
 
-def test_linked_tables_are_invented_with_as_many_rows_for_each_person(
-    ran, tmp_path, monkeypatch, shoal
-):
-    monkeypatch.chdir(tmp_path)
+def test_linked_tables_are_invented_with_as_many_rows_for_each_person(ran, folder, shoal):
     world = linked_cases.world(300)
     Path("clinic").mkdir()
     for name, frame in world.items():
         frame.write_csv(f"clinic/{name}.csv")
     Path("policy.json").write_text(json.dumps(linked_cases.policy()))
-    before = sorted(tmp_path.rglob("*"))
+    before = sorted(folder.rglob("*"))
     asked = ("publish", "clinic", "-p", "policy.json", "-o", "out", "--dry-run")
-    told = shoal(*asked)
-    assert told.status == 0, told.err
+    told = shoal(*asked, status=0)
     assert "300 people with rows in several tables, 2 quasi-identifiers, k = 3" in told.out
     assert "--memory" not in told.out
-    assert sorted(tmp_path.rglob("*")) == before
+    assert sorted(folder.rglob("*")) == before
     shape = ran[0][0]
-    shape.invent(4_000, tmp_path)
+    shape.invent(4_000, folder)
     people, visits, drugs = (pl.read_csv(f"tables/{name}.csv") for name in shape.names)
     assert people.height == 4_000
     assert visits.height / 4_000 == pytest.approx(world["visits"].height / 300, rel=0.05)

@@ -1,7 +1,5 @@
 """Columns that are known by how their cells are written, and numbers of people by many names."""
 
-from __future__ import annotations
-
 import polars as pl
 import pytest
 

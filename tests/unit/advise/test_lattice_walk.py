@@ -1,7 +1,5 @@
 """A walk through the levels of a global recoding: what it says is what a release there would."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -46,10 +44,7 @@ def test_a_step_leads_to_what_the_neighbour_says_and_back():
         assert here in [back["levels"] for back in there["neighbours"]]
 
 
-def test_the_command_says_what_the_walk_does_of_safe_and_unsafe_levels(
-    tmp_path, capsys, monkeypatch
-):
-    monkeypatch.chdir(tmp_path)
+def test_the_command_says_what_the_walk_does_of_safe_and_unsafe_levels(folder, capsys):
     FRAME.write_csv("t.csv")
     Path("p.yaml").write_text(yaml.safe_dump(POLICY))
     walk, are_safe = lattice_walk(FRAME, POLICY), set()

@@ -1,7 +1,5 @@
 """What an attacker sees of one person of linked tables, against a count in plain Python."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections import Counter
@@ -101,21 +99,27 @@ def test_whom_an_attacker_finds_and_what_they_could_have_is_counted_in_the_files
         assert view.shown["age"] == files.cells[at][0]
 
 
+def most_exposed(files, found) -> int:
+    """The row of the person with the likeliest value, by whom each row is found among."""
+
+    def exposed(row: int) -> tuple[float, int, int]:
+        own = files.place[row]
+        likely = max(
+            sum(value in files.has[name][p] for p in way) / len(way)
+            for way in found[row]
+            for name in PRIVATE
+            for value in files.has[name][own]
+        )
+        return -likely, min(map(len, found[row])), row
+
+    return min(range(40), key=exposed) + 1
+
+
 def test_the_most_exposed_person_has_a_value_that_is_as_likely_as_any(case):
     frames, policy, out, trace, known = case
     views, files = shoal.attacker_views(out, policy, frames, trace=trace), Files(out, trace)
-
-    def exposed(row: int) -> tuple[float, int, int]:
-        ways = files.found(files.place[row], known)
-        likely = max(
-            sum(value in files.has[name][p] for p in way) / len(way)
-            for way in ways
-            for name in PRIVATE
-            for value in files.has[name][files.place[row]]
-        )
-        return -likely, min(map(len, ways)), row
-
-    assert views.most_exposed() == min(range(40), key=exposed) + 1
+    found = [files.found(files.place[row], known) for row in range(40)]
+    assert views.most_exposed() == most_exposed(files, found)
 
 
 def test_what_is_known_are_the_persons_own_rows_as_the_policy_says(case):
@@ -291,15 +295,14 @@ def test_no_value_is_in_what_a_view_shows_of_itself(case):
     assert not any(text in shown for text in view.tables[0].cells[0])
 
 
-def test_the_command_shows_a_person_on_standard_output_alone(tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_the_command_shows_a_person_on_standard_output_alone(folder, capsys):
     Path("in").mkdir()
     for name, frame in linked_cases.world(20).items():
         frame.write_csv(f"in/{name}.csv")
     Path("p.json").write_text(json.dumps(linked_cases.policy(3)), "utf-8")
     shoal.publish("in", "p.json", output="out", trace="trace")
     asked = ["attack", "out", "-p", "p.json", "--original", "in", "--person", "most-exposed"]
-    before = sorted(tmp_path.rglob("*"))
+    before = sorted(folder.rglob("*"))
     assert status_of(asked) == 2
     assert "--trace" in capsys.readouterr().err
     assert status_of([*asked, "--trace", "trace"]) == 0
@@ -312,7 +315,7 @@ def test_the_command_shows_a_person_on_standard_output_alone(tmp_path, capsys, m
     assert view.learnt[1].values[0].value not in shown.err
     assert status_of([*asked, "--trace", "trace", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(view.to_dict()))
-    assert sorted(tmp_path.rglob("*")) == before
+    assert sorted(folder.rglob("*")) == before
 
 
 # Of exact gaps one date is known.
@@ -392,16 +395,4 @@ def test_of_exact_gaps_one_date_is_known_and_whom_it_fits_is_counted(dated):
 def test_whoever_is_most_exposed_is_so_by_one_known_date(dated):
     frames, policy, out, trace = dated
     views, files = shoal.attacker_views(out, policy, frames, trace=trace), Files(out, trace)
-    found = found_by_dates(frames, out, trace)
-
-    def exposed(row: int) -> tuple[float, int, int]:
-        own = files.place[row]
-        likely = max(
-            sum(value in files.has[name][p] for p in way) / len(way)
-            for way in found[row]
-            for name in PRIVATE
-            for value in files.has[name][own]
-        )
-        return -likely, min(map(len, found[row])), row
-
-    assert views.most_exposed() == min(range(40), key=exposed) + 1
+    assert views.most_exposed() == most_exposed(files, found_by_dates(frames, out, trace))

@@ -1,7 +1,5 @@
 """What methods, k and columns cost in linked tables, as `compare` and `marginal` measure it."""
 
-from __future__ import annotations
-
 import polars as pl
 import pytest
 

@@ -1,7 +1,5 @@
 """What each column costs: the same as publishing without it by hand."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Which table of a folder fits which column: by values, never by names."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -10,7 +8,6 @@ import pytest
 
 import shoal
 from sample_policies import content_of
-from shoal.cli.main import status_of
 
 FRAME = pl.DataFrame(
     {
@@ -83,16 +80,14 @@ def test_a_folder_without_tables_is_refused(tmp_path):
         shoal.match_hierarchies(FRAME, tmp_path)
 
 
-def test_the_command_shows_no_value(tmp_path, capsys):
+def test_the_command_shows_no_value(tmp_path, shoal):
     tables = tmp_path / "tables"
     tables.mkdir()
     folder(tables, a="low;s;* mid;s;*", b="low;s;* low;u;*")
     data = tmp_path / "d.csv"
     FRAME.write_csv(data)
-    assert status_of(["hierarchies", "match", str(data), str(tables)]) == 0
-    shown = capsys.readouterr().out
+    shown = shoal("hierarchies", "match", data, tables, status=0).out
     assert "1 value missing, 1 row" in shown
     assert "low" not in shown
-    assert status_of(["hierarchies", "match", str(data), str(tables), "--json", "-q"]) == 0
-    content = json.loads(capsys.readouterr().out)
+    content = json.loads(shoal("hierarchies", "match", data, tables, "--json", "-q", status=0).out)
     assert [one["column"] for one in content["files"]] == ["school", "school"]

@@ -1,7 +1,5 @@
 """One k is a list of one."""
 
-from __future__ import annotations
-
 from shoal.advise.methods import checked_ks
 
 

@@ -1,7 +1,5 @@
 """What `policy init` proposes for real tables and the samples, against what is recorded."""
 
-from __future__ import annotations
-
 import os
 import re
 import time

@@ -1,7 +1,5 @@
 """What a table holds and who may be one person in it: counts by hand, and the consequence tried."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -181,11 +179,6 @@ def test_a_policy_and_columns_are_one_too_many():
 
 def test_declared_texts_for_no_value_are_not_counted_as_values():
     frame = pl.DataFrame({"id": range(8), "icd": ["I10", "k.A.", "J45", "I10"] * 2})
-    policy = {
-        "version": 1,
-        "attributes": {"id": {"role": "drop"}, "icd": {"role": "quasi"}},
-        "promises": [{"model": "k-anonymity", "k": 2}],
-        "missing_values": ["", "k.A."],
-    }
+    policy = content_of({"id": "drop", "icd": "quasi"}, 2, missing_values=["", "k.A."])
     icd = shoal.profile(frame, policy=policy).columns[1]
     assert (icd.values, icd.missing) == (2, 2)

@@ -1,7 +1,5 @@
 """A proposal over a whole table: how it is written, who is counted, hierarchies, the command."""
 
-from __future__ import annotations
-
 import re
 from datetime import timedelta
 from pathlib import Path

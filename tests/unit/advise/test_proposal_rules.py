@@ -1,7 +1,5 @@
 """The rules of `policy init`, one by one: what a column is, by its name and its cells."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A policy proposed for several tables: links by evidence, and questions where there is none."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import polars as pl
@@ -137,18 +135,15 @@ def test_a_table_whose_parent_nobody_knows_keeps_publish_and_audit_waiting(world
     world = {**world, "visits": world["visits"].rename({"patient": "who"})}
     for name, frame in world.items():
         frame.write_csv(tmp_path / f"{name}.csv")
-    done = shoal("policy", "init", tmp_path, "-o", tmp_path / "draft.yaml")
-    assert done.status == 0
+    done = shoal("policy", "init", tmp_path, "-o", tmp_path / "draft.yaml", status=0)
     assert "visits: whose rows are these?" in done.err
-    audited = shoal("audit", tmp_path, "-p", tmp_path / "draft.yaml")
-    assert audited.status == 2
+    audited = shoal("audit", tmp_path, "-p", tmp_path / "draft.yaml", status=2)
     assert "table 'visits': has an open question" in audited.err
 
 
 @pytest.fixture
-def stays(tmp_path, monkeypatch) -> dict[str, dict]:
+def stays(folder) -> dict[str, dict]:
     """30 patients with 5 stays each, in a table of stays, and its policy; the working folder."""
-    monkeypatch.chdir(tmp_path)
     stay = range(150)
     about = {"patient": [f"P{i // 5}" for i in stay], "age": [20 + i // 5 for i in stay]}
     write_tables({**about, "sex": ["mf"[i // 5 % 2] for i in stay]}, [f"V{i}" for i in stay])
@@ -189,10 +184,7 @@ def test_a_table_of_people_that_holds_several_rows_of_one_is_asked_about(stays, 
 
 
 @pytest.mark.parametrize("names", [("forename", "surname"), ("tags",)])
-def test_namesakes_and_sets_of_a_table_of_people_with_keys_are_nobody_else(
-    tmp_path, monkeypatch, shoal, names
-):
-    monkeypatch.chdir(tmp_path)
+def test_namesakes_and_sets_of_a_table_of_people_with_keys_are_nobody_else(folder, shoal, names):
     rows = range(120)
     sharing = {
         "forename": [f"{'ABCDEFGHIJ'[i // 3 % 10]}nn" for i in rows],
@@ -220,9 +212,8 @@ def titled(folder: Path, table: str, world: dict[str, pl.DataFrame]) -> None:
 
 @pytest.mark.parametrize("table", ["people", "visits"])
 def test_a_title_above_one_of_several_tables_is_proposed_published_and_verified(
-    tmp_path, monkeypatch, shoal, table
+    folder, shoal, table
 ):
-    monkeypatch.chdir(tmp_path)
     titled(Path("data"), table, linked_cases.world(60))
     found = propose_linked(table_places("data")).content
     lines = dict.fromkeys(("people", "visits", "drugs"), 1) | {table: 3}
@@ -239,10 +230,7 @@ def test_a_title_above_one_of_several_tables_is_proposed_published_and_verified(
     assert pl.read_csv("out/people.csv").height == 60
 
 
-def test_what_is_said_of_lines_is_not_guessed_and_what_is_wrong_is_said_of_every_table(
-    tmp_path, monkeypatch
-):
-    monkeypatch.chdir(tmp_path)
+def test_what_is_said_of_lines_is_not_guessed_and_what_is_wrong_is_said_of_every_table(folder):
     titled(Path("data"), "visits", linked_cases.world(30))
     with pytest.raises(InputError) as refused:
         propose_linked(table_places("data"), read_as={"header": 9000})
@@ -262,10 +250,7 @@ def test_lines_of_a_table_that_the_policy_does_not_have_are_a_finding():
         Policy.from_dict({"version": 1, **alone, "read": {"header": {"visits": 3}}})
 
 
-def test_keys_of_people_that_differ_in_their_spelling_alone_are_warned_of(
-    tmp_path, monkeypatch, shoal
-):
-    monkeypatch.chdir(tmp_path)
+def test_keys_of_people_that_differ_in_their_spelling_alone_are_warned_of(folder, shoal):
     names = [text.format(i) for i in range(12) for text in ("p{}", "P{}", "0p{}")]
     write_tables({"ward": ["A"] * 36}, names)
     attributes = {"stay": {"role": "subject"}, "ward": {"role": "quasi"}}

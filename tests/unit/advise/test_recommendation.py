@@ -1,8 +1,8 @@
 """Which method to take: the least loss, unless one that is as good takes half the time."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
+
+import pytest
 
 from shoal.advise.comparison import recommend
 
@@ -35,18 +35,18 @@ def test_one_that_loses_hardly_more_in_half_the_time_goes_first():
     )
 
 
-def test_a_little_more_loss_or_a_little_less_saved_is_not_enough():
-    assert recommend([Ranked("a", 0.1, 4.0), Ranked("b", 0.1051, 2.0)], 5, 3).method == "a"
-    assert recommend([Ranked("a", 0.1, 4.0), Ranked("b", 0.1, 2.01)], 5, 3).method == "a"
-
-
-def test_milliseconds_decide_nothing():
-    assert recommend([Ranked("a", 0.1, 0.9), Ranked("b", 0.1, 0.001)], 5, 3).method == "a"
-
-
-def test_the_fastest_of_several_that_are_as_good_is_taken():
-    ranked = [Ranked("a", 0.1, 9.0), Ranked("b", 0.101, 4.0), Ranked("c", 0.102, 1.0)]
-    assert recommend(ranked, 5, 3).method == "c"
+@pytest.mark.parametrize(
+    ("ranked", "taken"),
+    [
+        ([Ranked("a", 0.1, 4.0), Ranked("b", 0.1051, 2.0)], "a"),
+        ([Ranked("a", 0.1, 4.0), Ranked("b", 0.1, 2.01)], "a"),
+        ([Ranked("a", 0.1, 0.9), Ranked("b", 0.1, 0.001)], "a"),
+        ([Ranked("a", 0.1, 9.0), Ranked("b", 0.101, 4.0), Ranked("c", 0.102, 1.0)], "c"),
+    ],
+    ids=["a little more loss", "a little less saved", "milliseconds", "the fastest of several"],
+)
+def test_what_is_saved_decides_where_it_is_enough(ranked, taken):
+    assert recommend(ranked, 5, 3).method == taken
 
 
 def test_the_only_one_is_said_to_be_alone():

@@ -1,7 +1,5 @@
 """Who is alone in a table, and what each column gives away: by hand, and against a plain twin."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 

@@ -1,7 +1,5 @@
 """Who is alone with what the columns say: against counting by hand, and a plain twin."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from itertools import combinations
 

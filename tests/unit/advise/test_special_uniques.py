@@ -1,7 +1,5 @@
 """Special uniques: the smallest sets of columns that single a person out, and scores by them."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from pathlib import Path
 
@@ -79,10 +77,7 @@ def test_a_column_that_is_in_every_minimal_set_has_all_of_the_score():
     assert special.sizes == {1: 2, 2: 0}
 
 
-def test_profile_says_who_is_special_and_how_likely_their_weights_let_them_be_named(
-    shoal, tmp_path, monkeypatch
-):
-    monkeypatch.chdir(tmp_path)
+def test_profile_says_who_is_special_and_how_likely_their_weights_let_them_be_named(shoal, folder):
     frame = pl.DataFrame({"age": [1, 2, 3, 3], "sex": [*"fmff"], "w": [10.0, 50.0, 9.0, 9.0]})
     frame.write_csv("in.csv")
     policy = (
@@ -90,8 +85,7 @@ def test_profile_says_who_is_special_and_how_likely_their_weights_let_them_be_na
         " promises: [{model: k-anonymity, k: 2}]}"
     )
     Path("policy.yaml").write_text(policy)
-    done = shoal("profile", "in.csv", "-p", "policy.yaml")
-    assert done.status == 0, done.err
+    done = shoal("profile", "in.csv", "-p", "policy.yaml", status=0)
     text = done.out + done.err
     assert "up to 2 columns single out 2 records" in text
     assert "2 alone in the sample" in text
@@ -130,17 +124,13 @@ def test_risk_is_the_certificates_with_that_of_every_record_in_order(shoal, tmp_
     twice.write_csv(tmp_path / "in.csv")
     policy, records = tmp_path / "p.yaml", tmp_path / "records.csv"
     policy.write_text(survey.POLICY)
-    done = shoal("profile", tmp_path / "in.csv", "-p", policy, "--records", records)
-    assert done.status == 0, done.err
+    done = shoal("profile", tmp_path / "in.csv", "-p", policy, "--records", records, status=0)
     expected = f"with the household {np.mean(carried):.3g} {max(carried):.3g} {np.sum(carried):.1f}"
     assert expected in " ".join(done.out.split())
     assert pl.read_csv(records)["score"].to_list() == found.records["score"].tolist()
     assert records.stat().st_mode & 0o777 == 0o600
-    again = shoal("profile", tmp_path / "in.csv", "-p", policy, "--records", records)
-    assert (again.status, again.err) == (
-        2,
-        f"shoal: output '{records}': is there already; name a new file\n",
-    )
+    again = shoal("profile", tmp_path / "in.csv", "-p", policy, "--records", records, status=2)
+    assert again.err == f"shoal: output '{records}': is there already; name a new file\n"
     assert shoal("profile", tmp_path / "in.csv", "--records", "other.csv").status == 2
 
 

@@ -1,7 +1,5 @@
 """Methods are warmed up in two processes where something has to be compiled."""
 
-from __future__ import annotations
-
 import io
 import pickle
 import subprocess

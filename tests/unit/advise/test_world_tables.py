@@ -1,7 +1,5 @@
 """Who is one person, asked of tables that look like data of the world."""
 
-from __future__ import annotations
-
 from collections import Counter
 from functools import cache
 

@@ -1,7 +1,5 @@
 """Sixty forms of numbers and dates: each is read, or asked about, and never taken in silence."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
 

@@ -1,7 +1,5 @@
 """Attacks from the command line: certificates, thresholds, reports and what is refused."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

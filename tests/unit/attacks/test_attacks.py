@@ -1,7 +1,5 @@
 """What attacks find: hand-computed examples, controls, and what must never change a number."""
 
-from __future__ import annotations
-
 import warnings
 from datetime import date, timedelta
 

@@ -1,7 +1,5 @@
 """Attacks on ledgers: the newest release beside all earlier ones, and what is refused there."""
 
-from __future__ import annotations
-
 import json
 import shutil
 
@@ -117,8 +115,7 @@ def test_an_attack_that_a_ledger_has_no_meaning_for_is_refused_by_name(tmp_path)
 def test_the_command_prints_writes_and_draws_what_attacks_found(tmp_path, shoal):
     ledger = grown(tmp_path / "L", 2, 60, policy("static-2"), allow_leaks=True)
     output, page = tmp_path / "audit.json", tmp_path / "page.html"
-    found = shoal("attack", "--ledger", ledger, "-o", output, "--report", page)
-    assert found.status == 1
+    found = shoal("attack", "--ledger", ledger, "-o", output, "--report", page, status=1)
     assert "Attacks try; they don't prove." in found.err
     assert "whoever also has the earlier release" in found.err
     section = json.loads(output.read_text())["attacks"]
@@ -129,8 +126,7 @@ def test_the_command_prints_writes_and_draws_what_attacks_found(tmp_path, shoal)
 @pytest.mark.parametrize("option", [("--control", "c.csv"), ("--folds", "2")])
 def test_what_a_ledger_has_itself_is_not_given(tmp_path, shoal, option):
     ledger = grown(tmp_path / "L", 1, 30)
-    found = shoal("attack", "--ledger", ledger, *option)
-    assert found.status == 2
+    found = shoal("attack", "--ledger", ledger, *option, status=2)
     assert f"--ledger: takes no {option[0]}" in found.err
 
 

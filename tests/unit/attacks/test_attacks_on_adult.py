@@ -2,8 +2,6 @@
 sampled ones within two.
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Attacks on streams: a private trace tells whose row is whose."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from pathlib import Path
@@ -20,14 +18,12 @@ ATTACK = ("attack", "out.csv", "-p", "policy.yaml", "--original", "p.csv", "--tr
 
 
 @pytest.fixture
-def shop(tmp_path, monkeypatch, shoal):
+def shop(folder, shoal):
     """A published stream with its source and its trace."""
-    monkeypatch.chdir(tmp_path)
     purchases.generate(600, 1).write_csv("p.csv")
     Path("policy.yaml").write_text(PURCHASES.replace("delta: 1000", "delta: 200"))
-    done = shoal("stream", "p.csv", "-p", "policy.yaml", "-o", "out.csv", "--trace", "t.jsonl")
-    assert done.status == 0
-    return tmp_path
+    shoal("stream", "p.csv", "-p", "policy.yaml", "-o", "out.csv", "--trace", "t.jsonl", status=0)
+    return folder
 
 
 def section(name="c.json"):
@@ -35,8 +31,7 @@ def section(name="c.json"):
 
 
 def test_a_stream_is_attacked_by_its_trace(shop, shoal):
-    found = shoal(*ATTACK, "--attack", "all", "-o", "c.json", "-q")
-    assert found.status == 0
+    shoal(*ATTACK, "--attack", "all", "-o", "c.json", "-q", status=0)
     assert set(section()["skipped"]) == {"intersection", "population"}
     assert section()["control"]["kind"] == "none"
     assert "does not publish one table" in section()["control"]["reason"]
@@ -92,16 +87,14 @@ def test_a_stream_beside_a_table_of_the_same_records_is_intersected(shop, shoal)
     text = Path("policy.yaml").read_text() + "render: {order: input}\n"
     Path("ordered.yaml").write_text(text)
     Path("others.yaml").write_text("releases: [{release: other.csv, policy: ordered.yaml}]")
-    found = shoal(*ATTACK, "--attack", "intersection", "--others", "others.yaml", "-o", "c.json")
-    assert found.status == 0, found.err
+    shoal(*ATTACK, "--attack", "intersection", "--others", "others.yaml", "-o", "c.json", status=0)
     assert section()["intersection"]["aligned_by"] == "order"
     assert section()["intersection"]["linked"]["below_k"]["share"] > 0
 
 
 def test_a_stream_with_thresholds_is_refused_before_it_starts(shop, shoal):
     Path("strict.yaml").write_text(Path("policy.yaml").read_text() + "accept: {alone: 0.1}\n")
-    found = shoal("stream", "p.csv", "-p", "strict.yaml", "-o", "new.csv")
-    assert found.status == 2
+    found = shoal("stream", "p.csv", "-p", "strict.yaml", "-o", "new.csv", status=2)
     assert "leave it out for 'stream'" in found.err
 
 
@@ -117,8 +110,7 @@ def test_two_streams_of_the_same_records_are_joined_by_their_traces(shop, shoal)
     again = ("stream", "p.csv", "-p", "short.yaml", "-o", "two.csv")
     assert shoal(*again, "--trace", "two.jsonl").status == 0
     Path("others.yaml").write_text("releases: [{release: two.csv, trace: two.jsonl}]")
-    found = shoal(*ATTACK, "--attack", "intersection", "--others", "others.yaml", "-o", "c.json")
-    assert found.status == 0, found.err
+    shoal(*ATTACK, "--attack", "intersection", "--others", "others.yaml", "-o", "c.json", status=0)
     who = pl.read_csv("p.csv")["customer"].to_list()
     rows = [by_record("out.csv", "t.jsonl"), by_record("two.csv", "two.jsonl")]
     own = defaultdict(list)

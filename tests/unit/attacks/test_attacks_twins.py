@@ -1,7 +1,5 @@
 """Every attack against its plain twin, on small releases whose boxes overlap at random."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Joint audits of tables, streams and ledgers about the same people."""
 
-from __future__ import annotations
-
 import copy
 import json
 from pathlib import Path
@@ -70,15 +68,14 @@ BOUGHT = pl.DataFrame(
 
 
 @pytest.fixture
-def john(tmp_path, monkeypatch):
+def john(folder):
     """A class {Tom, Mike, John} of a table and one {John, Ann, Eve} of another, as files."""
-    monkeypatch.chdir(tmp_path)
     for name, frame, asked in (("table", TABLE, HOSPITAL), ("bought", BOUGHT, SALES)):
         frame.write_csv(f"{name}.csv")
         Path(f"{name}.yaml").write_text(yaml.safe_dump(asked))
         shoal.publish(frame, asked).data.write_csv(f"{name}-out.csv")
     listed(BOUGHT_RELEASE | {"original": "bought.csv"})
-    return tmp_path
+    return folder
 
 
 OWN = ["audit", "table-out.csv", "-p", "table.yaml", "--original", "table.csv"]
@@ -94,8 +91,7 @@ def listed(*releases, **asked):
 def test_john_stands_alone_in_two_three_anonymous_releases(john, shoal, monkeypatch):
     assert shoal(*OWN).status == 0
     listed(BOUGHT_RELEASE | {"original": "bought.csv"}, same=[SAME])
-    found = shoal(*OWN, *OTHER, "--json", "-o", "c.json")
-    assert found.status == 1
+    found = shoal(*OWN, *OTHER, "--json", "-o", "c.json", status=1)
     measured = json.loads(Path("c.json").read_text())["beside"]
     assert json.loads(found.out)["beside"] == measured
     assert counted(measured) == dict.fromkeys(COUNTS, 1)
@@ -106,8 +102,7 @@ def test_john_stands_alone_in_two_three_anonymous_releases(john, shoal, monkeypa
     (john / "elsewhere").mkdir()
     monkeypatch.chdir("elsewhere")  # paths are relative to the file
     words = [f"../{word}" if "." in word else word for word in (*OWN, *OTHER)]
-    found = shoal(*words, "--k", "2")
-    assert found.status == 1
+    found = shoal(*words, "--k", "2", status=1)
     assert "1 person in several: 1 left among fewer than 2, 1 of these alone" in found.err
 
 
@@ -136,8 +131,7 @@ def test_a_file_of_others_is_judged_as_a_whole(john, shoal, releases, asked, sai
     listed(*releases, **asked)
     Path("L").mkdir()
     Path("L/ledger.json").write_text("{}")
-    found = shoal(*OWN, *OTHER)
-    assert found.status == 2
+    found = shoal(*OWN, *OTHER, status=2)
     lines = found.err.splitlines()
     assert len(lines) == len(said)
     assert all(any(part in line for line in lines) for part in said)
@@ -147,8 +141,7 @@ def test_a_file_of_others_is_judged_as_a_whole(john, shoal, releases, asked, sai
 def test_what_can_not_be_judged_is_refused_with_a_way_out(john, shoal):
     columns = ["audit", "table-out.csv", "--column", "quasi=age", "--k", "2"]
     for words, said in ((OWN[:4], "give it with --original"), (columns, "takes no --others")):
-        found = shoal(*words, *OTHER)
-        assert found.status == 2
+        found = shoal(*words, *OTHER, status=2)
         assert said in found.err
         assert len(found.err.splitlines()) == 1
 
@@ -164,8 +157,7 @@ def test_attacks_use_every_release_and_those_with_an_original_are_judged(john, s
         assert found["attacks"]["intersection"]["releases"] == 1 + len(releases)
         assert len(found.get("beside", {"releases": ()})["releases"]) == judged
     listed(again)
-    done = shoal("publish", "table.csv", "-p", "table.yaml", "-o", "o.csv", *OTHER, *attack[:2])
-    assert done.status == 0
+    shoal("publish", "table.csv", "-p", "table.yaml", "-o", "o.csv", *OTHER, *attack[:2], status=0)
     assert "beside" not in json.loads(Path("o.csv.certificate.json").read_text())
 
 
@@ -271,8 +263,7 @@ def test_the_least_k_and_l_that_policies_ask_are_asked_together():
 # Streams and ledgers
 
 
-def test_a_stream_is_one_release_with_several_records_of_a_person(tmp_path, monkeypatch, shoal):
-    monkeypatch.chdir(tmp_path)
+def test_a_stream_is_one_release_with_several_records_of_a_person(folder, shoal):
     hospital, shop = people(40, 6, range(50))
     bought = pl.concat([shop, shop.sample(30, seed=1)])
     bought.write_csv("bought.csv")
@@ -391,8 +382,7 @@ def test_a_ledger_may_come_first(tmp_path, shoal, monkeypatch):
     wearers(30, 1).write_csv("again.csv")
     asked = policy("rounded-partition", k=4).model.model_dump(mode="json", exclude_unset=True)
     Path("p.yaml").write_text(yaml.safe_dump(asked))
-    done = shoal(*"publish again.csv -p p.yaml -o o.csv --trace t.jsonl".split())
-    assert done.status == 0
+    shoal(*"publish again.csv -p p.yaml -o o.csv --trace t.jsonl".split(), status=0)
     listed({"release": "o.csv", "policy": "p.yaml", "original": "again.csv", "trace": "t.jsonl"})
     found = shoal("audit", "--ledger", folder, *OTHER, "--json")
     report = json.loads(found.out)

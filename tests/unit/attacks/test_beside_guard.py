@@ -1,7 +1,5 @@
 """Tables that are published beside releases which are out."""
 
-from __future__ import annotations
-
 import copy
 import json
 from pathlib import Path
@@ -161,8 +159,7 @@ BESIDE = ["--others", "others.yaml"]
 def test_from_the_command_line_to_a_certificate_that_verifies(folder, shoal, attacker):
     asked = yaml.safe_load(Path("others.yaml").read_text()) | {"attacker": attacker}
     Path("others.yaml").write_text(yaml.safe_dump(asked))
-    done = shoal(*PUBLISH, *BESIDE)
-    assert done.status == 0
+    done = shoal(*PUBLISH, *BESIDE, status=0)
     assert "0 left among fewer than 3" in done.err
     assert ("for an attacker who knows that a person was published" in done.err) is (
         attacker == "own"

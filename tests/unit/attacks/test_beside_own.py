@@ -1,7 +1,5 @@
 """Tables that are published beside others, against who knows of one person only who is in them."""
 
-from __future__ import annotations
-
 import copy
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The auditor against planted violations: it must catch every one."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`shoal audit FILE --column quasi=a,b --k 5`: columns and numbers are all that is asked."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

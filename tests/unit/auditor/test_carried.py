@@ -1,7 +1,5 @@
 """What a forger puts into a released file where an audit of the table would not look."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

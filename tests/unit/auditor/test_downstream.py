@@ -2,8 +2,6 @@
 ranges.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import statistics

@@ -1,7 +1,5 @@
 """What a forger changes in a certificate is found, refused, or named as not measured again."""
 
-from __future__ import annotations
-
 import copy
 import itertools
 import json

@@ -1,7 +1,5 @@
 """What releases give away together, against exhaustive enumeration on small histories."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 

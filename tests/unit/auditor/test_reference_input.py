@@ -1,7 +1,5 @@
 """t-closeness and beta-likeness against all records of the input, the suppressed ones, too."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

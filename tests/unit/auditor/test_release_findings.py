@@ -1,7 +1,5 @@
 """What a release whose promises hold still gives reason to ask: findings and their neighbours."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

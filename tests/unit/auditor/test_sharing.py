@@ -1,7 +1,5 @@
 """Who shares all classes of somebody, against a plain twin."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Verify and sign: what a reader with two files finds out, and what a forger can't hide."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import itertools

@@ -1,7 +1,7 @@
 """Bad input gives one clear line, exit status 2 or 3, and nothing written."""
 
-from __future__ import annotations
-
+import functools
+import operator
 import os
 import sqlite3
 import subprocess
@@ -15,7 +15,6 @@ import yaml
 
 import shoal as shoal_package
 from sample_policies import content_of
-from shoal.cli.main import status_of
 from shoal.fusion.fuse import fuse_file
 
 
@@ -29,8 +28,7 @@ def refused(workplace, shoal):
         *says: str, status: int = 2, data: str = "patients.csv", output: str = "out.csv", more=()
     ) -> str:
         before = sorted(p.name for p in workplace.iterdir())
-        result = shoal("publish", data, "-p", "policy.yaml", "-o", output, *more)
-        assert result.status == status, result.err
+        result = shoal("publish", data, "-p", "policy.yaml", "-o", output, *more, status=status)
         assert result.out == ""
         assert result.err.startswith("shoal: ")
         for text in says:
@@ -42,9 +40,16 @@ def refused(workplace, shoal):
     return run
 
 
-def change_policy(folder: Path, change) -> None:
+def change_policy(folder: Path, changes: dict[str, object]) -> None:
+    """Writes these values at their dotted places in the policy."""
     policy = yaml.safe_load((folder / "policy.yaml").read_text())
-    change(policy)
+    for place, value in changes.items():
+        *above, last = (int(word) if word.isdigit() else word for word in place.split("."))
+        inner = functools.reduce(operator.getitem, above, policy)
+        if value is GONE:
+            del inner[last]
+        else:
+            inner[last] = value
     (folder / "policy.yaml").write_text(yaml.safe_dump(policy))
 
 
@@ -53,26 +58,40 @@ def append_row(folder: Path, row: str) -> None:
         file.write(row + "\n")
 
 
+GONE = object()
+CLOSE = {"model": "t-closeness", "t": 0.2}
 GOOD = "Ann Doe,P9,33,female,13001,primary,asthma,100,north"
 
 
-def test_column_of_the_policy_missing_in_the_data(refused, workplace):
-    change_policy(
-        workplace, lambda p: p["attributes"].update(height={"role": "plain"}, shoe={"role": "drop"})
-    )
-    refused("'height', 'shoe'", "in the policy, not in the data")
-
-
-def test_column_of_the_data_missing_in_the_policy(refused, workplace):
-    change_policy(workplace, lambda p: (p["attributes"].pop("ward"), p["attributes"].pop("name")))
-    refused("'name', 'ward'", "in the data, not in the policy", "other: plain")
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        (
+            {"attributes.height": {"role": "plain"}, "attributes.shoe": {"role": "drop"}},
+            ("'height', 'shoe'", "in the policy, not in the data"),
+        ),
+        (
+            {"attributes.ward": GONE, "attributes.name": GONE},
+            ("'name', 'ward'", "in the data, not in the policy", "other: plain"),
+        ),
+        (
+            {"attributes.zip": GONE, "attributes.ZIP": {"role": "plain"}},
+            ("'zip': in the data", "did you mean 'zip' for 'ZIP'?"),
+        ),
+        (
+            {"attributes.ward": GONE, "attributes.wards": {"role": "plain"}, "other": "plain"},
+            ("'wards': in the policy, not", "; did you mean 'ward' for 'wards'? take it out"),
+        ),
+    ],
+    ids=["missing in the data", "missing in the policy", "other letters", "others are kept"],
+)
+def test_columns_that_only_the_policy_or_the_data_has_are_named(refused, workplace, changes, says):
+    change_policy(workplace, changes)
+    refused(*says)
 
 
 def test_both_kinds_of_unknown_columns_are_listed_at_once(refused, workplace):
-    change_policy(
-        workplace,
-        lambda p: (p["attributes"].pop("ward"), p["attributes"].update(shoe={"role": "plain"})),
-    )
+    change_policy(workplace, {"attributes.ward": GONE, "attributes.shoe": {"role": "plain"}})
     assert len(refused("ward", "shoe").splitlines()) == 2
 
 
@@ -88,60 +107,9 @@ def test_a_column_that_is_nearly_named_like_one_of_the_policy_is_asked_about(ref
     assert "'age', 'charge': in the policy, not in the data; did you mean" in message
 
 
-def test_a_column_that_is_there_under_another_name_is_asked_about_where_others_are_kept(
-    refused, workplace
-):
-    change_policy(workplace, lambda p: p["attributes"].update(wards=p["attributes"].pop("ward")))
-    change_policy(workplace, lambda p: p.update(other="plain"))
-    refused("'wards': in the policy, not in the data; did you mean 'ward' for 'wards'? take it out")
-
-
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        (
-            lambda p: p.update(promisses=[]),
-            "policy 'policy.yaml', promisses: is not a known key; did you mean 'promises'?",
-        ),
-        (
-            lambda p: p["attributes"]["age"].update(wieght=2),
-            "attributes.age.wieght: is not a known key; did you mean 'weight'?",
-        ),
-        (
-            lambda p: p["attributes"].update(order={"role": "plain", "rol": 1}),
-            "order.rol: is not a known key; did you mean 'role'?",
-        ),
-        (
-            lambda p: p.update(render={"interval": "x"}),
-            "render.interval: is not a known key; did you mean 'intervals'?",
-        ),
-        (
-            lambda p: p.update(label="chrage"),
-            "'label' names no attribute of the policy; did you mean 'charge'?",
-        ),
-        (
-            lambda p: p["promises"][1].update(attribute="diseas"),
-            "attribute 'diseas' is not in the policy; did you mean 'disease'?",
-        ),
-        (
-            lambda p: p["promises"][0].update(model="k-anonimity"),
-            "unknown model; did you mean 'k-anonymity'?",
-        ),
-        (
-            lambda p: p.update(shoes=1),
-            "policy 'policy.yaml', shoes: is not a known key; 'shoal policy check --schema' lists"
-            " its keys",
-        ),
-    ],
-)
-def test_a_misspelt_word_of_a_policy_is_asked_about(refused, workplace, change, says):
-    change_policy(workplace, change)
-    refused(says)
-
-
 def test_hierarchy_gap_counts_records_and_names_the_doctor_but_no_value(refused, workplace):
     (workplace / "sex.csv").write_text("male;*\n")
-    change_policy(workplace, lambda p: p["attributes"]["sex"].update(hierarchy="sex.csv"))
+    change_policy(workplace, {"attributes.sex.hierarchy": "sex.csv"})
     message = refused(
         "attribute 'sex'",
         "1 distinct value missing from its hierarchy",
@@ -152,48 +120,57 @@ def test_hierarchy_gap_counts_records_and_names_the_doctor_but_no_value(refused,
 
 def test_value_with_two_parents(refused, workplace):
     (workplace / "sex.csv").write_text("male;a;x;*\nfemale;a;y;*\n")
-    change_policy(workplace, lambda p: p["attributes"]["sex"].update(hierarchy="sex.csv"))
+    change_policy(workplace, {"attributes.sex.hierarchy": "sex.csv"})
     refused("attribute 'sex'", "two different labels")
 
 
 def test_hierarchy_file_that_is_not_there(refused, workplace):
-    change_policy(workplace, lambda p: p["attributes"]["sex"].update(hierarchy="nowhere.csv"))
+    change_policy(workplace, {"attributes.sex.hierarchy": "nowhere.csv"})
     refused("nowhere.csv", "can't read")
 
 
-@pytest.mark.parametrize("content", ["", "\n", "\ufeff"])
-def test_empty_file(refused, workplace, content):
-    (workplace / "patients.csv").write_text(content)
-    refused("patients.csv", "empty")
+RAGGED = ("1 row with more or fewer than the header's 9 cells", "row 601")
+NO_HEADER = ("line 1 is not UTF-8", "--read encoding=cp1252")
+TABLES = {
+    "empty": (lambda table: b"", ("patients.csv", "empty")),
+    "a line end": (lambda table: b"\n", ("patients.csv", "empty")),
+    "a mark": (lambda table: "\ufeff".encode(), ("patients.csv", "empty")),
+    "header only": (lambda table: table.partition(b"\n")[0] + b"\n", ("no records",)),
+    "names twice": (lambda table: table.replace(b"ward", b"age", 1), ("have the same name",)),
+    "cells too few": (lambda table: table + b"Ann,P9,33\n", RAGGED),
+    "a cell too many": (lambda table: table + GOOD.encode() + b",more\n", RAGGED),
+    "one cell": (lambda table: table + b"x\n", RAGGED),
+    "latin": (
+        lambda table: table + GOOD.replace("Ann", "Zoë").encode("latin-1") + b"\n",
+        ("line 602 is not UTF-8", "--read encoding=cp1252"),
+    ),
+    "utf-16": (
+        lambda table: table.decode().encode("utf-16-le"),
+        ("not UTF-8", "--read encoding=utf-16-le"),
+    ),
+    # whether or not all rows are whole; no name is guessed from what can be read of it
+    "a latin name": (lambda table: table.replace(b"sease", b"s\xc3ease", 1), NO_HEADER),
+    "and a row": (lambda table: table.replace(b"sease", b"s\xc3ease", 1) + b"x,y\n", NO_HEADER),
+    "names alone": (lambda table: b"\nname,patient\n", ()),
+    "old line ends": (lambda table: b"a\rb\r", ()),
+    "null characters": (lambda table: b"\x00\x01", ()),
+    "an open quote": (lambda table: b'"' + b"x" * 300_000, ()),
+}
 
 
-def test_header_only(refused, workplace):
-    header = (workplace / "patients.csv").read_text().splitlines()[0]
-    (workplace / "patients.csv").write_text(header + "\n")
-    refused("no records")
-
-
-@pytest.mark.parametrize("row", ["Ann,P9,33", GOOD + ",more", "x"])
-def test_ragged_rows_are_named(refused, workplace, row):
-    append_row(workplace, row)
-    refused("1 row with more or fewer than the header's 9 cells", "row 601")
+@pytest.mark.parametrize(("written", "says"), TABLES.values(), ids=TABLES)
+def test_a_file_that_is_no_table_is_refused_in_one_line(refused, workplace, written, says):
+    path = workplace / "patients.csv"
+    path.write_bytes(written(path.read_bytes()))
+    refused(*says)
 
 
 def test_blank_lines_are_no_records(workplace, shoal):
     (workplace / "patients.csv").write_text(
         (workplace / "patients.csv").read_text().replace("\n", "\n\n")
     )
-    result = shoal("publish", "patients.csv", "-p", "policy.yaml", "-o", "out.csv")
-    assert result.status == 0
+    shoal("publish", "patients.csv", "-p", "policy.yaml", "-o", "out.csv", status=0)
     assert len((workplace / "out.csv").read_text().splitlines()) == 601
-
-
-def test_wrong_encoding_names_the_line(refused, workplace):
-    content = (
-        workplace / "patients.csv"
-    ).read_bytes() + "Zoë,P9,33,female,13001,primary,asthma,1,east\n".encode("latin-1")
-    (workplace / "patients.csv").write_bytes(content)
-    refused("line 602 is not UTF-8", "--read encoding=cp1252")
 
 
 def test_text_in_a_number_column_names_rows_not_values(refused, workplace):
@@ -203,9 +180,21 @@ def test_text_in_a_number_column_names_rows_not_values(refused, workplace):
     assert "elderly" not in message
 
 
-def test_text_in_a_sensitive_number_column(refused, workplace):
-    append_row(workplace, GOOD.replace(",100,", ",much,"))
-    assert "much" not in refused("attribute 'charge'", "not numbers")
+@pytest.mark.parametrize(
+    ("cell", "written", "says"),
+    [
+        (",100,", ",much,", ("attribute 'charge'", "not numbers")),
+        (",33,", ",133,", ("attribute 'age'", "1 record outside its domain", "row 601")),
+        (",primary,", ",unheard,", ("attribute 'education'", "missing from its order")),
+        (",33,", ',"33,5",', ("digits are written otherwise: say --read decimal=,",)),
+    ],
+)
+def test_a_cell_that_does_not_fit_is_named_without_its_value(
+    refused, workplace, cell, written, says
+):
+    append_row(workplace, GOOD.replace(cell, written))
+    message = refused(*says)
+    assert written.strip(',"') not in message
 
 
 @pytest.mark.parametrize("text", ["nan", "inf", "-inf", "1e999"])
@@ -214,14 +203,9 @@ def test_text_that_floats_would_read_as_no_finite_number(refused, workplace, tex
     refused("attribute 'age'", "not a number")
 
 
-def test_domain_exceeded(refused, workplace):
-    append_row(workplace, GOOD.replace(",33,", ",133,"))
-    assert "133" not in refused("attribute 'age'", "1 record outside its domain", "row 601")
-
-
-def test_label_outside_an_ordinals_order(refused, workplace):
-    append_row(workplace, GOOD.replace(",primary,", ",unheard,"))
-    assert "unheard" not in refused("attribute 'education'", "missing from its order")
+def test_person_without_a_number(refused, workplace):
+    append_row(workplace, GOOD.replace(",P9,", ",,"))
+    refused("'patient'", "1 record without a subject", "row 601")
 
 
 def test_findings_of_several_attributes_are_listed_together(refused, workplace):
@@ -231,40 +215,26 @@ def test_findings_of_several_attributes_are_listed_together(refused, workplace):
 
 @pytest.mark.parametrize("k", [1, 0, -3, "ten", 2.5, True])
 def test_k_below_two_or_no_whole_number(refused, workplace, k):
-    change_policy(workplace, lambda p: p["promises"][0].update(k=k))
+    change_policy(workplace, {"promises.0.k": k})
     refused("k-anonymity")
 
 
-def test_k_below_two_on_the_command_line(refused):
-    refused("k-anonymity", more=("--k", "1"))
-
-
-def test_unknown_method(refused):
-    of_each = ("rounded-partition", "castle, fads for 'shoal stream'")
-    refused("method 'nonesuch'", *of_each, more=("--method", "nonesuch"))
-
-
-def test_unknown_parameter(refused):
-    refused("unknown parameter 'colour'", more=("--set", "colour=red"))
-
-
-def test_what_the_policy_gives_every_method(refused):
-    refused("write --k 5", more=("--set", "k=5"))
-
-
-def test_parameter_outside_its_choices(refused):
-    refused("'preset'", "must be one of", more=("--set", "preset=fancy"))
-
-
-def test_setting_without_a_value(refused):
-    refused("--set 'preset'", "PARAM=VALUE", more=("--set", "preset"))
-
-
-def test_duplicate_column_names(refused, workplace):
-    lines = (workplace / "patients.csv").read_text().splitlines()
-    lines[0] = lines[0].replace("ward", "age")
-    (workplace / "patients.csv").write_text("\n".join(lines))
-    refused("have the same name")
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ("--k 1", ("k-anonymity",)),
+        ("--method nonesuch", ("method 'nonesuch'", "castle, fads for 'shoal stream'")),
+        ("--method nonesuch", ("rounded-partition",)),
+        ("--method mondrain", ("did you mean 'mondrian'?",)),
+        ("--set colour=red", ("unknown parameter 'colour'",)),
+        ("--set k=5", ("write --k 5",)),
+        ("--set preset=fancy", ("'preset'", "must be one of")),
+        ("--set prest=paper", ("did you mean 'preset'?",)),
+        ("--set preset", ("--set 'preset'", "PARAM=VALUE")),
+    ],
+)
+def test_an_option_of_publish_that_can_not_be_followed(refused, more, says):
+    refused(*says, more=more.split())
 
 
 @pytest.mark.parametrize("name", ["*", "^age.*$"])
@@ -309,13 +279,19 @@ def test_a_file_with_a_column_named_like_a_pattern_is_refused_in_one_line(
         }[suffix]
         write(path)
     more = ["-p", workplace / "policy.yaml", "-o", "o.csv"] if verb == "publish" else []
-    result = shoal(verb, str(path), *map(str, more))
-    assert result.status == 2
-    assert "column 3: its name" in result.err
+    assert "column 3: its name" in shoal(verb, str(path), *map(str, more), status=2).err
 
 
-def test_output_folder_that_is_not_there(refused):
-    refused("can't be written", output="nowhere/out.csv")
+@pytest.mark.parametrize(
+    ("places", "says"),
+    [
+        ({"output": "nowhere/out.csv"}, ("can't be written",)),
+        ({"output": "out.docx"}, ("unknown format", ".parquet")),
+        ({"data": "nowhere.csv"}, ("nowhere.csv", "can't be read")),
+    ],
+)
+def test_places_where_nothing_can_be_read_or_written(refused, places, says):
+    refused(*says, **places)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
@@ -336,22 +312,9 @@ def test_input_equal_to_output(refused, workplace):
     assert (workplace / "patients.csv").read_bytes() == before
 
 
-def test_input_that_is_not_there(refused):
-    refused("nowhere.csv", "can't be read", data="nowhere.csv")
-
-
-def test_unknown_format(refused):
-    refused("unknown format", ".parquet", output="out.docx")
-
-
-def test_person_without_a_number(refused, workplace):
-    append_row(workplace, GOOD.replace(",P9,", ",,"))
-    refused("'patient'", "1 record without a subject", "row 601")
-
-
 def test_missing_values_where_the_policy_rejects_them(refused, workplace):
     append_row(workplace, GOOD.replace(",33,", ",,"))
-    change_policy(workplace, lambda p: p.update(missing="reject"))
+    change_policy(workplace, {"missing": "reject"})
     refused("attribute 'age'", "1 record without a value")
 
 
@@ -363,42 +326,37 @@ def test_more_than_the_people_there_are_is_infeasible_and_names_the_nearest(
 
 
 def test_more_diversity_than_there_are_values_is_infeasible(refused, workplace):
-    change_policy(workplace, lambda p: p["promises"][1].update(l=13))
+    change_policy(workplace, {"promises.1.l": 13})
     refused("l-diversity", "12", status=3)
 
 
 @pytest.mark.parametrize(
-    ("change", "says"),
+    ("place", "value", "says"),
     [
-        (lambda p: p.pop("version"), "version"),
-        (lambda p: p.update(colour="red"), "colour"),
-        (lambda p: p["attributes"]["age"].update(role="quasy"), "attributes.age.role"),
-        (lambda p: p["attributes"]["age"].update(domain=[9, 3]), "domain"),
-        (lambda p: p["attributes"]["education"].update(order=[True, False]), "quotes"),
-        (lambda p: p["attributes"]["name"].update(role="subject"), "more than one subject"),
-        (lambda p: p["promises"].append({"model": "no-model"}), "unknown model"),
-        (
-            lambda p: p["promises"].append(
-                {"model": "t-closeness", "attributes": ["ward"], "t": 0.2}
-            ),
-            "'sensitive'",
-        ),
-        (
-            lambda p: p["promises"].append(
-                {"model": "t-closeness", "attributes": ["nothing"], "t": 0.2}
-            ),
-            "'nothing'",
-        ),
-        (
-            lambda p: p["promises"].append({"model": "t-closeness", "attributes": ["disease"]}),
-            "'t' is missing",
-        ),
-        (lambda p: p.update(promises=[]), "promises"),
-        (lambda p: p.update(render={"intervals": "{hi}-{lo}"}), "{lo}"),
+        ("version", GONE, "version"),
+        ("colour", "red", "policy 'policy.yaml', colour: is not a known key"),
+        ("shoes", 1, "shoes: is not a known key; 'shoal policy check --schema' lists its keys"),
+        ("promisses", [], "promisses: is not a known key; did you mean 'promises'?"),
+        ("render", {"interval": "x"}, "interval: is not a known key; did you mean 'intervals'?"),
+        ("render", {"intervals": "{hi}-{lo}"}, "{lo}"),
+        ("label", "chrage", "'label' names no attribute of the policy; did you mean 'charge'?"),
+        ("attributes.age.wieght", 2, "age.wieght: is not a known key; did you mean 'weight'?"),
+        ("attributes.order", {"rol": 1}, "order.rol: is not a known key; did you mean 'role'?"),
+        ("attributes.age.role", "quasy", "attributes.age.role"),
+        ("attributes.age.domain", [9, 3], "domain"),
+        ("attributes.education.order", [True, False], "quotes"),
+        ("attributes.name.role", "subject", "more than one subject"),
+        ("promises", [], "promises"),
+        ("promises.0.model", "k-anonimity", "unknown model; did you mean 'k-anonymity'?"),
+        ("promises.0.model", "no-model", "unknown model"),
+        ("promises.1.attribute", "diseas", "is not in the policy; did you mean 'disease'?"),
+        ("promises.1", {**CLOSE, "attributes": ["ward"]}, "'sensitive'"),
+        ("promises.1", {**CLOSE, "attributes": ["nothing"]}, "'nothing'"),
+        ("promises.1", {"model": "t-closeness", "attributes": ["disease"]}, "'t' is missing"),
     ],
 )
-def test_policy_findings(refused, workplace, change, says):
-    change_policy(workplace, change)
+def test_policy_findings(refused, workplace, place, value, says):
+    change_policy(workplace, {place: value})
     refused(says)
 
 
@@ -406,24 +364,20 @@ def test_policy_findings(refused, workplace, change, says):
 @pytest.mark.parametrize("key", ["weight", "round", "domain"])
 def test_every_number_of_an_attribute_is_finite(refused, workplace, key, number):
     value = [0, float(yaml.safe_load(number))] if key == "domain" else yaml.safe_load(number)
-    change_policy(workplace, lambda p: p["attributes"]["age"].update({key: value}))
+    change_policy(workplace, {f"attributes.age.{key}": value})
     refused(f"attributes.age.{key}", "must be a finite number")
 
 
 @pytest.mark.parametrize("weight", [1e100, 5e-324])
 def test_the_most_and_the_least_that_an_attribute_may_weigh(shoal, workplace, weight):
-    change_policy(workplace, lambda p: p["attributes"]["age"].update(weight=weight))
+    change_policy(workplace, {"attributes.age.weight": weight})
     for method in ("mondrian", "rounded-partition", "full-domain", "lattice-peeling", "mdav"):
         words = "publish patients.csv -p policy.yaml -o out.csv --replace --method"
         assert shoal(*words.split(), method).status == 0
 
 
 def test_all_findings_of_a_policy_come_at_once(refused, workplace):
-    def break_twice(policy):
-        policy["attributes"]["age"]["role"] = "quasy"
-        policy["colour"] = "red"
-
-    change_policy(workplace, break_twice)
+    change_policy(workplace, {"attributes.age.role": "quasy", "colour": "red"})
     assert len(refused("age", "colour").splitlines()) == 2
 
 
@@ -435,45 +389,22 @@ def test_a_key_given_twice_is_an_error(refused, workplace):
 
 def test_usage_errors_are_one_line_with_status_2(shoal):
     for arguments in (["publish"], ["publish", "a", "b", "c"], ["nonesuch"], ["audit", "--colour"]):
-        result = shoal(*arguments)
-        assert result.status == 2
+        result = shoal(*arguments, status=2)
         assert result.err.startswith("shoal: ")
         assert len(result.err.splitlines()) == 1
 
 
 def test_outputs_overwrite_nothing_that_the_policy_reads(refused, workplace):
     (workplace / "sex.csv").write_text("male;*\nfemale;*\n")
-    change_policy(workplace, lambda p: p["attributes"]["sex"].update(hierarchy="sex.csv"))
+    change_policy(workplace, {"attributes.sex.hierarchy": "sex.csv"})
     refused("the policy or a file that is read", output="sex.csv")
 
 
 def test_numbers_beyond_exact_comparison(refused, workplace):
-    change_policy(workplace, lambda p: p["attributes"]["age"].update(domain=[0, 2e18]))
+    change_policy(workplace, {"attributes.age.domain": [0, 2e18]})
     for last in (1, 2, 3):
         append_row(workplace, GOOD.replace(",33,", f",100000000000000000{last},"))
     assert "1000000000" not in refused("attribute 'age'", "more digits than can be told apart")
-
-
-def test_decimal_commas_are_named(refused, workplace):
-    append_row(workplace, GOOD.replace(",33,", ',"33,5",'))
-    refused("digits are written otherwise: say --read decimal=,")
-
-
-def test_utf_16_without_a_mark(refused, workplace):
-    (workplace / "patients.csv").write_text(
-        (workplace / "patients.csv").read_text(), encoding="utf-16-le"
-    )
-    refused("not UTF-8", "--read encoding=utf-16-le")
-
-
-@pytest.mark.parametrize("rest", ["", "x,y\n"])
-def test_a_header_that_is_not_utf_8(refused, workplace, rest):
-    """Whether or not all rows are whole; no name is guessed from what can be read of it."""
-    table = (workplace / "patients.csv").read_bytes()
-    (workplace / "patients.csv").write_bytes(
-        table.replace(b"disease", b"dis\xc3ease", 1) + rest.encode()
-    )
-    refused("line 1 is not UTF-8", "--read encoding=cp1252")
 
 
 def test_a_missing_header(refused, workplace):
@@ -482,32 +413,18 @@ def test_a_missing_header(refused, workplace):
     table.rename(names).write_csv(workplace / "patients.csv")
     kept = {"age": {"role": "quasi", "type": "number"}, "sex": {"role": "quasi"}}
     only_k = [{"model": "k-anonymity", "k": 5}]
-    change_policy(workplace, lambda p: p.update(attributes=kept, other="plain", promises=only_k))
+    change_policy(workplace, {"attributes": kept, "other": "plain", "promises": only_k})
     refused("names that look like data")
 
 
 def test_designated_values_that_nobody_has(refused, workplace):
-    promise = {
-        "model": "alpha-k-anonymity",
-        "attribute": "ward",
-        "alpha": 0.5,
-        "k": 5,
-        "values": ["Nowhere"],
-    }
-    change_policy(
-        workplace,
-        lambda p: (p["attributes"]["ward"].update(role="sensitive"), p["promises"].append(promise)),
-    )
+    promise = {"model": "alpha-k-anonymity", "attribute": "ward", "alpha": 0.5, "k": 5}
+    promise["values"] = ["Nowhere"]
+    change_policy(workplace, {"attributes.ward.role": "sensitive", "promises.1": promise})
     assert "Nowhere" not in refused("1 of its designated values occur in no record")
 
 
-def test_misspelt_parameters_get_a_question(refused):
-    refused("did you mean 'preset'?", more=("--set", "prest=paper"))
-    refused("did you mean 'mondrian'?", more=("--method", "mondrain"))
-
-
-def test_parameters_for_a_method_that_nobody_named_say_which_one_was_taken(refused, workplace):
-    change_policy(workplace, lambda p: p.pop("method", None))
+def test_parameters_for_a_method_that_nobody_named_say_which_one_was_taken(refused):
     told = "method 'rounded-partition': parameter 'cut' must be one of paper, admissible; nobody"
     refused(told, "fits with --method: mondrian", more=("--set", "cut=nearest"))
     assert "nobody" not in refused(more=("--set", "cut=nearest", "--method", "rounded-partition"))
@@ -533,36 +450,26 @@ def test_hostile_policies_end_in_one_line(refused, workplace, text):
     refused("policy")
 
 
-@pytest.mark.parametrize(
-    "content", [b"\nname,patient\n", b"a\rb\r", b"\x00\x01", b'"' + b"x" * 300_000]
-)
-def test_garbage_ends_in_one_line(refused, workplace, content):
-    (workplace / "patients.csv").write_bytes(content)
-    refused("shoal: ")
-
-
 @pytest.mark.parametrize("wrapped", [SystemError, RuntimeError])
-def test_a_stop_that_comes_wrapped_in_an_error_is_an_interruption(wrapped, monkeypatch, capsys):
+def test_a_stop_that_comes_wrapped_in_an_error_is_an_interruption(wrapped, monkeypatch, shoal):
     def stopped(*arguments, **options):
         raise wrapped("what compiled code says, and Python of a class") from KeyboardInterrupt()
 
     monkeypatch.setattr("shoal.cli.main.app", stopped)
-    assert status_of(["publish"]) == 130
-    assert capsys.readouterr().err == "shoal: interrupted; nothing was written\n"
+    assert shoal("publish", status=130).err == "shoal: interrupted; nothing was written\n"
 
 
 @pytest.fixture
-def owners(tmp_path, monkeypatch, shoal):
+def owners(folder, shoal):
     """A folder with three owners' tables, the shell standing in it."""
-    monkeypatch.chdir(tmp_path)
     assert shoal("sample", "bank", "-n", "60", "-o", "bank.csv", "-q").status == 0
     for name in ("bank", "insurer", "office"):
         assert shoal("party", "init", name, "-q").status == 0
-    agreement = yaml.safe_load((tmp_path / "bank.parties.yaml").read_text())
+    agreement = yaml.safe_load((folder / "bank.parties.yaml").read_text())
     for at, party in enumerate(agreement["parties"]):
         party.update(address=f"127.0.0.1:{9801 + at}", certificate=f"{party['name']}.crt")
-    (tmp_path / "bank.parties.yaml").write_text(yaml.safe_dump(agreement))
-    return tmp_path
+    (folder / "bank.parties.yaml").write_text(yaml.safe_dump(agreement))
+    return folder
 
 
 @pytest.mark.parametrize("command", [("fuse",), ("party", "bank")])
@@ -582,8 +489,7 @@ def test_a_fusion_asks_where_its_release_goes_before_it_begins(
 ):
     """An owner's table is never overwritten by what became of it."""
     before = {path.name: path.read_bytes() for path in owners.iterdir()}
-    found = shoal(*command, "bank.parties.yaml", "-o", output)
-    assert (found.status, says in found.err) == (2, True), found.err
+    assert says in shoal(*command, "bank.parties.yaml", "-o", output, status=2).err
     assert {path.name: path.read_bytes() for path in owners.iterdir()} == before
 
 
@@ -636,11 +542,9 @@ def test_a_report_on_a_fusion_overwrites_no_table(owners):
 def test_a_report_is_a_page_and_its_name_says_so(workplace, shoal, command):
     before = sorted(path.name for path in workplace.iterdir())
     for name in ("r.pdf", "report", "patients.csv"):
-        found = shoal(*command, "--report", name)
-        assert (found.status, found.err.splitlines()) == (
-            2,
-            [f"shoal: --report '{name}': is a page of HTML; give it a name that ends in .html"],
-        )
+        assert shoal(*command, "--report", name, status=2).err.splitlines() == [
+            f"shoal: --report '{name}': is a page of HTML; give it a name that ends in .html"
+        ]
     assert sorted(path.name for path in workplace.iterdir()) == before
 
 
@@ -665,8 +569,7 @@ def test_a_report_is_a_page_and_its_name_says_so(workplace, shoal, command):
 )
 def test_what_an_audit_would_not_look_at_is_refused(workplace, shoal, command, says):
     """Else a report that was asked for would be missing, or a trace taken for checked."""
-    found = shoal("audit", *command)
-    assert (found.status, says in found.err) == (2, True), found.err
+    assert says in shoal("audit", *command, status=2).err
 
 
 @pytest.mark.parametrize(
@@ -685,8 +588,7 @@ def test_what_an_audit_would_not_look_at_is_refused(workplace, shoal, command, s
     ],
 )
 def test_an_option_of_another_kind_is_named_with_a_way_out(workplace, shoal, command, says):
-    found = shoal(*command)
-    assert (found.status, found.err) == (2, f"shoal: {says}; see 'shoal {command[0]} --help'\n")
+    assert shoal(*command, status=2).err == f"shoal: {says}; see 'shoal {command[0]} --help'\n"
 
 
 @pytest.mark.parametrize("command", [("methods",), ("policy", "check", "--schema"), ("--help",)])
@@ -736,8 +638,7 @@ def test_an_extra_that_is_missing_is_installed_from_the_clone_never_by_a_name_on
 
 def test_the_page_names_all_that_it_needs_in_one_command(workplace, shoal, monkeypatch):
     monkeypatch.setattr("shoal.cli.machine.find_spec", lambda name: None)
-    told = shoal("ui", "ward")
-    assert told.status == 4
+    told = shoal("ui", "ward", status=4)
     assert told.err.count("pip install") == 1
     assert told.err.endswith("pip install '.[web,excel]'\n")
 
@@ -754,11 +655,6 @@ def test_a_table_in_the_place_of_a_policy_is_asked_about(workplace, shoal):
     for table in ("patients.csv", "latin.csv"):
         told = shoal("publish", "policy.yaml", "-p", table, "-o", "o.csv").err
         assert told.endswith("it has the name of a table: are the two files swapped?\n")
-
-
-def test_a_column_named_in_other_letters_is_what_was_meant(refused, workplace):
-    change_policy(workplace, lambda p: p["attributes"].update(ZIP=p["attributes"].pop("zip")))
-    refused("'zip': in the data", "did you mean 'zip' for 'ZIP'?")
 
 
 @pytest.mark.parametrize("k", [1, "ten", 2.5, None])
@@ -787,9 +683,7 @@ def test_a_method_needs_no_settings_and_takes_no_text_for_them(sample_policy):
 
 @pytest.mark.parametrize("name", ["\ufeff", "Bank", "é", "run", "a" * 300])
 def test_nobody_gets_keys_by_a_name_that_no_party_can_have(shoal, name):
-    done = shoal("party", "init", name)
-    assert done.status == 2
-    assert "a name is" in done.err
+    assert "a name is" in shoal("party", "init", name, status=2).err
 
 
 def test_keys_of_nobody_are_asked_for_by_name(workplace, shoal):
@@ -806,8 +700,7 @@ def test_an_audit_of_a_stream_without_its_trace_says_what_is_missing(workplace, 
     Path("policy.yaml").write_text(yaml.safe_dump(asked))
     assert shoal("publish", "patients.csv", "-p", "policy.yaml", "-o", "out.csv", "-q").status == 0
     shuffled.write_csv("other.csv")
-    told = shoal("audit", "out.csv", "-p", "policy.yaml", "--original", "other.csv")
-    assert told.status == 1
+    told = shoal("audit", "out.csv", "-p", "policy.yaml", "--original", "other.csv", status=1)
     assert (
         "most records differ: was the release made of that table, in that order? a stream needs"
         " its --trace"
@@ -817,12 +710,10 @@ def test_an_audit_of_a_stream_without_its_trace_says_what_is_missing(workplace, 
 def test_a_trace_that_is_nested_too_deeply_is_refused(workplace, shoal):
     Path("t.jsonl").write_text("[" * 100_000)
     told = shoal(
-        *"audit patients.csv -p policy.yaml --original patients.csv --trace t.jsonl".split()
+        *"audit patients.csv -p policy.yaml --original patients.csv --trace t.jsonl".split(),
+        status=2,
     )
-    assert (told.status, told.err) == (
-        2,
-        "shoal: trace 't.jsonl': can't be read; give the file that --trace wrote\n",
-    )
+    assert told.err == "shoal: trace 't.jsonl': can't be read; give the file that --trace wrote\n"
 
 
 def test_a_fusion_that_is_interrupted_says_how_to_resume(owners, shoal, monkeypatch):
@@ -861,10 +752,8 @@ def test_a_policy_in_the_place_of_an_agreement_is_named_as_one(workplace, shoal)
 
 
 def test_check_lists_made_hierarchies_beside_missing_columns(workplace, shoal):
-    change_policy(
-        workplace, lambda p: p["attributes"]["sex"].update(hierarchy={"tree": {"x": ["y"]}})
-    )
-    change_policy(workplace, lambda p: p["attributes"].update(wards={"role": "plain"}))
+    changes = {"attributes.sex.hierarchy": {"tree": {"x": ["y"]}}, "attributes.wards.role": "plain"}
+    change_policy(workplace, {"attributes.wards": {}} | changes)
     said = shoal("policy", "check", "policy.yaml", "patients.csv").err
     assert "'wards': in the policy" in said
     assert "attribute 'sex'" in said
@@ -879,8 +768,4 @@ def test_check_lists_made_hierarchies_beside_missing_columns(workplace, shoal):
     ],
 )
 def test_a_command_without_its_group_is_completed(typed, hint, shoal):
-    found = shoal(typed)
-    assert (
-        found.status,
-        f"No such command '{typed}'; {hint}; see 'shoal --help'" in found.err,
-    ) == (2, True)
+    assert f"No such command '{typed}'; {hint}; see 'shoal --help'" in shoal(typed, status=2).err

@@ -1,7 +1,5 @@
 """A verb refuses an output that is there before it does any work, unless --replace is said."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from pathlib import Path
@@ -16,10 +14,9 @@ SAID = "shoal: output 'out{}': is there already; name a new file, or say --repla
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch, shoal):
-    monkeypatch.chdir(tmp_path)
+def place(folder, shoal):
     assert shoal("sample", "patients", "-n", "200", "--seed", "1", "-o", "in.csv", "-q").status == 0
-    return tmp_path
+    return folder
 
 
 # that the inputs are not there shows that nothing is read before
@@ -43,8 +40,7 @@ def place(tmp_path, monkeypatch, shoal):
 def test_an_output_that_is_there_is_refused_before_any_work(place, shoal, words, suffix):
     kept = place / f"out{suffix}"
     kept.write_text("mine")
-    result = shoal(*words.split())
-    assert (result.status, result.err) == (2, SAID.format(suffix))
+    assert shoal(*words.split(), status=2).err == SAID.format(suffix)
     assert kept.read_text() == "mine"
     assert "is there already" not in shoal(*words.split(), "--replace").err
 
@@ -67,8 +63,7 @@ def test_an_output_that_is_there_is_refused_before_any_work(place, shoal, words,
 def test_nothing_else_is_written_into_the_folder_of_a_release(place, shoal, words, names):
     (place / "out").mkdir()
     said = "output 'out/{}': is or lies in the release, which holds nothing else"
-    result = shoal(*words.split(), "-p", "in.policy.yaml")
-    assert result.status == 2
+    result = shoal(*words.split(), "-p", "in.policy.yaml", status=2)
     assert [said.format(name) in result.err for name in names] == [True] * len(names), result.err
     assert not list((place / "out").iterdir())
 
@@ -90,16 +85,14 @@ def test_a_fusion_refuses_a_release_that_is_there_before_any_party_starts(place,
     assert shoal("sample", "bank", "-n", "60", "-o", "bank", "-q").status == 0
     Path("out.csv").write_text("mine")
     for words in ("fuse bank/bank.parties.yaml",):
-        result = shoal(*words.split(), "-o", "out.csv")
-        assert (result.status, result.err) == (2, SAID.format(".csv"))
+        assert shoal(*words.split(), "-o", "out.csv", status=2).err == SAID.format(".csv")
     assert Path("out.csv").read_text() == "mine"
 
 
 def test_a_sample_is_written_again_with_replace_and_its_policy_stays(place, shoal):
     policy = Path("in.policy.yaml").read_text() + "# mine\n"
     Path("in.policy.yaml").write_text(policy)
-    again = shoal("sample", "patients", "-n", "100", "-o", "in.csv", "--replace")
-    assert again.status == 0
+    shoal("sample", "patients", "-n", "100", "-o", "in.csv", "--replace", status=0)
     assert len(Path("in.csv").read_text().splitlines()) == 101
     assert Path("in.policy.yaml").read_text() == policy
 
@@ -125,8 +118,7 @@ def test_no_output_takes_the_place_of_the_policy(place, shoal, words, policy, ag
     if policy.endswith(".json"):
         text = json.dumps(yaml.safe_load(text))
     Path(policy).write_text(text)
-    result = shoal(*words.split(), "-p", policy, *(agreed if "republish" not in words else []))
-    assert result.status == 2
+    shoal(*words.split(), "-p", policy, *(agreed if "republish" not in words else []), status=2)
     assert Path(policy).read_text() == text
     assert not list(place.glob("out*.csv"))
 
@@ -181,8 +173,7 @@ def test_no_output_takes_the_place_of_the_database_that_is_read(outputs, place, 
     database.close()
     before = Path("d.csv").read_bytes()
     source, (_, output, *more) = "sqlite:///d.csv?table=t", outputs.split()
-    done = shoal("publish", source, "-p", "in.policy.yaml", "--replace", *outputs.split())
-    assert done.status == 2
+    done = shoal("publish", source, "-p", "in.policy.yaml", "--replace", *outputs.split(), status=2)
     assert "nothing that is read" in done.err or "is also another file" in done.err
     with pytest.raises(shoal_in_python.InputError, match="nothing that is read"):
         shoal_in_python.publish_file(

@@ -1,7 +1,5 @@
 """A disk that is full ends a command with status 2, whichever of its files finds no room."""
 
-from __future__ import annotations
-
 import errno
 import subprocess
 import sys

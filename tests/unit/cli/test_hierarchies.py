@@ -1,7 +1,5 @@
 """The array form of hierarchies against a plain one made of dictionaries and sets."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest
@@ -210,20 +208,19 @@ def test_leaf_codes_of_no_values_are_none():
     assert hierarchy.leaf_codes(np.array([], dtype=object)).tolist() == []
 
 
-def test_a_leaf_named_as_its_group_lies_below_it():
-    hierarchy = Hierarchy.from_paths(
-        [["Other", "Other", "*"], ["x", "Other", "*"], ["y", "*", "*"]]
-    )
-    assert hierarchy.labels == ("Other", "x", "y", "*", "Other")
-    assert hierarchy.node_of_label("Other") == 4
-
-
-def test_a_chain_is_one_node_that_is_read_under_all_its_names():
-    hierarchy = Hierarchy.from_paths(
-        [["CA", "Canada", "*"], ["DE", "Europe", "*"], ["FR", "Europe", "*"]]
-    )
-    assert hierarchy.labels == ("CA", "DE", "FR", "*", "Europe")
-    assert hierarchy.node_of_label("Canada") == hierarchy.node_of_label("CA") == 0
+@pytest.mark.parametrize(
+    ("paths", "labels", "nodes"),
+    [
+        ("Other Other * | x Other * | y * *", "Other x y * Other", {"Other": 4}),
+        ("CA Canada * | DE Europe * | FR Europe *", "CA DE FR * Europe", {"Canada": 0, "CA": 0}),
+        ("b y * | a x * | c y * | d x *", "b c a d * y x", {}),
+    ],
+    ids=["a leaf named as its group", "a chain is one node", "in order of first mention"],
+)
+def test_nodes_are_found_by_their_labels(paths, labels, nodes):
+    hierarchy = Hierarchy.from_paths([path.split() for path in paths.split("|")])
+    assert hierarchy.labels == tuple(labels.split())
+    assert {label: hierarchy.node_of_label(label) for label in nodes} == nodes
 
 
 def test_levels_without_a_table_are_depths():
@@ -233,13 +230,6 @@ def test_levels_without_a_table_are_depths():
     bare = Hierarchy(built.labels, built.parent, built.first, built.last)
     assert np.array_equal(bare.levels, built.levels)
     assert bare == built
-
-
-def test_siblings_keep_the_order_of_their_first_mention():
-    hierarchy = Hierarchy.from_paths(
-        [["b", "y", "*"], ["a", "x", "*"], ["c", "y", "*"], ["d", "x", "*"]]
-    )
-    assert hierarchy.labels == ("b", "c", "a", "d", "*", "y", "x")
 
 
 def test_all_faults_are_reported_at_once():

@@ -2,8 +2,6 @@
 what the page asks are made from it.
 """
 
-from __future__ import annotations
-
 import inspect
 from importlib import import_module
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A stop ends the command wherever it falls while a process starts."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Commands that are typed wrongly: what is wrong, what there is, and whose help says more."""
 
-from __future__ import annotations
-
 import errno
 from pathlib import Path
 
@@ -25,9 +23,7 @@ from shoal_papers.reproduce import papers
     ],
 )
 def test_an_option_without_its_value_points_to_the_help_of_its_command(arguments, command, shoal):
-    result = shoal(*arguments)
-    assert result.status == 2
-    assert result.err.endswith(f"; see 'shoal {command} --help'\n")
+    assert shoal(*arguments, status=2).err.endswith(f"; see 'shoal {command} --help'\n")
 
 
 def test_an_option_of_no_command_points_to_the_help_of_all(shoal):
@@ -68,9 +64,7 @@ def test_what_is_missing_is_named_as_one_or_as_many(missing, said, shoal, monkey
     monkeypatch.setattr(
         "shoal.cli.machine.find_spec", lambda name: None if name in missing else name
     )
-    result = shoal("ui")
-    assert result.status == 4
-    assert said in result.err
+    assert said in shoal("ui", status=4).err
 
 
 @pytest.mark.parametrize(("command", "known"), [("sample", generators), ("reproduce", papers)])
@@ -107,9 +101,8 @@ def test_an_unknown_key_of_reading_is_answered_in_python_too():
 
 
 @pytest.fixture
-def purchases(tmp_path, monkeypatch, shoal):
+def purchases(folder, shoal):
     """A stream and a policy that names no method."""
-    monkeypatch.chdir(tmp_path)
     assert shoal("sample", "purchases", "-n", "100", "-o", "in.csv", "-q").status == 0
     policy = yaml.safe_load(Path("in.policy.yaml").read_text())
     policy.pop("method", None)
@@ -128,8 +121,7 @@ def purchases(tmp_path, monkeypatch, shoal):
 def test_a_parameter_that_the_default_does_not_take_names_methods_that_do(
     verb, to, setting, taken, way_out, purchases, shoal
 ):
-    result = shoal(verb, "in.csv", "-p", "policy.yaml", to, "out.csv", "--set", setting)
-    assert result.status == 2
+    result = shoal(verb, "in.csv", "-p", "policy.yaml", to, "out.csv", "--set", setting, status=2)
     assert result.err.startswith(f"shoal: method '{taken}': ")
     assert "; nobody named a method, so this one is taken: name " in result.err
     assert way_out in result.err
@@ -160,8 +152,5 @@ def test_a_file_that_memory_is_too_short_for_is_no_matter_of_rights(shoal, tmp_p
     (tmp_path / "in.csv").write_text("a\n1\n")
     monkeypatch.setattr("shoal.connectors.delimited.open", short, raising=False)
     monkeypatch.setattr("shoal.connectors.files.open", short, raising=False)
-    result = shoal("profile", str(tmp_path / "in.csv"))
-    assert (result.status, result.err.split(";")[0]) == (
-        2,
-        "shoal: memory: there is not enough of it for this",
-    )
+    result = shoal("profile", str(tmp_path / "in.csv"), status=2)
+    assert result.err.split(";")[0] == "shoal: memory: there is not enough of it for this"

@@ -1,7 +1,5 @@
 """A file that is changed while it is read: names, records and hash must be of one content."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Text whose lines repeat: each different one is parsed once, and nobody can tell."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Drafts of killed runs are swept, private files are their owner's alone, devices are refused."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -129,8 +127,7 @@ def test_devices_are_refused():
         "audit x.csv -p y.yaml --original x.csv --trace /dev/zero",
     ],
 )
-def test_no_command_reads_a_device(arguments, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_no_command_reads_a_device(arguments, folder):
     assert status_of(arguments.split()) == 2
 
 

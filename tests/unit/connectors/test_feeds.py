@@ -1,7 +1,5 @@
 """Sources of a stream, read in pieces of any size."""
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import io

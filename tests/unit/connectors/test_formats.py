@@ -1,7 +1,5 @@
 """Every format does what its record claims, and refuses in one line what it does not claim."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 
@@ -53,9 +51,8 @@ def texts(frame: pl.DataFrame) -> list[tuple[str | None, ...]]:
 
 
 @pytest.fixture(autouse=True)
-def in_folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+def in_folder(folder):
+    return folder
 
 
 of_all = pytest.mark.parametrize("kind", FORMATS)
@@ -177,13 +174,12 @@ def test_each_has_a_label_and_a_media_type(kind):
 
 
 @pytest.mark.parametrize("verb", ["publish", "stream", "audit", "profile"])
-def test_an_unknown_suffix_is_refused_with_all_formats_in_every_verb(verb, in_folder, capsys):
+def test_an_unknown_suffix_is_refused_with_all_formats_in_every_verb(verb, in_folder, shoal):
     (in_folder / "in.xyz").write_text("a,b\n1,2\n")
     (in_folder / "p.yaml").write_text(PATIENTS)
     rest = [] if verb == "profile" else ["-p", "p.yaml"]
     rest += ["-o", "out.csv"] if verb in ("publish", "stream") else []
-    assert status_of([verb, "in.xyz", *rest]) == 2
-    said = capsys.readouterr().err
+    said = shoal(verb, "in.xyz", *rest, status=2).err
     written = [suffix for suffix in SUFFIXES if suffix != ".orc"]
     text = f"unknown format; use one of {', '.join(written)}, or to read only .orc"
     assert f"file 'in.xyz': {text}" in said

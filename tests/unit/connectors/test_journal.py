@@ -1,7 +1,5 @@
 """A party's journal is read back as it was written, or refused; only a torn end is dropped."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import os

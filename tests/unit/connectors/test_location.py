@@ -1,7 +1,5 @@
 """A name says what kind of place it means, before anything is opened there."""
 
-from __future__ import annotations
-
 import pytest
 
 from shoal.connectors.location import Location

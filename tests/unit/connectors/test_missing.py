@@ -1,7 +1,5 @@
 """Missing values follow one declared rule everywhere."""
 
-from __future__ import annotations
-
 import json
 
 import polars as pl
@@ -71,18 +69,19 @@ def test_nan_in_a_frame_is_said_unless_it_is_the_librarys_own_sign_for_missing(l
     assert columns == ([] if library == "pandas" else ["age", "ill"])
 
 
-def test_value_a_class_that_lacks_the_value_publishes_no_value():
-    frame = table(["1", "2", "3", None, None, None])
+@pytest.mark.parametrize(
+    ("ages", "shown", "loss"),
+    [
+        (["1", "2", "3", None, None, None], ["[1, 3]"] * 3 + [None] * 3, 0.02 / 4),
+        (["1", "2", None], ["*"] * 3, 1 / 2),
+    ],
+    ids=["no value", "lacked in part"],
+)
+def test_value_a_class_that_lacks_it_publishes_none_or_the_mark(ages, shown, loss):
+    frame = table(ages)
     published = shoal.publish(frame, policy("value"))
-    assert published.data["age"].to_list() == ["[1, 3]"] * 3 + [None] * 3
-    assert published.certificate["utility"]["gcp"] == pytest.approx(0.02 / 4)
-    assert shoal.audit(published.data, policy("value"), frame, trace=published.trace).holds
-
-
-def test_value_a_class_that_lacks_it_in_part_publishes_the_mark():
-    frame = table(["1", "2", None])
-    published = shoal.publish(frame, policy("value"))
-    assert published.data["age"].to_list() == ["*"] * 3
+    assert published.data["age"].to_list() == shown
+    assert published.certificate["utility"]["gcp"] == pytest.approx(loss)
     assert published.certificate["records"]["suppressed"] == 0
     assert shoal.audit(published.data, policy("value"), frame, trace=published.trace).holds
 

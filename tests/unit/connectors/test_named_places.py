@@ -1,7 +1,5 @@
 """Faults of frames and JSON lines are said with their column, row or line."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -60,11 +58,6 @@ def test_the_line_that_is_no_json_object_is_named(tmp_path, content, line):
         ("sqlite:x.db?table=pub", "such as 'sqlite:///x.db?table=NAME'"),
     ],
 )
-def test_a_name_that_matches_nothing_is_said_to_match_nothing(
-    tmp_path, monkeypatch, shoal, name, says
-):
-    monkeypatch.chdir(tmp_path)
-    result = shoal("audit", name, "--column", "quasi=a", "--k", "2")
-    assert result.status == 2
-    assert says in result.err
+def test_a_name_that_matches_nothing_is_said_to_match_nothing(folder, shoal, name, says):
+    assert says in shoal("audit", name, "--column", "quasi=a", "--k", "2", status=2).err
     assert says in shoal("profile", name).err

@@ -7,17 +7,14 @@ import polars as pl
 import pytest
 
 import shoal
+from sample_policies import content_of
 from shoal.errors import InputError
 
-POLICY = {
-    "version": 1,
-    "attributes": {
-        "age": {"role": "quasi", "type": "number", "domain": [0, 120]},
-        "d": {"role": "sensitive"},
-    },
-    "other": "drop",
-    "promises": [{"model": "k-anonymity", "k": 4}],
-}
+POLICY = content_of(
+    {"age": {"role": "quasi", "type": "number", "domain": [0, 120]}, "d": "sensitive"},
+    4,
+    other="drop",
+)
 NO_TEXT = ["\\u0000", "\\ud83d", "\\ude00", "\\ude00\\ud83d"]
 TEXT = ["\\ud83d\\ude00", "\\\\ud83d", "\\u00e9", "0"]
 

@@ -1,7 +1,5 @@
 """Columns whose cells have no one text: refused where they are needed, else simply dropped."""
 
-from __future__ import annotations
-
 import json
 from datetime import timedelta
 from decimal import Decimal
@@ -152,8 +150,7 @@ def test_names_that_are_the_same_as_text_are_refused_and_others_need_be_no_text(
 
 
 @pytest.mark.parametrize("name", ["t.parquet", "t.arrow", "t.jsonl"])
-def test_files_are_read_alike(tmp_path, monkeypatch, capsys, name):
-    monkeypatch.chdir(tmp_path)
+def test_files_are_read_alike(folder, capsys, name):
     frame = pl.DataFrame({"age": AGES, "odd": [[1, 2]] * 4})
     write = {"t.parquet": frame.write_parquet, "t.arrow": frame.write_ipc}
     write.get(name, frame.write_ndjson)(name)
@@ -161,7 +158,7 @@ def test_files_are_read_alike(tmp_path, monkeypatch, capsys, name):
         "attributes: {age: {role: quasi}}\nversion: 1\npromises: [{model: k-anonymity, k: 2}]\n"
     )
     for number, rest in enumerate(("other: drop", "")):
-        (tmp_path / "p.yaml").write_text(policy + rest)
+        (folder / "p.yaml").write_text(policy + rest)
         assert (
             status_of(["publish", name, "-p", "p.yaml", "-o", f"{number}.csv", "-q"]) == 2 * number
         )
@@ -277,13 +274,10 @@ FAULTS = {
 
 @pytest.mark.parametrize("name", FAULTS)
 @pytest.mark.parametrize("memory", [(), ("--memory", "500MB")], ids=["", "memory"])
-def test_a_file_that_is_no_table_is_refused_by_what_it_is(
-    tmp_path, monkeypatch, capsys, name, memory
-):
-    monkeypatch.chdir(tmp_path)
+def test_a_file_that_is_no_table_is_refused_by_what_it_is(folder, capsys, name, memory):
     content, said = FAULTS[name]
-    (tmp_path / name).write_bytes(content)
-    (tmp_path / "p.json").write_text(json.dumps(POLICY))
+    (folder / name).write_bytes(content)
+    (folder / "p.json").write_text(json.dumps(POLICY))
     assert status_of(["publish", name, "-p", "p.json", "-o", "o.csv", *memory]) == 2
     assert f"shoal: file '{name}': {said}" in capsys.readouterr().err
 

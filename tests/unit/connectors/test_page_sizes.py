@@ -1,7 +1,5 @@
 """What pages unpack to is found without unpacking them, in whatever bytes a file has."""
 
-from __future__ import annotations
-
 import struct
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """One table in the Parquet files of a folder, also where folders hold values in their names."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What is no path is refused by its type where a path is wanted: a frame's text holds cells."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

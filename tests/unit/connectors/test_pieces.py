@@ -1,7 +1,5 @@
 """Pieces of a text file: the records of all pieces are those of the file."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import io

@@ -1,7 +1,5 @@
 """Texts of categories are looked at for quotes once each; the bytes are those of Polars."""
 
-from __future__ import annotations
-
 import io
 from unittest.mock import patch
 

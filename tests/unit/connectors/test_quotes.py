@@ -1,7 +1,5 @@
 """Quotes that open or close no cell: readers part such records differently, so none is taken."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A release in a folder of Parquet files: whole or not there, and read by its manifest alone."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -58,8 +56,7 @@ def test_audit_verify_and_read_release_take_a_folder(workplace, shoal):
     assert publish(shoal) == 0
     whole = ["-p", "policy.yaml", "--original", "patients.csv"]
     assert shoal("audit", "out/", *whole, "-q").status == 0
-    verified = shoal("verify", "out/", *whole)
-    assert verified.status == 0
+    verified = shoal("verify", "out/", *whole, status=0)
     assert "FAIL" not in verified.out
     assert "(format" not in verified.out
     assert library.read_release("out").data.height == 600
@@ -96,8 +93,7 @@ def test_a_folder_that_is_not_what_was_audited_is_refused(workplace, shoal, dama
     damage(Path("out"))
     if not files_in(Path("out")):  # a folder without any file says so
         told = "holds no .parquet file"
-    audited = shoal("audit", "out", "-p", "policy.yaml")
-    assert audited.status == 2
+    audited = shoal("audit", "out", "-p", "policy.yaml", status=2)
     assert told in audited.err
     assert len(audited.err.splitlines()) == 1
     assert shoal("verify", "out", "-p", "policy.yaml").status in (1, 2)
@@ -118,8 +114,7 @@ def test_a_forged_list_of_files_is_found(workplace, shoal):
     stated = json.loads(Path("out/_shoal.json").read_text())
     stated["output"]["files"][0]["records"] += 1
     Path("forged.json").write_text(json.dumps(stated))
-    verified = shoal("verify", "out", "forged.json")
-    assert verified.status == 1
+    verified = shoal("verify", "out", "forged.json", status=1)
     assert "'files': not what the certificate says" in verified.out
 
 
@@ -186,6 +181,5 @@ def test_the_next_run_sweeps_what_a_killed_one_left_and_no_living_ones(workplace
 
 
 def test_only_publish_writes_folders(workplace, shoal):
-    refused = shoal("sample", "patients", "-n", "50", "-o", "there/", "-q")
-    assert refused.status == 2
+    shoal("sample", "patients", "-n", "50", "-o", "there/", "-q", status=2)
     assert not Path("there").exists()

@@ -1,7 +1,5 @@
 """A sample of a table that is too large: every so-many-th row, wherever the pieces end."""
 
-from __future__ import annotations
-
 import polars as pl
 import pytest
 

@@ -4,8 +4,6 @@ Here tasks run in this process, in any order, and each attempt but the last is l
 `tests/services/test_spark.py` has them run by Spark.
 """
 
-from __future__ import annotations
-
 import gc
 import os
 import re

@@ -2,8 +2,6 @@
 another's name stays.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 from pathlib import Path

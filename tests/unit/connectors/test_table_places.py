@@ -1,7 +1,5 @@
 """Where several tables are read from: folders, workbooks, databases, files by name."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
 
@@ -86,8 +84,7 @@ def test_a_view_is_read_only_where_the_policy_names_it(world, tmp_path):
 def test_a_policy_is_proposed_without_views_and_says_so(world, tmp_path, shoal):
     as_database(world, tmp_path / "in.db")
     changed(tmp_path / "in.db", "CREATE VIEW old AS SELECT * FROM people WHERE age > 60")
-    done = shoal("policy", "init", tmp_path / "in.db", "-o", tmp_path / "p.yaml")
-    assert done.status == 0
+    done = shoal("policy", "init", tmp_path / "in.db", "-o", tmp_path / "p.yaml", status=0)
     assert "old" not in (tmp_path / "p.yaml").read_text("utf-8")
     assert "view 'old': is left out; name it under 'tables' if" in done.err + done.out
 

@@ -1,7 +1,5 @@
 """Columns whose cells hardly repeat are read as texts, others as categories: nobody can tell."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import polars as pl

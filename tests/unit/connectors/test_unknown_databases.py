@@ -1,7 +1,5 @@
 """Addresses of databases that Shoal does not write to."""
 
-from __future__ import annotations
-
 import time
 
 import pytest
@@ -21,8 +19,7 @@ def test_the_address_of_an_unknown_database_is_refused_as_one_without_its_passwo
 
 
 def test_a_table_in_an_unknown_database_is_refused_without_its_password(shoal):
-    result = shoal("profile", "mysql://ann:secret@host/clinic?table=patients")
-    assert result.status == 2
+    result = shoal("profile", "mysql://ann:secret@host/clinic?table=patients", status=2)
     assert result.err == (
         "shoal: input 'mysql://...': is neither a file nor a database that can be read; name a"
         " file, or a table in SQLite or PostgreSQL\n"

@@ -1,7 +1,5 @@
 """Excel workbooks: what is in a cell is what is read, and what is published is text."""
 
-from __future__ import annotations
-
 import io
 import shutil
 import struct
@@ -39,6 +37,8 @@ def book(path: Path, fill) -> str:
 
 
 def rows(*cells: list):
+    """Writes these; a tuple is a formula with what was computed."""
+
     def fill(made, sheet):
         day = made.add_format({"num_format": "dd.mm.yyyy"})
         for i, row in enumerate(cells):
@@ -47,6 +47,8 @@ def rows(*cells: list):
                     sheet.write_string(i, j, cell)
                 elif isinstance(cell, (date, datetime)):
                     sheet.write_datetime(i, j, cell, day)
+                elif isinstance(cell, tuple):
+                    sheet.write_formula(i, j, cell[0], None, cell[1])
                 elif cell is not None:
                     sheet.write(i, j, cell)
 
@@ -142,14 +144,6 @@ def test_of_several_sheets_one_must_be_named(tmp_path):
     assert read(path, sheet="Other").rows() == [("2",)]
 
 
-def faulty(made, sheet):
-    sheet.write_row(0, 0, ["a", "b"])
-    sheet.write_formula(1, 0, "=1/0", None, "#DIV/0!")
-    sheet.write_formula(1, 1, "=1+1", None, 2)
-    sheet.write_formula(2, 0, "=NA()", None, "#N/A")
-    sheet.write_formula(2, 1, "=A1", None, "text")
-
-
 def without(path: str, value: bytes, instead: bytes = b"") -> str:
     """The workbook without the computed value of some formulas."""
     changed = f"{path}.2.xlsx"
@@ -160,7 +154,8 @@ def without(path: str, value: bytes, instead: bytes = b"") -> str:
 
 
 def test_errors_and_formulas_that_nobody_computed_are_refused(tmp_path):
-    path = book(tmp_path / "t.xlsx", faulty)
+    lines = [("=1/0", "#DIV/0!"), ("=1+1", 2)], [("=NA()", "#N/A"), ("=A1", "text")]
+    path = book(tmp_path / "t.xlsx", rows(["a", "b"], *lines))
     with pytest.raises(InputError) as refused:
         read(path)
     assert str(refused.value) == f"file '{path}': 2 cells are errors (A2, A3); fix them"
@@ -174,12 +169,7 @@ def test_errors_and_formulas_that_nobody_computed_are_refused(tmp_path):
 
 
 def test_a_formula_with_a_value_is_its_value(tmp_path):
-    def fill(made, sheet):
-        sheet.write_row(0, 0, ["a", "b"])
-        sheet.write_formula(1, 0, "=40+1", None, 41)
-        sheet.write_formula(1, 1, '="x"', None, "x")
-
-    path = book(tmp_path / "t.xlsx", fill)
+    path = book(tmp_path / "t.xlsx", rows(["a", "b"], [("=40+1", 41), ('="x"', "x")]))
     assert read(path).rows() == [("41", "x")]
     with pytest.raises(InputError, match=r"1 cell is a formula without a value \(A2\)"):
         read(without(path, b"<v>41</v>"))
@@ -187,24 +177,14 @@ def test_a_formula_with_a_value_is_its_value(tmp_path):
 
 @pytest.mark.parametrize("empty", [b"<v/>", b"<v />", b"<v></v>", b"<v>\n</v>"])
 def test_a_formula_with_an_empty_value_was_never_computed(tmp_path, empty):
-    def fill(made, sheet):
-        sheet.write_row(0, 0, ["a", "b"])
-        sheet.write_formula(1, 0, "=1+20", None, 21)
-        sheet.write_number(1, 1, 5)
-        sheet.write_formula(2, 0, "=1+1", None, 2)
-
+    fill = rows(["a", "b"], [("=1+20", 21), 5], [("=1+1", 2)])
     path = without(book(tmp_path / "t.xlsx", fill), b"<v>21</v>", empty)
     with pytest.raises(InputError, match=r"1 cell is a formula without a value \(A2\)"):
         read(path)
 
 
 def test_a_formula_may_give_an_empty_text(tmp_path):
-    def fill(made, sheet):
-        sheet.write_row(0, 0, ["a", "b"])
-        sheet.write_row(1, 0, ["x", "y"])
-        sheet.write_formula(2, 0, '=""', None, "z")
-        sheet.write_number(2, 1, 5)
-
+    fill = rows(["a", "b"], ["x", "y"], [('=""', "z"), 5])
     path = without(book(tmp_path / "t.xlsx", fill), b"<v>z</v>", b"<v></v>")
     assert read(path).rows() == [("x", "y"), (None, "5")]
 

@@ -1,7 +1,5 @@
 """Where a fusion writes: what is in the way is said before any party begins."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -18,11 +16,10 @@ from shoal.policy.agreement import Agreement
 
 
 @pytest.fixture
-def bank(shoal, tmp_path, monkeypatch) -> Path:
+def bank(shoal, folder) -> Path:
     """A folder with the agreement and the tables of the bundled sample; the shell stands in it."""
-    monkeypatch.chdir(tmp_path)
     assert shoal("sample", "bank", "-n", "60", "-o", "demo", "-q").status == 0
-    return tmp_path
+    return folder
 
 
 @pytest.fixture
@@ -108,8 +105,7 @@ def test_a_seed_that_a_certificate_can_not_hold_is_refused_at_once(fuse, bank, s
 
 def test_a_party_neither_waits_for_ever_nor_in_a_file(shoal, bank):
     assert shoal("party", "init", "zed", "--keys", "demo/bank.parties.yaml").status == 2
-    endless = shoal("party", "run", "bank", "demo/bank.parties.yaml", "--patience", "inf")
-    assert endless.status == 2
+    endless = shoal("party", "run", "bank", "demo/bank.parties.yaml", "--patience", "inf", status=2)
     assert "no party waits for ever" in endless.err
 
 

@@ -1,7 +1,5 @@
 """Whoever knows all classes and absences of a person is left with k people, after any fusions."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections import Counter

@@ -2,8 +2,6 @@
 group.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 

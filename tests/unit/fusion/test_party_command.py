@@ -1,7 +1,5 @@
 """`shoal party`: its sub-commands, and the short spelling that older scripts have."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -43,29 +41,25 @@ def test_keys_are_made_wherever_the_options_stand(shoal, tmp_path, command):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bank.crt", "bank.key"]
 
 
-def test_the_hash_of_an_agreement_is_shown(shoal, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_the_hash_of_an_agreement_is_shown(shoal, folder):
     assert shoal("sample", "bank", "-n", "60", "-o", "bank", "-q").status == 0
-    agreement = next(tmp_path.rglob(AGREEMENT))
+    agreement = next(folder.rglob(AGREEMENT))
     assert shoal("party", "bank", str(agreement), "--check").out.startswith("sha256:")
 
 
 def test_the_command_that_showed_the_hash_names_the_new_one(shoal):
-    result = shoal("party", "show", "bank.parties.yaml")
-    assert result.status == 2
+    result = shoal("party", "show", "bank.parties.yaml", status=2)
     assert result.err == "shoal: party show: write 'shoal party NAME PARTIES.yaml --check'\n"
 
 
-def test_an_agreement_whose_certificate_is_none_has_no_hash(shoal, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_an_agreement_whose_certificate_is_none_has_no_hash(shoal, folder):
     assert shoal("sample", "bank", "-n", "60", "-o", "bank", "-q").status == 0
-    agreement = next(tmp_path.rglob(AGREEMENT))
+    agreement = next(folder.rglob(AGREEMENT))
     (agreement.parent / "bank.crt").write_bytes(b"\xffgarbage")
     content = yaml.safe_load(agreement.read_text())
     content["parties"][0]["certificate"] = "bank.crt"
     agreement.write_text(yaml.safe_dump(content))
-    shown = shoal("party", "bank", str(agreement), "--check")
-    assert shown.status == 2
+    shown = shoal("party", "bank", str(agreement), "--check", status=2)
     assert "certificate 'bank.crt': is not a certificate (PEM); take the .crt file" in shown.err
 
 

@@ -1,7 +1,5 @@
 """Owners who take turns end with the groups of one owner, and refuse nonsense."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -2,8 +2,6 @@
 owner of all columns would make, and every group has the values.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """CRP: floor(n / k) classes of k to 2k - 1 people, found as the paper's steps say."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -4,8 +4,6 @@
 wait, and a release of its first increment.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path
@@ -28,8 +26,7 @@ def test_an_earlier_ledger_is_whole_and_goes_on(shoal):
     assert shoal("ledger", "export", "L", "-o", "table.csv", "-q").status == 0
     again = shoal("republish", "1.csv", *BY_ITS_POLICY[:-1])
     assert "this increment is release 0001 already; nothing was done" in again.err
-    done = shoal("republish", "3.csv", *BY_ITS_POLICY, "--json")
-    assert done.status == 0, done.err
+    done = shoal("republish", "3.csv", *BY_ITS_POLICY, "--json", status=0)
     assert json.loads(done.out)["records"]["out"] == 42, "with the two that waited"
     assert shoal("ledger", "verify", "L", "--noted", HEAD).status == 0
 
@@ -39,11 +36,9 @@ def test_people_of_an_earlier_ledger_are_found_under_the_usual_spellings(shoal, 
     """It keeps no bare names; who comes next is kept with them."""
     assert shoal("republish", "3.csv", *BY_ITS_POLICY).status == 0
     Path("4.csv").write_text(f"patient,age,sex,disease\n{first.upper()}.0,28,f,e\n")
-    refused = shoal("republish", "4.csv", *BY_ITS_POLICY)
-    assert refused.status == 2
+    refused = shoal("republish", "4.csv", *BY_ITS_POLICY, status=2)
     assert "1 of its people are those of earlier increments" in refused.err
 
 
 def test_an_earlier_certificate_verifies(shoal):
-    found = shoal("verify", "released.csv", "-p", "policy.yaml", "--original", "1.csv", "-q")
-    assert found.status == 0, found.err
+    shoal("verify", "released.csv", "-p", "policy.yaml", "--original", "1.csv", "-q", status=0)

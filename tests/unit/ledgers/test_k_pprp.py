@@ -1,7 +1,5 @@
 """k-PPRP: published boxes only grow, and newcomers join in company."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest

@@ -1,7 +1,5 @@
 """Ledgers that write into tables of SQLite: in step with them whatever is killed, or refused."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sqlite3
@@ -33,9 +31,8 @@ PARTS = ("L", "L.private", "out.db")
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+def place(folder):
+    return folder
 
 
 def run(*statements: str, path: str = "out.db"):
@@ -113,8 +110,7 @@ def test_a_table_holds_what_the_ledger_holds_release_by_release(method, shoal):
     assert found[0] == [(ledger_table("L").height,)]
     assert found[1] == [("releases", 1, rows[0]), ("releases", 2, rows[1])]
     assert found[2] == [(1, sum(rows), sum(rows))]
-    audited = shoal("audit", OUT, "--ledger", "L", "-q")
-    assert audited.status == (1 if leaks else 0)
+    shoal("audit", OUT, "--ledger", "L", "-q", status=1 if leaks else 0)
 
 
 def test_one_release_is_audited_and_verified_by_its_number(shoal):
@@ -122,8 +118,7 @@ def test_one_release_is_audited_and_verified_by_its_number(shoal):
     for seed in (1, 2):
         grow(seed)
     first = f"{OUT}&release=1"
-    verified = shoal("verify", first, "-p", "p.json")
-    assert (verified.status, "ok   file: is the one certified" in verified.out) == (0, True)
+    assert "ok   file: is the one certified" in shoal("verify", first, "-p", "p.json", status=0).out
     assert shoal("audit", first, "-p", "p.json", "-q").status == 0
     assert shoal("audit", OUT, "-p", "p.json", "-q").status == 0
     assert library.read_release(first).data.equals(files.read("L/0001/data.csv").frame)
@@ -132,8 +127,7 @@ def test_one_release_is_audited_and_verified_by_its_number(shoal):
         (f"{OUT}&release=x", "'release' takes the number of one"),
         (OUT, "name one with &release=N"),
     ):
-        refused = shoal("verify", address)
-        assert (refused.status, said in refused.err) == (2, True), address
+        assert said in shoal("verify", address, status=2).err
     run("CREATE TABLE other (a PRIMARY KEY)", "INSERT INTO other VALUES (1)")
     other = shoal("verify", "sqlite:///out.db?table=other&release=1")
     assert (other.status, "holds no releases of a ledger" in other.err) == (2, True)
@@ -166,8 +160,7 @@ def test_the_chain_in_the_table_is_verified_without_the_ledger(shoal):
         run(change)
         found = shoal("ledger", "verify", OUT)
         assert (found.status, said in found.err) == (1, True), (change, found.err)
-        refused = shoal(*more)
-        assert (refused.status, "restore " in refused.err) == (1, True), (change, refused.err)
+        assert "restore " in shoal(*more, status=1).err
         restore("whole", "out.db")
         shutil.rmtree("whole")
     assert shoal(*more).status == 0, "as the message says"
@@ -196,8 +189,7 @@ def test_an_increment_is_read_from_a_table_and_published_into_another(shoal):
     command = ["republish", "sqlite:///in.db?table=people", "-p", "p.json", "--ledger", "L", "-q"]
     assert shoal(*command, "-o", OUT).status == 0
     assert_in_step()
-    again = shoal(*command[:-1], "-o", OUT)
-    assert (again.status, "is release 0001 already" in again.err) == (0, True)
+    assert "is release 0001 already" in shoal(*command[:-1], "-o", OUT, status=0).err
     assert_in_step()
     same = shoal("republish", OUT, *command[2:], "-o", OUT)
     assert (same.status, "is the input; name another table" in same.err) == (2, True)
@@ -330,8 +322,7 @@ def test_a_commit_that_the_database_refuses_is_made_good_by_the_same_increment(m
     restore("behind", *PARTS)
     Path("p.json").write_text(json.dumps(POLICY))
     wearers(N, 2).write_csv("increment.csv")
-    told = shoal("republish", "increment.csv", "-p", "p.json", "--ledger", "L", "-o", OUT)
-    assert told.status == 0
+    told = shoal("republish", "increment.csv", "-p", "p.json", "--ledger", "L", "-o", OUT, status=0)
     assert "1 release was in the ledger and not in the table: written there, too" in told.err
     assert "this increment is release 0002 already\n" in told.err
     assert_in_step()
@@ -538,8 +529,7 @@ def test_a_table_of_somebody_else_is_refused(shoal):
         with pytest.raises(InputError, match=said):
             grow(5, ledger="K", output=address)
         assert not Path("K").exists()
-    published = shoal("publish", "increment.csv", "-p", "p.json", "-o", OUT, "--replace")
-    assert published.status == 2
+    shoal("publish", "increment.csv", "-p", "p.json", "-o", OUT, "--replace", status=2)
 
 
 def test_a_release_with_other_columns_is_refused_before_anything_is_written():

@@ -1,7 +1,5 @@
 """Priced waiting: small increments wait while more records would make their classes narrower."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest
@@ -133,19 +131,17 @@ def test_records_wait_to_the_deadline_and_are_then_published(tmp_path, asked):
     assert audit_ledger(ledger).holds
 
 
-def test_fewer_than_k_at_the_deadline_are_left_out_and_counted(tmp_path, shoal, monkeypatch):
-    ledger = tmp_path / "L"
+def test_fewer_than_k_at_the_deadline_are_left_out_and_counted(folder, shoal):
+    ledger = folder / "L"
     asked = policy(**QUICK)
     append(ledger, wearers(2, 1), asked)
     append(ledger, wearers(1, 2), asked)
     done = append(ledger, wearers(0, 3).cast(pl.String), asked)
     assert done.waiting == 3, "an empty increment is none"
-    monkeypatch.chdir(tmp_path)
     asked.save("p.yaml")
     again_alone = wearers(1, 2).with_columns(who=pl.lit("2-0"), age=pl.lit(30))
     again_alone.write_csv("c.csv")
-    told = shoal("republish", "c.csv", "-p", "p.yaml", "--ledger", "L")
-    assert told.status == 0
+    told = shoal("republish", "c.csv", "-p", "p.yaml", "--ledger", "L", status=0)
     assert "2 records waited to the deadline and can't be published: left out" in told.err
     assert "2 records wait for the next increment" in told.err
     assert append(ledger, wearers(4, 5), asked).certificate["records"]["out"] == 6

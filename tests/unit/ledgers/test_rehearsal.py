@@ -1,7 +1,5 @@
 """What `sticky` would have published of a series of increments, by its settings."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -46,8 +44,7 @@ def test_a_ledger_publishes_what_was_rehearsed(tmp_path, rehearsed, mode):
     assert found.share == published / found.arrived
 
 
-def test_the_command_shows_every_setting_and_begins_nothing(tmp_path, shoal, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_the_command_shows_every_setting_and_begins_nothing(folder, shoal):
     policy("together", k=3).save("p.yaml")
     for number, frame in enumerate(months()):
         frame.write_csv(f"{number}.csv")
@@ -68,17 +65,16 @@ def test_the_command_shows_every_setting_and_begins_nothing(tmp_path, shoal, mon
         "together": "fresh",
         "carried": "steady",
     }
-    assert not list(tmp_path.glob("L*"))
+    assert not list(folder.glob("L*"))
 
 
-def test_earlier_increments_are_for_asking_what_if(tmp_path, shoal, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_earlier_increments_are_for_asking_what_if(folder, shoal):
     policy(k=3).save("p.yaml")
     wearers(30, 1).write_csv("a.csv")
     told = shoal("republish", "a.csv", "-p", "p.yaml", "--ledger", "L", "--earlier", "a.csv")
     assert told.status == 2
     assert "--earlier: belongs to --what-if" in told.err
-    assert not list(tmp_path.glob("L*"))
+    assert not list(folder.glob("L*"))
 
 
 def test_without_a_sensitive_column_groups_are_rehearsed_in_step():

@@ -1,7 +1,5 @@
 """Republish: what an increment becomes, what waits, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import re
 from itertools import count
@@ -34,8 +32,7 @@ def test_no_subject_is_named_in_the_published_or_the_private_part(tmp_path):
 
 def test_a_ledger_whose_first_records_wait_has_no_release_to_verify(tmp_path, shoal):
     append(tmp_path / "L", wearers(3, 1))
-    verified = shoal("ledger", "verify", tmp_path / "L")
-    assert (verified.status, verified.err.split(";")[0]) == (0, "no release yet")
+    assert shoal("ledger", "verify", tmp_path / "L", status=0).err.split(";")[0] == "no release yet"
 
 
 def test_rows_left_out_are_said_of_an_increment_that_only_waits_too(tmp_path):
@@ -83,8 +80,7 @@ def test_the_command_says_who_returned(tmp_path, shoal):
     for number, frame in enumerate((wearers(2, 1), again)):
         frame.write_csv(tmp_path / f"{number}.csv")
         words = (tmp_path / f"{number}.csv", "-p", tmp_path / "p.json", "--ledger", tmp_path / "L")
-        told = shoal("republish", *words)
-        assert told.status == 0
+        told = shoal("republish", *words, status=0)
     assert "1 person who waited returned: each now has several records, and counts once" in told.err
 
 
@@ -291,28 +287,22 @@ def test_without_the_private_part_rows_are_counted_and_boxes_compared(tmp_path):
     assert not found.holds
 
 
-def test_the_command_says_that_records_wait_and_a_quiet_one_warnings_alone(
-    tmp_path, shoal, monkeypatch
-):
-    monkeypatch.chdir(tmp_path)
+def test_the_command_says_that_records_wait_and_a_quiet_one_warnings_alone(folder, shoal):
     Path("p.json").write_text(json.dumps(POLICY))
     wearers(30, 1).write_csv("a.csv")
     wearers(2, 2).write_csv("b.csv")
     assert shoal("republish", "a.csv", "-p", "p.json", "--ledger", "L").status == 0
-    waits = shoal("republish", "b.csv", "-p", "p.json", "--ledger", "L")
-    assert waits.status == 0
+    waits = shoal("republish", "b.csv", "-p", "p.json", "--ledger", "L", status=0)
     assert waits.err == (
         "shoal: no new release: 2 records wait for the next increment\n"
         "shoal: reason: promise 'k-anonymity': k = 4 asked, 2 subjects in the table\n"
     )
-    more = shoal("republish", "a.csv", "-p", "p.json", "--ledger", "L", "-q")
-    assert more.status == 0
+    more = shoal("republish", "a.csv", "-p", "p.json", "--ledger", "L", "-q", status=0)
     assert all("one person's" in line for line in more.err.splitlines())  # nothing but warnings
     assert shoal("audit", "--ledger", "L", "-p", "p.json").status == 2
 
 
-def test_what_fails_behind_an_append_says_that_the_release_is_out(tmp_path, shoal, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_what_fails_behind_an_append_says_that_the_release_is_out(folder, shoal, monkeypatch):
     Path("p.json").write_text(json.dumps(POLICY))
     wearers(30, 1).write_csv("a.csv")
 
@@ -345,14 +335,13 @@ def test_the_report_of_a_history_says_what_was_found_and_names_nobody(tmp_path, 
 
 
 @pytest.mark.long
-def test_what_if_shows_every_method_and_publishes_nothing(tmp_path, shoal, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_what_if_shows_every_method_and_publishes_nothing(folder, shoal):
     Path("p.json").write_text(json.dumps(POLICY))
     wearers(40, 1).write_csv("a.csv")
     wearers(40, 2).write_csv("b.csv")
     asked = ("republish", "a.csv", "-p", "p.json", "--ledger", "L", "--what-if", "--json")
     first = {row["method"]: row for row in json.loads(shoal(*asked).out)}
-    assert not list(tmp_path.glob("L*")), "nothing is begun by asking"
+    assert not list(folder.glob("L*")), "nothing is begun by asking"
     assert {name for name, row in first.items() if row["outcome"] == "published"} == {
         "crp",
         "static-1",
@@ -363,9 +352,9 @@ def test_what_if_shows_every_method_and_publishes_nothing(tmp_path, shoal, monke
     assert first["m-invariance"]["outcome"] == "refused"
     assert any("plain column" in told for told in first["m-invariance"]["told"])
     shoal("republish", "a.csv", "-p", "p.json", "--ledger", "L", "--method", "static-2", "-q")
-    before = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
+    before = {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()}
     shown = shoal("republish", "b.csv", "-p", "p.json", "--ledger", "L", "--what-if")
-    assert {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()} == before
+    assert {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()} == before
     assert re.search(r"^static-2 +withheld", shown.out, re.MULTILINE)
     assert re.search(r"^crp +published +40 +10", shown.out, re.MULTILINE)
     assert "specificity" in shown.out

@@ -1,7 +1,5 @@
 """From Python: the same ledger as from the command line, frames in, the same kind of frame out."""
 
-from __future__ import annotations
-
 import json
 
 import polars as pl

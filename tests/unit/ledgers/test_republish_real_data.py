@@ -1,7 +1,5 @@
 """Re-publication on real wearers: rows are not people."""
 
-from __future__ import annotations
-
 import gzip
 
 import polars as pl

@@ -1,7 +1,5 @@
 """How likely somebody is named who comes again and again: `risk.at_least_once`."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction

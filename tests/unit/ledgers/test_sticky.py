@@ -1,7 +1,5 @@
 """Sticky groups: who is published again, with whom, and what all releases give away together."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

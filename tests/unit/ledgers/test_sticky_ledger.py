@@ -1,7 +1,5 @@
 """Ledgers of people who come again: what is published of whom, refused, and remembered."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

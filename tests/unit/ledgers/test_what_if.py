@@ -1,7 +1,5 @@
 """What if: whatever would not be published says why."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -15,8 +13,7 @@ STICKY = {**POLICY, "method": {"name": "sticky"}}
 
 
 @pytest.fixture
-def ledger(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def ledger(folder):
     shoal.republish(wearers(60, 1), STICKY, "L")
     return "L"
 

@@ -1,7 +1,5 @@
 """People whose rows are published alike: bands, cuts and aligned rows, against plain truths."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 

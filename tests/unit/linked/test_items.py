@@ -1,7 +1,5 @@
 """Any m known rows fit k people: nodes of values, against plain truths."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from itertools import combinations, pairwise

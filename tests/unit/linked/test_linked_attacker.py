@@ -2,8 +2,6 @@
 tries all, on the published cells alone.
 """
 
-from __future__ import annotations
-
 import tempfile
 from math import inf
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Linked tables, published: read back by plain Python from the files alone."""
 
-from __future__ import annotations
-
 import csv
 import errno
 import json
@@ -19,6 +17,7 @@ from python_calamine import CalamineWorkbook
 
 import naive_items
 import shoal
+from sample_policies import content_of
 from shoal.connectors import linked_drafts
 from shoal.data.warnings import ReleaseWarning
 from shoal.errors import InputError, PromiseError
@@ -32,15 +31,15 @@ from shoal.reports import linked, pages
 from shoal.reports.distributions import Distribution
 from shoal.reports.in_short import in_short
 
-POLICY = {
-    "version": 1,
-    "attributes": {
-        "patient": {"role": "subject"},
+POLICY = content_of(
+    {
+        "patient": "subject",
         "age": {"role": "quasi", "type": "number", "domain": [0, 100]},
         "wards": {"role": "quasi", "type": "set", "separator": ";"},
-        "region": {"role": "plain"},
+        "region": "plain",
     },
-    "tables": {
+    4,
+    tables={
         "visits": {
             "parent": {"people": "person"},
             "key": "visit",
@@ -60,10 +59,9 @@ POLICY = {
             "attributes": {"drug": {"role": "sensitive"}},
         },
     },
-    "anchor": {"first": "visits.day"},
-    "promises": [{"model": "k-anonymity", "k": 4}],
-    "seed": 3,
-}
+    anchor={"first": "visits.day"},
+    seed=3,
+)
 FIRST = date(2020, 1, 1)
 
 
@@ -640,31 +638,20 @@ def _texts(cells):
     return ["" if cell is None else str(cell) for cell in cells]
 
 
-def test_a_workbook_that_somebody_wrote_meanwhile_stays(tmp_path):
-    out = tmp_path / "out.xlsx"
-
+@pytest.mark.parametrize(
+    ("name", "own", "says"),
+    [("out.xlsx", "out.xlsx", "replace"), ("out", "out/own.txt", "something other than a release")],
+)
+def test_what_somebody_wrote_meanwhile_stays(tmp_path, name, own, says):
     def appear(stage: str) -> None:
         if any(tmp_path.iterdir()):  # a draft was begun
-            out.write_text("years of work")
+            (tmp_path / own).parent.mkdir(exist_ok=True)
+            (tmp_path / own).write_text("years of work")
 
-    with pytest.raises(InputError, match="replace"):
-        job.publish_linked(world(), policy(), str(out), progress=appear)
-    assert [path.name for path in tmp_path.iterdir()] == ["out.xlsx"]
-    assert out.read_text() == "years of work"
-
-
-def test_a_folder_that_somebody_filled_meanwhile_stays(tmp_path):
-    out = tmp_path / "out"
-
-    def appear(stage: str) -> None:
-        if any(tmp_path.iterdir()):  # a draft was begun
-            out.mkdir(exist_ok=True)
-            (out / "own.txt").write_text("years of work")
-
-    with pytest.raises(InputError, match="something other than a release"):
-        job.publish_linked(world(), policy(), str(out), progress=appear)
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
-    assert (out / "own.txt").read_text() == "years of work"
+    with pytest.raises(InputError, match=says):
+        job.publish_linked(world(), policy(), str(tmp_path / name), progress=appear)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert (tmp_path / own).read_text() == "years of work"
 
 
 OUTPUTS = {"folder": {}, "parquet": {"types": "typed"}, "out.xlsx": {}, "out.sqlite": {}}
@@ -731,19 +718,17 @@ def test_a_release_in_a_database_is_not_replaced_after_somebody_changed_it(tmp_p
 
 
 @pytest.mark.parametrize("name", ["out.csv", "out.parquet", "-", "sqlite:///out.db?table=people"])
-def test_a_place_for_one_table_is_refused_for_several(tmp_path, monkeypatch, name):
-    monkeypatch.chdir(tmp_path)
+def test_a_place_for_one_table_is_refused_for_several(folder, name):
     with pytest.raises(InputError, match="go to a new folder, a workbook"):
         shoal.publish(world(), policy(), output=name)
-    assert not list(tmp_path.iterdir())
+    assert not list(folder.iterdir())
 
 
-def test_a_database_without_its_scheme_is_no_new_folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_database_without_its_scheme_is_no_new_folder(folder):
     for source, asked in ((world(), policy()), (world()["people"], policy(tables={}, anchor=None))):
         with pytest.raises(InputError, match="name the table as 'sqlite:///out"):
             shoal.publish(source, asked, output="out.db?table=people")
-    assert not list(tmp_path.iterdir())
+    assert not list(folder.iterdir())
 
 
 def test_a_table_that_no_sheet_can_be_named_after_is_refused(tmp_path):
@@ -781,8 +766,7 @@ def test_numbers_that_are_written_in_several_ways_are_typed_as_one(tmp_path, rol
     assert shoal.audit(tmp_path / "out", asked, original=world() | {"visits": visits}).holds
 
 
-def test_nothing_that_is_read_is_overwritten(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_nothing_that_is_read_is_overwritten(folder):
     shoal.publish(world(), policy(), output="clinic.sqlite")
     Path("clinic").mkdir()
     for table, frame in world().items():
@@ -853,10 +837,10 @@ def visited(visits, age=None, **method):
         "visits": pl.DataFrame(rows, ["person", "kind", "cost"], orient="row"),
     }
     kinds = {"urgent": ["er", "car"], "planned": ["by", "with"]}
-    asked = {
-        "version": 1,
-        "attributes": {"patient": {"role": "subject"}, "age": age or {"role": "drop"}},
-        "tables": {
+    asked = content_of(
+        {"patient": "subject", "age": age or {"role": "drop"}},
+        2,
+        tables={
             "visits": {
                 "parent": {"people": "person"},
                 "rows": {"known": 2},
@@ -866,10 +850,9 @@ def visited(visits, age=None, **method):
                 },
             }
         },
-        "promises": [{"model": "k-anonymity", "k": 2}],
-        "method": {"name": "items"} | method,
-        "seed": 1,
-    }
+        method={"name": "items"} | method,
+        seed=1,
+    )
     return asked, frames
 
 
@@ -1116,8 +1099,7 @@ def test_a_trace_goes_to_no_release(tmp_path, output, trace):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_report_goes_beside_a_database_without_a_table(tmp_path, monkeypatch, request):
-    monkeypatch.chdir(tmp_path)
+def test_a_report_goes_beside_a_database_without_a_table(folder, request):
     for name, frame in world().items():
         frame.write_csv(f"{name}.csv")
     Path("p.json").write_text(json.dumps(POLICY))
@@ -1138,11 +1120,10 @@ def test_options_of_one_table_are_refused_for_several(tmp_path):
         shoal.publish(world()["people"], quasi=["age"], k=2, output=tmp_path / "out")
 
 
-def test_a_report_without_room_says_that_the_release_is_out(tmp_path, monkeypatch, shoal):
+def test_a_report_without_room_says_that_the_release_is_out(folder, monkeypatch, shoal):
     def fail(*_):
         raise OSError(errno.ENOSPC, "no room")
 
-    monkeypatch.chdir(tmp_path)
     for name, frame in world().items():
         frame.write_csv(f"{name}.csv")
     Path("p.json").write_text(json.dumps(POLICY))
@@ -1151,7 +1132,7 @@ def test_a_report_without_room_says_that_the_release_is_out(tmp_path, monkeypatc
     done = shoal("publish", "people.csv", *tables, *"-p p.json -o out --report r.html".split())
     assert done.status == 2
     assert "'out' is published; what is written beside it failed" in done.err
-    assert (tmp_path / "out" / "certificate.json").exists()
+    assert (folder / "out" / "certificate.json").exists()
 
 
 def test_the_command_publishes_files_and_refuses_what_is_of_one_table(tmp_path, request):
@@ -1195,17 +1176,14 @@ def test_the_command_publishes_files_and_refuses_what_is_of_one_table(tmp_path, 
         ("fuse policy.json -o out.csv", "let each owner join theirs into one table"),
     ],
 )
-def test_verbs_of_one_table_say_what_to_do_with_several(
-    tmp_path, monkeypatch, request, order, way_out
-):
-    monkeypatch.chdir(tmp_path)
+def test_verbs_of_one_table_say_what_to_do_with_several(folder, request, order, way_out):
     world()["people"].write_csv("people.csv")
     Path("policy.json").write_text(json.dumps(POLICY))
     refused = request.getfixturevalue("shoal")(*order.split(), "-q")
     assert refused.status == 2
     assert way_out in refused.err
     assert "shoal publish FOLDER" in refused.err
-    assert {path.name for path in tmp_path.iterdir()} == {"people.csv", "policy.json"}
+    assert {path.name for path in folder.iterdir()} == {"people.csv", "policy.json"}
 
 
 def test_numbers_of_a_table_without_a_type_are_said(tmp_path):

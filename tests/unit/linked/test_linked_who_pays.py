@@ -1,7 +1,5 @@
 """Who pays for a release of linked tables, counted in plain Python from its files and its trace."""
 
-from __future__ import annotations
-
 import csv
 import json
 

@@ -1,7 +1,5 @@
 """Days from which moved anchors are drawn, so that one known date tells nobody apart."""
 
-from __future__ import annotations
-
 from datetime import date, timedelta
 
 import numpy as np

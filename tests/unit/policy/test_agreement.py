@@ -2,8 +2,6 @@
 unprotected, is told.
 """
 
-from __future__ import annotations
-
 import copy
 
 import polars as pl

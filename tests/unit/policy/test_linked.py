@@ -1,7 +1,5 @@
 """Policies of linked tables: what contradicts itself, and what the data contradicts."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -346,9 +344,8 @@ def test_what_is_no_date_is_found_without_being_shown():
 @pytest.mark.parametrize(
     "words", ["policy check policy.json in", "publish in -p policy.json -o out -q"]
 )
-def test_what_is_refused_is_said_in_one_line(changes, said, words, shoal, tmp_path, monkeypatch):
+def test_what_is_refused_is_said_in_one_line(changes, said, words, shoal, folder):
     """Also where what is left of a refused policy is compared with the data."""
-    monkeypatch.chdir(tmp_path)
     visits = changes.get("visits", {})
     visits = visits | {"attributes": COST | DATED | visits.get("attributes", {})}
     Path("policy.json").write_text(json.dumps(content_of(**changes | {"visits": visits})))
@@ -357,7 +354,6 @@ def test_what_is_refused_is_said_in_one_line(changes, said, words, shoal, tmp_pa
     world["visits"] = world["visits"].with_columns(day=pl.lit("2020-01-01"))
     for name, frame in world.items():
         frame.write_csv(f"in/{name}.csv")
-    done = shoal(*words.split())
-    assert done.status == 2
+    done = shoal(*words.split(), status=2)
     (line,) = done.err.splitlines()
     assert said in line

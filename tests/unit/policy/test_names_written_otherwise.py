@@ -1,7 +1,5 @@
 """Names that a table and its policy write in two ways, and tables of another form: said as such."""
 
-from __future__ import annotations
-
 import unicodedata
 
 import pytest

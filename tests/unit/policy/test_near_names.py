@@ -1,7 +1,5 @@
 """`other: plain` does not publish a column that only looks new."""
 
-from __future__ import annotations
-
 import polars as pl
 import pytest
 

@@ -1,7 +1,5 @@
 """Numbers and names as NumPy, pandas and polars hold them are taken as Python's own."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import polars as pl

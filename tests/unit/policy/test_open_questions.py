@@ -1,7 +1,5 @@
 """`ask`: nothing is published while somebody still has to decide about a column."""
 
-from __future__ import annotations
-
 import pytest
 import yaml
 
@@ -71,12 +69,11 @@ def test_an_audit_warns_and_measures(asking, sample_table, sample_policy):
     assert {"code": "open-question", "severity": "open", "text": SAYS} in certificate["warnings"]
 
 
-def test_an_agreement_with_a_question_is_refused(tmp_path, monkeypatch, shoal):
-    monkeypatch.chdir(tmp_path)
+def test_an_agreement_with_a_question_is_refused(folder, shoal):
     assert shoal("sample", "bank", "-n", "40", "--seed", "3", "-o", ".", "-q").status == 0
-    content = yaml.safe_load((tmp_path / "bank.parties.yaml").read_text())
+    content = yaml.safe_load((folder / "bank.parties.yaml").read_text())
     content["parties"][0]["attributes"]["salary"]["ask"] = "does the office know it?"
-    (tmp_path / "bank.parties.yaml").write_text(yaml.safe_dump(content))
+    (folder / "bank.parties.yaml").write_text(yaml.safe_dump(content))
     done = shoal("fuse", "bank.parties.yaml", "-o", "fused.csv")
     assert (done.status, done.err) == (2, f"shoal: {SAYS.replace('charge', 'salary')}\n")
 

@@ -1,7 +1,5 @@
 """A method that a program has made itself is given as an object, without a package."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar

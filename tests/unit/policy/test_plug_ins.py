@@ -1,7 +1,5 @@
 """Plug-ins that can't be used are refused in one line that names their package."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 
@@ -134,8 +132,7 @@ def test_a_broken_plug_in_is_refused_by_name(install, shoal, group, code, reason
     assert message.endswith("; update or uninstall 'their-package'")
     assert "\n" not in message
     if group == METHODS:
-        told = shoal("methods")
-        assert (told.status, told.err) == (2, f"shoal: {message}\n")
+        assert shoal("methods", status=2).err == f"shoal: {message}\n"
 
 
 def test_two_packages_that_want_one_name_are_told_of_each_other(install):
@@ -175,8 +172,7 @@ def test_a_verb_from_elsewhere_is_run_and_in_the_help(install, shoal):
 def test_a_verb_that_can_not_be_used_is_refused_by_its_package(install, shoal, entry, code, reason):
     install("shoal.commands", code, entry=entry)
     for words in (("--help",), ("count",)):
-        refused = shoal(*words)
-        assert refused.status == 2
+        refused = shoal(*words, status=2)
         (line,) = refused.err.splitlines()
         assert line.startswith(f"shoal: plug-in '{entry}' (shoal.commands) of 'their-package 1.2'")
         assert reason in line

@@ -1,7 +1,5 @@
 """Policies: read, proposed, checked, described."""
 
-from __future__ import annotations
-
 import contextlib
 import cProfile
 import json
@@ -132,16 +130,13 @@ def test_keyed_pseudonyms_link_the_records_of_one_column_under_one_secret(monkey
     assert not first["name"].equals(shown("another secret altogether")["name"])
 
 
-def test_the_secret_of_pseudonyms_is_asked_for_before_a_table_is_read(tmp_path, monkeypatch, shoal):
+def test_the_secret_of_pseudonyms_is_asked_for_before_a_table_is_read(folder, monkeypatch, shoal):
     monkeypatch.delenv("SHOAL_PSEUDONYM_KEY", raising=False)
-    monkeypatch.chdir(tmp_path)
     keyed = {"role": "identifier", "pseudonym": "keyed"}
     Path("p.yaml").write_text(yaml.safe_dump(content_of({"name": keyed, "town": "quasi"}, 2)))
-    checked = shoal("policy", "check", "p.yaml")
-    assert checked.status == 0
+    checked = shoal("policy", "check", "p.yaml", status=0)
     assert "identifier 'name': publish needs a secret in SHOAL_PSEUDONYM_KEY" in checked.err
-    refused = shoal(*"publish absent.csv -p p.yaml -o out.csv".split())
-    assert refused.status == 2
+    refused = shoal(*"publish absent.csv -p p.yaml -o out.csv".split(), status=2)
     assert "identifier 'name': a keyed pseudonym needs a secret" in refused.err
 
 
@@ -185,13 +180,10 @@ def test_samples_are_the_same_for_the_same_seed_and_unknown_ones_lead_to_the_kno
         shoal("sample", "patients", "-n", "50", "--seed", seed, "-o", tmp_path / f"{name}.csv")
     a, b, c = ((tmp_path / f"{name}.csv").read_bytes() for name in "abc")
     assert a == b != c
-    unknown = shoal("sample", "nonesuch", "-o", tmp_path / "x.csv")
-    assert unknown.status == 2
-    assert "patients" in unknown.err
+    assert "patients" in shoal("sample", "nonesuch", "-o", tmp_path / "x.csv", status=2).err
 
 
-def test_a_check_marks_what_publish_calls_grave_and_counts_it_last(tmp_path, monkeypatch, shoal):
-    monkeypatch.chdir(tmp_path)
+def test_a_check_marks_what_publish_calls_grave_and_counts_it_last(folder, shoal):
     emails = [f"p{number}@mail.example" for number in range(40)]
     pl.DataFrame({"age": range(20, 60), "email": emails}).write_csv("d.csv")
     age = {"role": "quasi", "type": "number", "domain": [0, 100]}

@@ -2,8 +2,6 @@
 publishes needs them, and is told what to install.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -154,8 +152,7 @@ def test_readers_say_the_same_without_the_method(there, shoal, request):
     ],
 )
 def test_whoever_publishes_is_told_what_to_install(name, command, there, shoal, hidden):
-    refused = shoal(*command.split())
-    assert refused.status == 2
+    refused = shoal(*command.split(), status=2)
     assert refused.err.splitlines()[-1].startswith(f"shoal: method '{name}': is one of the papers'")
     assert INSTALL in refused.err
     assert not Path("no.csv").exists()
@@ -163,12 +160,10 @@ def test_whoever_publishes_is_told_what_to_install(name, command, there, shoal, 
 
 
 def test_another_verbs_comparator_and_a_comparators_clusters_are_refused(there, shoal, hidden):
-    refused = shoal("publish", "patients.csv", "-p", "sky.yaml", "-o", "no.csv")
-    assert refused.status == 2
+    refused = shoal("publish", "patients.csv", "-p", "sky.yaml", "-o", "no.csv", status=2)
     assert "method 'sky': serves 'shoal stream' only" in refused.err
     with_method("wearables.policy.yaml", "by.yaml", name="sticky", cluster="k-member")
-    refused = shoal("republish", "more.csv", "-p", "by.yaml", "--ledger", "no")
-    assert refused.status == 2
+    refused = shoal("republish", "more.csv", "-p", "by.yaml", "--ledger", "no", status=2)
     assert INSTALL in refused.err
 
 

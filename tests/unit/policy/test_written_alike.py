@@ -1,7 +1,5 @@
 """Values that differ only by capitals or blanks are reported, by counts alone."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from itertools import product
@@ -125,18 +123,16 @@ def test_a_value_that_a_promise_names_is_found_however_it_is_written():
         library.publish(rows, asked | {"promises": [promise | {"values": ["hiv "]}]})
 
 
-def test_check_says_it_and_verify_misses_it_where_it_was_left_out(tmp_path, monkeypatch, shoal):
-    monkeypatch.chdir(tmp_path)
+def test_check_says_it_and_verify_misses_it_where_it_was_left_out(folder, shoal):
     ROWS.write_csv("rows.csv")
     Path("policy.yaml").write_text(yaml.safe_dump(POLICY))
-    said = shoal(*"policy check policy.yaml rows.csv".split())
-    assert said.status == 0
+    said = shoal(*"policy check policy.yaml rows.csv".split(), status=0)
     assert "5 of its values are only 2" in said.out + said.err
     assert "flu" not in said.out + said.err
     assert shoal(*"publish rows.csv -p policy.yaml -o out.csv".split()).status == 0
     verify = "verify out.csv --policy policy.yaml --original rows.csv".split()
     assert shoal(*verify).status == 0
-    (certificate,) = tmp_path.glob("out*.json")
+    (certificate,) = folder.glob("out*.json")
     content = json.loads(certificate.read_text())
     content["warnings"] = [w for w in content["warnings"] if w["code"] != "written-alike"]
     certificate.write_text(json.dumps(content))

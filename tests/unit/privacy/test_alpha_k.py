@@ -1,8 +1,5 @@
 """(alpha, k)-anonymity: how confidently a value can be guessed."""
 
-from __future__ import annotations
-
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -35,22 +32,6 @@ def test_asks_the_share_of_designated_values_and_k(classes, alpha, k, designated
     assert promise.holds(classes).tolist() == expected
     known = [float("nan") if s is None else float(s) for s in share]
     assert promise.measure(classes) == pytest.approx(known, nan_ok=True)
-
-
-@given(published.classes(shared_people=False, max_records=24), ALPHAS)
-def test_merging_two_classes_that_hold_holds(classes, alpha):
-    promise = AlphaKAnonymity("s", alpha, 2)
-    holds = promise.holds(classes)
-    merged = replace(classes, labels=np.where(classes.labels == 1, 0, classes.labels))
-    if classes.count > 1 and holds[:2].all():
-        assert promise.holds(merged)[0]
-
-
-@given(published.classes(), ALPHAS, st.sampled_from([(), ("value 0",)]))
-def test_no_class_that_holds_is_smaller_than_the_implied_size(classes, alpha, values):
-    promise = AlphaKAnonymity("s", alpha, 2, values)
-    people = classes.people()[promise.holds(classes)]
-    assert (people >= promise.least_subjects(classes.subjects is not None)).all()
 
 
 @pytest.mark.parametrize(("having", "holds"), [(3, True), (4, False)])

@@ -1,7 +1,5 @@
 """Comparisons at a threshold never round, and counting does not run out of room."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

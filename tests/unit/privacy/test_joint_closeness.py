@@ -1,7 +1,5 @@
 """t-closeness of combinations of values, against the cheapest transport in fractions."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np
@@ -65,14 +63,6 @@ def test_what_is_close_together_is_close_on_each_attribute_alone(classes, t):
     joint, each = TCloseness(JOINT, t, joint=True), TCloseness(JOINT, t)
     assert not (each.measure(alone) > joint.measure(alone) + 1e-12).any()
     assert (each.holds(alone) | ~joint.holds(alone)).all()
-
-
-@given(published.classes(names=("s", "u"), shared_people=False), LIMITS)
-def test_a_union_of_classes_that_hold_holds(classes, t):
-    promise = TCloseness(JOINT, t, joint=True)
-    if classes.count > 1 and promise.holds(classes)[:2].all():
-        labels = np.where(classes.labels == 1, 0, classes.labels)
-        assert promise.holds(Classes(labels, classes.count, classes.subjects, classes.sensitive))[0]
 
 
 @given(published.classes(names=("s", "u")), LIMITS)

@@ -1,8 +1,5 @@
 """(k,l)-diversity, as we read it."""
 
-from __future__ import annotations
-
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -38,8 +35,3 @@ def test_a_certificate_states_k_beside_l(classes):
 def test_k_and_l_are_whole_numbers(k, least):
     with pytest.raises(InputError, match="must be a whole number"):
         KLDiversity("s", k, least)
-
-
-def test_merging_keeps_it():
-    assert KLDiversity.monotone
-    assert np.all(KLDiversity("s", 2, 1).sensitive == ("s",))

@@ -1,7 +1,5 @@
 """l-diversity in its three kinds, against the definitions multiplied out."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np
@@ -144,34 +142,6 @@ def test_entropy_does_not_change_when_all_counts_are_multiplied(counts, least):
 )
 def test_entropy_of_large_classes_is_told_apart_by_long_logarithms(counts, least, holds):
     assert reaches_entropy(counts, least) == holds
-
-
-@given(published.classes(shared_people=False, max_records=24), st.integers(1, 3), CS)
-@pytest.mark.parametrize("kind", ["distinct", "entropy", "recursive"])
-def test_merging_two_classes_that_hold_holds(kind, classes, least, c):
-    promise = LDiversity("s", least, kind, c if kind == "recursive" else None)
-    holds = promise.holds(classes)
-    merged = Classes(
-        np.where(classes.labels == 1, 0, classes.labels),
-        classes.count,
-        classes.subjects,
-        classes.sensitive,
-    )
-    if classes.count > 1 and holds[:2].all():
-        assert promise.holds(merged)[0]
-
-
-@given(
-    published.classes(max_records=24),
-    st.integers(1, 4),
-    CS,
-    st.sampled_from(["distinct", "entropy", "recursive"]),
-)
-def test_no_class_that_holds_is_smaller_than_the_implied_size(classes, least, c, kind):
-    promise = LDiversity("s", least, kind, c if kind == "recursive" else None)
-    several_records = classes.subjects is not None
-    people = classes.people()[promise.holds(classes)]
-    assert (people >= promise.least_subjects(several_records)).all()
 
 
 @pytest.mark.parametrize(

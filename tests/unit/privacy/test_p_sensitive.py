@@ -1,10 +1,5 @@
 """p-sensitive k-anonymity: several values of each attribute in every class."""
 
-from __future__ import annotations
-
-from dataclasses import replace
-
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,22 +21,6 @@ def test_asks_p_values_of_each_attribute_and_k_subjects(classes, p, k):
         expected.append(fewest[-1] >= p and people >= k)
     assert promise.measure(classes).tolist() == fewest
     assert promise.holds(classes).tolist() == expected
-
-
-@given(published.classes(max_records=24), st.integers(1, 3))
-def test_merging_two_classes_that_hold_holds(classes, p):
-    promise = PSensitiveKAnonymity("s", p, 2)
-    holds = promise.holds(classes)
-    merged = replace(classes, labels=np.where(classes.labels == 1, 0, classes.labels))
-    if classes.count > 1 and holds[:2].all():
-        assert promise.holds(merged)[0]
-
-
-@given(published.classes(), st.integers(1, 4))
-def test_no_class_that_holds_is_smaller_than_the_implied_size(classes, p):
-    promise = PSensitiveKAnonymity("s", p, 2)
-    people = classes.people()[promise.holds(classes)]
-    assert (people >= promise.least_subjects(classes.subjects is not None)).all()
 
 
 @pytest.mark.parametrize(

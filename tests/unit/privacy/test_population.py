@@ -1,7 +1,5 @@
 """k-map and delta-presence: a release against a table of the population."""
 
-from __future__ import annotations
-
 import math
 import re
 from fractions import Fraction
@@ -114,12 +112,9 @@ def test_the_people_of_a_population_may_be_its_rows_or_named_in_full(tmp_path):
         ([], ["P1", "P2"] * 4, "column 'who': 8 records carry 2"),
     ],
 )
-def test_who_may_be_one_person_of_a_population_is_warned_of(
-    tmp_path, monkeypatch, columns, names, said
-):
-    monkeypatch.chdir(tmp_path)
+def test_who_may_be_one_person_of_a_population_is_warned_of(folder, columns, names, said):
     column = "who" if columns == ["who"] else "patient"
-    asked = named_by(tmp_path, columns, **{column: names})
+    asked = named_by(folder, columns, **{column: names})
     original = FRAME.with_columns(pl.Series(name, [*"xyz"]) for name in columns)
     said = f"population 'people.csv': {said.replace('who', column)}"
     with pytest.warns(shoal.ReleaseWarning, match=re.escape(said)):
@@ -205,25 +200,6 @@ def test_the_nearest_k_map_is_as_many_people_as_there_are(people, nearest):
     found = KMap(5, "p").nearest_among(people)
     assert len(found) == (nearest is not None)
     assert all(nearest in finding.rsplit(";", 1)[1] for finding in found)
-
-
-@given(
-    st.lists(st.tuples(st.integers(1, 5), st.integers(1, 9)), min_size=2, max_size=6),
-    st.integers(2, 5),
-)
-def test_merging_classes_never_breaks_either(pairs, k):
-    """Merged cells cover at least the people of both."""
-
-    def classes(pairs):
-        sizes, fits = zip(*pairs, strict=True)
-        labels = np.repeat(np.arange(len(sizes)), sizes).astype(np.int32)
-        return Classes(labels, len(sizes), population={"p": Population(np.array(fits))})
-
-    merged = [(pairs[0][0] + pairs[1][0], pairs[0][1] + pairs[1][1]), *pairs[2:]]
-    for promise in (KMap(k, "p"), DeltaPresence(0.6, "p", 0.2)):
-        assert promise.monotone
-        if promise.holds(classes(pairs)).all():
-            assert promise.holds(classes(merged)).all()
 
 
 def test_what_the_population_lacks_is_reported_all_at_once(tmp_path):

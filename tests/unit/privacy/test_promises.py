@@ -1,7 +1,5 @@
 """Promises bound to a table, and what can't be promised at all."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """beta-likeness and delta-disclosure privacy, against shares counted by hand."""
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -105,15 +103,6 @@ def test_a_frequent_value_may_gain_less_where_beta_likeness_is_enhanced():
     report = BetaLikeness("s", 1.0).report(classes)
     assert report["holds"] is False
     assert report["measured"] == pytest.approx(max(2 / 3 / -math.log(0.6), 1.0))
-
-
-@pytest.mark.parametrize("promise", MODELS, ids=str)
-@given(classes=published.classes(shared_people=False))
-def test_a_union_of_classes_that_hold_holds(promise, classes):
-    holds = promise.holds(classes)
-    if classes.count > 1 and holds[:2].all():
-        labels = np.where(classes.labels == 1, 0, classes.labels)
-        assert promise.holds(Classes(labels, classes.count, classes.subjects, classes.sensitive))[0]
 
 
 @pytest.mark.parametrize("promise", MODELS, ids=str)

@@ -1,7 +1,5 @@
 """t-closeness, against the cheapest transport in fractions."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

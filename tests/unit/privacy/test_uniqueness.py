@@ -2,8 +2,6 @@
 population.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from fractions import Fraction
@@ -40,19 +38,6 @@ def test_sample_uniqueness_is_the_share_of_people_alone(sizes, threshold):
     promise = SampleUniqueness(threshold)
     assert promise.measure(classes_of(sizes)) == pytest.approx([float(truth)] * len(sizes))
     assert promise.holds(classes_of(sizes)).all() == (truth <= Fraction(str(threshold)))
-
-
-@pytest.mark.parametrize(
-    "promise", [AverageRisk(0.3), SampleUniqueness(0.2)], ids=lambda p: p.model
-)
-@given(sizes=SIZES, data=st.data())
-def test_merging_classes_never_breaks_what_is_declared_monotone(promise, sizes, data):
-    assert promise.monotone
-    if not promise.holds(classes_of(sizes)).all() or len(sizes) < 2:
-        return
-    i, j = data.draw(st.permutations(range(len(sizes))))[:2]
-    merged = [s for at, s in enumerate(sizes) if at not in (i, j)] + [sizes[i] + sizes[j]]
-    assert promise.holds(classes_of(merged)).all()
 
 
 @pytest.mark.parametrize("threshold", [1.0, 0.5, 0.3, 0.15])

@@ -1,7 +1,5 @@
 """`render: median` and `render: mode`: one value stands for a class, and audits recompute it."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The five lines: what a board member reads before any measure is named."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path
@@ -232,9 +230,8 @@ def lines_of(page: str) -> list[str]:
     return re.findall(r"<dt>(.*?)</dt>", page)
 
 
-def test_the_reports_of_streams_and_ledgers_begin_with_them(tmp_path, monkeypatch, request):
+def test_the_reports_of_streams_and_ledgers_begin_with_them(folder, request):
     run = request.getfixturevalue("shoal")
-    monkeypatch.chdir(tmp_path)
     people("a", AGES * 5).write_csv("in.csv")
     for name, method in (("s", "fads"), ("l", "static-1")):
         settings = {"name": method, "delta": 8} if method == "fads" else {"name": method}

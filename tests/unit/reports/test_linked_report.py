@@ -1,7 +1,5 @@
 """Linked tables on pages: the picture of how they hang together, and each table in sentences."""
 
-from __future__ import annotations
-
 import csv
 import re
 from itertools import pairwise

@@ -3,8 +3,6 @@
 The schemas hold what the specifications require of the parts that we write.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path
@@ -51,10 +49,8 @@ def folder(tmp_path, monkeypatch) -> Path:
 
 def published(shoal, output: str = "out.csv", kinds: str = ALL) -> dict[str, dict]:
     more = ("-p", "policy.yaml", "-o", output, "--replace")
-    result = shoal("publish", "in put.csv", *more)
-    assert result.status == 0, result.err
-    result = shoal("dossier", output, "--metadata", kinds)
-    assert result.status == 0, result.err
+    shoal("publish", "in put.csv", *more, status=0)
+    shoal("dossier", output, "--metadata", kinds, status=0)
     return {
         kind: json.loads(Path(metadata_path(output, kind)).read_text("utf-8"))
         for kind in kinds.split(",")
@@ -136,8 +132,7 @@ def test_no_value_of_the_original_and_no_name_of_it_is_reported(folder, shoal):
 )
 def test_what_cannot_be_described_is_refused(folder, shoal, words, says):
     for output in ("out.csv", "out/"):
-        done = shoal("publish", "in put.csv", "-p", "policy.yaml", "-o", output)
-        assert done.status == 0, done.err
+        shoal("publish", "in put.csv", "-p", "policy.yaml", "-o", output, status=0)
     stated = json.loads(Path("out.csv.certificate.json").read_text())
     stated["records"]["out"] += 1
     Path("forged.json").write_text(json.dumps(stated))

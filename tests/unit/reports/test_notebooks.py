@@ -1,7 +1,5 @@
 """What a notebook shows of results: escaped, self-contained, nothing beyond what is published."""
 
-from __future__ import annotations
-
 import pickle
 import re
 import sys
@@ -261,13 +259,10 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("call", "said"), WRONG.values(), ids=WRONG)
-def test_an_argument_of_a_wrong_kind_is_refused_with_what_to_say(
-    release, tmp_path, monkeypatch, call, said
-):
-    monkeypatch.chdir(tmp_path)
+def test_an_argument_of_a_wrong_kind_is_refused_with_what_to_say(release, folder, call, said):
     with pytest.raises(InputError, match=f"^{said}"):
         call(release)
-    assert not [*tmp_path.iterdir()]
+    assert not [*folder.iterdir()]
 
 
 def test_a_comparison_without_a_release_says_that_nothing_can_be_drawn():

@@ -1,7 +1,5 @@
 """What a report shows, and what it must not."""
 
-from __future__ import annotations
-
 import re
 import time
 from dataclasses import replace
@@ -617,9 +615,8 @@ def test_the_columns_that_lost_most_are_drawn_in_their_order():
 
 
 @pytest.fixture
-def reported(tmp_path, shoal, monkeypatch):
+def reported(folder, shoal):
     """Publishes patients with a report, under more options or with a context; the page."""
-    monkeypatch.chdir(tmp_path)
     assert shoal("sample", "patients", "-n", "300", "-o", "in.csv", "-q").status == 0
     words = "publish in.csv -p in.policy.yaml -o out.csv --method mondrian -q --replace".split()
 
@@ -629,8 +626,7 @@ def reported(tmp_path, shoal, monkeypatch):
             outcome = publish_file("in.csv", policy, "out.csv", PublishRequest(replace=True))
             write_report(outcome, policy, Path("r.html"), Heading.of("out.csv", context))
             return Path("r.html").read_text("utf-8")
-        done = shoal(*words, *more, "--report", "r.html")
-        assert done.status == 0, done.err
+        shoal(*words, *more, "--report", "r.html", status=0)
         return Path("r.html").read_text("utf-8")
 
     return run
@@ -672,8 +668,7 @@ def test_raw_names_of_measures_stand_in_the_appendix_alone(reported):
     assert '<div class="verdict amber">' in front
 
 
-def test_a_k_over_some_columns_stands_below_what_is_left_by_all(tmp_path, shoal, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_k_over_some_columns_stands_below_what_is_left_by_all(folder, shoal):
     pl.DataFrame({"sex": ["m", "m", "f", "f"], "job": ["a", "b", "a", "b"]}).write_csv("t.csv")
     quasi = {"role": "quasi"}
     sets = [{"model": "k-anonymity", "k": 2, "attributes": [name]} for name in ("sex", "job")]

@@ -1,7 +1,5 @@
 """The summary of a stream whose classes were measured release by release."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import shoal

@@ -1,7 +1,5 @@
 """How unevenly the loss of a release falls on its rows, by hand."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The invented clinic: seeded, whole, and as revealing as such tables are."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -21,8 +19,7 @@ def test_the_same_seed_gives_the_same_tables_and_another_gives_others():
     assert not one["visits"].equals(other["visits"])
 
 
-def test_it_is_written_as_a_folder_that_its_own_policy_fits(tmp_path, monkeypatch, shoal):
-    monkeypatch.chdir(tmp_path)
+def test_it_is_written_as_a_folder_that_its_own_policy_fits(folder, shoal):
     assert shoal("sample", "clinic", "-n", 300, "-o", "clinic", "-q").status == 0
     names = {path.name for path in Path("clinic").iterdir()}
     assert names == {"people.csv", "visits.csv", "drugs.csv"}
@@ -35,8 +32,7 @@ def test_it_is_written_as_a_folder_that_its_own_policy_fits(tmp_path, monkeypatc
     assert shoal("sample", "clinic", "-n", 300, "-o", "clinic", "-q").status == 2
 
 
-def test_all_visits_of_a_person_say_more_than_the_person_does(tmp_path, monkeypatch, shoal):
-    monkeypatch.chdir(tmp_path)
+def test_all_visits_of_a_person_say_more_than_the_person_does(folder, shoal):
     shoal("sample", "clinic", "-n", 2000, "-o", "clinic", "-q")
     found = json.loads(
         shoal("profile", "clinic", "-p", "clinic.policy.yaml", "--k", 2, "--json").out

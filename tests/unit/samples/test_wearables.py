@@ -1,7 +1,5 @@
 """The sample of wearers: real variety of bodies, other people for other seeds."""
 
-from __future__ import annotations
-
 import numpy as np
 import yaml
 

@@ -1,7 +1,5 @@
 """On a new machine refining is compiled in a second process, for the types it is called with."""
 
-from __future__ import annotations
-
 import sys
 from types import SimpleNamespace
 

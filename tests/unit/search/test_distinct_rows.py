@@ -1,7 +1,5 @@
 """Global recoding on distinct rows finds what it finds on the records."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Compiled code finds a place or gets one, and its cache follows the code that it imports."""
 
-from __future__ import annotations
-
 import ast
 import os
 import shutil

@@ -1,7 +1,5 @@
 """What each record looks up by its code, and cells that are made and told apart that way."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest

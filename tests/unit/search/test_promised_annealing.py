@@ -1,7 +1,5 @@
 """Annealing where each move is put to what classes promise: moves, promises, by hand."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Refinement of finished classes: its moves against plain Python, promises, repeatability."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

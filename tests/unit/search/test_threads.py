@@ -1,7 +1,5 @@
 """Any number of threads gives the same classes, release and certificate."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -74,9 +72,8 @@ def _but_for_its_own(certificate: Any) -> dict[str, Any]:
 
 
 def test_the_command_writes_the_same_bytes_and_certificate(
-    people: pl.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    people: pl.DataFrame, folder: Path
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     people.write_csv("people.csv")
     Path("policy.json").write_text(json.dumps(POLICY))
     with_policy, found = ["-p", "policy.json", "-q"], []

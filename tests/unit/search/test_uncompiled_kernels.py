@@ -1,7 +1,5 @@
 """Kernels that run as plain Python on small tables do what they do compiled."""
 
-from __future__ import annotations
-
 import importlib
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Snapshots: whole or refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest

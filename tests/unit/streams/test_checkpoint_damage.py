@@ -1,7 +1,5 @@
 """A damaged checkpoint is refused, whichever of its bytes is wrong."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import zlib
@@ -26,9 +24,8 @@ STREAM = "stream p.parquet -p policy.yaml -o out.csv --checkpoint state -q".spli
 
 
 @pytest.fixture(autouse=True)
-def shop(tmp_path, monkeypatch):
+def shop(folder, monkeypatch):
     """A folder with a few purchases and their policy, and the shell standing in it."""
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("shoal.connectors.feeds.SLICE", 20)
     purchases.generate(60, 1).write_parquet("p.parquet")
     asked = PURCHASES.replace("delta: 1000", "delta: 15").replace("k: 10", "k: 3")
@@ -213,8 +210,7 @@ def test_the_command_says_it_in_one_line(stopped, shoal):
     people = Path("state/people")
     people.write_bytes(b"x" + people.read_bytes()[1:])
     before = Path("out.csv").read_bytes()
-    done = shoal(*STREAM, "--trace", "t.jsonl")
-    assert done.status == 2
+    done = shoal(*STREAM, "--trace", "t.jsonl", status=2)
     expected = "checkpoint 'state': its file 'people' is damaged; restore a copy made"
     assert expected in done.err
     assert Path("out.csv").read_bytes() == before

@@ -1,7 +1,5 @@
 """FADS: its kernels against plain Python, and its rules one by one."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

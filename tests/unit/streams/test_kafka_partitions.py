@@ -1,7 +1,5 @@
 """What needs no broker: where keys belong, whose key is their own, and a folder that many share."""
 
-from __future__ import annotations
-
 import json
 import os
 

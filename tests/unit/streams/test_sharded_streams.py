@@ -4,8 +4,6 @@ Here tasks run in this process, in any order, and each attempt but the last is l
 `tests/services/test_spark.py` has them run by Spark.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -434,6 +432,15 @@ def test_an_engine_rolls_no_files_and_divides_no_table(tmp_path):
         past_memory.is_past_memory(tmp_path / "in")
 
 
+def command(place, policy, output: str, more: str) -> None:
+    """Streams by the command from `in` to the output."""
+    (place / "policy.json").write_text(policy.model.model_dump_json(exclude_unset=True))
+    words = f"stream {place}/in -p {place}/policy.json -o {place}/{output} {more}"
+    words = f"{words} --engine spark:{SHARDS}"
+    done = CliRunner().invoke(app, words.split(), catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+
+
 @pytest.mark.long
 def test_a_program_streams_as_the_command_does(tmp_path, monkeypatch):
     frame, policy = stream_of(500, people=200), METHODS["fads"]
@@ -442,12 +449,7 @@ def test_a_program_streams_as_the_command_does(tmp_path, monkeypatch):
     named = {"checkpoint": tmp_path / "state", "engine": f"spark:{SHARDS}"}
     certificate = shoal.stream_file(tmp_path / "in", policy, f"{tmp_path}/out/", **named)
     assert certificate["records"]["out"] == 500
-    content = policy.model.model_dump_json(exclude_unset=True)
-    (tmp_path / "policy.json").write_text(content)
-    command = f"stream {tmp_path}/in -p {tmp_path}/policy.json -o {tmp_path}/again/ --engine spark"
-    more = f":{SHARDS} --checkpoint {tmp_path}/other"
-    done = CliRunner().invoke(app, (command + more).split(), catch_exceptions=False)
-    assert done.exit_code == 0, done.output
+    command(tmp_path, policy, "again/", f"--checkpoint {tmp_path}/other")
     assert contents(tmp_path / "again") == contents(tmp_path / "out")
     frame[:200].write_csv(tmp_path / "one.csv")
     local = shoal.stream_file(tmp_path / "one.csv", policy, tmp_path / "one.out.csv")
@@ -478,12 +480,8 @@ def test_a_report_is_drawn_of_all_shards(tmp_path, monkeypatch):
     frame, policy = stream_of(400, people=150), METHODS["fads"]
     source(tmp_path / "in", frame, files=3, form=".parquet")
     monkeypatch.setattr(engines, "_start_spark", lambda ending: Careless())
-    content = policy.model.model_dump_json(exclude_unset=True)
-    (tmp_path / "policy.json").write_text(content)
-    command = f"stream {tmp_path}/in -p {tmp_path}/policy.json -o {tmp_path}/out/ --engine spark"
-    more = f":{SHARDS} --checkpoint {tmp_path}/state --report {tmp_path}/r.html --json"
-    done = CliRunner().invoke(app, (command + more).split(), catch_exceptions=False)
-    assert done.exit_code == 0, done.output
+    more = f"--checkpoint {tmp_path}/state --report {tmp_path}/r.html --json"
+    command(tmp_path, policy, "out/", more)
     assert (tmp_path / "r.html").stat().st_size > 10_000
     checks = verify(f"{tmp_path}/out", policy=policy, original=f"{tmp_path}/in")
     assert all(check.ok is not False for check in checks)

@@ -1,7 +1,5 @@
 """Sky: the worked example, and that boxes are regions of the declared domain."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import polars as pl

@@ -1,7 +1,5 @@
 """The gate of a stream: a method that is weak on purpose, through the real runner."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The status of a stream: right after every commit, a kill and a resume; counts and times only."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -37,10 +35,9 @@ POLICY = content_of(
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def place(folder):
     Path("p.json").write_text(json.dumps(POLICY))
-    return tmp_path
+    return folder
 
 
 def records(n: int, bad: int = 0) -> pl.DataFrame:
@@ -275,9 +272,7 @@ def test_no_checkpoint_no_status(place):
 def test_the_command_ends_with_2_where_there_is_no_status_and_its_help_says_so(place, shoal):
     Path("empty").mkdir()
     for folder in ("nope", "empty"):
-        result = shoal("stream-status", folder)
-        assert result.status == 2
-        assert f"'{folder}': has no {NAME}" in result.err
+        assert f"'{folder}': has no {NAME}" in shoal("stream-status", folder, status=2).err
     assert "2 where there is no status" in " ".join(shoal("stream-status", "--help").out.split())
 
 
@@ -304,8 +299,7 @@ def test_a_new_field_is_named_and_dropped_or_set_aside_with_its_cure(place, shoa
     Path("in.jsonl").write_text("\n".join([first, *rest]))
     Path("p.json").write_text(json.dumps(POLICY | {"other": "drop"}))
     run = ("stream", "in.jsonl", "-p", "p.json", "-o", "out.csv", "-q")
-    found = shoal(*run, "--checkpoint", "st")
-    assert found.status == 0
+    found = shoal(*run, "--checkpoint", "st", status=0)
     said = "dropped 'no\N{REPLACEMENT CHARACTER}te', which the first record lacks"
     assert f"to publish them, name them in the policy, and {ANOTHER_STREAM}" in found.err
     assert found.err.count(said) == 1
@@ -340,8 +334,7 @@ def test_a_followed_stream_warns_once_where_most_records_are_set_aside(place, sh
     monkeypatch.setattr(running.time, "sleep", naps)
     records(80, bad=60).write_csv("in.csv")
     run = ("stream", "in.csv", "-p", "p.json", "-o", "out.csv", "--checkpoint", "st", "-q")
-    stopped = shoal(*run, "--follow", "--log", "json")
-    assert stopped.status == 130
+    stopped = shoal(*run, "--follow", "--log", "json", status=130)
     warned = [json.loads(line) for line in stopped.err.splitlines()]
     warned = [one["message"] for one in warned if one["level"] == "warning"]
     assert [said.partition(";")[0].partition(":")[0] for said in warned] == [
@@ -366,8 +359,7 @@ def test_a_stream_without_its_server_says_so_before_its_first_commit(place, shoa
     with monkeypatch.context() as down:
         down.setattr(Outputs, "connect", Mock(side_effect=PartyError("no server answers")))
         assert stream() == 4
-    found = shoal("stream-status", "st", "--strict")
-    assert found.status == 1
+    found = shoal("stream-status", "st", "--strict", status=1)
     assert found.out.startswith("failed, nothing committed yet\n")
     assert re.search("look at this: failed, .*: no server answers", found.out)
     assert stream() == 0
@@ -384,8 +376,7 @@ def test_a_restart_that_is_refused_shows_in_status_and_metrics(place, shoal, mon
     status |= {"state": "running", "at": 1000.0}  # as a kill leaves it
     Path("st", NAME).write_text(json.dumps(status))
     began = time.time()
-    found = shoal(*run, "--metrics", "m.prom", *refused)
-    assert (found.status, "was made under another" in found.err) == (2, True)
+    assert "was made under another" in shoal(*run, "--metrics", "m.prom", *refused, status=2).err
     failed = stream_status("st").alarms[0]
     assert (failed.kind, failed.since >= began) == ("failed", True)
     assert "was made under another" in shoal("stream-status", "st").out

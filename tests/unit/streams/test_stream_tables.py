@@ -1,7 +1,5 @@
 """Streams into tables of SQLite: each step in one transaction, once, whatever stops the stream."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sqlite3
@@ -26,12 +24,11 @@ ROWS = 2500
 
 
 @pytest.fixture
-def shop(tmp_path, monkeypatch):
+def shop(folder, monkeypatch):
     monkeypatch.setattr("shoal.connectors.feeds.PIECE", 12_000)
-    monkeypatch.chdir(tmp_path)
     purchases.generate(ROWS, 2).write_csv("p.csv")
     Path("policy.yaml").write_text(PURCHASES.replace("delta: 1000", "delta: 200"))
-    return tmp_path
+    return folder
 
 
 def stream(shoal, *more: str, output: str = OUT):

@@ -1,7 +1,5 @@
 """Stream methods against plain Python, and the bounds that every method keeps to."""
 
-from __future__ import annotations
-
 from math import ceil
 
 import numpy as np
@@ -11,6 +9,7 @@ from hypothesis import strategies as st
 
 import naive_waiting
 import naive_windows
+from naive_castle import castle
 from shoal.data.stream import KINDS, Arrivals, Emissions, Space
 from shoal.policy import registry
 from shoal.policy.binding.table import bind_stream
@@ -90,66 +89,56 @@ def assert_decided_alike(method, twin, case, chunk, neighbour=None, **more):
     assert found == twin(own, values, people.tolist(), k, **more, seed=seed)
 
 
-@settings(max_examples=100, deadline=None)
-@given(
-    case=cases(),
-    tau=st.sampled_from([0.0, 0.2, 0.6, 1.0]),
-    c0=st.sampled_from([1.0, 1.5]),
-    strict_release=st.booleans(),
-    leftovers=st.sampled_from(["star", "hold", "drop"]),
-    chunk=st.integers(1, 30),
-)
-def test_fads_decides_as_plain_python(case, tau, c0, strict_release, leftovers, chunk):
-    more = {"tau": tau, "c0": c0, "strict_release": strict_release, "leftovers": leftovers}
-    assert_decided_alike("fads", naive_windows.fads, case, chunk, neighbour="knn", **more)
+TWINS = {
+    "fads": naive_windows.fads,
+    "fads-tuple": naive_windows.fads_tuple,
+    "faanst": naive_windows.faanst,
+    "swaf": naive_waiting.swaf,
+    "zhou": naive_waiting.swaf,
+    "sky": naive_waiting.sky,
+}
+DRAWN = {
+    "fads": {
+        "neighbour": st.just("knn"),
+        "tau": st.sampled_from([0.0, 0.2, 0.6, 1.0]),
+        "c0": st.sampled_from([1.0, 1.5]),
+        "strict_release": st.booleans(),
+        "leftovers": st.sampled_from(["star", "hold", "drop"]),
+    },
+    "fads-tuple": {"lifetime": st.integers(0, 15)},
+    "faanst": {
+        "tau": st.sampled_from([0.1, 0.5, 1.0]),
+        "delay": st.sampled_from(["none", "passive", "proactive"]),
+        "rounds": st.integers(1, 4),
+        "keep": st.integers(1, 9),
+    },
+    "swaf": {"c0": st.sampled_from([1.0, 1.5]), "split": st.sampled_from(["median", "density"])},
+    "zhou": {"c0": st.just(1.0), "mu": st.integers(1, 4)},
+    "sky": {"c0": st.sampled_from([1.0, 1.5]), "cut": st.sampled_from(["middle", "median"])},
+}
 
 
-@settings(max_examples=80, deadline=None)
-@given(case=cases(), lifetime=st.integers(0, 15), chunk=st.integers(1, 30))
-def test_fads_tuple_decides_as_plain_python(case, lifetime, chunk):
-    assert_decided_alike("fads-tuple", naive_windows.fads_tuple, case, chunk, lifetime=lifetime)
-
-
+@pytest.mark.parametrize("method", TWINS)
 @settings(max_examples=120, deadline=None)
-@given(
-    case=cases(),
-    tau=st.sampled_from([0.1, 0.5, 1.0]),
-    delay=st.sampled_from(["none", "passive", "proactive"]),
-    rounds=st.integers(1, 4),
-    keep=st.integers(1, 9),
-    chunk=st.integers(1, 30),
-)
-def test_faanst_decides_as_plain_python(case, tau, delay, rounds, keep, chunk):
-    more = {"tau": tau, "delay": delay, "rounds": rounds, "keep": keep}
-    assert_decided_alike("faanst", naive_windows.faanst, case, chunk, **more)
+@given(case=cases(), chunk=st.integers(1, 30), data=st.data())
+def test_a_method_decides_as_plain_python(method, case, chunk, data):
+    more = data.draw(st.fixed_dictionaries(DRAWN[method]))
+    assert_decided_alike(method, TWINS[method], case, chunk, **more)
 
 
-@settings(max_examples=100, deadline=None)
-@given(
-    case=cases(),
-    c0=st.sampled_from([1.0, 1.5]),
-    split=st.sampled_from(["median", "density"]),
-    chunk=st.integers(1, 30),
-)
-def test_swaf_decides_as_plain_python(case, c0, split, chunk):
-    assert_decided_alike("swaf", naive_waiting.swaf, case, chunk, c0=c0, split=split)
-
-
-@settings(max_examples=80, deadline=None)
+@pytest.mark.parametrize("method", ["castle", "b-castle"])
+@settings(max_examples=60)
 @given(case=cases(), mu=st.integers(1, 4), chunk=st.integers(1, 30))
-def test_zhou_decides_as_plain_python(case, mu, chunk):
-    assert_decided_alike("zhou", naive_waiting.swaf, case, chunk, c0=1.0, mu=mu)
-
-
-@settings(max_examples=100, deadline=None)
-@given(
-    case=cases(),
-    c0=st.sampled_from([1.0, 1.5]),
-    cut=st.sampled_from(["middle", "median"]),
-    chunk=st.integers(1, 30),
-)
-def test_sky_decides_as_plain_python(case, c0, cut, chunk):
-    assert_decided_alike("sky", naive_waiting.sky, case, chunk, c0=c0, cut=cut)
+def test_castle_decides_as_plain_python(method, case, mu, chunk):
+    values, people, k, delta, beta, seed = case
+    own, more = the_space(), {"alpha": 6} if method == "b-castle" else {}
+    more |= {"delta": delta, "beta": beta, "mu": mu, "keep": 0}
+    found = decisions(method, own, values, people, k, seed, chunk, **more)
+    full = more.get("alpha", 0)
+    plain = castle(own, values, people.tolist(), k, delta, beta, mu, seed, full=full)
+    assert [(i, kind, m if kind == "new" else None) for i, kind, m in found] == [
+        (i, kind, None if m is None else tuple(sorted(map(int, m)))) for i, kind, m in plain
+    ]
 
 
 @pytest.mark.parametrize("kind", sorted(set(ADVERSARIAL) - {"missing"}))

@@ -1,7 +1,5 @@
 """Batches of a stream whose columns have another type than those of the first one."""
 
-from __future__ import annotations
-
 import polars as pl
 import pytest
 

@@ -1,7 +1,5 @@
 """Subject share: how much of a class one person owns."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 
@@ -39,13 +37,6 @@ def test_merging_two_classes_that_hold_holds_also_where_they_share_people(classe
     merged = replace(classes, labels=np.where(classes.labels == 1, 0, classes.labels))
     if classes.count > 1 and holds[:2].all():
         assert promise.holds(merged)[0]
-
-
-@given(published.classes(), SHARES)
-def test_no_class_that_holds_has_fewer_people_than_it_implies(classes, share):
-    promise = SubjectShare(share)
-    people = classes.people()[promise.holds(classes)]
-    assert (people >= promise.least_subjects(classes.subjects is not None)).all()
 
 
 def test_a_share_that_the_whole_table_breaks_is_infeasible_and_the_nearest_is_named():

@@ -1,7 +1,5 @@
 """Anatomy: two tables that fit each other, nothing promised that they don't keep."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import json
@@ -271,8 +269,7 @@ def stated(folder, shoal) -> dict:
 
 @pytest.mark.parametrize("name", ["r.csv", "r.csv.gz", "r.parquet", "r.tsv", "r.jsonl"])
 def test_both_files_are_written_audited_and_verified(folder, name, shoal):
-    done = shoal("publish", "in.csv", "-p", "p.json", "-o", name)
-    assert done.status == 0
+    done = shoal("publish", "in.csv", "-p", "p.json", "-o", name, status=0)
     assert "two tables, 3 groups" in done.err
     assert Path(sensitive_path(name)).is_file()
     certificate = json.loads(Path(f"{name}.certificate.json").read_text())
@@ -285,8 +282,7 @@ def test_both_files_are_written_audited_and_verified(folder, name, shoal):
 def test_a_policy_that_does_not_name_the_method_is_pointed_to_it(folder, shoal):
     Path("p.json").write_text(json.dumps({k: v for k, v in POLICY.items() if k != "method"}))
     assert shoal(*PUBLISH, "--method", "anatomy", "--set", "l=2").status == 0
-    audited = shoal("audit", "r.csv", "-p", "p.json")
-    assert audited.status == 2
+    audited = shoal("audit", "r.csv", "-p", "p.json", status=2)
     (line,) = audited.err.splitlines()
     assert "'method: {name: anatomy}'" in line
 
@@ -294,14 +290,10 @@ def test_a_policy_that_does_not_name_the_method_is_pointed_to_it(folder, shoal):
 def test_a_second_table_that_was_changed_or_is_gone_fails_verification(stated, shoal):
     second = Path("r.sensitive.csv")
     second.write_text(second.read_text().replace(",d,", ",e,"))
-    found = shoal("verify", "r.csv")
-    assert found.status == 1
-    assert "the table of sensitive values beside it is" in found.out
+    assert "the table of sensitive values beside it is" in shoal("verify", "r.csv", status=1).out
     second.unlink()
     assert shoal(*VERIFY).status == 1
-    audited = shoal("audit", "r.csv", "-p", "p.json")
-    assert audited.status == 2
-    assert "keep both in one folder" in audited.err
+    assert "keep both in one folder" in shoal("audit", "r.csv", "-p", "p.json", status=2).err
 
 
 def test_a_certificate_that_states_other_groups_or_none_fails_verification(stated, shoal):
@@ -322,8 +314,7 @@ def test_a_forged_certificate_of_groups_that_tell_a_value_fails_verification(sta
         hashed[name] = {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
     output = stated["output"] | hashed["r.csv"] | {"sensitive": hashed["r.sensitive.csv"]}
     Path("r.csv.certificate.json").write_text(json.dumps(stated | {"output": output}))
-    told = shoal(*VERIFY)
-    assert told.status == 1
+    told = shoal(*VERIFY, status=1)
     failed = [line.split(":")[0] for line in told.out.splitlines() if line.startswith("FAIL")]
     assert failed == ["FAIL measured again"]
     assert "an audit finds something else: alpha-k-anonymity" in told.out
@@ -361,8 +352,7 @@ def test_the_second_table_has_a_place_of_its_own(folder, shoal):
     assert sensitive_path("r.CSV.gz") == "r.sensitive.CSV.gz"
     Path("in.csv").rename("r.sensitive.csv")
     for out, says in (("r.csv", ""), ("-", "two tables can't share standard output")):
-        refused = shoal("publish", "r.sensitive.csv", "-p", "p.json", "-o", out, "-q")
-        assert refused.status == 2
+        refused = shoal("publish", "r.sensitive.csv", "-p", "p.json", "-o", out, "-q", status=2)
         assert says in refused.err
 
 

@@ -1,7 +1,5 @@
 """Datafly and Incognito: what their papers say, and Incognito as optimal as trying every node."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings

@@ -1,7 +1,5 @@
 """Bounds on the number of classes under l-diversity, against every way to divide small tables."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from fractions import Fraction

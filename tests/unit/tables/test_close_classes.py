@@ -1,7 +1,5 @@
 """Building classes towards t-closeness and around centres, against plain twins."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from itertools import combinations, permutations, product

@@ -1,7 +1,5 @@
 """What a frame holds comes back from every format it is saved in, or published into."""
 
-from __future__ import annotations
-
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -44,10 +42,7 @@ OTHERS = {
 }
 FRAME = pl.DataFrame({"age": [30 + row // 8 for row in range(ROWS)], **NUMBERS, **OTHERS})
 
-
-@pytest.fixture(autouse=True)
-def in_folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,5 @@
 """Publish, audit and verify from file to file in Python, within a limit or by an engine."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A frame works wherever a table's path does; where only a path does, it is refused by its type."""
 
-from __future__ import annotations
-
 from contextlib import chdir
 
 import numpy as np

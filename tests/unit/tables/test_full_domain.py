@@ -1,7 +1,5 @@
 """Full-domain generalization against every node of the lattice, tried one by one."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

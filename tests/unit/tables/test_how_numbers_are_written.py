@@ -1,7 +1,5 @@
 """What is asked, said and obeyed of numbers whose marks tell two stories."""
 
-from __future__ import annotations
-
 import ast
 import re
 import warnings
@@ -11,6 +9,7 @@ import pytest
 import yaml
 
 import shoal
+from sample_policies import content_of
 from shoal.data.warnings import OPEN, READ_AS_TEXT
 from shoal.errors import InputError
 
@@ -26,16 +25,12 @@ ADVISED = re.compile(r"read=(\{[^}]*\})")
 
 
 def policy(read=None):
-    return {
-        "version": 1,
-        "attributes": {
-            "text": {"role": "quasi", "type": "number"},
-            "other": {"role": "plain", "type": "number"},
-        },
-        "other": "drop",
-        "promises": [{"model": "k-anonymity", "k": 5}],
-        **({} if read is None else {"read": read}),
-    }
+    return content_of(
+        {"text": {"role": "quasi", "type": "number"}, "other": {"role": "plain", "type": "number"}},
+        5,
+        other="drop",
+        **{} if read is None else {"read": read},
+    )
 
 
 def frame(cells, other=(1.5,) * ROWS):

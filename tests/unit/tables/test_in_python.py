@@ -1,7 +1,5 @@
 """What Python adds to files and commands: words, results that show, save and hand on themselves."""
 
-from __future__ import annotations
-
 import copy
 import re
 import warnings
@@ -230,10 +228,7 @@ def test_a_trace_that_is_not_there_or_is_in_the_way_leaves_no_file(release, tmp_
 
 
 @pytest.mark.parametrize("name", OUTPUTS)
-def test_a_saved_release_is_the_one_that_its_certificate_names(
-    release, people, name, tmp_path, monkeypatch
-):
-    monkeypatch.chdir(tmp_path)
+def test_a_saved_release_is_the_one_that_its_certificate_names(release, people, name, folder):
     certificate = release.save(name)
     assert certificate["output"]["sha256"]
     assert all(check.ok is not False for check in shoal.verify(name, policy=release.policy))

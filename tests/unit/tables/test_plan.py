@@ -1,7 +1,5 @@
 """A plan: saved with one table, applied to another; and why a release is as it is."""
 
-from __future__ import annotations
-
 import json
 
 import polars as pl
@@ -82,13 +80,12 @@ def test_values_that_it_does_not_cover_are_suppressed_counted_and_said(plan, sho
 
 
 @pytest.fixture
-def shoal_in(tmp_path, monkeypatch, shoal):
+def shoal_in(folder, shoal):
     """Publishes a table by the command, in a folder of its own."""
-    monkeypatch.chdir(tmp_path)
 
     def publish(frame, policy, *more):
         frame.write_csv("in.csv")
-        (tmp_path / "policy.json").write_text(json.dumps(policy))
+        (folder / "policy.json").write_text(json.dumps(policy))
         return shoal("publish", "in.csv", "-p", "policy.json", "-o", "out.csv", *more)
 
     return publish

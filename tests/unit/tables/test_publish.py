@@ -1,7 +1,5 @@
 """What a publication holds, whatever method made it."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import pickle
@@ -172,8 +170,7 @@ def test_a_release_that_breaks_a_promise_is_withheld(workplace, shoal, monkeypat
 
     monkeypatch.setattr(recode, "repair", one_alone)
     before = sorted(p.name for p in workplace.iterdir())
-    result = shoal(*PUBLISH)
-    assert result.status == 1
+    result = shoal(*PUBLISH, status=1)
     assert "k-anonymity" in result.err
     assert "withheld" in result.err
     assert sorted(p.name for p in workplace.iterdir()) == before
@@ -184,16 +181,14 @@ def test_an_older_release_stays_when_the_new_one_is_withheld(workplace, shoal, m
     written = [workplace / name for name in ("out.csv", "out.csv.certificate.json")]
     before = [path.read_bytes() for path in written]
     for more, status in (((), 2), (("--replace", "--k", "5000"), 3)):
-        again = shoal(*PUBLISH, *more)
-        assert again.status == status
+        again = shoal(*PUBLISH, *more, status=status)
         assert ("output 'out.csv': is there already" in again.err) == (status == 2)
         assert [path.read_bytes() for path in written] == before
 
 
 def test_a_report_that_can_not_be_written_is_refused_before_anything_is_published(workplace, shoal):
     for report in ("nowhere/r.html", "patients.csv", "out.csv", "policy.yaml", "r.pdf"):
-        result = shoal(*PUBLISH, "--report", report)
-        assert result.status == 2
+        shoal(*PUBLISH, "--report", report, status=2)
         assert not (workplace / "out.csv").exists()
 
 
@@ -226,12 +221,10 @@ EMPTY = content_of({"age": NUMBER, "sex": "quasi", "d": "sensitive"}, 4, seed=7)
         (["99,,"], []),
     ],
 )
-def test_rows_without_any_value_are_nobody(tmp_path, monkeypatch, shoal, more, codes):
-    monkeypatch.chdir(tmp_path)
+def test_rows_without_any_value_are_nobody(folder, shoal, more, codes):
     Path("p.yaml").write_text(json.dumps(EMPTY))
     Path("t.csv").write_text("\n".join(["age,sex,d", *ROWS, *more]) + "\n")
-    done = shoal("publish", "t.csv", "-p", "p.yaml", "-o", "o.csv", "--report", "r.html")
-    assert done.status == 0
+    done = shoal("publish", "t.csv", "-p", "p.yaml", "-o", "o.csv", "--report", "r.html", status=0)
     certificate = json.loads(Path("o.csv.certificate.json").read_text())
     people = len(ROWS) + sum("9" in row for row in more)
     assert certificate["records"]["in"] == certificate["subjects"] == people

@@ -1,7 +1,5 @@
 """Publish without a policy file: columns and numbers as keywords."""
 
-from __future__ import annotations
-
 import datetime
 import warnings
 

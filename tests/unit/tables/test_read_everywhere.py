@@ -1,7 +1,5 @@
 """Every verb for a table and a policy takes how cells are written, as `shoal.audit` does."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import polars as pl
@@ -53,8 +51,7 @@ CALLS = {
 
 
 @pytest.fixture
-def released(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def released(folder):
     FRAME.write_csv("in.csv")
     policy = shoal.Policy.of(POLICY).with_files(READ, {})
     shoal.publish_file("in.csv", policy, "o.csv", trace="t.jsonl")

@@ -1,7 +1,5 @@
 """The method risk: least loss while people of a sample are named no more often than promised."""
 
-from __future__ import annotations
-
 import csv
 
 import numpy as np

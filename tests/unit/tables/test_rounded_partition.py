@@ -1,7 +1,5 @@
 """Rounded partition: counts, sizes, ties, parameters, and promises beyond k."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings

@@ -1,7 +1,5 @@
 """Local suppression: strict k, a star is a value of its own, and few cells are starred."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 
 import numpy as np

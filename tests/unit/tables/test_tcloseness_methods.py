@@ -1,7 +1,5 @@
 """The clustering methods, asked for t-closeness: their promises, odd tables, and Census."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 
 import numpy as np

@@ -2,8 +2,6 @@
 a frame, a typed file or a database holds beside texts with a decimal comma.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import sqlite3
@@ -15,6 +13,7 @@ import pytest
 from python_calamine import CalamineWorkbook
 
 import shoal
+from sample_policies import content_of
 from shoal.errors import InputError
 from thorough import every
 
@@ -42,9 +41,7 @@ def both(name):
     )
 
 
-@pytest.fixture(autouse=True)
-def in_folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 def table(make, kind):
@@ -137,11 +134,7 @@ def test_a_transformer_shows_what_is_published(make, kind):
 @pytest.mark.parametrize("verb", [shoal.publish, shoal.compare])
 def test_digits_in_groups_are_advised_by_a_keyword(verb):
     frame = pd.DataFrame({"text": KINDS["apostrophes"]})
-    policy = {
-        "version": 1,
-        "attributes": {"text": {"role": "quasi", "type": "number"}},
-        "promises": [{"model": "k-anonymity", "k": 5}],
-    }
+    policy = content_of({"text": {"role": "quasi", "type": "number"}}, 5)
     with pytest.raises(InputError, match=r"say read=(\{'thousands': \"'\"\}) \(in a") as refused:
         verb(frame, policy)
     advised = ast.literal_eval(
@@ -165,16 +158,13 @@ def beside(mark, method="mondrian"):
     of_text = "quasi" if mark == "," else "drop"
     declared = {"text": of_text, "real": "quasi", "salary": "sensitive"}
     return shoal.Policy.from_dict(
-        {
-            "version": 1,
-            "read": {"decimal": mark},
-            "other": "plain",
-            "attributes": {
-                name: {"role": role, "type": "number"} for name, role in declared.items()
-            },
-            "promises": [{"model": "k-anonymity", "k": 5}],
-            "method": {"name": method},
-        }
+        content_of(
+            {name: {"role": role, "type": "number"} for name, role in declared.items()},
+            5,
+            read={"decimal": mark},
+            other="plain",
+            method={"name": method},
+        )
     )
 
 

@@ -1,7 +1,5 @@
 """Large tables under t-closeness: twins, dealing beside a naive one, and cutting for k first."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """What somebody meets in the first hour: each refusal names what is wrong and the way out."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -29,15 +27,13 @@ PUBLISH = "publish in.csv -p policy.yaml -o out.csv -q"
 
 
 @pytest.fixture
-def said(tmp_path, monkeypatch, shoal):
+def said(folder, shoal):
     """What a command says, which ends with this status; in a folder with a release whose cells
     follow from the data, a key and a context.
     """
-    monkeypatch.chdir(tmp_path)
 
     def of(command: str, status: int = 2) -> str:
-        result = shoal(*command.split())
-        assert result.status == status
+        result = shoal(*command.split(), status=status)
         return result.err
 
     pl.DataFrame(TABLE).write_csv("in.csv")

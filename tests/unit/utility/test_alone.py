@@ -1,7 +1,5 @@
 """Who is the only person of a class with what some columns show, against a plain count."""
 
-from __future__ import annotations
-
 import tracemalloc
 from collections import defaultdict
 

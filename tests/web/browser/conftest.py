@@ -1,7 +1,5 @@
 """One Chromium for all tests in it, and one page that they share."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 
 import pytest

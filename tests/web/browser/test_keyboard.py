@@ -1,7 +1,5 @@
 """Without a mouse: from an empty project to a release; without script; trees by keys."""
 
-from __future__ import annotations
-
 import pytest
 
 from shoal.samples import patients

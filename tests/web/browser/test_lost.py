@@ -1,7 +1,5 @@
 """What somebody has typed is neither lost nor refused for the sake of another answer."""
 
-from __future__ import annotations
-
 import pytest
 
 from shoal.web.sign_off import context_of

@@ -3,8 +3,6 @@
 The tests stand in the order of that way, on one page.
 """
 
-from __future__ import annotations
-
 import shlex
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer

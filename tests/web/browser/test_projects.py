@@ -1,7 +1,5 @@
 """Projects of their own in a real browser: odd names, many columns, trees, jobs, what is killed."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -2,8 +2,6 @@
 all of their rows, through one gate.
 """
 
-from __future__ import annotations
-
 import csv
 from collections import Counter, defaultdict
 from collections.abc import Iterator

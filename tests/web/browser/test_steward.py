@@ -2,8 +2,6 @@
 a key signed; and what happens where a surname is left as it is.
 """
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What somebody has typed outlives every answer that takes the page's place."""
 
-from __future__ import annotations
-
 import pytest
 
 from web.browsing import come_in, tab_of

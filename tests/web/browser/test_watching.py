@@ -1,7 +1,5 @@
 """A stream on the page: right as soon as it is silent or broken, and left as it is."""
 
-from __future__ import annotations
-
 import json
 import os
 import time
@@ -19,14 +17,13 @@ MOST_MORE = 8 << 20  # bytes that server or page may grow by, however long they 
 
 
 @pytest.fixture
-def stream(tmp_path, monkeypatch) -> Path:
+def stream(folder) -> Path:
     """The checkpoint of a stream that has ended."""
-    monkeypatch.chdir(tmp_path)
     sample = "sample purchases -n 1500 --seed 7 -o buys.csv -q"
     assert status_of(sample.split()) == 0
     command = ["stream", "buys.csv", "-p", "buys.policy.yaml", "-o", "out.csv", "-q"]
     assert status_of([*command, "--checkpoint", "state", "--set", "delta=300"]) == 0
-    return tmp_path / "state"
+    return folder / "state"
 
 
 def watched(tab, origin: str) -> None:

@@ -1,7 +1,5 @@
 """Audits of linked tables: what they measure, and every fault that was planted is found."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import tempfile
@@ -85,10 +83,7 @@ def test_its_certificate_is_read_again_and_holds_no_cell(released, tables):
     assert not any(cell in text for cell in ("insulin", "gout", '"p7"'))
 
 
-def test_it_is_audited_from_the_command_line_and_from_python(
-    released, tables, tmp_path, shoal, monkeypatch
-):
-    monkeypatch.chdir(tmp_path)
+def test_it_is_audited_from_the_command_line_and_from_python(released, tables, folder, shoal):
     for name, frames in (("out", released), ("clinic", tables)):
         Path(name).mkdir()
         for table, frame in frames.items():
@@ -98,16 +93,13 @@ def test_it_is_audited_from_the_command_line_and_from_python(
     assert shoal(*words, "-o", "c.json", "--report", "r.html").status == 0
     assert Certificate.load("c.json").holds
     assert "everybody hides among at least 3" in Path("r.html").read_text("utf-8")
-    beside = shoal(*words, "--original", "clinic", "--json")
-    assert beside.status == 0
+    beside = shoal(*words, "--original", "clinic", "--json", status=0)
     assert "each fits at least 3 published people" in shoal(*words, "--original", "clinic").err
     stated = json.loads(beside.out)
     digest = hashlib.sha256(Path("out/visits.csv").read_bytes()).hexdigest()
     assert stated["tables"][1]["sha256"] == digest
     assert library.audit("out", "policy.json", "clinic")["promises"] == stated["promises"]
-    asked_more = shoal(*words, "--k", 4)
-    assert asked_more.status == 1
-    assert "asked 4, measured 3: DOES NOT HOLD" in asked_more.err
+    assert "asked 4, measured 3: DOES NOT HOLD" in shoal(*words, "--k", 4, status=1).err
 
 
 # The planted faults: each of them is found, and nothing but it was changed.
@@ -386,13 +378,12 @@ def stays(k: int, numbers: list[int], wards: int, seed: int):
         ),
     }
     attributes = {"step": {"role": "quasi"}, "ward": {"role": "sensitive"}}
-    content = {
-        "version": 1,
-        "seed": seed,
-        "attributes": {"patient": {"role": "subject"}},
-        "tables": {"stays": {"parent": {"people": "patient"}, "attributes": attributes}},
-        "promises": [{"model": "k-anonymity", "k": k}],
-    }
+    content = content_of(
+        {"patient": "subject"},
+        k,
+        seed=seed,
+        tables={"stays": {"parent": {"people": "patient"}, "attributes": attributes}},
+    )
     return frames, content
 
 

@@ -1,7 +1,5 @@
 """A release of linked tables from its folder alone: verified, and in a dossier."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from datetime import timedelta
@@ -366,8 +364,7 @@ def test_a_trace_is_refused_where_nothing_of_linked_tables_is_checked_by_it(
 ):
     (tmp_path / "c.yaml").write_text("version: 1")
     given = {"verify": [], "dossier": ["--context", tmp_path / "c.yaml", "-o", tmp_path / "d.html"]}
-    done = shoal(command, published / "out", "--trace", tmp_path / "no", *given[command])
-    assert done.status == 2
+    done = shoal(command, published / "out", "--trace", tmp_path / "no", *given[command], status=2)
     assert "trace: is not used for linked tables" in done.err
     assert done.err.count("leave it out") == 1
 
@@ -375,8 +372,7 @@ def test_a_trace_is_refused_where_nothing_of_linked_tables_is_checked_by_it(
 @pytest.mark.parametrize("kind", ["datapackage", "croissant"])
 def test_metadata_of_linked_tables_are_refused_and_nothing_is_written(published, shoal, kind):
     before = sorted(published.rglob("*"))
-    done = shoal("dossier", published / "out", "--metadata", kind)
-    assert done.status == 2
+    done = shoal("dossier", published / "out", "--metadata", kind, status=2)
     assert "--metadata: describes one table, not linked ones; leave it out" in done.err
     assert sorted(published.rglob("*")) == before
 
