@@ -46,6 +46,9 @@ with tempfile.TemporaryDirectory() as folder:
         policy = Policy.load(f"{clinic}.policy.yaml").model.model_dump(exclude_unset=True)
         for known in ("all", 1, 2, 3):
             policy["tables"]["visits"]["rows"] = {"known": known}
+            if known != "all":
+                policy["tables"]["drugs"]["rows"] = {"known": "none"}
+                policy["assume"] = ["counts-unknown"]
             released = str(Path(folder) / f"released-{n}-{known}")
             publish_linked(str(clinic), Policy.from_dict(policy), released)
 print(sorted(signatures() - warm))
